@@ -1,0 +1,1 @@
+"""Amortized guides: distributions over partitions, given data."""

@@ -1,0 +1,1 @@
+"""Amortized Bayesian clustering in Pyro."""

@@ -1,0 +1,76 @@
+"""The contract of distributions over partitions."""
+
+from typing import Any
+
+import torch
+from pyro.distributions import TorchDistribution
+from torch import Size, Tensor
+
+from pyroclust.partitions import enumerate_partitions, is_canonical, partition
+
+__all__ = ["PartitionDistribution"]
+
+
+class PartitionDistribution(TorchDistribution):
+    """A distribution over canonical label vectors.
+
+    Subclasses write ``_sample(shape) -> (*shape, *batch_shape, N)`` and ``_log_prob(value)``, and
+    override :meth:`sample_and_log_prob` where the two are cheaper together; the shapes and the support
+    are checked here, once.
+
+    Shape:
+        batch_shape: data sets; event_shape: ``(num_points,)``.
+    """
+
+    support = partition
+    arg_constraints: dict[str, Any] = {}  # noqa: RUF012  (torch's own class attribute)
+    has_enumerate_support = False
+
+    def __init__(self, num_points: int, *, batch_shape: Size = Size(), validate_args: bool | None = None) -> None:
+        if num_points < 1:
+            raise ValueError(f"num_points is {num_points}, expected at least 1")
+        super().__init__(Size(batch_shape), Size((num_points,)), validate_args=validate_args)
+
+    @property
+    def num_points(self) -> int:
+        """Number of points that are partitioned."""
+        return self.event_shape[0]
+
+    def _sample(self, sample_shape: Size) -> Tensor:
+        raise TypeError(f"{type(self).__name__} must define _sample")
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        raise TypeError(f"{type(self).__name__} must define _log_prob")
+
+    def sample(self, sample_shape: Any = Size()) -> Tensor:
+        """Draw partitions, ``(*sample_shape, *batch_shape, N)`` int64."""
+        with torch.no_grad():
+            return self._sample(Size(sample_shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Log-probability in nats of each partition, ``(...)`` broadcast with ``batch_shape``.
+
+        Raises:
+            ValueError: if the last dimension is not N, or (under validation) a vector is not canonical.
+        """
+        if value.dim() < 1 or value.shape[-1] != self.num_points:
+            raise ValueError(f"value has shape {tuple(value.shape)}, expected (..., {self.num_points})")
+        if self._validate_args and not bool(is_canonical(value).all()):
+            raise ValueError(
+                "value holds label vectors that are not canonical, expected clusters numbered 0, 1, 2, ... in order "
+                "of first appearance; call pyroclust.partitions.canonical on it first"
+            )
+        return self._log_prob(value)
+
+    def sample_and_log_prob(self, sample_shape: Any = Size()) -> tuple[Tensor, Tensor]:
+        """Draw partitions and return them with their log-probabilities in nats."""
+        value = self.sample(sample_shape)
+        return value, self._log_prob(value)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:  # noqa: FBT001, FBT002  (Pyro's signature)
+        """List all partitions, ``(Bell(N), *batch_shape, N)``; needs N <= 10."""
+        if not self.has_enumerate_support:
+            return super().enumerate_support(expand)
+        values = enumerate_partitions(self.num_points)
+        values = values.reshape(len(values), *(1,) * len(self.batch_shape), self.num_points)
+        return values.expand(-1, *self.batch_shape, -1) if expand else values
