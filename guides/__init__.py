@@ -1,1 +1,7 @@
-"""Amortized guides: distributions over partitions, given data."""
+"""Amortized guides: from data to a distribution over partitions."""
+
+from pyroclust.guides.neural_clustering_process import NeuralClusteringProcess
+from pyroclust.guides.predictive_filter import PredictiveFilter
+from pyroclust.guides.sequential_guide import SequentialGuide
+
+__all__ = ["NeuralClusteringProcess", "PredictiveFilter", "SequentialGuide"]

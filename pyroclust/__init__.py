@@ -1,1 +1,27 @@
 """Amortized Bayesian clustering in Pyro."""
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyroclust.comparing import compare as compare
+    from pyroclust.export import to_arviz as to_arviz
+    from pyroclust.pretrained import load_guide as load_guide
+
+__all__ = ["__version__", "compare", "load_guide", "to_arviz"]
+
+__version__ = version("pyroclust")
+
+_HOMES = {
+    "compare": "pyroclust.comparing",
+    "load_guide": "pyroclust.pretrained",
+    "to_arviz": "pyroclust.export",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when asked for: `pyroclust --help` need not wait for torch.
+    if name not in _HOMES:
+        raise AttributeError(f"module 'pyroclust' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,1 +1,51 @@
-"""pyroclust."""
+"""Summaries and checks of posterior draws of partitions: arrays in, arrays and small dataclasses out.
+
+Nothing here knows a model or a guide: draws from any software will do, as integer arrays ``(chains, draws,
+points)`` or ``(draws, points)`` with labels 0 to N - 1.
+"""
+
+from pyroclust.diagnostics.agreement import Agreement, agreement
+from pyroclust.diagnostics.convergence import Convergence, convergence, ess, max_rhat, min_ess, rhat
+from pyroclust.diagnostics.counts import cluster_count_posterior, total_variation
+from pyroclust.diagnostics.estimates import point_estimate, point_uncertainty
+from pyroclust.diagnostics.functionals import functionals
+from pyroclust.diagnostics.importance import (
+    effective_draws,
+    importance_efficiency,
+    importance_weights,
+    log_evidence,
+    pareto_k,
+)
+from pyroclust.diagnostics.losses import binder, expected_vi, variation_of_information
+from pyroclust.diagnostics.similarity import co_assignment, dendrogram_order
+from pyroclust.diagnostics.verdict import Evidence, Trust, Verdict, judge
+
+__all__ = [
+    "Agreement",
+    "Convergence",
+    "Evidence",
+    "Trust",
+    "Verdict",
+    "agreement",
+    "binder",
+    "cluster_count_posterior",
+    "co_assignment",
+    "convergence",
+    "dendrogram_order",
+    "effective_draws",
+    "ess",
+    "expected_vi",
+    "functionals",
+    "importance_efficiency",
+    "importance_weights",
+    "judge",
+    "log_evidence",
+    "max_rhat",
+    "min_ess",
+    "pareto_k",
+    "point_estimate",
+    "point_uncertainty",
+    "rhat",
+    "total_variation",
+    "variation_of_information",
+]

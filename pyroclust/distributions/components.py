@@ -23,6 +23,11 @@ class ConjugateComponent(ABC):
             raise ValueError(f"dim is {dim}, expected at least 1")
         self.dim = dim
 
+    @property
+    @abstractmethod
+    def typical_scale(self) -> float:
+        """A typical standard deviation within a cluster, in data units: where networks start looking."""
+
     @abstractmethod
     def moments(self, data: Tensor) -> Tensor:
         """Return the sufficient statistics of single points, ``(..., D) -> (..., F)`` float64."""

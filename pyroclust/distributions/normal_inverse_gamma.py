@@ -33,6 +33,11 @@ class NormalInverseGamma(ConjugateComponent):
             raise ValueError(f"kappa, shape and rate are {kappa}, {shape} and {rate}, expected positive numbers")
         self.kappa, self.shape, self.rate = float(kappa), float(shape), float(rate)
 
+    @property
+    def typical_scale(self) -> float:
+        """Square root of b / (a + 1/2), close to the median variance."""
+        return math.sqrt(self.rate / (self.shape + 0.5))
+
     def moments(self, data: Tensor) -> Tensor:
         """Return x and its square per dimension, ``(..., 2 D)``."""
         data = data.double()

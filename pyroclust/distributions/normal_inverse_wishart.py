@@ -37,6 +37,11 @@ class NormalInverseWishart(ConjugateComponent):
             )
         self.kappa, self.dof, self.scale = float(kappa), float(dof), float(scale)
 
+    @property
+    def typical_scale(self) -> float:
+        """Square root of psi / (nu - D + 2), close to the median variance of a column."""
+        return math.sqrt(self.scale / (self.dof - self.dim + 2))
+
     def moments(self, data: Tensor) -> Tensor:
         """Return x and its outer product, ``(..., D + D^2)``."""
         data = data.double()

@@ -35,6 +35,11 @@ class NormalKnownVariance(ConjugateComponent):
             raise ValueError(f"prior_scale and scale are {prior_scale} and {scale}, expected positive numbers")
         self.prior_scale, self.scale = float(prior_scale), float(scale)
 
+    @property
+    def typical_scale(self) -> float:
+        """The known standard deviation."""
+        return self.scale
+
     def moments(self, data: Tensor) -> Tensor:
         """Return x and its squared norm, ``(..., D + 1)``."""
         data = data.double()

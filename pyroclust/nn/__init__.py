@@ -1,1 +1,19 @@
-"""pyroclust."""
+"""Networks: scorers of sequential guides, cluster frames, look-ahead and visiting orders."""
+
+from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
+from pyroclust.nn.kernel_look_ahead import KernelLookAhead
+from pyroclust.nn.light_scorer import LightScorer
+from pyroclust.nn.orders import DensestFirst, Order, RandomOrder
+from pyroclust.nn.summed_scorer import SummedScorer
+
+__all__ = [
+    "AdaptiveShape",
+    "ClusterShape",
+    "DensestFirst",
+    "FixedShape",
+    "KernelLookAhead",
+    "LightScorer",
+    "Order",
+    "RandomOrder",
+    "SummedScorer",
+]

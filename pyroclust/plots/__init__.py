@@ -1,1 +1,21 @@
-"""pyroclust."""
+"""Matplotlib pictures of partitions: Axes in, Axes out."""
+
+from pyroclust.plots.clustering import plot_clustering
+from pyroclust.plots.co_assignment import plot_co_assignment, plot_co_assignment_difference
+from pyroclust.plots.log_weights import plot_log_weights
+from pyroclust.plots.num_clusters import plot_num_clusters
+from pyroclust.plots.style import CYCLE, new_figure, png_bytes, style
+from pyroclust.plots.trace import plot_trace
+
+__all__ = [
+    "CYCLE",
+    "new_figure",
+    "plot_clustering",
+    "plot_co_assignment",
+    "plot_co_assignment_difference",
+    "plot_log_weights",
+    "plot_num_clusters",
+    "plot_trace",
+    "png_bytes",
+    "style",
+]

@@ -1,0 +1,43 @@
+# make demo    set up .venv and compare a guide with MCMC on the galaxies
+# make test    everything: units, contracts, wheel, examples in docstrings
+# make lint    style, format, types
+# make clean   forget the environment and what was built
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# More threads than cores slow small matrix products down.
+export OMP_NUM_THREADS ?= 2
+
+.PHONY: demo test lint clean
+
+demo: $(VENV)/.demo
+	$(BIN)/pyroclust compare galaxies
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# Types are checked on an installed copy: in a checkout pyroclust.models and pyroclust.guides lie elsewhere.
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	rm -rf build $(VENV)/installed
+	$(PIP) install --quiet --no-deps --no-build-isolation --no-index --target $(VENV)/installed .
+	cd $(VENV)/installed && ../bin/mypy --config-file ../../pyproject.toml -p pyroclust
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pyroclust needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv $(VENV)
+
+# Editable: changes to the checkout take effect at once. tests/test_wheel.py proves the other kind of install.
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install -c constraints.txt -e ".[test]"
+	touch $@ $(VENV)/.demo

@@ -1,0 +1,60 @@
+"""Scorers and orders as JSON: what a card stores, and how a guide is built from it again."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyroclust.distributions.filter_scorer import FilterScorer
+from pyroclust.nn import AdaptiveShape, DensestFirst, FixedShape, LightScorer, Order, RandomOrder, SummedScorer
+
+__all__ = ["build_order", "build_scorer", "describe", "describe_scorer"]
+
+_SHAPES: dict[str, Callable[..., Any]] = {"AdaptiveShape": AdaptiveShape, "FixedShape": FixedShape}
+_ORDERS: dict[str, Callable[..., Order]] = {"DensestFirst": DensestFirst, "RandomOrder": RandomOrder}
+
+
+def describe(part: Any) -> dict[str, Any]:
+    """Return the class name and the constructor arguments of an order or a shape.
+
+    Example:
+        >>> describe(DensestFirst(1.4))
+        {'class': 'DensestFirst', 'arguments': {'bandwidth': 1.4}}
+    """
+    return {"class": type(part).__name__, "arguments": dict(part.arguments)}
+
+
+def describe_scorer(scorer: LightScorer | SummedScorer) -> dict[str, Any]:
+    """Return what :func:`build_scorer` needs, ready for JSON."""
+    described = describe(scorer)
+    if isinstance(scorer, LightScorer):
+        described |= {"shape": describe(scorer.shape), "filter": scorer.filter is not None}
+    return described
+
+
+def build_order(described: Mapping[str, Any]) -> Order:
+    """Build an order from its description.
+
+    Raises:
+        ValueError: if the class is not a known order.
+    """
+    return _known(_ORDERS, described["class"])(**described["arguments"])
+
+
+def build_scorer(model: Any, described: Mapping[str, Any]) -> LightScorer | SummedScorer:
+    """Build a scorer from its description; a filter's log-weights come from the model.
+
+    Raises:
+        ValueError: if the class of the scorer or its shape is not known.
+    """
+    if described["class"] == "SummedScorer":
+        return SummedScorer(**described["arguments"])
+    if described["class"] != "LightScorer":
+        raise ValueError(f"scorer class is '{described['class']}', expected one of: LightScorer, SummedScorer")
+    shape = _known(_SHAPES, described["shape"]["class"])(**described["shape"]["arguments"])
+    log_weights = FilterScorer(model.prior, model.component) if described["filter"] else None
+    return LightScorer(shape, filter=log_weights, **described["arguments"])
+
+
+def _known(classes: Mapping[str, Callable[..., Any]], name: str) -> Callable[..., Any]:
+    if name not in classes:
+        raise ValueError(f"class is '{name}', expected one of: {', '.join(sorted(classes))}")
+    return classes[name]

@@ -1,0 +1,31 @@
+"""The exact no-look-ahead filter: a guide without weights, the baseline of every table."""
+
+from pyroclust.distributions.filter_scorer import FilterScorer
+from pyroclust.guides.sequential_guide import CollapsedModel, SequentialGuide
+from pyroclust.nn import Order, RandomOrder
+
+__all__ = ["PredictiveFilter"]
+
+
+class PredictiveFilter(SequentialGuide):
+    r"""Labels drawn in sequence from the collapsed predictive of a conjugate model.
+
+    .. math:: q(c_n \mid c_{<n}, x) = p(c_n \mid c_{<n}, x_{\le n})
+
+    It needs no training and knows everything about the past, nothing about the points to come. A trained guide
+    that does not beat it has learned nothing.
+
+    Args:
+        model: a collapsed mixture with ``prior`` and ``component``.
+        order: rule for the visiting order; random by default.
+
+    Example:
+        >>> import torch
+        >>> from pyroclust.models import gaussian2d
+        >>> PredictiveFilter(gaussian2d()).posterior(torch.zeros(4, 2)).log_prob(torch.zeros(4, dtype=torch.long)) < 0
+        tensor(True)
+    """
+
+    def __init__(self, model: CollapsedModel, *, order: Order | None = None) -> None:
+        scorer = FilterScorer(model.prior, model.component)
+        super().__init__(model, scorer=scorer, order=RandomOrder() if order is None else order)

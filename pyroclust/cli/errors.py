@@ -1,0 +1,55 @@
+"""What users see when their input cannot be used: one sentence, no traceback."""
+
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec
+
+import typer
+
+__all__ = ["one_sentence_errors"]
+
+_TRACEBACK = "PYROCLUST_TRACEBACK"
+_BAD_INPUT, _INTERRUPTED = 2, 130
+
+P = ParamSpec("P")
+
+
+def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
+    """Turn the ``ValueError`` or ``OSError`` of a command into a sentence on standard error and exit code 2.
+
+    Ctrl-C exits with 130. With ``PYROCLUST_TRACEBACK=1`` in the environment errors pass through whole.
+
+    Example:
+        >>> @one_sentence_errors
+        ... def fail() -> None:
+        ...     raise ValueError("the table is empty")
+        >>> try:
+        ...     fail()
+        ... except typer.Exit as end:
+        ...     print(end.exit_code)
+        2
+    """
+
+    @wraps(command)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except (ValueError, OSError) as error:
+            if os.environ.get(_TRACEBACK):
+                raise
+            print(f"pyroclust: {_sentence(error)}", file=sys.stderr)
+            raise typer.Exit(_BAD_INPUT) from None
+        except KeyboardInterrupt:
+            print("pyroclust: interrupted", file=sys.stderr)
+            raise typer.Exit(_INTERRUPTED) from None
+
+    return guarded
+
+
+def _sentence(error: ValueError | OSError) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        where = f"'{error.filename}': " if error.filename else ""
+        return f"{where}{error.strerror}"
+    return " ".join(str(error).split())

@@ -1,0 +1,193 @@
+"""From a table to the posterior of its partition by a guide and by MCMC, and whether the two agree."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pyroclust.cards import find_guide, list_guides, read_card
+from pyroclust.comparison import Comparison, ComparisonSummary, PartitionDraws, summarise
+from pyroclust.datasets import Source, read_table
+from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.outputs import prepare_folder, write_outputs
+from pyroclust.pretrained import load_guide
+from pyroclust.standardise import Standardised, principal_components, standardise, unscaled
+from pyroclust.tables import Table
+
+__all__ = ["DEFAULT_GUIDES", "MAX_POINTS", "ComparisonResult", "compare"]
+
+DEFAULT_GUIDES = {1: "ncp-nig1d", 2: "ncp-niw2d"}
+"""Guides for standardised real data, by dimension."""
+
+MAX_POINTS = 5000
+"""Above, the matrices of pairs of points do not fit into the memory of a small machine."""
+
+_SWEEPS_A_DRAW = 10
+_NUMBERS_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True)
+class ComparisonResult:
+    """What :func:`compare` returns.
+
+    Attributes:
+        table: the points in the units of their source.
+        comparison: standardised points and the draws of both sources.
+        summary: every figure, and the verdict.
+        folder: where the files were written, or ``None``.
+    """
+
+    table: Table
+    comparison: Comparison
+    summary: ComparisonSummary
+    folder: Path | None
+
+
+def compare(
+    source: Source,
+    *,
+    guide: str | PathLike[str] | torch.nn.Module | None = None,
+    columns: Sequence[str] | None = None,
+    label: str | None = None,
+    pca: int | None = None,
+    raw: bool = False,
+    num_draws: int = 1000,
+    num_chains: int = 4,
+    mcmc_draws: int = 1000,
+    out: str | PathLike[str] | None = None,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> ComparisonResult:
+    """Draw partitions of a table from a guide and from collapsed Gibbs chains on the guide's model.
+
+    The guide encodes the points once and gives ``num_draws`` partitions with their log q. The chains start
+    far apart, drop a fifth of their length and keep one draw in ten sweeps; seconds exclude compilation and,
+    for the guide, one draw to warm up.
+
+    Args:
+        source: built-in name, file, data frame or array; see :func:`~pyroclust.datasets.read_table`.
+        guide: name on the shelf, folder, or a guide; by default the one for the number of columns.
+        columns: columns to cluster.
+        label: column of reference labels, never used for clustering.
+        pca: cluster this many principal components of the standardised columns.
+        raw: leave the columns as they are, for guides whose model fixes the scale of the data.
+        num_draws: draws of the guide, at least 10.
+        num_chains: Gibbs chains.
+        mcmc_draws: draws each chain keeps, at least 10.
+        out: folder for ``report.html``, ``draws.nc``, ``summary.json`` and ``assignments.csv``; by default
+            nothing is written.
+        seed: same seed, same draws; the caller's random state is left alone.
+        progress: called with the name of each stage.
+
+    Raises:
+        ValueError: if the data, the guide or the folder cannot be used; the sentence says what to do.
+
+    Example:
+        >>> result = compare("galaxies", guide="filter-nig1d", num_draws=50, mcmc_draws=50)
+        >>> result.comparison.guide.assignments.shape, result.comparison.mcmc.assignments.shape
+        ((1, 50, 82), (4, 50, 82))
+    """
+    tell = progress or (lambda stage: None)
+    if num_draws < 10 or mcmc_draws < 10 or num_chains < 1:
+        raise ValueError(
+            f"num_draws, mcmc_draws and num_chains are {num_draws}, {mcmc_draws} and {num_chains}, "
+            "expected at least 10, 10 and 1"
+        )
+    tell("reading the table")
+    table = read_table(source, columns=columns, label=label)
+    points = unscaled(table) if raw else standardise(table)
+    points = points if pca is None else principal_components(points, pca)
+    tell("loading the guide")
+    name, max_points, module = _pick(guide, points.data.shape[1])
+    notes = _check_size(table, points, module.model.component.dim, name, max_points)
+    folder = None if out is None else prepare_folder(out)
+    data = torch.tensor(points.data)
+    tell(f"drawing {num_draws} partitions from {name}")
+    guide_draws = _draw_guide(module, data, name=name, num_draws=num_draws, seed=seed)
+    tell(f"running {num_chains} Gibbs chains")
+    mcmc = _draw_mcmc(module.model, data, num_draws=mcmc_draws, num_chains=num_chains, seed=seed)
+    comparison = Comparison(
+        source=table.name,
+        model_name=module.model.name,
+        guide_name=name,
+        columns=points.columns,
+        data=points.data,
+        guide=guide_draws,
+        mcmc=mcmc,
+        location=points.location,
+        scale=points.scale,
+        true_labels=table.labels,
+        row_names=table.row_names,
+        notes=(*points.notes, *notes),
+    )
+    tell("comparing")
+    summary = summarise(comparison, seed=seed)
+    if folder is not None:
+        tell("writing the report")
+        write_outputs(folder, table, comparison, summary, seed=seed)
+    return ComparisonResult(table, comparison, summary, folder)
+
+
+def _pick(guide: str | PathLike[str] | torch.nn.Module | None, dim: int) -> tuple[str, int | None, Any]:
+    if isinstance(guide, torch.nn.Module):
+        return type(guide).__name__, None, guide
+    if guide is None and dim not in DEFAULT_GUIDES:
+        known = ", ".join(f"{card.name} ({card.model_arguments['dim']}-D)" for card in list_guides())
+        raise ValueError(
+            f"no guide for {dim} columns, there are {known}; "
+            "choose columns with --columns, or reduce with --pca 2"
+        )
+    chosen = DEFAULT_GUIDES[dim] if guide is None else guide
+    card = read_card(find_guide(chosen))
+    return card.name, card.max_points, load_guide(chosen)
+
+
+def _check_size(
+    table: Table, points: Standardised, dim: int, name: str, max_points: int | None
+) -> tuple[str, ...]:
+    num_points, given = points.data.shape
+    if given != dim:
+        raise ValueError(
+            f"{table.name} has {given} column(s) and guide '{name}' takes {dim}; "
+            f"choose columns with --columns, reduce with --pca {dim}, or leave --guide out"
+        )
+    if num_points > MAX_POINTS:
+        raise ValueError(
+            f"{table.name} has {num_points} points, expected at most {MAX_POINTS}: "
+            "memory grows with the pairs of points; cluster a random sample of the rows"
+        )
+    if max_points is not None and num_points > max_points:
+        return (
+            f"The guide was trained on up to {max_points} points and is used on {num_points}: "
+            "trust it only as far as the comparison with MCMC goes.",
+        )
+    return ()
+
+
+def _draw_guide(guide: Any, data: Tensor, *, name: str, num_draws: int, seed: int) -> PartitionDraws:
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(seed)
+        guide.posterior(data).sample((1,))
+        began = time.perf_counter()
+        draws, log_prob = guide.posterior(data).sample_and_log_prob((num_draws,))
+        seconds = time.perf_counter() - began
+    rows = max(1, _NUMBERS_AT_ONCE // data.numel())
+    log_joint = torch.cat([guide.model.log_joint(data, part) for part in draws.split(rows)])
+    return PartitionDraws(
+        name=name,
+        assignments=draws.unsqueeze(0).numpy(),
+        log_joint=log_joint.double().unsqueeze(0).numpy(),
+        seconds=seconds,
+        log_prob=log_prob.double().unsqueeze(0).numpy(),
+    )
+
+
+def _draw_mcmc(model: Any, data: Tensor, *, num_draws: int, num_chains: int, seed: int) -> PartitionDraws:
+    kernel = CollapsedGibbs(model, thin=_SWEEPS_A_DRAW)
+    run = kernel.run(data, num_draws=num_draws, warmup=num_draws // 4, num_chains=num_chains, seed=seed)
+    return PartitionDraws("CollapsedGibbs", run.assignments.numpy(), run.log_joint.numpy(), run.seconds)

@@ -1,0 +1,327 @@
+"""What a comparison of a guide with MCMC holds, and everything that is said about it."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import adjusted_rand_score
+
+from pyroclust import diagnostics
+from pyroclust.diagnostics import Agreement, Convergence, Evidence, Verdict
+
+__all__ = [
+    "Comparison",
+    "ComparisonSummary",
+    "Estimate",
+    "NumClusters",
+    "PartitionDraws",
+    "Weighting",
+    "summarise",
+]
+
+
+@dataclass(frozen=True)
+class PartitionDraws:
+    """Draws of partitions from one source, with the model's log joint of each.
+
+    Attributes:
+        name: what reports call the source.
+        assignments: canonical labels, ``(chains, draws, N)`` int64.
+        log_joint: log p(assignments, data) in nats, ``(chains, draws)``.
+        seconds: wall time that the draws took.
+        log_prob: log q(assignments | data) in nats, ``(chains, draws)``; ``None`` where unknown (MCMC).
+
+    Raises:
+        ValueError: if the shapes do not fit.
+    """
+
+    name: str
+    assignments: np.ndarray
+    log_joint: np.ndarray
+    seconds: float
+    log_prob: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        if self.assignments.ndim != 3:
+            raise ValueError(
+                f"assignments has shape {self.assignments.shape}, expected (chains, draws, points)"
+            )
+        for name, values in (("log_joint", self.log_joint), ("log_prob", self.log_prob)):
+            if values is not None and values.shape != self.assignments.shape[:2]:
+                raise ValueError(f"{name} has shape {values.shape}, expected {self.assignments.shape[:2]}")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One data set, and draws of its partition from a guide and from MCMC on the same model.
+
+    Attributes:
+        source: name of the data set.
+        model_name: name of the model.
+        guide_name: name of the guide.
+        columns: names of the D columns.
+        data: standardised data, ``(N, D)``; the original is ``data * scale + location``.
+        guide: draws of the guide, with ``log_prob``.
+        mcmc: draws of MCMC.
+        location: ``(D,)``, in the units of the columns.
+        scale: ``(D,)``, in the units of the columns.
+        true_labels: known labels, ``(N,)``, or ``None``.
+        row_names: names of the N rows, or ``None``.
+        notes: sentences that reports repeat, such as what was left out of the table.
+
+    Raises:
+        ValueError: if the shapes do not fit, or the guide's draws come without ``log_prob``.
+    """
+
+    source: str
+    model_name: str
+    guide_name: str
+    columns: tuple[str, ...]
+    data: np.ndarray
+    guide: PartitionDraws
+    mcmc: PartitionDraws
+    location: np.ndarray
+    scale: np.ndarray
+    true_labels: np.ndarray | None = None
+    row_names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        if self.data.ndim != 2 or self.data.shape[1] != len(self.columns):
+            raise ValueError(f"data has shape {self.data.shape}, expected (N, {len(self.columns)})")
+        for name, draws in (("guide", self.guide), ("mcmc", self.mcmc)):
+            if draws.assignments.shape[-1] != len(self.data):
+                raise ValueError(
+                    f"{name} has draws of {draws.assignments.shape[-1]} points, expected {len(self.data)}"
+                )
+        if self.guide.log_prob is None:
+            raise ValueError("guide has no log_prob, expected log q of each draw: weights need it")
+
+
+@dataclass(frozen=True)
+class NumClusters:
+    """Posteriors of the number of clusters on one support.
+
+    Attributes:
+        values: numbers of clusters, ``(V,)``, without gaps.
+        guide: probabilities by the guide's draws, ``(V,)``.
+        corrected: by the same draws with their importance weights, ``(V,)``.
+        mcmc: by MCMC, ``(V,)``.
+    """
+
+    values: np.ndarray
+    guide: np.ndarray
+    corrected: np.ndarray
+    mcmc: np.ndarray
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One partition that stands for a source's draws.
+
+    Attributes:
+        assignments: the point estimate under variation of information, ``(N,)`` canonical.
+        uncertainty: for each point the probability of being apart from its companions, ``(N,)``.
+        truth_rand: adjusted Rand index to the known labels, or ``None``.
+    """
+
+    assignments: np.ndarray
+    uncertainty: np.ndarray
+    truth_rand: float | None
+
+    @property
+    def num_clusters(self) -> int:
+        """Number of clusters of the estimate."""
+        return int(self.assignments.max()) + 1
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """The guide's draws as importance samples of the posterior.
+
+    Attributes:
+        log_weights: log p(c, x) - log q(c) in nats, ``(S,)``. weights: Pareto-smoothed and normalised,
+        ``(S,)``. pareto_k: shape of the weights' tail; nan where it cannot be fitted, -inf where the weights
+        are bounded. efficiency: effective share of the draws, in (0, 1]. effective_draws: of the smoothed
+        weights. log_evidence: estimate of log p(x) in nats. log_evidence_error: its standard error.
+    """
+
+    log_weights: np.ndarray
+    weights: np.ndarray
+    pareto_k: float
+    efficiency: float
+    effective_draws: float
+    log_evidence: float
+    log_evidence_error: float
+
+
+@dataclass(frozen=True)
+class ComparisonSummary:
+    """Everything that a report, a terminal table or a JSON file says of a comparison.
+
+    Attributes:
+        verdict: whether to trust the guide here, in a sentence.
+        num_clusters: posteriors of the number of clusters.
+        co_assignment_guide: ``(N, N)``, from the guide's draws.
+        co_assignment_corrected: ``(N, N)``, from the weighted draws.
+        co_assignment_mcmc: ``(N, N)``.
+        agreement: of the guide's draws with MCMC. agreement_corrected: of the weighted draws with MCMC.
+        functionals: of MCMC, name -> ``(chains, draws)``, with ``log_joint``. convergence: one row a
+        functional. weighting: the guide's importance weights. estimate_guide: point estimate of the guide's
+        draws. estimate_mcmc: point estimate of MCMC. estimates_rand: adjusted Rand index between the two
+        estimates. guide_seconds: seconds per effective draw of the guide. mcmc_seconds: seconds per effective
+        draw of MCMC, by its slowest functional; nan where all are constant.
+    """
+
+    verdict: Verdict
+    num_clusters: NumClusters
+    co_assignment_guide: np.ndarray
+    co_assignment_corrected: np.ndarray
+    co_assignment_mcmc: np.ndarray
+    agreement: Agreement
+    agreement_corrected: Agreement
+    functionals: dict[str, np.ndarray]
+    convergence: tuple[Convergence, ...]
+    weighting: Weighting
+    estimate_guide: Estimate
+    estimate_mcmc: Estimate
+    estimates_rand: float
+    guide_seconds: float
+    mcmc_seconds: float
+
+    @property
+    def speed_ratio(self) -> float:
+        """How many times more seconds MCMC needs per effective draw than the guide."""
+        return self.mcmc_seconds / self.guide_seconds if self.guide_seconds > 0 else math.nan
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the figures without matrices and draws, fit for JSON: not finite becomes ``None``."""
+        weighting, estimates = self.weighting, {"guide": self.estimate_guide, "mcmc": self.estimate_mcmc}
+        figures = {
+            "verdict": {"level": self.verdict.level.value, "sentence": self.verdict.sentence},
+            "num_clusters": asdict(self.num_clusters),
+            "agreement": asdict(self.agreement),
+            "agreement_corrected": asdict(self.agreement_corrected),
+            "convergence": [asdict(row) for row in self.convergence],
+            "importance": {
+                "draws": len(weighting.weights),
+                "efficiency": weighting.efficiency,
+                "effective_draws": weighting.effective_draws,
+                "pareto_k": weighting.pareto_k,
+                "log_evidence": weighting.log_evidence,
+                "log_evidence_error": weighting.log_evidence_error,
+            },
+            "seconds_per_effective_draw": {
+                "guide": self.guide_seconds,
+                "mcmc": self.mcmc_seconds,
+                "ratio": self.speed_ratio,
+            },
+            "point_estimates": {
+                name: {
+                    "num_clusters": found.num_clusters,
+                    "mean_uncertainty": found.uncertainty.mean(),
+                    "adjusted_rand_to_labels": found.truth_rand,
+                }
+                for name, found in estimates.items()
+            },
+            "adjusted_rand_between_estimates": self.estimates_rand,
+        }
+        return _plain(figures)
+
+
+def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
+    """Compute every figure of a comparison.
+
+    Cost: ten co-assignment matrices and two point estimates; about a second at N = 100 and five at N = 300
+    with 4000 draws of MCMC.
+
+    Args:
+        comparison: the draws of both sources.
+        seed: of the random subsets and pairs that the diagnostics use.
+
+    Raises:
+        ValueError: if the draws are not labels 0 to N - 1, or a log-probability is not finite.
+    """
+    guide, mcmc = comparison.guide, comparison.mcmc
+    weighting = _weigh(guide)
+    estimate_guide = _estimate(guide, comparison.true_labels, seed)
+    estimate_mcmc = _estimate(mcmc, comparison.true_labels, seed)
+    values = diagnostics.functionals(mcmc.assignments, seed=seed, reference=estimate_mcmc.assignments)
+    values = {"log_joint": mcmc.log_joint, **values}
+    rows = diagnostics.convergence(values)
+    agreement = diagnostics.agreement(guide.assignments, mcmc.assignments)
+    corrected = diagnostics.agreement(guide.assignments, mcmc.assignments, weights=weighting.weights)
+    evidence = Evidence(
+        guide=agreement,
+        corrected=corrected,
+        max_rhat=diagnostics.max_rhat(rows),
+        min_ess=diagnostics.min_ess(rows),
+        pareto_k=weighting.pareto_k,
+        effective_draws=weighting.effective_draws,
+    )
+    return ComparisonSummary(
+        verdict=diagnostics.judge(evidence),
+        num_clusters=_num_clusters(guide.assignments, mcmc.assignments, weighting.weights),
+        co_assignment_guide=diagnostics.co_assignment(guide.assignments),
+        co_assignment_corrected=diagnostics.co_assignment(guide.assignments, weights=weighting.weights),
+        co_assignment_mcmc=diagnostics.co_assignment(mcmc.assignments),
+        agreement=agreement,
+        agreement_corrected=corrected,
+        functionals=values,
+        convergence=rows,
+        weighting=weighting,
+        estimate_guide=estimate_guide,
+        estimate_mcmc=estimate_mcmc,
+        estimates_rand=float(adjusted_rand_score(estimate_guide.assignments, estimate_mcmc.assignments)),
+        guide_seconds=guide.seconds / (len(weighting.weights) * weighting.efficiency),
+        mcmc_seconds=mcmc.seconds / evidence.min_ess if math.isfinite(evidence.min_ess) else math.nan,
+    )
+
+
+def _weigh(guide: PartitionDraws) -> Weighting:
+    log_weights = np.ravel(guide.log_joint - guide.log_prob).astype(np.float64)
+    weights = diagnostics.importance_weights(log_weights)
+    return Weighting(
+        log_weights,
+        weights,
+        diagnostics.pareto_k(log_weights),
+        diagnostics.importance_efficiency(log_weights),
+        diagnostics.effective_draws(weights),
+        *diagnostics.log_evidence(log_weights),
+    )
+
+
+def _estimate(draws: PartitionDraws, true_labels: np.ndarray | None, seed: int) -> Estimate:
+    assignments = diagnostics.point_estimate(draws.assignments, seed=seed)
+    uncertainty = diagnostics.point_uncertainty(draws.assignments, assignments)
+    rand = None if true_labels is None else float(adjusted_rand_score(true_labels, assignments))
+    return Estimate(assignments, uncertainty, rand)
+
+
+def _num_clusters(guide: np.ndarray, mcmc: np.ndarray, weights: np.ndarray) -> NumClusters:
+    found = [
+        diagnostics.cluster_count_posterior(guide),
+        diagnostics.cluster_count_posterior(guide, weights=weights),
+        diagnostics.cluster_count_posterior(mcmc),
+    ]
+    low, high = min(values[0] for values, _ in found), max(values[-1] for values, _ in found)
+    columns = np.zeros((3, high - low + 1))
+    for column, (values, probabilities) in zip(columns, found, strict=True):
+        column[values - low] = probabilities
+    return NumClusters(np.arange(low, high + 1), *columns)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case np.ndarray() | np.generic():
+            return _plain(value.tolist())
+        case float() if not math.isfinite(value):
+            return None
+    return value

@@ -1,0 +1,108 @@
+"""Partitions built point by point: the distribution behind every pointwise guide."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Size, Tensor
+
+from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.prefix_sampling import sample_labels
+from pyroclust.distributions.scorer import Scorer
+from pyroclust.distributions.teacher_forcing import teacher_forced_log_prob
+from pyroclust.partitions import canonical
+
+__all__ = ["OrderAveragedPartition", "SequentialPartition"]
+
+_CANDIDATES_AT_ONCE = 1 << 18
+
+
+class SequentialPartition(PartitionDistribution):
+    r"""Partitions whose labels are drawn one after the other, with exact log-probabilities.
+
+    .. math:: q(c \mid x) = \prod_{n=2}^N q(c_{\pi_n} \mid c_{\pi_1}, \ldots, c_{\pi_{n-1}}, x)
+
+    The order :math:`\pi` is fixed when the distribution is made; labels go in and out in the data's own order.
+
+    Args:
+        scorer: scores the candidates of each decision.
+        encoding: what the scorer made of the data sets in visiting order.
+        order: visiting order, ``(B, N)``, one row a data set of the encoding.
+        dataset: which row each batch element uses, of shape ``batch_shape``.
+        validate_args: check values.
+    """
+
+    def __init__(
+        self, scorer: Scorer[Any], encoding: Any, *, order: Tensor, dataset: Tensor, validate_args: bool | None = None
+    ) -> None:
+        self._scorer, self._encoding, self.order, self._dataset = scorer, encoding, order, dataset
+        super().__init__(order.shape[-1], batch_shape=dataset.shape, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> "SequentialPartition":
+        """Return the same distribution with a larger batch shape; nothing is encoded again."""
+        return self.on(self._dataset.expand(batch_shape))
+
+    def on(self, dataset: Tensor) -> "SequentialPartition":
+        """Return the same distribution over other batch elements, each naming its row of the encoding."""
+        return SequentialPartition(
+            self._scorer, self._encoding, order=self.order, dataset=dataset, validate_args=self._validate_args
+        )
+
+    def sample_and_log_prob(self, sample_shape: Any = Size()) -> tuple[Tensor, Tensor]:
+        """Draw partitions with their log-probabilities in nats, for the price of the draws alone."""
+        shape = self._extended_shape(Size(sample_shape))
+        dataset = self._dataset.expand(shape[:-1]).reshape(-1)
+        with torch.no_grad():
+            labels, log_prob = sample_labels(self._scorer, self._encoding, dataset)
+        own_order = torch.empty_like(labels).scatter_(-1, self.order[dataset], labels)
+        return canonical(own_order).view(shape), log_prob.view(shape[:-1])
+
+    def _sample(self, sample_shape: Size) -> Tensor:
+        return self.sample_and_log_prob(sample_shape)[0]
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        dataset = self._dataset.expand(batch).reshape(-1)
+        labels = value.long().expand(*batch, -1).reshape(-1, self.num_points)
+        labels = canonical(labels.gather(-1, self.order[dataset]))
+        rows = max(1, _CANDIDATES_AT_ONCE // (self.num_points * (int(labels.max()) + 2)))
+        chunks = zip(dataset.split(rows), labels.split(rows), strict=True)
+        parts = [teacher_forced_log_prob(self._scorer, self._encoding, d, c) for d, c in chunks]
+        return torch.cat(parts).view(batch)
+
+
+class OrderAveragedPartition(PartitionDistribution):
+    r"""The mixture of one guide over several visiting orders.
+
+    .. math:: \bar q(c \mid x) = \frac{1}{M} \sum_m q(c \mid x, \pi_m)
+
+    An exact distribution again, less dependent on any one order; log-probabilities cost M times as much, draws the same.
+
+    Args:
+        orders: a sequential partition whose *first* batch dimension holds the M orders.
+        validate_args: check values.
+    """
+
+    def __init__(self, orders: SequentialPartition, *, validate_args: bool | None = None) -> None:
+        self.orders = orders
+        super().__init__(orders.num_points, batch_shape=orders.batch_shape[1:], validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> "OrderAveragedPartition":
+        """Return the same distribution with a larger batch shape."""
+        return OrderAveragedPartition(self._over(Size(batch_shape)), validate_args=self._validate_args)
+
+    def _over(self, batch: Size) -> SequentialPartition:
+        """Return the orders, in front, over a larger batch."""
+        inner, orders = self.orders._dataset, self.orders.batch_shape[0]
+        inner = inner.reshape(orders, *(1,) * (len(batch) - len(self.batch_shape)), *self.batch_shape)
+        return self.orders.on(inner.expand(orders, *batch))
+
+    def _sample(self, sample_shape: Size) -> Tensor:
+        every = self._over(self._extended_shape(sample_shape)[:-1])._dataset
+        which = torch.randint(every.shape[0], (1, *every.shape[1:]), device=every.device)
+        return self.orders.on(every.gather(0, which).squeeze(0)).sample()
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        log_prob = self._over(batch)._log_prob(value)
+        return log_prob.logsumexp(0) - math.log(log_prob.shape[0])

@@ -1,0 +1,102 @@
+"""The exact posterior over partitions of few points, by enumeration."""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from pyroclust.infer.checks import check_finite
+from pyroclust.partitions import MAX_ENUMERATED_POINTS, enumerate_partitions
+
+__all__ = ["JointModel", "exact_posterior", "log_evidence"]
+
+# Entries of the largest work array, 32 MiB of float64.
+_MAX_ENTRIES = 1 << 22
+
+
+class JointModel(Protocol):
+    """A model with a known joint density of partition and data; :class:`pyroclust.models.Mixture` is one."""
+
+    event_dim: int
+
+    def log_joint(self, data: Tensor, assignments: Tensor) -> Tensor:
+        """Return log p(assignments, data) in nats, batched over leading dimensions."""
+        ...
+
+
+def _enumerated_log_joint(model: JointModel, data: Tensor) -> tuple[Tensor, Tensor]:
+    if data.dim() < model.event_dim:
+        raise ValueError(
+            f"data has shape {tuple(data.shape)}, expected at least {model.event_dim} dimensions"
+        )
+    num_points = data.shape[-model.event_dim]
+    if not 1 <= num_points <= MAX_ENUMERATED_POINTS:
+        raise ValueError(
+            f"data has {num_points} points, expected 1 to {MAX_ENUMERATED_POINTS}: "
+            "all partitions are enumerated; use CollapsedGibbs for more points"
+        )
+    check_finite(data)
+    partitions = enumerate_partitions(num_points).to(data.device)
+    batch, event = data.shape[: -model.event_dim], data.shape[-model.event_dim :]
+    sets = data.detach().reshape(-1, 1, *event)
+    # Second moments, at most one per pair of coordinates, are the largest array a log_joint makes.
+    entries = num_points * (1 + event[1:].numel()) ** 2
+    rows = max(1, _MAX_ENTRIES // entries)
+    columns = [
+        torch.cat([model.log_joint(few, some) for few in sets.split(max(1, rows // len(some)))])
+        for some in partitions.split(rows)
+    ]
+    return partitions, torch.cat(columns, -1).reshape(*batch, len(partitions))
+
+
+def exact_posterior(model: JointModel, data: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Return every partition and its posterior log-probability.
+
+    .. math:: p(c \mid x) = \frac{p(c, x)}{\sum_{c'} p(c', x)}
+
+    Cost O(B Bell(N) N F) for B data sets and F sufficient statistics; work memory is bounded by splitting
+    both partitions and data sets.
+
+    Args:
+        model: a model with ``log_joint``.
+        data: data sets of at most 10 points.
+
+    Shape:
+        data: ``(*batch, N, D)``; output: partitions ``(Bell(N), N)`` int64 and log-probabilities in nats
+        ``(*batch, Bell(N))`` float64.
+
+    Raises:
+        ValueError: if N is above 10, or the data are not finite.
+
+    Example:
+        >>> from pyroclust.models import gaussian2d
+        >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
+        >>> partitions, log_probs = exact_posterior(gaussian2d(), data)
+        >>> partitions[log_probs.argmax()].tolist()
+        [0, 0, 1]
+    """
+    partitions, log_joint = _enumerated_log_joint(model, data)
+    return partitions, log_joint.log_softmax(-1)
+
+
+def log_evidence(model: JointModel, data: Tensor) -> Tensor:
+    r"""Return the log marginal likelihood of data sets of at most 10 points in nats.
+
+    .. math:: \log p(x) = \log \sum_c p(c, x)
+
+    Args:
+        model: a model with ``log_joint``.
+        data: data sets of at most 10 points.
+
+    Shape:
+        data: ``(*batch, N, D)``; output: ``(*batch)`` float64.
+
+    Raises:
+        ValueError: if N is above 10, or the data are not finite.
+
+    Example:
+        >>> from pyroclust.models import gaussian2d
+        >>> log_evidence(gaussian2d(), torch.zeros(5, 2, 2)).shape
+        torch.Size([5])
+    """
+    return _enumerated_log_joint(model, data)[1].logsumexp(-1)

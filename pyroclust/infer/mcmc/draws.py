@@ -1,0 +1,73 @@
+"""What chains return: draws of the compiled path, and label vectors out of Pyro's MCMC."""
+
+from dataclasses import dataclass
+
+import torch
+from pyro.infer import MCMC
+from torch import Tensor
+
+from pyroclust.partitions import is_canonical
+from pyroclust.partitions import num_clusters as count_clusters
+
+__all__ = ["GibbsDraws", "assignments"]
+
+
+@dataclass(frozen=True)
+class GibbsDraws:
+    """Draws of several chains.
+
+    Attributes:
+        assignments: canonical labels, ``(chains, draws, N)`` int64.
+        log_joint: log p(assignments, data) in nats, a random concentration integrated out,
+            ``(chains, draws)`` float64.
+        concentration: the concentration, ``(chains, draws)`` float64, or None where it is fixed.
+        seconds: wall-clock seconds of all sweeps, warm-up included, compilation not.
+        seconds_compile: wall-clock seconds of compiling the sweep, or loading it from numba's cache.
+    """
+
+    assignments: Tensor
+    log_joint: Tensor
+    concentration: Tensor | None
+    seconds: float
+    seconds_compile: float
+
+    @property
+    def num_clusters(self) -> Tensor:
+        """Number of clusters of each draw, ``(chains, draws)`` int64."""
+        return count_clusters(self.assignments)
+
+
+def assignments(mcmc: MCMC) -> Tensor:
+    """Return the label vectors of a finished MCMC run as integers.
+
+    Pyro stores all sites of a kernel in one floating-point vector; labels come back exactly.
+
+    Args:
+        mcmc: a run with a kernel that has the site ``"assignments"``.
+
+    Shape:
+        output: ``(chains, draws, N)`` int64, canonical.
+
+    Raises:
+        ValueError: if nothing was run, there is no such site, or it does not hold canonical labels.
+
+    Example:
+        >>> from pyroclust.infer.mcmc import CollapsedGibbs
+        >>> from pyroclust.models import gaussian2d
+        >>> mcmc = MCMC(CollapsedGibbs(gaussian2d()), num_samples=3, warmup_steps=1, disable_progbar=True)
+        >>> mcmc.run(torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]]))
+        >>> assignments(mcmc).shape
+        torch.Size([1, 3, 3])
+    """
+    samples = mcmc.get_samples(group_by_chain=True) if mcmc._samples is not None else {}
+    if "assignments" not in samples:
+        raise ValueError(
+            f"mcmc holds the sites {sorted(samples)}, expected 'assignments': "
+            "call mcmc.run(data) with a partition kernel first"
+        )
+    labels = samples["assignments"].round().to(torch.int64)
+    if not bool(is_canonical(labels).all()):
+        raise ValueError(
+            "mcmc holds label vectors that are not canonical: its kernel must return canonical labels"
+        )
+    return labels

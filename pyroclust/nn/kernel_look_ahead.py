@@ -1,0 +1,64 @@
+"""Looking ahead: how many unassigned points lie around a place, and where."""
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["KernelLookAhead"]
+
+_PAIRS_AT_ONCE = 1 << 22
+
+
+class KernelLookAhead(nn.Module):
+    r"""Gaussian-kernel counts and mean shifts of the points still to come.
+
+    .. math:: s_h = \sum_{j > n} \exp(-|y_j|^2 / 2h^2), \qquad
+        m_h = \frac{1}{h} \frac{\sum_{j>n} e^{-|y_j|^2/2h^2} \, y_j}{1 + s_h}, \qquad y_j = W (x_j - q)
+
+    for learned bandwidths h, in units of the frame W. Features: log1p(s_h), m_h. Cost O(N H) a place, in blocks of
+    bounded memory.
+
+    Args:
+        dim: dimension D.
+        bandwidths: the H bandwidths at the start.
+
+    Shape:
+        output: ``(R, T, H (1 + D))``.
+    """
+
+    def __init__(self, dim: int, bandwidths: tuple[float, ...]) -> None:
+        super().__init__()
+        self.dim = dim
+        self.log_bandwidths = nn.Parameter(torch.tensor(bandwidths).log())
+
+    @property
+    def num_features(self) -> int:
+        """Number of features a place."""
+        return len(self.log_bandwidths) * (1 + self.dim)
+
+    def forward(self, positions: Tensor, places: Tensor, whiten: Tensor, steps: Tensor) -> Tensor:
+        """Look from places at the points after their steps.
+
+        Shape:
+            positions: ``(R, N, D)``; places: ``(R, T, D)``; whiten: ``(R, T, D, D)`` or ``(D, D)``; steps: ``(T,)``.
+        """
+        ahead = int(steps[0]) + 1
+        future = positions[:, ahead:]
+        block = max(1, _PAIRS_AT_ONCE // max(1, future.shape[0] * future.shape[1]))
+        if block >= len(steps):
+            return self._block(future, places, whiten, steps - ahead)
+        frames = whiten.expand(*places.shape, self.dim).split(block, 1)
+        parts = zip(places.split(block, 1), frames, steps.split(block), strict=True)
+        return torch.cat([self._block(future, p, w, s - ahead) for p, w, s in parts], 1)
+
+    def _block(self, future: Tensor, places: Tensor, whiten: Tensor, steps: Tensor) -> Tensor:
+        difference = future.unsqueeze(1) - places.unsqueeze(2)
+        offset = difference @ whiten.mT
+        squared = offset.square().sum(-1)
+        precision = (-2 * self.log_bandwidths).exp()
+        weight = (-0.5 * precision.view(-1, 1) * squared.unsqueeze(2)).exp()
+        if len(steps) > 1:
+            past = torch.arange(future.shape[1], device=future.device) <= steps.unsqueeze(-1)
+            weight = weight.masked_fill(past.unsqueeze(1), 0.0)
+        count = weight.sum(-1)
+        shift = (weight @ offset) / (1 + count).unsqueeze(-1) * precision.sqrt().unsqueeze(-1)
+        return torch.cat([count.log1p(), shift.flatten(-2)], -1)

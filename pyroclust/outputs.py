@@ -1,0 +1,101 @@
+"""The files of a comparison: report, draws, summary and assignments."""
+
+import json
+import os
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+
+from pyroclust.comparison import Comparison, ComparisonSummary
+from pyroclust.tables import Table
+
+__all__ = ["assignments_frame", "prepare_folder", "summary_content", "write_outputs"]
+
+
+def prepare_folder(out: str | PathLike[str]) -> Path:
+    """Create a folder and check that files can be written there, before anything is computed.
+
+    Raises:
+        ValueError: if it cannot be created or written to.
+
+    Example:
+        >>> import tempfile
+        >>> prepare_folder(Path(tempfile.mkdtemp()) / "results").is_dir()
+        True
+    """
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder):
+            pass
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ValueError(
+            f"cannot write into the folder '{folder}' ({reason}); choose another with --out"
+        ) from None
+    return folder
+
+
+def summary_content(comparison: Comparison, summary: ComparisonSummary, *, seed: int) -> dict[str, Any]:
+    """Return what ``summary.json`` holds: what was compared, and every figure."""
+    chains, draws, num_points = comparison.mcmc.assignments.shape
+    return {
+        "pyroclust": version("pyroclust"),
+        "source": comparison.source,
+        "columns": list(comparison.columns),
+        "num_points": num_points,
+        "model": comparison.model_name,
+        "guide": comparison.guide_name,
+        "seed": seed,
+        "guide_draws": int(comparison.guide.assignments.shape[1]),
+        "guide_seconds": comparison.guide.seconds,
+        "mcmc_chains": chains,
+        "mcmc_draws": draws,
+        "mcmc_seconds": comparison.mcmc.seconds,
+        "notes": list(comparison.notes),
+        **summary.to_dict(),
+    }
+
+
+def assignments_frame(table: Table, summary: ComparisonSummary) -> pd.DataFrame:
+    """Return one row a point: its name, columns and label as given, and its cluster by both sources.
+
+    Clusters are those of the point estimates, numbered from 0 in order of first appearance; ``uncertainty``
+    is the probability of being apart from the companions in that cluster.
+    """
+    frame = pd.DataFrame(table.data, columns=list(table.columns))
+    frame.insert(0, "row", list(table.row_names), allow_duplicates=True)
+    if table.labels is not None:
+        frame = pd.concat([frame, pd.Series(table.labels, name="label")], axis=1)
+    estimates = {"guide": summary.estimate_guide, "mcmc": summary.estimate_mcmc}
+    found = {
+        f"{source}_{column}": values
+        for source, estimate in estimates.items()
+        for column, values in (("cluster", estimate.assignments), ("uncertainty", estimate.uncertainty))
+    }
+    return pd.concat([frame, pd.DataFrame(found)], axis=1)
+
+
+def write_outputs(
+    folder: Path, table: Table, comparison: Comparison, summary: ComparisonSummary, *, seed: int
+) -> None:
+    """Write ``report.html``, ``draws.nc``, ``summary.json`` and ``assignments.csv``.
+
+    All are finished in a folder beside them first: a failure leaves the files of an earlier run whole.
+    """
+    from pyroclust.export import to_arviz
+    from pyroclust.report import write_report
+
+    with TemporaryDirectory(dir=folder, prefix=".part-") as part:
+        unfinished = Path(part)
+        write_report(comparison, summary, unfinished)
+        to_arviz(comparison).to_netcdf(str(unfinished / "draws.nc"), engine="h5netcdf")
+        content = json.dumps(summary_content(comparison, summary, seed=seed), indent=2, ensure_ascii=False)
+        (unfinished / "summary.json").write_text(content + "\n", encoding="utf-8")
+        assignments_frame(table, summary).to_csv(unfinished / "assignments.csv", index=False)
+        for path in sorted(unfinished.iterdir()):
+            os.replace(path, folder / path.name)

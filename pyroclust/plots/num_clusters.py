@@ -1,0 +1,61 @@
+"""The posterior of the number of clusters, sources side by side."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from pyroclust.plots.style import CYCLE
+
+__all__ = ["plot_num_clusters"]
+
+
+def plot_num_clusters(
+    values: np.ndarray,
+    probabilities: Mapping[str, np.ndarray],
+    *,
+    ax: Axes,
+    colours: Sequence[str] = (CYCLE[0], CYCLE[5], CYCLE[1]),
+) -> Axes:
+    """Draw one group of bars a number of clusters, one bar a source.
+
+    Numbers to which every source gives less than 0.002 are left out at both ends.
+
+    Shape:
+        values: ``(V,)``; probabilities: name -> ``(V,)``.
+
+    Args:
+        values: numbers of clusters, rising without gaps.
+        probabilities: of each source, in the order of the bars.
+        ax: where to draw.
+        colours: one a source.
+
+    Raises:
+        ValueError: if a source has another number of probabilities.
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> ax = new_figure(4, 3).subplots()
+        >>> len(plot_num_clusters(np.array([1, 2]), {"MCMC": np.array([0.3, 0.7])}, ax=ax).patches)
+        2
+    """
+    table = np.array(list(probabilities.values()))
+    if table.shape[1:] != np.shape(values):
+        raise ValueError(f"probabilities have shape {table.shape[1:]}, expected {np.shape(values)}")
+    seen = np.flatnonzero((table >= 0.002).any(0))
+    kept = slice(seen[0], seen[-1] + 1)
+    width = 0.8 / len(table)
+    for index, (name, row) in enumerate(zip(probabilities, table, strict=True)):
+        offset = (index - (len(table) - 1) / 2) * width
+        ax.bar(
+            values[kept] + offset, row[kept], 0.92 * width, color=colours[index % len(colours)], label=name
+        )
+    ax.set(xlabel="number of clusters", ylabel="posterior probability", ylim=(0, 1.12 * table.max()))
+    middle, reach = (values[kept][0] + values[kept][-1]) / 2, max(2.0, len(values[kept]) / 2 + 0.3)
+    ax.set_xlim(middle - reach, middle + reach)
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=15, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
+    ax.legend(
+        loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(table), handlelength=1.1, columnspacing=1.4
+    )
+    return ax

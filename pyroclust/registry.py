@@ -1,0 +1,23 @@
+"""Models and guides that a card may name: loading a guide can build these and nothing else."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
+from pyroclust.models import gaussian2d, nig_mixture, niw_mixture, overlap2d
+
+__all__ = ["GUIDES", "MODELS"]
+
+MODELS: dict[str, Callable[..., Any]] = {
+    "gaussian2d": gaussian2d,
+    "nig_mixture": nig_mixture,
+    "niw_mixture": niw_mixture,
+    "overlap2d": overlap2d,
+}
+"""Functions of JSON arguments that return a model, by its name."""
+
+GUIDES: dict[str, Callable[..., Any]] = {
+    "NeuralClusteringProcess": NeuralClusteringProcess.from_arguments,
+    "PredictiveFilter": PredictiveFilter,
+}
+"""Functions of a model and JSON arguments that return a guide, by the name of its class."""

@@ -1,0 +1,55 @@
+"""How figures and names are written for people."""
+
+import math
+
+__all__ = ["functional_title", "number", "seconds"]
+
+_TITLES = {
+    "log_joint": "log joint (nats)",
+    "num_clusters": "number of clusters",
+    "entropy": "entropy of shares (bits)",
+    "largest_share": "largest cluster's share",
+    "distance_to_reference": "VI to point estimate (bits)",
+}
+
+
+def functional_title(name: str) -> str:
+    """Write the name of a functional for people.
+
+    Example:
+        >>> functional_title("together_3_17")
+        'rows 4 and 18 together'
+    """
+    if name.startswith("together_"):
+        first, second = (int(row) + 1 for row in name.removeprefix("together_").split("_"))
+        return f"rows {first} and {second} together"
+    return _TITLES.get(name, name)
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Write a figure with ``digits`` decimals, a dash where it is undefined.
+
+    Example:
+        >>> number(0.12345), number(float("nan")), number(float("-inf"))
+        ('0.123', '–', '−∞')
+    """
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:,.{digits}f}".replace("-", "−")
+
+
+def seconds(value: float) -> str:
+    """Write a duration in the unit that suits it.
+
+    Example:
+        >>> seconds(0.00042), seconds(1.5), seconds(float("nan"))
+        ('420 µs', '1.5 s', '–')
+    """
+    if math.isnan(value):
+        return "–"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-6:.2g} µs"

@@ -1,0 +1,109 @@
+"""`pyroclust compare` writes four files that open, and prints what they say."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import xarray as xr
+
+from pyroclust.cli import main
+from pyroclust.datasets import read_table
+
+QUICK = ["--draws", "60", "--mcmc-draws", "40", "--chains", "2"]
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    out, err = capsys.readouterr()
+    assert end.value.code == 0, err
+    return out
+
+
+def guide_draws(folder: Path) -> np.ndarray:
+    with xr.open_dataset(folder / "draws.nc", group="guide", engine="h5netcdf") as guide:
+        return guide["assignments"].values
+
+
+@pytest.fixture(scope="module")
+def iris(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("iris") / "results"
+    with pytest.raises(SystemExit):
+        main(["compare", "iris", "--guide", "filter-niw2d", "--out", str(folder), *QUICK])
+    return folder
+
+
+def test_four_files_and_nothing_else(iris):
+    assert sorted(path.name for path in iris.iterdir()) == [
+        "assignments.csv",
+        "draws.nc",
+        "report.html",
+        "summary.json",
+    ]
+
+
+def test_assignments_have_the_original_units(iris):
+    frame = pd.read_csv(iris / "assignments.csv")
+    table = read_table("iris")
+    np.testing.assert_allclose(frame[list(table.columns)], table.data)
+    assert frame["label"].tolist() == table.labels.tolist()
+    assert frame["guide_cluster"].iloc[0] == frame["mcmc_cluster"].iloc[0] == 0
+    assert frame["guide_uncertainty"].between(0, 1).all()
+
+
+def test_draws_and_summary_fit_together(iris):
+    summary = json.loads((iris / "summary.json").read_text())
+    with xr.open_dataset(iris / "draws.nc", group="posterior", engine="h5netcdf") as posterior:
+        assert posterior["assignments"].shape == (2, 40, 150)
+        clusters = posterior["num_clusters"].values
+    found = dict(zip(summary["num_clusters"]["values"], summary["num_clusters"]["mcmc"], strict=True))
+    assert found[int(clusters.max())] == pytest.approx((clusters == clusters.max()).mean())
+    assert summary["guide"] == "filter-niw2d"
+    assert summary["guide_draws"] == 60
+    assert summary["verdict"]["sentence"] in (iris / "report.html").read_text()
+
+
+def test_json_alone_on_standard_output(tmp_path, capsys):
+    folder = tmp_path / "g"
+    out = run(
+        capsys, "compare", "galaxies", "--guide", "filter-nig1d", "--out", str(folder), "--json", *QUICK
+    )
+    printed = json.loads(out)
+    assert printed == json.loads((folder / "summary.json").read_text())
+
+
+def test_same_seed_same_draws_and_the_default_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    points = np.random.default_rng(1).standard_normal((12, 3))
+    pd.DataFrame(points, columns=list("abc")).to_csv("mine.csv", index=False)
+    arguments = ["compare", "mine.csv", "--pca", "2", "--guide", "filter-niw2d", "--seed", "5", *QUICK]
+    printed = run(capsys, *arguments)
+    first = guide_draws(Path("compare-mine"))
+    torch.manual_seed(99)
+    state = torch.random.get_rng_state()
+    run(capsys, *arguments)
+    assert torch.equal(state, torch.random.get_rng_state())
+    np.testing.assert_array_equal(first, guide_draws(Path("compare-mine")))
+    assert pd.read_csv("compare-mine/assignments.csv").columns[:4].tolist() == ["row", "a", "b", "c"]
+    assert "Note: 2 principal component(s) of 3" in printed
+    verdict = json.loads(Path("compare-mine/summary.json").read_text())["verdict"]["sentence"]
+    assert verdict.split(":")[0] in printed
+
+
+def test_chosen_columns_pick_a_guide_of_that_dimension(tmp_path, capsys):
+    arguments = ["--columns", "petal_width_cm", "--guide", "filter-nig1d", "--raw", "--json"]
+    printed = json.loads(run(capsys, "compare", "iris", *arguments, "--out", str(tmp_path / "o"), *QUICK))
+    assert printed["columns"] == ["petal_width_cm"]
+
+
+def test_guides_are_listed(capsys):
+    assert "filter-nig1d" in run(capsys, "guides")
+    assert json.loads(run(capsys, "guides", "--json"))["filter-niw2d"]["model"]["arguments"] == {"dim": 2}
+
+
+def test_help_and_version(capsys):
+    assert "SOURCE" in run(capsys, "compare", "--help")
+    assert run(capsys, "--version").startswith("pyroclust 0.")

@@ -1,0 +1,22 @@
+"""Every example runs from another directory, in a small setting, and writes its figure."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SMALL = {
+    "compare_galaxies": ["--draws", "50", "--guide", "filter-nig1d"],
+    "prior_predictive": ["--datasets", "1"],
+}
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_example_writes_its_figure(path, tmp_path, monkeypatch):
+    figure = tmp_path / "figure.png"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(path), "--out", str(figure), *SMALL.get(path.stem, [])])
+    runpy.run_path(str(path), run_name="__main__")
+    assert figure.stat().st_size > 5_000

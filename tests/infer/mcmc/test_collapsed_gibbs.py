@@ -1,0 +1,246 @@
+import pickle
+
+import numpy as np
+import pyro
+import pytest
+import torch
+from pyro.infer import MCMC
+from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d
+
+from pyroclust.distributions import FixedConcentration, NormalKnownVariance
+from pyroclust.infer.mcmc import (
+    CollapsedGibbs,
+    FromDraws,
+    OneCluster,
+    Overdispersed,
+    Singletons,
+    assignments,
+)
+from pyroclust.partitions import is_canonical
+
+
+def run_mcmc(kernel, data, **options):
+    mcmc = MCMC(kernel, num_samples=30, warmup_steps=2, disable_progbar=True, **options)
+    mcmc.run(data)
+    return mcmc
+
+
+@pytest.fixture
+def data():
+    torch.manual_seed(0)
+    return 2 * torch.randn(25, 2)
+
+
+def test_sites(data):
+    samples = run_mcmc(CollapsedGibbs(gaussian2d()), data).get_samples()
+    assert sorted(samples) == ["assignments", "log_joint", "num_clusters"]
+    assert samples["assignments"].shape == (30, 25)
+    samples = run_mcmc(CollapsedGibbs(nig_mixture(2)), data).get_samples()
+    assert sorted(samples) == ["assignments", "concentration", "log_joint", "num_clusters"]
+    assert (samples["concentration"] > 0).all()
+    assert torch.equal(samples["num_clusters"], samples["assignments"].amax(-1) + 1)
+
+
+def test_kernel_returns_integers_and_one_float(data):
+    kernel = CollapsedGibbs(gaussian2d())
+    kernel.setup(0, data)
+    params = kernel.sample(kernel.initial_params)
+    assert params["assignments"].dtype == torch.int64
+    assert params["num_clusters"].dtype == torch.int64
+    assert params["log_joint"].dtype == torch.float64
+    assert is_canonical(params["assignments"])
+    assert kernel.transforms == {}
+    assert kernel.diagnostics() == {"divergences": []}
+
+
+def test_same_seed_same_draws(data):
+    kernel = CollapsedGibbs(nig_mixture(2))
+    first, second = (kernel.run(data, num_draws=40, num_chains=3, seed=1) for _ in range(2))
+    assert torch.equal(first.assignments, second.assignments)
+    assert torch.equal(first.concentration, second.concentration)
+    assert not torch.equal(
+        first.assignments, kernel.run(data, num_draws=40, num_chains=3, seed=2).assignments
+    )
+    found = []
+    for seed in (5, 5, 6):
+        pyro.set_rng_seed(seed)
+        found.append((assignments(run_mcmc(kernel, data)), kernel.run(data, num_draws=5).assignments))
+    assert all(torch.equal(*pair) for pair in zip(found[0], found[1], strict=True))
+    assert not any(torch.equal(*pair) for pair in zip(found[0], found[2], strict=True))
+
+
+def test_chains_of_one_run_differ(data):
+    draws = CollapsedGibbs(overlap2d(), init=OneCluster()).run(data, num_draws=50, num_chains=3, seed=0)
+    assert draws.assignments.shape == (3, 50, 25)
+    assert draws.log_joint.shape == (3, 50)
+    assert draws.concentration is None
+    assert torch.equal(draws.num_clusters, draws.assignments.amax(-1) + 1)
+    assert not torch.equal(draws.assignments[0], draws.assignments[1])
+    assert draws.seconds > 0
+    assert draws.seconds_compile > 0
+
+
+@pytest.mark.filterwarnings("ignore:num_chains=")
+def test_sequential_chains_are_independent_and_reset(data):
+    torch.manual_seed(1)
+    num_chains = torch.multiprocessing.cpu_count() + 1
+    kernel = CollapsedGibbs(overlap2d(), init=Singletons())
+    labels = assignments(run_mcmc(kernel, data, num_chains=num_chains))
+    assert labels.shape == (num_chains, 30, 25)
+    assert len({chain.numpy().tobytes() for chain in labels}) == num_chains
+    smaller = assignments(run_mcmc(kernel, data[:9]))
+    assert smaller.shape == (1, 30, 9)
+
+
+def test_parallel_workers_return_canonical_labels(data, monkeypatch):
+    monkeypatch.setattr("torch.multiprocessing.cpu_count", lambda: 3)
+    torch.manual_seed(2)
+    labels = assignments(run_mcmc(CollapsedGibbs(gaussian2d()), data, num_chains=2, mp_context="fork"))
+    assert labels.shape == (2, 30, 25)
+    assert not torch.equal(labels[0], labels[1])
+
+
+def test_kernel_can_be_pickled(data):
+    kernel = CollapsedGibbs(nig_mixture(2), init=Singletons())
+    kernel.setup(0, data)
+    copy = pickle.loads(pickle.dumps(kernel))
+    assert torch.equal(
+        kernel.sample(kernel.initial_params)["assignments"], copy.sample(copy.initial_params)["assignments"]
+    )
+
+
+def test_foreign_params_move_the_chain():
+    """A kernel composed with others continues from their partition; its own would not split in a sweep."""
+    torch.manual_seed(3)
+    model = Mixture(FixedConcentration(0.7), NormalKnownVariance(2, 1e4))
+    groups = torch.tensor([0, 1]).repeat_interleave(30)
+    data = torch.randn(60, 2) + 6 * groups.unsqueeze(-1)
+    kernel = CollapsedGibbs(model, init=OneCluster())
+    kernel.setup(0, data)
+    own = kernel.sample(kernel.initial_params)
+    assert own["num_clusters"] == 1
+    moved = kernel.sample(dict(own, assignments=groups))
+    assert torch.equal(moved["assignments"], groups)
+    assert moved["log_joint"].item() == pytest.approx(model.log_joint(data, groups).item())
+
+
+def test_initial_params_of_mcmc_start_the_chains(data):
+    start = torch.arange(25).expand(1, -1)
+    kernel = CollapsedGibbs(gaussian2d())
+    run_mcmc(kernel, data, initial_params={"assignments": start[0]})
+    kernel.initial_params = {"assignments": start[0]}
+    kernel.setup(0, data)
+    assert torch.equal(kernel.initial_params["assignments"], start[0])
+    kernel.setup(0, data)
+    assert kernel._given == {}
+
+
+@pytest.mark.parametrize(
+    ("init", "expected"),
+    [
+        (OneCluster(), [[0, 0, 0, 0]] * 2),
+        (Singletons(), [[0, 1, 2, 3]] * 2),
+        (FromDraws(torch.tensor([[5, 5, 5, 1], [5, 5, 5, 1]])), [[0, 0, 0, 1]] * 2),
+    ],
+)
+def test_starts(init, expected):
+    assert init(4, 2, generator=np.random.default_rng(0)).tolist() == expected
+
+
+def test_overdispersed_starts_span_the_range():
+    starts = Overdispersed()(200, 4, generator=np.random.default_rng(0))
+    clusters = [len(set(row)) for row in starts.tolist()]
+    assert clusters == sorted(clusters)
+    assert clusters[0] <= 4
+    assert clusters[3] >= 40
+
+
+def test_labels_as_init(data):
+    start = torch.arange(25)
+    for init in (start, start.expand(3, -1)):
+        kernel = CollapsedGibbs(gaussian2d(), init=init)
+        kernel.setup(0, data)
+        assert torch.equal(kernel.initial_params["assignments"], start)
+
+
+BAD_DATA = {
+    r"data has shape \(5, 3\), expected one data set \(N, 2\)": torch.zeros(5, 3),
+    r"data has shape \(4, 5, 2\)": torch.zeros(4, 5, 2),
+    r"data has shape \(5,\)": torch.zeros(5),
+    "data has 1 points, expected at least 2": torch.zeros(1, 2),
+    "data holds 1 nan": torch.tensor([[0.0, float("nan")], [0.0, 0.0]]),
+    "data holds 2 nan or infinite": torch.tensor([[0.0, float("inf")], [0.0, -float("inf")]]),
+}
+
+
+@pytest.mark.parametrize(("message", "bad"), BAD_DATA.items(), ids=range(len(BAD_DATA)))
+def test_bad_data(message, bad):
+    kernel = CollapsedGibbs(gaussian2d())
+    with pytest.raises(ValueError, match=message):
+        kernel.run(bad, num_draws=2)
+    with pytest.raises(ValueError, match=message):
+        run_mcmc(kernel, bad)
+
+
+def test_bad_arguments(data):
+    with pytest.raises(ValueError, match="thin is 0"):
+        CollapsedGibbs(gaussian2d(), thin=0)
+    for wrong in ({"num_draws": 0}, {"num_draws": 1, "warmup": -1}, {"num_draws": 1, "num_chains": 0}):
+        with pytest.raises(ValueError, match="num_draws, warmup and num_chains are"):
+            CollapsedGibbs(gaussian2d()).run(data, **wrong)
+    with pytest.raises(ValueError, match=r"draws has shape \(2, 25\), expected at least 3 rows of 25 points"):
+        CollapsedGibbs(gaussian2d(), init=torch.zeros(2, 25).long()).run(data, num_draws=1, num_chains=3)
+    with pytest.raises(ValueError, match=r"init has shape \(7,\), expected \(25,\)"):
+        CollapsedGibbs(gaussian2d(), init=torch.zeros(7).long()).run(data, num_draws=1)
+    with pytest.raises(ValueError, match="the kernel has no data"):
+        CollapsedGibbs(gaussian2d()).sample({})
+
+
+def test_family_without_compiled_functions(data):
+    class Other:
+        dim, num_moments = 2, 2
+        moments = staticmethod(lambda data: data.double())
+        log_predictive = staticmethod(lambda data, parameters: data.sum(-1))
+        prior_predictive_parameters = staticmethod(lambda: torch.zeros(2))
+
+    with pytest.raises(
+        ValueError, match=r"model\.component is a Other, expected a family with compiled sweeps: Norm"
+    ):
+        CollapsedGibbs(Mixture(gaussian2d().prior, Other())).run(data, num_draws=1)
+
+
+def test_assignments_needs_a_finished_run(data):
+    mcmc = MCMC(CollapsedGibbs(gaussian2d()), num_samples=3, disable_progbar=True)
+    with pytest.raises(ValueError, match="expected 'assignments': call mcmc"):
+        assignments(mcmc)
+    mcmc.run(data)
+    mcmc._samples["assignments"] += 1
+    with pytest.raises(ValueError, match="not canonical"):
+        assignments(mcmc)
+
+
+def test_interrupt_stops_the_threads(data, monkeypatch):
+    from pyroclust.infer.mcmc import parallel
+
+    blocks, advance = [], parallel.advance
+
+    def interrupted(chain, num_draws, *, thin):
+        blocks.append(num_draws)
+        if len(blocks) == 3:
+            raise KeyboardInterrupt
+        return advance(chain, num_draws, thin=thin)
+
+    monkeypatch.setattr(parallel, "advance", interrupted)
+    monkeypatch.setattr(parallel, "_VISITS_A_BLOCK", 25)
+    with pytest.raises(KeyboardInterrupt):
+        CollapsedGibbs(gaussian2d()).run(data, num_draws=20_000, num_chains=1)
+    assert len(blocks) == 3
+
+
+def test_arviz_reads_a_run(data):
+    arviz = pytest.importorskip("arviz")
+    if not hasattr(arviz, "from_pyro"):
+        pytest.skip("ArviZ 1.x has no from_pyro")
+    converted = arviz.from_pyro(run_mcmc(CollapsedGibbs(overlap2d()), data), log_likelihood=False)
+    assert converted.posterior["assignments"].shape == (1, 30, 25)
+    assert not converted.sample_stats["diverging"].any()

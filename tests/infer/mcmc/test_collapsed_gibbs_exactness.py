@@ -1,0 +1,134 @@
+"""The law of CollapsedGibbs against enumeration, for every model and both ways of running it."""
+
+import math
+
+import pytest
+import torch
+from pyro.infer import MCMC
+from pyroclust.models import Mixture, gaussian2d, nig_mixture, niw_mixture, overlap2d
+from scipy import stats
+
+from pyroclust.distributions import GammaConcentration, NormalKnownVariance
+from pyroclust.infer.exact import exact_posterior
+from pyroclust.infer.mcmc import CollapsedGibbs, OneCluster, Singletons, assignments
+
+
+class IntegratedConcentration:
+    """A Gamma concentration through V_N(K) alone, like any Gibbs-type prior: nothing is sampled for it."""
+
+    log_v = staticmethod(GammaConcentration(1.0, 0.2).log_v)
+    log_prob = staticmethod(GammaConcentration(1.0, 0.2).log_prob)
+
+
+CASES = {
+    "integrated": (Mixture(IntegratedConcentration(), NormalKnownVariance(1, 2.0), name="integrated"), 2.0),
+    "gaussian2d": (gaussian2d(), 4.0),
+    "gaussian1d": (gaussian2d(1), 4.0),
+    "overlap2d": (overlap2d(), 2.5),
+    "nig_1": (nig_mixture(1), 1.0),
+    "nig_2": (nig_mixture(2), 1.0),
+    "niw_2": (niw_mixture(2), 1.0),
+    "niw_3": (niw_mixture(3), 1.0),
+}
+every_case = pytest.mark.parametrize(("model", "spread"), CASES.values(), ids=CASES)
+
+
+def points(model, spread):
+    """Seven points, the first two close: the posterior is spread over many partitions."""
+    torch.manual_seed(11)
+    data = spread * torch.randn(7, model.component.dim)
+    data[1] = data[0] + 0.1 * torch.randn(model.component.dim)
+    return data
+
+
+def check_law(model, data, chains):
+    """Compare frequencies with probabilities in total variation, and the mean number of clusters.
+
+    Total variation sums |f - p|, so its Monte Carlo error is the sum of the partitions' own: half the sum of
+    sqrt(2 v / pi), v the variance of a frequency estimated from batches, autocorrelation included.
+    """
+    partitions, log_probs = exact_posterior(model, data)
+    base = 7 ** torch.arange(7)
+    codes, order = (partitions @ base).sort()
+    index = order[torch.searchsorted(codes, chains @ base)]
+    assert torch.equal(partitions[index], chains)
+    batches = index.reshape(40, -1)
+    offsets = torch.arange(40).unsqueeze(-1) * len(partitions)
+    counts = torch.bincount((batches + offsets).flatten(), minlength=40 * len(partitions)).reshape(40, -1)
+    frequency = counts.double() / batches.shape[1]
+    error = frequency.std(0) / 40**0.5
+    total_variation = 0.5 * (frequency.mean(0) - log_probs.exp()).abs().sum()
+    expected = 0.5 * error.sum() * math.sqrt(2 / math.pi)
+    unseen = 0.5 * log_probs.exp()[frequency.mean(0) == 0].sum()
+    assert total_variation < 1.5 * expected + unseen
+    functional = (partitions.amax(-1) + 1).double()
+    clusters = functional[batches].mean(-1)
+    truth = (log_probs.exp() * functional).sum()
+    assert (clusters.mean() - truth).abs() < 4 * clusters.std() / 40**0.5
+
+
+@every_case
+@pytest.mark.parametrize("init", [OneCluster(), Singletons()], ids=["one", "singletons"])
+def test_compiled_path_has_the_exact_law(model, spread, init):
+    data = points(model, spread)
+    draws = CollapsedGibbs(model, init=init, thin=2).run(
+        data, num_draws=40_000, warmup=50, num_chains=2, seed=3
+    )
+    check_law(model, data, draws.assignments)
+    assert torch.allclose(
+        draws.log_joint[:, -200:], model.log_joint(data, draws.assignments[:, -200:]), atol=1e-9
+    )
+
+
+@every_case
+def test_mcmc_path_has_the_exact_law(model, spread):
+    torch.manual_seed(4)
+    data = points(model, spread)
+    mcmc = MCMC(CollapsedGibbs(model, thin=2), num_samples=4000, warmup_steps=20, disable_progbar=True)
+    mcmc.run(data)
+    labels = assignments(mcmc)
+    check_law(model, data, labels)
+    assert torch.allclose(
+        mcmc.get_samples(group_by_chain=True)["log_joint"], model.log_joint(data, labels), atol=1e-9
+    )
+
+
+def test_concentration_has_the_exact_posterior():
+    """p(alpha | x) = sum_K p(K | x) p(alpha | K), and p(alpha | K) is known up to a constant."""
+    model = nig_mixture(2)
+    data = points(model, 1.0)
+    partitions, log_probs = exact_posterior(model, data)
+    by_clusters = torch.zeros(7, dtype=torch.float64).index_add_(0, partitions.amax(-1), log_probs.exp())
+    alpha = torch.linspace(1e-4, 20, 200_001, dtype=torch.float64)
+    density = torch.zeros_like(alpha)
+    for clusters in range(1, 8):
+        log_term = (clusters + 1) * alpha.log() - 2 * alpha + alpha.lgamma() - (alpha + 7).lgamma()
+        term = log_term.exp()
+        density += by_clusters[clusters - 1] * term / term.sum()
+    distribution = density.cumsum(0)
+    draws = (
+        CollapsedGibbs(model, thin=20)
+        .run(data, num_draws=4000, warmup=20, num_chains=2, seed=5)
+        .concentration
+    )
+    uniform = distribution[torch.searchsorted(alpha, draws.flatten()).clamp(max=200_000)]
+    assert stats.kstest(uniform.numpy(), "uniform").pvalue > 1e-3
+    assert stats.kstest((0.9 * draws.flatten()).numpy(), draws.flatten().numpy()).pvalue < 1e-3
+
+
+@pytest.mark.parametrize("model", [gaussian2d(), nig_mixture(2), niw_mixture(3)], ids=lambda m: m.name)
+def test_long_chains_do_not_drift(model):
+    torch.manual_seed(6)
+    data = torch.randn(60, model.component.dim) + 50
+    draws = CollapsedGibbs(model, thin=50).run(data, num_draws=100, num_chains=1, seed=7)
+    assert torch.allclose(draws.log_joint, model.log_joint(data, draws.assignments), rtol=1e-10, atol=1e-7)
+
+
+def test_many_dimensions():
+    """Far points overflow a plain product over dimensions; the law is still the model's."""
+    torch.manual_seed(8)
+    model = nig_mixture(200)
+    data = torch.cat([torch.zeros(6, 200), torch.full((6, 200), 1e4)]) + 0.1 * torch.randn(12, 200)
+    draws = CollapsedGibbs(model, init=Singletons()).run(data, num_draws=20, warmup=50, num_chains=2, seed=9)
+    assert torch.equal(draws.assignments.unique(dim=-2).squeeze(), torch.tensor([[0] * 6 + [1] * 6] * 2))
+    assert torch.allclose(draws.log_joint, model.log_joint(data, draws.assignments), rtol=1e-9)

@@ -1,0 +1,81 @@
+import pytest
+import torch
+from pyroclust.models import Mixture, gaussian2d, nig_mixture, niw_mixture
+
+from pyroclust.distributions import FixedConcentration, NormalKnownVariance
+from pyroclust.infer import exact
+from pyroclust.infer.exact import exact_posterior, log_evidence
+from pyroclust.partitions import bell_number, co_assignment_matrix
+
+
+@pytest.mark.parametrize("model", [gaussian2d(), nig_mixture(1), niw_mixture(3)], ids=lambda m: m.name)
+def test_posterior_is_normalised_and_proportional_to_the_joint(model):
+    torch.manual_seed(0)
+    data = torch.randn(2, 3, 6, model.component.dim)
+    partitions, log_probs = exact_posterior(model, data)
+    assert partitions.shape == (203, 6)
+    assert log_probs.shape == (2, 3, 203)
+    assert log_probs.dtype == torch.float64
+    assert log_probs.logsumexp(-1).abs().max() < 1e-12
+    expected = model.log_joint(data.unsqueeze(-3), partitions) - log_evidence(model, data).unsqueeze(-1)
+    assert torch.allclose(log_probs, expected, atol=1e-10)
+
+
+def test_two_points_by_hand():
+    """p(together) for two points is a ratio of three normal densities."""
+    model = Mixture(FixedConcentration(0.5), NormalKnownVariance(1, 2.0))
+    data = torch.tensor([[0.4], [1.5]], dtype=torch.float64)
+    apart = torch.distributions.Normal(0.0, 5.0**0.5)
+    covariance = torch.tensor([[5.0, 4.0], [4.0, 5.0]], dtype=torch.float64)
+    together = torch.distributions.MultivariateNormal(torch.zeros(2, dtype=torch.float64), covariance)
+    joint = torch.stack([together.log_prob(data.squeeze()).exp() / 1.5, apart.log_prob(data).sum().exp() / 3])
+    assert torch.allclose(exact_posterior(model, data)[1].exp(), joint / joint.sum(), atol=1e-6)
+    assert torch.allclose(log_evidence(model, data), joint.sum().log(), atol=1e-6)
+
+
+def test_prior_is_recovered_when_data_say_nothing():
+    model = Mixture(FixedConcentration(0.7), NormalKnownVariance(2, 1e-6))
+    partitions, log_probs = exact_posterior(model, torch.randn(6, 2))
+    assert torch.allclose(log_probs, model.prior.log_prob(partitions), atol=1e-6)
+
+
+def test_chunks_change_nothing(monkeypatch):
+    torch.manual_seed(1)
+    model, data = niw_mixture(2), torch.randn(5, 7, 2)
+    whole = exact_posterior(model, data)[1]
+    monkeypatch.setattr(exact, "_MAX_ENTRIES", 20_000)
+    assert torch.allclose(exact_posterior(model, data)[1], whole, atol=1e-12)
+
+
+def test_ten_points():
+    partitions, log_probs = exact_posterior(gaussian2d(), torch.randn(10, 2))
+    assert len(partitions) == bell_number(10)
+    assert log_probs.logsumexp(-1).abs() < 1e-12
+
+
+def test_evidence_is_consistent_with_simulation():
+    """E over data of p(c | x) is the prior p(c): the mean of posterior co-assignments is 1 / (1 + alpha)."""
+    torch.manual_seed(2)
+    model = gaussian2d()
+    import pyro.poutine as poutine
+
+    data = poutine.uncondition(model)(torch.empty(600, 4, 2))
+    partitions, log_probs = exact_posterior(model, data)
+    pair = (log_probs.exp() * (partitions[:, 0] == partitions[:, 1])).sum(-1)
+    assert (pair.mean() - 1 / 1.7).abs() < 4 * pair.std() / 600**0.5
+    assert co_assignment_matrix(partitions).shape == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (torch.zeros(11, 2), "data has 11 points, expected 1 to 10"),
+        (torch.zeros(0, 2), "data has 0 points"),
+        (torch.zeros(4, 3), r"data has shape"),
+        (torch.zeros(2), r"data has shape \(2,\)"),
+        (torch.tensor([[0.0, float("nan")], [1.0, 1.0]]), "data holds 1 nan or infinite"),
+    ],
+)
+def test_errors(data, message):
+    with pytest.raises(ValueError, match=message):
+        exact_posterior(gaussian2d(), data)

@@ -1,0 +1,73 @@
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from synthetic_comparison import LOG_EVIDENCE, make_comparison
+
+from pyroclust.comparison import summarise
+from pyroclust.diagnostics import Trust
+
+
+@pytest.mark.parametrize(
+    ("settings", "level"),
+    [
+        ({"temperature": 1.0}, Trust.TRUST),
+        ({"temperature": 1.1, "dim": 2}, Trust.TRUST),
+        ({"temperature": 1.6}, Trust.CORRECT),
+        ({"temperature": 3.0}, Trust.DISTRUST),
+        ({"stuck": True}, Trust.UNKNOWN),
+    ],
+)
+def test_verdicts(settings, level):
+    summary = summarise(make_comparison(**settings))
+    assert summary.verdict.level is level, summary.verdict.sentence
+
+
+def test_weights_recover_the_posterior_and_its_evidence():
+    summary = summarise(make_comparison(temperature=1.5))
+    weighting = summary.weighting
+    assert abs(weighting.log_evidence - LOG_EVIDENCE) < 4 * weighting.log_evidence_error
+    assert summary.agreement_corrected.mean_difference < summary.agreement.mean_difference
+    assert weighting.effective_draws == pytest.approx(1000 * weighting.efficiency, rel=0.1)
+
+
+def test_costs_and_counts():
+    comparison = make_comparison(temperature=1.0)
+    summary = summarise(comparison)
+    assert summary.guide_seconds == pytest.approx(0.03 / 1000)
+    slowest = min(row.ess_bulk for row in summary.convergence if not row.constant)
+    assert summary.mcmc_seconds == pytest.approx(1.7 / slowest)
+    assert summary.speed_ratio == pytest.approx(summary.mcmc_seconds / summary.guide_seconds)
+    counts = summary.num_clusters
+    for probabilities in (counts.guide, counts.corrected, counts.mcmc):
+        assert probabilities.shape == counts.values.shape
+        assert probabilities.sum() == pytest.approx(1)
+    shares = (comparison.mcmc.assignments.max(-1) + 1).ravel()
+    np.testing.assert_allclose(counts.mcmc, [(shares == value).mean() for value in counts.values])
+    assert next(iter(summary.functionals)) == "log_joint"
+    assert summary.estimate_mcmc.truth_rand > 0.7
+
+
+def test_figures_fit_into_json():
+    summary = summarise(make_comparison(num_points=30))
+    constant = dataclasses.replace(summary, mcmc_seconds=float("nan"))
+    figures = json.loads(json.dumps(constant.to_dict(), allow_nan=False))
+    assert figures["seconds_per_effective_draw"]["mcmc"] is None
+    assert figures["verdict"]["level"] == summary.verdict.level.value
+    assert figures["importance"]["draws"] == 1000
+
+
+def test_one_point():
+    summary = summarise(make_comparison(num_points=1))
+    assert summary.num_clusters.values.tolist() == [1]
+
+
+def test_shapes_are_checked():
+    comparison = make_comparison(num_points=10, draws=20)
+    with pytest.raises(ValueError, match="log_joint has shape"):
+        dataclasses.replace(comparison.guide, log_joint=np.zeros(3))
+    with pytest.raises(ValueError, match="expected 9"):
+        dataclasses.replace(comparison, data=comparison.data[:9])
+    with pytest.raises(ValueError, match="no log_prob"):
+        dataclasses.replace(comparison, guide=dataclasses.replace(comparison.guide, log_prob=None))

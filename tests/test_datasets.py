@@ -1,0 +1,151 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyroclust.datasets import read_table
+from pyroclust.standardise import principal_components, standardise
+from pyroclust.tables import Table
+
+GOOD = pd.DataFrame({"width": [1.0, 2.0, 4.0, 2.0], "height": [3, 1, 1, 1], "kind": list("aabb")})
+
+
+def csv(folder: Path, text: str) -> Path:
+    path = folder / "points.csv"
+    path.write_text(text)
+    return path
+
+
+def test_galaxies_are_the_82_velocities():
+    table = read_table("galaxies")
+    assert table.data.shape == (82, 1)
+    assert (table.data.min(), table.data.max()) == (9172, 34279)
+    assert table.labels is None
+
+
+def test_iris_clusters_petals_by_default_and_any_columns_on_request():
+    assert read_table("iris").columns == ("petal_length_cm", "petal_width_cm")
+    table = read_table("iris", columns=["sepal_width_cm"])
+    assert table.data.shape == (150, 1)
+    assert set(table.labels) == {"setosa", "versicolor", "virginica"}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+def test_files_give_the_same_table(tmp_path, suffix):
+    path = tmp_path / f"boxes{suffix}"
+    if suffix == ".parquet":
+        GOOD.to_parquet(path)
+    else:
+        GOOD.to_csv(path, sep="\t" if suffix == ".tsv" else ",", index=False)
+    table = read_table(path, label="kind")
+    assert table.name == "boxes"
+    assert table.columns == ("width", "height")
+    np.testing.assert_array_equal(table.data, GOOD[["width", "height"]])
+    assert table.labels.tolist() == list("aabb")
+    assert table.row_names == ("1", "2", "3", "4")
+
+
+def test_arrays_and_npy_files_get_numbered_columns(tmp_path):
+    array = np.arange(6.0).reshape(3, 2)
+    np.save(tmp_path / "a.npy", array)
+    for table in (read_table(array), read_table(tmp_path / "a.npy")):
+        assert table.columns == ("x1", "x2")
+        np.testing.assert_array_equal(table.data, array)
+    assert read_table(np.arange(4)).data.shape == (4, 1)
+
+
+def test_header_may_be_missing_and_an_unnamed_first_column_names_the_rows(tmp_path):
+    table = read_table(csv(tmp_path, "1.5,2\n1.5,3\n"))
+    assert table.columns == ("x1", "x2")
+    assert table.data.shape == (2, 2)
+    GOOD.set_index(pd.Index(list("pqrs"))).to_csv(tmp_path / "named.csv")
+    named = read_table(tmp_path / "named.csv", label="kind")
+    assert named.row_names == ("p", "q", "r", "s")
+    assert named.columns == ("width", "height")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "is empty"),
+        ("a,b\n", "has 0 row"),
+        ("a,b\n1,2\n", "has 1 row"),
+        ("a,b\n1,2\n,3\n4,inf\n", "1 in 'a', 1 in 'b'"),
+        ("a,b\n1,2\n?,3\n", "column 'a' holds '?'"),
+        ("a,b\n1,2\n1,3,4\n", "not a readable .csv"),
+        ("a,when\n1,2020-01-01\n2,2020-01-02\n", "--label when"),
+    ],
+)
+def test_bad_csv_is_one_sentence(tmp_path, text, expected):
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
+        read_table(csv(tmp_path, text))
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("galaxy", "did you mean 'galaxies'"),
+        ("there/is/none.csv", "no file 'there/is/none.csv'"),
+        ("points.xlsx", "suffix is '.xlsx'"),
+        (np.zeros((2, 2, 2)), "shape (2, 2, 2)"),
+        (np.zeros((3, 2)) * 1j, "not only real numbers"),
+    ],
+)
+def test_bad_source_says_what_to_do(source, expected):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        read_table(source)
+    assert expected in str(caught.value)
+
+
+def test_damaged_binary_files(tmp_path):
+    for name in ("points.npy", "points.parquet"):
+        (tmp_path / name).write_bytes(b"PAR1 not really")
+        with pytest.raises(ValueError, match="not a readable"):
+            read_table(tmp_path / name)
+
+
+def test_pickled_arrays_are_refused(tmp_path):
+    np.save(tmp_path / "objects.npy", np.array([{}, 1], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match="not a readable"):
+        read_table(tmp_path / "objects.npy")
+
+
+def test_unknown_and_repeated_columns():
+    with pytest.raises(ValueError, match="did you mean 'width'"):
+        read_table(GOOD, columns=["widht"])
+    with pytest.raises(ValueError, match="did you mean 'kind'"):
+        read_table(GOOD, label="kin")
+    with pytest.raises(ValueError, match="appears twice"):
+        read_table(GOOD, columns=["width", "width"])
+
+
+def test_standardised_columns_return_to_their_units():
+    table = read_table("iris")
+    points = standardise(table)
+    np.testing.assert_allclose(points.data.mean(0), 0, atol=1e-12)
+    np.testing.assert_allclose(points.data.var(0), 1)
+    np.testing.assert_allclose(points.data * points.scale + points.location, table.data)
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"), [([5.1] * 3, "constant"), ([0.0, 1e300, -1e300], "too large")]
+)
+def test_columns_that_have_no_scale(column, expected):
+    table = Table("t", np.array(column)[:, None], ("c",), None, ("1", "2", "3"))
+    with pytest.raises(ValueError, match=f"column 'c' is {expected}"):
+        standardise(table)
+
+
+def test_principal_components_keep_the_proportions_of_distances():
+    points = standardise(read_table("iris", columns=["sepal_length_cm", "petal_length_cm", "petal_width_cm"]))
+    whole = principal_components(points, 3).data
+    distances = [np.linalg.norm(x[:, None] - x, axis=-1) for x in (points.data, whole)]
+    np.testing.assert_allclose(
+        distances[0], distances[1] * distances[0].max() / distances[1].max(), atol=1e-9
+    )
+    np.testing.assert_allclose(whole.var(0).mean(), 1)
+    assert "of the variance" in principal_components(points, 2).notes[0]
+    with pytest.raises(ValueError, match="expected 1 to 3"):
+        principal_components(points, 4)

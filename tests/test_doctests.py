@@ -1,0 +1,30 @@
+"""Every example in a docstring, run on the installed package from another directory."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import pyroclust
+
+MODULES = sorted(module.name for module in pkgutil.walk_packages(pyroclust.__path__, "pyroclust."))
+MODULES += sorted(
+    f"{package}.{module.name}"
+    for package in ("pyroclust.models", "pyroclust.guides")
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__)
+)
+
+
+def test_mapped_packages_are_covered():
+    assert {"pyroclust.models.mixture", "pyroclust.guides.predictive_filter", "pyroclust.tables"} <= set(
+        MODULES
+    )
+
+
+@pytest.mark.parametrize("name", sorted(set(MODULES)))
+def test_examples(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    module = importlib.import_module(name)
+    result = doctest.testmod(module, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0, capsys.readouterr().out

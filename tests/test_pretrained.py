@@ -1,0 +1,165 @@
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from pyroclust.cards import CARD_FILE, WEIGHTS_FILE, find_guide, list_guides, read_card
+from pyroclust.distributions import FixedConcentration, NormalKnownVariance
+from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
+from pyroclust.models import Mixture, gaussian2d, niw_mixture
+from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
+from pyroclust.pretrained import load_guide, save_guide
+
+
+def new_guide() -> NeuralClusteringProcess:
+    guide = NeuralClusteringProcess(niw_mixture(2), order=DensestFirst(0.37))
+    with torch.no_grad():
+        for weight in guide.parameters():
+            weight.add_(0.1 * torch.randn_like(weight))
+    return guide
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    save_guide(
+        new_guide(), tmp_path / "mine", card={"about": "a test", "max_points": 50, "seeds": {"weights": 3}}
+    )
+    return tmp_path / "mine"
+
+
+def edit(folder: Path, **changes: object) -> None:
+    content = json.loads((folder / CARD_FILE).read_text())
+    (folder / CARD_FILE).write_text(json.dumps(content | changes))
+
+
+def rewrite_weights(folder: Path, state: dict[str, torch.Tensor]) -> None:
+    save_file(state, folder / WEIGHTS_FILE)
+    edit(folder, weights={"sha256": hashlib.sha256((folder / WEIGHTS_FILE).read_bytes()).hexdigest()})
+
+
+@pytest.mark.parametrize(
+    "guide",
+    [
+        new_guide(),
+        NeuralClusteringProcess(
+            gaussian2d(), scorer=SummedScorer(2, width=4, sizes=(4, 8)), order=RandomOrder()
+        ),
+        PredictiveFilter(gaussian2d()),
+    ],
+    ids=["light", "published", "filter"],
+)
+def test_round_trip_gives_the_same_distribution(tmp_path, guide):
+    guide.eval()
+    save_guide(guide, tmp_path / "mine")
+    again = load_guide(tmp_path / "mine")
+    assert not again.training
+    data, order = torch.randn(3, 12, 2), torch.randperm(12)
+    draws = again.posterior(data).sample((2,))
+    expected, found = (g.posterior(data, order=order).log_prob(draws) for g in (guide, again))
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+    assert getattr(again, "arguments", None) == getattr(guide, "arguments", None)
+
+
+def test_card_records_everything(folder):
+    card = read_card(folder)
+    assert (card.guide_class, card.model, card.model_arguments) == (
+        "NeuralClusteringProcess",
+        "niw_mixture",
+        {"dim": 2},
+    )
+    assert (card.about, card.max_points, card.seeds) == ("a test", 50, {"weights": 3})
+    assert set(card.versions) >= {"pyroclust", "torch"}
+
+
+def test_loading_leaves_the_random_state_alone(folder):
+    before = torch.random.get_rng_state()
+    load_guide(folder)
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_every_guide_on_the_shelf_loads_and_samples():
+    for card in list_guides():
+        guide = load_guide(card.name)
+        assert guide.model.name == card.model
+        dim = card.model_arguments["dim"]
+        draws, log_prob = guide.posterior(torch.randn(9, dim)).sample_and_log_prob((4,))
+        assert draws.shape == (4, 9)
+        assert torch.isfinite(log_prob).all()
+
+
+def truncate(folder: Path) -> None:
+    path = folder / WEIGHTS_FILE
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def tamper(folder: Path) -> None:
+    path = folder / WEIGHTS_FILE
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def truncate_with_matching_checksum(folder: Path) -> None:
+    truncate(folder)
+    edit(folder, weights={"sha256": hashlib.sha256((folder / WEIGHTS_FILE).read_bytes()).hexdigest()})
+
+
+def drop_a_weight(folder: Path) -> None:
+    state = load_file(folder / WEIGHTS_FILE)
+    del state["scorer.to_open.bias"]
+    rewrite_weights(folder, state)
+
+
+def reshape_a_weight(folder: Path) -> None:
+    state = load_file(folder / WEIGHTS_FILE)
+    rewrite_weights(folder, state | {"scorer.to_open.bias": torch.zeros(2)})
+
+
+DAMAGE = {
+    "truncated": (truncate, "weights.safetensors' was cut off or changed"),
+    "tampered": (tamper, "weights.safetensors' was cut off or changed"),
+    "truncated, checksum fits": (truncate_with_matching_checksum, "is not a safetensors file"),
+    "weight missing": (drop_a_weight, "missing: scorer.to_open.bias"),
+    "weight of another shape": (reshape_a_weight, r"'scorer.to_open.bias' has shape \(2,\), expected \(1,\)"),
+    "no weights": (lambda f: (f / WEIGHTS_FILE).unlink(), "there is no .*weights.safetensors"),
+    "no card": (lambda f: (f / CARD_FILE).unlink(), "holds no card.json"),
+    "damaged card": (lambda f: (f / CARD_FILE).write_text("{"), "card.json' is not valid JSON"),
+    "card of another version": (lambda f: edit(f, format_version=9), "format_version 9, expected 1"),
+    "card that is a list": (lambda f: (f / CARD_FILE).write_text("[]"), "format_version None"),
+    "card without a model": (lambda f: edit(f, model={}), "lacks or garbles an entry"),
+    "unknown model": (lambda f: edit(f, model={"name": "nix", "arguments": {}}), "unknown model 'nix'"),
+    "unknown class": (lambda f: edit(f, **{"class": "os.system"}), "unknown class 'os.system'"),
+    "unknown argument": (lambda f: edit(f, arguments={"depth": 3}), "arguments that do not fit"),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_damage_is_one_sentence_that_names_the_file(folder, case):
+    damage, expected = DAMAGE[case]
+    damage(folder)
+    with pytest.raises(ValueError, match=expected) as caught:
+        load_guide(folder)
+    assert "mine" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_unknown_name_offers_the_nearest():
+    with pytest.raises(ValueError, match="did you mean 'filter-nig1d'"):
+        find_guide("filter-nig1")
+
+
+def test_only_what_can_be_built_again_is_saved(tmp_path):
+    renamed = Mixture(FixedConcentration(0.7), NormalKnownVariance(2, 5.0), name="gaussian2d")
+    unknown = Mixture(FixedConcentration(0.7), NormalKnownVariance(2, 5.0), name="mine")
+    with pytest.raises(ValueError, match="other hyperparameters"):
+        save_guide(PredictiveFilter(renamed), tmp_path / "a")
+    with pytest.raises(ValueError, match="unknown model 'mine'"):
+        save_guide(PredictiveFilter(unknown), tmp_path / "a")
+    with pytest.raises(ValueError, match="unknown class 'Linear'"):
+        save_guide(torch.nn.Linear(1, 1), tmp_path / "a")
+    with pytest.raises(ValueError, match="unknown entry 'sedes', did you mean 'seeds'"):
+        save_guide(PredictiveFilter(gaussian2d()), tmp_path / "a", card={"sedes": 1})
+    assert not (tmp_path / "a").exists()
