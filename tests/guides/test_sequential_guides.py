@@ -1,0 +1,240 @@
+"""One contract suite for every sequential guide: exact probabilities, agreement of its two paths, shapes, errors."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pyro.poutine as poutine
+import pytest
+import torch
+from pyroclust.distributions import FixedConcentration, GammaConcentration
+from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, SequentialGuide
+from pyroclust.guides.neural_clustering_process import light_scorer_for
+from pyroclust.infer.certificate import simulate
+from pyroclust.models import Mixture, gaussian2d, nig_mixture, niw_mixture, overlap2d
+from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
+from pyroclust.partitions import enumerate_partitions, is_canonical
+
+MODELS: dict[str, Callable[[], Mixture]] = {
+    "gaussian2d": gaussian2d,
+    "overlap3d": lambda: overlap2d(3),
+    "nig1d": lambda: nig_mixture(1),
+    "niw2d": lambda: niw_mixture(2),
+}
+
+
+def light(model: Mixture) -> SequentialGuide:
+    return NeuralClusteringProcess(model, scorer=light_scorer_for(model, width=16, num_bandwidths=3))
+
+
+def light_without_filter(model: Mixture) -> SequentialGuide:
+    scorer = light_scorer_for(model, width=16, num_bandwidths=3, use_filter=False)
+    return NeuralClusteringProcess(model, scorer=scorer, order=RandomOrder())
+
+
+def published(model: Mixture) -> SequentialGuide:
+    scorer = SummedScorer(model.component.dim, width=16, sizes=(24, 32))
+    return NeuralClusteringProcess(model, scorer=scorer, order=RandomOrder())
+
+
+GUIDES: dict[str, Callable[[Mixture], SequentialGuide]] = {
+    "light": light,
+    "light without filter": light_without_filter,
+    "published": published,
+    "filter": PredictiveFilter,
+}
+
+
+@pytest.fixture(params=MODELS)
+def model(request: pytest.FixtureRequest) -> Mixture:
+    torch.manual_seed(0)
+    return MODELS[request.param]()
+
+
+@pytest.fixture(params=GUIDES)
+def guide(request: pytest.FixtureRequest, model: Mixture) -> SequentialGuide:
+    built = GUIDES[request.param](model).eval()
+    with torch.no_grad():
+        for parameter in built.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+    return built
+
+
+def data_of(guide: SequentialGuide, *batch: int) -> torch.Tensor:
+    return simulate(guide.model, torch.empty(*batch, guide.model.component.dim))[0]
+
+
+@torch.no_grad()
+def test_probabilities_sum_to_one_over_all_partitions(guide: SequentialGuide) -> None:
+    posterior = guide.posterior(data_of(guide, 3, 6))
+    every = enumerate_partitions(6).unsqueeze(1).expand(-1, 3, -1)
+    torch.testing.assert_close(posterior.log_prob(every).logsumexp(0), torch.zeros(3).double(), rtol=0, atol=1e-5)
+
+
+@torch.no_grad()
+def test_order_averaged_probabilities_sum_to_one_and_average(guide: SequentialGuide) -> None:
+    averaged = guide.order_averaged(data_of(guide, 2, 5), 3)
+    every = enumerate_partitions(5).unsqueeze(1).expand(-1, 2, -1)
+    torch.testing.assert_close(averaged.log_prob(every).logsumexp(0), torch.zeros(2).double(), rtol=0, atol=1e-5)
+    single = averaged.orders.log_prob(every.unsqueeze(1))
+    torch.testing.assert_close(averaged.log_prob(every).exp(), single.exp().mean(1))
+    assert averaged.sample((4,)).shape == (4, 2, 5)
+    assert averaged.expand((7, 2)).log_prob(every[0]).shape == (7, 2)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("num_points", [1, 2, 60])
+def test_sampled_and_teacher_forced_log_prob_agree(guide: SequentialGuide, num_points: int) -> None:
+    posterior = guide.posterior(data_of(guide, 2, num_points))
+    draws, log_prob = posterior.sample_and_log_prob((20,))
+    assert draws.shape == (20, 2, num_points)
+    assert draws.dtype == torch.int64
+    assert is_canonical(draws).all()
+    torch.testing.assert_close(posterior.log_prob(draws), log_prob, rtol=0, atol=1e-5)
+
+
+@torch.no_grad()
+def test_draws_follow_the_probabilities(guide: SequentialGuide) -> None:
+    num_draws, num_points = 20_000, 4
+    posterior = guide.posterior(data_of(guide, num_points))
+    every = enumerate_partitions(num_points)
+    base = 5 ** torch.arange(num_points)
+    code = (posterior.sample((num_draws,)) * base).sum(-1)
+    frequency = (code.unsqueeze(-1) == (every * base).sum(-1)).double().mean(0)
+    probability = posterior.log_prob(every).exp()
+    noise = (probability * (1 - probability) / num_draws).sqrt()
+    assert ((frequency - probability).abs() <= 4.5 * noise + 1e-9).all()
+
+
+@torch.no_grad()
+def test_given_order_and_batches_do_not_change_a_data_set(guide: SequentialGuide) -> None:
+    data = data_of(guide, 2, 3, 7)
+    order = torch.rand(2, 3, 7).argsort(-1)
+    together = guide.posterior(data, order=order)
+    labels = together.sample()
+    alone = guide.posterior(data[1, 2], order=order[1, 2])
+    assert together.batch_shape == (2, 3)
+    torch.testing.assert_close(together.log_prob(labels)[1, 2], alone.log_prob(labels[1, 2]), rtol=0, atol=1e-5)
+
+
+@torch.no_grad()
+def test_labels_go_in_and_out_in_the_order_of_the_data(guide: SequentialGuide) -> None:
+    data, shuffle = data_of(guide, 6), torch.randperm(6)
+    order = torch.rand(6).argsort(-1)
+    every = enumerate_partitions(6)
+    straight = guide.posterior(data, order=order).log_prob(every)
+    inverse = shuffle.argsort()
+    from pyroclust.partitions import canonical
+
+    moved = guide.posterior(data[shuffle], order=inverse[order]).log_prob(canonical(every[:, shuffle]))
+    torch.testing.assert_close(straight, moved, rtol=0, atol=1e-5)
+
+
+def test_bad_input_is_named(guide: SequentialGuide) -> None:
+    dim = guide.model.component.dim
+    with pytest.raises(ValueError, match=r"data has shape .* expected \(\.\.\., N, "):
+        guide.posterior(torch.zeros(5, dim + 1))
+    with pytest.raises(ValueError, match="at least one point"):
+        guide.posterior(torch.zeros(0, dim))
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        guide.posterior(torch.full((5, dim), torch.nan))
+    with pytest.raises(ValueError, match="expected permutations of 5 points"):
+        guide.posterior(torch.zeros(5, dim), order=torch.zeros(5, dtype=torch.int64))
+    with pytest.raises(ValueError, match="not canonical"):
+        guide.posterior(torch.zeros(3, dim)).log_prob(torch.tensor([1, 0, 0]))
+    with pytest.raises(ValueError, match=r"expected \(\.\.\., 3\)"):
+        guide.posterior(torch.zeros(3, dim)).log_prob(torch.tensor([0, 0]))
+    with pytest.raises(ValueError, match="num_orders is 0"):
+        guide.order_averaged(torch.zeros(3, dim), 0)
+
+
+def test_guide_is_a_pyro_program(guide: SequentialGuide) -> None:
+    trace = poutine.trace(guide).get_trace(data_of(guide, 4, 5))
+    trace.compute_log_prob()
+    assert trace.nodes["assignments"]["log_prob"].shape == (4,)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("build", [light, light_without_filter, PredictiveFilter])
+def test_no_drift_at_a_thousand_points(build: Callable[[Mixture], SequentialGuide]) -> None:
+    torch.manual_seed(3)
+    guide = build(overlap2d())
+    posterior = guide.posterior(data_of(guide, 1000))
+    draws, log_prob = posterior.sample_and_log_prob((5,))
+    torch.testing.assert_close(posterior.log_prob(draws), log_prob, rtol=0, atol=1e-4)
+
+
+@torch.no_grad()
+def test_no_drift_at_a_thousand_points_with_the_published_sizes() -> None:
+    torch.manual_seed(3)
+    guide = NeuralClusteringProcess(gaussian2d(), scorer=SummedScorer(2), order=RandomOrder()).eval()
+    posterior = guide.posterior(data_of(guide, 1000))
+    draws, log_prob = posterior.sample_and_log_prob((2,))
+    torch.testing.assert_close(posterior.log_prob(draws), log_prob, rtol=0, atol=1e-4)
+
+
+@torch.no_grad()
+def test_published_scorer_equals_its_formula() -> None:
+    """Recompute every candidate's G and U from scratch for one partition."""
+    torch.manual_seed(1)
+    scorer = SummedScorer(2, width=16, sizes=(24, 32)).eval()
+    guide = NeuralClusteringProcess(gaussian2d(), scorer=scorer, order=RandomOrder()).eval()
+    data, labels = torch.randn(6, 2), torch.tensor([0, 1, 0, 2, 1, 0])
+    h, u = scorer.h(data), scorer.u(data)
+    expected = torch.tensor(0.0).double()
+    for n in range(1, 6):
+        past, clusters = labels[:n], int(labels[:n].max()) + 1
+        logits = []
+        for candidate in range(clusters + 1):
+            with_point = torch.cat([past, torch.tensor([candidate])])
+            sums = [h[: n + 1][with_point == k].sum(0) for k in range(int(with_point.max()) + 1)]
+            pooled = sum(scorer.g(total) for total in sums)
+            logits.append(scorer.f(torch.cat([pooled, u[n + 1 :].sum(0)])))
+        expected += torch.cat(logits).log_softmax(0)[labels[n]]
+    actual = guide.posterior(data, order=torch.arange(6)).log_prob(labels)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-8)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("prior", [FixedConcentration(0.7), GammaConcentration(2.0, 2.0)])
+def test_filter_is_the_exact_predictive(prior: Any) -> None:
+    """The filter's decision given the past equals the ratio of exact joints of the prefix."""
+    model = Mixture(prior, niw_mixture(2).component, name="niw")
+    data = simulate(model, torch.empty(5, 2))[0].double()
+    every = enumerate_partitions(5)
+    expected = torch.zeros(len(every)).double()
+    for n in range(2, 6):
+        prefix = enumerate_partitions(n)
+        joint = model.log_joint(data[:n], prefix)
+        same_past = (prefix[:, None, :-1] == prefix[None, :, :-1]).all(-1)
+        conditional = joint - joint.expand(len(prefix), -1).masked_fill(~same_past, -torch.inf).logsumexp(-1)
+        row = (every[:, None, :n] == prefix).all(-1).long().argmax(-1)
+        expected += conditional[row]
+    actual = PredictiveFilter(model).posterior(data, order=torch.arange(5)).log_prob(every)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-9)
+
+
+@torch.no_grad()
+def test_untrained_light_guide_with_filter_is_the_filter() -> None:
+    model = niw_mixture(2)
+    data, every = torch.randn(6, 2), enumerate_partitions(6)
+    order = torch.randperm(6)
+    guide = NeuralClusteringProcess(model).posterior(data, order=order).log_prob(every)
+    torch.testing.assert_close(guide, PredictiveFilter(model).posterior(data, order=order).log_prob(every), rtol=0, atol=1e-4)
+
+
+def test_densest_first_is_a_permutation_that_starts_in_the_crowd() -> None:
+    crowd = torch.cat([10 + torch.rand(5, 2), 0.01 * torch.randn(20, 2)])
+    order = DensestFirst(0.5)(crowd.unsqueeze(0))[0]
+    assert order.sort().values.tolist() == list(range(25))
+    assert (order[:20] >= 5).all()
+
+
+def test_arguments_build_the_same_guide() -> None:
+    model = niw_mixture(2)
+    guide = NeuralClusteringProcess(model)
+    again = NeuralClusteringProcess.from_arguments(model, **guide.arguments)
+    again.load_state_dict(guide.state_dict())
+    data, order = torch.randn(8, 2), torch.randperm(8)
+    labels = guide.posterior(data, order=order).sample()
+    assert again.arguments == guide.arguments
+    assert guide.posterior(data, order=order).log_prob(labels) == again.posterior(data, order=order).log_prob(labels)

@@ -1,0 +1,82 @@
+"""The small training loop."""
+
+import csv
+from pathlib import Path
+
+import pytest
+import torch
+from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
+from pyroclust.guides.neural_clustering_process import light_scorer_for
+from pyroclust.infer import FitSettings, certify, fit
+from pyroclust.models import gaussian2d, overlap2d
+from pyroclust.nn import RandomOrder
+
+TINY = FitSettings(steps=12, max_points=15, points_per_step=60, warmup_steps=3, seed=4)
+
+
+def trained(settings: FitSettings, log: Path | None = None) -> NeuralClusteringProcess:
+    torch.manual_seed(0)
+    model = overlap2d()
+    guide = NeuralClusteringProcess(model, scorer=light_scorer_for(model, width=16))
+    fit(model, guide, settings=settings, log=log, progress=False)
+    return guide
+
+
+def test_same_seed_same_weights() -> None:
+    first, second = trained(TINY).state_dict(), trained(TINY).state_dict()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_log_has_a_row_a_step(tmp_path: Path) -> None:
+    trained(TINY, tmp_path / "runs" / "log.csv")
+    with (tmp_path / "runs" / "log.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == TINY.steps
+    points, per_point = int(rows[5]["points"]), float(rows[5]["nats_per_point"])
+    assert float(rows[5]["nats_per_dataset"]) == pytest.approx(points * per_point)
+    assert float(rows[2]["learning_rate"]) > float(rows[-1]["learning_rate"])
+
+
+def test_training_beats_the_exact_filter() -> None:
+    settings = FitSettings(steps=400, max_points=20, points_per_step=300, warmup_steps=50)
+    guide = trained(settings)
+    model = guide.model
+    sizes = {"num_exact": 60, "exact_points": 6, "num_sampled": 2, "sampled_points": (10,), "num_draws": 50}
+    ours, baseline = (certify(model, g, seed=9, **sizes) for g in (guide, PredictiveFilter(model)))
+    assert ours.exact[0].mean_kl < 0.75 * baseline.exact[0].mean_kl
+
+
+def test_published_scorer_learns() -> None:
+    from pyroclust.nn import SummedScorer
+
+    torch.manual_seed(0)
+    model = gaussian2d()
+    guide = NeuralClusteringProcess(model, scorer=SummedScorer(2, width=32, sizes=(32, 32)), order=RandomOrder())
+    settings = FitSettings(steps=250, max_points=12, points_per_step=300, warmup_steps=30)
+    untrained = certify(model, guide.eval(), num_exact=20, exact_points=5, num_sampled=1, sampled_points=(5,), num_draws=5)
+    fit(model, guide, settings=settings, progress=False)
+    after = certify(model, guide, num_exact=20, exact_points=5, num_sampled=1, sampled_points=(5,), num_draws=5)
+    assert after.exact[0].mean_kl < 0.5 * untrained.exact[0].mean_kl
+
+
+def test_a_loss_that_is_not_finite_stops_with_a_sentence() -> None:
+    model = gaussian2d()
+    guide = NeuralClusteringProcess(model, scorer=light_scorer_for(model, width=8))
+    with torch.no_grad():
+        guide.scorer.to_open.bias.fill_(torch.inf)
+    with pytest.warns(UserWarning, match="NaN"), pytest.raises(ValueError, match="loss is nan at step 0"):
+        fit(model, guide, settings=TINY, progress=False)
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(ValueError, match="min_points and max_points are 5 and 4"):
+        FitSettings(max_points=4)
+    with pytest.raises(ValueError, match="expected positive"):
+        FitSettings(steps=0)
+
+
+def test_filter_certificate_is_the_same_for_the_same_seed() -> None:
+    sizes = {"num_exact": 10, "exact_points": 5, "num_sampled": 2, "sampled_points": (8,), "num_draws": 20}
+    guide = PredictiveFilter(gaussian2d())
+    assert certify(guide.model, guide, seed=3, **sizes) == certify(guide.model, guide, seed=3, **sizes)
+    assert certify(guide.model, guide, seed=3, **sizes).to_dict()["exact"][0]["num_points"] == 5

@@ -1,0 +1,86 @@
+"""The loss: under stock SVI, as a module, two guides at once, and against its definition."""
+
+import pyro
+import pytest
+import torch
+from pyro.infer import SVI, Importance, Predictive, Trace_ELBO
+from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
+from pyroclust.guides.neural_clustering_process import light_scorer_for
+from pyroclust.infer import InclusiveKL
+from pyroclust.infer.certificate import simulate
+from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d
+from pyroclust.nn import RandomOrder
+
+
+def small_guide(model: Mixture) -> NeuralClusteringProcess:
+    scorer = light_scorer_for(model, width=16, num_bandwidths=2, use_filter=False)
+    return NeuralClusteringProcess(model, scorer=scorer, order=RandomOrder())
+
+
+@pytest.fixture(autouse=True)
+def _clean() -> None:
+    pyro.clear_param_store()
+    pyro.set_rng_seed(0)
+
+
+def test_loss_is_the_mean_negative_log_prob_of_simulated_partitions() -> None:
+    model = overlap2d()
+    guide = PredictiveFilter(model)
+    template = torch.empty(4000, 5, 2)
+    loss = InclusiveKL().per_dataset(model, guide, template)
+    data, assignments = simulate(model, template)
+    direct = -guide.posterior(data).log_prob(assignments)
+    assert loss.shape == (4000,)
+    noise = (loss.var() / 4000 + direct.var() / 4000).sqrt()
+    assert abs(loss.mean() - direct.mean()) < 4 * noise
+
+
+def test_module_form_has_gradients() -> None:
+    model = gaussian2d()
+    guide = small_guide(model)
+    InclusiveKL()(model, guide)(torch.empty(8, 10, 2)).backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in guide.parameters())
+
+
+def test_two_guides_learn_under_stock_svi() -> None:
+    model = gaussian2d()
+    for _ in range(2):
+        guide = small_guide(model)
+        before = [p.detach().clone() for p in guide.parameters()]
+        svi = SVI(model, guide, pyro.optim.Adam({"lr": 5e-3}), InclusiveKL())
+        losses = [svi.step(torch.empty(32, 12, 2)) for _ in range(60)]
+        assert sum(losses[-10:]) < 0.8 * sum(losses[:10])
+        changed = [not torch.equal(p, old) for p, old in zip(guide.parameters(), before, strict=True)]
+        assert all(changed)
+        assert svi.evaluate_loss(torch.empty(4, 12, 2)) > 0
+
+
+def test_random_concentration_is_marginalised_by_simulation() -> None:
+    model = nig_mixture(1)
+    loss = InclusiveKL().per_dataset(model, small_guide(model), torch.empty(6, 9, 1))
+    assert loss.shape == (6,)
+    assert loss.isfinite().all()
+
+
+def test_unusable_models_and_guides_are_named() -> None:
+    model = gaussian2d()
+
+    def no_data(template: torch.Tensor) -> None:
+        pyro.sample("assignments", pyro.distributions.Delta(torch.zeros(3)))
+
+    def other_site(data: torch.Tensor) -> None:
+        pyro.sample("something", pyro.distributions.Normal(0.0, 1.0))
+
+    with pytest.raises(ValueError, match="no observed site"):
+        InclusiveKL().loss(no_data, small_guide(model), torch.empty(2, 3, 2))
+    with pytest.raises(ValueError, match=r"guide samples \['something'\]"):
+        InclusiveKL().loss(model, other_site, torch.empty(2, 3, 2))
+
+
+def test_stock_pyro_inference_takes_the_guide() -> None:
+    model, data = overlap2d(), simulate(overlap2d(), torch.empty(9, 2))[0]
+    guide = small_guide(model)
+    importance = Importance(model, guide, num_samples=5).run(data)
+    assert importance.get_log_normalizer().isfinite()
+    assert Predictive(model, guide=guide, num_samples=3)(data)["data"].shape[-2:] == (9, 2)
+    assert SVI(model, guide, pyro.optim.Adam({"lr": 1e-3}), Trace_ELBO()).evaluate_loss(data) > 0
