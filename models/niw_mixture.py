@@ -10,15 +10,15 @@ def niw_mixture(dim: int = 2) -> Mixture:
     r"""Return the normal-inverse-Wishart mixture for columns of mean 0 and variance 1.
 
     .. math::
-        \alpha \sim \mathrm{Gamma}(2, 2), \; c \sim CRP(\alpha), \;
-        \Sigma_k \sim IW(D + 2, 0.1 I), \; \mu_k \sim N(0, \Sigma_k / 0.05), \; x_i \sim N(\mu_k, \Sigma_k)
+        \alpha \sim \mathrm{Gamma}(2, 4), \; c \sim CRP(\alpha), \;
+        \Sigma_k \sim IW(D + 2, 0.2 I), \; \mu_k \sim N(0, \Sigma_k / 0.08), \; x_i \sim N(\mu_k, \Sigma_k)
 
     Why these numbers, on standardised data: nu = D + 2 is the least informative choice with a finite mean,
-    :math:`E[\Sigma_k] = 0.1 I`; between means the variance is 0.1 / 0.05 = 2, so that with concentration 1 the
-    expected sample variance is 0.1 + 2 / 2 = 1.1 in each column; correlations are spread over (-1, 1). Gamma(2, 2)
-    on the concentration expects about 5 clusters in 100 points. ``examples/prior_predictive.py`` draws the picture.
+    :math:`E[\Sigma_k] = 0.2 I`, and leaves correlations spread over (-1, 1). Concentration and spread of the means are those of
+    :func:`~pyroclust.models.nig_mixture`, for the same reason: the expected sample variance of a column is 0.96.
+    ``examples/prior_predictive.py`` draws the picture.
 
     Args:
         dim: dimension of the points.
     """
-    return Mixture(GammaConcentration(2.0, 2.0), NormalInverseWishart(dim, 0.05, dof=dim + 2.0, scale=0.1), name="niw_mixture")
+    return Mixture(GammaConcentration(2.0, 4.0), NormalInverseWishart(dim, 0.08, dof=dim + 2.0, scale=0.2), name="niw_mixture")
