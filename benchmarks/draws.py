@@ -2,8 +2,9 @@
 
     python benchmarks/draws.py [--points 100] [--draws 1000]
 
-The quadratic formulation recomputes g for all clusters for each candidate, as the formula in the paper reads; it is
-batched over draws here, so that only the formulation differs. The last result is kept in benchmarks/results/draws.json.
+The quadratic formulation recomputes g for all clusters for each candidate, as the formula in the paper
+reads; it is batched over draws here, so that only the formulation differs. The last result is kept in
+benchmarks/results/draws.json.
 """
 
 import json
@@ -82,7 +83,9 @@ def main(points: int = 100, draws: int = 1000, datasets: int = 5, published_step
         torch.manual_seed(1)
         worlds = simulate(guide.model, torch.empty(datasets, points, guide.model.component.dim))[0]
         for label, candidate in ((name, guide), ("exact filter", PredictiveFilter(guide.model))):
-            used = [seconds(lambda d=d, c=candidate: c.posterior(d).sample((draws,)), repeats=2) for d in worlds]
+            used = [
+                seconds(lambda d=d, c=candidate: c.posterior(d).sample((draws,)), repeats=2) for d in worlds
+            ]
             rows.append({"guide": f"{label} ({guide.model.name})", "draws/s": draws * len(used) / sum(used)})
     guide = published(published_steps)
     few = max(1, draws // 5)
@@ -93,8 +96,14 @@ def main(points: int = 100, draws: int = 1000, datasets: int = 5, published_step
             rows.append({"guide": "published, ours", "draws/s": fast, "times quadratic": fast / slow})
             rows.append({"guide": "published, quadratic", "draws/s": slow})
     Console(width=120).print(pd.DataFrame(rows).round(1).to_string(index=False))
-    machine = {"processor": platform.processor() or platform.machine(), "torch": torch.__version__, "threads": 1}
-    RESULTS.write_text(json.dumps({"points": points, "draws": draws, "machine": machine, "rows": rows}, indent=1) + "\n")
+    machine = {
+        "processor": platform.processor() or platform.machine(),
+        "torch": torch.__version__,
+        "threads": 1,
+    }
+    RESULTS.write_text(
+        json.dumps({"points": points, "draws": draws, "machine": machine, "rows": rows}, indent=1) + "\n"
+    )
 
 
 if __name__ == "__main__":

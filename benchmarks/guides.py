@@ -25,7 +25,12 @@ SHELF = ["ncp-gaussian2d", "ncp-overlap2d", "ncp-nig1d", "ncp-niw2d"]
 
 def row(model: str, guide: str, certificate: Certificate) -> dict[str, Any]:
     exact = certificate.exact[0]
-    figures: dict[str, Any] = {"model": model, "guide": guide, "mean KL": exact.mean_kl, "median KL": exact.median_kl}
+    figures: dict[str, Any] = {
+        "model": model,
+        "guide": guide,
+        "mean KL": exact.mean_kl,
+        "median KL": exact.median_kl,
+    }
     for sampled in certificate.sampled:
         figures[f"eff {sampled.num_points}"] = sampled.median_efficiency
         figures[f"mean eff {sampled.num_points}"] = sampled.mean_efficiency
@@ -46,7 +51,11 @@ def main(names: Annotated[list[str] | None, typer.Argument()] = None, seed: int 
     table = pd.DataFrame(rows)
     Console(width=240).print(table.round(4).to_string(index=False))
     RESULTS.parent.mkdir(exist_ok=True)
-    machine = {"processor": platform.processor() or platform.machine(), "torch": torch.__version__, "threads": 1}
+    machine = {
+        "processor": platform.processor() or platform.machine(),
+        "torch": torch.__version__,
+        "threads": 1,
+    }
     RESULTS.write_text(json.dumps({"seed": seed, "machine": machine, "rows": rows}, indent=1) + "\n")
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import numba
 import numpy as np
 import torch
-from pyroclust.models import gaussian2d, nig_mixture, niw_mixture, overlap2d
 from rich.console import Console
 from rich.table import Table
 
 from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.models import gaussian2d, nig_mixture, niw_mixture, overlap2d
 
 RESULT = Path(__file__).parent / "results" / "mcmc_sweeps.json"
 SECONDS = 2.0

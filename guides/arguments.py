@@ -4,7 +4,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyroclust.distributions.filter_scorer import FilterScorer
-from pyroclust.nn import AdaptiveShape, DensestFirst, FixedShape, LightScorer, Order, RandomOrder, SummedScorer
+from pyroclust.nn import (
+    AdaptiveShape,
+    DensestFirst,
+    FixedShape,
+    LightScorer,
+    Order,
+    RandomOrder,
+    SummedScorer,
+)
 
 __all__ = ["build_order", "build_scorer", "describe", "describe_scorer"]
 
@@ -48,7 +56,9 @@ def build_scorer(model: Any, described: Mapping[str, Any]) -> LightScorer | Summ
     if described["class"] == "SummedScorer":
         return SummedScorer(**described["arguments"])
     if described["class"] != "LightScorer":
-        raise ValueError(f"scorer class is '{described['class']}', expected one of: LightScorer, SummedScorer")
+        raise ValueError(
+            f"scorer class is '{described['class']}', expected one of: LightScorer, SummedScorer"
+        )
     shape = _known(_SHAPES, described["shape"]["class"])(**described["shape"]["arguments"])
     log_weights = FilterScorer(model.prior, model.component) if described["filter"] else None
     return LightScorer(shape, filter=log_weights, **described["arguments"])

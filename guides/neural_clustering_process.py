@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pyroclust.distributions import NormalKnownVariance
 from pyroclust.distributions.filter_scorer import FilterScorer
 from pyroclust.guides.arguments import build_order, build_scorer, describe, describe_scorer
 from pyroclust.guides.sequential_guide import CollapsedModel, SequentialGuide
@@ -19,7 +18,8 @@ class NeuralClusteringProcess(SequentialGuide):
 
     Args:
         model: the Pyro model whose posterior is approximated.
-        scorer: :class:`~pyroclust.nn.LightScorer` or :class:`~pyroclust.nn.SummedScorer`; the light one that fits the model by default.
+        scorer: :class:`~pyroclust.nn.LightScorer` or :class:`~pyroclust.nn.SummedScorer`; the light one
+            that fits the model by default.
         order: rule for the visiting order; densest neighbourhoods first by default.
 
     Example:
@@ -34,7 +34,11 @@ class NeuralClusteringProcess(SequentialGuide):
     """
 
     def __init__(
-        self, model: CollapsedModel, *, scorer: LightScorer | SummedScorer | None = None, order: Order | None = None
+        self,
+        model: CollapsedModel,
+        *,
+        scorer: LightScorer | SummedScorer | None = None,
+        order: Order | None = None,
     ) -> None:
         scorer = light_scorer_for(model) if scorer is None else scorer
         order = DensestFirst(1.4 * model.component.typical_scale) if order is None else order
@@ -70,9 +74,8 @@ def light_scorer_for(
         use_filter: add the exact filter's log-weights to the logits.
     """
     scale, dim = model.component.typical_scale, model.component.dim
-    known = isinstance(model.component, NormalKnownVariance)
     return LightScorer(
-        FixedShape(dim, scale) if known else AdaptiveShape(dim, scale),
+        FixedShape(dim, scale) if model.component.scale_is_known else AdaptiveShape(dim, scale),
         width=width,
         bandwidths=tuple(0.7 * 2.0**i for i in range(num_bandwidths)),
         filter=FilterScorer(model.prior, model.component) if use_filter else None,

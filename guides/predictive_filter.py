@@ -1,6 +1,10 @@
 """The exact no-look-ahead filter: a guide without weights, the baseline of every table."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from pyroclust.distributions.filter_scorer import FilterScorer
+from pyroclust.guides.arguments import build_order, describe
 from pyroclust.guides.sequential_guide import CollapsedModel, SequentialGuide
 from pyroclust.nn import Order, RandomOrder
 
@@ -12,8 +16,8 @@ class PredictiveFilter(SequentialGuide):
 
     .. math:: q(c_n \mid c_{<n}, x) = p(c_n \mid c_{<n}, x_{\le n})
 
-    It needs no training and knows everything about the past, nothing about the points to come. A trained guide
-    that does not beat it has learned nothing.
+    It needs no training and knows everything about the past, nothing about the points to come. A trained
+    guide that does not beat it has learned nothing.
 
     Args:
         model: a collapsed mixture with ``prior`` and ``component``.
@@ -22,10 +26,27 @@ class PredictiveFilter(SequentialGuide):
     Example:
         >>> import torch
         >>> from pyroclust.models import gaussian2d
-        >>> PredictiveFilter(gaussian2d()).posterior(torch.zeros(4, 2)).log_prob(torch.zeros(4, dtype=torch.long)) < 0
+        >>> posterior = PredictiveFilter(gaussian2d()).posterior(torch.zeros(4, 2))
+        >>> posterior.log_prob(torch.zeros(4, dtype=torch.long)) < 0
         tensor(True)
     """
 
     def __init__(self, model: CollapsedModel, *, order: Order | None = None) -> None:
         scorer = FilterScorer(model.prior, model.component)
         super().__init__(model, scorer=scorer, order=RandomOrder() if order is None else order)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What :meth:`from_arguments` needs besides the model, ready for JSON."""
+        return {"order": describe(self.order)}
+
+    @classmethod
+    def from_arguments(
+        cls, model: CollapsedModel, *, order: Mapping[str, Any] | None = None
+    ) -> "PredictiveFilter":
+        """Build the filter from its card.
+
+        Raises:
+            ValueError: if the class of the order is not known.
+        """
+        return cls(model, order=None if order is None else build_order(order))

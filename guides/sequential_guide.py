@@ -33,8 +33,8 @@ class CollapsedModel(Protocol):
 class SequentialGuide(PyroModule):
     """An amortized guide whose posterior labels points one after the other.
 
-    Every guide gets a name of its own, because Pyro's parameter store is keyed by names: two guides of one class
-    would otherwise share, and not train, their parameters under ``pyro.infer.SVI``.
+    Every guide gets a name of its own, because Pyro's parameter store is keyed by names: two guides of one
+    class would otherwise share, and not train, their parameters under ``pyro.infer.SVI``.
 
     Args:
         model: the Pyro model whose posterior is approximated.
@@ -53,15 +53,18 @@ class SequentialGuide(PyroModule):
 
         Args:
             data: ``(*batch, N, D)``, finite.
-            order: permutations ``(*batch, N)`` or ``(N,)`` to visit the points in; the guide's own rule otherwise.
+            order: permutations ``(*batch, N)`` or ``(N,)`` to visit the points in; the guide's own rule
+                otherwise.
 
         Raises:
-            ValueError: if the data are empty, not finite or of the wrong dimension, or the order is no permutation.
+            ValueError: if the data are empty, not finite or of the wrong dimension, or the order is no
+                permutation.
 
         Example:
             >>> from pyroclust.guides import PredictiveFilter
             >>> from pyroclust.models import gaussian2d
-            >>> partitions, log_q = PredictiveFilter(gaussian2d()).posterior(torch.zeros(5, 2)).sample_and_log_prob((3,))
+            >>> posterior = PredictiveFilter(gaussian2d()).posterior(torch.zeros(5, 2))
+            >>> partitions, log_q = posterior.sample_and_log_prob((3,))
             >>> partitions.shape, log_q.shape
             (torch.Size([3, 5]), torch.Size([3]))
         """
@@ -73,7 +76,7 @@ class SequentialGuide(PyroModule):
         return self._sequential(flat, visit, dataset)
 
     def order_averaged(self, data: Tensor, num_orders: int) -> OrderAveragedPartition:
-        """Return the mixture of the guide over random orders, for ``num_orders`` times the cost of a log_prob.
+        """Return the mixture of the guide over random orders; log_prob costs ``num_orders`` times as much.
 
         Shape:
             data: ``(*batch, N, D)``.
@@ -82,7 +85,9 @@ class SequentialGuide(PyroModule):
             raise ValueError(f"num_orders is {num_orders}, expected at least 1")
         self._check(data)
         batch = data.shape[: -self.event_dim]
-        flat = data.reshape(-1, *data.shape[-self.event_dim :]).expand(num_orders, *(-1,) * (self.event_dim + 1))
+        flat = data.reshape(-1, *data.shape[-self.event_dim :]).expand(
+            num_orders, *(-1,) * (self.event_dim + 1)
+        )
         flat = flat.reshape(-1, *data.shape[-self.event_dim :])
         visit = torch.rand(flat.shape[:2], device=data.device).argsort(-1)
         dataset = torch.arange(len(flat), device=data.device).view(num_orders, *batch)
@@ -102,13 +107,19 @@ class SequentialGuide(PyroModule):
     def _check(self, data: Tensor) -> None:
         dim = self.model.component.dim
         if data.dim() < self.event_dim or data.shape[-2] < 1 or data.shape[-1] != dim:
-            raise ValueError(f"data has shape {tuple(data.shape)}, expected (..., N, {dim}) with at least one point")
+            raise ValueError(
+                f"data has shape {tuple(data.shape)}, expected (..., N, {dim}) with at least one point"
+            )
         if not bool(torch.isfinite(data).all()):
-            raise ValueError("data has NaN or infinite values, expected finite numbers; drop or impute them first")
+            raise ValueError(
+                "data has NaN or infinite values, expected finite numbers; drop or impute them first"
+            )
 
 
 def _permutations(order: Tensor, flat: Tensor, batch: torch.Size) -> Tensor:
     points = flat.shape[1]
     if order.shape[-1:] != (points,) or not bool((order.sort(-1).values == torch.arange(points)).all()):
-        raise ValueError(f"order has shape {tuple(order.shape)}, expected permutations of {points} points, (..., {points})")
+        raise ValueError(
+            f"order has shape {tuple(order.shape)}, expected permutations of {points} points, (..., {points})"
+        )
     return order.expand(*batch, points).reshape(-1, points)

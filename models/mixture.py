@@ -12,10 +12,12 @@ __all__ = ["Mixture"]
 class Mixture:
     r"""A mixture model over partitions, cluster parameters integrated out.
 
-    .. math:: c \sim \text{prior}, \qquad x \mid c \sim \prod_k \int \prod_{i: c_i=k} F(x_i; \theta) G_0(d\theta)
+    .. math::
+        c \sim \text{prior}, \qquad
+        x \mid c \sim \prod_k \int \prod_{i: c_i=k} F(x_i; \theta) G_0(d\theta)
 
-    Calling it runs the Pyro program, with sites ``"assignments"`` and ``"data"`` (and ``"concentration"`` where that
-    is random) inside one plate a batch dimension. A template ``torch.empty(B, N, D)`` under
+    Calling it runs the Pyro program, with sites ``"assignments"`` and ``"data"`` (and ``"concentration"``
+    where that is random) inside one plate a batch dimension. A template ``torch.empty(B, N, D)`` under
     ``poutine.uncondition`` simulates B data sets.
 
     Args:
@@ -36,7 +38,9 @@ class Mixture:
 
     event_dim = 2
 
-    def __init__(self, prior: PartitionPrior, component: ConjugateComponent, *, name: str = "mixture") -> None:
+    def __init__(
+        self, prior: PartitionPrior, component: ConjugateComponent, *, name: str = "mixture"
+    ) -> None:
         self.prior, self.component, self.name = prior, component, name
 
     def __call__(self, data: Tensor) -> Tensor:
@@ -63,7 +67,9 @@ class Mixture:
         """
         self._check_shape(data)
         if assignments.shape[-1:] != data.shape[-2:-1]:
-            raise ValueError(f"assignments has shape {tuple(assignments.shape)}, expected (..., {data.shape[-2]})")
+            raise ValueError(
+                f"assignments has shape {tuple(assignments.shape)}, expected (..., {data.shape[-2]})"
+            )
         batch = torch.broadcast_shapes(data.shape[:-2], assignments.shape[:-1])
         likelihood = ClusteredData(self.component, assignments.expand(*batch, -1))
         return self.prior.log_prob(assignments) + likelihood.log_prob(data)
@@ -71,5 +77,6 @@ class Mixture:
     def _check_shape(self, data: Tensor) -> None:
         if data.dim() < 2 or data.shape[-1] != self.component.dim or data.shape[-2] < 1:
             raise ValueError(
-                f"data has shape {tuple(data.shape)}, expected (..., N, {self.component.dim}) with at least one point"
+                f"data has shape {tuple(data.shape)}, expected (..., N, {self.component.dim}) "
+                "with at least one point"
             )

@@ -14,11 +14,15 @@ def niw_mixture(dim: int = 2) -> Mixture:
         \Sigma_k \sim IW(D + 2, 0.2 I), \; \mu_k \sim N(0, \Sigma_k / 0.08), \; x_i \sim N(\mu_k, \Sigma_k)
 
     Why these numbers, on standardised data: nu = D + 2 is the least informative choice with a finite mean,
-    :math:`E[\Sigma_k] = 0.2 I`, and leaves correlations spread over (-1, 1). Concentration and spread of the means are those of
-    :func:`~pyroclust.models.nig_mixture`, for the same reason: the expected sample variance of a column is 0.96.
-    ``examples/prior_predictive.py`` draws the picture.
+    :math:`E[\Sigma_k] = 0.2 I`, and leaves correlations spread over (-1, 1). Concentration and spread of
+    the means are those of :func:`~pyroclust.models.nig_mixture`, for the same reason: the expected sample
+    variance of a column is 0.96. ``examples/prior_predictive.py`` draws the picture.
 
     Args:
         dim: dimension of the points.
     """
-    return Mixture(GammaConcentration(2.0, 4.0), NormalInverseWishart(dim, 0.08, dof=dim + 2.0, scale=0.2), name="niw_mixture")
+    return Mixture(
+        GammaConcentration(2.0, 4.0),
+        NormalInverseWishart(dim, 0.08, dof=dim + 2.0, scale=0.2),
+        name="niw_mixture",
+    )

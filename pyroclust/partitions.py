@@ -171,7 +171,9 @@ class PartitionConstraint(constraints.Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         """Return for each label vector whether it is a canonical integer vector."""
-        integral = value.round() == value if value.is_floating_point() else torch.ones_like(value, dtype=torch.bool)
+        integral = (
+            value.round() == value if value.is_floating_point() else torch.ones_like(value, dtype=torch.bool)
+        )
         return is_canonical(value) & integral.all(-1)
 
 

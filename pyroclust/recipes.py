@@ -51,7 +51,9 @@ class Recipe:
         torch.manual_seed(self.seed)
         model = MODELS[self.model](self.dim)
         light = self.light
-        scorer = SummedScorer(self.dim, **self.published) if light is None else light_scorer_for(model, **light)
+        scorer = (
+            SummedScorer(self.dim, **self.published) if light is None else light_scorer_for(model, **light)
+        )
         return NeuralClusteringProcess(model, scorer=scorer, order=build_order(self.order))
 
 
@@ -128,7 +130,12 @@ def train_recipe(
     guide = recipe.build()
     folder = Path(out)
     result = fit(
-        guide.model, guide, settings=settings, event_shape=(recipe.dim,), log=folder / "log.csv", progress=progress
+        guide.model,
+        guide,
+        settings=settings,
+        event_shape=(recipe.dim,),
+        log=folder / "log.csv",
+        progress=progress,
     )
     save_trained(guide, folder, recipe=recipe, result=result, certificate=None)
     certificate = certify(guide.model, guide)
@@ -148,7 +155,8 @@ def save_trained(
     card = {
         "about": recipe.about,
         "max_points": recipe.training.max_points,
-        "recipe": recipe.content | {"trained": {"seconds": round(result.seconds, 1), "datasets": result.num_datasets}},
+        "recipe": recipe.content
+        | {"trained": {"seconds": round(result.seconds, 1), "datasets": result.num_datasets}},
         "seeds": {"weights": recipe.seed, "training": recipe.training.seed},
         "certificate": {} if certificate is None else certificate.to_dict(),
     }

@@ -18,6 +18,6 @@ MODELS: dict[str, Callable[..., Any]] = {
 
 GUIDES: dict[str, Callable[..., Any]] = {
     "NeuralClusteringProcess": NeuralClusteringProcess.from_arguments,
-    "PredictiveFilter": PredictiveFilter,
+    "PredictiveFilter": PredictiveFilter.from_arguments,
 }
 """Functions of a model and JSON arguments that return a guide, by the name of its class."""

@@ -19,8 +19,8 @@ class ChineseRestaurantProcess(PartitionDistribution):
     .. math:: \log p(c) = K \log\alpha + \sum_k \log\Gamma(n_k) + \log\Gamma(\alpha) - \log\Gamma(\alpha + N)
 
     Sampling draws for every point the earlier point it sits with (or none), and follows these pointers to the
-    root of each tree by pointer doubling, so that log2 N batched steps replace the loop over points. Cost O(N log N) a
-    draw, memory O(N) a draw. Log-probabilities cost O(N).
+    root of each tree by pointer doubling, so that log2 N batched steps replace the loop over points. Cost
+    O(N log N) a draw, memory O(N) a draw. Log-probabilities cost O(N).
 
     Args:
         concentration: positive, shape ``batch_shape``.
@@ -39,17 +39,23 @@ class ChineseRestaurantProcess(PartitionDistribution):
     arg_constraints = {"concentration": constraints.positive}  # noqa: RUF012
     has_enumerate_support = True
 
-    def __init__(self, concentration: Tensor | float, num_points: int, *, validate_args: bool | None = None) -> None:
-        self.concentration = torch.as_tensor(concentration, dtype=torch.get_default_dtype()) if not isinstance(
-            concentration, Tensor
-        ) else concentration
+    def __init__(
+        self, concentration: Tensor | float, num_points: int, *, validate_args: bool | None = None
+    ) -> None:
+        self.concentration = (
+            torch.as_tensor(concentration, dtype=torch.get_default_dtype())
+            if not isinstance(concentration, Tensor)
+            else concentration
+        )
         super().__init__(num_points, batch_shape=self.concentration.shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "ChineseRestaurantProcess":
         """Return the same distribution with a larger batch shape."""
         new = self._get_checked_instance(ChineseRestaurantProcess, _instance)
         new.concentration = self.concentration.expand(batch_shape)
-        super(ChineseRestaurantProcess, new).__init__(self.num_points, batch_shape=Size(batch_shape), validate_args=False)
+        super(ChineseRestaurantProcess, new).__init__(
+            self.num_points, batch_shape=Size(batch_shape), validate_args=False
+        )
         new._validate_args = self._validate_args
         return new
 

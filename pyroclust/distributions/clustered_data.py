@@ -19,14 +19,17 @@ def block_moments(component: ConjugateComponent, data: Tensor, assignments: Tens
     One scatter-add: cost O(N F) a partition, memory O(N F) a partition.
 
     Shape:
-        data: ``(..., N, D)``; assignments: ``(..., N)``, broadcast; output: counts ``(..., K)`` and moments ``(..., K, F)``, float64.
+        data: ``(..., N, D)``; assignments: ``(..., N)``, broadcast; output: counts ``(..., K)`` and moments
+            ``(..., K, F)``, float64.
     """
     moments = component.moments(data)
     batch = torch.broadcast_shapes(moments.shape[:-2], assignments.shape[:-1])
     moments = moments.expand(*batch, *moments.shape[-2:])
     labels = assignments.expand(*batch, assignments.shape[-1])
     width = int(num_clusters(assignments).max())
-    counts = moments.new_zeros(*batch, width).scatter_add_(-1, labels, torch.ones_like(labels, dtype=moments.dtype))
+    counts = moments.new_zeros(*batch, width).scatter_add_(
+        -1, labels, torch.ones_like(labels, dtype=moments.dtype)
+    )
     index = labels.unsqueeze(-1).expand_as(moments)
     return counts, moments.new_zeros(*batch, width, moments.shape[-1]).scatter_add_(-2, index, moments)
 

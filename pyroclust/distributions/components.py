@@ -11,8 +11,9 @@ __all__ = ["ConjugateComponent"]
 class ConjugateComponent(ABC):
     """A component family whose parameters integrate out.
 
-    A block of points enters only through its count and the sum of ``moments(x)`` over its points, so that adding,
-    removing and merging are additions of vectors. All is float64: sums of squares lose too much in float32.
+    A block of points enters only through its count and the sum of ``moments(x)`` over its points, so that
+    adding, removing and merging are additions of vectors. All is float64: sums of squares lose too much in
+    float32.
 
     Shape:
         moments: ``(..., D) -> (..., F)``; counts ``(...)``; predictive parameters ``(..., P)``.
@@ -28,6 +29,11 @@ class ConjugateComponent(ABC):
     def typical_scale(self) -> float:
         """A typical standard deviation within a cluster, in data units: where networks start looking."""
 
+    @property
+    def scale_is_known(self) -> bool:
+        """Whether all clusters have the same known covariance, ``typical_scale**2`` times the identity."""
+        return False
+
     @abstractmethod
     def moments(self, data: Tensor) -> Tensor:
         """Return the sufficient statistics of single points, ``(..., D) -> (..., F)`` float64."""
@@ -38,15 +44,15 @@ class ConjugateComponent(ABC):
 
     @abstractmethod
     def predictive_parameters(self, counts: Tensor, moments: Tensor) -> Tensor:
-        """Pack the predictive density of blocks into vectors, ``(..., P)`` float64, for :meth:`log_predictive`."""
+        """Pack the predictive density of blocks into vectors ``(..., P)`` for :meth:`log_predictive`."""
 
     @abstractmethod
     def log_predictive(self, data: Tensor, parameters: Tensor) -> Tensor:
-        """Return the log predictive density of points under packed predictives, ``(...)`` float64, cost O(D) to O(D^2)."""
+        """Return the log predictive density of points under packed predictives, O(D) to O(D^2)."""
 
     @abstractmethod
     def sample(self, assignments: Tensor) -> Tensor:
-        """Draw parameters for every cluster, then points: ``(..., N) -> (..., N, D)`` in the default dtype."""
+        """Draw parameters for every cluster, then points: ``(..., N) -> (..., N, D)``."""
 
     @property
     def num_moments(self) -> int:

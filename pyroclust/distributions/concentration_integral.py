@@ -21,8 +21,8 @@ def log_gamma_mixed_v(shape: float, rate: float, num_points: int, width: int) ->
         \frac{b^a \alpha^{a-1} e^{-b\alpha}}{\Gamma(a)} \, d\alpha, \qquad K = 0, \ldots, \text{width} - 1
 
     In :math:`t = \log\alpha` each integrand has one mode and tails that decay at least like
-    :math:`e^{-(a + K - 1) |t|}`; Gauss-Legendre panels double in width away from the mode. Absolute error of the log below
-    1e-9 for shapes from 0.01 to 100. Cost O(width), cached.
+    :math:`e^{-(a + K - 1) |t|}`; Gauss-Legendre panels double in width away from the mode. Absolute error
+    of the log below 1e-9 for shapes from 0.01 to 100. Cost O(width), cached.
 
     Shape:
         output: ``(width,)`` float64; entry 0 is minus infinity, there is no partition without clusters.

@@ -14,7 +14,9 @@ __all__ = ["NormalInverseGamma"]
 class NormalInverseGamma(ConjugateComponent):
     r"""Independent normal-inverse-gamma components per dimension, prior mean 0.
 
-    .. math:: \sigma^2_{kd} \sim IG(a, b), \quad \mu_{kd} \sim N(0, \sigma^2_{kd} / \kappa), \quad x_{id} \sim N(\mu_{kd}, \sigma^2_{kd})
+    .. math::
+        \sigma^2_{kd} \sim IG(a, b), \quad \mu_{kd} \sim N(0, \sigma^2_{kd} / \kappa), \quad
+        x_{id} \sim N(\mu_{kd}, \sigma^2_{kd})
 
     Args:
         dim: dimension D.
@@ -30,7 +32,9 @@ class NormalInverseGamma(ConjugateComponent):
     def __init__(self, dim: int, kappa: float, *, shape: float, rate: float) -> None:
         super().__init__(dim)
         if not (kappa > 0 and shape > 0 and rate > 0):
-            raise ValueError(f"kappa, shape and rate are {kappa}, {shape} and {rate}, expected positive numbers")
+            raise ValueError(
+                f"kappa, shape and rate are {kappa}, {shape} and {rate}, expected positive numbers"
+            )
         self.kappa, self.shape, self.rate = float(kappa), float(shape), float(rate)
 
     @property
@@ -54,8 +58,11 @@ class NormalInverseGamma(ConjugateComponent):
         """Return the log marginal likelihood of blocks in nats."""
         kappa, shape, _, rate = self._posterior(counts, moments)
         per_dim = (
-            shape.lgamma() - math.lgamma(self.shape) + self.shape * math.log(self.rate)
-            + 0.5 * (math.log(self.kappa) - kappa.log()) - 0.5 * counts * math.log(2 * math.pi)
+            shape.lgamma()
+            - math.lgamma(self.shape)
+            + self.shape * math.log(self.rate)
+            + 0.5 * (math.log(self.kappa) - kappa.log())
+            - 0.5 * counts * math.log(2 * math.pi)
         )
         return self.dim * per_dim - shape * rate.log().sum(-1)
 
@@ -64,7 +71,9 @@ class NormalInverseGamma(ConjugateComponent):
         kappa, shape, mean, rate = self._posterior(counts, moments)
         precision = (kappa / (kappa + 1)).unsqueeze(-1) / (2 * rate)
         power = shape + 0.5
-        log_norm = self.dim * (power.lgamma() - shape.lgamma() - 0.5 * math.log(math.pi)) + 0.5 * precision.log().sum(-1)
+        log_norm = self.dim * (
+            power.lgamma() - shape.lgamma() - 0.5 * math.log(math.pi)
+        ) + 0.5 * precision.log().sum(-1)
         return torch.cat([mean, precision, torch.stack([power, log_norm], -1)], -1)
 
     def log_predictive(self, data: Tensor, parameters: Tensor) -> Tensor:
@@ -76,7 +85,9 @@ class NormalInverseGamma(ConjugateComponent):
     def sample(self, assignments: Tensor) -> Tensor:
         """Draw variances and means, then points."""
         shape = (*assignments.shape[:-1], int(num_clusters(assignments).max()), self.dim)
-        prior = torch.distributions.Gamma(torch.tensor(self.shape), torch.tensor(self.rate), validate_args=False)
+        prior = torch.distributions.Gamma(
+            torch.tensor(self.shape), torch.tensor(self.rate), validate_args=False
+        )
         scale = prior.sample(torch.Size(shape)).rsqrt()
         mean = scale * torch.randn(shape) / math.sqrt(self.kappa)
         centre, spread = per_point(torch.cat([mean, scale], -1), assignments).chunk(2, -1)

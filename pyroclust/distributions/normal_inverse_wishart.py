@@ -14,7 +14,9 @@ __all__ = ["NormalInverseWishart"]
 class NormalInverseWishart(ConjugateComponent):
     r"""Normal clusters with full covariance, prior mean 0.
 
-    .. math:: \Sigma_k \sim IW(\nu, \psi I), \quad \mu_k \sim N(0, \Sigma_k / \kappa), \quad x_i \sim N(\mu_k, \Sigma_k)
+    .. math::
+        \Sigma_k \sim IW(\nu, \psi I), \quad \mu_k \sim N(0, \Sigma_k / \kappa), \quad
+        x_i \sim N(\mu_k, \Sigma_k)
 
     With this parametrisation :math:`E[\Sigma_k] = \psi I / (\nu - D - 1)`.
 
@@ -33,7 +35,8 @@ class NormalInverseWishart(ConjugateComponent):
         super().__init__(dim)
         if not (kappa > 0 and scale > 0 and dof > dim - 1):
             raise ValueError(
-                f"kappa, scale and dof are {kappa}, {scale} and {dof}, expected kappa > 0, scale > 0, dof > {dim - 1}"
+                f"kappa, scale and dof are {kappa}, {scale} and {dof}, "
+                f"expected kappa > 0, scale > 0, dof > {dim - 1}"
             )
         self.kappa, self.dof, self.scale = float(kappa), float(dof), float(scale)
 
@@ -61,8 +64,10 @@ class NormalInverseWishart(ConjugateComponent):
         log_det = 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         dof = self.dof + counts
         return (
-            torch.mvlgamma(dof / 2, self.dim) - torch.mvlgamma(torch.full_like(dof, self.dof / 2), self.dim)
-            + 0.5 * self.dof * self.dim * math.log(self.scale) - 0.5 * dof * log_det
+            torch.mvlgamma(dof / 2, self.dim)
+            - torch.mvlgamma(torch.full_like(dof, self.dof / 2), self.dim)
+            + 0.5 * self.dof * self.dim * math.log(self.scale)
+            - 0.5 * dof * log_det
             + 0.5 * self.dim * (math.log(self.kappa) - kappa.log() - counts * math.log(math.pi))
         )
 
@@ -74,7 +79,9 @@ class NormalInverseWishart(ConjugateComponent):
         whiten = torch.linalg.solve_triangular(factor, identity, upper=False) * shrink[..., None, None]
         power = 0.5 * (self.dof + counts + 1)
         log_norm = (
-            power.lgamma() - (power - 0.5 * self.dim).lgamma() - 0.5 * self.dim * math.log(math.pi)
+            power.lgamma()
+            - (power - 0.5 * self.dim).lgamma()
+            - 0.5 * self.dim * math.log(math.pi)
             + whiten.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         )
         return torch.cat([mean, whiten.flatten(-2), torch.stack([power, log_norm], -1)], -1)

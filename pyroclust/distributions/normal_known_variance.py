@@ -12,7 +12,9 @@ __all__ = ["NormalKnownVariance"]
 
 
 class NormalKnownVariance(ConjugateComponent):
-    r"""Isotropic normal clusters, :math:`\mu_k \sim N(0, \lambda^2 I)`, :math:`x_i \sim N(\mu_k, \sigma^2 I)`.
+    r"""Isotropic normal clusters whose means are unknown.
+
+    .. math:: \mu_k \sim N(0, \lambda^2 I), \quad x_i \sim N(\mu_k, \sigma^2 I)
 
     Args:
         dim: dimension D.
@@ -32,13 +34,20 @@ class NormalKnownVariance(ConjugateComponent):
     def __init__(self, dim: int, prior_scale: float = 10.0, *, scale: float = 1.0) -> None:
         super().__init__(dim)
         if not (prior_scale > 0 and scale > 0):
-            raise ValueError(f"prior_scale and scale are {prior_scale} and {scale}, expected positive numbers")
+            raise ValueError(
+                f"prior_scale and scale are {prior_scale} and {scale}, expected positive numbers"
+            )
         self.prior_scale, self.scale = float(prior_scale), float(scale)
 
     @property
     def typical_scale(self) -> float:
         """The known standard deviation."""
         return self.scale
+
+    @property
+    def scale_is_known(self) -> bool:
+        """True: only the means are unknown."""
+        return True
 
     def moments(self, data: Tensor) -> Tensor:
         """Return x and its squared norm, ``(..., D + 1)``."""

@@ -26,7 +26,9 @@ class PartitionDistribution(TorchDistribution):
     arg_constraints: dict[str, Any] = {}  # noqa: RUF012  (torch's own class attribute)
     has_enumerate_support = False
 
-    def __init__(self, num_points: int, *, batch_shape: Size = Size(), validate_args: bool | None = None) -> None:
+    def __init__(
+        self, num_points: int, *, batch_shape: Size = Size(), validate_args: bool | None = None
+    ) -> None:
         if num_points < 1:
             raise ValueError(f"num_points is {num_points}, expected at least 1")
         super().__init__(Size(batch_shape), Size((num_points,)), validate_args=validate_args)
@@ -57,8 +59,8 @@ class PartitionDistribution(TorchDistribution):
             raise ValueError(f"value has shape {tuple(value.shape)}, expected (..., {self.num_points})")
         if self._validate_args and not bool(is_canonical(value).all()):
             raise ValueError(
-                "value holds label vectors that are not canonical, expected clusters numbered 0, 1, 2, ... in order "
-                "of first appearance; call pyroclust.partitions.canonical on it first"
+                "value holds label vectors that are not canonical, expected clusters numbered 0, 1, 2, ... "
+                "in order of first appearance; call pyroclust.partitions.canonical on it first"
             )
         return self._log_prob(value)
 

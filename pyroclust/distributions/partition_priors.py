@@ -61,13 +61,16 @@ class FixedConcentration:
 
     def log_prob(self, assignments: Tensor) -> Tensor:
         """Return the log-probability of each partition, ``(..., N) -> (...)`` float64."""
-        return self.log_v(assignments.shape[-1], num_clusters(assignments)) + log_gamma_of_block_sizes(assignments)
+        return self.log_v(assignments.shape[-1], num_clusters(assignments)) + log_gamma_of_block_sizes(
+            assignments
+        )
 
 
 class GammaConcentration:
     r"""The Chinese restaurant prior with a Gamma-distributed concentration, integrated out.
 
-    .. math:: V_N(K) = \int \alpha^K \frac{\Gamma(\alpha)}{\Gamma(\alpha + N)} \mathrm{Gamma}(\alpha; a, b)\, d\alpha
+    .. math::
+        V_N(K) = \int \alpha^K \frac{\Gamma(\alpha)}{\Gamma(\alpha + N)} \text{Gamma}(\alpha; a, b)\, d\alpha
 
     by panelled Gauss-Legendre quadrature in log alpha (absolute error of the log below 1e-9), cached per N.
 
@@ -94,4 +97,6 @@ class GammaConcentration:
 
     def log_prob(self, assignments: Tensor) -> Tensor:
         """Return the log-probability of each partition, ``(..., N) -> (...)`` float64."""
-        return self.log_v(assignments.shape[-1], num_clusters(assignments)) + log_gamma_of_block_sizes(assignments)
+        return self.log_v(assignments.shape[-1], num_clusters(assignments)) + log_gamma_of_block_sizes(
+            assignments
+        )

@@ -46,7 +46,9 @@ class _Prefixes:
         count = self.counts[row, label] + 1
         moments = self.moments[row, label] + encoding.moments[self.dataset, step]
         steps = torch.full((1,), step, device=label.device)
-        state = scorer.absorb(encoding, self.dataset, steps, count.unsqueeze(1), moments.unsqueeze(1)).squeeze(1)
+        state = scorer.absorb(
+            encoding, self.dataset, steps, count.unsqueeze(1), moments.unsqueeze(1)
+        ).squeeze(1)
         old = scorer.contribution(self.states[row, label]).double()
         replaced = torch.where((count > 1).unsqueeze(-1), old, 0.0)
         self.pooled += scorer.contribution(state).double() - replaced
@@ -61,7 +63,8 @@ def sample_labels(scorer: Scorer[Any], encoding: Any, dataset: Tensor) -> tuple[
     candidates with P the number of distinct prefixes, at most the number of draws. Memory O(P K + N draws).
 
     Shape:
-        dataset: ``(draws,)`` rows of the encoding; output: labels ``(draws, N)`` canonical in visiting order, and ``(draws,)`` float64.
+        dataset: ``(draws,)`` rows of the encoding; output: labels ``(draws, N)`` canonical in visiting
+            order, and ``(draws,)`` float64.
     """
     points = encoding.moments.shape[1]
     distinct, prefix = dataset.unique(return_inverse=True)
@@ -88,9 +91,13 @@ def _first_point(scorer: Scorer[Any], encoding: Any, dataset: Tensor) -> _Prefix
     rows = len(dataset)
     moments = encoding.moments[dataset, 0].unsqueeze(1)
     counts = moments.new_ones(rows, 1)
-    states = scorer.absorb(encoding, dataset, torch.zeros(1, dtype=torch.int64, device=dataset.device), counts, moments)
+    states = scorer.absorb(
+        encoding, dataset, torch.zeros(1, dtype=torch.int64, device=dataset.device), counts, moments
+    )
     pooled = scorer.contribution(states).squeeze(1).double()
-    return _Prefixes(dataset, torch.ones_like(dataset), counts, moments, states, pooled, moments.new_zeros(rows))
+    return _Prefixes(
+        dataset, torch.ones_like(dataset), counts, moments, states, pooled, moments.new_zeros(rows)
+    )
 
 
 def _decide(scorer: Scorer[Any], encoding: Any, prefixes: _Prefixes, step: int) -> Tensor:

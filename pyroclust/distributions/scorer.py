@@ -23,9 +23,9 @@ EncodingT = TypeVar("EncodingT", bound=Encoding)
 class Scorer(Protocol[EncodingT]):
     """Scores the candidates of one decision: join an existing cluster, or open a new one.
 
-    A cluster is known by its *state*, a vector made anew whenever it gains a point; all clusters together by the
-    *pooled* sum of one contribution a state; the decision at hand by its *query*. Sampling and teacher forcing call
-    the same five methods with other batch shapes, and the log-probabilities therefore agree.
+    A cluster is known by its *state*, a vector made anew whenever it gains a point; all clusters together
+    by the *pooled* sum of one contribution a state; the decision at hand by its *query*. Sampling and teacher
+    forcing call the same five methods with other batch shapes, and the log-probabilities therefore agree.
 
     Shape:
         R rows (partitions), T steps, Q decisions, M candidates; S, G, C are the scorer's own widths.
@@ -35,11 +35,14 @@ class Scorer(Protocol[EncodingT]):
         """Encode data sets whose points are in visiting order, ``(B, N, ...)``."""
         ...
 
-    def absorb(self, encoding: EncodingT, dataset: Tensor, steps: Tensor, counts: Tensor, moments: Tensor) -> Tensor:
+    def absorb(
+        self, encoding: EncodingT, dataset: Tensor, steps: Tensor, counts: Tensor, moments: Tensor
+    ) -> Tensor:
         """Make the states of clusters that have just gained the point of ``steps``.
 
         Shape:
-            dataset: ``(R,)``; steps: ``(T,)``; counts: ``(R, T)``; moments: ``(R, T, F)``; output: ``(R, T, S)``.
+            dataset: ``(R,)``; steps: ``(T,)``; counts: ``(R, T)``; moments: ``(R, T, F)``; output: ``(R, T,
+                S)``.
         """
         ...
 
@@ -47,7 +50,9 @@ class Scorer(Protocol[EncodingT]):
         """Return what each state adds to the pooled sum, ``(..., S) -> (..., G)``."""
         ...
 
-    def query(self, encoding: EncodingT, dataset: Tensor, step: Tensor, pooled: Tensor, clusters: Tensor) -> Tensor:
+    def query(
+        self, encoding: EncodingT, dataset: Tensor, step: Tensor, pooled: Tensor, clusters: Tensor
+    ) -> Tensor:
         """Describe decisions: ``(Q,), (Q,), (Q, G), (Q,) -> (Q, C)``."""
         ...
 

@@ -22,7 +22,8 @@ class SequentialPartition(PartitionDistribution):
 
     .. math:: q(c \mid x) = \prod_{n=2}^N q(c_{\pi_n} \mid c_{\pi_1}, \ldots, c_{\pi_{n-1}}, x)
 
-    The order :math:`\pi` is fixed when the distribution is made; labels go in and out in the data's own order.
+    The order :math:`\pi` is fixed when the distribution is made; labels go in and out in the data's own
+    order.
 
     Args:
         scorer: scores the candidates of each decision.
@@ -33,7 +34,13 @@ class SequentialPartition(PartitionDistribution):
     """
 
     def __init__(
-        self, scorer: Scorer[Any], encoding: Any, *, order: Tensor, dataset: Tensor, validate_args: bool | None = None
+        self,
+        scorer: Scorer[Any],
+        encoding: Any,
+        *,
+        order: Tensor,
+        dataset: Tensor,
+        validate_args: bool | None = None,
     ) -> None:
         self._scorer, self._encoding, self.order, self._dataset = scorer, encoding, order, dataset
         super().__init__(order.shape[-1], batch_shape=dataset.shape, validate_args=validate_args)
@@ -76,7 +83,8 @@ class OrderAveragedPartition(PartitionDistribution):
 
     .. math:: \bar q(c \mid x) = \frac{1}{M} \sum_m q(c \mid x, \pi_m)
 
-    An exact distribution again, less dependent on any one order; log-probabilities cost M times as much, draws the same.
+    An exact distribution again, less dependent on any one order; log-probabilities cost M times as much,
+    draws the same.
 
     Args:
         orders: a sequential partition whose *first* batch dimension holds the M orders.

@@ -13,12 +13,13 @@ __all__ = ["teacher_forced_log_prob"]
 def teacher_forced_log_prob(scorer: Scorer[Any], encoding: Any, dataset: Tensor, labels: Tensor) -> Tensor:
     r"""Sum the log-probabilities of all decisions without a loop over points.
 
-    The state that a cluster shows to step n is the one made when it took its last member before n, so there are N
-    states a partition, found by one sort, one segmented float64 sum and one running maximum. Only candidates that
-    exist are scored. Cost O(N K) candidates, memory O(N K) a partition.
+    The state that a cluster shows to step n is the one made when it took its last member before n, so there
+    are N states a partition, found by one sort, one segmented float64 sum and one running maximum. Only
+    candidates that exist are scored. Cost O(N K) candidates, memory O(N K) a partition.
 
     Shape:
-        dataset: ``(R,)`` rows of the encoding; labels: ``(R, N)`` canonical in visiting order; output: ``(R,)`` float64.
+        dataset: ``(R,)`` rows of the encoding; labels: ``(R, N)`` canonical in visiting order; output:
+            ``(R,)`` float64.
     """
     rows, points = labels.shape
     moments = encoding.moments[dataset]
@@ -46,7 +47,9 @@ def teacher_forced_log_prob(scorer: Scorer[Any], encoding: Any, dataset: Tensor,
     width = last.shape[-1] + 1
     logits = joined.new_full((decisions * width,), -torch.inf)
     opening = torch.arange(decisions, device=labels.device) * width + clusters.reshape(-1)
-    logits = logits.index_put((torch.cat([decision * width + cluster, opening]),), torch.cat([joined, opened]))
+    logits = logits.index_put(
+        (torch.cat([decision * width + cluster, opening]),), torch.cat([joined, opened])
+    )
     log_probs = logits.view(decisions, width).double().log_softmax(-1)
     return log_probs.gather(-1, labels[:, 1:].reshape(-1, 1)).view(rows, points - 1).sum(-1)
 

@@ -45,7 +45,8 @@ class SampledRow:
         mean_efficiency: its mean.
         low_efficiency: its 5th percentile.
         log_prob_truth: mean log q of the simulated partition, nats.
-        log_evidence: mean importance-sampling estimate of log p(data), nats: a proposal that misses modes falls behind others.
+        log_evidence: mean importance-sampling estimate of log p(data), nats: a proposal that misses modes
+            falls behind others.
     """
 
     num_points: int
@@ -78,7 +79,10 @@ def simulate(model: Callable[..., Any], template: Tensor) -> tuple[Tensor, Tenso
         template: ``(B, N, D)``; output: data like the template, assignments ``(B, N)``.
     """
     trace = poutine.trace(poutine.uncondition(model)).get_trace(template)
-    return trace.nodes["data"]["value"], trace.nodes["assignments"]["value"]
+    data, assignments = trace.nodes["data"]["value"], trace.nodes["assignments"]["value"]
+    if data is None or assignments is None:
+        raise ValueError("model has no value at its sites 'data' and 'assignments', expected both")
+    return data, assignments
 
 
 def certify(

@@ -56,7 +56,8 @@ class FitSettings:
         """Check ranges."""
         if not 2 <= self.min_points <= self.max_points:
             raise ValueError(
-                f"min_points and max_points are {self.min_points} and {self.max_points}, expected 2 <= min_points <= max_points"
+                f"min_points and max_points are {self.min_points} and {self.max_points}, "
+                "expected 2 <= min_points <= max_points"
             )
         if self.steps < 1 or self.points_per_step < 1:
             raise ValueError(
@@ -99,7 +100,8 @@ def fit(
         guide: the guide.
         settings: see :class:`FitSettings`.
         event_shape: shape of one point.
-        log: CSV file for step, points, nats per data set, nats per point, learning rate and data sets per second.
+        log: CSV file for step, points, nats per data set, nats per point, learning rate and data sets per
+            second.
         progress: show a progress bar on standard error.
 
     Raises:
@@ -203,7 +205,8 @@ def _bar(shown: bool) -> Progress:  # noqa: FBT001
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn(
-            "{task.completed}/{task.total} · {task.fields[loss]:.4f} nats/point · {task.fields[rate]:.0f} data sets/s"
+            "{task.completed}/{task.total} · {task.fields[loss]:.4f} nats/point"
+            " · {task.fields[rate]:.0f} data sets/s"
         ),
         TimeRemainingColumn(),
         console=Console(stderr=True),

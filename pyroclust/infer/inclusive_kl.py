@@ -16,12 +16,13 @@ class InclusiveKL(ELBO):
     r"""Expected negative log-probability of the simulated partition under the guide, in nats per data set.
 
     .. math::
-        L(\phi) = E_{p(c, x)}[-\log q_\phi(c \mid x)] = E_{p(x)}\, KL(p(c \mid x) \,\|\, q_\phi(c \mid x)) + \text{const}
+        L(\phi) = E_{p(c, x)}[-\log q_\phi(c \mid x)] = E_{p(x)}\, KL(p(c \mid x) \,\|\, q_\phi(c \mid x)) +
+        \text{const}
 
-    The model is run without its conditions on a template (only shapes count), its observed sites become the arguments
-    of the guide, and the guide is replayed on the model's latent sites: one batched trace of each, equal in
-    expectation to the sleep phase of ``ReweightedWakeSleep``. Works as ``SVI(model, guide, optim, InclusiveKL())``
-    and, with torch optimisers, as ``InclusiveKL()(model, guide)``.
+    The model is run without its conditions on a template (only shapes count), its observed sites become the
+    arguments of the guide, and the guide is replayed on the model's latent sites: one batched trace of
+    each, equal in expectation to the sleep phase of ``ReweightedWakeSleep``. Works as ``SVI(model, guide,
+    optim, InclusiveKL())`` and, with torch optimisers, as ``InclusiveKL()(model, guide)``.
 
     Example:
         >>> from pyroclust.guides import NeuralClusteringProcess
@@ -76,19 +77,21 @@ class InclusiveKL(ELBO):
         return loss.item()
 
 
-def _was_observed(site: dict[str, Any]) -> bool:
+def _was_observed(site: Any) -> bool:
     return site["type"] == "sample" and bool(site["infer"].get("was_observed"))
 
 
+def _is_auxiliary(site: Any) -> bool:
+    return bool(site["infer"].get("is_auxiliary"))
+
+
 def _replayed_log_prob(simulated: Trace, replayed: Trace) -> Tensor:
-    sites = [
-        replayed.nodes[name]["log_prob"]
-        for name in replayed.stochastic_nodes
-        if name in simulated and not replayed.nodes[name]["infer"].get("is_auxiliary")
-    ]
+    shared = [replayed.nodes[name] for name in replayed.stochastic_nodes if name in simulated]
+    sites = [site["log_prob"] for site in shared if not _is_auxiliary(site)]
     if not sites:
         raise ValueError(
-            f"guide samples {list(replayed.stochastic_nodes)}, expected at least one latent site of the model, "
+            f"guide samples {list(replayed.stochastic_nodes)}, "
+            "expected at least one latent site of the model, "
             f"{[n for n in simulated.stochastic_nodes if not _was_observed(simulated.nodes[n])]}"
         )
     return torch.stack(torch.broadcast_tensors(*sites)).sum(0)

@@ -26,7 +26,7 @@ class ClusterShape(Protocol):
         ...
 
     def frame(self, counts: Tensor, moments: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return means ``(..., D)``, whitening matrices ``(..., D, D)`` and log volumes ``(...)``, float64."""
+        """Return means ``(..., D)``, whitening matrices ``(..., D, D)``, log volumes ``(...)``, float64."""
         ...
 
 
@@ -88,7 +88,9 @@ class AdaptiveShape:
         mean = total / counts.unsqueeze(-1)
         scatter = outer.unflatten(-1, (self.dim, self.dim)) - total.unsqueeze(-1) * mean.unsqueeze(-2)
         identity = torch.eye(self.dim, dtype=mean.dtype, device=mean.device)
-        covariance = (scatter + self.weight * self.scale**2 * identity) / (self.weight + counts)[..., None, None]
+        covariance = (scatter + self.weight * self.scale**2 * identity) / (self.weight + counts)[
+            ..., None, None
+        ]
         if self.dim == 1:
             factor = covariance.clamp(min=1e-12).sqrt()
             whiten = 1 / factor

@@ -14,8 +14,8 @@ class KernelLookAhead(nn.Module):
     .. math:: s_h = \sum_{j > n} \exp(-|y_j|^2 / 2h^2), \qquad
         m_h = \frac{1}{h} \frac{\sum_{j>n} e^{-|y_j|^2/2h^2} \, y_j}{1 + s_h}, \qquad y_j = W (x_j - q)
 
-    for learned bandwidths h, in units of the frame W. Features: log1p(s_h), m_h. Cost O(N H) a place, in blocks of
-    bounded memory.
+    for learned bandwidths h, in units of the frame W. Features: log1p(s_h), m_h. Cost O(N H) a place, in
+    blocks of bounded memory.
 
     Args:
         dim: dimension D.
@@ -39,7 +39,8 @@ class KernelLookAhead(nn.Module):
         """Look from places at the points after their steps.
 
         Shape:
-            positions: ``(R, N, D)``; places: ``(R, T, D)``; whiten: ``(R, T, D, D)`` or ``(D, D)``; steps: ``(T,)``.
+            positions: ``(R, N, D)``; places: ``(R, T, D)``; whiten: ``(R, T, D, D)`` or ``(D, D)``; steps:
+                ``(T,)``.
         """
         ahead = int(steps[0]) + 1
         future = positions[:, ahead:]

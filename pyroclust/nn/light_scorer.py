@@ -28,14 +28,17 @@ class LightScorer(nn.Module):
     r"""Scores candidates by a small network on what distinguishes them.
 
     .. math::
-        \text{logit}_k = \ell_k + \text{head}\big(C_n + \text{pool}(\textstyle\sum_j g(t_j)) + A t_k + D\,\delta(x_n, k)\big)
+        \text{logit}_k = \ell_k + \text{head}\big(C_n + \text{pool}(\textstyle\sum_j g(t_j)) + A t_k +
+        D\,\delta(x_n, k)\big)
 
-    with contexts C_n of the points (embedding, progress, look-ahead at x_n) computed once per data set and order;
-    states t_k of the clusters (mean, size, shape, look-ahead at the mean) refreshed when a cluster gains a point; and
-    differences :math:`\delta` of the point to the cluster in the cluster's own frame. Where the model is conjugate, the exact
-    filter's log-weights :math:`\ell_k` are added and the head starts at zero, so that training starts at the filter.
+    with contexts C_n of the points (embedding, progress, look-ahead at x_n) computed once per data set and
+    order; states t_k of the clusters (mean, size, shape, look-ahead at the mean) refreshed when a cluster
+    gains a point; and differences :math:`\delta` of the point to the cluster in the cluster's own frame.
+    Where the model is conjugate, the exact filter's log-weights :math:`\ell_k` are added and the head
+    starts at zero, so that training starts at the filter.
 
-    About ``W^2 + W (2 D + 4)`` multiply-adds a candidate; look-ahead costs O(N H) a point and a refreshed state.
+    About ``W^2 + W (2 D + 4)`` multiply-adds a candidate; look-ahead costs O(N H) a point and a refreshed
+    state.
 
     Args:
         shape: the frame of a cluster.
@@ -61,9 +64,13 @@ class LightScorer(nn.Module):
         self.look_at_point = KernelLookAhead(dim, self.bandwidths)
         self.look_at_mean = KernelLookAhead(dim, self.bandwidths)
         look = self.look_at_point.num_features
-        self.embed = nn.Sequential(nn.Linear(2 * dim, width), nn.SiLU(), nn.Linear(width, width), nn.LayerNorm(width))
+        self.embed = nn.Sequential(
+            nn.Linear(2 * dim, width), nn.SiLU(), nn.Linear(width, width), nn.LayerNorm(width)
+        )
         self.context = nn.Linear(width + 3 + look, width)
-        self.state = nn.Sequential(nn.Linear(dim + 3 + look, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU())
+        self.state = nn.Sequential(
+            nn.Linear(dim + 3 + look, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU()
+        )
         self.state_to_head = nn.Linear(width, width, bias=False)
         self.contribute = nn.Linear(width, width)
         self.pool = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width))
@@ -131,7 +138,9 @@ class LightScorer(nn.Module):
         shared = encoding.context[dataset, step] + self.pool(pooled.to(dtype))
         parts = [encoding.positions[dataset, step], shared]
         if self.filter is not None and encoding.filter is not None:
-            parts.append(self.filter.query(encoding.filter, dataset, step, pooled[..., :0], clusters).to(dtype))
+            parts.append(
+                self.filter.query(encoding.filter, dataset, step, pooled[..., :0], clusters).to(dtype)
+            )
         return torch.cat(parts, -1)
 
     def join(self, query: Tensor, states: Tensor) -> Tensor:

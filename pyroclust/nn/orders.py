@@ -43,8 +43,8 @@ class DensestFirst:
 
     .. math:: \rho_i = \sum_j \exp(-|x_i - x_j|^2 / 2h^2)
 
-    Early decisions are then about points that have company, where a wrong one is least likely. Cost O(N^2) time, in
-    blocks of bounded memory.
+    Early decisions are then about points that have company, where a wrong one is least likely. Cost O(N^2)
+    time, in blocks of bounded memory.
 
     Args:
         bandwidth: h, in data units.
@@ -65,7 +65,11 @@ class DensestFirst:
         scaled = positions.detach() / self.bandwidth
         rows = max(1, _PAIRS_AT_ONCE // (scaled.shape[0] * scaled.shape[1]))
         blocks = [
-            torch.cdist(block, scaled, compute_mode="donot_use_mm_for_euclid_dist").square_().mul_(-0.5).exp_().sum(-1)
+            torch.cdist(block, scaled, compute_mode="donot_use_mm_for_euclid_dist")
+            .square_()
+            .mul_(-0.5)
+            .exp_()
+            .sum(-1)
             for block in scaled.split(rows, dim=1)
         ]
         return torch.cat(blocks, 1).argsort(dim=-1, descending=True, stable=True)

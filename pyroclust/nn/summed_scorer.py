@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -91,14 +92,14 @@ class SummedScorer(nn.Module):
 class _PReLUNetwork(nn.Sequential):
     """Linear and PReLU layers: float32 in training mode, float64 in evaluation mode.
 
-    Sums over hundreds of points reach the layers unnormalised and amplify rounding: in float32 the log-probability of
-    1000 points would depend on the batch it is computed in by tenths of a nat.
+    Sums over hundreds of points reach the layers unnormalised and amplify rounding: in float32 the
+    log-probability of 1000 points would depend on the batch it is computed in by tenths of a nat.
     """
 
     def __init__(self, inputs: int, width: int, outputs: int, *, hidden: int) -> None:
         sizes = [inputs, *[width] * hidden, outputs]
         layers: list[nn.Module] = []
-        for fan_in, fan_out in zip(sizes[:-1], sizes[1:], strict=True):
+        for fan_in, fan_out in pairwise(sizes):
             linear = nn.Linear(fan_in, fan_out)
             # PyTorch's default initialisation leaves a plateau of thousands of steps.
             nn.init.kaiming_normal_(linear.weight, a=0.25)
@@ -112,7 +113,8 @@ class _PReLUNetwork(nn.Sequential):
             return super().forward(inputs.float())
         value = inputs.double()
         for layer in self:
-            weight = layer.weight.double()
-            is_linear = isinstance(layer, nn.Linear)
-            value = F.linear(value, weight, layer.bias.double()) if is_linear else F.prelu(value, weight)
+            if isinstance(layer, nn.Linear):
+                value = F.linear(value, layer.weight.double(), layer.bias.double())
+            elif isinstance(layer, nn.PReLU):
+                value = F.prelu(value, layer.weight.double())
         return value

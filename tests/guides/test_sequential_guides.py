@@ -1,4 +1,4 @@
-"""One contract suite for every sequential guide: exact probabilities, agreement of its two paths, shapes, errors."""
+"""One contract suite for every sequential guide: exact probabilities, agreement of its two paths, errors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import pyro.poutine as poutine
 import pytest
 import torch
+
 from pyroclust.distributions import FixedConcentration, GammaConcentration
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, SequentialGuide
 from pyroclust.guides.neural_clustering_process import light_scorer_for
@@ -67,14 +68,18 @@ def data_of(guide: SequentialGuide, *batch: int) -> torch.Tensor:
 def test_probabilities_sum_to_one_over_all_partitions(guide: SequentialGuide) -> None:
     posterior = guide.posterior(data_of(guide, 3, 6))
     every = enumerate_partitions(6).unsqueeze(1).expand(-1, 3, -1)
-    torch.testing.assert_close(posterior.log_prob(every).logsumexp(0), torch.zeros(3).double(), rtol=0, atol=1e-5)
+    torch.testing.assert_close(
+        posterior.log_prob(every).logsumexp(0), torch.zeros(3).double(), rtol=0, atol=1e-5
+    )
 
 
 @torch.no_grad()
 def test_order_averaged_probabilities_sum_to_one_and_average(guide: SequentialGuide) -> None:
     averaged = guide.order_averaged(data_of(guide, 2, 5), 3)
     every = enumerate_partitions(5).unsqueeze(1).expand(-1, 2, -1)
-    torch.testing.assert_close(averaged.log_prob(every).logsumexp(0), torch.zeros(2).double(), rtol=0, atol=1e-5)
+    torch.testing.assert_close(
+        averaged.log_prob(every).logsumexp(0), torch.zeros(2).double(), rtol=0, atol=1e-5
+    )
     single = averaged.orders.log_prob(every.unsqueeze(1))
     torch.testing.assert_close(averaged.log_prob(every).exp(), single.exp().mean(1))
     assert averaged.sample((4,)).shape == (4, 2, 5)
@@ -113,7 +118,9 @@ def test_given_order_and_batches_do_not_change_a_data_set(guide: SequentialGuide
     labels = together.sample()
     alone = guide.posterior(data[1, 2], order=order[1, 2])
     assert together.batch_shape == (2, 3)
-    torch.testing.assert_close(together.log_prob(labels)[1, 2], alone.log_prob(labels[1, 2]), rtol=0, atol=1e-5)
+    torch.testing.assert_close(
+        together.log_prob(labels)[1, 2], alone.log_prob(labels[1, 2]), rtol=0, atol=1e-5
+    )
 
 
 @torch.no_grad()
@@ -219,7 +226,9 @@ def test_untrained_light_guide_with_filter_is_the_filter() -> None:
     data, every = torch.randn(6, 2), enumerate_partitions(6)
     order = torch.randperm(6)
     guide = NeuralClusteringProcess(model).posterior(data, order=order).log_prob(every)
-    torch.testing.assert_close(guide, PredictiveFilter(model).posterior(data, order=order).log_prob(every), rtol=0, atol=1e-4)
+    torch.testing.assert_close(
+        guide, PredictiveFilter(model).posterior(data, order=order).log_prob(every), rtol=0, atol=1e-4
+    )
 
 
 def test_densest_first_is_a_permutation_that_starts_in_the_crowd() -> None:
@@ -237,4 +246,6 @@ def test_arguments_build_the_same_guide() -> None:
     data, order = torch.randn(8, 2), torch.randperm(8)
     labels = guide.posterior(data, order=order).sample()
     assert again.arguments == guide.arguments
-    assert guide.posterior(data, order=order).log_prob(labels) == again.posterior(data, order=order).log_prob(labels)
+    assert guide.posterior(data, order=order).log_prob(labels) == again.posterior(data, order=order).log_prob(
+        labels
+    )

@@ -1,10 +1,10 @@
 import pytest
 import torch
-from pyroclust.models import Mixture, gaussian2d, nig_mixture, niw_mixture
 
 from pyroclust.distributions import FixedConcentration, NormalKnownVariance
 from pyroclust.infer import exact
 from pyroclust.infer.exact import exact_posterior, log_evidence
+from pyroclust.models import Mixture, gaussian2d, nig_mixture, niw_mixture
 from pyroclust.partitions import bell_number, co_assignment_matrix
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import FitSettings, certify, fit
@@ -51,11 +52,17 @@ def test_published_scorer_learns() -> None:
 
     torch.manual_seed(0)
     model = gaussian2d()
-    guide = NeuralClusteringProcess(model, scorer=SummedScorer(2, width=32, sizes=(32, 32)), order=RandomOrder())
+    guide = NeuralClusteringProcess(
+        model, scorer=SummedScorer(2, width=32, sizes=(32, 32)), order=RandomOrder()
+    )
     settings = FitSettings(steps=250, max_points=12, points_per_step=300, warmup_steps=30)
-    untrained = certify(model, guide.eval(), num_exact=20, exact_points=5, num_sampled=1, sampled_points=(5,), num_draws=5)
+    untrained = certify(
+        model, guide.eval(), num_exact=20, exact_points=5, num_sampled=1, sampled_points=(5,), num_draws=5
+    )
     fit(model, guide, settings=settings, progress=False)
-    after = certify(model, guide, num_exact=20, exact_points=5, num_sampled=1, sampled_points=(5,), num_draws=5)
+    after = certify(
+        model, guide, num_exact=20, exact_points=5, num_sampled=1, sampled_points=(5,), num_draws=5
+    )
     assert after.exact[0].mean_kl < 0.5 * untrained.exact[0].mean_kl
 
 

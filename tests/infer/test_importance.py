@@ -2,10 +2,10 @@ import math
 
 import pytest
 import torch
-from pyroclust.models import gaussian2d, overlap2d
 
 from pyroclust.infer.exact import exact_posterior, log_evidence
 from pyroclust.infer.importance import ImportanceSample, importance_sample
+from pyroclust.models import gaussian2d, overlap2d
 
 
 class TabledPosterior:

@@ -4,6 +4,7 @@ import pyro
 import pytest
 import torch
 from pyro.infer import SVI, Importance, Predictive, Trace_ELBO
+
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import InclusiveKL

@@ -2,8 +2,8 @@ import pyro
 import pyro.poutine as poutine
 import pytest
 import torch
-from pyroclust.models import gaussian2d, nig_mixture, niw_mixture, overlap2d
 
+from pyroclust.models import gaussian2d, nig_mixture, niw_mixture, overlap2d
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
 
 MODELS = [

@@ -5,7 +5,6 @@ import pyro
 import pytest
 import torch
 from pyro.infer import MCMC
-from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d
 
 from pyroclust.distributions import FixedConcentration, NormalKnownVariance
 from pyroclust.infer.mcmc import (
@@ -16,6 +15,7 @@ from pyroclust.infer.mcmc import (
     Singletons,
     assignments,
 )
+from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d
 from pyroclust.partitions import is_canonical
 
 

@@ -5,12 +5,12 @@ import math
 import pytest
 import torch
 from pyro.infer import MCMC
-from pyroclust.models import Mixture, gaussian2d, nig_mixture, niw_mixture, overlap2d
 from scipy import stats
 
 from pyroclust.distributions import GammaConcentration, NormalKnownVariance
 from pyroclust.infer.exact import exact_posterior
 from pyroclust.infer.mcmc import CollapsedGibbs, OneCluster, Singletons, assignments
+from pyroclust.models import Mixture, gaussian2d, nig_mixture, niw_mixture, overlap2d
 
 
 class IntegratedConcentration:
@@ -102,7 +102,7 @@ def test_concentration_has_the_exact_posterior():
     alpha = torch.linspace(1e-4, 20, 200_001, dtype=torch.float64)
     density = torch.zeros_like(alpha)
     for clusters in range(1, 8):
-        log_term = (clusters + 1) * alpha.log() - 2 * alpha + alpha.lgamma() - (alpha + 7).lgamma()
+        log_term = (clusters + 1) * alpha.log() - model.prior.rate * alpha + alpha.lgamma() - (alpha + 7).lgamma()
         term = log_term.exp()
         density += by_clusters[clusters - 1] * term / term.sum()
     distribution = density.cumsum(0)
