@@ -1,4 +1,4 @@
-"""Compare the posterior of the number of galaxy clusters by a guide and by MCMC, in one figure.
+"""Compare the posterior of the galaxies' partition by a guide and by MCMC, in one figure.
 
 python examples/compare_galaxies.py --out galaxies.png
 """
@@ -6,9 +6,8 @@ python examples/compare_galaxies.py --out galaxies.png
 import argparse
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
-from pyroclust import compare
+from pyroclust import compare, plots
+from pyroclust.diagnostics import dendrogram_order
 
 
 def main() -> None:
@@ -20,16 +19,31 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=1000)
     arguments = parser.parse_args()
     result = compare("galaxies", guide=arguments.guide, num_draws=arguments.draws, mcmc_draws=arguments.draws)
-    counts = result.summary.num_clusters
-    figure = Figure(figsize=(6, 3.5), layout="constrained")
-    axes = figure.subplots()
-    bars = {result.comparison.guide_name: counts.guide, "weighted": counts.corrected, "MCMC": counts.mcmc}
-    for i, (name, probabilities) in enumerate(bars.items()):
-        axes.bar(counts.values + 0.27 * (i - 1), probabilities, width=0.27, label=name)
-    axes.set(xlabel="clusters", ylabel="posterior probability", title="82 galaxies", xticks=counts.values)
-    axes.legend(frameon=False)
-    figure.savefig(arguments.out, dpi=110)
-    print(result.summary.verdict.sentence)
+    compared, summary = result.comparison, result.summary
+    with plots.style():
+        figure = plots.new_figure(12.0, 6.4)
+        top, bottom = figure.subfigures(2, 1, height_ratios=(1, 1.15))
+        velocity, counts = top.subplots(1, 2, width_ratios=(1.5, 1))
+        original = compared.data * compared.scale + compared.location
+        estimate = summary.estimate_mcmc
+        plots.plot_clustering(
+            original, estimate.assignments, estimate.uncertainty, ax=velocity, columns=compared.columns
+        )
+        velocity.set_title("82 galaxies, by the point estimate")
+        found = summary.num_clusters
+        plots.plot_num_clusters(found.values, {"guide": found.guide, "MCMC": found.mcmc}, ax=counts)
+        counts.set_title("How many clusters")
+        order = dendrogram_order(summary.co_assignment_mcmc)
+        guide, mcmc, difference = bottom.subplots(1, 3)
+        plots.plot_co_assignment(summary.co_assignment_guide, order, ax=guide)
+        plots.plot_co_assignment(summary.co_assignment_mcmc, order, ax=mcmc)
+        plots.plot_co_assignment_difference(
+            summary.co_assignment_guide, summary.co_assignment_mcmc, order, ax=difference
+        )
+        for ax, title in ((guide, "guide"), (mcmc, "MCMC"), (difference, "guide minus MCMC")):
+            ax.set_title(f"Who belongs together: {title}")
+        figure.savefig(arguments.out, dpi=100)
+    print(summary.verdict.sentence)
     print(f"written: {arguments.out}")
 
 

@@ -28,7 +28,7 @@ def log_gamma_mixed_v(shape: float, rate: float, num_points: int, width: int) ->
         output: ``(width,)`` float64; entry 0 is minus infinity, there is no partition without clusters.
 
     Example:
-        >>> log_gamma_mixed_v(2.0, 2.0, 1, 2)[1].exp().item()  # one point, one cluster
+        >>> round(log_gamma_mixed_v(2.0, 2.0, 1, 2)[1].exp().item(), 9)  # one point, one cluster
         1.0
     """
     clusters = np.arange(1, width)[:, None]

@@ -10,6 +10,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = {
     "compare_galaxies": ["--draws", "50", "--guide", "filter-nig1d"],
     "prior_predictive": ["--datasets", "1"],
+    "train_and_compare": ["--steps", "20"],
 }
 
 

@@ -42,7 +42,7 @@ def test_random_concentration_is_integrated_out_of_the_log_joint():
     """Averaging the traced density over the prior of the concentration gives the log joint."""
     torch.manual_seed(2)
     model, data, labels = nig_mixture(1), torch.randn(6, 1), torch.tensor([0, 0, 1, 0, 2, 2])
-    concentration = torch.distributions.Gamma(2.0, 2.0).sample((20_000,))
+    concentration = torch.distributions.Gamma(model.prior.shape, model.prior.rate).sample((20_000,))
     law = model.prior.partition(6).expand((20_000,))
     law.concentration = concentration
     prior = law.log_prob(labels).exp()
