@@ -32,7 +32,6 @@ def main() -> None:
         velocity.set_title("82 galaxies, by the point estimate")
         found = summary.num_clusters
         plots.plot_num_clusters(found.values, {"guide": found.guide, "MCMC": found.mcmc}, ax=counts)
-        counts.set_title("How many clusters")
         order = dendrogram_order(summary.co_assignment_mcmc)
         guide, mcmc, difference = bottom.subplots(1, 3)
         plots.plot_co_assignment(summary.co_assignment_guide, order, ax=guide)
@@ -41,7 +40,7 @@ def main() -> None:
             summary.co_assignment_guide, summary.co_assignment_mcmc, order, ax=difference
         )
         for ax, title in ((guide, "guide"), (mcmc, "MCMC"), (difference, "guide minus MCMC")):
-            ax.set_title(f"Who belongs together: {title}")
+            ax.set_title(title)
         figure.savefig(arguments.out, dpi=100)
     print(summary.verdict.sentence)
     print(f"written: {arguments.out}")

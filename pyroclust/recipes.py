@@ -11,6 +11,7 @@ from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.arguments import build_order
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer.certificate import Certificate, certify
+from pyroclust.infer.choices import Choice, NearlyStandardised
 from pyroclust.infer.fit import FitResult, FitSettings, fit
 from pyroclust.nn import SummedScorer
 from pyroclust.pretrained import save_guide
@@ -18,6 +19,9 @@ from pyroclust.registry import MODELS
 from pyroclust.suggestions import unknown_name
 
 __all__ = ["Recipe", "read_recipe", "train_recipe"]
+
+
+_TABLES = {"model", "order", "training", "choice"}
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Recipe:
         order: class and arguments of the visiting order.
         seed: of the initial weights.
         training: the training settings.
+        choice: which simulations to train on; ``None`` for all.
         content: the file as read, for the card.
     """
 
@@ -44,6 +49,7 @@ class Recipe:
     order: dict[str, Any]
     seed: int
     training: FitSettings
+    choice: Choice | None
     content: dict[str, Any]
 
     def build(self) -> NeuralClusteringProcess:
@@ -88,8 +94,9 @@ def read_recipe(path: Path | str) -> Recipe:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"recipe '{path}' is not valid TOML ({error})") from None
-    _check_keys(path, "", content, {"about", "seed", "model", "light", "published", "order", "training"})
-    model, order, training = (_table(path, content, name) for name in ("model", "order", "training"))
+    _check_keys(path, "", content, _TABLES | {"about", "seed", "light", "published"})
+    choice, model, order, training = (_table(path, content, name) for name in sorted(_TABLES))
+    _check_keys(path, "choice.", choice, {"oversampling"})
     _check_keys(path, "model.", model, {"name", "dim"})
     _check_keys(path, "training.", training, set(FitSettings.__dataclass_fields__))
     if model.get("name") not in MODELS:
@@ -106,6 +113,7 @@ def read_recipe(path: Path | str) -> Recipe:
             order={"class": order["class"], "arguments": {k: v for k, v in order.items() if k != "class"}},
             seed=int(content.get("seed", 0)),
             training=FitSettings(**training),
+            choice=NearlyStandardised(**choice) if choice else None,
             content=content,
         )
     except (KeyError, TypeError) as error:
@@ -133,6 +141,7 @@ def train_recipe(
         guide.model,
         guide,
         settings=settings,
+        choice=recipe.choice,
         event_shape=(recipe.dim,),
         log=folder / "log.csv",
         progress=progress,

@@ -17,6 +17,7 @@ from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from pyroclust.infer.choices import Choice
 from pyroclust.infer.inclusive_kl import InclusiveKL
 
 __all__ = ["FitResult", "FitSettings", "fit"]
@@ -87,6 +88,7 @@ def fit(
     guide: nn.Module,
     *,
     settings: FitSettings | None = None,
+    choice: Choice | None = None,
     event_shape: tuple[int, ...] = (2,),
     log: Path | None = None,
     progress: bool = True,
@@ -99,6 +101,7 @@ def fit(
         model: Pyro model with a template as its argument.
         guide: the guide.
         settings: see :class:`FitSettings`.
+        choice: which simulations to train on; all by default.
         event_shape: shape of one point.
         log: CSV file for step, points, nats per data set, nats per point, learning rate and data sets per
             second.
@@ -117,7 +120,7 @@ def fit(
     """
     settings = FitSettings() if settings is None else settings
     pyro.set_rng_seed(settings.seed)
-    loss_fn = InclusiveKL()
+    loss_fn = InclusiveKL(choice)
     guide.train()
     parameters = [p for p in guide.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(

@@ -7,7 +7,10 @@ import torch
 from pyro import poutine
 from pyro.infer import ELBO
 from pyro.poutine import Trace
+from pyro.poutine.util import site_is_subsample
 from torch import Tensor
+
+from pyroclust.infer.choices import Choice
 
 __all__ = ["InclusiveKL"]
 
@@ -24,6 +27,9 @@ class InclusiveKL(ELBO):
     each, equal in expectation to the sleep phase of ``ReweightedWakeSleep``. Works as ``SVI(model, guide,
     optim, InclusiveKL())`` and, with torch optimisers, as ``InclusiveKL()(model, guide)``.
 
+    Args:
+        choice: which simulations to keep, judged by their data alone; all by default.
+
     Example:
         >>> from pyroclust.guides import NeuralClusteringProcess
         >>> from pyroclust.models import gaussian2d
@@ -35,6 +41,10 @@ class InclusiveKL(ELBO):
     References:
         Le, Baydin & Wood (2017), Inference compilation. https://arxiv.org/abs/1610.09900
     """
+
+    def __init__(self, choice: Choice | None = None) -> None:
+        super().__init__()
+        self.choice = choice
 
     def per_dataset(self, model: Callable[..., Any], guide: Callable[..., Any], *template: Any) -> Tensor:
         """Return -log q of a fresh simulation for every data set of the template.
@@ -50,8 +60,12 @@ class InclusiveKL(ELBO):
         return -_replayed_log_prob(simulated, replayed)
 
     def _get_trace(self, model: Any, guide: Any, args: Any, kwargs: Any) -> tuple[Trace, Trace]:
+        if self.choice is not None:
+            args = tuple(one.new_empty(self.choice.oversampling * len(one), *one.shape[1:]) for one in args)
         with torch.no_grad(), poutine.block():
             simulated = poutine.trace(poutine.uncondition(model)).get_trace(*args)
+        if self.choice is not None:
+            _choose(simulated, self.choice)
         observed = [site["value"] for site in simulated.nodes.values() if _was_observed(site)]
         if not observed:
             raise ValueError("model has no observed site, expected at least one pyro.sample(..., obs=...)")
@@ -75,6 +89,18 @@ class InclusiveKL(ELBO):
         loss = self.differentiable_loss(model, guide, *args)
         loss.backward()
         return loss.item()
+
+
+def _choose(simulated: Trace, choice: Choice) -> None:
+    """Keep the chosen data sets, the first dimension of every site, in place."""
+    plates = [name for name, site in simulated.nodes.items() if site_is_subsample(site)]
+    for name in plates:
+        simulated.remove_node(name)
+    sites = [site for site in simulated.nodes.values() if site["type"] == "sample"]
+    data = next(site["value"] for site in sites if _was_observed(site))
+    kept = choice(data, len(data) // choice.oversampling)
+    for site in sites:
+        site["value"] = site["value"].index_select(0, kept)
 
 
 def _was_observed(site: Any) -> bool:

@@ -102,7 +102,9 @@ def test_concentration_has_the_exact_posterior():
     alpha = torch.linspace(1e-4, 20, 200_001, dtype=torch.float64)
     density = torch.zeros_like(alpha)
     for clusters in range(1, 8):
-        log_term = (clusters + 1) * alpha.log() - model.prior.rate * alpha + alpha.lgamma() - (alpha + 7).lgamma()
+        log_term = (
+            (clusters + 1) * alpha.log() - model.prior.rate * alpha + alpha.lgamma() - (alpha + 7).lgamma()
+        )
         term = log_term.exp()
         density += by_clusters[clusters - 1] * term / term.sum()
     distribution = density.cumsum(0)
