@@ -63,20 +63,32 @@ class NeuralClusteringProcess(SequentialGuide):
 
 
 def light_scorer_for(
-    model: CollapsedModel, *, width: int = 48, num_bandwidths: int = 4, use_filter: bool = True
+    model: CollapsedModel,
+    *,
+    width: int = 48,
+    num_bandwidths: int = 4,
+    bandwidth_ratio: float = 2.0,
+    second_moments: bool = False,
+    num_attention: int = 0,
+    use_filter: bool = True,
 ) -> LightScorer:
     """Build the light scorer whose frames and bandwidths fit a conjugate Gaussian model.
 
     Args:
         model: a collapsed mixture.
         width: hidden width.
-        num_bandwidths: of the look-ahead, doubling from 0.7 of a typical cluster's scale.
+        num_bandwidths: of the look-ahead, from 0.7 of a typical cluster's scale.
+        bandwidth_ratio: of one bandwidth to the one before.
+        second_moments: look also at the second moments of neighbourhoods.
+        num_attention: blocks of attention over all points; they help where the scale of clusters is unknown.
         use_filter: add the exact filter's log-weights to the logits.
     """
     scale, dim = model.component.typical_scale, model.component.dim
     return LightScorer(
         FixedShape(dim, scale) if model.component.scale_is_known else AdaptiveShape(dim, scale),
         width=width,
-        bandwidths=tuple(0.7 * 2.0**i for i in range(num_bandwidths)),
+        bandwidths=tuple(0.7 * bandwidth_ratio**i for i in range(num_bandwidths)),
+        second_moments=second_moments,
+        num_attention=num_attention,
         filter=FilterScorer(model.prior, model.component) if use_filter else None,
     )

@@ -21,6 +21,14 @@ from pyroclust.suggestions import unknown_name
 __all__ = ["Recipe", "read_recipe", "train_recipe"]
 
 
+_LIGHT = {
+    "width",
+    "num_bandwidths",
+    "bandwidth_ratio",
+    "second_moments",
+    "num_attention",
+    "use_filter",
+}
 _TABLES = {"model", "order", "training", "choice"}
 
 
@@ -102,7 +110,7 @@ def read_recipe(path: Path | str) -> Recipe:
     if model.get("name") not in MODELS:
         raise ValueError(f"recipe '{path}': {unknown_name('model', str(model.get('name')), MODELS)}")
     light = content.get("light", None if "published" in content else {})
-    _check_keys(path, "light.", light or {}, {"width", "num_bandwidths", "use_filter"})
+    _check_keys(path, "light.", light or {}, _LIGHT)
     try:
         return Recipe(
             about=str(content.get("about", "")),

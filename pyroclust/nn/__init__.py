@@ -4,6 +4,7 @@ from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
 from pyroclust.nn.kernel_look_ahead import KernelLookAhead
 from pyroclust.nn.light_scorer import LightScorer
 from pyroclust.nn.orders import DensestFirst, Order, RandomOrder
+from pyroclust.nn.set_attention import InducedSetAttention
 from pyroclust.nn.summed_scorer import SummedScorer
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "ClusterShape",
     "DensestFirst",
     "FixedShape",
+    "InducedSetAttention",
     "KernelLookAhead",
     "LightScorer",
     "Order",

@@ -20,20 +20,24 @@ class KernelLookAhead(nn.Module):
     Args:
         dim: dimension D.
         bandwidths: the H bandwidths at the start.
+        second_moments: also return the kernel-weighted second moments of y / h, which tell elongated from
+            round neighbourhoods.
 
     Shape:
         output: ``(R, T, H (1 + D))``.
     """
 
-    def __init__(self, dim: int, bandwidths: tuple[float, ...]) -> None:
+    def __init__(self, dim: int, bandwidths: tuple[float, ...], *, second_moments: bool = False) -> None:
         super().__init__()
-        self.dim = dim
+        self.dim, self.second_moments = dim, second_moments
+        self._row, self._column = torch.triu_indices(dim, dim).tolist()
         self.log_bandwidths = nn.Parameter(torch.tensor(bandwidths).log())
 
     @property
     def num_features(self) -> int:
         """Number of features a place."""
-        return len(self.log_bandwidths) * (1 + self.dim)
+        per_bandwidth = 1 + self.dim + (len(self._row) if self.second_moments else 0)
+        return len(self.log_bandwidths) * per_bandwidth
 
     def forward(self, positions: Tensor, places: Tensor, whiten: Tensor, steps: Tensor) -> Tensor:
         """Look from places at the points after their steps.
@@ -61,5 +65,10 @@ class KernelLookAhead(nn.Module):
             past = torch.arange(future.shape[1], device=future.device) <= steps.unsqueeze(-1)
             weight = weight.masked_fill(past.unsqueeze(1), 0.0)
         count = weight.sum(-1)
-        shift = (weight @ offset) / (1 + count).unsqueeze(-1) * precision.sqrt().unsqueeze(-1)
-        return torch.cat([count.log1p(), shift.flatten(-2)], -1)
+        share = 1 / (1 + count).unsqueeze(-1)
+        shift = (weight @ offset) * share * precision.sqrt().unsqueeze(-1)
+        parts = [count.log1p(), shift.flatten(-2)]
+        if self.second_moments:
+            products = offset[..., self._row] * offset[..., self._column]
+            parts.append(((weight @ products) * share * precision.unsqueeze(-1)).flatten(-2))
+        return torch.cat(parts, -1)

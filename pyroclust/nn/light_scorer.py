@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from pyroclust.distributions.filter_scorer import FilterEncoding, FilterScorer
 from pyroclust.nn.cluster_shape import ClusterShape
 from pyroclust.nn.kernel_look_ahead import KernelLookAhead
+from pyroclust.nn.set_attention import InducedSetAttention
 
 __all__ = ["LightEncoding", "LightScorer"]
 
@@ -45,6 +46,8 @@ class LightScorer(nn.Module):
         encoder: maps data to positions whose differences and means make sense; ``nn.Identity()`` for vectors.
         width: W.
         bandwidths: of the look-ahead at the start, in units of ``shape.scale``; empty for none.
+        second_moments: look also at the second moments of the neighbourhoods.
+        num_attention: blocks of attention over all points of a data set, past and future, in the contexts.
         filter: log-weights of the exact filter of a conjugate model, or None.
     """
 
@@ -55,18 +58,21 @@ class LightScorer(nn.Module):
         encoder: nn.Module | None = None,
         width: int = 48,
         bandwidths: Sequence[float] = (0.7, 1.4, 2.8, 5.6),
+        second_moments: bool = False,
+        num_attention: int = 0,
         filter: FilterScorer | None = None,
     ) -> None:
         super().__init__()
         self.shape, self.width, self.bandwidths, self.filter = shape, width, tuple(bandwidths), filter
         self.encoder = nn.Identity() if encoder is None else encoder
         dim = shape.dim
-        self.look_at_point = KernelLookAhead(dim, self.bandwidths)
-        self.look_at_mean = KernelLookAhead(dim, self.bandwidths)
+        self.look_at_point = KernelLookAhead(dim, self.bandwidths, second_moments=second_moments)
+        self.look_at_mean = KernelLookAhead(dim, self.bandwidths, second_moments=second_moments)
         look = self.look_at_point.num_features
         self.embed = nn.Sequential(
             nn.Linear(2 * dim, width), nn.SiLU(), nn.Linear(width, width), nn.LayerNorm(width)
         )
+        self.attend = nn.Sequential(*(InducedSetAttention(width) for _ in range(num_attention)))
         self.context = nn.Linear(width + 3 + look, width)
         self.state = nn.Sequential(
             nn.Linear(dim + 3 + look, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU()
@@ -87,7 +93,12 @@ class LightScorer(nn.Module):
     @property
     def arguments(self) -> dict[str, Any]:
         """Constructor arguments besides shape, encoder and filter, ready for JSON."""
-        return {"width": self.width, "bandwidths": list(self.bandwidths)}
+        return {
+            "width": self.width,
+            "bandwidths": list(self.bandwidths),
+            "second_moments": self.look_at_point.second_moments,
+            "num_attention": len(self.attend),
+        }
 
     def encode(self, data: Tensor) -> LightEncoding:
         """Encode data sets in visiting order: contexts, look-ahead at every point, moments."""
@@ -95,7 +106,7 @@ class LightScorer(nn.Module):
         points = positions.shape[1]
         steps = torch.arange(points, device=data.device)
         scaled = positions / self.shape.scale
-        embedded = self.embed(torch.cat([scaled / 10, scaled.asinh()], -1))
+        embedded = self.attend(self.embed(torch.cat([scaled / 10, scaled.asinh()], -1)))
         left = points - 1 - steps
         progress = torch.stack([steps.log1p() / 3, left.log1p() / 3, steps / points], -1).to(positions.dtype)
         frame = torch.eye(self.shape.dim, dtype=positions.dtype, device=data.device) / self.shape.scale
