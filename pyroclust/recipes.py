@@ -11,7 +11,7 @@ from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.arguments import build_order
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer.certificate import Certificate, certify
-from pyroclust.infer.choices import Choice, NearlyStandardised
+from pyroclust.infer.choices import Choice, HardStandardised
 from pyroclust.infer.fit import FitResult, FitSettings, fit
 from pyroclust.nn import SummedScorer
 from pyroclust.pretrained import save_guide
@@ -104,7 +104,7 @@ def read_recipe(path: Path | str) -> Recipe:
         raise ValueError(f"recipe '{path}' is not valid TOML ({error})") from None
     _check_keys(path, "", content, _TABLES | {"about", "seed", "light", "published"})
     choice, model, order, training = (_table(path, content, name) for name in sorted(_TABLES))
-    _check_keys(path, "choice.", choice, {"oversampling"})
+    _check_keys(path, "choice.", choice, {"oversampling", "hardness"})
     _check_keys(path, "model.", model, {"name", "dim"})
     _check_keys(path, "training.", training, set(FitSettings.__dataclass_fields__))
     if model.get("name") not in MODELS:
@@ -121,7 +121,7 @@ def read_recipe(path: Path | str) -> Recipe:
             order={"class": order["class"], "arguments": {k: v for k, v in order.items() if k != "class"}},
             seed=int(content.get("seed", 0)),
             training=FitSettings(**training),
-            choice=NearlyStandardised(**choice) if choice else None,
+            choice=HardStandardised(**choice) if choice else None,
             content=content,
         )
     except (KeyError, TypeError) as error:

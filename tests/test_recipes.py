@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pyroclust import load_guide
-from pyroclust.infer.choices import NearlyStandardised
+from pyroclust.infer.choices import HardStandardised
 from pyroclust.nn import SummedScorer
 from pyroclust.recipes import read_recipe, train_recipe
 
@@ -26,7 +26,7 @@ bandwidth = 0.4
 steps = 3
 max_points = 8
 [choice]
-oversampling = 4
+oversampling = 8
 """
 
 
@@ -88,9 +88,23 @@ def test_a_missing_recipe_is_named(tmp_path: Path) -> None:
 
 def test_choice_keeps_half_plain_and_half_standardised() -> None:
     torch.manual_seed(0)
-    data = torch.randn(32, 50, 1) * torch.linspace(0.1, 6, 32).view(-1, 1, 1)
-    kept = NearlyStandardised(4)(data, 8)
+    data = torch.randn(64, 50, 1) * torch.linspace(0.1, 6, 64).view(-1, 1, 1)
+    kept = HardStandardised(8, hardness=2)(data, 8)
     assert kept[:4].tolist() == [0, 1, 2, 3]
-    assert (data[kept[4:]].std(1).log().abs() < 0.6).all()
-    with pytest.raises(ValueError, match="oversampling is 1"):
-        NearlyStandardised(1)
+    assert (data[kept[4:]].std(1).log().abs() < 0.7).all()
+    with pytest.raises(ValueError, match="oversampling and hardness are 1 and 4"):
+        HardStandardised(1)
+
+
+def test_choice_learns_which_data_sets_are_hard() -> None:
+    """Losses that grow with the spread of the points make it keep spread-out data sets."""
+    torch.manual_seed(0)
+    clumped = torch.cat([torch.full((40, 1), -1.0), torch.ones(40, 1)]) + 0.01 * torch.randn(64, 80, 1)
+    clumped *= 1 + 0.1 * torch.randn(64, 1, 1)
+    data = torch.cat([clumped, torch.randn(64, 80, 1)])[torch.randperm(128)]
+    spread = data.abs().std(1).squeeze(-1)
+    choice = HardStandardised(16, hardness=4)
+    for _ in range(20):
+        choice.learn(80 * spread[choice(data, 8)])
+    hard = choice(data[torch.argsort(spread)], 8)[4:]
+    assert (hard >= 64).all()

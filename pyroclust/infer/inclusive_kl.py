@@ -57,7 +57,10 @@ class InclusiveKL(ELBO):
         """
         simulated, replayed = self._get_trace(model, guide, template, {})
         replayed.compute_log_prob()
-        return -_replayed_log_prob(simulated, replayed)
+        loss = -_replayed_log_prob(simulated, replayed)
+        if self.choice is not None:
+            self.choice.learn(loss)
+        return loss
 
     def _get_trace(self, model: Any, guide: Any, args: Any, kwargs: Any) -> tuple[Trace, Trace]:
         if self.choice is not None:
