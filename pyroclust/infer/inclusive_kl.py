@@ -99,8 +99,8 @@ def _choose(simulated: Trace, choice: Choice) -> None:
     plates = [name for name, site in simulated.nodes.items() if site_is_subsample(site)]
     for name in plates:
         simulated.remove_node(name)
-    sites = [site for site in simulated.nodes.values() if site["type"] == "sample"]
-    data = next(site["value"] for site in sites if _was_observed(site))
+    sites: list[Any] = [site for site in simulated.nodes.values() if site["type"] == "sample"]
+    data: Tensor = next(site["value"] for site in sites if _was_observed(site))
     kept = choice(data, len(data) // choice.oversampling)
     for site in sites:
         site["value"] = site["value"].index_select(0, kept)

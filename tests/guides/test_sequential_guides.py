@@ -32,6 +32,11 @@ def light_without_filter(model: Mixture) -> SequentialGuide:
     return NeuralClusteringProcess(model, scorer=scorer, order=RandomOrder())
 
 
+def light_with_attention(model: Mixture) -> SequentialGuide:
+    scorer = light_scorer_for(model, width=16, num_bandwidths=2, second_moments=True, num_attention=1)
+    return NeuralClusteringProcess(model, scorer=scorer)
+
+
 def published(model: Mixture) -> SequentialGuide:
     scorer = SummedScorer(model.component.dim, width=16, sizes=(24, 32))
     return NeuralClusteringProcess(model, scorer=scorer, order=RandomOrder())
@@ -40,6 +45,7 @@ def published(model: Mixture) -> SequentialGuide:
 GUIDES: dict[str, Callable[[Mixture], SequentialGuide]] = {
     "light": light,
     "light without filter": light_without_filter,
+    "light with attention and second moments": light_with_attention,
     "published": published,
     "filter": PredictiveFilter,
 }
