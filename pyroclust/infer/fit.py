@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch.optim.swa_utils import AveragedModel
 
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.inclusive_kl import InclusiveKL
@@ -127,8 +127,7 @@ def fit(
         parameters, lr=settings.learning_rate, betas=(0.9, 0.99), weight_decay=settings.weight_decay
     )
     schedule = LambdaLR(optimizer, _cosine(settings))
-    averaged = AveragedModel(guide, multi_avg_fn=get_ema_multi_avg_fn(settings.averaging))
-    averaged.multi_avg_fn = _warmed_average(settings.averaging, averaged)
+    averaged = AveragedModel(guide, multi_avg_fn=_warmed_average(settings.averaging))
     start, simulated, smooth = time.perf_counter(), 0, None
     with _logging(log) as write, _bar(progress) as bar:
         task = bar.add_task("training", total=settings.steps, loss=float("nan"), rate=0.0)
@@ -170,13 +169,13 @@ def _cosine(settings: FitSettings) -> Callable[[int], float]:
         if step < settings.warmup_steps:
             return (step + 1) / settings.warmup_steps
         done = (step - settings.warmup_steps) / max(1, settings.steps - settings.warmup_steps)
-        cosine = 0.5 * (1 + torch.cos(torch.tensor(torch.pi * done)).item())
+        cosine = 0.5 * (1 + math.cos(math.pi * done))
         return settings.final_fraction + (1 - settings.final_fraction) * cosine
 
     return factor
 
 
-def _warmed_average(decay: float, averaged: AveragedModel) -> Callable[..., None]:
+def _warmed_average(decay: float) -> Callable[..., None]:
     """Average with a decay that grows from 0, so that short trainings do not remember the initial weights."""
 
     @torch.no_grad()
