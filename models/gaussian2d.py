@@ -1,6 +1,6 @@
 """The reference mixture of the Neural Clustering Process papers: well separated unit-variance Gaussians."""
 
-from pyroclust.distributions import FixedConcentration, NormalKnownVariance
+from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.models.mixture import Mixture
 
 __all__ = ["gaussian2d"]
@@ -15,4 +15,4 @@ def gaussian2d(dim: int = 2) -> Mixture:
     References:
         Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
     """
-    return Mixture(FixedConcentration(0.7), NormalKnownVariance(dim, 10.0), name="gaussian2d")
+    return Mixture(ChineseRestaurantPrior(0.7), NormalKnownVariance(dim, 10.0), name="gaussian2d")

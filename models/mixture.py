@@ -1,10 +1,15 @@
-"""The collapsed mixture: any partition prior with any conjugate component, as a Pyro program."""
+"""The mixture: any partition prior with any component family, as a Pyro program."""
+
+import copy
+from collections.abc import Mapping
+from typing import Self
 
 import pyro
 import torch
 from torch import Tensor
+from torch.distributions import Distribution
 
-from pyroclust.distributions import ClusteredData, ConjugateComponent, PartitionPrior
+from pyroclust.distributions import ClusteredData, Component, PartitionPrior
 
 __all__ = ["Mixture"]
 
@@ -16,49 +21,89 @@ class Mixture:
         c \sim \text{prior}, \qquad
         x \mid c \sim \prod_k \int \prod_{i: c_i=k} F(x_i; \theta) G_0(d\theta)
 
-    Calling it runs the Pyro program, with sites ``"assignments"`` and ``"data"`` (and ``"concentration"``
-    where that is random) inside one plate a batch dimension. A template ``torch.empty(B, N, D)`` under
-    ``poutine.uncondition`` simulates B data sets.
+    Calling it runs the Pyro program, with sites ``"assignments"`` and ``"data"``, and one of its own name for
+    every random hyperparameter, inside one plate a batch dimension: each data set has its own. A template
+    ``torch.empty(B, N, D)`` under ``poutine.uncondition`` simulates B data sets in one batch.
 
     Args:
         prior: partition prior.
-        component: conjugate component family.
+        component: component family.
         name: what reports call the model.
 
     Shape:
         data: ``(*batch, N, D)``; assignments: ``(*batch, N)`` int64.
 
+    Raises:
+        ValueError: if prior and component both have a random hyperparameter of the same name.
+
     Example:
         >>> import pyro.poutine as poutine
-        >>> from pyroclust.models import gaussian2d
-        >>> trace = poutine.trace(poutine.uncondition(gaussian2d())).get_trace(torch.empty(3, 20, 2))
-        >>> trace.nodes["data"]["value"].shape
-        torch.Size([3, 20, 2])
+        >>> from pyro.distributions import Gamma
+        >>> from pyroclust.distributions import ChineseRestaurantPrior, NormalInverseGamma
+        >>> component = NormalInverseGamma(2, 0.1, shape=2.0, rate=Gamma(2.0, 10.0))
+        >>> model = Mixture(ChineseRestaurantPrior(Gamma(2.0, 4.0)), component)
+        >>> trace = poutine.trace(poutine.uncondition(model)).get_trace(torch.empty(3, 20, 2))
+        >>> [(name, tuple(trace.nodes[name]["value"].shape)) for name in trace.stochastic_nodes[1:]]
+        [('concentration', (3,)), ('rate', (3,)), ('assignments', (3, 20)), ('data', (3, 20, 2))]
     """
 
     event_dim = 2
 
-    def __init__(
-        self, prior: PartitionPrior, component: ConjugateComponent, *, name: str = "mixture"
-    ) -> None:
+    def __init__(self, prior: PartitionPrior, component: Component, *, name: str = "mixture") -> None:
         self.prior, self.component, self.name = prior, component, name
+        both = sorted(prior.hyperpriors.keys() & component.hyperpriors.keys())
+        if both:
+            raise ValueError(
+                f"{', '.join(both)} is random in both prior and component, expected different names: "
+                "fix one of them to a number"
+            )
+
+    @property
+    def hyperpriors(self) -> dict[str, Distribution]:
+        """Priors of the random hyperparameters, those of the partition prior first."""
+        return self.prior.hyperpriors | self.component.hyperpriors
+
+    def given(self, values: Mapping[str, Tensor | float]) -> Self:
+        """Return the model with some hyperparameters set to numbers or to batches ``(*batch)``.
+
+        A name that prior and component share goes to the one where it is random.
+
+        Raises:
+            ValueError: if a name is unknown, belongs to both and is random in neither, or a value is outside
+                its range.
+
+        Example:
+            >>> from pyro.distributions import Gamma
+            >>> from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
+            >>> model = Mixture(ChineseRestaurantPrior(Gamma(2.0, 4.0)), NormalKnownVariance(2))
+            >>> known = model.given({"concentration": 0.7})
+            >>> known.log_joint(torch.zeros(3, 2), torch.tensor([0, 0, 1])).item()
+            -17.3...
+        """
+        new = copy.copy(self)
+        for name, value in values.items():
+            owner = self._owner(name)
+            setattr(new, owner, getattr(new, owner).given({name: value}))
+        return new
 
     def __call__(self, data: Tensor) -> Tensor:
         """Run the program on data sets (or a template of their shape) and return the data."""
         self._check_shape(data)
         with pyro.plate_stack("datasets", data.shape[: -self.event_dim]):
-            assignments = pyro.sample("assignments", self.prior.partition(data.shape[-2]))
-            return pyro.sample("data", ClusteredData(self.component, assignments), obs=data)
+            prior, component = self.prior.sampled(), self.component.sampled()
+            assignments = pyro.sample("assignments", prior.partition(data.shape[-2]))
+            return pyro.sample("data", ClusteredData(component, assignments), obs=data)
 
     def log_joint(self, data: Tensor, assignments: Tensor) -> Tensor:
-        """Return log p(assignments, data) in nats, hyperparameters integrated out, float64.
+        """Return log p(assignments, data) in nats, float64; a ``GammaConcentration`` is integrated out.
 
         Shape:
-            data: ``(..., N, D)``; assignments: ``(..., N)`` canonical; output: the broadcast of both batches.
-            Cost O(N F) a partition, F the number of sufficient statistics.
+            data: ``(..., N, D)``; assignments: ``(..., N)`` canonical; output: the broadcast of both batches
+            and of hyperparameters given as batches. Cost O(N F) a partition with F sufficient statistics.
 
         Raises:
-            ValueError: if the shapes do not fit.
+            ValueError: if the shapes do not fit, a hyperparameter is random, the component is not conjugate,
+                or (under validation) data lie outside its support.
 
         Example:
             >>> from pyroclust.models import gaussian2d
@@ -73,6 +118,21 @@ class Mixture:
         batch = torch.broadcast_shapes(data.shape[:-2], assignments.shape[:-1])
         likelihood = ClusteredData(self.component, assignments.expand(*batch, -1))
         return self.prior.log_prob(assignments) + likelihood.log_prob(data)
+
+    def _owner(self, name: str) -> str:
+        """Say which part a hyperparameter belongs to."""
+        parts = {"prior": self.prior, "component": self.component}
+        owners = [part for part, one in parts.items() if name in one.hyperpriors]
+        owners = owners or [part for part, one in parts.items() if name in one.hyper_names]
+        if len(owners) != 1:
+            known = sorted({*self.hyperpriors, *self.prior.hyper_names, *self.component.hyper_names})
+            raise ValueError(
+                f"values has the name {name!r} of both prior and component, expected a name of one: call "
+                "given on that part"
+                if owners
+                else f"values has the name {name!r}, expected some of {', '.join(known) or 'none'}"
+            )
+        return owners[0]
 
     def _check_shape(self, data: Tensor) -> None:
         if data.dim() < 2 or data.shape[-1] != self.component.dim or data.shape[-2] < 1:

@@ -1,6 +1,6 @@
 """The reference mixture with overlapping clusters, where looking ahead matters."""
 
-from pyroclust.distributions import FixedConcentration, NormalKnownVariance
+from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.models.mixture import Mixture
 
 __all__ = ["overlap2d"]
@@ -16,4 +16,4 @@ def overlap2d(dim: int = 2) -> Mixture:
     Args:
         dim: dimension of the points.
     """
-    return Mixture(FixedConcentration(0.7), NormalKnownVariance(dim, 3.0), name="overlap2d")
+    return Mixture(ChineseRestaurantPrior(0.7), NormalKnownVariance(dim, 3.0), name="overlap2d")

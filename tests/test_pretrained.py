@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from pyroclust.cards import CARD_FILE, WEIGHTS_FILE, find_guide, list_guides, read_card
-from pyroclust.distributions import FixedConcentration, NormalKnownVariance
+from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.models import Mixture, gaussian2d, niw_mixture
 from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
@@ -152,8 +152,8 @@ def test_unknown_name_offers_the_nearest():
 
 
 def test_only_what_can_be_built_again_is_saved(tmp_path):
-    renamed = Mixture(FixedConcentration(0.7), NormalKnownVariance(2, 5.0), name="gaussian2d")
-    unknown = Mixture(FixedConcentration(0.7), NormalKnownVariance(2, 5.0), name="mine")
+    renamed = Mixture(ChineseRestaurantPrior(0.7), NormalKnownVariance(2, 5.0), name="gaussian2d")
+    unknown = Mixture(ChineseRestaurantPrior(0.7), NormalKnownVariance(2, 5.0), name="mine")
     with pytest.raises(ValueError, match="other hyperparameters"):
         save_guide(PredictiveFilter(renamed), tmp_path / "a")
     with pytest.raises(ValueError, match="unknown model 'mine'"):

@@ -1,11 +1,15 @@
-"""Sizes of the blocks of partitions."""
+"""Sizes of the blocks of partitions, and their weights under Gibbs-type priors."""
 
 import torch
 from torch import Tensor
 
+from pyroclust.distributions.rising_factorial import log_rising
 from pyroclust.partitions import num_clusters
 
-__all__ = ["block_sizes", "log_gamma_of_block_sizes"]
+__all__ = ["block_sizes", "log_block_weights"]
+
+# Up to here log-gamma functions may be subtracted: they lose fewer than three digits.
+_MODERATE = -100.0
 
 
 def block_sizes(assignments: Tensor) -> Tensor:
@@ -24,12 +28,21 @@ def block_sizes(assignments: Tensor) -> Tensor:
     return zeros.scatter_add_(-1, assignments.long(), torch.ones_like(assignments, dtype=torch.int64))
 
 
-def log_gamma_of_block_sizes(assignments: Tensor) -> Tensor:
-    """Sum log Gamma(n_k) over the clusters of each partition, ``(..., N) -> (...)`` float64.
+def log_block_weights(sizes: Tensor, discount: Tensor) -> Tensor:
+    r"""Return the log-weights of blocks in nats, 0 for empty ones.
+
+    .. math:: \log w(n) = \log\Gamma(n - d) - \log\Gamma(1 - d)
+
+    Shape:
+        sizes: ``(..., K)``; discount: ``(*batch)``, below 1, broadcast against the dimensions before K;
+        output: float64.
 
     Example:
-        >>> log_gamma_of_block_sizes(torch.tensor([0, 0, 0])).exp().item()
-        2.0
+        >>> log_block_weights(torch.tensor([3, 0]), torch.tensor(0.0)).exp().tolist()
+        [2.0, 1.0]
     """
-    sizes = block_sizes(assignments).double()
-    return torch.where(sizes > 0, sizes.clamp(min=1).lgamma(), 0.0).sum(-1)
+    start = 1 - (discount.double().unsqueeze(-1) if discount.dim() else discount.double())
+    more = (sizes.double() - 1).clamp(min=0)
+    if bool((discount > _MODERATE).all()):
+        return (start + more).lgamma() - start.lgamma()
+    return log_rising(start, more)

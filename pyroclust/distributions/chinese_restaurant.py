@@ -1,19 +1,15 @@
 """The Chinese restaurant process."""
 
-from typing import Any
-
 import torch
 from torch import Size, Tensor
 from torch.distributions import constraints
 
-from pyroclust.distributions.block_counts import log_gamma_of_block_sizes
-from pyroclust.distributions.partition_distribution import PartitionDistribution
-from pyroclust.partitions import num_clusters
+from pyroclust.distributions.two_parameter import TwoParameterPartition, as_parameter
 
 __all__ = ["ChineseRestaurantProcess"]
 
 
-class ChineseRestaurantProcess(PartitionDistribution):
+class ChineseRestaurantProcess(TwoParameterPartition):
     r"""Partition of ``num_points`` customers over tables.
 
     .. math:: \log p(c) = K \log\alpha + \sum_k \log\Gamma(n_k) + \log\Gamma(\alpha) - \log\Gamma(\alpha + N)
@@ -37,27 +33,16 @@ class ChineseRestaurantProcess(PartitionDistribution):
     """
 
     arg_constraints = {"concentration": constraints.positive}  # noqa: RUF012
-    has_enumerate_support = True
 
     def __init__(
         self, concentration: Tensor | float, num_points: int, *, validate_args: bool | None = None
     ) -> None:
-        self.concentration = (
-            torch.as_tensor(concentration, dtype=torch.get_default_dtype())
-            if not isinstance(concentration, Tensor)
-            else concentration
-        )
+        self.concentration = as_parameter(concentration)
         super().__init__(num_points, batch_shape=self.concentration.shape, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> "ChineseRestaurantProcess":
-        """Return the same distribution with a larger batch shape."""
-        new = self._get_checked_instance(ChineseRestaurantProcess, _instance)
-        new.concentration = self.concentration.expand(batch_shape)
-        super(ChineseRestaurantProcess, new).__init__(
-            self.num_points, batch_shape=Size(batch_shape), validate_args=False
-        )
-        new._validate_args = self._validate_args
-        return new
+    def _two_parameters(self) -> tuple[Tensor, Tensor]:
+        concentration = self.concentration.double()
+        return torch.zeros_like(concentration), concentration
 
     def _sample(self, sample_shape: Size) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -71,12 +56,3 @@ class ChineseRestaurantProcess(PartitionDistribution):
             pointer = pointer.gather(-1, pointer)
         rank = (pointer == index).long().cumsum(-1) - 1
         return rank.gather(-1, pointer)
-
-    def _log_prob(self, value: Tensor) -> Tensor:
-        concentration = self.concentration.double()
-        log_v = (
-            num_clusters(value) * concentration.log()
-            + concentration.lgamma()
-            - (concentration + self.num_points).lgamma()
-        )
-        return log_v + log_gamma_of_block_sizes(value)

@@ -7,7 +7,7 @@ from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
 from torch.distributions import constraints
 
-from pyroclust.distributions.components import ConjugateComponent
+from pyroclust.distributions.components import Component, ConjugateComponent
 from pyroclust.partitions import num_clusters
 
 __all__ = ["ClusteredData", "block_moments"]
@@ -39,29 +39,36 @@ class ClusteredData(TorchDistribution):
 
     .. math:: \log p(x \mid c) = \sum_k \log \int \prod_{i: c_i = k} F(x_i; \theta) \, G_0(d\theta)
 
+    Every component family samples; the log-density needs a conjugate one.
+
     Args:
-        component: the conjugate family.
+        component: the family, all hyperparameters known.
         assignments: canonical labels, ``(..., N)``.
-        validate_args: check values.
+        validate_args: check that values lie in the support of the family.
 
     Shape:
-        batch_shape: ``assignments.shape[:-1]``; event_shape: ``(N, D)``.
+        batch_shape: that of ``assignments.shape[:-1]`` and of the hyperparameters; event_shape: ``(N, D)``.
     """
 
-    support = constraints.independent(constraints.real, 2)
     arg_constraints: dict[str, Any] = {}  # noqa: RUF012
 
     def __init__(
-        self, component: ConjugateComponent, assignments: Tensor, *, validate_args: bool | None = None
+        self, component: Component, assignments: Tensor, *, validate_args: bool | None = None
     ) -> None:
-        self.component, self.assignments = component, assignments
-        event_shape = Size((assignments.shape[-1], component.dim))
-        super().__init__(assignments.shape[:-1], event_shape, validate_args=validate_args)
+        batch = torch.broadcast_shapes(assignments.shape[:-1], component.batch_shape)
+        num_points = assignments.shape[-1]
+        self.component, self.assignments = component, assignments.expand(*batch, num_points)
+        super().__init__(batch, Size((num_points, component.dim)), validate_args=validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """Every point lies in the support of the family."""
+        return constraints.independent(self.component.support, 1)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "ClusteredData":
         """Return the same distribution with a larger batch shape."""
         assignments = self.assignments.expand(*batch_shape, self.assignments.shape[-1])
-        return ClusteredData(self.component, assignments, validate_args=False)
+        return ClusteredData(self.component, assignments, validate_args=self._validate_args)
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
         """Draw cluster parameters afresh, then the points."""
@@ -70,6 +77,18 @@ class ClusteredData(TorchDistribution):
             return self.component.sample(self.assignments.expand(shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the collapsed log-likelihood in nats, float64; cost O(N)."""
+        """Return the collapsed log-likelihood in nats, float64; cost O(N).
+
+        Raises:
+            ValueError: if the family is not conjugate, or (under validation) a point is outside its support.
+        """
+        if not isinstance(self.component, ConjugateComponent):
+            raise ValueError(
+                f"component is a {type(self.component).__name__}, expected a conjugate family: the likelihood "
+                "of a partition has no formula for it; keep the cluster parameters (component.likelihood), as "
+                "AuxiliaryGibbs does, or train a guide by simulation"
+            )
+        if self._validate_args:
+            self.component.check(value)
         counts, moments = block_moments(self.component, value, self.assignments)
         return self.component.log_marginal(counts, moments).sum(-1)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.distributions.components import ConjugateComponent
-from pyroclust.distributions.partition_priors import PartitionPrior
+from pyroclust.distributions.partition_prior import PartitionPrior
 
 __all__ = ["FilterEncoding", "FilterScorer"]
 
@@ -25,13 +25,24 @@ class FilterScorer:
 
     .. math:: q(c_n = k \mid \cdot) \propto p(c_n = k \mid c_{<n}) \, p(x_n \mid x_i, i < n, c_i = k)
 
+    The prior's weights are :math:`n_k - d` of joining a cluster and :math:`V_n(K+1) / V_n(K)` of opening one,
+    zero where the prior allows no further cluster.
+
     Args:
-        prior: Gibbs-type partition prior.
+        prior: Gibbs-type partition prior with known hyperparameters, the same for all data sets.
         component: conjugate component family.
+
+    Raises:
+        ValueError: if a hyperparameter of the prior is random or a batch.
     """
 
     def __init__(self, prior: PartitionPrior, component: ConjugateComponent) -> None:
+        if prior.batch_shape:
+            raise ValueError(
+                f"prior has hyperparameters of shape {tuple(prior.batch_shape)}, expected single numbers"
+            )
         self.prior, self.component = prior, component
+        self._discount = prior.block_discount.item()
         self._empty = component.prior_predictive_parameters()
         self._opening_odds = torch.empty(0, 0, dtype=torch.float64)
 
@@ -44,9 +55,9 @@ class FilterScorer:
     def absorb(
         self, encoding: FilterEncoding, dataset: Tensor, steps: Tensor, counts: Tensor, moments: Tensor
     ) -> Tensor:
-        """Pack predictive parameters and log counts."""
+        """Pack predictive parameters and the log-weights of joining."""
         predictive = self.component.predictive_parameters(counts, moments)
-        return torch.cat([predictive, counts.log().unsqueeze(-1)], -1)
+        return torch.cat([predictive, (counts - self._discount).log().unsqueeze(-1)], -1)
 
     def contribution(self, states: Tensor) -> Tensor:
         """Contribute nothing: the filter pools nothing."""
@@ -60,7 +71,7 @@ class FilterScorer:
         return torch.cat([encoding.points[dataset, step], opening.unsqueeze(-1)], -1)
 
     def join(self, query: Tensor, states: Tensor) -> Tensor:
-        """Return log n_k plus the log predictive density."""
+        """Return log(n_k - d) plus the log predictive density."""
         return states[..., -1] + self.component.log_predictive(query[..., :-1], states[..., :-1])
 
     def open(self, query: Tensor) -> Tensor:
@@ -68,10 +79,10 @@ class FilterScorer:
         return query[..., -1]
 
     def _log_opening_odds(self, step: Tensor, clusters: Tensor) -> Tensor:
-        """Return log V_{n+1}(K+1) - log V_{n+1}(K), from a table that grows when needed."""
+        """Return the prior's log-weight of a new cluster, from a table that grows when needed."""
         steps, width = int(step.max()) + 1, int(clusters.max()) + 1
         if steps > self._opening_odds.shape[0] or width > self._opening_odds.shape[1]:
-            columns = torch.arange((1 << width.bit_length()) + 1)
-            rows = [self.prior.log_v(n + 1, columns) for n in range(1 << steps.bit_length())]
-            self._opening_odds = torch.stack(rows).diff(dim=-1)
+            columns = torch.arange(1 << width.bit_length())
+            rows = [self.prior.log_opening_odds(n, columns) for n in range(1 << steps.bit_length())]
+            self._opening_odds = torch.stack(rows)
         return self._opening_odds.to(step.device)[step, clusters]

@@ -1,59 +1,14 @@
 """Sampling partitions point by point, all draws in one batch, equal prefixes merged."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from pyroclust.distributions.prefixes import Prefixes
 from pyroclust.distributions.scorer import Scorer
 
-__all__ = ["sample_labels"]
-
-
-@dataclass
-class _Prefixes:
-    """Distinct label prefixes: P rows over K cluster slots."""
-
-    dataset: Tensor  # (P,)
-    clusters: Tensor  # (P,)
-    counts: Tensor  # (P, K)
-    moments: Tensor  # (P, K, F) float64
-    states: Tensor  # (P, K, S)
-    pooled: Tensor  # (P, G) float64
-    log_prob: Tensor  # (P,) float64
-
-    def branch(self, parent: Tensor) -> None:
-        """Copy the rows that go on; skipped while every prefix has exactly one child."""
-        if len(parent) == len(self.dataset):
-            return
-        for name, value in vars(self).items():
-            setattr(self, name, value.index_select(0, parent))
-
-    def reserve(self, slots: int) -> None:
-        """Make room for more clusters, half as many again at a time."""
-        missing = slots - self.counts.shape[1]
-        if missing > 0:
-            missing += slots // 2
-            self.counts = torch.nn.functional.pad(self.counts, (0, missing))
-            self.moments = torch.nn.functional.pad(self.moments, (0, 0, 0, missing))
-            self.states = torch.nn.functional.pad(self.states, (0, 0, 0, missing))
-
-    def add(self, scorer: Scorer[Any], encoding: Any, step: int, label: Tensor) -> None:
-        """Put the point of ``step`` into cluster ``label`` of each prefix."""
-        self.reserve(int(label.max()) + 1)
-        row = torch.arange(len(label), device=label.device)
-        count = self.counts[row, label] + 1
-        moments = self.moments[row, label] + encoding.moments[self.dataset, step]
-        steps = torch.full((1,), step, device=label.device)
-        state = scorer.absorb(
-            encoding, self.dataset, steps, count.unsqueeze(1), moments.unsqueeze(1)
-        ).squeeze(1)
-        old = scorer.contribution(self.states[row, label]).double()
-        replaced = torch.where((count > 1).unsqueeze(-1), old, 0.0)
-        self.pooled += scorer.contribution(state).double() - replaced
-        self.counts[row, label], self.moments[row, label], self.states[row, label] = count, moments, state
-        self.clusters = torch.maximum(self.clusters, label + 1)
+__all__ = ["extend_labels", "sample_labels"]
 
 
 def sample_labels(scorer: Scorer[Any], encoding: Any, dataset: Tensor) -> tuple[Tensor, Tensor]:
@@ -66,50 +21,60 @@ def sample_labels(scorer: Scorer[Any], encoding: Any, dataset: Tensor) -> tuple[
         dataset: ``(draws,)`` rows of the encoding; output: labels ``(draws, N)`` canonical in visiting
             order, and ``(draws,)`` float64.
     """
-    points = encoding.moments.shape[1]
     distinct, prefix = dataset.unique(return_inverse=True)
-    prefixes = _first_point(scorer, encoding, distinct)
-    labels = [torch.zeros_like(dataset)]
-    for step in range(1, points):
-        log_probs = _decide(scorer, encoding, prefixes, step)
+    prefixes = Prefixes.of_labels(scorer, encoding, distinct, torch.zeros_like(distinct).unsqueeze(-1))
+    labels, log_prob = extend_labels(scorer, encoding, prefixes, prefix, first_step=1)
+    return torch.cat([torch.zeros_like(dataset).unsqueeze(-1), labels], -1), log_prob
+
+
+def extend_labels(
+    scorer: Scorer[Any],
+    encoding: Any,
+    prefixes: Prefixes,
+    prefix: Tensor,
+    *,
+    first_step: int,
+    known: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Label the points that are left, from ``first_step`` to the last, and return the log-probabilities.
+
+    Draws that agree share a row of ``prefixes``, as in :func:`sample_labels`. The last entries of ``prefix`` may
+    stand for labels that are known already: they are scored beside the draws, at the same cost, and no random
+    number is spent on them.
+
+    Args:
+        scorer: scores the candidates.
+        encoding: what the scorer made of the data sets.
+        prefixes: partitions of the points before ``first_step``; overwritten.
+        prefix: which of them each draw extends, ``(draws,)``.
+        first_step: the first point to label, in visiting order.
+        known: labels that the last draws have, ``(some, N - first_step)``, numbered on from their prefix.
+
+    Shape:
+        output: labels ``(draws, N - first_step)`` int64, and ``(draws,)`` float64 in nats.
+    """
+    points = encoding.moments.shape[1]
+    known = prefix.new_zeros(0, points - first_step) if known is None else known
+    free = len(prefix) - len(known)
+    log_prob = prefixes.counts.new_zeros(len(prefixes.dataset))
+    labels = []
+    for step in range(first_step, points):
+        log_probs = prefixes.logits(scorer, encoding, step).log_softmax(-1)
         width = log_probs.shape[-1]
-        cumulative = log_probs.exp().cumsum(-1)
-        threshold = torch.rand(len(dataset), 1, dtype=torch.float64, device=dataset.device)
-        chosen = cumulative.index_select(0, prefix)
-        label = (chosen <= threshold * chosen[:, -1:]).sum(-1).minimum(prefixes.clusters[prefix])
+        drawn = _draw(log_probs, prefixes.clusters, prefix[:free])
+        label = torch.cat([drawn, known[:, step - first_step]])
         key, prefix = (prefix * width + label).unique(return_inverse=True)
-        parent, child_label = key // width, key % width
-        gained = log_probs[parent, child_label]
-        prefixes.branch(parent)
-        prefixes.log_prob = prefixes.log_prob + gained
-        prefixes.add(scorer, encoding, step, child_label)
+        parent, child = key // width, key % width
+        log_prob = log_prob[parent] + log_probs[parent, child]
+        prefixes.grow(scorer, encoding, step, parent=parent, label=child)
         labels.append(label)
-    return torch.stack(labels, -1), prefixes.log_prob.index_select(0, prefix)
+    stacked = torch.stack(labels, -1) if labels else known.new_zeros(len(prefix), 0)
+    return stacked, log_prob.index_select(0, prefix)
 
 
-def _first_point(scorer: Scorer[Any], encoding: Any, dataset: Tensor) -> _Prefixes:
-    rows = len(dataset)
-    moments = encoding.moments[dataset, 0].unsqueeze(1)
-    counts = moments.new_ones(rows, 1)
-    states = scorer.absorb(
-        encoding, dataset, torch.zeros(1, dtype=torch.int64, device=dataset.device), counts, moments
-    )
-    pooled = scorer.contribution(states).squeeze(1).double()
-    return _Prefixes(
-        dataset, torch.ones_like(dataset), counts, moments, states, pooled, moments.new_zeros(rows)
-    )
-
-
-def _decide(scorer: Scorer[Any], encoding: Any, prefixes: _Prefixes, step: int) -> Tensor:
-    slots = int(prefixes.clusters.max())
-    exists = torch.arange(slots, device=prefixes.clusters.device) < prefixes.clusters.unsqueeze(-1)
-    row, cluster = exists.nonzero(as_tuple=True)
-    at = torch.full_like(prefixes.dataset, step)
-    query = scorer.query(encoding, prefixes.dataset, at, prefixes.pooled, prefixes.clusters)
-    flat_states = prefixes.states.flatten(0, 1)
-    state = flat_states.index_select(0, row * prefixes.states.shape[1] + cluster)
-    joined = scorer.join(query.index_select(0, row), state)
-    logits = joined.new_full((len(exists), slots + 1), -torch.inf)
-    logits[row, cluster] = joined
-    logits[torch.arange(len(exists), device=row.device), prefixes.clusters] = scorer.open(query)
-    return logits.double().log_softmax(-1)
+def _draw(log_probs: Tensor, clusters: Tensor, prefix: Tensor) -> Tensor:
+    """Draw one candidate for each entry of ``prefix`` by inversion."""
+    cumulative = log_probs.exp().cumsum(-1)
+    threshold = torch.rand(len(prefix), 1, dtype=torch.float64, device=prefix.device)
+    chosen = cumulative.index_select(0, prefix)
+    return (chosen <= threshold * chosen[:, -1:]).sum(-1).minimum(clusters[prefix])

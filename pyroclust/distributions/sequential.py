@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Size, Tensor
 
+from pyroclust.distributions.completion import CompletedPartition
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.prefix_sampling import sample_labels
 from pyroclust.distributions.scorer import Scorer
@@ -42,25 +43,48 @@ class SequentialPartition(PartitionDistribution):
         dataset: Tensor,
         validate_args: bool | None = None,
     ) -> None:
-        self._scorer, self._encoding, self.order, self._dataset = scorer, encoding, order, dataset
+        self.scorer, self.encoding, self.order, self.dataset = scorer, encoding, order, dataset
         super().__init__(order.shape[-1], batch_shape=dataset.shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "SequentialPartition":
         """Return the same distribution with a larger batch shape; nothing is encoded again."""
-        return self.on(self._dataset.expand(batch_shape))
+        return self.on(self.dataset.expand(batch_shape))
 
     def on(self, dataset: Tensor) -> "SequentialPartition":
         """Return the same distribution over other batch elements, each naming its row of the encoding."""
         return SequentialPartition(
-            self._scorer, self._encoding, order=self.order, dataset=dataset, validate_args=self._validate_args
+            self.scorer, self.encoding, order=self.order, dataset=dataset, validate_args=self._validate_args
+        )
+
+    def given(self, assignments: Tensor, *, num_free: int) -> CompletedPartition:
+        """Return the law of the last points in visiting order, given the partition of the others.
+
+        Args:
+            assignments: partitions of all points, canonical, in the data's own order.
+            num_free: how many points, the last in visiting order, are free.
+
+        Shape:
+            assignments: ``(*batch_shape, N)``.
+
+        Raises:
+            ValueError: if the shape does not fit, or ``num_free`` is not between 1 and N.
+        """
+        return CompletedPartition(
+            self.scorer,
+            self.encoding,
+            order=self.order,
+            dataset=self.dataset,
+            assignments=assignments,
+            num_free=num_free,
+            validate_args=self._validate_args,
         )
 
     def sample_and_log_prob(self, sample_shape: Any = Size()) -> tuple[Tensor, Tensor]:
         """Draw partitions with their log-probabilities in nats, for the price of the draws alone."""
         shape = self._extended_shape(Size(sample_shape))
-        dataset = self._dataset.expand(shape[:-1]).reshape(-1)
+        dataset = self.dataset.expand(shape[:-1]).reshape(-1)
         with torch.no_grad():
-            labels, log_prob = sample_labels(self._scorer, self._encoding, dataset)
+            labels, log_prob = sample_labels(self.scorer, self.encoding, dataset)
         own_order = torch.empty_like(labels).scatter_(-1, self.order[dataset], labels)
         return canonical(own_order).view(shape), log_prob.view(shape[:-1])
 
@@ -69,12 +93,12 @@ class SequentialPartition(PartitionDistribution):
 
     def _log_prob(self, value: Tensor) -> Tensor:
         batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
-        dataset = self._dataset.expand(batch).reshape(-1)
+        dataset = self.dataset.expand(batch).reshape(-1)
         labels = value.long().expand(*batch, -1).reshape(-1, self.num_points)
         labels = canonical(labels.gather(-1, self.order[dataset]))
         rows = max(1, _CANDIDATES_AT_ONCE // (self.num_points * (int(labels.max()) + 2)))
         chunks = zip(dataset.split(rows), labels.split(rows), strict=True)
-        parts = [teacher_forced_log_prob(self._scorer, self._encoding, d, c) for d, c in chunks]
+        parts = [teacher_forced_log_prob(self.scorer, self.encoding, d, c) for d, c in chunks]
         return torch.cat(parts).view(batch)
 
 
@@ -101,12 +125,12 @@ class OrderAveragedPartition(PartitionDistribution):
 
     def _over(self, batch: Size) -> SequentialPartition:
         """Return the orders, in front, over a larger batch."""
-        inner, orders = self.orders._dataset, self.orders.batch_shape[0]
+        inner, orders = self.orders.dataset, self.orders.batch_shape[0]
         inner = inner.reshape(orders, *(1,) * (len(batch) - len(self.batch_shape)), *self.batch_shape)
         return self.orders.on(inner.expand(orders, *batch))
 
     def _sample(self, sample_shape: Size) -> Tensor:
-        every = self._over(self._extended_shape(sample_shape)[:-1])._dataset
+        every = self._over(self._extended_shape(sample_shape)[:-1]).dataset
         which = torch.randint(every.shape[0], (1, *every.shape[1:]), device=every.device)
         return self.orders.on(every.gather(0, which).squeeze(0)).sample()
 

@@ -5,12 +5,12 @@ import torch
 from scipy.integrate import quad
 from scipy.special import gammaln
 
-from pyroclust.distributions import ChineseRestaurantProcess, FixedConcentration, GammaConcentration
+from pyroclust.distributions import ChineseRestaurantProcess, ChineseRestaurantPrior, GammaConcentration
 from pyroclust.partitions import enumerate_partitions
 
 PRIORS = [
-    FixedConcentration(0.7),
-    FixedConcentration(12.0),
+    ChineseRestaurantPrior(0.7),
+    ChineseRestaurantPrior(12.0),
     GammaConcentration(2.0, 2.0),
     GammaConcentration(1.0, 0.5),
 ]
@@ -25,7 +25,7 @@ def test_probabilities_sum_to_one(prior, num_points):
 def test_fixed_concentration_is_the_restaurant_process():
     labels = enumerate_partitions(6)
     law = ChineseRestaurantProcess(torch.tensor(0.7, dtype=torch.float64), 6)
-    assert torch.allclose(FixedConcentration(0.7).log_prob(labels), law.log_prob(labels), atol=1e-12)
+    assert torch.allclose(ChineseRestaurantPrior(0.7).log_prob(labels), law.log_prob(labels), atol=1e-12)
 
 
 @pytest.mark.parametrize(("shape", "rate"), [(2.0, 2.0), (1.0, 0.5), (5.0, 0.1)])
@@ -58,7 +58,7 @@ def test_gamma_prior_samples_its_concentration_as_a_site():
     torch.manual_seed(0)
     trace = poutine.trace(GammaConcentration(2.0, 4.0).partition).get_trace(10)
     assert trace.nodes["concentration"]["fn"].mean.item() == 0.5
-    assert poutine.trace(FixedConcentration(0.7).partition).get_trace(10).stochastic_nodes == []
+    assert poutine.trace(ChineseRestaurantPrior(0.7).partition).get_trace(10).stochastic_nodes == []
 
 
 @pytest.mark.parametrize("bad", [(0.0, 1.0), (1.0, -1.0), (float("nan"), 1.0)])
@@ -66,4 +66,4 @@ def test_errors(bad):
     with pytest.raises(ValueError, match="expected positive numbers"):
         GammaConcentration(*bad)
     with pytest.raises(ValueError, match="expected a positive number"):
-        FixedConcentration(bad[0] * 0)
+        ChineseRestaurantPrior(bad[0] * 0)

@@ -7,7 +7,7 @@ import pyro.poutine as poutine
 import pytest
 import torch
 
-from pyroclust.distributions import FixedConcentration, GammaConcentration
+from pyroclust.distributions import ChineseRestaurantPrior, GammaConcentration
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, SequentialGuide
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer.certificate import simulate
@@ -208,7 +208,7 @@ def test_published_scorer_equals_its_formula() -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("prior", [FixedConcentration(0.7), GammaConcentration(2.0, 2.0)])
+@pytest.mark.parametrize("prior", [ChineseRestaurantPrior(0.7), GammaConcentration(2.0, 2.0)])
 def test_filter_is_the_exact_predictive(prior: Any) -> None:
     """The filter's decision given the past equals the ratio of exact joints of the prefix."""
     model = Mixture(prior, niw_mixture(2).component, name="niw")

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from pyroclust.distributions import FixedConcentration, NormalKnownVariance
+from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.infer import exact
 from pyroclust.infer.exact import exact_posterior, log_evidence
 from pyroclust.models import Mixture, gaussian2d, nig_mixture, niw_mixture
@@ -23,7 +23,7 @@ def test_posterior_is_normalised_and_proportional_to_the_joint(model):
 
 def test_two_points_by_hand():
     """p(together) for two points is a ratio of three normal densities."""
-    model = Mixture(FixedConcentration(0.5), NormalKnownVariance(1, 2.0))
+    model = Mixture(ChineseRestaurantPrior(0.5), NormalKnownVariance(1, 2.0))
     data = torch.tensor([[0.4], [1.5]], dtype=torch.float64)
     apart = torch.distributions.Normal(0.0, 5.0**0.5)
     covariance = torch.tensor([[5.0, 4.0], [4.0, 5.0]], dtype=torch.float64)
@@ -34,7 +34,7 @@ def test_two_points_by_hand():
 
 
 def test_prior_is_recovered_when_data_say_nothing():
-    model = Mixture(FixedConcentration(0.7), NormalKnownVariance(2, 1e-6))
+    model = Mixture(ChineseRestaurantPrior(0.7), NormalKnownVariance(2, 1e-6))
     partitions, log_probs = exact_posterior(model, torch.randn(6, 2))
     assert torch.allclose(log_probs, model.prior.log_prob(partitions), atol=1e-6)
 

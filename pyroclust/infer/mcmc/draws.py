@@ -1,6 +1,6 @@
-"""What chains return: draws of the compiled path, and label vectors out of Pyro's MCMC."""
+"""What chains return: draws of :meth:`run`, and label vectors out of Pyro's MCMC."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from pyro.infer import MCMC
@@ -9,27 +9,34 @@ from torch import Tensor
 from pyroclust.partitions import is_canonical
 from pyroclust.partitions import num_clusters as count_clusters
 
-__all__ = ["GibbsDraws", "assignments"]
+__all__ = ["ChainDraws", "assignments"]
 
 
 @dataclass(frozen=True)
-class GibbsDraws:
+class ChainDraws:
     """Draws of several chains.
 
     Attributes:
         assignments: canonical labels, ``(chains, draws, N)`` int64.
-        log_joint: log p(assignments, data) in nats, a random concentration integrated out,
-            ``(chains, draws)`` float64.
-        concentration: the concentration, ``(chains, draws)`` float64, or None where it is fixed.
-        seconds: wall-clock seconds of all sweeps, warm-up included, compilation not.
-        seconds_compile: wall-clock seconds of compiling the sweep, or loading it from numba's cache.
+        log_joint: log p(assignments, data, hyperparameters) in nats, a Gamma-distributed concentration integrated
+            out, ``(chains, draws)`` float64.
+        hyperparameters: sampled hyperparameters by name, ``(chains, draws)`` float64 each.
+        seconds: wall-clock seconds of all draws, warm-up included, compilation not.
+        seconds_compile: wall-clock seconds of setting up: compiling, or loading from numba's cache.
+        interrupted: whether the run was stopped before all draws were made.
     """
 
     assignments: Tensor
     log_joint: Tensor
-    concentration: Tensor | None
-    seconds: float
-    seconds_compile: float
+    hyperparameters: dict[str, Tensor] = field(default_factory=dict)
+    seconds: float = 0.0
+    seconds_compile: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def concentration(self) -> Tensor | None:
+        """The concentration, ``(chains, draws)`` float64, or None where it was not sampled."""
+        return self.hyperparameters.get("concentration")
 
     @property
     def num_clusters(self) -> Tensor:

@@ -4,22 +4,23 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from pyroclust.distributions import NormalInverseGamma
 from pyroclust.infer.mcmc.protocol import (
-    SWEEP_OPTIONS,
     compile_family,
-    is_family,
+    hyper_array,
+    implements,
     log_marginal,
-    log_marginal_table,
     log_predictive,
     log_predictive_without,
     refresh,
+    tabulate,
 )
 
 __all__ = ["InverseGamma"]
 
+_MEAN, _KAPPA, _SHAPE, _RATE = range(4)
+_LOG_2PI = math.log(2.0 * math.pi)
 # Products of D factors are kept below this before their logarithm is taken.
 _LARGE = 1e100
 
@@ -32,11 +33,10 @@ class InverseGamma(NamedTuple):
     :math:`C_{n-1} - \frac12 \sum_d \log b_d + a_{n-1} \log \prod_d (1 - s_n q_d)`: one logarithm a cluster.
     """
 
+    hyper: np.ndarray
     data: np.ndarray
-    rate: float
     kappa: np.ndarray
     power: np.ndarray
-    origin: np.ndarray
     constant: np.ndarray
     with_point: np.ndarray
     without_point: np.ndarray
@@ -48,89 +48,89 @@ class InverseGamma(NamedTuple):
 @compile_family.register
 def _(component: NormalInverseGamma, data: np.ndarray, num_slots: int) -> InverseGamma:
     num_points, dim = data.shape
-    size = np.arange(num_points + 1)
-    kappa, power = component.kappa + size, component.shape + 0.5 * size
-    origin = log_marginal_table(component, num_points) + power * dim * math.log(component.rate)
-    without_point = np.zeros(num_points + 1)
-    without_point[1:] = kappa[1:] / kappa[:-1]
     return InverseGamma(
+        hyper=hyper_array(component),
         data=data,
-        rate=component.rate,
-        kappa=kappa,
-        power=power,
-        origin=origin,
-        constant=np.diff(origin),
-        with_point=kappa / (kappa + 1),
-        without_point=without_point,
+        kappa=np.zeros(num_points + 2),
+        power=np.zeros(num_points + 2),
+        constant=np.zeros(num_points + 1),
+        with_point=np.zeros(num_points + 1),
+        without_point=np.zeros(num_points + 1),
         mean=np.zeros((num_slots, dim)),
         half_precision=np.zeros((num_slots, dim)),
         log_rates=np.zeros(num_slots),
     )
 
 
-@overload(refresh, jit_options=SWEEP_OPTIONS)
-def _refresh(family: Any, sums: Any, slot: Any, size: Any) -> Any:
-    if not is_family(family, InverseGamma):
-        return None
-
-    def compiled(family: Any, sums: Any, slot: Any, size: Any) -> None:
-        dim = family.data.shape[1]
-        kappa, total = family.kappa[size], 0.0
-        for d in range(dim):
-            mean = sums[slot, d] / kappa
-            rate = max(family.rate + 0.5 * (sums[slot, dim + d] - kappa * mean * mean), family.rate)
-            family.mean[slot, d] = mean
-            family.half_precision[slot, d] = 0.5 / rate
-            total += math.log(rate)
-        family.log_rates[slot] = total
-
-    return compiled
+@implements(tabulate, InverseGamma)
+def _tabulate(family: Any) -> None:
+    dim = family.data.shape[1]
+    for size in range(len(family.kappa)):
+        family.kappa[size] = family.hyper[_KAPPA] + size
+        family.power[size] = family.hyper[_SHAPE] + 0.5 * size
+    for size in range(len(family.constant)):
+        ratio = family.kappa[size] / (family.kappa[size] + 1.0)
+        growth = math.lgamma(family.power[size + 1]) - math.lgamma(family.power[size])
+        family.constant[size] = dim * (growth + 0.5 * (math.log(ratio) - _LOG_2PI))
+        family.with_point[size] = ratio
+        if size > 0:
+            family.without_point[size] = family.kappa[size] / family.kappa[size - 1]
 
 
-@overload(log_predictive, jit_options=SWEEP_OPTIONS)
-def _log_predictive(family: Any, point: Any, slot: Any, size: Any) -> Any:
-    if not is_family(family, InverseGamma):
-        return None
-
-    def compiled(family: Any, point: Any, slot: Any, size: Any) -> float:
-        product, log_product, shrink = 1.0, 0.0, family.with_point[size]
-        for d in range(family.data.shape[1]):
-            difference = family.data[point, d] - family.mean[slot, d]
-            product *= 1.0 + shrink * family.half_precision[slot, d] * difference * difference
-            if product > _LARGE:
-                log_product += math.log(product)
-                product = 1.0
-        log_product += math.log(product)
-        return family.constant[size] - 0.5 * family.log_rates[slot] - family.power[size + 1] * log_product
-
-    return compiled
+@implements(refresh, InverseGamma)
+def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
+    dim, prior_mean, prior_rate = family.data.shape[1], family.hyper[_MEAN], family.hyper[_RATE]
+    kappa, total = family.kappa[size], 0.0
+    pull = family.hyper[_KAPPA] * prior_mean
+    for d in range(dim):
+        mean = (sums[slot, d] + pull) / kappa
+        spread = sums[slot, dim + d] + pull * prior_mean - kappa * mean * mean
+        rate = max(prior_rate + 0.5 * spread, prior_rate)
+        family.mean[slot, d] = mean
+        family.half_precision[slot, d] = 0.5 / rate
+        total += math.log(rate)
+    family.log_rates[slot] = total
 
 
-@overload(log_predictive_without, jit_options=SWEEP_OPTIONS)
-def _log_predictive_without(family: Any, point: Any, slot: Any, size: Any) -> Any:
-    if not is_family(family, InverseGamma):
-        return None
-
-    def compiled(family: Any, point: Any, slot: Any, size: Any) -> float:
-        product, log_product, stretch = 1.0, 0.0, family.without_point[size]
-        for d in range(family.data.shape[1]):
-            difference = family.data[point, d] - family.mean[slot, d]
-            product *= max(1.0 - stretch * family.half_precision[slot, d] * difference * difference, 1e-16)
-            if product < 1.0 / _LARGE:
-                log_product += math.log(product)
-                product = 1.0
-        log_product += math.log(product)
-        return family.constant[size - 1] - 0.5 * family.log_rates[slot] + family.power[size - 1] * log_product
-
-    return compiled
+@implements(log_predictive, InverseGamma)
+def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
+    product, log_product, shrink = 1.0, 0.0, family.with_point[size]
+    for d in range(family.data.shape[1]):
+        difference = family.data[point, d] - family.mean[slot, d]
+        product *= 1.0 + shrink * family.half_precision[slot, d] * difference * difference
+        if product > _LARGE:
+            log_product += math.log(product)
+            product = 1.0
+    log_product += math.log(product)
+    return family.constant[size] - 0.5 * family.log_rates[slot] - family.power[size + 1] * log_product
 
 
-@overload(log_marginal, jit_options=SWEEP_OPTIONS)
-def _log_marginal(family: Any, sums: Any, slot: Any, size: Any) -> Any:
-    if not is_family(family, InverseGamma):
-        return None
+@implements(log_predictive_without, InverseGamma)
+def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
+    product, log_product, stretch = 1.0, 0.0, family.without_point[size]
+    for d in range(family.data.shape[1]):
+        difference = family.data[point, d] - family.mean[slot, d]
+        product *= max(1.0 - stretch * family.half_precision[slot, d] * difference * difference, 1e-16)
+        if product < 1.0 / _LARGE:
+            log_product += math.log(product)
+            product = 1.0
+    log_product += math.log(product)
+    return family.constant[size - 1] - 0.5 * family.log_rates[slot] + family.power[size - 1] * log_product
 
-    def compiled(family: Any, sums: Any, slot: Any, size: Any) -> float:
-        return family.origin[size] - family.power[size] * family.log_rates[slot]
 
-    return compiled
+@implements(log_marginal, InverseGamma)
+def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
+    dim, prior_mean, prior_rate = family.data.shape[1], family.hyper[_MEAN], family.hyper[_RATE]
+    kappa, power = family.hyper[_KAPPA] + size, family.hyper[_SHAPE] + 0.5 * size
+    pull, log_rates = family.hyper[_KAPPA] * prior_mean, 0.0
+    for d in range(dim):
+        total = sums[slot, d] + pull
+        spread = sums[slot, dim + d] + pull * prior_mean - total * total / kappa
+        log_rates += math.log(max(prior_rate + 0.5 * spread, prior_rate))
+    per_dim = (
+        math.lgamma(power)
+        - math.lgamma(family.hyper[_SHAPE])
+        + family.hyper[_SHAPE] * math.log(prior_rate)
+        + 0.5 * (math.log(family.hyper[_KAPPA] / kappa) - size * _LOG_2PI)
+    )
+    return dim * per_dim - power * log_rates

@@ -4,21 +4,24 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from pyroclust.distributions import NormalInverseWishart
+from pyroclust.infer.mcmc.compiling import lean
 from pyroclust.infer.mcmc.protocol import (
-    SWEEP_OPTIONS,
     compile_family,
-    is_family,
+    hyper_array,
+    implements,
     log_marginal,
-    log_marginal_table,
     log_predictive,
     log_predictive_without,
     refresh,
+    tabulate,
 )
 
 __all__ = ["InverseWishart"]
+
+_MEAN, _KAPPA, _DOF, _SCALE = range(4)
+_LOG_PI = math.log(math.pi)
 
 
 class InverseWishart(NamedTuple):
@@ -31,11 +34,10 @@ class InverseWishart(NamedTuple):
     for the two clusters of a point that moves, from their sums: no downdate can lose positive definiteness.
     """
 
+    hyper: np.ndarray
     data: np.ndarray
-    scale: float
     kappa: np.ndarray
     power: np.ndarray
-    origin: np.ndarray
     constant: np.ndarray
     with_point: np.ndarray
     without_point: np.ndarray
@@ -48,20 +50,14 @@ class InverseWishart(NamedTuple):
 @compile_family.register
 def _(component: NormalInverseWishart, data: np.ndarray, num_slots: int) -> InverseWishart:
     num_points, dim = data.shape
-    size = np.arange(num_points + 1)
-    kappa, power = component.kappa + size, 0.5 * (component.dof + size)
-    origin = log_marginal_table(component, num_points) + power * dim * math.log(component.scale)
-    without_point = np.zeros(num_points + 1)
-    without_point[1:] = kappa[1:] / kappa[:-1]
     return InverseWishart(
+        hyper=hyper_array(component),
         data=data,
-        scale=component.scale,
-        kappa=kappa,
-        power=power,
-        origin=origin,
-        constant=np.diff(origin),
-        with_point=kappa / (kappa + 1),
-        without_point=without_point,
+        kappa=np.zeros(num_points + 2),
+        power=np.zeros(num_points + 2),
+        constant=np.zeros(num_points + 1),
+        with_point=np.zeros(num_points + 1),
+        without_point=np.zeros(num_points + 1),
         mean=np.zeros((num_slots, dim)),
         whiten=np.zeros((num_slots, dim, dim)),
         log_det=np.zeros(num_slots),
@@ -69,91 +65,96 @@ def _(component: NormalInverseWishart, data: np.ndarray, num_slots: int) -> Inve
     )
 
 
-@overload(refresh, jit_options=SWEEP_OPTIONS)
-def _refresh(family: Any, sums: Any, slot: Any, size: Any) -> Any:
-    if not is_family(family, InverseWishart):
-        return None
-
-    def compiled(family: Any, sums: Any, slot: Any, size: Any) -> None:
-        dim = family.data.shape[1]
-        kappa, factor, whiten = family.kappa[size], family.factor, family.whiten
-        for a in range(dim):
-            family.mean[slot, a] = sums[slot, a] / kappa
-        log_det = 0.0
-        for a in range(dim):
-            for b in range(a + 1):
-                entry = sums[slot, dim + a * dim + b] - kappa * family.mean[slot, a] * family.mean[slot, b]
-                if a == b:
-                    entry = max(entry, 0.0) + family.scale
-                for c in range(b):
-                    entry -= factor[a, c] * factor[b, c]
-                if a == b:
-                    factor[a, a] = math.sqrt(max(entry, 1e-16 * family.scale))
-                else:
-                    factor[a, b] = entry / factor[b, b]
-            log_det += 2.0 * math.log(factor[a, a])
-        family.log_det[slot] = log_det
-        for a in range(dim):
-            pivot = 1.0 / factor[a, a]
-            for b in range(a):
-                entry = 0.0
-                for c in range(b, a):
-                    entry -= factor[a, c] * whiten[slot, c, b]
-                whiten[slot, a, b] = entry * pivot
-            whiten[slot, a, a] = pivot
-
-    return compiled
+@implements(tabulate, InverseWishart)
+def _tabulate(family: Any) -> None:
+    dim = family.data.shape[1]
+    for size in range(len(family.kappa)):
+        family.kappa[size] = family.hyper[_KAPPA] + size
+        family.power[size] = 0.5 * (family.hyper[_DOF] + size)
+    for size in range(len(family.constant)):
+        ratio = family.kappa[size] / (family.kappa[size] + 1.0)
+        power = family.power[size + 1]
+        growth = math.lgamma(power) - math.lgamma(power - 0.5 * dim)
+        family.constant[size] = growth + 0.5 * dim * (math.log(ratio) - _LOG_PI)
+        family.with_point[size] = ratio
+        if size > 0:
+            family.without_point[size] = family.kappa[size] / family.kappa[size - 1]
 
 
-def _squared_distance(family: Any, point: Any, slot: Any) -> float:
-    raise NotImplementedError
+@lean
+def _factorise(family: Any, sums: np.ndarray, slot: int, kappa: float, mean: np.ndarray) -> float:
+    """Write the posterior mean and the Cholesky factor of the posterior scale; return its log determinant."""
+    dim, prior_mean = family.data.shape[1], family.hyper[_MEAN]
+    pull, factor = family.hyper[_KAPPA] * prior_mean, family.factor
+    for a in range(dim):
+        mean[a] = (sums[slot, a] + pull) / kappa
+    log_det = 0.0
+    for a in range(dim):
+        for b in range(a + 1):
+            entry = sums[slot, dim + a * dim + b] + pull * prior_mean - kappa * mean[a] * mean[b]
+            if a == b:
+                entry = max(entry, 0.0) + family.hyper[_SCALE]
+            for c in range(b):
+                entry -= factor[a, c] * factor[b, c]
+            if a == b:
+                factor[a, a] = math.sqrt(max(entry, 1e-16 * family.hyper[_SCALE]))
+            else:
+                factor[a, b] = entry / factor[b, b]
+        log_det += 2.0 * math.log(factor[a, a])
+    return log_det
 
 
-@overload(_squared_distance, jit_options=SWEEP_OPTIONS)
-def _squared_distance_compiled(family: Any, point: Any, slot: Any) -> Any:
-    def compiled(family: Any, point: Any, slot: Any) -> float:
-        distance = 0.0
-        for a in range(family.data.shape[1]):
-            projection = 0.0
-            for b in range(a + 1):
-                projection += family.whiten[slot, a, b] * (family.data[point, b] - family.mean[slot, b])
-            distance += projection * projection
-        return distance
-
-    return compiled
-
-
-@overload(log_predictive, jit_options=SWEEP_OPTIONS)
-def _log_predictive(family: Any, point: Any, slot: Any, size: Any) -> Any:
-    if not is_family(family, InverseWishart):
-        return None
-
-    def compiled(family: Any, point: Any, slot: Any, size: Any) -> float:
-        growth = math.log(1.0 + family.with_point[size] * _squared_distance(family, point, slot))
-        return family.constant[size] - 0.5 * family.log_det[slot] - family.power[size + 1] * growth
-
-    return compiled
+@implements(refresh, InverseWishart)
+def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
+    factor, whiten = family.factor, family.whiten
+    family.log_det[slot] = _factorise(family, sums, slot, family.kappa[size], family.mean[slot])
+    for a in range(family.data.shape[1]):
+        pivot = 1.0 / factor[a, a]
+        for b in range(a):
+            entry = 0.0
+            for c in range(b, a):
+                entry -= factor[a, c] * whiten[slot, c, b]
+            whiten[slot, a, b] = entry * pivot
+        whiten[slot, a, a] = pivot
 
 
-@overload(log_predictive_without, jit_options=SWEEP_OPTIONS)
-def _log_predictive_without(family: Any, point: Any, slot: Any, size: Any) -> Any:
-    if not is_family(family, InverseWishart):
-        return None
-
-    def compiled(family: Any, point: Any, slot: Any, size: Any) -> float:
-        remaining = 1.0 - family.without_point[size] * _squared_distance(family, point, slot)
-        growth = math.log(max(remaining, 1e-16))
-        return family.constant[size - 1] - 0.5 * family.log_det[slot] + family.power[size - 1] * growth
-
-    return compiled
+@lean
+def _squared_distance(family: Any, point: int, slot: int) -> float:
+    distance = 0.0
+    for a in range(family.data.shape[1]):
+        projection = 0.0
+        for b in range(a + 1):
+            projection += family.whiten[slot, a, b] * (family.data[point, b] - family.mean[slot, b])
+        distance += projection * projection
+    return distance
 
 
-@overload(log_marginal, jit_options=SWEEP_OPTIONS)
-def _log_marginal(family: Any, sums: Any, slot: Any, size: Any) -> Any:
-    if not is_family(family, InverseWishart):
-        return None
+@implements(log_predictive, InverseWishart)
+def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
+    growth = math.log(1.0 + family.with_point[size] * _squared_distance(family, point, slot))
+    return family.constant[size] - 0.5 * family.log_det[slot] - family.power[size + 1] * growth
 
-    def compiled(family: Any, sums: Any, slot: Any, size: Any) -> float:
-        return family.origin[size] - family.power[size] * family.log_det[slot]
 
-    return compiled
+@implements(log_predictive_without, InverseWishart)
+def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
+    remaining = 1.0 - family.without_point[size] * _squared_distance(family, point, slot)
+    growth = math.log(max(remaining, 1e-16))
+    return family.constant[size - 1] - 0.5 * family.log_det[slot] + family.power[size - 1] * growth
+
+
+@implements(log_marginal, InverseWishart)
+def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
+    dim, prior_kappa = family.data.shape[1], family.hyper[_KAPPA]
+    half_dof = 0.5 * family.hyper[_DOF]
+    # The cached mean and factor are those of the tables: the same numbers unless a hyperparameter is being
+    # tried out, and then recompute follows.
+    log_det = _factorise(family, sums, slot, prior_kappa + size, family.mean[slot])
+    log_gammas = 0.0
+    for a in range(dim):
+        log_gammas += math.lgamma(half_dof + 0.5 * (size - a)) - math.lgamma(half_dof - 0.5 * a)
+    return (
+        log_gammas
+        + half_dof * dim * math.log(family.hyper[_SCALE])
+        - (half_dof + 0.5 * size) * log_det
+        + 0.5 * dim * (math.log(prior_kappa / (prior_kappa + size)) - size * _LOG_PI)
+    )

@@ -1,23 +1,26 @@
 """Compiled functions of the normal with known variance."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from pyroclust.distributions import NormalKnownVariance
 from pyroclust.infer.mcmc.protocol import (
-    SWEEP_OPTIONS,
     compile_family,
-    is_family,
+    hyper_array,
+    implements,
     log_marginal,
-    log_marginal_table,
     log_predictive,
     log_predictive_without,
     refresh,
+    tabulate,
 )
 
 __all__ = ["KnownVariance"]
+
+_MEAN, _PRIOR_SCALE, _SCALE = range(3)
+_LOG_2PI = math.log(2.0 * math.pi)
 
 
 class KnownVariance(NamedTuple):
@@ -28,89 +31,77 @@ class KnownVariance(NamedTuple):
     the mean without the point is never formed.
     """
 
+    hyper: np.ndarray
     data: np.ndarray
     kappa: np.ndarray
-    origin: np.ndarray
     constant: np.ndarray
     with_point: np.ndarray
     without_point: np.ndarray
-    half_precision: float
     mean: np.ndarray
 
 
 @compile_family.register
 def _(component: NormalKnownVariance, data: np.ndarray, num_slots: int) -> KnownVariance:
     num_points, dim = data.shape
-    origin = log_marginal_table(component, num_points)
-    kappa = np.arange(num_points + 1) + (component.scale / component.prior_scale) ** 2
-    half_precision = 0.5 / component.scale**2
-    without_point = np.zeros(num_points + 1)
-    without_point[1:] = half_precision * kappa[1:] / kappa[:-1]
     return KnownVariance(
+        hyper=hyper_array(component),
         data=data,
-        kappa=kappa,
-        origin=origin,
-        constant=np.diff(origin),
-        with_point=half_precision * kappa / (kappa + 1),
-        without_point=without_point,
-        half_precision=half_precision,
+        kappa=np.zeros(num_points + 1),
+        constant=np.zeros(num_points + 1),
+        with_point=np.zeros(num_points + 1),
+        without_point=np.zeros(num_points + 1),
         mean=np.zeros((num_slots, dim)),
     )
 
 
-@overload(refresh, jit_options=SWEEP_OPTIONS)
-def _refresh(family: Any, sums: Any, slot: Any, size: Any) -> Any:
-    if not is_family(family, KnownVariance):
-        return None
-
-    def compiled(family: Any, sums: Any, slot: Any, size: Any) -> None:
-        shrink = 1.0 / family.kappa[size]
-        for d in range(family.data.shape[1]):
-            family.mean[slot, d] = sums[slot, d] * shrink
-
-    return compiled
-
-
-@overload(log_predictive, jit_options=SWEEP_OPTIONS)
-def _log_predictive(family: Any, point: Any, slot: Any, size: Any) -> Any:
-    if not is_family(family, KnownVariance):
-        return None
-
-    def compiled(family: Any, point: Any, slot: Any, size: Any) -> float:
-        distance = 0.0
-        for d in range(family.data.shape[1]):
-            distance += (family.data[point, d] - family.mean[slot, d]) ** 2
-        return family.constant[size] - family.with_point[size] * distance
-
-    return compiled
+@implements(tabulate, KnownVariance)
+def _tabulate(family: Any) -> None:
+    noise = family.hyper[_SCALE] ** 2
+    prior_kappa = noise / family.hyper[_PRIOR_SCALE] ** 2
+    dim = family.data.shape[1]
+    for size in range(len(family.kappa)):
+        kappa = size + prior_kappa
+        family.kappa[size] = kappa
+        family.constant[size] = -0.5 * dim * (_LOG_2PI + math.log(noise * (kappa + 1.0) / kappa))
+        family.with_point[size] = 0.5 / noise * kappa / (kappa + 1.0)
+        if size > 0:
+            family.without_point[size] = 0.5 / noise * kappa / (kappa - 1.0)
 
 
-@overload(log_predictive_without, jit_options=SWEEP_OPTIONS)
-def _log_predictive_without(family: Any, point: Any, slot: Any, size: Any) -> Any:
-    if not is_family(family, KnownVariance):
-        return None
-
-    def compiled(family: Any, point: Any, slot: Any, size: Any) -> float:
-        distance = 0.0
-        for d in range(family.data.shape[1]):
-            distance += (family.data[point, d] - family.mean[slot, d]) ** 2
-        return family.constant[size - 1] - family.without_point[size] * distance
-
-    return compiled
+@implements(refresh, KnownVariance)
+def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
+    shrink = 1.0 / family.kappa[size]
+    pull = family.kappa[0] * family.hyper[_MEAN]
+    for d in range(family.data.shape[1]):
+        family.mean[slot, d] = (sums[slot, d] + pull) * shrink
 
 
-@overload(log_marginal, jit_options=SWEEP_OPTIONS)
-def _log_marginal(family: Any, sums: Any, slot: Any, size: Any) -> Any:
-    if not is_family(family, KnownVariance):
-        return None
+@implements(log_predictive, KnownVariance)
+def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
+    distance = 0.0
+    for d in range(family.data.shape[1]):
+        distance += (family.data[point, d] - family.mean[slot, d]) ** 2
+    return family.constant[size] - family.with_point[size] * distance
 
-    def compiled(family: Any, sums: Any, slot: Any, size: Any) -> float:
-        dim = family.data.shape[1]
-        explained = 0.0
-        for d in range(dim):
-            explained += family.mean[slot, d] ** 2
-        return family.origin[size] - family.half_precision * (
-            sums[slot, dim] - family.kappa[size] * explained
-        )
 
-    return compiled
+@implements(log_predictive_without, KnownVariance)
+def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
+    distance = 0.0
+    for d in range(family.data.shape[1]):
+        distance += (family.data[point, d] - family.mean[slot, d]) ** 2
+    return family.constant[size - 1] - family.without_point[size] * distance
+
+
+@implements(log_marginal, KnownVariance)
+def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
+    noise = family.hyper[_SCALE] ** 2
+    prior_kappa = noise / family.hyper[_PRIOR_SCALE] ** 2
+    kappa, mean, dim = size + prior_kappa, family.hyper[_MEAN], family.data.shape[1]
+    # Around the prior mean, where the squares of far-away data do not swamp their differences.
+    squares, explained = sums[slot, dim], 0.0
+    for d in range(dim):
+        total = sums[slot, d] - size * mean
+        squares -= mean * (sums[slot, d] + total)
+        explained += total * total
+    log_scale = size * (_LOG_2PI + math.log(noise)) + math.log(kappa / prior_kappa)
+    return -0.5 * (dim * log_scale + (squares - explained / kappa) / noise)

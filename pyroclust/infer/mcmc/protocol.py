@@ -1,44 +1,64 @@
-"""What a conjugate family offers to the compiled sweep: a named tuple of arrays and four compiled functions.
+"""What compiled chains are made of: families and moves that numba resolves by their types.
 
-The sweep is written once, over stubs that numba resolves by the *type* of the family's named tuple
-(:func:`numba.extending.overload`), so that every family gets its own machine code and none needs a callback.
-A new family registers :func:`compile_family` and overloads the four stubs; nothing else changes.
+Everything a chain needs is a named tuple of arrays: the *family* (tables and caches of the components) and the
+*moves* (what a kernel does, with its settings). The functions below are stubs; numba finds their machine code by
+the type of the named tuple (:func:`numba.extending.overload`), so that every combination of family and moves
+gets code of its own and none needs a callback. A new family registers :func:`compile_family` and overloads five
+stubs by :func:`implements`, a new move overloads :func:`step`; nothing else changes.
 
-numba checks its cache on disk against the file of the sweep alone: after editing a family's file, delete
-``pyroclust/infer/mcmc/__pycache__``.
+Machine code stays on disk until a file of this folder changes. Numba does not look at files elsewhere: after
+editing a family of your own, delete ``pyroclust/infer/mcmc/__pycache__``.
 """
 
+from collections.abc import Callable
 from functools import singledispatch
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-import torch
 from numba import types
+from numba.extending import overload
 from torch import Tensor
+from torch.distributions import Distribution
 
-from pyroclust.distributions import ConjugateComponent, PartitionPrior
+from pyroclust.distributions import Component, ConjugateComponent, PartitionPrior
 
 __all__ = [
-    "SWEEP_OPTIONS",
+    "COMPILE_OPTIONS",
+    "LEAN_OPTIONS",
     "CollapsedModel",
     "compile_family",
-    "is_family",
+    "hyper_array",
+    "implements",
+    "is_tuple_of",
     "log_marginal",
-    "log_marginal_table",
     "log_predictive",
     "log_predictive_without",
     "refresh",
+    "require_conjugate",
+    "step",
+    "tabulate",
 ]
 
 # Reassociation lets sums over dimensions use vector units; nan and infinity keep their meaning.
-SWEEP_OPTIONS: Any = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
+COMPILE_OPTIONS: Any = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
+# For functions that allocate nothing: no reference counts, which cost more than the arithmetic.
+LEAN_OPTIONS: Any = {**COMPILE_OPTIONS, "_nrt": False}
 
 
 class CollapsedModel(Protocol):
     """What a kernel needs to know of a model; :class:`pyroclust.models.Mixture` has it."""
 
     prior: PartitionPrior
-    component: ConjugateComponent
+    component: Component
+
+    @property
+    def hyperpriors(self) -> dict[str, Distribution]:
+        """Priors of the random hyperparameters, by name."""
+        ...
+
+    def given(self, values: Any) -> Self:
+        """Return the model with some hyperparameters known."""
+        ...
 
     def log_joint(self, data: Tensor, assignments: Tensor) -> Tensor:
         """Return log p(assignments, data) in nats."""
@@ -46,55 +66,103 @@ class CollapsedModel(Protocol):
 
 
 @singledispatch
-def compile_family(component: ConjugateComponent, data: np.ndarray, num_slots: int) -> NamedTuple:
-    """Return the tables and work arrays of a family for one chain.
+def compile_family(component: Component, data: np.ndarray, num_slots: int) -> NamedTuple:
+    """Return the tables and work arrays of a family for one chain, its hyperparameters being numbers.
+
+    The named tuple has a field ``hyper``, the values of ``component.hyper_names`` in their order, and may have
+    any others. :func:`tabulate` is called on it before anything else.
 
     Args:
-        component: the conjugate family.
+        component: the component family.
         data: points, ``(N, D)`` float64.
         num_slots: how many clusters the work arrays must hold.
 
     Raises:
         ValueError: if no compiled functions are registered for the family.
     """
+    known = sorted(one.__name__ for one in compile_family.registry if one is not object)
     raise ValueError(
-        f"model.component is a {type(component).__name__}, expected a family with compiled sweeps: "
-        f"{', '.join(sorted(c.__name__ for c in compile_family.registry if c is not object))}"
+        f"model.component is a {type(component).__name__}, expected a family with compiled functions "
+        f"({', '.join(known)}): use AuxiliaryGibbs for other components"
     )
 
 
+def hyper_array(component: Component) -> np.ndarray:
+    """Return the hyperparameters of a family as one array, in the order of ``hyper_names``."""
+    return np.array([float(component.value(name)) for name in component.hyper_names])
+
+
+def tabulate(family: Any) -> None:
+    """Recompute the tables by cluster size from ``family.hyper`` (a stub that numba resolves)."""
+    raise NotImplementedError
+
+
 def refresh(family: Any, sums: Any, slot: Any, size: Any) -> None:
-    """Recompute the cache of a cluster from its size and its summed moments (a stub that numba resolves)."""
+    """Recompute the cache of a cluster, possibly empty, from its size and summed moments (a stub)."""
     raise NotImplementedError
 
 
 def log_predictive(family: Any, point: Any, slot: Any, size: Any) -> float:
-    """Return log p(x_point | cluster) for a point outside the cluster (a stub that numba resolves)."""
+    """Return log p(x_point | cluster) for a point outside the cluster, from caches and tables (a stub)."""
     raise NotImplementedError
 
 
 def log_predictive_without(family: Any, point: Any, slot: Any, size: Any) -> float:
-    """Return log p(x_point | cluster without it) for a point in the cluster (a stub that numba resolves)."""
+    """Return log p(x_point | cluster without it) for a point in a cluster of two or more (a stub)."""
     raise NotImplementedError
 
 
 def log_marginal(family: Any, sums: Any, slot: Any, size: Any) -> float:
-    """Return the log marginal likelihood of a cluster (a stub that numba resolves)."""
+    """Return the log marginal likelihood of a cluster from ``family.hyper`` and its sums alone (a stub)."""
     raise NotImplementedError
 
 
-def is_family(numba_type: types.Type, family: type) -> bool:
-    """Say at compile time whether a numba type stands for a family's named tuple."""
+def step(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
+    """Apply a move to a chain (a stub that numba resolves by the type of the move)."""
+    raise NotImplementedError
+
+
+def is_tuple_of(numba_type: types.Type, kind: type) -> bool:
+    """Say at compile time whether a numba type stands for a certain named tuple."""
     return (
-        isinstance(numba_type, types.BaseNamedTuple) and getattr(numba_type, "instance_class", None) is family
+        isinstance(numba_type, types.BaseNamedTuple) and getattr(numba_type, "instance_class", None) is kind
     )
 
 
-def log_marginal_table(component: ConjugateComponent, num_points: int) -> np.ndarray:
-    """Return the log marginal likelihood of 0, 1, ..., N points that all lie at the origin, ``(N + 1,)``.
+def implements(stub: Callable[..., Any], kind: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as the machine code of a stub for one kind of named tuple, its first argument.
 
-    All normalising constants of the predictives are differences of this table.
+    It must not allocate arrays: it is compiled without reference counts.
+
+    Args:
+        stub: one of the stubs above.
+        kind: the named tuple.
+
+    Example:
+        >>> class Flat(NamedTuple):
+        ...     hyper: np.ndarray
+        >>> @implements(log_marginal, Flat)
+        ... def _log_marginal(family, sums, slot, size):
+        ...     return 0.0
     """
-    counts = torch.arange(num_points + 1, dtype=torch.float64)
-    zeros = torch.zeros(num_points + 1, component.num_moments, dtype=torch.float64)
-    return component.log_marginal(counts, zeros).numpy()
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        def choose(*arguments: Any) -> Callable[..., Any] | None:
+            return function if is_tuple_of(arguments[0], kind) else None
+
+        overload(stub, strict=False, jit_options=LEAN_OPTIONS)(choose)
+        return function
+
+    return register
+
+
+def require_conjugate(model: CollapsedModel) -> None:
+    """Refuse a model whose component parameters do not integrate out.
+
+    Raises:
+        ValueError: if so.
+    """
+    if not isinstance(model.component, ConjugateComponent):
+        raise ValueError(
+            f"model.component is a {type(model.component).__name__}, expected a conjugate family: use AuxiliaryGibbs"
+        )

@@ -6,7 +6,7 @@ import pytest
 import torch
 from pyro.infer import MCMC
 
-from pyroclust.distributions import FixedConcentration, NormalKnownVariance
+from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.infer.mcmc import (
     CollapsedGibbs,
     FromDraws,
@@ -112,7 +112,7 @@ def test_kernel_can_be_pickled(data):
 def test_foreign_params_move_the_chain():
     """A kernel composed with others continues from their partition; its own would not split in a sweep."""
     torch.manual_seed(3)
-    model = Mixture(FixedConcentration(0.7), NormalKnownVariance(2, 1e4))
+    model = Mixture(ChineseRestaurantPrior(0.7), NormalKnownVariance(2, 1e4))
     groups = torch.tensor([0, 1]).repeat_interleave(30)
     data = torch.randn(60, 2) + 6 * groups.unsqueeze(-1)
     kernel = CollapsedGibbs(model, init=OneCluster())

@@ -1,0 +1,157 @@
+"""A mixture with explicit weights, parameters and labels: for NUTS, enumeration and variational inference."""
+
+import copy
+from typing import TypeVar
+
+import pyro
+import pyro.distributions as dist
+import torch
+from pyro.ops.indexing import Vindex
+from torch import Tensor
+
+from pyroclust.distributions import DirichletMultinomialPrior
+from pyroclust.distributions.hyperparameters import Hyperparameterised
+from pyroclust.models.component_weights import component_weights
+from pyroclust.models.mixture import Mixture
+
+__all__ = ["Companion", "companion"]
+
+Part = TypeVar("Part", bound=Hyperparameterised)
+
+
+class Companion:
+    r"""The mixture of a model with T components, nothing integrated out.
+
+    .. math::
+        w \sim \text{weights}, \quad \theta_k \sim G_0 \; (k \le T), \quad
+        z_i \sim \mathrm{Categorical}(w), \quad x_i \sim F(\theta_{z_i})
+
+    Calling it runs a Pyro program on one data set. Sites: the random hyperparameters by name; the weights
+    (``"sticks"``, ``"weights"``, or ``"extra_components"`` and ``"gammas"``, by the kind of prior); the parameters
+    that the component family names, in the plate ``"components"``; ``"labels"`` and ``"data"`` in the plate
+    ``"points"``. Labels and the number of components are marked for parallel enumeration, at cost O(N T) an
+    evaluation (O(N T^2) with a random number of components); all else is continuous. It runs under
+    ``pyro.infer.NUTS``, ``TraceEnum_ELBO``, ``infer_discrete`` and ``Predictive``, each of which may put plates of
+    its own around it.
+
+    Labels are names of components; :func:`~pyroclust.partitions.canonical` turns them into partitions, whose prior
+    is that of the mixture but for :meth:`truncation_error`.
+
+    Args:
+        mixture: the model; its component may be of any kind.
+        num_components: T, at least 2.
+
+    Shape:
+        data: ``(N, D)``.
+
+    Raises:
+        ValueError: if T does not fit the prior, a hyperparameter is a batch, or the prior has no such program.
+
+    References:
+        Ishwaran & James (2001), Gibbs sampling methods for stick-breaking priors.
+        https://doi.org/10.1198/016214501750332758
+    """
+
+    event_dim = 2
+
+    def __init__(self, mixture: Mixture, num_components: int) -> None:
+        _check(mixture, num_components)
+        self.mixture, self.num_components = mixture, num_components
+        component_weights(mixture.prior, num_components)
+
+    @property
+    def discrete_sites(self) -> tuple[str, ...]:
+        """Names of the sites to enumerate, which guides leave out."""
+        return "labels", "extra_components"
+
+    def __call__(self, data: Tensor) -> Tensor:
+        """Run the program on a data set, or on a template of its shape under ``poutine.uncondition``."""
+        prior, component = (_sampled(part) for part in (self.mixture.prior, self.mixture.component))
+        log_weights = component_weights(prior, self.num_components).sample()
+        with pyro.plate("components", self.num_components, dim=-1):
+            parameters = component.parameters()
+        plates = len(component.likelihood(parameters).batch_shape)
+        with pyro.plate("points", data.shape[-2], dim=-1):
+            law = dist.Categorical(logits=log_weights)
+            labels = pyro.sample("labels", law, infer={"enumerate": "parallel"})
+            chosen = {name: _choose(one, labels, plates) for name, one in parameters.items()}
+            return pyro.sample("data", component.likelihood(chosen), obs=data)
+
+    def truncation_error(self, num_points: int) -> Tensor:
+        """Bound the total variation between the companion's and the mixture's law of partition and data.
+
+        Zero where the prior has no more than T components. Cost O(T).
+
+        Shape:
+            output: ``()`` float64.
+
+        Raises:
+            ValueError: if a hyperparameter of the prior is random: set it with ``model.given`` first.
+
+        Example:
+            >>> from pyroclust.models import gaussian2d
+            >>> companion(gaussian2d(), 20).truncation_error(100) < 1e-5
+            tensor(True)
+        """
+        return component_weights(self.mixture.prior, self.num_components).truncation_error(num_points)
+
+
+def companion(mixture: Mixture, num_components: int | None = None) -> Companion:
+    """Return the Pyro program of a mixture with explicit parameters and labels that can be enumerated.
+
+    Args:
+        mixture: the model.
+        num_components: how many components there are; by default the number M of a Dirichlet-multinomial prior.
+
+    Raises:
+        ValueError: as :class:`Companion`, and if ``num_components`` is missing.
+
+    Example:
+        >>> import pyro.poutine as poutine
+        >>> from pyroclust.models import gaussian2d
+        >>> program = companion(gaussian2d(), 10)
+        >>> trace = poutine.trace(poutine.uncondition(program)).get_trace(torch.empty(30, 2))
+        >>> trace.nodes["data"]["value"].shape
+        torch.Size([30, 2])
+    """
+    if num_components is None:
+        if not isinstance(mixture.prior, DirichletMultinomialPrior):
+            raise ValueError(
+                f"num_components is missing, expected a number of components to truncate {mixture.name} at: "
+                "see Companion.truncation_error"
+            )
+        num_components = int(mixture.prior.value("num_components"))
+    return Companion(mixture, num_components)
+
+
+def _check(mixture: Mixture, num_components: int) -> None:
+    if num_components < 2:
+        raise ValueError(f"num_components is {num_components}, expected at least 2")
+    for part in (mixture.prior, mixture.component):
+        for name in part.hyper_names:
+            value = getattr(part, name)
+            if isinstance(value, Tensor) and value.dim() > 0:
+                raise ValueError(
+                    f"{name} has shape {tuple(value.shape)}, expected a number: a companion has one data set"
+                )
+    if isinstance(mixture.prior, DirichletMultinomialPrior):
+        wanted = int(mixture.prior.value("num_components"))
+        if num_components != wanted:
+            raise ValueError(f"num_components is {num_components}, expected {wanted}, as the prior has it")
+
+
+def _sampled(part: Part) -> Part:
+    """Sample the random hyperparameters; a diverging trajectory of NUTS may leave their range, so no checks."""
+    new = copy.copy(part)
+    for name, prior in part.hyperpriors.items():
+        if name in part.hyper_names:
+            value = pyro.sample(name, prior)
+            setattr(new, name, value.squeeze(-1) if value.dim() else value)
+    return new
+
+
+def _choose(parameter: Tensor, labels: Tensor, plates: int) -> Tensor:
+    """Look up ``(*plates, T, *event)`` at labels ``(*plates, N)``, broadcasting the plates."""
+    event = parameter.dim() - plates
+    index = (..., labels, *(slice(None),) * event)
+    return Vindex(parameter.unsqueeze(-event - 2))[index]

@@ -1,0 +1,86 @@
+"""The partition of a finite mixture with a random number of components, as a prior."""
+
+import torch
+from torch import Size, Tensor
+from torch.distributions import Distribution
+
+from pyroclust.distributions.component_numbers import check_extra_components, log_component_numbers
+from pyroclust.distributions.dirichlet_multinomial_prior import expected_occupied
+from pyroclust.distributions.finite_mixtures_v import log_finite_mixtures_v
+from pyroclust.distributions.hyperparameters import Hyperparameter
+from pyroclust.distributions.mixture_of_finite_mixtures import MixtureOfFiniteMixtures
+from pyroclust.distributions.partition_prior import PartitionPrior
+
+__all__ = ["FiniteMixturesPrior"]
+
+
+class FiniteMixturesPrior(PartitionPrior):
+    r"""The prior of a mixture of finite mixtures: M components, M random, with symmetric Dirichlet weights.
+
+    .. math::
+        V_N(K) = \gamma^K \sum_{M \ge K} p(M) \frac{M!}{(M-K)!} \frac{\Gamma(\gamma M)}{\Gamma(\gamma M + N)},
+        \qquad w(n) = \frac{\Gamma(n + \gamma)}{\Gamma(1 + \gamma)}
+
+    Args:
+        weight_concentration: :math:`\gamma`, positive: a number, a batch, or the prior of a random number.
+        extra_components: any Pyro distribution over 0, 1, 2, ... of M - 1: ``Poisson(3.0)``,
+            ``Geometric(0.2)``, ``Categorical(torch.ones(30))`` for M uniform on 1, ..., 30. Its tail must be
+            light enough to be summed in 8,388,608 terms.
+
+    Example:
+        >>> from pyro.distributions import Categorical
+        >>> FiniteMixturesPrior(1.0, Categorical(torch.ones(2))).log_prob(torch.tensor([0, 1])).exp().item()
+        0.166...
+
+    References:
+        Miller & Harrison (2018), Mixture models with a prior on the number of components.
+        https://doi.org/10.1080/01621459.2016.1255636
+    """
+
+    hyper_names = ("weight_concentration",)
+
+    def __init__(self, weight_concentration: Hyperparameter, extra_components: Distribution) -> None:
+        self.weight_concentration, self.extra_components = weight_concentration, extra_components
+        self._check_hyperparameters()
+
+    @property
+    def batch_shape(self) -> Size:
+        """The broadcast shape of the hyperparameters and of ``extra_components``."""
+        return torch.broadcast_shapes(super().batch_shape, self.extra_components.batch_shape)
+
+    @property
+    def block_discount(self) -> Tensor:
+        r"""The discount :math:`-\gamma` of the block weights, ``()`` or ``(*batch)`` float64."""
+        return -self.value("weight_concentration")
+
+    def partition(self, num_points: int) -> MixtureOfFiniteMixtures:
+        """Return the distribution of the partition of N points."""
+        return MixtureOfFiniteMixtures(self.value("weight_concentration"), self.extra_components, num_points)
+
+    def expected_num_clusters(self, num_points: int) -> Tensor:
+        r"""Return the prior mean of the number of clusters, ``batch_shape`` float64, in O(terms).
+
+        .. math:: E[K] = \sum_M p(M) \, M \left( 1 - \frac{(M\gamma - \gamma)_N}{(M\gamma)_N} \right), \qquad
+            (x)_N = \frac{\Gamma(x + N)}{\Gamma(x)}
+
+        Example:
+            >>> from pyro.distributions import Poisson
+            >>> prior = FiniteMixturesPrior(1.0, Poisson(3.0))
+            >>> round(prior.expected_num_clusters(10**6).item(), 3)  # all components are occupied
+            4.0
+        """
+        log_p = log_component_numbers(self.extra_components)
+        missing = len(self.batch_shape) - len(self.extra_components.batch_shape)
+        probabilities = log_p.exp().view(len(log_p), *(1,) * missing, *log_p.shape[1:])
+        components = torch.arange(1, len(log_p) + 1, dtype=torch.float64, device=log_p.device)
+        components = components.view(-1, *(1,) * len(self.batch_shape))
+        occupied = expected_occupied(components, self.value("weight_concentration"), num_points)
+        return (probabilities * occupied).sum(0)
+
+    def _log_v(self, num_points: int, clusters: Tensor) -> Tensor:
+        weight = self.value("weight_concentration")
+        return log_finite_mixtures_v(weight, self.extra_components, num_points=num_points, clusters=clusters)
+
+    def _check_hyperparameters(self) -> None:
+        self._check_positive("weight_concentration")
+        check_extra_components(self.extra_components)

@@ -1,0 +1,84 @@
+"""Hyperparameters that are numbers, batches of numbers, or random."""
+
+import copy
+from collections.abc import Mapping
+from typing import Self
+
+import pyro
+import torch
+from torch import Tensor
+from torch.distributions import Distribution
+
+__all__ = ["Hyperparameter", "Hyperparameterised"]
+
+Hyperparameter = float | Tensor | Distribution
+"""A number, one number a data set ``(*batch)``, or the prior of a random number."""
+
+
+class Hyperparameterised:
+    """Something with named real hyperparameters, each of which may have a prior of its own.
+
+    Subclasses list the names in ``hyper_names``, store each under its name, and check them in
+    :meth:`_check_hyperparameters`. Formulas read them through :meth:`value`.
+    """
+
+    hyper_names: tuple[str, ...] = ()
+
+    @property
+    def hyperpriors(self) -> dict[str, Distribution]:
+        """Priors of the random hyperparameters, by name; empty where all are known."""
+        every = {name: getattr(self, name) for name in self.hyper_names}
+        return {name: one for name, one in every.items() if isinstance(one, Distribution)}
+
+    def given(self, values: Mapping[str, Tensor | float]) -> Self:
+        """Return the same with some hyperparameters set to numbers or to batches ``(*batch)``.
+
+        Raises:
+            ValueError: if a name is unknown or a value is outside its range.
+        """
+        new = copy.copy(self)
+        for name, one in values.items():
+            if name not in self.hyper_names:
+                raise ValueError(
+                    f"values has the name {name!r}, expected some of {', '.join(self.hyper_names) or 'none'}"
+                )
+            setattr(new, name, one)
+        new._check_hyperparameters()
+        return new
+
+    def sampled(self) -> Self:
+        """Sample every random hyperparameter as a Pyro site of its name and return the result of :meth:`given`."""
+        priors = self.hyperpriors
+        return self.given({name: pyro.sample(name, prior) for name, prior in priors.items()}) if priors else self
+
+    def value(self, name: str) -> Tensor:
+        """Return a hyperparameter as float64, ``()`` or ``(*batch)``.
+
+        Raises:
+            ValueError: if it is random.
+        """
+        one = getattr(self, name)
+        if isinstance(one, Distribution):
+            raise ValueError(
+                f"{name} is random, expected a number: set it with given({{{name!r}: ...}}), "
+                "or run the model as a Pyro program, which samples it"
+            )
+        return one.double() if isinstance(one, Tensor) else torch.tensor(one, dtype=torch.float64)
+
+    def _check_hyperparameters(self) -> None:
+        """Refuse hyperparameters outside their range; subclasses override."""
+
+    def _check_positive(self, *names: str) -> None:
+        for name in names:
+            self._check_above(name, 0.0)
+
+    def _check_above(self, name: str, bound: float) -> None:
+        one = getattr(self, name)
+        if isinstance(one, Distribution):
+            if one.batch_shape or one.event_shape:
+                raise ValueError(
+                    f"{name} has a prior of shape {tuple(one.batch_shape + one.event_shape)}, expected one of a number"
+                )
+        elif not bool((torch.as_tensor(one) > bound).all()):
+            wanted = "a positive number" if bound == 0 else f"a number above {bound:g}"
+            raise ValueError(f"{name} is {one}, expected {wanted}")

@@ -1,0 +1,211 @@
+"""Sums over the number of components, for many numbers of clusters, in compiled code."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from numba import njit
+from scipy.special import gammaln
+from torch import Tensor
+
+__all__ = ["ShiftedSums", "shifted_log_sums"]
+
+# Terms are looked at in blocks, and blocks in groups.
+_BLOCK = 32
+_GROUP = 2048
+# Terms this far below the largest do not reach its last digit, however many they are.
+_NEGLIGIBLE = -60.0
+# A product of ratios may start this low without underflow.
+_LOW = -600.0
+_TAIL = 1e-15
+_SUMS_A_TASK = 512
+
+
+class _Terms(NamedTuple):
+    """What all sums share.
+
+    Attributes:
+        log: g(0), ..., g(T).
+        log_factorial: log 0!, ..., log T!.
+        ratio: exp(g(M + 1) - g(M)); nan where that is no ordinary number.
+        inverse: 1 / n, infinite for 0.
+        highest: where each block of g has its highest entry.
+        tops: the highest entry of g in each block, the same of g(M) - log M!, both again for groups.
+    """
+
+    log: np.ndarray
+    log_factorial: np.ndarray
+    ratio: np.ndarray
+    inverse: np.ndarray
+    highest: np.ndarray
+    tops: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+    @classmethod
+    def of(cls, log_terms: np.ndarray) -> Self:
+        count = np.arange(len(log_terms), dtype=np.float64)
+        log_factorial = gammaln(count + 1)
+        blocks, groups = (np.arange(0, len(count), width) for width in (_BLOCK, _GROUP))
+        both = (log_terms, log_terms - log_factorial)
+        block_tops, group_tops = ([np.maximum.reduceat(one, at) for one in both] for at in (blocks, groups))
+        padded = np.pad(log_terms, (0, -len(count) % _BLOCK), constant_values=-np.inf)
+        highest = padded.reshape(-1, _BLOCK).argmax(-1) + blocks
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            step = np.diff(log_terms, append=np.nan)
+            ratio = np.where(np.abs(step) < -_LOW, np.exp(step), np.nan)
+            inverse = 1 / count
+        return cls(log_terms, log_factorial, ratio, inverse, highest, (*block_tops, *group_tops))
+
+
+def shifted_log_sums(log_terms: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    r"""Return the log of sums that share their terms but for a factorial.
+
+    .. math:: f(K) = \log \sum_{M = K}^{T} \frac{e^{g(M)}}{(M - K)!}
+
+    Blocks of terms that a bound shows to be negligible are skipped; in the others each term follows from the
+    one before by two products, about 4 ns. Memory O(T); many sums are split over the processor's cores.
+
+    Args:
+        log_terms: g(0), ..., g(T).
+        clusters: the wanted K.
+
+    Returns:
+        f(K) of each, minus infinity for an empty sum; and whether it had converged: extrapolated from the
+        last two doublings of the number of terms, what lies beyond T is below 1e-15 of the sum.
+
+    Example:
+        >>> found, _ = shifted_log_sums(np.array([-np.inf, 0.0, np.log(2.0)]), np.array([1, 2]))
+        >>> np.exp(found).round(12)
+        array([3., 2.])
+    """
+    terms, clusters = _Terms.of(log_terms), clusters.astype(np.int64)
+    found, converged = np.empty(len(clusters)), np.empty(len(clusters), dtype=np.bool_)
+    tasks = -(-len(clusters) // _SUMS_A_TASK)
+
+    def add(task: int) -> None:
+        # Sums grow with K: every task gets its share of long ones.
+        part = slice(task, None, tasks)
+        found[part], converged[part] = _sum(terms, clusters[part])
+
+    if tasks == 1:
+        add(0)
+    else:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(add, range(tasks)))
+    return found, converged
+
+
+class ShiftedSums(torch.autograd.Function):
+    """:func:`shifted_log_sums` of a tensor, with its gradient: each sum's weights of its terms."""
+
+    @staticmethod
+    def forward(ctx: Any, log_terms: Tensor, clusters: np.ndarray) -> Tensor:  # type: ignore[override]
+        """Return f(K) of each."""
+        ctx.terms, ctx.clusters = log_terms.detach().cpu().numpy(), clusters
+        ctx.found = shifted_log_sums(ctx.terms, clusters)[0]
+        return torch.from_numpy(ctx.found.copy()).to(log_terms.device)
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        """Return the gradient with respect to g."""
+        weights = upstream.detach().cpu().numpy()
+        pulled = _pull_back(_Terms.of(ctx.terms), ctx.clusters, ctx.found, weights)
+        return torch.from_numpy(pulled).to(upstream.device), None
+
+
+@njit(cache=True, nogil=True)
+def _sum(terms: _Terms, clusters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    found, converged = np.full(len(clusters), -np.inf), np.ones(len(clusters), dtype=np.bool_)
+    end = len(terms.log)
+    for i in range(len(clusters)):
+        k = clusters[i]
+        best = _best(terms, k)
+        if best == -np.inf:
+            continue
+        total, quarter, half = 0.0, 0.0, 0.0
+        b = _next_block(terms, k, k // _BLOCK, best + _NEGLIGIBLE)
+        while b >= 0:
+            start = max(b * _BLOCK, k)
+            part = _block_sum(terms, k, start, min((b + 1) * _BLOCK, end), best)
+            total += part
+            half += part if 2 * start >= end else 0.0
+            quarter += part if 2 * start < end <= 4 * start else 0.0
+            b = _next_block(terms, k, b + 1, best + _NEGLIGIBLE)
+        found[i] = best + np.log(total)
+        converged[i] = half == 0 or (half < quarter and half * half < _TAIL * total * (quarter - half))
+    return found, converged
+
+
+@njit(cache=True, nogil=True)
+def _next_block(terms: _Terms, k: int, block: int, least: float) -> int:
+    """Return the next block whose terms may exceed a bound, -1 if there is none."""
+    top, top_less, group_top, group_top_less = terms.tops
+    while block < len(top):
+        start, group = block * _BLOCK, block * _BLOCK // _GROUP
+        if start % _GROUP == 0:
+            if _bound(terms, k, start, start + _GROUP, group_top[group], group_top_less[group]) <= least:
+                block += _GROUP // _BLOCK
+                continue
+        if _bound(terms, k, start, start + _BLOCK, top[block], top_less[block]) > least:
+            return block
+        block += 1
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _bound(terms: _Terms, k: int, start: int, stop: int, top: float, top_less: float) -> float:
+    """Return an upper bound of the terms of a range: 1 / (M - K)! falls with M, and M! / (M - K)! rises."""
+    last = min(stop, len(terms.log)) - 1
+    falling = top - terms.log_factorial[max(start - k, 0)]
+    rising = top_less + (terms.log_factorial[last] - terms.log_factorial[last - k])
+    return min(falling, rising)
+
+
+@njit(cache=True, nogil=True)
+def _best(terms: _Terms, k: int) -> float:
+    """Return a lower bound of the largest term: all of the first block, and the highest of each other."""
+    first, found = k // _BLOCK, -np.inf
+    for m in range(k, min((first + 1) * _BLOCK, len(terms.log))):
+        found = max(found, terms.log[m] - terms.log_factorial[m - k])
+    for m in range((k // _GROUP + 1) * _GROUP, len(terms.log), _GROUP):
+        found = max(found, terms.log[m] - terms.log_factorial[m - k])
+    b = _next_block(terms, k, first + 1, found)
+    while b >= 0:
+        found = max(found, terms.log[terms.highest[b]] - terms.log_factorial[terms.highest[b] - k])
+        b = _next_block(terms, k, b + 1, found)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _block_sum(terms: _Terms, k: int, start: int, stop: int, best: float) -> float:
+    """Return the sum of terms relative to the best."""
+    first = terms.log[start] - terms.log_factorial[start - k] - best
+    total = 0.0
+    if first > _LOW:
+        term = np.exp(first)
+        total = term
+        for m in range(start + 1, stop):
+            term *= terms.ratio[m - 1] * terms.inverse[m - k]
+            total += term
+        if not np.isnan(total):
+            return total
+        total = 0.0
+    for m in range(start, stop):
+        total += np.exp(terms.log[m] - terms.log_factorial[m - k] - best)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _pull_back(terms: _Terms, clusters: np.ndarray, found: np.ndarray, upstream: np.ndarray) -> np.ndarray:
+    pulled = np.zeros(len(terms.log))
+    for i in range(len(clusters)):
+        k = clusters[i]
+        if upstream[i] == 0 or found[i] == -np.inf:
+            continue
+        b = _next_block(terms, k, k // _BLOCK, found[i] + _NEGLIGIBLE)
+        while b >= 0:
+            for m in range(max(b * _BLOCK, k), min((b + 1) * _BLOCK, len(terms.log))):
+                pulled[m] += upstream[i] * np.exp(terms.log[m] - terms.log_factorial[m - k] - found[i])
+            b = _next_block(terms, k, b + 1, found[i] + _NEGLIGIBLE)
+    return pulled

@@ -1,0 +1,81 @@
+"""Labels of a program with enumerable labels, drawn given its continuous sites, and what such a program is."""
+
+from typing import Protocol
+
+import pyro
+import torch
+from pyro import poutine
+from pyro.infer import infer_discrete
+from torch import Tensor
+
+from pyroclust.infer.mcmc.protocol import CollapsedModel
+from pyroclust.partitions import canonical
+
+__all__ = ["CompanionProgram", "sample_partitions"]
+
+# Entries of the largest work array, 32 MiB of float64.
+_MAX_ENTRIES = 1 << 22
+
+
+class CompanionProgram(Protocol):
+    """A mixture with explicit parameters and enumerable labels; :class:`pyroclust.models.Companion` is one.
+
+    Attributes:
+        mixture: the model that it spells out.
+        num_components: number of its components.
+        discrete_sites: names of the sites that are enumerated; one is ``"labels"``, ``(N,)``.
+    """
+
+    mixture: CollapsedModel
+    num_components: int
+
+    @property
+    def discrete_sites(self) -> tuple[str, ...]:
+        """Names of the sites that are enumerated."""
+        ...
+
+    def __call__(self, data: Tensor) -> Tensor:
+        """Run the program on one data set, its sites in one plate at most."""
+        ...
+
+
+def sample_partitions(program: CompanionProgram, data: Tensor, values: dict[str, Tensor]) -> Tensor:
+    """Draw a partition given each of S draws of the continuous sites, from the exact conditional.
+
+    All draws at once by ``pyro.infer.infer_discrete``, in blocks that bound the memory; cost O(S N T) for T
+    components, T times that where their number is random.
+
+    Args:
+        program: the program.
+        data: points, ``(N, D)``.
+        values: every continuous site, ``(S, *site shape)``.
+
+    Shape:
+        output: ``(S, N)`` int64, canonical.
+    """
+    with torch.no_grad():
+        trace = poutine.trace(poutine.block(program, hide=["data"])).get_trace(data)
+    plates = {name: len(trace.nodes[name]["fn"].batch_shape) for name in values}
+    lifted = {
+        name: one if plates[name] else one.unsqueeze(1) for name, one in values.items()
+    }
+    draws = len(next(iter(values.values())))
+    block = max(1, _MAX_ENTRIES // (len(data) * program.num_components**2))
+    found = [
+        _sample_labels(program, data, {name: one[first : first + block] for name, one in lifted.items()})
+        for first in range(0, draws, block)
+    ]
+    return canonical(torch.cat(found))
+
+
+@torch.no_grad()
+def _sample_labels(program: CompanionProgram, data: Tensor, values: dict[str, Tensor]) -> Tensor:
+    draws = len(next(iter(values.values())))
+    given = pyro.condition(program, data=values)
+
+    def batched() -> Tensor:
+        with pyro.plate("draws", draws, dim=-2):
+            return given(data)
+
+    trace = poutine.trace(infer_discrete(batched, first_available_dim=-3)).get_trace()
+    return trace.nodes["labels"]["value"].expand(draws, len(data))

@@ -1,0 +1,128 @@
+"""Kernels made of compiled moves, and the chains they advance."""
+
+from abc import abstractmethod
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pyroclust.infer.mcmc.chain import Chain, place, start_chain
+from pyroclust.infer.mcmc.joint import log_hyperprior, marginal_names
+from pyroclust.infer.mcmc.kernel import PartitionKernel
+from pyroclust.infer.mcmc.prior_tables import CONCENTRATION, DISCOUNT
+from pyroclust.infer.mcmc.protocol import CollapsedModel
+from pyroclust.infer.mcmc.runner import run_draws
+from pyroclust.infer.mcmc.states import ChainStates, Trace
+from pyroclust.infer.mcmc.transition import Transition
+from pyroclust.partitions import num_clusters
+
+__all__ = ["CompiledKernel", "CompiledTransition"]
+
+
+class CompiledKernel(PartitionKernel):
+    """A kernel that is a tuple of compiled moves; neighbours in a :class:`Compose` run as one compiled loop.
+
+    Every compiled move also draws the concentration where that has a Gamma prior.
+    """
+
+    @abstractmethod
+    def moves(self) -> tuple[NamedTuple, ...]:
+        """Return what a draw of the kernel does, ``thin`` included, as named tuples that overload ``step``."""
+
+    @property
+    def updates(self) -> frozenset[str]:
+        """The concentration, where it has a Gamma prior."""
+        return marginal_names(self.model)
+
+    def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:
+        """Prepare one compiled chain a state."""
+        return CompiledTransition(self.model, data, self.moves(), thin=1, states=states, generator=generator)
+
+
+class CompiledTransition(Transition):
+    """Compiled chains, advanced in one thread each.
+
+    Args:
+        model: the model.
+        data: points, ``(N, D)``.
+        moves: what a round does.
+        thin: rounds a draw.
+        states: where the chains start.
+        generator: to spawn one generator a chain from.
+    """
+
+    def __init__(
+        self,
+        model: CollapsedModel,
+        data: Tensor,
+        moves: tuple[NamedTuple, ...],
+        *,
+        thin: int,
+        states: ChainStates,
+        generator: np.random.Generator,
+    ) -> None:
+        self.model, self.moves, self.thin = model, moves, thin
+        self._chains = [start_chain(model, data, own) for own in generator.spawn(len(states.assignments))]
+        self._at: ChainStates | None = None
+        prior = {"discount": DISCOUNT, "concentration": CONCENTRATION}
+        family = {name: 2 + index for index, name in enumerate(model.component.hyper_names)}
+        self._columns = {name: {**prior, **family}[name] for name in states.hyperparameters}
+
+    def prepare(self, states: ChainStates) -> None:
+        """Compile, or load from numba's cache."""
+        self._place(states)
+        _advance(self._chains[0], self.moves, 0, thin=self.thin)
+
+    def step(self, states: ChainStates) -> ChainStates:
+        """Advance every chain by one draw."""
+        return self.advance(states, 1).last()
+
+    def advance(self, states: ChainStates, num_draws: int) -> Trace:
+        """Advance every chain by several draws, all chains at once."""
+        self._place(states)
+        if len(self._chains) == 1:
+            columns = [_advance(self._chains[0], self.moves, num_draws, thin=self.thin)]
+        else:
+            with ThreadPoolExecutor(max_workers=len(self._chains)) as pool:
+                work = [pool.submit(_advance, one, self.moves, num_draws, thin=self.thin) for one in self._chains]
+                columns = [one.result() for one in work]
+        trace = self._trace(*(torch.from_numpy(np.stack(column)) for column in zip(*columns, strict=True)))
+        if num_draws > 0:
+            self._at = trace.last()
+        return trace
+
+    def _place(self, states: ChainStates) -> None:
+        if self._at is not None and _same(self._at, states):
+            return
+        labels = states.assignments.cpu().numpy()
+        for index, chain in enumerate(self._chains):
+            values = {name: float(one[index]) for name, one in states.hyperparameters.items()}
+            place(chain, self.model, labels[index], values)
+        self._at = states
+
+    def _trace(self, assignments: Tensor, score: Tensor, hyper: Tensor) -> Trace:
+        found = {name: hyper[..., column] for name, column in self._columns.items()}
+        marginal = marginal_names(self.model)
+        given = {name: found[name] for name in self.model.prior.hyper_names if name in found and name not in marginal}
+        prior = self.model.prior.given(given) if given else self.model.prior
+        log_v = prior.log_v(assignments.shape[-1], num_clusters(assignments))
+        return Trace(assignments, found, score + log_v + log_hyperprior(self.model, found))
+
+
+def _same(one: ChainStates, other: ChainStates) -> bool:
+    return one is other or (
+        one.assignments.data_ptr() == other.assignments.data_ptr()
+        and one.assignments.shape == other.assignments.shape
+        and one.assignments.stride() == other.assignments.stride()
+        and all(torch.equal(values, other.hyperparameters[name]) for name, values in one.hyperparameters.items())
+    )
+
+
+def _advance(chain: Chain, moves: Any, num_draws: int, *, thin: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    num_points = len(chain.state.slot_of)
+    assignments = np.empty((num_draws, num_points), dtype=np.int64)
+    score, hyper = np.empty(num_draws), np.empty((num_draws, 2 + len(chain.family.hyper)))
+    run_draws(moves, *chain, thin, assignments, score, hyper)
+    return assignments, score, hyper

@@ -1,0 +1,55 @@
+"""How compiled functions are made, and kept on disk."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from numba import njit
+
+from pyroclust.infer.mcmc.protocol import COMPILE_OPTIONS, LEAN_OPTIONS
+
+__all__ = ["compiled", "lean"]
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a function that may allocate arrays, and take a random number generator from Python.
+
+    It runs without Python's lock. Its machine code is kept on disk while no file of this folder changes: it
+    contains the code of all that it calls, yet numba on its own would look at the file of the caller alone.
+
+    Args:
+        function: a function that numba can compile.
+    """
+    return _cached(function, COMPILE_OPTIONS)
+
+
+def lean(function: Callable[..., Any]) -> Any:
+    """Compile a function that allocates nothing, like :func:`compiled` otherwise.
+
+    The arrays it works on belong to its caller and are not reference-counted: with named tuples of arrays the
+    counting takes up to ten times as long as the work. Numba refuses to compile it if it allocates, by ``a + b``
+    or ``a[:] = b`` of arrays too. Called from Python with a generator it would leak the generator.
+
+    Args:
+        function: a function that numba can compile.
+    """
+    return _cached(function, LEAN_OPTIONS)
+
+
+def _cached(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    dispatcher = njit(cache=True, nogil=True, **options)(function)
+    # No public way to widen the stamp of the cache: where numba keeps it elsewhere, its own is left as it is.
+    index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if hasattr(index, "_source_stamp"):
+        index._source_stamp = (index._source_stamp, _folder_stamp())
+    return dispatcher
+
+
+@cache
+def _folder_stamp() -> str:
+    digest = blake2b(digest_size=16)
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()

@@ -1,0 +1,93 @@
+"""Kernels one after the other."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import numpy as np
+from torch import Tensor
+
+from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel, CompiledTransition
+from pyroclust.infer.mcmc.kernel import PartitionKernel
+from pyroclust.infer.mcmc.starts import Starts
+from pyroclust.infer.mcmc.states import ChainStates
+from pyroclust.infer.mcmc.transition import Transition
+
+__all__ = ["Compose"]
+
+
+class Compose(PartitionKernel):
+    """Apply several kernels of one model in turn; each leaves the posterior unchanged, so does their composition.
+
+    Kernels know nothing of one another: they hand over partitions and hyperparameters. Neighbours that are made of
+    compiled moves run as one compiled loop. A kernel's own ``thin`` says how many of its steps a round has.
+
+    Args:
+        kernels: one or more kernels of the same model.
+        init: where chains start; the first kernel's choice by default.
+        thin: rounds a draw.
+
+    Raises:
+        ValueError: if there are no kernels, or they belong to different models.
+
+    Example:
+        >>> import torch
+        >>> from pyroclust.infer.mcmc import CollapsedGibbs, SplitMerge
+        >>> from pyroclust.models import gaussian2d
+        >>> model = gaussian2d()
+        >>> kernel = Compose([CollapsedGibbs(model), SplitMerge(model)])
+        >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
+        >>> kernel.run(data, num_draws=5, num_chains=2, seed=0).assignments.shape
+        torch.Size([2, 5, 3])
+    """
+
+    def __init__(
+        self, kernels: Sequence[PartitionKernel], *, init: Starts | Tensor | None = None, thin: int = 1
+    ) -> None:
+        if not kernels:
+            raise ValueError("kernels is empty, expected one or more kernels")
+        if any(one.model is not kernels[0].model for one in kernels):
+            raise ValueError("kernels belong to different models, expected kernels made of one and the same model")
+        super().__init__(kernels[0].model, init=kernels[0].init if init is None else init, thin=thin)
+        self.kernels = tuple(kernels)
+
+    @property
+    def updates(self) -> frozenset[str]:
+        """Names of the random hyperparameters that any of the kernels samples."""
+        return frozenset().union(*(one.updates for one in self.kernels))
+
+    def check_data(self, data: Tensor) -> None:
+        """Refuse what any of the kernels refuses."""
+        for one in self.kernels:
+            one.check_data(data)
+
+    def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:
+        """Bind every kernel, neighbours of compiled moves as one."""
+        parts: list[Transition] = []
+        for compiled, group in groupby(self.kernels, key=lambda one: isinstance(one, CompiledKernel)):
+            if compiled:
+                moves = tuple(move for one in group for move in one.moves())
+                fused = CompiledTransition(
+                    self.model, data, moves, thin=1, states=states, generator=generator.spawn(1)[0]
+                )
+                parts.append(fused)
+            else:
+                parts.extend(one.bind(data, states, generator.spawn(1)[0]) for one in group)
+        if len(parts) == 1 and isinstance(parts[0], CompiledTransition):
+            parts[0].thin = self.thin
+            return parts[0]
+        return _InTurn(parts, self.thin)
+
+
+class _InTurn(Transition):
+    def __init__(self, parts: list[Transition], thin: int) -> None:
+        self._parts, self._thin = parts, thin
+
+    def prepare(self, states: ChainStates) -> None:
+        for part in self._parts:
+            part.prepare(states)
+
+    def step(self, states: ChainStates) -> ChainStates:
+        for _ in range(self._thin):
+            for part in self._parts:
+                states = part.step(states)
+        return states

@@ -1,0 +1,45 @@
+"""The log joint density of chains whose hyperparameters may be random."""
+
+from torch import Tensor
+
+from pyroclust.distributions import GammaConcentration
+from pyroclust.infer.mcmc.protocol import CollapsedModel
+
+__all__ = ["conditional_log_joint", "log_hyperprior", "log_joint", "marginal_names"]
+
+
+def marginal_names(model: CollapsedModel) -> frozenset[str]:
+    """Return the random hyperparameters that the prior can integrate out, which no kernel needs to sample."""
+    return frozenset(model.prior.hyperpriors) if isinstance(model.prior, GammaConcentration) else frozenset()
+
+
+def log_hyperprior(model: CollapsedModel, hyperparameters: dict[str, Tensor]) -> Tensor | float:
+    """Return the log density of the hyperparameters in nats, those that are integrated out apart."""
+    marginal = marginal_names(model)
+    terms = [
+        prior.log_prob(hyperparameters[name].to(prior.mean.dtype)).double()
+        for name, prior in model.hyperpriors.items()
+        if name not in marginal
+    ]
+    return sum(terms[1:], terms[0]) if terms else 0.0
+
+
+def conditional_log_joint(
+    model: CollapsedModel, data: Tensor, assignments: Tensor, hyperparameters: dict[str, Tensor]
+) -> Tensor:
+    """Return log p(assignments, data | hyperparameters) in nats, ``(..., C, N) -> (..., C)``.
+
+    This is what a move of the partition alone leaves unchanged up to a constant: the hyperparameters that the
+    chains carry are given, others are integrated out.
+    """
+    known = model.given(hyperparameters) if hyperparameters else model
+    return known.log_joint(data, assignments)
+
+
+def log_joint(
+    model: CollapsedModel, data: Tensor, assignments: Tensor, hyperparameters: dict[str, Tensor]
+) -> Tensor:
+    """Return log p(assignments, data, hyperparameters) in nats, a Gamma concentration integrated out, ``(..., C)``."""
+    marginal = marginal_names(model)
+    given = {name: values for name, values in hyperparameters.items() if name not in marginal}
+    return conditional_log_joint(model, data, assignments, given) + log_hyperprior(model, hyperparameters)

@@ -1,0 +1,211 @@
+"""What all kernels over partitions share: Pyro's MCMC interface, and runs of several chains."""
+
+import time
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import torch
+from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
+from torch import Tensor
+
+from pyroclust.infer.checks import check_points
+from pyroclust.infer.mcmc.draws import ChainDraws
+from pyroclust.infer.mcmc.joint import log_joint, marginal_names
+from pyroclust.infer.mcmc.loop import check_memory, run_blocks
+from pyroclust.infer.mcmc.protocol import CollapsedModel
+from pyroclust.infer.mcmc.starts import Overdispersed, Starts, as_starts
+from pyroclust.infer.mcmc.states import ChainStates
+from pyroclust.infer.mcmc.transition import Transition
+
+__all__ = ["PartitionKernel"]
+
+
+class PartitionKernel(MCMCKernel, ABC):
+    """A kernel whose state is a partition, and the hyperparameters that it or its companions sample.
+
+    Subclasses write :meth:`bind` and, where they sample hyperparameters, :attr:`updates`. Sites under
+    ``pyro.infer.MCMC``: ``"assignments"`` (N labels, canonical), ``"log_joint"`` (nats), ``"num_clusters"``, and
+    the sampled hyperparameters by name. Labels leave Pyro's MCMC as floats, see
+    :func:`~pyroclust.infer.mcmc.assignments`.
+
+    Args:
+        model: the model whose posterior is sampled.
+        init: where chains start: :class:`OneCluster`, :class:`Singletons`, :class:`Overdispersed`,
+            :class:`FromDraws`, or labels, ``(N,)`` or ``(S, N)``. Hyperparameters start at draws of their priors.
+        thin: steps of the kernel a draw.
+
+    Raises:
+        ValueError: if ``thin`` is not positive.
+    """
+
+    def __init__(self, model: CollapsedModel, *, init: Starts | Tensor | None = None, thin: int = 1) -> None:
+        if thin < 1:
+            raise ValueError(f"thin is {thin}, expected at least 1")
+        self.model, self.thin = model, thin
+        self.init = Overdispersed() if init is None else as_starts(init)
+        self.transforms: dict[str, Any] = {}
+        self._transition: Transition | None = None
+        self._states = ChainStates(torch.empty(0, 0, dtype=torch.int64))
+        self._params: dict[str, Tensor] = {}
+        self._given: dict[str, Tensor] = {}
+
+    @property
+    def updates(self) -> frozenset[str]:
+        """Names of the random hyperparameters that this kernel samples."""
+        return frozenset()
+
+    @abstractmethod
+    def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:
+        """Prepare chains on a data set.
+
+        Args:
+            data: points, ``(N, D)``, checked.
+            states: where the chains start; their number of chains and names of hyperparameters stay.
+            generator: to spawn one generator a chain from; torch's own generator may be used as well.
+        """
+
+    def check(self, data: Tensor) -> None:
+        """Refuse data that the kernel cannot run on, and random hyperparameters that nothing samples.
+
+        Raises:
+            ValueError: if so.
+        """
+        check_points(data, self.model.component.dim)
+        self.model.component.check(data)
+        self.check_data(data)
+        missing = set(self.model.hyperpriors) - self.updates - marginal_names(self.model)
+        if missing:
+            raise ValueError(
+                f"model has the random hyperparameters {sorted(missing)} that {type(self).__name__} does not "
+                "sample: add SliceHyperparameters(model) to it with Compose([...])"
+            )
+
+    def check_data(self, data: Tensor) -> None:
+        """Refuse what this kernel in particular cannot do; subclasses override."""
+
+    def start(self, data: Tensor, num_chains: int, generator: np.random.Generator) -> ChainStates:
+        """Choose where chains start, hyperparameters at draws of their priors."""
+        labels = torch.from_numpy(self.init(len(data), num_chains, generator=generator))
+        priors = self.model.hyperpriors
+        hyper = {
+            name: priors[name].sample(torch.Size((num_chains,))).double() for name in sorted(self.updates)
+        }
+        return ChainStates(labels, hyper, log_joint(self.model, data, labels, hyper))
+
+    def setup(self, warmup_steps: int, *args: Any, **kwargs: Any) -> None:
+        """Start a new chain on the data; nothing of an earlier chain is kept."""
+        (data,) = (*args, *kwargs.values())
+        self.check(data)
+        generator = np.random.default_rng(_seed_from_torch())
+        self._states = self.start(data, 1, generator)
+        given, self._given = self._given, {}
+        if given:
+            self._states = _states_of({**_sites(self._states), **given}, self.updates)
+        self._transition = self.bind(data, self._states, generator)
+        self._params = _sites(self._states)
+
+    @property
+    def initial_params(self) -> dict[str, Tensor]:
+        """The sites at the start of the chain."""
+        return self._params
+
+    @initial_params.setter
+    def initial_params(self, params: dict[str, Tensor]) -> None:
+        """Start the next chain at ``params["assignments"]``, and at the hyperparameters where given."""
+        self._given = dict(params)
+
+    def sample(self, params: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Advance by one draw from ``params``, whoever made them, and return the new sites."""
+        if self._transition is None:
+            raise ValueError(
+                "the kernel has no data, expected setup(warmup_steps, data) first: use pyro.infer.MCMC"
+            )
+        if params["assignments"] is not self._params["assignments"]:
+            self._states = _states_of(params, self.updates)
+        self._states = self._transition.step(self._states)
+        self._params = _sites(self._states)
+        return self._params
+
+    def logging(self) -> dict[str, str]:
+        """Return what the progress bar shows."""
+        return {"clusters": str(int(self._params["num_clusters"]))}
+
+    def diagnostics(self) -> dict[str, Any]:
+        """Return the divergent draws, of which these samplers have none; ArviZ asks for them."""
+        return {"divergences": []}
+
+    def run(
+        self,
+        data: Tensor,
+        *,
+        num_draws: int,
+        warmup: int = 0,
+        num_chains: int = 4,
+        seed: int | None = None,
+        progress: bool = False,
+    ) -> ChainDraws:
+        """Run several chains side by side.
+
+        Ctrl-C stops the run and returns the draws made so far, with ``interrupted`` set.
+
+        Args:
+            data: points, ``(N, D)``.
+            num_draws: draws a chain keeps.
+            warmup: draws a chain discards first.
+            num_chains: chains, each with its own start and random numbers.
+            seed: same seed, same draws; None takes one from torch's generator.
+            progress: show a bar on standard error.
+
+        Raises:
+            ValueError: if ``data`` is not one finite data set of two or more points, a count is too small, or the
+                draws do not fit into memory.
+        """
+        self.check(data)
+        if num_draws < 1 or warmup < 0 or num_chains < 1:
+            raise ValueError(
+                f"num_draws, warmup and num_chains are {num_draws}, {warmup} and {num_chains}, "
+                "expected at least 1, 0 and 1"
+            )
+        check_memory(num_chains, num_draws, len(data))
+        root = _seed_from_torch() if seed is None else seed
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(root)
+            generator = np.random.default_rng(root)
+            began = time.perf_counter()
+            states = self.start(data, num_chains, generator)
+            transition = self.bind(data, states, generator)
+            transition.prepare(states)
+            compiled = time.perf_counter()
+            trace, interrupted = run_blocks(
+                transition, states, warmup=warmup, num_draws=num_draws, progress=progress
+            )
+        return ChainDraws(
+            assignments=trace.assignments,
+            log_joint=trace.log_joint,
+            hyperparameters=trace.hyperparameters,
+            seconds=time.perf_counter() - compiled,
+            seconds_compile=compiled - began,
+            interrupted=interrupted,
+        )
+
+
+def _seed_from_torch() -> int:
+    return int(torch.randint(2**63 - 1, ()))
+
+
+def _sites(states: ChainStates) -> dict[str, Tensor]:
+    labels = states.assignments[0]
+    hyper = {name: values[0] for name, values in states.hyperparameters.items()}
+    return {
+        "assignments": labels,
+        "log_joint": states.log_joint[0],
+        "num_clusters": labels.max() + 1,
+        **hyper,
+    }
+
+
+def _states_of(params: dict[str, Tensor], names: frozenset[str]) -> ChainStates:
+    labels = params["assignments"].round().long().unsqueeze(0)
+    hyper = {name: params[name].double().reshape(1) for name in sorted(names)}
+    return ChainStates(labels, hyper, params["log_joint"].double().reshape(1))

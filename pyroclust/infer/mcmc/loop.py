@@ -1,0 +1,71 @@
+"""The loop over draws: blocks of them, with a progress bar, that an interrupt ends early."""
+
+import os
+import time
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from pyroclust.infer.mcmc.states import ChainStates, Trace
+from pyroclust.infer.mcmc.transition import Transition
+
+__all__ = ["check_memory", "run_blocks"]
+
+# How soon Ctrl-C is obeyed and the bar moves.
+_SECONDS_A_BLOCK = 0.3
+_GROWTH = 8
+_BYTES_A_LABEL = 8
+
+
+def check_memory(num_chains: int, num_draws: int, num_points: int) -> None:
+    """Refuse draws that do not fit into the memory that is left.
+
+    Raises:
+        ValueError: if the label vectors need more than the free memory.
+    """
+    needed = 2 * num_chains * num_draws * num_points * _BYTES_A_LABEL
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > max(free, 1 << 28):
+        raise ValueError(
+            f"num_draws is {num_draws}: {num_chains} chains of {num_points} points need {needed / 2**30:.1f} GiB, "
+            f"expected less than the {free / 2**30:.1f} GiB that are free; keep fewer draws, with a larger thin"
+        )
+
+
+def run_blocks(
+    transition: Transition, states: ChainStates, *, warmup: int, num_draws: int, progress: bool
+) -> tuple[Trace, bool]:
+    """Run warm-up and draws in blocks of some tenths of a second.
+
+    Returns:
+        The draws, and whether an interrupt cut them short.
+
+    Raises:
+        KeyboardInterrupt: if there was an interrupt before the first draw.
+    """
+    kept: list[Trace] = []
+    done, size, total = 0, 1, warmup + num_draws
+    with _bar(progress) as bar:
+        task = bar.add_task("draws", total=total)
+        try:
+            while done < total:
+                left = warmup - done if done < warmup else total - done
+                count = min(size, left)
+                began = time.perf_counter()
+                block = transition.advance(states, count)
+                seconds = max(time.perf_counter() - began, 1e-6)
+                size = max(1, min(_GROWTH * size, int(count * _SECONDS_A_BLOCK / seconds)))
+                states = block.last()
+                if done >= warmup:
+                    kept.append(block)
+                done += count
+                bar.update(task, completed=done)
+        except KeyboardInterrupt:
+            if not kept:
+                raise
+    return Trace.concatenate(kept), done < total
+
+
+def _bar(progress: bool) -> Progress:  # noqa: FBT001
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    return Progress(*columns, console=Console(stderr=True), disable=not progress)

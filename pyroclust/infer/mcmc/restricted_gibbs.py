@@ -1,0 +1,92 @@
+"""The compiled allocation of Jain and Neal's split-merge: restricted Gibbs sampling from a launch state.
+
+The launch state comes from nothing but the union of both clusters and the anchors: points take sides at
+random, then some scans draw each side given all others. The last scan alone counts as proposal, so that its
+probability is a product of conditionals.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyroclust.infer.mcmc.clusters import accumulate
+from pyroclust.infer.mcmc.compiling import compiled
+from pyroclust.infer.mcmc.proposals import allocate, run_proposals
+from pyroclust.infer.mcmc.protocol import (
+    implements,
+    log_predictive,
+    log_predictive_without,
+    refresh,
+    step,
+)
+from pyroclust.infer.mcmc.two_clusters import UNDECIDED, draw_side, home_side, put, take
+
+__all__ = ["RestrictedGibbs"]
+
+
+class RestrictedGibbs(NamedTuple):
+    """Split and merge clusters by restricted Gibbs sampling.
+
+    Attributes:
+        scans: scans that lead from the random sides to the launch state.
+        proposals: splits or merges proposed a step.
+        repeats: steps.
+        counts: splits proposed, splits accepted, merges proposed, merges accepted, ``(4,)``, added to.
+    """
+
+    scans: int
+    proposals: int
+    repeats: int
+    counts: np.ndarray
+
+
+@compiled
+def _throw_sides(family: Any, state: Any, generator: Any, count: int) -> None:
+    num_active = state.counters[0]
+    for k in range(count):
+        side = 1 if generator.random() < 0.5 else 0
+        slot = state.active[num_active + side]
+        state.members[k] = (state.members[k] & ~1) | side
+        state.sizes[slot] += 1
+        accumulate(state, state.members[k] >> 1, slot, 1.0)
+    for side in range(2):
+        slot = state.active[num_active + side]
+        refresh(family, state.sums, slot, state.sizes[slot])
+
+
+@compiled
+def _log_odds_of_staying(family: Any, state: Any, prior: Any, point: int, own: int, other: int) -> float:
+    inside, outside = state.sizes[own], state.sizes[other]
+    stay = prior.log_join[inside - 1] + log_predictive_without(family, point, own, inside)
+    return stay - prior.log_join[outside] - log_predictive(family, point, other, outside)
+
+
+@compiled
+def _scan(family: Any, state: Any, prior: Any, generator: Any, count: int, home: int) -> float:
+    """Draw the side of every listed point given all others, or take it home; return the log-probability."""
+    num_active = state.counters[0]
+    total = 0.0
+    for k in range(count):
+        point, side = state.members[k] >> 1, state.members[k] & 1
+        own, other = state.active[num_active + side], state.active[num_active + 1 - side]
+        stay = _log_odds_of_staying(family, state, prior, point, own, other)
+        chosen, log_prob = draw_side(stay if side == 1 else -stay, home_side(state, point, home), generator)
+        total += log_prob
+        if chosen != side:
+            take(family, state, point, own)
+            put(family, state, point, other)
+            state.members[k] = 2 * point + chosen
+    return total
+
+
+@implements(allocate, RestrictedGibbs)
+def _allocate(move: Any, family: Any, state: Any, prior: Any, generator: Any, count: Any, home: Any) -> float:
+    _throw_sides(family, state, generator, count)
+    for _ in range(move.scans):
+        _scan(family, state, prior, generator, count, UNDECIDED)
+    return _scan(family, state, prior, generator, count, home)
+
+
+@implements(step, RestrictedGibbs)
+def _step(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
+    run_proposals(move, family, state, prior, generator)

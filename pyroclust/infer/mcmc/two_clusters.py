@@ -1,0 +1,147 @@
+"""Compiled operations on the two clusters that a split or a merge is about.
+
+Both are tried out in the first two free slots of the chain, each around an anchor: side 0 around the first
+point, side 1 around the second. The other points are listed in ``state.members`` as ``2 * point + side``.
+"""
+
+import math
+from typing import Any
+
+from pyroclust.infer.mcmc.clusters import accumulate
+from pyroclust.infer.mcmc.compiling import compiled
+from pyroclust.infer.mcmc.protocol import refresh
+
+__all__ = [
+    "UNDECIDED",
+    "become_one",
+    "become_two",
+    "discard",
+    "draw_side",
+    "home_side",
+    "list_members",
+    "merge_sums",
+    "open_sides",
+    "put",
+    "take",
+]
+
+# In place of the slot whose points belong to side 1, where sides are to be drawn.
+UNDECIDED = -1
+
+
+@compiled
+def list_members(state: Any, first: int, second: int) -> int:
+    """List all points of the clusters of two anchors but the anchors, in the order of the data, in O(N)."""
+    one, other = state.slot_of[first], state.slot_of[second]
+    total = state.sizes[one] - 2
+    if other != one:
+        total += state.sizes[other]
+    count, point = 0, 0
+    while count < total:
+        slot = state.slot_of[point]
+        if slot in (one, other) and point not in (first, second):
+            state.members[count] = 2 * point
+            count += 1
+        point += 1
+    return count
+
+
+@compiled
+def put(family: Any, state: Any, point: int, slot: int) -> None:
+    """Put a point into a slot that is being tried out; nothing else of the state changes."""
+    state.sizes[slot] += 1
+    accumulate(state, point, slot, 1.0)
+    refresh(family, state.sums, slot, state.sizes[slot])
+
+
+@compiled
+def take(family: Any, state: Any, point: int, slot: int) -> None:
+    """Take a point out of a slot that is being tried out and keeps its anchor."""
+    state.sizes[slot] -= 1
+    accumulate(state, point, slot, -1.0)
+    refresh(family, state.sums, slot, state.sizes[slot])
+
+
+@compiled
+def open_sides(family: Any, state: Any, first: int, second: int) -> None:
+    """Start both sides with their anchors alone."""
+    for side in range(2):
+        slot = state.active[state.counters[0] + side]
+        state.sums[slot, :] = 0.0
+        put(family, state, first if side == 0 else second, slot)
+
+
+@compiled
+def home_side(state: Any, point: int, home: int) -> int:
+    """Return the side that a point is to take: 1 if ``home`` is its slot, or that it is undecided."""
+    if home == UNDECIDED:
+        return UNDECIDED
+    return 1 if state.slot_of[point] == home else 0
+
+
+@compiled
+def draw_side(log_odds: float, wanted: int, generator: Any) -> tuple[int, float]:
+    """Draw side 0 or 1, unless one is wanted, and return it with its log-probability.
+
+    Args:
+        log_odds: log odds of side 1.
+        wanted: 0 or 1 to have that side, or undecided.
+        generator: advanced only where the side is drawn.
+    """
+    side = wanted
+    if wanted == UNDECIDED:
+        side = 1 if generator.random() * (1.0 + math.exp(-log_odds)) < 1.0 else 0
+    against = -log_odds if side == 1 else log_odds
+    return side, -max(against, 0.0) - math.log1p(math.exp(-abs(against)))
+
+
+@compiled
+def discard(state: Any) -> None:
+    """Free the slots of both sides again."""
+    for side in range(2):
+        state.sizes[state.active[state.counters[0] + side]] = 0
+
+
+@compiled
+def become_two(state: Any, first: int, second: int, count: int) -> None:
+    """Replace the cluster of both anchors by the two sides."""
+    num_active, own = state.counters[0], state.slot_of[first]
+    for k in range(count):
+        coded = state.members[k]
+        state.slot_of[coded >> 1] = state.active[num_active + (coded & 1)]
+    state.slot_of[first] = state.active[num_active]
+    state.slot_of[second] = state.active[num_active + 1]
+    state.counters[0] = num_active + 2
+    _free(state, own)
+
+
+@compiled
+def merge_sums(family: Any, state: Any, one: int, other: int) -> int:
+    """Sum the moments of two clusters in the first free slot, whose size stays 0, and return that slot."""
+    merged = state.active[state.counters[0]]
+    state.sums[merged, :] = state.sums[one] + state.sums[other]
+    return merged
+
+
+@compiled
+def become_one(family: Any, state: Any, first: int, second: int, count: int) -> None:
+    """Merge the cluster of the second anchor, and all its points, into that of the first."""
+    one, other = state.slot_of[first], state.slot_of[second]
+    for k in range(count):
+        state.slot_of[state.members[k] >> 1] = one
+    state.slot_of[second] = one
+    state.sums[one, :] += state.sums[other]
+    state.sizes[one] += state.sizes[other]
+    refresh(family, state.sums, one, state.sizes[one])
+    _free(state, other)
+
+
+@compiled
+def _free(state: Any, slot: int) -> None:
+    state.sizes[slot] = 0
+    state.counters[0] -= 1
+    last = state.counters[0]
+    for j in range(last):
+        if state.active[j] == slot:
+            state.active[j], state.active[last] = state.active[last], slot
+            return

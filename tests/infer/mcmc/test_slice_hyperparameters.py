@@ -1,0 +1,172 @@
+"""Random hyperparameters: the joint law of Geweke, invariance, calibration, and a quadrature."""
+
+import math
+
+import pytest
+import torch
+from joint_laws import geweke_scores, invariance_scores, sbc_ranks
+from pyro.distributions import (
+    Beta,
+    Exponential,
+    Gamma,
+    HalfCauchy,
+    HalfNormal,
+    InverseGamma,
+    LogNormal,
+    Normal,
+    Uniform,
+    Weibull,
+)
+from scipy import stats
+
+from pyroclust.distributions import (
+    ChineseRestaurantPrior,
+    DirichletMultinomialPrior,
+    GammaConcentration,
+    NormalInverseGamma,
+    NormalInverseWishart,
+    NormalKnownVariance,
+    PitmanYorPrior,
+)
+from pyroclust.infer.mcmc import CollapsedGibbs, Compose, SliceHyperparameters, assignments
+from pyroclust.infer.mcmc.densities import density_code, from_real, log_density, log_jacobian, to_real
+from pyroclust.models import Mixture, gaussian2d
+from pyroclust.partitions import enumerate_partitions
+
+MODELS = {
+    "pitman_yor_nig": Mixture(
+        PitmanYorPrior(discount=Beta(2.0, 3.0), concentration=Gamma(2.0, 2.0)),
+        NormalInverseGamma(1, 0.2, shape=3.0, rate=Gamma(3.0, 3.0)),
+    ),
+    "restaurant_known": Mixture(
+        ChineseRestaurantPrior(LogNormal(0.0, 0.7)),
+        NormalKnownVariance(2, Gamma(4.0, 1.0), scale=InverseGamma(4.0, 3.0), mean=Normal(0.0, 1.0)),
+    ),
+    "gamma_niw": Mixture(
+        GammaConcentration(2.0, 2.0), NormalInverseWishart(2, Uniform(0.1, 0.9), dof=5.0, scale=Gamma(3.0, 3.0))
+    ),
+    "finite_nig": Mixture(
+        DirichletMultinomialPrior(3, 1.0), NormalInverseGamma(1, 0.2, shape=HalfNormal(4.0), rate=HalfCauchy(1.0))
+    ),
+}
+every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+
+
+def kernel_for(model):
+    return Compose([CollapsedGibbs(model), SliceHyperparameters(model)])
+
+
+@every_model
+def test_steps_leave_the_joint_law_unchanged(model):
+    torch.manual_seed(1)
+    scores, deviation = invariance_scores(model, kernel_for(model), num_datasets=1500, num_points=6)
+    assert scores.abs().max() < 4.5
+    assert (deviation > 0).all()
+
+
+@every_model
+def test_geweke_joint_test(model):
+    torch.manual_seed(2)
+    scores = geweke_scores(model, kernel_for(model), num_rounds=4000, num_points=5)
+    assert scores.abs().max() < 4.5
+
+
+@pytest.mark.parametrize("name", ["pitman_yor_nig", "gamma_niw"])
+def test_simulation_based_calibration(name):
+    torch.manual_seed(3)
+    model = MODELS[name]
+    ranks = sbc_ranks(model, kernel_for(model), num_datasets=400, num_points=8, num_draws=19, thin=10)
+    for column in ranks.T:
+        counts = torch.bincount(column, minlength=20)
+        assert stats.chisquare(counts.numpy()).pvalue > 1e-4
+
+
+def test_a_kernel_of_another_hyperprior_is_found_out():
+    torch.manual_seed(4)
+    component = NormalInverseGamma(1, 0.2, shape=3.0, rate=2.0)
+    true = Mixture(ChineseRestaurantPrior(Gamma(2.0, 2.0)), component)
+    kernel = kernel_for(Mixture(ChineseRestaurantPrior(Gamma(2.0, 1.6)), component))
+    assert invariance_scores(true, kernel, num_datasets=1500, num_points=6)[0].abs().max() > 4.5
+    assert geweke_scores(true, kernel, num_rounds=4000, num_points=5).abs().max() > 4.5
+    ranks = sbc_ranks(true, kernel_for(Mixture(ChineseRestaurantPrior(Gamma(2.0, 1.0)), component)),
+                      num_datasets=400, num_points=8, num_draws=19, thin=10)  # fmt: skip
+    counts = [torch.bincount(column, minlength=20).numpy() for column in ranks.T]
+    assert min(stats.chisquare(one).pvalue for one in counts) < 1e-4
+
+
+def test_posterior_of_two_hyperparameters_by_quadrature():
+    """p(h | x) on a grid, the partition summed out by enumeration."""
+    torch.manual_seed(5)
+    model = Mixture(
+        ChineseRestaurantPrior(Gamma(2.0, 2.0)), NormalInverseGamma(1, 0.2, shape=3.0, rate=Gamma(3.0, 3.0))
+    )
+    data = 2 * torch.randn(6, 1, dtype=torch.float64)
+    alpha, rate = torch.meshgrid(torch.linspace(-5, 3, 60), torch.linspace(-4, 3, 60), indexing="ij")
+    log_joint = torch.stack([
+        model.given({"concentration": a.exp().double(), "rate": r.exp().double()})
+        .log_joint(data, enumerate_partitions(6))
+        .logsumexp(0)
+        for a, r in zip(alpha.flatten(), rate.flatten(), strict=True)
+    ])  # fmt: skip
+    log_prior = sum(
+        model.hyperpriors[name].log_prob(values.exp().flatten()) + values.flatten()
+        for name, values in (("concentration", alpha), ("rate", rate))
+    )
+    weights = (log_joint + log_prior).softmax(0)
+    draws = kernel_for(model).run(data, num_draws=40_000, warmup=100, num_chains=2, seed=6)
+    for name, values in (("concentration", alpha), ("rate", rate)):
+        sampled = draws.hyperparameters[name].log()
+        truth = (weights * values.flatten()).sum()
+        batches = sampled.reshape(40, -1).mean(-1)
+        assert (batches.mean() - truth).abs() < 4 * batches.std() / 40**0.5
+
+
+PRIORS = [
+    Gamma(2.0, 4.0), Exponential(3.0), InverseGamma(3.0, 2.0), LogNormal(0.3, 0.6), HalfNormal(2.0),
+    HalfCauchy(0.7), Beta(2.0, 5.0), Uniform(1.0, 4.0), Normal(-1.0, 2.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=lambda one: type(one).__name__)
+def test_compiled_densities_are_pyros(prior):
+    code = density_code(prior)
+    value = float(prior.sample())
+    assert log_density(*code, value) == pytest.approx(prior.log_prob(torch.tensor(value)).item(), abs=1e-5)
+    real = to_real(*code, value)
+    assert from_real(*code, real) == pytest.approx(value)
+    slope = (from_real(*code, real + 1e-5) - from_real(*code, real - 1e-5)) / 2e-5
+    assert log_jacobian(*code, real) == pytest.approx(math.log(slope), abs=1e-5)
+
+
+def test_log_joint_is_the_models():
+    model = MODELS["pitman_yor_nig"]
+    data = torch.randn(12, 1, dtype=torch.float64)
+    draws = kernel_for(model).run(data, num_draws=30, num_chains=2, seed=7)
+    expected = model.given(draws.hyperparameters).log_joint(data, draws.assignments)
+    expected += sum(p.log_prob(draws.hyperparameters[n].float()) for n, p in model.hyperpriors.items())
+    assert torch.allclose(draws.log_joint, expected, atol=1e-5)
+
+
+def test_inside_pyros_mcmc():
+    from pyro.infer import MCMC
+
+    model = MODELS["gamma_niw"]
+    mcmc = MCMC(kernel_for(model), num_samples=20, warmup_steps=5, disable_progbar=True)
+    mcmc.run(torch.randn(10, 2))
+    assert sorted(mcmc.get_samples()) == ["assignments", "concentration", "kappa", "log_joint", "num_clusters", "scale"]
+    assert assignments(mcmc).shape == (1, 20, 10)
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="no random hyperparameter"):
+        SliceHyperparameters(gaussian2d())
+    with pytest.raises(ValueError, match=r"prior Weibull, expected one of Beta, Exponential"):
+        SliceHyperparameters(Mixture(ChineseRestaurantPrior(Weibull(1.0, 1.0)), NormalKnownVariance(1)))
+    with pytest.raises(ValueError, match="width is 0"):
+        SliceHyperparameters(MODELS["pitman_yor_nig"], width=0)
+    with pytest.raises(ValueError, match=r"\['concentration', 'discount', 'rate'\] that CollapsedGibbs does not"):
+        CollapsedGibbs(MODELS["pitman_yor_nig"]).run(torch.randn(5, 1), num_draws=1)
+    with pytest.raises(ValueError, match="different models"):
+        Compose([CollapsedGibbs(gaussian2d()), CollapsedGibbs(gaussian2d())])
+    with pytest.raises(ValueError, match="kernels is empty"):
+        Compose([])

@@ -1,0 +1,200 @@
+"""The law of SplitMerge and MergeSplit against enumeration, alone and beside Gibbs sweeps."""
+
+import math
+
+import pytest
+import torch
+from partition_laws import check_invariance, check_law, effective_partitions
+from pyro.distributions import Categorical, Gamma, Poisson
+from pyro.infer import MCMC
+
+from pyroclust.distributions import (
+    ChineseRestaurantPrior,
+    DirichletMultinomialPrior,
+    FiniteMixturesPrior,
+    NormalInverseGamma,
+    NormalInverseWishart,
+    NormalKnownVariance,
+    PitmanYorPrior,
+)
+from pyroclust.infer.exact import exact_posterior
+from pyroclust.infer.mcmc import (
+    CollapsedGibbs,
+    Compose,
+    MergeSplit,
+    OneCluster,
+    Singletons,
+    SplitMerge,
+    assignments,
+)
+from pyroclust.models import Mixture, nig_mixture, niw_mixture, overlap2d
+
+UP_TO_THREE = FiniteMixturesPrior(0.7, Categorical(torch.tensor([0.2, 0.3, 0.5])))
+
+# Each with the spread of seven points over which the posterior is spread, too.
+CASES = {
+    "crp-normal_2": (overlap2d(), 2.0),
+    "pitman_yor-nig_1": (
+        Mixture(PitmanYorPrior(0.4, 0.3), NormalInverseGamma(1, 0.1, shape=2.0, rate=0.5)),
+        2.0,
+    ),
+    "pitman_yor-normal_1": (Mixture(PitmanYorPrior(0.6, -0.2), NormalKnownVariance(1, 3.0)), 2.5),
+    "up_to_three-normal_1": (Mixture(UP_TO_THREE, NormalKnownVariance(1, 3.0)), 2.5),
+    "mfm-niw_2": (
+        Mixture(FiniteMixturesPrior(1.0, Poisson(2.0)), NormalInverseWishart(2, 0.1, dof=4.0, scale=0.5)),
+        2.0,
+    ),
+    "three-nig_2": (
+        Mixture(DirichletMultinomialPrior(3, 0.8), NormalInverseGamma(2, 0.1, shape=2.0, rate=0.5)),
+        2.0,
+    ),
+    "gamma-nig_2": (nig_mixture(2), 1.0),
+    "gamma-niw_2": (niw_mixture(2), 1.0),
+}
+KERNELS = {
+    "split_merge": lambda model, **options: SplitMerge(model, scans=2, **options),
+    "random_launch": lambda model, **options: SplitMerge(model, scans=0, proposals=2, **options),
+    "merge_split": MergeSplit,
+    "compose": lambda model, **options: Compose(
+        [SplitMerge(model, scans=1), CollapsedGibbs(model), MergeSplit(model)], **options
+    ),
+}
+every_case = pytest.mark.parametrize("case", CASES)
+every_kernel = pytest.mark.parametrize("make", KERNELS.values(), ids=KERNELS)
+both = pytest.mark.parametrize("kernel", [SplitMerge, MergeSplit])
+
+
+def points(model, spread, num_points=7):
+    """Return a few points, the first two close."""
+    torch.manual_seed(12)
+    data = spread * torch.randn(num_points, model.component.dim)
+    data[1] = data[0] + 0.1 * torch.randn(model.component.dim)
+    return data
+
+
+@pytest.fixture(scope="module")
+def posteriors():
+    """Enumerate once a model."""
+    found = {}
+    for name, (model, spread) in CASES.items():
+        data = points(model, spread)
+        found[name] = (data, exact_posterior(model, data))
+    return found
+
+
+@every_case
+def test_posteriors_are_spread(case, posteriors):
+    assert effective_partitions(posteriors[case][1][1]) > 10
+
+
+@every_kernel
+@every_case
+def test_compiled_path_has_the_exact_law(case, make, posteriors):
+    (model, _), (data, exact) = CASES[case], posteriors[case]
+    draws = make(model, thin=4, init=OneCluster()).run(
+        data, num_draws=40_000, warmup=100, num_chains=2, seed=3
+    )
+    check_law(model, data, draws.assignments, exact)
+    last = draws.assignments[:, -200:]
+    assert torch.allclose(draws.log_joint[:, -200:], model.log_joint(data, last), atol=1e-9)
+
+
+@both
+def test_mcmc_path_has_the_exact_law(kernel, posteriors):
+    model, (data, exact) = CASES["pitman_yor-nig_1"][0], posteriors["pitman_yor-nig_1"]
+    torch.manual_seed(4)
+    mcmc = MCMC(kernel(model, thin=4), num_samples=4000, warmup_steps=20, disable_progbar=True)
+    mcmc.run(data)
+    check_law(model, data, assignments(mcmc), exact)
+
+
+@pytest.mark.parametrize("case", ["crp-normal_2", "up_to_three-normal_1", "pitman_yor-nig_1", "mfm-niw_2"])
+@both
+def test_one_step_leaves_the_posterior_as_it_is(case, kernel, posteriors):
+    (model, _), (data, exact) = CASES[case], posteriors[case]
+    chain = kernel(model)
+    chain.setup(0, data)
+
+    def step(labels):
+        return chain.sample({"assignments": labels, "log_joint": torch.tensor(0.0)})["assignments"]
+
+    check_invariance(step, exact, num_draws=10_000, seed=5)
+
+
+@both
+def test_two_points(kernel):
+    """The smallest data set: a split leaves nothing to allocate."""
+    model = overlap2d()
+    data = torch.tensor([[0.0, 0.0], [2.0, 0.5]])
+    draws = kernel(model).run(data, num_draws=4000, num_chains=2, seed=6)
+    check_law(model, data, draws.assignments)
+
+
+@both
+def test_impossible_numbers_of_clusters_are_left_and_never_entered(kernel):
+    model = Mixture(UP_TO_THREE, NormalKnownVariance(1, 3.0))
+    data = 10 * torch.randn(12, 1)
+    draws = kernel(model, init=Singletons(), proposals=5).run(data, num_draws=400, num_chains=2, seed=7)
+    assert (draws.num_clusters[:, 0] > 3).any()
+    assert (draws.num_clusters[:, 100:] == 3).any()
+    assert (draws.num_clusters[:, 100:] <= 3).all()
+
+
+@both
+def test_same_seed_same_draws(kernel):
+    data = 2 * torch.randn(30, 2)
+    chain = kernel(nig_mixture(2), proposals=3)
+    first, second, third = (chain.run(data, num_draws=40, num_chains=2, seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(first.assignments, second.assignments)
+    assert torch.equal(first.concentration, second.concentration)
+    assert not torch.equal(first.assignments, third.assignments)
+
+
+@both
+@pytest.mark.parametrize("model", [overlap2d(), nig_mixture(2), niw_mixture(2)], ids=lambda m: m.name)
+def test_long_chains_do_not_drift(kernel, model):
+    torch.manual_seed(8)
+    data = torch.cat([torch.randn(30, 2), torch.randn(30, 2) + 2.5]) + 50
+    chain = kernel(model, thin=200)
+    draws = chain.run(data, num_draws=50, num_chains=1, seed=9)
+    assert chain.diagnostics()["splits accepted"] > 0.001
+    assert torch.allclose(draws.log_joint, model.log_joint(data, draws.assignments), rtol=1e-10, atol=1e-7)
+
+
+@both
+def test_far_clusters_are_found_at_once(kernel):
+    """A split hits both clusters at a stroke wherever the anchors lie in both."""
+    torch.manual_seed(10)
+    data = torch.cat([torch.randn(200, 2), torch.randn(200, 2) + 8.0])
+    draws = kernel(overlap2d(), init=OneCluster()).run(data, num_draws=30, num_chains=4, seed=11)
+    truth = torch.arange(400) // 200
+    assert (draws.assignments[:, -1] == truth).double().mean() > 0.95
+
+
+@both
+def test_acceptance_is_counted(kernel):
+    torch.manual_seed(13)
+    data = 2 * torch.randn(20, 2)
+    chain = kernel(overlap2d())
+    assert all(math.isnan(chain.diagnostics()[name]) for name in ("splits accepted", "merges accepted"))
+    mcmc = MCMC(chain, num_samples=200, warmup_steps=10, disable_progbar=True)
+    mcmc.run(data)
+    found = chain.diagnostics()
+    assert found["divergences"] == []
+    assert 0.0 < found["splits accepted"] < 1.0
+    assert 0.0 < found["merges accepted"] < 1.0
+    assert mcmc.diagnostics()["splits accepted"] == {"chain 0": found["splits accepted"]}
+
+
+def test_wrong_settings():
+    model = overlap2d()
+    with pytest.raises(ValueError, match="scans is -1, expected at least 0"):
+        SplitMerge(model, scans=-1)
+    with pytest.raises(ValueError, match="proposals is 0, expected at least 1"):
+        MergeSplit(model, proposals=0)
+    with pytest.raises(ValueError, match="thin is 0"):
+        SplitMerge(model, thin=0)
+    with pytest.raises(ValueError, match="add SliceHyperparameters"):
+        SplitMerge(Mixture(ChineseRestaurantPrior(Gamma(1.0, 1.0)), NormalKnownVariance(2, 1.0))).run(
+            torch.zeros(3, 2), num_draws=1
+        )
