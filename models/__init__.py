@@ -1,9 +1,10 @@
 """Generative mixture models, written as Pyro programs."""
 
+from pyroclust.models.companion import Companion, companion
 from pyroclust.models.gaussian2d import gaussian2d
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.nig_mixture import nig_mixture
 from pyroclust.models.niw_mixture import niw_mixture
 from pyroclust.models.overlap2d import overlap2d
 
-__all__ = ["Mixture", "gaussian2d", "nig_mixture", "niw_mixture", "overlap2d"]
+__all__ = ["Companion", "Mixture", "companion", "gaussian2d", "nig_mixture", "niw_mixture", "overlap2d"]

@@ -12,6 +12,7 @@ from torch import Tensor
 from pyroclust.distributions import DirichletMultinomialPrior
 from pyroclust.distributions.hyperparameters import Hyperparameterised
 from pyroclust.models.component_weights import component_weights
+from pyroclust.models.double_sites import DoubleSites
 from pyroclust.models.mixture import Mixture
 
 __all__ = ["Companion", "companion"]
@@ -66,6 +67,10 @@ class Companion:
 
     def __call__(self, data: Tensor) -> Tensor:
         """Run the program on a data set, or on a template of its shape under ``poutine.uncondition``."""
+        with DoubleSites():
+            return self._program(data)
+
+    def _program(self, data: Tensor) -> Tensor:
         prior, component = (_sampled(part) for part in (self.mixture.prior, self.mixture.component))
         log_weights = component_weights(prior, self.num_components).sample()
         with pyro.plate("components", self.num_components, dim=-1):

@@ -66,7 +66,8 @@ def check_frequencies(batches: Tensor, log_probs: Tensor) -> None:
     total_variation = 0.5 * (frequency.mean(0) - log_probs.exp()).abs().sum()
     expected = 0.5 * error.sum() * math.sqrt(2 / math.pi)
     unseen = 0.5 * log_probs.exp()[frequency.mean(0) == 0].sum()
-    assert total_variation < 1.5 * expected + unseen
+    # Where few partitions make up the sum, it fluctuates more around its mean.
+    assert total_variation < max(1.5 * expected, expected + 2.0 * error.norm()) + unseen
 
 
 def check_means(batches: Tensor, partitions: Tensor, log_probs: Tensor) -> None:

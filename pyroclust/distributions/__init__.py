@@ -14,6 +14,7 @@ from pyroclust.distributions.gamma_concentration import GammaConcentration
 from pyroclust.distributions.inverse_wishart import InverseWishartCholesky
 from pyroclust.distributions.mixture_of_finite_mixtures import MixtureOfFiniteMixtures
 from pyroclust.distributions.multinomial_dirichlet import MultinomialDirichlet
+from pyroclust.distributions.normal_independent import NormalIndependent
 from pyroclust.distributions.normal_inverse_gamma import NormalInverseGamma
 from pyroclust.distributions.normal_inverse_wishart import NormalInverseWishart
 from pyroclust.distributions.normal_known_variance import NormalKnownVariance
@@ -41,6 +42,7 @@ __all__ = [
     "InverseWishartCholesky",
     "MixtureOfFiniteMixtures",
     "MultinomialDirichlet",
+    "NormalIndependent",
     "NormalInverseGamma",
     "NormalInverseWishart",
     "NormalKnownVariance",

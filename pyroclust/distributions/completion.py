@@ -23,15 +23,16 @@ class CompletedPartition(PartitionDistribution):
 
     Exact and normalised: a law over partitions of all N points that agree with the given one on the first
     N - F points. These are absorbed in one batched evaluation; then follows one batched step a free point,
-    equal completions merged. Cost O(F P K) candidates, with P the number of distinct completions; memory O(P K).
+    equal completions merged. Cost O(F P K) candidates, with P the number of distinct completions; memory
+    O(P K).
 
     Args:
         scorer: scores the candidates of each decision.
         encoding: what the scorer made of the data sets in visiting order.
         order: visiting order, ``(B, N)``, the free points last.
         dataset: which row of the encoding each batch element uses, of shape ``batch_shape``.
-        assignments: partitions of all points, ``(*batch_shape, N)`` canonical in the data's own order; what they
-            say of the free points is where :meth:`propose` starts from, and does not matter elsewhere.
+        assignments: partitions of all points, ``(*batch_shape, N)`` canonical in the data's own order; what
+            they say of the free points is where :meth:`propose` starts from, and does not matter elsewhere.
         num_free: F, the number of free points.
         validate_args: check values.
 
@@ -95,8 +96,8 @@ class CompletedPartition(PartitionDistribution):
         """Draw completions, and score the given partition beside them.
 
         Shape:
-            output: labels ``(num_draws, *batch_shape, N)``, their log-probabilities ``(num_draws, *batch_shape)``
-            and that of ``assignments``, ``batch_shape``, in nats.
+            output: labels ``(num_draws, *batch_shape, N)``, their log-probabilities ``(num_draws,
+            *batch_shape)`` and that of ``assignments``, ``batch_shape``, in nats.
         """
         labels, log_prob = self._complete(num_draws, self._visited(self.assignments))
         log_prob = log_prob.view(num_draws + 1, *self.batch_shape)
@@ -126,7 +127,7 @@ class CompletedPartition(PartitionDistribution):
         return canonical(labels.long().gather(-1, order)).reshape(-1, self.num_points)
 
     def _complete(self, num_draws: int, visited: Tensor) -> tuple[Tensor, Tensor]:
-        """Draw completions of every batch element, then score those of ``visited``, whole copies of the batch."""
+        """Draw completions of every batch element, then score ``visited``, whole copies of the batch."""
         rows = self.batch_shape.numel()
         dataset = self._dataset.reshape(-1)
         fixed, given = self.num_points - self.num_free, self._visited(self.assignments)

@@ -194,12 +194,12 @@ class ConjugateComponent(Component):
         return self.moments(torch.zeros(self.dim)).shape[-1]
 
     def over_batch(self, counts: Tensor, moments: Tensor) -> tuple[Tensor, Tensor]:
-        """Expand blocks ``(..., K)`` over the hyperparameters given as batches."""
+        """Return blocks ``(..., K)`` in float64, expanded over the hyperparameters given as batches."""
         batch = self.batch_shape
         if not batch:
-            return counts, moments
+            return counts.double(), moments
         shape = torch.broadcast_shapes((*batch, 1), counts.shape)
-        return counts.expand(shape), moments.expand(*shape, moments.shape[-1])
+        return counts.double().expand(shape), moments.expand(*shape, moments.shape[-1])
 
     def prior_predictive_parameters(self) -> Tensor:
         """Return the packed predictive density of an empty block, ``(*batch_shape, P)``."""

@@ -52,7 +52,7 @@ class GammaConcentration(PartitionPrior):
         return {"concentration": Gamma(shape, rate)}
 
     def given(self, values: Mapping[str, Tensor | float]) -> Any:
-        """Return the prior with other hyperparameters; given ``"concentration"``, the Chinese restaurant's."""
+        """Return the prior with other hyperparameters, or the Chinese restaurant's with a concentration."""
         if "concentration" in values:
             return ChineseRestaurantPrior(values["concentration"])
         return super().given(values)

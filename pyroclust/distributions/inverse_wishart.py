@@ -8,6 +8,8 @@ from pyro.distributions import Gamma, TorchDistribution
 from torch import Size, Tensor
 from torch.distributions import constraints
 
+from pyroclust.distributions.cholesky_factor import cholesky_factor
+
 __all__ = ["InverseWishartCholesky"]
 
 
@@ -39,7 +41,7 @@ class InverseWishartCholesky(TorchDistribution):
     """
 
     arg_constraints = {"dof": constraints.positive, "scale_tril": constraints.lower_cholesky}  # noqa: RUF012
-    support = constraints.lower_cholesky
+    support = cholesky_factor
     has_rsample = True
 
     def __init__(self, dof: Tensor, scale_tril: Tensor) -> None:

@@ -100,6 +100,7 @@ class NormalInverseGamma(ConjugateComponent):
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
         """Return the log marginal likelihood of blocks in nats."""
+        counts, moments = self.over_batch(counts, moments)
         prior_kappa, prior_shape = self.hyper("kappa"), self.hyper("shape")
         kappa, shape, _, rate = self._posterior(counts, moments)
         per_dim = (

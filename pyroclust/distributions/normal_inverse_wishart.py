@@ -107,6 +107,7 @@ class NormalInverseWishart(ConjugateComponent):
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
         """Return the log marginal likelihood of blocks in nats."""
+        counts, moments = self.over_batch(counts, moments)
         prior_kappa, prior_dof = self.hyper("kappa"), self.hyper("dof")
         kappa, _, factor = self._posterior(counts, moments)
         log_det = 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
@@ -121,6 +122,7 @@ class NormalInverseWishart(ConjugateComponent):
 
     def predictive_parameters(self, counts: Tensor, moments: Tensor) -> Tensor:
         """Pack the predictive Student-t: mean D, whitening matrix D^2, power, log normaliser."""
+        counts, moments = self.over_batch(counts, moments)
         kappa, mean, factor = self._posterior(counts, moments)
         identity = torch.eye(self.dim, dtype=mean.dtype, device=mean.device).expand_as(factor)
         shrink = (kappa / (kappa + 1)).sqrt()

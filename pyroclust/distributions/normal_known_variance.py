@@ -96,6 +96,7 @@ class NormalKnownVariance(ConjugateComponent):
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
         """Return the log marginal likelihood of blocks in nats."""
+        counts, moments = self.over_batch(counts, moments)
         noise, prior = self.hyper("scale") ** 2, self.hyper("prior_scale") ** 2
         precision, shift, squares = self._posterior(counts, moments)
         quadratic = squares / noise - shift.square().sum(-1) * precision

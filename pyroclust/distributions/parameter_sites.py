@@ -67,10 +67,10 @@ def _log_prob(law: TorchDistributionMixin, value: Tensor) -> Tensor:
 
 
 def _refuse_plates(msg: dict) -> None:
-    if msg["cond_indep_stack"]:
+    if not isinstance(msg["fn"], TorchDistributionMixin):
         raise ValueError(
-            f"the site {msg['name']!r} of a parameter program lies in a plate, expected none: "
-            "use .expand([...]).to_event(...) for its dimensions"
+            f"the parameter program has a plate {msg['name']!r}, expected none: "
+            "use .expand([...]).to_event(...) for the dimensions of its sites"
         )
 
 
@@ -98,7 +98,7 @@ def log_density_of_parameters(program: ParameterProgram, parameters: Mapping[str
         parameters: ``(*batch, *event)`` each; output: ``(*batch)``.
 
     Raises:
-        ValueError: if a site is missing, or lies in a plate.
+        ValueError: if a site is missing, or there is a plate.
     """
     scored = _ScoredSites(parameters)
     with _alone(), scored:

@@ -148,6 +148,7 @@ class Product(ConjugateComponent):
 
     def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
         """Draw the parameters of all parts from their posteriors."""
+        counts, moments = self.over_batch(counts, moments)
         found = {}
         for index, (part, own) in enumerate(self._with_moments(moments)):
             draws = part.sample_parameters(counts, own)

@@ -143,11 +143,12 @@ def _next_block(terms: _Terms, k: int, block: int, least: float) -> int:
     top, top_less, group_top, group_top_less = terms.tops
     while block < len(top):
         start, group = block * _BLOCK, block * _BLOCK // _GROUP
-        if start % _GROUP == 0:
-            if _bound(terms, k, start, start + _GROUP, group_top[group], group_top_less[group]) <= least:
-                block += _GROUP // _BLOCK
-                continue
-        if _bound(terms, k, start, start + _BLOCK, top[block], top_less[block]) > least:
+        if start % _GROUP == 0 and least >= _bound(
+            terms, k, start, start + _GROUP, group_top[group], group_top_less[group]
+        ):
+            block += _GROUP // _BLOCK
+            continue
+        if least < _bound(terms, k, start, start + _BLOCK, top[block], top_less[block]):
             return block
         block += 1
     return -1

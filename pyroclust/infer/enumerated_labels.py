@@ -9,9 +9,8 @@ from pyro.infer import infer_discrete
 from torch import Tensor
 
 from pyroclust.infer.mcmc.protocol import CollapsedModel
-from pyroclust.partitions import canonical
 
-__all__ = ["CompanionProgram", "sample_partitions"]
+__all__ = ["CompanionProgram", "sample_labels"]
 
 # Entries of the largest work array, 32 MiB of float64.
 _MAX_ENTRIES = 1 << 22
@@ -22,8 +21,7 @@ class CompanionProgram(Protocol):
 
     Attributes:
         mixture: the model that it spells out.
-        num_components: number of its components.
-        discrete_sites: names of the sites that are enumerated; one is ``"labels"``, ``(N,)``.
+        num_components: number T of its components.
     """
 
     mixture: CollapsedModel
@@ -31,16 +29,17 @@ class CompanionProgram(Protocol):
 
     @property
     def discrete_sites(self) -> tuple[str, ...]:
-        """Names of the sites that are enumerated."""
+        """Names of the sites that are enumerated; one is ``"labels"``, ``(N,)``."""
         ...
 
     def __call__(self, data: Tensor) -> Tensor:
-        """Run the program on one data set, its sites in one plate at most."""
+        """Run the program on one data set, each site in one plate at most."""
         ...
 
 
-def sample_partitions(program: CompanionProgram, data: Tensor, values: dict[str, Tensor]) -> Tensor:
-    """Draw a partition given each of S draws of the continuous sites, from the exact conditional.
+@torch.no_grad()
+def sample_labels(program: CompanionProgram, data: Tensor, values: dict[str, Tensor]) -> Tensor:
+    """Draw labels given each of S draws of the continuous sites, from their exact conditional.
 
     All draws at once by ``pyro.infer.infer_discrete``, in blocks that bound the memory; cost O(S N T) for T
     components, T times that where their number is random.
@@ -51,26 +50,21 @@ def sample_partitions(program: CompanionProgram, data: Tensor, values: dict[str,
         values: every continuous site, ``(S, *site shape)``.
 
     Shape:
-        output: ``(S, N)`` int64, canonical.
+        output: ``(S, N)`` int64, names of components.
     """
-    with torch.no_grad():
-        trace = poutine.trace(poutine.block(program, hide=["data"])).get_trace(data)
-    plates = {name: len(trace.nodes[name]["fn"].batch_shape) for name in values}
-    lifted = {
-        name: one if plates[name] else one.unsqueeze(1) for name, one in values.items()
-    }
+    trace = poutine.trace(program).get_trace(data)
+    alone = {name: not trace.nodes[name]["fn"].batch_shape for name in values}
+    lifted = {name: one.unsqueeze(1) if alone[name] else one for name, one in values.items()}
     draws = len(next(iter(values.values())))
     block = max(1, _MAX_ENTRIES // (len(data) * program.num_components**2))
-    found = [
-        _sample_labels(program, data, {name: one[first : first + block] for name, one in lifted.items()})
-        for first in range(0, draws, block)
-    ]
-    return canonical(torch.cat(found))
+    found = []
+    for first in range(0, draws, block):
+        some = {name: one[first : first + block] for name, one in lifted.items()}
+        found.append(_sample_block(program, data, some, draws=min(block, draws - first)))
+    return torch.cat(found)
 
 
-@torch.no_grad()
-def _sample_labels(program: CompanionProgram, data: Tensor, values: dict[str, Tensor]) -> Tensor:
-    draws = len(next(iter(values.values())))
+def _sample_block(program: CompanionProgram, data: Tensor, values: dict[str, Tensor], *, draws: int) -> Tensor:
     given = pyro.condition(program, data=values)
 
     def batched() -> Tensor:

@@ -2,15 +2,17 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import torch
-from arviz_stats.base import array_stats
 from torch import Tensor
 
 from pyroclust.infer.checks import check_finite
 from pyroclust.infer.exact import JointModel
+from pyroclust.infer.pareto import smooth_log_weights
+from pyroclust.infer.weighted_partitions import WeightedPartitions
 
 __all__ = ["ImportanceSample", "PartitionGuide", "PartitionPosterior", "importance_sample"]
 
@@ -32,15 +34,20 @@ class PartitionGuide(Protocol):
 
 
 @dataclass(frozen=True)
-class ImportanceSample:
+class ImportanceSample(WeightedPartitions):
     r"""Draws of a guide, weighted towards the posterior of a model.
 
     .. math:: w_s = p(c_s, x) / q(c_s \mid x)
+
+    Averages use Pareto-smoothed weights; the evidence and the efficiency use the weights as they are.
 
     Attributes:
         assignments: draws of the guide, ``(S, *batch, N)`` int64.
         log_prob: log q in nats, ``(S, *batch)`` float64.
         log_joint: log p(c, x) in nats, ``(S, *batch)`` float64.
+
+    References:
+        Vehtari et al. (2024), Pareto smoothed importance sampling. https://jmlr.org/papers/v25/19-556.html
     """
 
     assignments: Tensor
@@ -53,48 +60,49 @@ class ImportanceSample:
         return self.log_joint - self.log_prob
 
     @property
-    def efficiency(self) -> Tensor:
-        r"""Effective share of the draws :math:`(\sum w)^2 / (S \sum w^2)`, in (0, 1], ``(*batch)``.
+    def smoothed_log_weights(self) -> Tensor:
+        """Pareto-smoothed log weights, ``(S, *batch)`` float64 in nats; they sum to one over S.
 
-        References:
-            Kong, Liu and Wong (1994). https://doi.org/10.1080/01621459.1994.10476469
+        Where no tail can be fitted, see :attr:`pareto_k`, they are the plain normalised weights. Cost
+        O(S log S) a data set, once a sample.
         """
-        weights = self.log_weights
-        return (2 * weights.logsumexp(0) - (2 * weights).logsumexp(0) - math.log(len(weights))).exp()
+        return self._smoothed[0]
 
     @property
-    def log_evidence(self) -> Tensor:
-        r"""Estimate of log p(x) in nats, :math:`\log \frac1S \sum_s w_s`, ``(*batch)``, unbiased in w."""
-        return self.log_weights.logsumexp(0) - math.log(len(self.log_weights))
+    def normalised_log_weights(self) -> Tensor:
+        """The smoothed log weights."""
+        return self.smoothed_log_weights
 
     @property
     def pareto_k(self) -> Tensor:
         """Shape of the generalised Pareto tail of the weights, ``(*batch)`` float64; reliable below 0.7.
 
         Where the largest weight is shared by the whole tail (log weights within 1e-4 nats, the rounding of
-        a float32 guide) the weights are bounded and no tail can be fitted: k is -inf. With fewer than 25
-        draws the tail has fewer than five draws and k is nan.
-
-        References:
-            Vehtari et al. (2024), Pareto smoothed importance sampling. https://jmlr.org/papers/v25/19-556.html
+        a float32 guide) the weights are bounded and no tail can be fitted: k is -inf. Where the tail has
+        fewer than five draws, as always with fewer than 25 draws, k is nan.
         """
+        return self._smoothed[1]
+
+    @property
+    def log_evidence_error(self) -> Tensor:
+        r"""Standard error of ``log_evidence`` in nats, ``(*batch)``; nan for one draw.
+
+        .. math:: \frac{\mathrm{sd}(w)}{\sqrt S \, \bar w}
+
+        By the delta method: take it seriously only while :attr:`pareto_k` is below 0.7.
+        """
+        relative = (self.log_weights - self.log_evidence).exp()
+        if len(relative) < 2:
+            return torch.full_like(relative[0], math.nan)
+        return relative.std(0) / len(relative) ** 0.5
+
+    @cached_property
+    def _smoothed(self) -> tuple[Tensor, Tensor]:
         weights = self.log_weights
         columns = weights.reshape(len(weights), -1).T.cpu().numpy()
-        return torch.tensor([_pareto_k(column) for column in columns], dtype=torch.float64).reshape(
-            weights.shape[1:]
-        )
-
-
-def _pareto_k(log_weights: np.ndarray) -> float:
-    num_draws = len(log_weights)
-    tail = int(3 * num_draws**0.5) if num_draws > 225 else num_draws // 5
-    if tail < 5:
-        return math.nan
-    highest = np.sort(log_weights)[-tail:]
-    if highest[-1] - highest[0] < 1e-4:
-        return -math.inf
-    # psislw was made for leave-one-out cross-validation and negates its argument.
-    return float(array_stats.psislw(-log_weights)[1])
+        smoothed, k = zip(*(smooth_log_weights(column) for column in columns), strict=True)
+        tails = torch.tensor(k, dtype=torch.float64, device=weights.device).reshape(weights.shape[1:])
+        return torch.from_numpy(np.stack(smoothed, 1)).to(weights.device).reshape(weights.shape), tails
 
 
 def importance_sample(

@@ -22,13 +22,15 @@ def group_logsumexp(values: Tensor, group: Tensor, num_groups: int) -> Tensor:
     return rows.new_zeros(num_groups).index_add_(0, group, (rows - highest[group]).exp()).log() + highest
 
 
-def allocate(log_mass: Tensor, group: Tensor, *, num_particles: int, num_groups: int) -> tuple[Tensor, Tensor]:
+def allocate(
+    log_mass: Tensor, group: Tensor, *, num_particles: int, num_groups: int
+) -> tuple[Tensor, Tensor]:
     r"""Allocate the particles of each group to entries by stratified sampling.
 
     Particle s of a group goes to the entry at :math:`(s + u_s) / S` of the group's cumulative mass, with
-    independent uniform numbers u_s: entry j expects S r_j particles, its number varies less than under independent
-    draws, and particles in different strata are independent. (One number u for all strata, systematic sampling,
-    would make particles of equal mass choose alike.) Cost O(M W + S G log(M W)).
+    independent uniform numbers u_s: entry j expects S r_j particles, its number varies less than under
+    independent draws, and particles in different strata are independent. (One number u for all strata,
+    systematic sampling, would make particles of equal mass choose alike.) Cost O(M W + S G log(M W)).
 
     Args:
         log_mass: log masses r that sum to one over each group, ``(M, W)``.
@@ -37,8 +39,8 @@ def allocate(log_mass: Tensor, group: Tensor, *, num_particles: int, num_groups:
         num_groups: G.
 
     Shape:
-        output: the entries that get particles, ascending indices into the flattened masses, and their numbers of
-        particles, ``(entries,)`` int64 each; S in total for each group.
+        output: the entries that get particles, ascending indices into the flattened masses, and their numbers
+        of particles, ``(entries,)`` int64 each; S in total for each group.
 
     References:
         Douc, Cappe and Moulines (2005), Comparison of resampling schemes for particle filtering.

@@ -16,10 +16,20 @@ __all__ = ["Population", "StepReport"]
 
 @dataclass(frozen=True)
 class StepReport:
-    """What happened at one step, an entry a group."""
+    """What happened at one step.
 
-    ess: Tensor  # (G,) effective share of the particles before resampling, in [0, 1]
-    resampled: Tensor  # (G,) bool
+    Attributes:
+        ess: effective share of the particles of each group before resampling, by the weights to the power
+            beta, ``(G,)`` in [0, 1].
+        resampled: which groups were resampled, ``(G,)`` bool.
+        parent: which member each member came from, ``(M,)``.
+        log_weight: log weights of the members, ``(M,)`` in nats.
+    """
+
+    ess: Tensor
+    resampled: Tensor
+    parent: Tensor
+    log_weight: Tensor
 
 
 @dataclass
@@ -40,14 +50,15 @@ class _View:
 class Population:
     r"""Particles in G groups; those of a group that agree so far are one member with a number of copies.
 
-    A group is one run on one data set. Its particles move together: the S copies are allocated at once to
-    all children of its members, with expected numbers S r, and a child of weight w gets
+    A group is one run on one data set. Its S particles move together: they are allocated to all children of
+    its members by masses r, and a child gets the weight
 
     .. math:: w' = \frac{m}{S} \, w \, \frac{\gamma_{n+1}}{\gamma_n} \Big/ r
 
-    where m is the number of copies of its parent. Masses :math:`r = (m / S) q` draw labels from the guide and
-    resample nothing; masses proportional to :math:`(m / S) q^{1 - \beta} (w \gamma_{n+1} / \gamma_n)^\beta`
-    resample by the weights to the power beta. Whatever r, sums of weights stay unbiased.
+    where m is the number of copies of its parent and :math:`\gamma_n = p(c_{\le n}, x_{\le n})`. Masses
+    :math:`r = (m / S) q` draw labels from the guide and resample nothing; masses proportional to :math:`(m /
+    S) \, q \, (w \gamma_{n+1} / (\gamma_n q))^\beta` resample by the weights to the power beta. Whatever r,
+    sums of weights stay unbiased.
 
     Args:
         proposal: the guide's scorer and encoding.
@@ -64,58 +75,55 @@ class Population:
         dataset: Tensor,
         num_particles: int,
     ) -> None:
-        self.num_particles, self._prior = num_particles, target[0].prior
+        self.num_particles, self.num_groups, self._prior = num_particles, len(dataset), target[0].prior
         distinct, self._prefix = dataset.unique(return_inverse=True)
-        first = torch.zeros_like(distinct).unsqueeze(-1)
-        self._target = _View(*target, Prefixes.of_labels(*target, distinct, first))
+        first = torch.zeros_like(distinct)
+        self._target = _View(*target, Prefixes.of_labels(*target, distinct, first.unsqueeze(-1)))
         self._proposal = self._target
         if proposal[0] is not target[0]:
-            self._proposal = _View(*proposal, Prefixes.of_labels(*proposal, distinct, first))
-        self._group = torch.arange(len(dataset), device=dataset.device)
-        self._num_groups = len(dataset)
+            self._proposal = _View(*proposal, Prefixes.of_labels(*proposal, distinct, first.unsqueeze(-1)))
+        self._group = torch.arange(self.num_groups, device=dataset.device)
         self._copies = torch.full_like(self._group, num_particles)
         self._log_weight = target[1].opening[dataset, 0]
-        self._history: list[tuple[Tensor, Tensor]] = [(torch.zeros_like(distinct), first.squeeze(-1))]
+        self._history: list[tuple[Tensor, Tensor]] = [(first, first)]
 
-    def advance(self, step: int, *, exponent: float, ess_threshold: float) -> StepReport:
-        """Label the point of ``step``, from 1 on, in every particle; O(P K) candidates of the scorers.
+    def advance(self, step: int, *, exponent: Tensor, ess_threshold: float) -> StepReport:
+        """Label the point of ``step`` in every particle; O(P K) candidates for P distinct prefixes.
 
         Args:
-            step: in visiting order.
-            exponent: beta, in (0, 1].
-            ess_threshold: resample the groups whose effective share, by the weights to the power beta, is below.
+            step: in visiting order, from 1.
+            exponent: beta of each group, ``(G,)`` in (0, 1].
+            ess_threshold: resample the groups whose effective share is below.
         """
         draw, joint = self._masses(step)
-        ratio = torch.where(draw.isfinite(), joint - draw, -torch.inf)
-        tempered = draw + exponent * ratio
-        total = self._sum(tempered)
-        ess = (2 * total - self._sum(draw + 2 * exponent * ratio)).exp().nan_to_num(nan=0.0)
+        power = exponent[self._group].unsqueeze(-1)
+        log_ratio = power * torch.where(draw.isfinite(), joint - draw, -torch.inf)
+        total = self._sum(draw + log_ratio)
+        ess = (2 * total - self._sum(draw + 2 * log_ratio)).exp().nan_to_num(nan=0.0)
         resampled = (ess < ess_threshold) & total.isfinite()
-        if exponent == 1:
-            tempered, total = joint, self._sum(joint)
-        spread = tempered - total[self._group].unsqueeze(-1)
+        spread = draw + log_ratio - total[self._group].unsqueeze(-1)
         mass = torch.where(resampled[self._group].unsqueeze(-1), spread, draw)
-        self._allocate(step, mass, joint)
-        return StepReport(ess, resampled)
+        parent = self._allocate(step, mass, joint)
+        return StepReport(ess, resampled, parent, self._log_weight)
 
     def _masses(self, step: int) -> tuple[Tensor, Tensor]:
-        """Return for all children the log of (m / S) q, and of (m / S) w times the ratio of targets, ``(M, W)``."""
+        """Return log (m / S) q, and log (m / S) w times the ratio of targets, of all children, ``(M, W)``."""
         copies = (self._copies.double() / self.num_particles).log()
-        logits = self._target.logits(step)
-        clusters = self._target.prefixes.clusters
+        logits, clusters = self._target.logits(step), self._target.prefixes.clusters
         sizes = torch.arange(int(clusters.max()) + 1, device=clusters.device)
-        before, after = (self._prior.log_v(n, sizes) for n in (step, step + 1))
-        norm = torch.where(before.isfinite(), after - before, -torch.inf)[clusters]
+        before, after = (self._prior.log_v(points, sizes) for points in (step, step + 1))
+        # The filter's logits are relative to V_{n+1}(K), the prefix carries V_n(K).
+        carried = torch.where(before.isfinite(), after - before, -torch.inf)[clusters]
         guided = logits if self._proposal is self._target else self._proposal.logits(step)
-        log_q = guided.log_softmax(-1)
-        draw = copies.unsqueeze(-1) + log_q[self._prefix]
-        weight = copies + self._log_weight + norm[self._prefix]
+        draw = copies.unsqueeze(-1) + guided.log_softmax(-1)[self._prefix]
+        weight = copies + self._log_weight + carried[self._prefix]
         return draw, weight.unsqueeze(-1) + logits[self._prefix]
 
-    def _allocate(self, step: int, mass: Tensor, joint: Tensor) -> None:
+    def _allocate(self, step: int, mass: Tensor, joint: Tensor) -> Tensor:
+        """Replace the members by those children that get particles, and return the parents of these."""
         width = mass.shape[1]
         entry, copies = allocate(
-            mass, self._group, num_particles=self.num_particles, num_groups=self._num_groups
+            mass, self._group, num_particles=self.num_particles, num_groups=self.num_groups
         )
         member, label = entry // width, entry % width
         key, prefix = (self._prefix[member] * width + label).unique(return_inverse=True)
@@ -125,18 +133,24 @@ class Population:
         for view in {id(one): one for one in (self._target, self._proposal)}.values():
             view.grow(step, parent, child)
         self._history.append((parent, child))
+        return member
 
     def particles(self) -> tuple[Tensor, Tensor]:
         """Return labels ``(G, S, n)`` canonical in visiting order, and log weights ``(G, S)`` in nats."""
         row = torch.arange(len(self._history[-1][0]), device=self._group.device)
-        labels = []
+        columns = []
         for parent, label in reversed(self._history):
-            labels.append(label[row])
+            columns.append(label[row])
             row = parent[row]
-        merged = torch.stack(labels[::-1], -1)
-        shape = (self._num_groups, self.num_particles)
-        member = torch.arange(len(self._copies), device=self._copies.device).repeat_interleave(self._copies)
-        return merged[self._prefix[member]].view(*shape, -1), self._log_weight[member].view(shape)
+        labels = torch.stack(columns[::-1], -1)
+        shape = (self.num_groups, self.num_particles)
+        member = self.members()
+        return labels[self._prefix[member]].view(*shape, -1), self._log_weight[member].view(shape)
+
+    def members(self) -> Tensor:
+        """Return which member each particle belongs to, ``(G S,)``."""
+        every = torch.arange(len(self._copies), device=self._copies.device)
+        return every.repeat_interleave(self._copies)
 
     def _sum(self, values: Tensor) -> Tensor:
-        return group_logsumexp(values, self._group, self._num_groups)
+        return group_logsumexp(values, self._group, self.num_groups)

@@ -19,7 +19,9 @@ EVERY = enumerate_partitions(NUM_POINTS)
 
 
 def light() -> SequentialGuide:
-    return NeuralClusteringProcess(overlap2d(), scorer=light_scorer_for(overlap2d(), width=16, num_bandwidths=2))
+    return NeuralClusteringProcess(
+        overlap2d(), scorer=light_scorer_for(overlap2d(), width=16, num_bandwidths=2)
+    )
 
 
 def published() -> SequentialGuide:

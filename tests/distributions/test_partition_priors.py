@@ -1,69 +1,243 @@
-import numpy as np
-import pyro.poutine as poutine
+"""What every partition prior promises."""
+
 import pytest
 import torch
-from scipy.integrate import quad
-from scipy.special import gammaln
+from torch import Tensor
 
-from pyroclust.distributions import ChineseRestaurantProcess, ChineseRestaurantPrior, GammaConcentration
-from pyroclust.partitions import enumerate_partitions
+from distributions.partition_prior_cases import (
+    PRIORS,
+    RANDOM,
+    assert_counts_fit,
+    partition_counts,
+    simulate,
+)
+from pyroclust.distributions import PartitionPrior, block_sizes
+from pyroclust.partitions import canonical, enumerate_partitions, is_canonical, num_clusters
 
-PRIORS = [
-    ChineseRestaurantPrior(0.7),
-    ChineseRestaurantPrior(12.0),
-    GammaConcentration(2.0, 2.0),
-    GammaConcentration(1.0, 0.5),
-]
-
-
-@pytest.mark.parametrize("prior", PRIORS)
-@pytest.mark.parametrize("num_points", [1, 6])
-def test_probabilities_sum_to_one(prior, num_points):
-    assert prior.log_prob(enumerate_partitions(num_points)).logsumexp(0).abs() < 1e-10
+every_prior = pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+every_random = pytest.mark.parametrize("prior", RANDOM.values(), ids=RANDOM)
 
 
-def test_fixed_concentration_is_the_restaurant_process():
-    labels = enumerate_partitions(6)
-    law = ChineseRestaurantProcess(torch.tensor(0.7, dtype=torch.float64), 6)
-    assert torch.allclose(ChineseRestaurantPrior(0.7).log_prob(labels), law.log_prob(labels), atol=1e-12)
+def clusters_up_to(num_points: int) -> Tensor:
+    return torch.arange(1, num_points + 1)
 
 
-@pytest.mark.parametrize(("shape", "rate"), [(2.0, 2.0), (1.0, 0.5), (5.0, 0.1)])
-@pytest.mark.parametrize(("num_points", "clusters"), [(6, 1), (6, 6), (100, 5), (300, 30)])
-def test_log_v_agrees_with_adaptive_quadrature(shape, rate, num_points, clusters):
-    def log_integrand(t):
-        alpha = np.exp(t)
-        prior = shape * np.log(rate) - gammaln(shape) + shape * t - rate * alpha
-        return prior + clusters * t + gammaln(alpha) - gammaln(alpha + num_points)
-
-    grid = np.linspace(-30, 8, 4001)
-    values = log_integrand(grid)
-    mode, top = grid[values.argmax()], values.max()
-    pieces = [quad(lambda t: np.exp(log_integrand(t) - top), *ends, epsabs=0, epsrel=1e-10, limit=200)[0]
-              for ends in ((mode - 20, mode), (mode, mode + 8))]  # fmt: skip
-    found = GammaConcentration(shape, rate).log_v(num_points, torch.tensor(clusters)).item()
-    assert found == pytest.approx(top + np.log(sum(pieces)), abs=1e-8)
+@every_prior
+def test_probabilities_sum_to_one(prior: PartitionPrior) -> None:
+    for num_points in range(1, 8):
+        log_prob = prior.log_prob(enumerate_partitions(num_points))
+        assert log_prob.dtype == torch.float64
+        assert log_prob.logsumexp(0).abs() < 1e-12
 
 
-@pytest.mark.parametrize("prior", PRIORS)
-def test_log_v_obeys_the_addition_rule(prior):
-    # Consistency of Gibbs-type priors with block weights Gamma(n): V_N(K) = N V_{N+1}(K) + V_{N+1}(K+1).
-    clusters = torch.arange(1, 9)
-    left = prior.log_v(40, clusters)
-    right = torch.logaddexp(np.log(40) + prior.log_v(41, clusters), prior.log_v(41, clusters + 1))
-    assert torch.allclose(left, right, atol=1e-9)
+@every_prior
+def test_distribution_agrees_with_the_prior(prior: PartitionPrior) -> None:
+    law = simulate(prior, 6, 1)[1].partition(6)
+    support = law.enumerate_support()
+    log_prob = law.log_prob(support)
+    assert log_prob.dtype == torch.float64
+    assert log_prob.logsumexp(0).abs().max() < 1e-12
+    if not prior.hyperpriors:
+        torch.testing.assert_close(log_prob.view(-1), prior.log_prob(enumerate_partitions(6)), rtol=0, atol=1e-12)
 
 
-def test_gamma_prior_samples_its_concentration_as_a_site():
-    torch.manual_seed(0)
-    trace = poutine.trace(GammaConcentration(2.0, 4.0).partition).get_trace(10)
-    assert trace.nodes["concentration"]["fn"].mean.item() == 0.5
-    assert poutine.trace(ChineseRestaurantPrior(0.7).partition).get_trace(10).stochastic_nodes == []
+@every_prior
+def test_frequencies_match_enumeration(prior: PartitionPrior) -> None:
+    draws, _ = simulate(prior, 6, 20_000)
+    assert_counts_fit(partition_counts(draws), prior.log_prob(enumerate_partitions(6)).exp())
 
 
-@pytest.mark.parametrize("bad", [(0.0, 1.0), (1.0, -1.0), (float("nan"), 1.0)])
-def test_errors(bad):
-    with pytest.raises(ValueError, match="expected positive numbers"):
-        GammaConcentration(*bad)
-    with pytest.raises(ValueError, match="expected a positive number"):
-        ChineseRestaurantPrior(bad[0] * 0)
+@every_prior
+def test_large_draws_follow_the_exact_law_of_their_clusters(prior: PartitionPrior) -> None:
+    draws, _ = simulate(prior, 50, 5000)
+    assert is_canonical(draws).all()
+    seen = torch.bincount(num_clusters(draws) - 1, minlength=50)
+    assert_counts_fit(seen, prior.log_prob_num_clusters(50).exp())
+
+
+@every_prior
+def test_block_sizes_of_large_draws_are_exchangeable(prior: PartitionPrior) -> None:
+    """The last two points sit together as often as the first two."""
+    draws, _ = simulate(prior, 300, 4000)
+    together = prior.log_prob(torch.tensor([0, 0])).exp()
+    found = (draws[:, -1] == draws[:, -2]).double().mean()
+    assert (found - together).abs() < 4 * (together * (1 - together) / 4000).sqrt() + 1e-12
+
+
+@every_prior
+@pytest.mark.parametrize("num_points", [1, 2, 7, 40, 1000])
+def test_weights_obey_the_addition_rule(prior: PartitionPrior, num_points: int) -> None:
+    clusters = clusters_up_to(num_points)
+    left = prior.log_v(num_points, clusters)
+    stay = (num_points - prior.block_discount * clusters).log() + prior.log_v(num_points + 1, clusters)
+    right = torch.logaddexp(stay, prior.log_v(num_points + 1, clusters + 1))
+    torch.testing.assert_close(left, right, rtol=1e-14, atol=1e-12)
+
+
+@every_prior
+def test_impossible_numbers_of_clusters_have_no_weight(prior: PartitionPrior) -> None:
+    log_v = prior.log_v(5, torch.tensor([-1, 0, 6, 7]))
+    assert log_v.isneginf().all()
+    assert log_v.dtype == torch.float64
+
+
+@every_prior
+def test_seating_rule_is_the_ratio_of_probabilities(prior: PartitionPrior) -> None:
+    past = enumerate_partitions(5)
+    sizes, clusters = block_sizes(past).double(), num_clusters(past)
+    log_v = prior.log_v(6, clusters) - prior.log_v(5, clusters)
+    for label in range(5):
+        extended = torch.cat([past, torch.full_like(past[:, :1], label)], -1)
+        step = prior.log_prob(extended) - prior.log_prob(past)
+        weight = torch.where(
+            label < clusters,
+            (sizes[:, label] - prior.block_discount).log(),
+            prior.log_opening_odds(5, clusters),
+        )
+        rows = (label <= clusters) & prior.log_prob(past).isfinite()
+        torch.testing.assert_close(step[rows], (log_v + weight)[rows], rtol=0, atol=1e-10)
+
+
+@every_prior
+def test_opening_odds_are_ratios_of_weights(prior: PartitionPrior) -> None:
+    clusters = torch.arange(0, 12)
+    odds = prior.log_opening_odds(9, clusters)
+    assert not odds.isnan().any()
+    assert odds[[0, 10, 11]].isneginf().all()
+    more, same = prior.log_v(10, clusters + 1), prior.log_v(10, clusters)
+    possible = same.isfinite() & (clusters <= 9)
+    torch.testing.assert_close(odds[possible], (more - same)[possible], rtol=0, atol=1e-10)
+
+
+@every_prior
+def test_law_of_the_number_of_clusters_is_that_of_enumeration(prior: PartitionPrior) -> None:
+    for num_points in (1, 2, 7):
+        every = enumerate_partitions(num_points)
+        log_prob, clusters = prior.log_prob(every), num_clusters(every)
+        expected = torch.stack([log_prob[clusters == k].logsumexp(0) for k in clusters_up_to(num_points)])
+        torch.testing.assert_close(prior.log_prob_num_clusters(num_points), expected, rtol=0, atol=1e-12)
+
+
+@every_prior
+@pytest.mark.parametrize("num_points", [1, 2, 50, 1500])
+def test_expected_number_of_clusters_is_the_mean_of_its_law(prior: PartitionPrior, num_points: int) -> None:
+    law = prior.log_prob_num_clusters(num_points)
+    assert law.shape == (num_points,)
+    assert law.logsumexp(0).abs() < 1e-10
+    expected = (law.exp() * clusters_up_to(num_points)).sum()
+    torch.testing.assert_close(prior.expected_num_clusters(num_points), expected, rtol=1e-10, atol=0)
+    torch.testing.assert_close(PartitionPrior.expected_num_clusters(prior, num_points), expected)
+
+
+@every_prior
+def test_expected_number_of_clusters_of_a_million_points(prior: PartitionPrior) -> None:
+    """One point more opens a cluster with the probability by which the mean grows."""
+    few, many = (prior.expected_num_clusters(n) for n in (10**6, 10**6 + 1))
+    assert 1 - 1e-9 <= few < 10**6
+    assert -1e-9 <= many - few <= 1
+
+
+@every_prior
+def test_blocks_are_weighed_by_size(prior: PartitionPrior) -> None:
+    sizes = torch.tensor([[1, 0, 5], [2, 3, 0]])
+    d = prior.block_discount
+    weight = prior.log_block_weight(sizes)
+    assert weight.shape == (2, 3)
+    assert weight[0, :2].abs().max() == 0
+    assert weight[1, 0].item() == pytest.approx((1 - d).log().item(), abs=1e-13)
+    assert weight[1, 1].item() == pytest.approx(((1 - d) * (2 - d)).log().item(), abs=1e-13)
+
+
+@every_prior
+def test_order_of_points_does_not_matter(prior: PartitionPrior) -> None:
+    draws, _ = simulate(prior, 30, 20)
+    shuffled = canonical(draws[:, torch.randperm(30)])
+    torch.testing.assert_close(prior.log_prob(shuffled), prior.log_prob(draws), rtol=0, atol=1e-11)
+
+
+@every_prior
+def test_batches_of_hyperparameters_are_rows_of_numbers(prior: PartitionPrior) -> None:
+    numbers = {name: prior.value(name) for name in prior.hyper_names}
+    step = torch.arange(1.0, 4.0)
+    batch = {name: (one * step if name != "discount" else one / step) for name, one in numbers.items()}
+    many = prior.given(batch)
+    assert many.batch_shape == (3,)
+    every = enumerate_partitions(5)
+    clusters = torch.arange(0, 7).unsqueeze(-1)
+    for i in range(3):
+        one = prior.given({name: float(value[i]) for name, value in batch.items()})
+        same = {"rtol": 0, "atol": 1e-10}
+        torch.testing.assert_close(many.log_prob(every.unsqueeze(1))[:, i], one.log_prob(every), **same)
+        torch.testing.assert_close(many.log_v(5, clusters)[:, i], one.log_v(5, clusters[:, 0]), **same)
+        odds = many.log_opening_odds(5, clusters)[:, i]
+        torch.testing.assert_close(odds, one.log_opening_odds(5, clusters[:, 0]), **same)
+        torch.testing.assert_close(many.log_prob_num_clusters(9)[i], one.log_prob_num_clusters(9), **same)
+        torch.testing.assert_close(many.expected_num_clusters(9)[i], one.expected_num_clusters(9), **same)
+        weights = many.log_block_weight(torch.tensor([[4, 0]] * 3))
+        torch.testing.assert_close(weights[i], one.log_block_weight(torch.tensor([4, 0])), **same)
+
+
+@every_prior
+def test_distribution_expands_and_draws_batches(prior: PartitionPrior) -> None:
+    law = simulate(prior, 5, 3)[1].partition(5).expand((2, 3))
+    assert (law.batch_shape, law.event_shape) == ((2, 3), (5,))
+    draws, log_prob = law.sample_and_log_prob((4,))
+    assert (draws.shape, draws.dtype) == ((4, 2, 3, 5), torch.int64)
+    assert torch.equal(log_prob, law.log_prob(draws))
+    assert law.enumerate_support().shape == (52, 2, 3, 5)
+    assert law.enumerate_support(expand=False).shape == (52, 1, 1, 5)
+    assert law.log_prob(law.enumerate_support(expand=False)).logsumexp(0).abs().max() < 1e-12
+
+
+@every_prior
+def test_same_seed_same_draws(prior: PartitionPrior) -> None:
+    torch.manual_seed(7)
+    first, _ = simulate(prior, 20, 5)
+    other, _ = simulate(prior, 20, 5)
+    torch.manual_seed(7)
+    assert torch.equal(simulate(prior, 20, 5)[0], first)
+    assert num_clusters(first).max() == 1 or not torch.equal(other, first)
+
+
+@every_prior
+def test_arguments_are_checked(prior: PartitionPrior) -> None:
+    with pytest.raises(ValueError, match="num_points is 0, expected at least 1"):
+        prior.log_prob_num_clusters(0)
+    with pytest.raises(ValueError, match="num_points is 0"):
+        simulate(prior, 0, 1)
+    with pytest.raises(ValueError, match="values has the name 'alpha', expected some of"):
+        prior.given({"alpha": 1.0})
+    for name in prior.hyper_names:
+        with pytest.raises(ValueError, match=f"{name} is -2.0, expected"):
+            prior.given({name: -2.0})
+        with pytest.raises(ValueError, match=f"{name} is nan, expected"):
+            prior.given({name: float("nan")})
+
+
+@every_random
+def test_random_hyperparameters_are_sampled_in_plates(prior: PartitionPrior) -> None:
+    """Given their own hyperparameters the draws have, on average, their exact probabilities."""
+    draws, known = simulate(prior, 5, 10_000)
+    assert known.batch_shape == (10_000,)
+    every = enumerate_partitions(5)
+    probabilities = torch.stack([known.log_prob(one).exp().mean() for one in every])
+    assert_counts_fit(partition_counts(draws), probabilities)
+
+
+@every_random
+def test_random_hyperparameters_have_no_single_law(prior: PartitionPrior) -> None:
+    name = next(iter(prior.hyperpriors))
+    for use in (
+        lambda: prior.log_prob(torch.tensor([0, 0])),
+        lambda: prior.log_prob_num_clusters(5),
+        lambda: prior.expected_num_clusters(5),
+        lambda: prior.partition(5),
+    ):
+        with pytest.raises(ValueError, match=f"{name} is random, expected a number"):
+            use()
+
+
+def test_a_random_concentration_is_the_integrated_one() -> None:
+    draws, _ = simulate(RANDOM["crp"], 6, 20_000)
+    integrated = type(PRIORS["gamma"])(2.0, 4.0)
+    assert_counts_fit(partition_counts(draws), integrated.log_prob(enumerate_partitions(6)).exp())

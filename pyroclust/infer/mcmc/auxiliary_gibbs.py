@@ -77,7 +77,12 @@ class AuxiliaryGibbs(PartitionKernel):
         default = ExactParameters() if exact else SliceParameters()
         self.num_auxiliary = num_auxiliary
         self.parameter_updates = default if parameter_updates is None else parameter_updates
-        self._bound: AuxiliaryTransition | None = None
+        if self.keeps_parameters and model.component.hyperpriors:
+            raise ValueError(
+                f"model.component has the random hyperparameters {sorted(model.component.hyperpriors)}, expected "
+                "numbers where cluster parameters are kept: use a conjugate family with ExactParameters()"
+            )
+        self.bound: AuxiliaryTransition | None = None
 
     @property
     def keeps_parameters(self) -> bool:
@@ -94,13 +99,13 @@ class AuxiliaryGibbs(PartitionKernel):
         Raises:
             ValueError: if nothing was run.
         """
-        if self._bound is None:
+        if self.bound is None:
             raise ValueError("the kernel has no draws, expected run(data, ...) or pyro.infer.MCMC first")
-        return self._bound.clusters.of_points()
+        return self.bound.clusters.of_points()
 
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> AuxiliaryTransition:
         """Prepare chains, and choose their first parameters where these are kept."""
-        self._bound = AuxiliaryTransition(
+        self.bound = AuxiliaryTransition(
             self.model,
             data,
             updates=self.parameter_updates,
@@ -109,4 +114,4 @@ class AuxiliaryGibbs(PartitionKernel):
             states=states,
             generator=generator,
         )
-        return self._bound
+        return self.bound

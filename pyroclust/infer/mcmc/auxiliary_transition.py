@@ -1,17 +1,14 @@
 """Chains of the auxiliary-parameter Gibbs sampler."""
 
-from collections.abc import Set
-
 import numpy as np
 import torch
 from pyro.distributions import validation_enabled
 from torch import Tensor
 
-from pyroclust.distributions import PartitionPrior
 from pyroclust.infer.mcmc.auxiliary_pass import AuxiliaryPass, seating_weights
 from pyroclust.infer.mcmc.auxiliary_pool import AuxiliaryPool
 from pyroclust.infer.mcmc.chain_clusters import ChainClusters, ChainFamilies
-from pyroclust.infer.mcmc.joint import log_hyperprior, log_joint, marginal_names
+from pyroclust.infer.mcmc.joint import log_joint, log_prior_of_states
 from pyroclust.infer.mcmc.parameter_target import working_dtype
 from pyroclust.infer.mcmc.parameter_updates import ParameterUpdates
 from pyroclust.infer.mcmc.protocol import CollapsedModel
@@ -102,19 +99,14 @@ class AuxiliaryTransition(Transition):
     def _set(self, states: ChainStates) -> None:
         """Take over the hyperparameters of the chains."""
         model, (num_chains, num_points) = self._model, states.assignments.shape
-        names = set(states.hyperparameters)
-        of_component = {
-            name: states.hyperparameters[name] for name in names & set(model.component.hyperpriors)
-        }
+        hyper = states.hyperparameters
+        of_component = {name: hyper[name] for name in hyper.keys() & model.component.hyperpriors.keys()}
+        of_prior = {name: hyper[name] for name in hyper.keys() & model.prior.hyperpriors.keys()}
         self._families = ChainFamilies(model, of_component)
-        prior = self._prior(states, names)
+        prior = model.given(of_prior).prior
         self._weights = seating_weights(
             prior, num_points, num_chains=num_chains, num_auxiliary=self._num_auxiliary
         )
-
-    def _prior(self, states: ChainStates, names: Set[str]) -> PartitionPrior:
-        known = names & set(self._model.prior.hyperpriors)
-        return self._model.given({name: states.hyperparameters[name] for name in known}).prior
 
     def _resume(self, states: ChainStates) -> None:
         labels = canonical(states.assignments)
@@ -144,5 +136,4 @@ class AuxiliaryTransition(Transition):
 
     def _uncollapsed(self, labels: Tensor, scores: Tensor, states: ChainStates) -> Tensor:
         """Return log p(c, theta, x, hyperparameters), ``(draws, C)``."""
-        prior = self._prior(states, set(states.hyperparameters) - marginal_names(self._model))
-        return scores + prior.log_prob(labels) + log_hyperprior(self._model, states.hyperparameters)
+        return scores + log_prior_of_states(self._model, labels, states.hyperparameters)

@@ -1,12 +1,12 @@
 """Collapsed Gibbs sampling of a conjugate mixture."""
 
-from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
+from pyroclust.infer.mcmc.collapsed_kernel import CollapsedKernel
 from pyroclust.infer.mcmc.sweep import GibbsSweep
 
 __all__ = ["CollapsedGibbs"]
 
 
-class CollapsedGibbs(CompiledKernel):
+class CollapsedGibbs(CollapsedKernel):
     r"""Gibbs sampling of the partition, the cluster parameters integrated out (Neal's Algorithm 3), compiled.
 
     .. math:: p(c_i = k \mid c_{-i}, x) \propto (n_{-i,k} - d) \, p(x_i \mid x_{-i,k}), \qquad
@@ -23,7 +23,7 @@ class CollapsedGibbs(CompiledKernel):
         thin: sweeps a draw.
 
     Raises:
-        ValueError: if ``thin`` is not positive.
+        ValueError: if the family is not conjugate or ``thin`` is not positive.
 
     Example:
         >>> import torch

@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pyro
 import torch
 from pyro.infer import NUTS
@@ -13,11 +15,12 @@ from rich.console import Console
 from rich.progress import track
 from torch import Tensor
 
-from pyroclust.distributions import ConjugateComponent
 from pyroclust.infer.checks import check_points
-from pyroclust.infer.enumerated_labels import CompanionProgram, sample_partitions
+from pyroclust.infer.enumerated_labels import CompanionProgram
+from pyroclust.infer.mcmc.companion_draws import partitions_given
 from pyroclust.infer.mcmc.draws import ChainDraws
-from pyroclust.infer.mcmc.joint import log_joint
+from pyroclust.infer.mcmc.states import ChainStates
+from pyroclust.partitions import num_clusters
 
 __all__ = ["CompanionNUTS"]
 
@@ -30,14 +33,14 @@ class CompanionNUTS(MCMCKernel):
     .. math:: p(w, \theta \mid x) \propto p(w) \, p(\theta) \prod_i \sum_k w_k F(x_i; \theta_k)
 
     After each draw the labels are sampled from their exact conditional given weights and parameters, so the
-    partitions have the exact posterior of the companion. This is the baseline that Pyro offers: it cannot relabel
-    components on its own (partitions do not mind) and rarely crosses from one way of splitting the data to another.
+    partitions have the exact posterior of the companion. This is the baseline that Pyro offers. Gradients cost
+    O(N T), a draw takes up to ``2**max_tree_depth`` of them, and the sampler rarely crosses from one way of
+    splitting the data to another.
 
     Sites under ``pyro.infer.MCMC``: every continuous site of the program, ``"assignments"`` (N labels,
-    canonical), ``"num_clusters"`` and ``"log_joint"``, nats: of partition, data and hyperparameters where the family
-    is conjugate (as the kernels over partitions report it), of everything the program samples otherwise. Step size
-    and mass matrix adapt during warm-up, which must not be short. Gradients cost O(N T), a draw up to
-    ``2**max_tree_depth`` of them.
+    canonical), ``"num_clusters"`` and ``"log_joint"``, in nats: of partition, data and hyperparameters where the
+    family is conjugate, elsewhere also of the parameters of the clusters that have points. Step size and mass
+    matrix adapt during warm-up, which must not be short. It takes no turns in a :class:`Compose`.
 
     Args:
         program: a mixture with explicit parameters and enumerable labels, ``models.companion(model, ...)``.
@@ -45,11 +48,11 @@ class CompanionNUTS(MCMCKernel):
         max_tree_depth: a draw takes at most 2 to this power steps.
         full_mass: adapt a full mass matrix instead of a diagonal one.
         init_strategy: where chains start, one of Pyro's ``init_to_...``.
-        jit_compile: trace the potential by the torch JIT: slow to start, then faster; not with every torch.
+        jit_compile: trace the potential by torch's JIT: a tenth of a second once, then 2 to 3 times as fast.
 
     Example:
         >>> from pyroclust.models import companion, gaussian2d
-        >>> kernel = CompanionNUTS(companion(gaussian2d(), 5), max_tree_depth=3)
+        >>> kernel = CompanionNUTS(companion(gaussian2d(), 5), max_tree_depth=2)
         >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
         >>> kernel.run(data, num_draws=5, warmup=5, num_chains=1, seed=0).assignments.shape
         torch.Size([1, 5, 3])
@@ -66,10 +69,11 @@ class CompanionNUTS(MCMCKernel):
         max_tree_depth: int = 10,
         full_mass: bool = False,
         init_strategy: Callable[..., Any] = init_to_uniform,
-        jit_compile: bool = False,
+        jit_compile: bool = True,
     ) -> None:
         self.model = program
-        self._nuts = NUTS(
+        self._new_nuts = partial(
+            NUTS,
             program,
             target_accept_prob=target_accept_prob,
             max_tree_depth=max_tree_depth,
@@ -79,8 +83,10 @@ class CompanionNUTS(MCMCKernel):
             ignore_jit_warnings=True,
             max_plate_nesting=1,
         )
+        self._nuts = self._new_nuts()
         self._data = torch.empty(0, 0)
         self._params: dict[str, Tensor] = {}
+        self._given: dict[str, Tensor] | None = None
 
     @property
     def transforms(self) -> dict[str, Any]:
@@ -88,14 +94,20 @@ class CompanionNUTS(MCMCKernel):
         return self._nuts.transforms or {}
 
     def setup(self, warmup_steps: int, *args: Any, **kwargs: Any) -> None:
-        """Start a new chain on the data.
+        """Start a new chain on the data; nothing of an earlier chain is kept.
 
         Raises:
             ValueError: if the data are not one data set ``(N, D)`` of two or more points in the family's support.
         """
         (data,) = (*args, *kwargs.values())
-        self._start(warmup_steps, data)
-        self._params = self._with_partition(self._nuts.initial_params)
+        component = self.model.mixture.component
+        check_points(data, component.dim)
+        component.check(data)
+        self._data = data.detach().double()
+        self._nuts = self._new_nuts()
+        self._nuts.initial_params, self._given = self._given, None
+        self._nuts.setup(warmup_steps, self._data)
+        self._params = self._sites(self._nuts.initial_params)
 
     @property
     def initial_params(self) -> dict[str, Tensor]:
@@ -105,25 +117,20 @@ class CompanionNUTS(MCMCKernel):
     @initial_params.setter
     def initial_params(self, params: dict[str, Tensor]) -> None:
         """Start the next chain at given values of all continuous sites, unconstrained."""
-        self._nuts.initial_params = _continuous(params)
+        self._given = _continuous(params)
 
     def sample(self, params: dict[str, Tensor]) -> dict[str, Tensor]:
         """Advance by one draw of NUTS, then draw the labels."""
-        self._params = self._with_partition(self._nuts.sample(_continuous(params)))
+        self._params = self._sites(self._nuts.sample(_continuous(params)))
         return self._params
 
     def logging(self) -> dict[str, str]:
         """Return what the progress bar shows."""
-        clusters = {"clusters": str(int(self._params["num_clusters"]))} if self._params else {}
-        return {**clusters, **self._nuts.logging()}
+        return {"clusters": str(int(self._params["num_clusters"])), **self._nuts.logging()}
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return the divergent draws and the acceptance rate of the last chain."""
+        """Return the divergent draws and the acceptance rate of the latest chain."""
         return self._nuts.diagnostics()
-
-    def cleanup(self) -> None:
-        """Forget the chain."""
-        self._nuts.cleanup()
 
     def run(
         self,
@@ -137,7 +144,7 @@ class CompanionNUTS(MCMCKernel):
     ) -> ChainDraws:
         """Run several chains one after the other; ``pyro.infer.MCMC`` can run them in processes.
 
-        Ctrl-C stops the run; whole chains made so far are kept, and the only one as far as it is.
+        Ctrl-C stops the run: whole chains are kept, or what there is of the first.
 
         Args:
             data: points, ``(N, D)``.
@@ -148,11 +155,63 @@ class CompanionNUTS(MCMCKernel):
             progress: show a bar on standard error.
 
         Raises:
-            ValueError: as :meth:`setup`, or if a count is too small.
+            ValueError: as :meth:`setup`, or if a count is not positive.
         """
         if num_draws < 1 or warmup < 1 or num_chains < 1:
             raise ValueError(
                 f"num_draws, warmup and num_chains are {num_draws}, {warmup} and {num_chains}, expected at least 1"
             )
-"""
-"""
+        root = int(torch.randint(2**63 - 1, ())) if seed is None else seed
+        chains: list[list[dict[str, Tensor]]] = []
+        began, starting, interrupted = time.perf_counter(), 0.0, False
+        with torch.random.fork_rng(devices=[]), pyro.validation_enabled(False):
+            try:
+                for own in np.random.SeedSequence(root).generate_state(num_chains).tolist():
+                    torch.manual_seed(own)
+                    at = time.perf_counter()
+                    self.setup(warmup, data)
+                    starting += time.perf_counter() - at
+                    chains.append([])
+                    for draw in self._draws(warmup, num_draws, progress=progress):
+                        chains[-1].append(draw)
+            except KeyboardInterrupt:
+                interrupted = True
+            whole = [one for one in chains if len(one) == num_draws] or [one for one in chains[:1] if one]
+            if not whole:
+                raise KeyboardInterrupt
+            found = [self._partitions(_stacked(one)) for one in whole]
+        names = found[0].hyperparameters
+        return ChainDraws(
+            assignments=torch.stack([one.assignments for one in found]),
+            log_joint=torch.stack([one.log_joint for one in found]),
+            hyperparameters={name: torch.stack([one.hyperparameters[name] for one in found]) for name in names},
+            seconds=time.perf_counter() - began - starting,
+            seconds_compile=starting,
+            interrupted=interrupted,
+        )
+
+    def _draws(self, warmup: int, num_draws: int, *, progress: bool) -> Iterator[dict[str, Tensor]]:
+        """Yield the continuous sites of each draw after warm-up, unconstrained."""
+        params, console = self._nuts.initial_params, Console(stderr=True)
+        for step in track(range(warmup + num_draws), "draws", console=console, disable=not progress):
+            params = self._nuts.sample(params)
+            if step >= warmup:
+                yield params
+
+    def _partitions(self, params: dict[str, Tensor]) -> ChainStates:
+        values = {name: self.transforms[name].inv(one) for name, one in params.items()}
+        return partitions_given(self.model, self._data, values)
+
+    def _sites(self, params: dict[str, Tensor]) -> dict[str, Tensor]:
+        states = self._partitions({name: one.detach().unsqueeze(0) for name, one in params.items()})
+        labels = states.assignments[0]
+        found = {"assignments": labels, "log_joint": states.log_joint[0], "num_clusters": num_clusters(labels)}
+        return {**params, **found}
+
+
+def _continuous(params: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: one for name, one in params.items() if name not in _PARTITION_SITES}
+
+
+def _stacked(draws: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    return {name: torch.stack([draw[name] for draw in draws]).detach() for name in draws[0]}

@@ -8,11 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.distributions import ConjugateComponent
 from pyroclust.infer.mcmc.chain import Chain, place, start_chain
-from pyroclust.infer.mcmc.joint import log_hyperprior, marginal_names
+from pyroclust.infer.mcmc.joint import log_hyperprior, log_prior_of_states, marginal_names
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.prior_tables import CONCENTRATION, DISCOUNT
-from pyroclust.infer.mcmc.protocol import CollapsedModel
+from pyroclust.infer.mcmc.protocol import CollapsedModel, require_conjugate
 from pyroclust.infer.mcmc.runner import run_draws
 from pyroclust.infer.mcmc.states import ChainStates, Trace
 from pyroclust.infer.mcmc.transition import Transition
@@ -35,6 +36,11 @@ class CompiledKernel(PartitionKernel):
     def updates(self) -> frozenset[str]:
         """The concentration, where it has a Gamma prior."""
         return marginal_names(self.model)
+
+    def check_data(self, data: Tensor) -> None:
+        """Refuse to move points of components whose parameters do not integrate out."""
+        if self.moves_points:
+            require_conjugate(self.model)
 
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:
         """Prepare one compiled chain a state."""
@@ -86,9 +92,13 @@ class CompiledTransition(Transition):
             columns = [_advance(self._chains[0], self.moves, num_draws, thin=self.thin)]
         else:
             with ThreadPoolExecutor(max_workers=len(self._chains)) as pool:
-                work = [pool.submit(_advance, one, self.moves, num_draws, thin=self.thin) for one in self._chains]
+                work = [
+                    pool.submit(_advance, one, self.moves, num_draws, thin=self.thin) for one in self._chains
+                ]
                 columns = [one.result() for one in work]
         trace = self._trace(*(torch.from_numpy(np.stack(column)) for column in zip(*columns, strict=True)))
+        if not isinstance(self.model.component, ConjugateComponent):
+            trace = self._beside_parameters(trace, states)
         if num_draws > 0:
             self._at = trace.last()
         return trace
@@ -102,10 +112,20 @@ class CompiledTransition(Transition):
             place(chain, self.model, labels[index], values)
         self._at = states
 
+    def _beside_parameters(self, trace: Trace, states: ChainStates) -> Trace:
+        """Add the part of the log joint that another kernel's cluster parameters have, which no move here changes."""
+        before = log_prior_of_states(self.model, states.assignments, states.hyperparameters)
+        kept = (states.log_joint - before).unsqueeze(-1)
+        return Trace(trace.assignments, trace.hyperparameters, trace.log_joint + kept)
+
     def _trace(self, assignments: Tensor, score: Tensor, hyper: Tensor) -> Trace:
         found = {name: hyper[..., column] for name, column in self._columns.items()}
         marginal = marginal_names(self.model)
-        given = {name: found[name] for name in self.model.prior.hyper_names if name in found and name not in marginal}
+        given = {
+            name: found[name]
+            for name in self.model.prior.hyper_names
+            if name in found and name not in marginal
+        }
         prior = self.model.prior.given(given) if given else self.model.prior
         log_v = prior.log_v(assignments.shape[-1], num_clusters(assignments))
         return Trace(assignments, found, score + log_v + log_hyperprior(self.model, found))
@@ -116,11 +136,15 @@ def _same(one: ChainStates, other: ChainStates) -> bool:
         one.assignments.data_ptr() == other.assignments.data_ptr()
         and one.assignments.shape == other.assignments.shape
         and one.assignments.stride() == other.assignments.stride()
-        and all(torch.equal(values, other.hyperparameters[name]) for name, values in one.hyperparameters.items())
+        and all(
+            torch.equal(values, other.hyperparameters[name]) for name, values in one.hyperparameters.items()
+        )
     )
 
 
-def _advance(chain: Chain, moves: Any, num_draws: int, *, thin: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _advance(
+    chain: Chain, moves: Any, num_draws: int, *, thin: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     num_points = len(chain.state.slot_of)
     assignments = np.empty((num_draws, num_points), dtype=np.int64)
     score, hyper = np.empty(num_draws), np.empty((num_draws, 2 + len(chain.family.hyper)))

@@ -27,7 +27,8 @@ class Compose(PartitionKernel):
         thin: rounds a draw.
 
     Raises:
-        ValueError: if there are no kernels, or they belong to different models.
+        ValueError: if there are no kernels, they belong to different models, or one keeps cluster parameters
+            that another would leave behind.
 
     Example:
         >>> import torch
@@ -46,9 +47,18 @@ class Compose(PartitionKernel):
         if not kernels:
             raise ValueError("kernels is empty, expected one or more kernels")
         if any(one.model is not kernels[0].model for one in kernels):
-            raise ValueError("kernels belong to different models, expected kernels made of one and the same model")
+            raise ValueError(
+                "kernels belong to different models, expected kernels made of one and the same model"
+            )
+        _check_kept_parameters(kernels)
         super().__init__(kernels[0].model, init=kernels[0].init if init is None else init, thin=thin)
         self.kernels = tuple(kernels)
+        self.moves_points = any(one.moves_points for one in kernels)
+
+    @property
+    def keeps_parameters(self) -> bool:
+        """Whether any of the kernels keeps cluster parameters."""
+        return any(one.keeps_parameters for one in self.kernels)
 
     @property
     def updates(self) -> frozenset[str]:
@@ -76,6 +86,17 @@ class Compose(PartitionKernel):
             parts[0].thin = self.thin
             return parts[0]
         return _InTurn(parts, self.thin)
+
+
+def _check_kept_parameters(kernels: Sequence[PartitionKernel]) -> None:
+    """Refuse kernels that change what another kernel's parameters belong to: they are not handed over."""
+    keepers = [type(one).__name__ for one in kernels if one.keeps_parameters]
+    movers = [type(one).__name__ for one in kernels if one.moves_points]
+    if keepers and len(movers) > 1:
+        raise ValueError(
+            f"kernels has {keepers[0]}, which keeps cluster parameters, and {len(movers)} kernels that move points "
+            f"({', '.join(movers)}), expected one: leave the others out, only hyperparameters may be drawn beside it"
+        )
 
 
 class _InTurn(Transition):

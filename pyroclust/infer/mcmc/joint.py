@@ -1,11 +1,12 @@
 """The log joint density of chains whose hyperparameters may be random."""
 
+import torch
 from torch import Tensor
 
-from pyroclust.distributions import GammaConcentration
+from pyroclust.distributions import ConjugateComponent, GammaConcentration
 from pyroclust.infer.mcmc.protocol import CollapsedModel
 
-__all__ = ["conditional_log_joint", "log_hyperprior", "log_joint", "marginal_names"]
+__all__ = ["conditional_log_joint", "log_hyperprior", "log_joint", "log_prior_of_states", "marginal_names"]
 
 
 def marginal_names(model: CollapsedModel) -> frozenset[str]:
@@ -24,6 +25,15 @@ def log_hyperprior(model: CollapsedModel, hyperparameters: dict[str, Tensor]) ->
     return sum(terms[1:], terms[0]) if terms else 0.0
 
 
+def log_prior_of_states(
+    model: CollapsedModel, assignments: Tensor, hyperparameters: dict[str, Tensor]
+) -> Tensor:
+    """Return log p(assignments, hyperparameters) in nats, a Gamma concentration integrated out, ``(..., C)``."""
+    names = hyperparameters.keys() & model.prior.hyperpriors.keys() - marginal_names(model)
+    prior = model.given({name: hyperparameters[name] for name in names}).prior
+    return prior.log_prob(assignments) + log_hyperprior(model, hyperparameters)
+
+
 def conditional_log_joint(
     model: CollapsedModel, data: Tensor, assignments: Tensor, hyperparameters: dict[str, Tensor]
 ) -> Tensor:
@@ -39,7 +49,12 @@ def conditional_log_joint(
 def log_joint(
     model: CollapsedModel, data: Tensor, assignments: Tensor, hyperparameters: dict[str, Tensor]
 ) -> Tensor:
-    """Return log p(assignments, data, hyperparameters) in nats, a Gamma concentration integrated out, ``(..., C)``."""
+    """Return log p(assignments, data, hyperparameters) in nats, a Gamma concentration integrated out, ``(..., C)``.
+
+    Components that are not conjugate have no such formula: there it is nan.
+    """
+    if not isinstance(model.component, ConjugateComponent):
+        return torch.full(assignments.shape[:-1], torch.nan, dtype=torch.float64)
     marginal = marginal_names(model)
     given = {name: values for name, values in hyperparameters.items() if name not in marginal}
     return conditional_log_joint(model, data, assignments, given) + log_hyperprior(model, hyperparameters)

@@ -37,7 +37,12 @@ class PartitionKernel(MCMCKernel, ABC):
 
     Raises:
         ValueError: if ``thin`` is not positive.
+
+    Attributes:
+        moves_points: whether the kernel changes partitions; False for those that draw hyperparameters alone.
     """
+
+    moves_points: bool = True
 
     def __init__(self, model: CollapsedModel, *, init: Starts | Tensor | None = None, thin: int = 1) -> None:
         if thin < 1:
@@ -54,6 +59,11 @@ class PartitionKernel(MCMCKernel, ABC):
     def updates(self) -> frozenset[str]:
         """Names of the random hyperparameters that this kernel samples."""
         return frozenset()
+
+    @property
+    def keeps_parameters(self) -> bool:
+        """Whether the kernel keeps cluster parameters from draw to draw, so that it alone may move points."""
+        return False
 
     @abstractmethod
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:

@@ -46,11 +46,11 @@ class Poisson(NamedTuple):
 @compile_family.register
 def _(component: PoissonGamma, data: np.ndarray, num_slots: int) -> Poisson:
     num_points, dim = data.shape
-    base = component.moments(torch.from_numpy(data))[:, dim]
+    log_factorials = component.moments(torch.from_numpy(data))[:, dim]
     return Poisson(
         hyper=hyper_array(component),
         counts=non_zero(data),
-        log_base=np.ascontiguousarray(base.numpy()),
+        log_base=-log_factorials.numpy(),
         rising=table_of(data.sum(0), num_points),
         log_rate=np.zeros(num_points + 2),
         shrink=np.zeros(num_points + 1),
@@ -108,7 +108,7 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
 @implements(log_marginal, Poisson)
 def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     shape, rate, dim = family.hyper[_SHAPE], family.hyper[_RATE], family.totals.shape[1]
-    found, grand_total = sums[slot, dim], 0.0
+    found, grand_total = -sums[slot, dim], 0.0
     for d in range(dim):
         found += log_rising(shape, sums[slot, d])
         grand_total += sums[slot, d]

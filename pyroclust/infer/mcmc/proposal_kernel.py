@@ -6,7 +6,7 @@ import numpy as np
 from torch import Tensor
 
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
-from pyroclust.infer.mcmc.proposals import MERGES_ACCEPTED, MERGES_PROPOSED, SPLITS_ACCEPTED, SPLITS_PROPOSED
+from pyroclust.infer.mcmc.proposals import ACCEPTED, MERGES, PROPOSED, SPLITS
 from pyroclust.infer.mcmc.protocol import CollapsedModel
 from pyroclust.infer.mcmc.starts import Starts
 
@@ -38,10 +38,10 @@ class ProposalKernel(CompiledKernel):
         if proposals < 1:
             raise ValueError(f"proposals is {proposals}, expected at least 1")
         self.proposals = proposals
-        self._counts = np.zeros(4, dtype=np.int64)
+        self._counts = np.zeros((2, 2), dtype=np.int64)
 
     def _new_counts(self) -> np.ndarray:
-        self._counts = np.zeros(4, dtype=np.int64)
+        self._counts = np.zeros((2, 2), dtype=np.int64)
         return self._counts
 
     def diagnostics(self) -> dict[str, Any]:
@@ -51,11 +51,9 @@ class ProposalKernel(CompiledKernel):
         locks, which may lose a few.
         """
         with np.errstate(invalid="ignore"):
-            splits, merges = (
-                float(np.divide(self._counts[accepted], self._counts[proposed]))
-                for accepted, proposed in (
-                    (SPLITS_ACCEPTED, SPLITS_PROPOSED),
-                    (MERGES_ACCEPTED, MERGES_PROPOSED),
-                )
-            )
-        return {**super().diagnostics(), "splits accepted": splits, "merges accepted": merges}
+            shares = self._counts[:, ACCEPTED] / self._counts[:, PROPOSED]
+        return {
+            **super().diagnostics(),
+            "splits accepted": float(shares[SPLITS]),
+            "merges accepted": float(shares[MERGES]),
+        }

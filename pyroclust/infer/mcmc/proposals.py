@@ -10,31 +10,33 @@ import math
 from typing import Any
 
 from pyroclust.infer.mcmc.clusters import rebuild
-from pyroclust.infer.mcmc.compiling import compiled
+from pyroclust.infer.mcmc.compiling import lean
 from pyroclust.infer.mcmc.concentration import draw_concentration
 from pyroclust.infer.mcmc.prior_tables import log_open
 from pyroclust.infer.mcmc.protocol import log_marginal
 from pyroclust.infer.mcmc.sweep import REBUILD_EVERY
 from pyroclust.infer.mcmc.two_clusters import (
     UNDECIDED,
+    add_sums,
     become_one,
     become_two,
     discard,
     list_members,
-    merge_sums,
     open_sides,
 )
 
 __all__ = [
-    "MERGES_ACCEPTED",
-    "MERGES_PROPOSED",
-    "SPLITS_ACCEPTED",
-    "SPLITS_PROPOSED",
+    "ACCEPTED",
+    "MERGES",
+    "PROPOSED",
+    "SPLITS",
     "allocate",
     "run_proposals",
 ]
 
-SPLITS_PROPOSED, SPLITS_ACCEPTED, MERGES_PROPOSED, MERGES_ACCEPTED = range(4)
+# Rows and columns of the counts that moves keep.
+SPLITS, MERGES = 0, 1
+PROPOSED, ACCEPTED = 0, 1
 
 
 def allocate(move: Any, family: Any, state: Any, prior: Any, generator: Any, count: Any, home: Any) -> float:
@@ -56,80 +58,59 @@ def allocate(move: Any, family: Any, state: Any, prior: Any, generator: Any, cou
     raise NotImplementedError
 
 
-@compiled
-def _log_prior_ratio(state: Any, prior: Any, one: int, other: int, num_clusters: int) -> float:
-    """Return the log prior of two clusters of given sizes less that of one, where that is one of several."""
-    weights = prior.log_weight[one] + prior.log_weight[other] - prior.log_weight[one + other]
-    return log_open(prior, num_clusters) + weights
+@lean
+def _log_ratio(family: Any, state: Any, prior: Any, one: int, other: int, whole: int, count: int) -> float:
+    """Return the log joint density of two clusters less that of their union, one of ``count`` clusters."""
+    size, more = state.sizes[one], state.sizes[other]
+    total = log_open(prior, count)
+    total += prior.log_weight[size] + prior.log_weight[more] - prior.log_weight[size + more]
+    total += log_marginal(family, state.sums, one, size) + log_marginal(family, state.sums, other, more)
+    return total - log_marginal(family, state.sums, whole, size + more)
 
 
-@compiled
+@lean
 def _accepted(log_ratio: float, generator: Any) -> bool:
     return math.log(1.0 - generator.random()) < log_ratio
 
 
-@compiled
-def _split(move: Any, family: Any, state: Any, prior: Any, generator: Any, first: int, second: int) -> bool:
-    num_active, own = state.counters[0], state.slot_of[first]
-    if log_open(prior, num_active) == -math.inf:
-        return False
-    count = list_members(state, first, second)
-    open_sides(family, state, first, second)
-    log_proposal = allocate(move, family, state, prior, generator, count, UNDECIDED)
-    one, other = state.active[num_active], state.active[num_active + 1]
-    log_ratio = (
-        _log_prior_ratio(state, prior, state.sizes[one], state.sizes[other], num_active)
-        + log_marginal(family, state.sums, one, state.sizes[one])
-        + log_marginal(family, state.sums, other, state.sizes[other])
-        - log_marginal(family, state.sums, own, state.sizes[own])
-        - log_proposal
-    )
-    if _accepted(log_ratio, generator):
-        become_two(state, first, second, count)
-        return True
-    discard(state)
-    return False
-
-
-@compiled
-def _merge(move: Any, family: Any, state: Any, prior: Any, generator: Any, first: int, second: int) -> bool:
-    one, other = state.slot_of[first], state.slot_of[second]
-    count = list_members(state, first, second)
-    open_sides(family, state, first, second)
-    log_proposal = allocate(move, family, state, prior, generator, count, other)
-    discard(state)
-    merged = merge_sums(family, state, one, other)
-    log_ratio = (
-        log_marginal(family, state.sums, merged, state.sizes[one] + state.sizes[other])
-        - log_marginal(family, state.sums, one, state.sizes[one])
-        - log_marginal(family, state.sums, other, state.sizes[other])
-        - _log_prior_ratio(state, prior, state.sizes[one], state.sizes[other], state.counters[0] - 1)
-        + log_proposal
-    )
-    if _accepted(log_ratio, generator):
-        become_one(family, state, first, second, count)
-        return True
-    return False
-
-
-@compiled
-def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
-    num_points = len(state.slot_of)
+@lean
+def _draw_pair(num_points: int, generator: Any) -> tuple[int, int]:
     first = int(generator.random() * num_points)
     second = int(generator.random() * (num_points - 1))
-    if second >= first:
-        second += 1
-    if state.slot_of[first] == state.slot_of[second]:
-        move.counts[SPLITS_PROPOSED] += 1
-        if _split(move, family, state, prior, generator, first, second):
-            move.counts[SPLITS_ACCEPTED] += 1
+    return first, second + 1 if second >= first else second
+
+
+@lean
+def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
+    first, second = _draw_pair(len(state.slot_of), generator)
+    num_active, one, other = state.counters[0], state.slot_of[first], state.slot_of[second]
+    splits = one == other
+    kind = SPLITS if splits else MERGES
+    move.counts[kind, PROPOSED] += 1
+    if splits and log_open(prior, num_active) == -math.inf:
+        return
+    count = list_members(state, first, second)
+    open_sides(family, state, first, second)
+    log_proposal = allocate(move, family, state, prior, generator, count, UNDECIDED if splits else other)
+    whole = one if splits else state.active[num_active + 2]
+    if splits:
+        one, other = state.active[num_active], state.active[num_active + 1]
     else:
-        move.counts[MERGES_PROPOSED] += 1
-        if _merge(move, family, state, prior, generator, first, second):
-            move.counts[MERGES_ACCEPTED] += 1
+        add_sums(state, whole, one, other)
+    before = num_active if splits else num_active - 1
+    log_ratio = _log_ratio(family, state, prior, one, other, whole, before) - log_proposal
+    accepted = _accepted(log_ratio if splits else -log_ratio, generator)
+    if accepted:
+        move.counts[kind, ACCEPTED] += 1
+    if accepted and splits:
+        become_two(state, first, second, count)
+        return
+    discard(state)
+    if accepted:
+        become_one(family, state, first, second, count)
 
 
-@compiled
+@lean
 def run_proposals(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     """Make the proposals of ``move.repeats`` steps, each of which ends with a draw of the concentration."""
     for _ in range(move.repeats):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.infer.mcmc.clusters import accumulate
-from pyroclust.infer.mcmc.compiling import compiled
+from pyroclust.infer.mcmc.compiling import lean
 from pyroclust.infer.mcmc.proposals import allocate, run_proposals
 from pyroclust.infer.mcmc.protocol import (
     implements,
@@ -31,7 +31,7 @@ class RestrictedGibbs(NamedTuple):
         scans: scans that lead from the random sides to the launch state.
         proposals: splits or merges proposed a step.
         repeats: steps.
-        counts: splits proposed, splits accepted, merges proposed, merges accepted, ``(4,)``, added to.
+        counts: splits and merges, proposed and accepted, ``(2, 2)``, added to.
     """
 
     scans: int
@@ -40,7 +40,7 @@ class RestrictedGibbs(NamedTuple):
     counts: np.ndarray
 
 
-@compiled
+@lean
 def _throw_sides(family: Any, state: Any, generator: Any, count: int) -> None:
     num_active = state.counters[0]
     for k in range(count):
@@ -54,14 +54,14 @@ def _throw_sides(family: Any, state: Any, generator: Any, count: int) -> None:
         refresh(family, state.sums, slot, state.sizes[slot])
 
 
-@compiled
+@lean
 def _log_odds_of_staying(family: Any, state: Any, prior: Any, point: int, own: int, other: int) -> float:
     inside, outside = state.sizes[own], state.sizes[other]
     stay = prior.log_join[inside - 1] + log_predictive_without(family, point, own, inside)
     return stay - prior.log_join[outside] - log_predictive(family, point, other, outside)
 
 
-@compiled
+@lean
 def _scan(family: Any, state: Any, prior: Any, generator: Any, count: int, home: int) -> float:
     """Draw the side of every listed point given all others, or take it home; return the log-probability."""
     num_active = state.counters[0]
@@ -82,9 +82,10 @@ def _scan(family: Any, state: Any, prior: Any, generator: Any, count: int, home:
 @implements(allocate, RestrictedGibbs)
 def _allocate(move: Any, family: Any, state: Any, prior: Any, generator: Any, count: Any, home: Any) -> float:
     _throw_sides(family, state, generator, count)
-    for _ in range(move.scans):
-        _scan(family, state, prior, generator, count, UNDECIDED)
-    return _scan(family, state, prior, generator, count, home)
+    log_prob = 0.0
+    for scan in range(move.scans + 1):
+        log_prob = _scan(family, state, prior, generator, count, home if scan == move.scans else UNDECIDED)
+    return log_prob
 
 
 @implements(step, RestrictedGibbs)

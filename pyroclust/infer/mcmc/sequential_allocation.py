@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.infer.mcmc.compiling import compiled
+from pyroclust.infer.mcmc.compiling import lean
 from pyroclust.infer.mcmc.proposals import allocate, run_proposals
 from pyroclust.infer.mcmc.protocol import implements, log_predictive, step
 from pyroclust.infer.mcmc.two_clusters import draw_side, home_side, put
@@ -18,7 +18,7 @@ class SequentialAllocation(NamedTuple):
     Attributes:
         proposals: splits or merges proposed a step.
         repeats: steps.
-        counts: splits proposed, splits accepted, merges proposed, merges accepted, ``(4,)``, added to.
+        counts: splits and merges, proposed and accepted, ``(2, 2)``, added to.
     """
 
     proposals: int
@@ -26,14 +26,14 @@ class SequentialAllocation(NamedTuple):
     counts: np.ndarray
 
 
-@compiled
+@lean
 def _shuffle(state: Any, generator: Any, count: int) -> None:
     for k in range(count - 1, 0, -1):
         other = int(generator.random() * (k + 1))
         state.members[k], state.members[other] = state.members[other], state.members[k]
 
 
-@compiled
+@lean
 def _log_odds(family: Any, state: Any, prior: Any, point: int) -> float:
     """Return the log odds of side 1, from both clusters as they are so far."""
     num_active = state.counters[0]

@@ -51,6 +51,8 @@ class SliceHyperparameters(CompiledKernel):
         Neal (2003), Slice sampling. https://doi.org/10.1214/aos/1056562461
     """
 
+    moves_points = False
+
     def __init__(
         self,
         model: CollapsedModel,

@@ -8,18 +8,18 @@ import math
 from typing import Any
 
 from pyroclust.infer.mcmc.clusters import accumulate
-from pyroclust.infer.mcmc.compiling import compiled
+from pyroclust.infer.mcmc.compiling import lean
 from pyroclust.infer.mcmc.protocol import refresh
 
 __all__ = [
     "UNDECIDED",
+    "add_sums",
     "become_one",
     "become_two",
     "discard",
     "draw_side",
     "home_side",
     "list_members",
-    "merge_sums",
     "open_sides",
     "put",
     "take",
@@ -29,7 +29,7 @@ __all__ = [
 UNDECIDED = -1
 
 
-@compiled
+@lean
 def list_members(state: Any, first: int, second: int) -> int:
     """List all points of the clusters of two anchors but the anchors, in the order of the data, in O(N)."""
     one, other = state.slot_of[first], state.slot_of[second]
@@ -46,7 +46,7 @@ def list_members(state: Any, first: int, second: int) -> int:
     return count
 
 
-@compiled
+@lean
 def put(family: Any, state: Any, point: int, slot: int) -> None:
     """Put a point into a slot that is being tried out; nothing else of the state changes."""
     state.sizes[slot] += 1
@@ -54,7 +54,7 @@ def put(family: Any, state: Any, point: int, slot: int) -> None:
     refresh(family, state.sums, slot, state.sizes[slot])
 
 
-@compiled
+@lean
 def take(family: Any, state: Any, point: int, slot: int) -> None:
     """Take a point out of a slot that is being tried out and keeps its anchor."""
     state.sizes[slot] -= 1
@@ -62,7 +62,7 @@ def take(family: Any, state: Any, point: int, slot: int) -> None:
     refresh(family, state.sums, slot, state.sizes[slot])
 
 
-@compiled
+@lean
 def open_sides(family: Any, state: Any, first: int, second: int) -> None:
     """Start both sides with their anchors alone."""
     for side in range(2):
@@ -71,7 +71,7 @@ def open_sides(family: Any, state: Any, first: int, second: int) -> None:
         put(family, state, first if side == 0 else second, slot)
 
 
-@compiled
+@lean
 def home_side(state: Any, point: int, home: int) -> int:
     """Return the side that a point is to take: 1 if ``home`` is its slot, or that it is undecided."""
     if home == UNDECIDED:
@@ -79,7 +79,7 @@ def home_side(state: Any, point: int, home: int) -> int:
     return 1 if state.slot_of[point] == home else 0
 
 
-@compiled
+@lean
 def draw_side(log_odds: float, wanted: int, generator: Any) -> tuple[int, float]:
     """Draw side 0 or 1, unless one is wanted, and return it with its log-probability.
 
@@ -95,14 +95,14 @@ def draw_side(log_odds: float, wanted: int, generator: Any) -> tuple[int, float]
     return side, -max(against, 0.0) - math.log1p(math.exp(-abs(against)))
 
 
-@compiled
+@lean
 def discard(state: Any) -> None:
     """Free the slots of both sides again."""
     for side in range(2):
         state.sizes[state.active[state.counters[0] + side]] = 0
 
 
-@compiled
+@lean
 def become_two(state: Any, first: int, second: int, count: int) -> None:
     """Replace the cluster of both anchors by the two sides."""
     num_active, own = state.counters[0], state.slot_of[first]
@@ -115,28 +115,27 @@ def become_two(state: Any, first: int, second: int, count: int) -> None:
     _free(state, own)
 
 
-@compiled
-def merge_sums(family: Any, state: Any, one: int, other: int) -> int:
-    """Sum the moments of two clusters in the first free slot, whose size stays 0, and return that slot."""
-    merged = state.active[state.counters[0]]
-    state.sums[merged, :] = state.sums[one] + state.sums[other]
-    return merged
+@lean
+def add_sums(state: Any, target: int, one: int, other: int) -> None:
+    """Write the summed moments of two clusters together into a slot; its size stays as it is."""
+    for f in range(state.sums.shape[1]):
+        state.sums[target, f] = state.sums[one, f] + state.sums[other, f]
 
 
-@compiled
+@lean
 def become_one(family: Any, state: Any, first: int, second: int, count: int) -> None:
     """Merge the cluster of the second anchor, and all its points, into that of the first."""
     one, other = state.slot_of[first], state.slot_of[second]
     for k in range(count):
         state.slot_of[state.members[k] >> 1] = one
     state.slot_of[second] = one
-    state.sums[one, :] += state.sums[other]
+    add_sums(state, one, one, other)
     state.sizes[one] += state.sizes[other]
     refresh(family, state.sums, one, state.sizes[one])
     _free(state, other)
 
 
-@compiled
+@lean
 def _free(state: Any, slot: int) -> None:
     state.sizes[slot] = 0
     state.counters[0] -= 1

@@ -22,7 +22,7 @@ class UnconstrainedSpace:
         component: the family of the clusters.
 
     Raises:
-        ValueError: if a parameter is discrete, or its support depends on another parameter.
+        ValueError: if a parameter is discrete, its support depends on another parameter, or has no bijection.
 
     Example:
         >>> from pyroclust.distributions import NormalInverseGamma
@@ -79,12 +79,19 @@ def _laws(component: Component) -> dict[str, Distribution]:
 
 
 def _check_site(name: str, law: Distribution, other: Distribution) -> None:
+    """Refuse supports that no fixed bijection maps to real numbers."""
     if law.support.is_discrete:
         raise ValueError(
             f"component.parameters has the discrete site {name!r}, expected continuous ones: "
             "sum it out in the likelihood"
         )
-    zero = torch.zeros(biject_to(law.support).inverse_shape(law.event_shape))
+    try:
+        zero = torch.zeros(biject_to(law.support).inverse_shape(law.event_shape))
+    except NotImplementedError as error:
+        raise ValueError(
+            f"component.parameters has the site {name!r} with the support {law.support}, expected one that torch's "
+            "biject_to maps to real numbers: register a bijection, or sample it through other parameters"
+        ) from error
     if not torch.equal(biject_to(law.support)(zero), biject_to(other.support)(zero)):
         raise ValueError(
             f"component.parameters has the site {name!r} whose support depends on other parameters, "

@@ -6,7 +6,7 @@ import pytest
 import torch
 from pyro.infer import MCMC
 
-from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
+from pyroclust.distributions import ChineseRestaurantPrior, ConjugateComponent, NormalKnownVariance, student_t
 from pyroclust.infer.mcmc import (
     CollapsedGibbs,
     FromDraws,
@@ -15,6 +15,7 @@ from pyroclust.infer.mcmc import (
     Singletons,
     assignments,
 )
+from pyroclust.infer.mcmc.compiled_kernel import CompiledTransition
 from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d
 from pyroclust.partitions import is_canonical
 
@@ -112,7 +113,7 @@ def test_kernel_can_be_pickled(data):
 def test_foreign_params_move_the_chain():
     """A kernel composed with others continues from their partition; its own would not split in a sweep."""
     torch.manual_seed(3)
-    model = Mixture(ChineseRestaurantPrior(0.7), NormalKnownVariance(2, 1e4))
+    model = Mixture(ChineseRestaurantPrior(0.7), NormalKnownVariance(2, 1e8))
     groups = torch.tensor([0, 1]).repeat_interleave(30)
     data = torch.randn(60, 2) + 6 * groups.unsqueeze(-1)
     kernel = CollapsedGibbs(model, init=OneCluster())
@@ -196,17 +197,42 @@ def test_bad_arguments(data):
         CollapsedGibbs(gaussian2d()).sample({})
 
 
-def test_family_without_compiled_functions(data):
-    class Other:
-        dim, num_moments = 2, 2
-        moments = staticmethod(lambda data: data.double())
-        log_predictive = staticmethod(lambda data, parameters: data.sum(-1))
-        prior_predictive_parameters = staticmethod(lambda: torch.zeros(2))
+class Unregistered(ConjugateComponent):
+    """A conjugate family that compiled code does not know."""
 
-    with pytest.raises(
-        ValueError, match=r"model\.component is a Other, expected a family with compiled sweeps: Norm"
-    ):
-        CollapsedGibbs(Mixture(gaussian2d().prior, Other())).run(data, num_draws=1)
+    typical_scale = 1.0
+
+    def parameters(self):
+        return {}
+
+    def likelihood(self, parameters):
+        raise NotImplementedError
+
+    def moments(self, data):
+        return data.double()
+
+    def log_marginal(self, counts, moments):
+        return moments.sum(-1)
+
+    def predictive_parameters(self, counts, moments):
+        return moments
+
+    def log_predictive(self, data, parameters):
+        return data.sum(-1)
+
+    def sample_parameters(self, counts, moments):
+        return {}
+
+
+def test_family_without_compiled_functions(data):
+    message = r"is a Unregistered, expected a family with compiled functions \(Bernoulli.*AuxiliaryG"
+    with pytest.raises(ValueError, match=message):
+        CollapsedGibbs(Mixture(gaussian2d().prior, Unregistered(2))).run(data, num_draws=1)
+
+
+def test_component_that_does_not_integrate_out():
+    with pytest.raises(ValueError, match="is a PyroComponent, expected a conjugate family: use Auxiliary"):
+        CollapsedGibbs(Mixture(gaussian2d().prior, student_t()))
 
 
 def test_assignments_needs_a_finished_run(data):
@@ -219,22 +245,35 @@ def test_assignments_needs_a_finished_run(data):
         assignments(mcmc)
 
 
-def test_interrupt_stops_the_threads(data, monkeypatch):
-    from pyroclust.infer.mcmc import parallel
+@pytest.mark.parametrize("num_chains", [1, 3])
+def test_interrupt_keeps_the_draws_so_far(data, monkeypatch, num_chains):
+    blocks, advance = [], CompiledTransition.advance
 
-    blocks, advance = [], parallel.advance
-
-    def interrupted(chain, num_draws, *, thin):
+    def interrupted(self, states, num_draws):
         blocks.append(num_draws)
-        if len(blocks) == 3:
+        if len(blocks) == 4:
             raise KeyboardInterrupt
-        return advance(chain, num_draws, thin=thin)
+        return advance(self, states, num_draws)
 
-    monkeypatch.setattr(parallel, "advance", interrupted)
-    monkeypatch.setattr(parallel, "_VISITS_A_BLOCK", 25)
+    kernel = CollapsedGibbs(gaussian2d())
+    whole = kernel.run(data, num_draws=20_000, warmup=1, num_chains=num_chains, seed=3)
+    monkeypatch.setattr(CompiledTransition, "advance", interrupted)
+    part = kernel.run(data, num_draws=20_000, warmup=1, num_chains=num_chains, seed=3)
+    assert part.interrupted
+    assert not whole.interrupted
+    count = blocks[1] + blocks[2]
+    assert part.assignments.shape == (num_chains, count, 25)
+    assert torch.equal(part.assignments, whole.assignments[:, :count])
+    assert torch.equal(part.log_joint, whole.log_joint[:, :count])
+
+
+def test_interrupt_before_the_first_draw(data, monkeypatch):
+    def interrupted(self, states, num_draws):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CompiledTransition, "advance", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        CollapsedGibbs(gaussian2d()).run(data, num_draws=20_000, num_chains=1)
-    assert len(blocks) == 3
+        CollapsedGibbs(gaussian2d()).run(data, num_draws=5)
 
 
 def test_arviz_reads_a_run(data):

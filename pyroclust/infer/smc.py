@@ -1,0 +1,224 @@
+"""Sequential Monte Carlo over points, with any sequential guide as proposal."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from pyroclust.distributions import Component, ConjugateComponent, PartitionPrior
+from pyroclust.distributions.filter_scorer import FilterEncoding, FilterScorer
+from pyroclust.distributions.sequential import SequentialPartition
+from pyroclust.infer.checks import check_finite
+from pyroclust.infer.smc_exponents import learn_exponents
+from pyroclust.infer.smc_population import Population
+from pyroclust.infer.weighted_partitions import WeightedPartitions
+from pyroclust.partitions import canonical
+
+__all__ = ["FilteredModel", "ParticleSample", "PointwiseGuide", "sequential_monte_carlo"]
+
+
+class FilteredModel(Protocol):
+    """A conjugate mixture of known hyperparameters; :class:`pyroclust.models.Mixture` is one."""
+
+    prior: PartitionPrior
+    component: Component
+
+
+class PointwiseGuide(Protocol):
+    """A guide that labels points one after the other, as sequential Monte Carlo sees it."""
+
+    def posterior(self, data: Tensor) -> SequentialPartition:
+        """Return the guide's law of the partition, with its scorer, encoding and visiting order."""
+        ...
+
+
+@dataclass(frozen=True)
+class ParticleSample(WeightedPartitions):
+    """Particles of sequential Monte Carlo; they are a weighted set, and their order means nothing.
+
+    Attributes:
+        assignments: the particles, ``(S, *batch, N)`` int64.
+        log_weights: log weights, ``(S, *batch)`` float64 in nats; their mean estimates the evidence.
+        ess: expected effective number of particles at every step before resampling, by the weights to the
+            power ``exponents``, ``(N, *batch)``.
+        num_resampled: islands that were resampled at every step, ``(N, *batch)`` int64.
+        exponents: power of the weights that resampling follows at every step, ``(N, *batch)``.
+        num_islands: independent runs that the particles came from, in S / num_islands consecutive rows each.
+    """
+
+    assignments: Tensor
+    log_weights: Tensor
+    ess: Tensor
+    num_resampled: Tensor
+    exponents: Tensor
+    num_islands: int
+
+    @property
+    def normalised_log_weights(self) -> Tensor:
+        """Log weights for averages over the particles, ``(S, *batch)`` in nats."""
+        return self.log_weights.log_softmax(0)
+
+    @property
+    def log_evidence_error(self) -> Tensor:
+        """Standard error of ``log_evidence`` in nats by the delta method, ``(*batch)``.
+
+        From the spread of the islands. With one island it is that of importance sampling, and nan where the
+        island was resampled: particles then depend on one another.
+        """
+        weights = self.log_weights
+        if self.num_islands > 1:
+            weights = weights.unflatten(0, (self.num_islands, -1)).logsumexp(1)
+        if len(weights) < 2:
+            return torch.full(weights.shape[1:], math.nan, dtype=torch.float64)
+        relative = (weights - weights.logsumexp(0) + math.log(len(weights))).exp()
+        error = relative.std(0) / len(weights) ** 0.5
+        dependent = (self.num_resampled.sum(0) > 0) & (self.num_islands == 1)
+        return error.masked_fill(dependent, math.nan)
+
+
+def sequential_monte_carlo(
+    model: FilteredModel,
+    guide: PointwiseGuide,
+    data: Tensor,
+    *,
+    num_particles: int,
+    ess_threshold: float = 0.5,
+    num_islands: int = 1,
+    num_pilot: int = 100,
+) -> ParticleSample:
+    r"""Extend weighted particles by one point after the other; resample where their weights degenerate.
+
+    .. math::
+        w_n = w_{n-1} \, \frac{p(c_{\le n}, x_{\le n})}{p(c_{<n}, x_{<n}) \, q(c_n \mid c_{<n}, x)}, \qquad
+        \hat p(x) = \frac1S \sum_s w_N^{(s)}
+
+    Points come in the guide's order. The estimate of the evidence is unbiased, with any proposal, number of
+    particles and threshold. Particles of a run that agree so far are one: a step costs O(P K) candidates of
+    the guide and of the model's predictive, with P at most S the distinct prefixes, and memory is O(S N) for
+    the labels and O(P K) for the clusters, a data set. All data sets, islands and particles are one batch.
+
+    Where the effective number of particles falls below ``ess_threshold`` times S, those of this data set and
+    island are resampled: stratified, and over all children of the prefixes rather than over copies.
+    Resampling follows the weights to a power that a pilot run learns for every step and data set, since a
+    guide that looks ahead makes prefixes whose present weight says little about the final one; see
+    :func:`~pyroclust.infer.smc_exponents.learn_exponents`.
+
+    Args:
+        model: the model, its partition prior of Gibbs type and its components conjugate.
+        guide: the proposal: ``PredictiveFilter(model)`` is the prior predictive, a trained guide the
+            amortized one.
+        data: data sets, ``(*batch, N, D)``.
+        num_particles: S, particles a data set.
+        ess_threshold: in [0, 1]; 0 never resamples, which is importance sampling.
+        num_islands: independent runs that the particles are divided between; with two or more, the standard
+            error of the evidence is known whether there was resampling or not.
+        num_pilot: particles of the pilot run; 0 resamples by the weights themselves, which suits proposals
+            that are blind to the future.
+
+    Raises:
+        ValueError: if the data are not finite, the model is not conjugate, its hyperparameters are random,
+            the guide is not sequential, or a number is out of range.
+
+    Example:
+        >>> from pyroclust.guides import PredictiveFilter
+        >>> from pyroclust.infer import log_evidence
+        >>> from pyroclust.models import gaussian2d
+        >>> model, data = gaussian2d(), torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
+        >>> sample = sequential_monte_carlo(model, PredictiveFilter(model), data, num_particles=200)
+        >>> sample.assignments.shape
+        torch.Size([200, 3])
+        >>> abs(sample.log_evidence - log_evidence(model, data)) < 0.05
+        tensor(True)
+
+    References:
+        Fearnhead (2004), Particle filters for mixture models with an unknown number of components.
+        https://doi.org/10.1023/B:STCO.0000009418.04621.cd
+        Del Moral, Doucet and Jasra (2006), Sequential Monte Carlo samplers.
+        https://doi.org/10.1111/j.1467-9868.2006.00553.x
+    """
+    _check_numbers(num_particles, ess_threshold, num_islands, num_pilot)
+    check_finite(data)
+    batch, points, size = data.shape[:-2], data.shape[-2], num_particles // num_islands
+    with torch.no_grad():
+        posterior = guide.posterior(data)
+        target = _target(model, posterior, data)
+        dataset = posterior.dataset.reshape(-1)
+        exponents = torch.ones(points, len(dataset), dtype=torch.float64)
+        if num_pilot > 0 and ess_threshold > 0 and size > 1:
+            exponents = learn_exponents(_population(posterior, target, dataset, num_pilot), points)
+        population = _population(posterior, target, dataset.repeat(num_islands), size)
+        ess, resampled = _run(population, exponents.repeat(1, num_islands), ess_threshold)
+        labels, log_weights = population.particles()
+    labels = labels.view(num_islands, len(dataset), size, points).transpose(1, 2).flatten(0, 1)
+    order = posterior.order[dataset].expand_as(labels)
+    assignments = canonical(torch.empty_like(labels).scatter_(-1, order, labels))
+    return ParticleSample(
+        assignments=assignments.view(num_particles, *batch, points),
+        log_weights=log_weights.view(num_islands, -1, size).transpose(1, 2).reshape(num_particles, *batch),
+        ess=size * ess.view(points, num_islands, *batch).sum(1),
+        num_resampled=resampled.view(points, num_islands, *batch).sum(1),
+        exponents=exponents.view(points, *batch),
+        num_islands=num_islands,
+    )
+
+
+def _run(population: Population, exponents: Tensor, ess_threshold: float) -> tuple[Tensor, Tensor]:
+    """Visit all points and return shares of effective particles and what was resampled, ``(N, G)`` each."""
+    ones = torch.ones_like(exponents[0])
+    ess, resampled = [ones], [torch.zeros_like(ones, dtype=torch.bool)]
+    last = len(exponents) - 1
+    for step in range(1, last + 1):
+        # After the last point weights serve better than copies.
+        threshold = ess_threshold if step < last else 0.0
+        report = population.advance(step, exponent=exponents[step], ess_threshold=threshold)
+        ess.append(report.ess)
+        resampled.append(report.resampled)
+    return torch.stack(ess), torch.stack(resampled)
+
+
+def _population(
+    posterior: SequentialPartition, target: tuple[FilterScorer, FilterEncoding], dataset: Tensor, size: int
+) -> Population:
+    proposal = (posterior.scorer, posterior.encoding)
+    return Population(proposal, target, dataset=dataset, num_particles=size)
+
+
+def _target(
+    model: FilteredModel, posterior: SequentialPartition, data: Tensor
+) -> tuple[FilterScorer, FilterEncoding]:
+    """Return the model's exact filter on the points in visiting order, the guide's own if it is that."""
+    if not isinstance(posterior, SequentialPartition):
+        raise ValueError(
+            f"guide.posterior(data) is a {type(posterior).__name__}, expected a SequentialPartition: "
+            "use importance_sample with guides that do not label point by point"
+        )
+    if not isinstance(model.component, ConjugateComponent):
+        raise ValueError(
+            f"model.component is a {type(model.component).__name__}, expected a ConjugateComponent: "
+            "weights need the predictive density of a point given its cluster"
+        )
+    scorer: Any = posterior.scorer
+    if (
+        isinstance(scorer, FilterScorer)
+        and scorer.prior is model.prior
+        and scorer.component is model.component
+    ):
+        return scorer, posterior.encoding
+    own = FilterScorer(model.prior, model.component)
+    flat = data.reshape(-1, *data.shape[-2:])
+    return own, own.encode(flat.gather(1, posterior.order.unsqueeze(-1).expand_as(flat)))
+
+
+def _check_numbers(num_particles: int, ess_threshold: float, num_islands: int, num_pilot: int) -> None:
+    if num_islands < 1:
+        raise ValueError(f"num_islands is {num_islands}, expected at least 1")
+    if num_particles < 1 or num_particles % num_islands:
+        raise ValueError(
+            f"num_particles is {num_particles}, expected a positive multiple of num_islands, {num_islands}"
+        )
+    if not 0 <= ess_threshold <= 1:
+        raise ValueError(f"ess_threshold is {ess_threshold}, expected a share between 0 and 1")
+    if num_pilot < 0 or num_pilot == 1:
+        raise ValueError(f"num_pilot is {num_pilot}, expected 0 for no pilot run, or at least 2 particles")

@@ -1,0 +1,261 @@
+"""The law of AuxiliaryGibbs: enumeration for conjugate families, quadrature and enumeration for others."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from joint_laws import functionals, geweke_scores, invariance_scores, simulate, states_at
+from partition_laws import BATCHES, check_law, effective_partitions
+from pyro.distributions import Gamma, Poisson
+from pyro.infer import MCMC
+from scipy import stats
+
+from pyroclust.distributions import (
+    BernoulliBeta,
+    ChineseRestaurantPrior,
+    DirichletMultinomialPrior,
+    FiniteMixturesPrior,
+    GammaConcentration,
+    MultinomialDirichlet,
+    NormalInverseGamma,
+    NormalInverseWishart,
+    NormalKnownVariance,
+    PitmanYorPrior,
+    PoissonGamma,
+    Product,
+    student_t,
+    von_mises,
+)
+from pyroclust.infer.exact import exact_posterior
+from pyroclust.infer.mcmc import (
+    AuxiliaryGibbs,
+    CollapsedGibbs,
+    Compose,
+    OneCluster,
+    Singletons,
+    SliceHyperparameters,
+    SliceParameters,
+    assignments,
+    auxiliary_pass,
+    auxiliary_pool,
+)
+from pyroclust.infer.mcmc.chain_clusters import ChainClusters, ChainFamilies
+from pyroclust.infer.mcmc.parameter_target import ParameterTarget
+from pyroclust.models import Mixture
+from pyroclust.partitions import enumerate_partitions
+
+PRIORS = {
+    "restaurant": ChineseRestaurantPrior(0.9),
+    "pitman_yor": PitmanYorPrior(0.4, 0.5),
+    "finite": FiniteMixturesPrior(0.8, Poisson(torch.tensor(1.5))),
+    "three": DirichletMultinomialPrior(3, 1.2),
+    "gamma": GammaConcentration(2.0, 2.0),
+}
+FAMILIES = {
+    "known": NormalKnownVariance(1, 2.0),
+    "nig": NormalInverseGamma(1, 0.2, shape=2.0, rate=0.5),
+    "niw": NormalInverseWishart(2, 0.2, dof=4.0, scale=1.0),
+    "poisson": PoissonGamma(2, 1.5, rate=0.5),
+    "mixed": Product([NormalInverseGamma(1, 0.2, shape=2.0, rate=0.5), BernoulliBeta(2, 0.7, beta=0.7)]),
+}
+UNCOLLAPSED = {
+    "student": (student_t(prior_scale=3.0), torch.tensor([-1.5, -1.3, -0.6, 0.3, 1.1, 1.2, 4.0])),
+    "mises": (von_mises(shape=2.0, rate=0.4), torch.tensor([-3.1, -2.6, -0.2, 0.1, 0.5, 2.7, 3.12])),
+}
+# Centre, precision: where the quadrature reaches to, in these units and in their logarithm.
+GRIDS = {"student": ((-40.0, 40.0), (-9.0, 5.0)), "mises": ((-math.pi, math.pi), (-11.0, 5.0))}
+
+
+def points(component, seed=11):
+    torch.manual_seed(seed)
+    return component.sample(torch.tensor([0, 0, 0, 1, 1, 2, 2]))
+
+
+def quadrature(name):
+    """Return log p(x_S) of all subsets S of seven points, ``(128,)``: trapezes in the centre and the log precision."""
+    component, data = UNCOLLAPSED[name]
+    (low, high), (narrow, wide) = GRIDS[name]
+    loc = torch.linspace(low, high, 1601, dtype=torch.float64)[:-1]
+    level = torch.linspace(narrow, wide, 401, dtype=torch.float64)
+    grid = torch.stack(torch.meshgrid(loc, level, indexing="ij"), -1).reshape(-1, 2)
+    parameters = {"loc": grid[:, :1], "precision": grid[:, 1:].exp()}
+    volume = math.log((high - low) / 1600) + math.log((wide - narrow) / 400)
+    log_weight = component.log_prior(parameters).double() + grid[:, 1] + volume
+    log_likelihood = component.likelihood(parameters).log_prob(data.double().view(7, 1, 1))
+    subsets = (torch.arange(128).unsqueeze(-1) >> torch.arange(7)) & 1
+    return (subsets.double() @ log_likelihood + log_weight).logsumexp(-1)
+
+
+def exact_by_quadrature(prior, name):
+    partitions = enumerate_partitions(7)
+    blocks = ((partitions.unsqueeze(-2) == torch.arange(7).unsqueeze(-1)) << torch.arange(7)).sum(-1)
+    return partitions, (prior.log_prob(partitions) + quadrature(name)[blocks].sum(-1)).log_softmax(-1)
+
+
+CONJUGATE = [(prior, family) for prior in PRIORS for family in ("known", "nig")]
+CONJUGATE += [("restaurant", "niw"), ("pitman_yor", "poisson"), ("finite", "mixed")]
+
+
+@pytest.mark.parametrize(("prior", "family"), CONJUGATE)
+def test_conjugate_law(prior, family):
+    model = Mixture(PRIORS[prior], FAMILIES[family])
+    data = points(model.component)
+    exact = exact_posterior(model, data)
+    assert effective_partitions(exact[1]) > 5
+    draws = AuxiliaryGibbs(model).run(data, num_draws=500, warmup=20, num_chains=2 * BATCHES, seed=1)
+    check_law(model, data, draws.assignments, exact)
+    assert torch.allclose(draws.log_joint, model.log_joint(data, draws.assignments), atol=1e-9)
+
+
+def test_quadrature_knows_its_integrals():
+    """Single points have density 1 in total, and a finer grid changes nothing."""
+    assert quadrature("student")[0].abs() < 1e-6
+    assert quadrature("mises")[0].abs() < 1e-6
+
+
+@pytest.mark.parametrize("name", UNCOLLAPSED)
+@pytest.mark.parametrize("prior", ["restaurant", "pitman_yor", "finite"])
+def test_uncollapsed_law(prior, name):
+    component, data = UNCOLLAPSED[name]
+    model = Mixture(PRIORS[prior], component)
+    exact = exact_by_quadrature(PRIORS[prior], name)
+    assert effective_partitions(exact[1]) > 5
+    kernel = AuxiliaryGibbs(model)
+    draws = kernel.run(data.unsqueeze(-1), num_draws=1200, warmup=40, num_chains=2 * BATCHES, seed=2)
+    check_law(model, data, draws.assignments, exact)
+
+
+@pytest.mark.parametrize("settings", [{"num_auxiliary": 1}, {"num_auxiliary": 8}, {"init": OneCluster()}], ids=str)
+def test_settings_leave_the_law_alone(settings):
+    model = Mixture(PRIORS["pitman_yor"], FAMILIES["nig"])
+    data = points(model.component)
+    draws = AuxiliaryGibbs(model, **settings).run(data, num_draws=500, warmup=20, num_chains=2 * BATCHES, seed=3)
+    check_law(model, data, draws.assignments)
+
+
+@pytest.mark.parametrize("entries", [1, 200])
+def test_small_blocks_have_the_same_law(entries, monkeypatch):
+    monkeypatch.setattr(auxiliary_pass, "_MAX_ENTRIES", entries)
+    monkeypatch.setattr(auxiliary_pool, "_DRAWS", 1)
+    model = Mixture(PRIORS["pitman_yor"], FAMILIES["nig"])
+    data = points(model.component)
+    draws = AuxiliaryGibbs(model).run(data, num_draws=250, warmup=20, num_chains=BATCHES, seed=4)
+    check_law(model, data, draws.assignments)
+
+
+@pytest.mark.parametrize("family", ["nig", "poisson", "mixed"])
+def test_slice_updates_in_a_conjugate_family(family):
+    model = Mixture(PRIORS["restaurant"], FAMILIES[family])
+    data = points(model.component)
+    kernel = AuxiliaryGibbs(model, parameter_updates=SliceParameters())
+    draws = kernel.run(data, num_draws=800, warmup=20, num_chains=2 * BATCHES, seed=5)
+    check_law(model, data, draws.assignments)
+
+
+@pytest.mark.parametrize("component", [*FAMILIES.values(), MultinomialDirichlet(3, 0.8)], ids=lambda c: type(c).__name__)
+def test_slice_updates_have_the_exact_posterior_of_parameters(component):
+    """Many copies of three clusters, one of them a single point, against draws from the formula."""
+    data = points(component, seed=12).double()
+    chains = 1500
+    clusters = ChainClusters(torch.tensor([0, 0, 0, 0, 1, 1, 2]).expand(chains, -1))
+    families = ChainFamilies(Mixture(PRIORS["restaurant"], component))
+    settings = {"dtype": torch.float64, "generator": np.random.default_rng(6)}
+    updates = SliceParameters(rounds=25).bind(component, data, **settings)
+    found = updates.draw(updates.start(clusters), families).parameters
+    exact = AuxiliaryGibbs(families.model).parameter_updates.bind(component, data, **settings)
+    truth = exact.draw(clusters, families).parameters
+    for name, value in found.items():
+        columns = zip(value.reshape(chains, -1).T, truth[name].reshape(chains, -1).T, strict=True)
+        pvalues = [stats.ks_2samp(one.numpy(), other.numpy()).pvalue for one, other in columns if one.std() > 0]
+        assert min(pvalues) > 1e-4, name
+
+
+def test_pyro_mcmc_has_the_exact_law():
+    torch.manual_seed(7)
+    model = Mixture(PRIORS["finite"], FAMILIES["known"])
+    data = points(model.component)
+    mcmc = MCMC(AuxiliaryGibbs(model, thin=2), num_samples=2000, warmup_steps=20, disable_progbar=True)
+    mcmc.run(data)
+    check_law(model, data, assignments(mcmc))
+
+
+def test_concentration_beside_the_collapsed_sampler():
+    """The Gamma concentration is a number while both kernels move points, each by its own rules."""
+    model = Mixture(PRIORS["gamma"], FAMILIES["nig"])
+    data = points(model.component)
+    kernel = Compose([AuxiliaryGibbs(model), CollapsedGibbs(model)])
+    draws = kernel.run(data, num_draws=400, warmup=20, num_chains=BATCHES, seed=8)
+    assert draws.concentration.shape == (BATCHES, 400)
+    check_law(model, data, draws.assignments)
+
+
+RANDOM = Mixture(
+    PitmanYorPrior(0.2, concentration=Gamma(2.0, 2.0)),
+    NormalInverseGamma(1, Gamma(4.0, 10.0), shape=3.0, rate=Gamma(3.0, 3.0)),
+)
+
+
+def test_random_hyperparameters_keep_the_joint_law():
+    torch.manual_seed(9)
+    kernel = Compose([AuxiliaryGibbs(RANDOM), SliceHyperparameters(RANDOM)])
+    scores, deviation = invariance_scores(RANDOM, kernel, num_datasets=800, num_points=6, num_steps=2)
+    assert scores.abs().max() < 4.5
+    assert (deviation > 0).all()
+    assert geweke_scores(RANDOM, kernel, num_rounds=1500, num_points=5).abs().max() < 4.5
+
+
+def test_random_hyperparameters_of_chains_stay_apart():
+    """Chains of one run share calls, not hyperparameters: each has the law it would have alone."""
+    torch.manual_seed(10)
+    data = points(RANDOM.component.given({"kappa": 0.4, "rate": 1.0}))
+    kernel = AuxiliaryGibbs(RANDOM, init=Singletons())
+    hyper = {
+        "concentration": torch.tensor([0.3, 3.0]).double().repeat(BATCHES),
+        "kappa": torch.tensor([0.05, 2.0]).double().repeat(BATCHES),
+        "rate": torch.tensor([0.1, 2.0]).double().repeat(BATCHES),
+    }
+    states = states_at(hyper, torch.arange(7).repeat(2 * BATCHES, 1), 0)
+    states = type(states)(torch.arange(7).repeat(2 * BATCHES, 1), hyper, torch.zeros(2 * BATCHES).double())
+    trace = kernel.bind(data, states, np.random.default_rng(11)).advance(states, 400)
+    for first in (0, 1):
+        own = {name: value[first] for name, value in hyper.items()}
+        check_law(RANDOM.given(own), data, trace.assignments[first::2, 20:])
+
+
+def test_geweke_joint_test_of_kept_parameters():
+    """Data redrawn from the kept parameters, state redrawn by the kernels: the model's joint law stays."""
+    torch.manual_seed(12)
+    model = Mixture(ChineseRestaurantPrior(Gamma(2.0, 2.0)), student_t(prior_scale=2.0))
+    gibbs = AuxiliaryGibbs(model)
+    kernel = Compose([gibbs, SliceHyperparameters(model)])
+    direct = functionals(*simulate(model, num_datasets=20_000, num_points=5))
+    hyper, labels, data = simulate(model, num_datasets=1, num_points=5)
+    generator, states, kept, visited = np.random.default_rng(13), states_at(hyper, labels, 0), None, []
+    for _ in range(2000):
+        transition = kernel.bind(data[0], states, generator)
+        gibbs.bound.clusters = gibbs.bound.clusters if kept is None else kept
+        states = transition.step(states)
+        kept = gibbs.bound.clusters
+        data = model.component.likelihood(kept.of_points()).sample()
+        visited.append(functionals(states.hyperparameters, states.assignments, data)[0])
+    chain = torch.stack(visited[100:]).reshape(BATCHES // 2, -1, direct.shape[-1]).mean(1)
+    error = (chain.var(0) / len(chain) + direct.var(0) / len(direct)).sqrt()
+    assert ((chain.mean(0) - direct.mean(0)) / error).abs().max() < 5.0
+
+
+def test_target_is_the_density_of_parameters_times_the_volume():
+    """The change of variables, by numerical differentiation of the map."""
+    torch.manual_seed(14)
+    target = ParameterTarget(FAMILIES["niw"], points(FAMILIES["niw"]).double(), dtype=torch.float64)
+    vector = torch.randn(target.space.num_coordinates, dtype=torch.float64)
+    rows, columns = torch.tril_indices(2, 2)
+
+    def flat(vector):
+        value = target.space.constrain(vector)[0]
+        return torch.cat([value["loc"], value["scale_tril"][rows, columns]])
+
+    jacobian = torch.autograd.functional.jacobian(flat, vector)
+    assert torch.allclose(target.space.constrain(vector)[1], jacobian.det().abs().log())
+    back = target.space.unconstrain(target.space.constrain(vector)[0])
+    assert torch.allclose(back, vector)

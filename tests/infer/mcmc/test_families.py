@@ -1,0 +1,151 @@
+"""The contract of compiled families: they compute what their torch classes compute."""
+
+import numpy as np
+import pytest
+import torch
+from partition_laws import check_law
+
+from pyroclust.distributions import (
+    BernoulliBeta,
+    ChineseRestaurantPrior,
+    ClusteredData,
+    MultinomialDirichlet,
+    NormalIndependent,
+    NormalInverseGamma,
+    NormalInverseWishart,
+    NormalKnownVariance,
+    PoissonGamma,
+    Product,
+    block_moments,
+)
+from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.infer.mcmc.chain import place, start_chain
+from pyroclust.infer.mcmc.compiling import lean
+from pyroclust.infer.mcmc.protocol import log_marginal, log_predictive, log_predictive_without
+from pyroclust.models import Mixture
+
+SIZES = (1, 2, 3, 9, 25)
+LABELS = torch.arange(len(SIZES)).repeat_interleave(torch.tensor(SIZES))
+
+
+def mixed():
+    normal = NormalInverseGamma(2, 0.2, shape=2.5, rate=0.7, mean=0.4)
+    return Product([normal, BernoulliBeta(3, 0.6, beta=1.1), PoissonGamma(1, 2.0, rate=0.5)])
+
+
+# A family, other values of some of its hyperparameters, and data far from what it expects.
+CASES = {
+    "known variance 1": (NormalKnownVariance(1, 3.0, scale=0.7), {"scale": 2.0, "mean": -1.5}, 1e4),
+    "known variance 3": (NormalKnownVariance(3, 10.0, mean=2.0), {"prior_scale": 0.3}, 1e4),
+    "inverse gamma 1": (NormalInverseGamma(1, 0.05, shape=2.0, rate=0.1), {"mean": 1.0, "rate": 3.0}, 1e4),
+    "inverse gamma 4": (NormalInverseGamma(4, 0.5, shape=3.0, rate=2.0, mean=1.0), {"kappa": 2.0}, 1e4),
+    "inverse gamma 90": (NormalInverseGamma(90, 0.5, shape=3.0, rate=2.0), {"shape": 0.7}, 1e4),
+    "inverse Wishart 1": (NormalInverseWishart(1, 0.5, dof=2.0, scale=0.3), {"dof": 7.0}, 1e4),
+    "inverse Wishart 3": (NormalInverseWishart(3, 0.05, dof=5.0, scale=0.1, mean=1.0), {"scale": 2.0}, 1e4),
+    "inverse Wishart 12": (NormalInverseWishart(12, 0.5, dof=20.0, scale=5.0), {"mean": 2.0}, 1e3),
+    "Bernoulli 1": (BernoulliBeta(1, 0.3, beta=0.8), {"alpha": 4.0}, 1.0),
+    "Bernoulli 150": (BernoulliBeta(150, 2.0, beta=0.5), {"alpha": 2e3, "beta": 70.0}, 1.0),
+    "Poisson 1": (PoissonGamma(1, 1.5, rate=0.3), {"rate": 5.0}, 1e4),
+    "Poisson 40": (PoissonGamma(40, 0.4, rate=0.2), {"shape": 30.0}, 1e4),
+    "categories 5": (MultinomialDirichlet(5, 0.7), {"concentration": 1e5}, 1e4),
+    "multinomial 60": (MultinomialDirichlet(60, 0.2, total=30), {"concentration": 3.0}, 1e4),
+    "independent 1": (NormalIndependent(1.0, 9.0, shape=2.0, rate=1.0), {"mean": -4.0, "shape": 0.3}, 1e4),
+    "independent 3": (NormalIndependent(0.0, 0.1, shape=0.6, rate=0.01, dim=3), {"variance": 50.0}, 1e4),
+    "product": (mixed(), {"0.rate": 2.0, "0.mean": -1.0, "1.alpha": 3.0, "2.rate": 4.0}, 1.0),
+    "product of products": (
+        Product([mixed(), MultinomialDirichlet(3), Product([BernoulliBeta(2)])]),
+        {"0.2.shape": 0.7, "1.concentration": 5.0, "2.0.beta": 9.0},
+        1.0,
+    ),
+}
+every_case = pytest.mark.parametrize("name", CASES)
+
+
+@lean
+def probe(family, state, marginal, predictive, without):
+    """Evaluate a family on every active slot and the first free one."""
+    for j in range(state.counters[0] + 1):
+        slot = state.active[j]
+        marginal[j] = log_marginal(family, state.sums, slot, state.sizes[slot])
+        for i in range(len(state.slot_of)):
+            predictive[i, j] = log_predictive(family, i, slot, state.sizes[slot])
+    for i in range(len(state.slot_of)):
+        slot = state.slot_of[i]
+        if state.sizes[slot] > 1:
+            without[i] = log_predictive_without(family, i, slot, state.sizes[slot])
+
+
+def chain_on(component, data, hyper):
+    """Start a chain in a fixed partition with some of the hyperparameters set to others."""
+    model = Mixture(ChineseRestaurantPrior(1.0), component)
+    chain = start_chain(model, data, np.random.default_rng(0))
+    place(chain, model, LABELS.numpy(), {**own_values(component), **hyper})
+    return chain
+
+
+def own_values(component):
+    return {name: float(component.value(name)) for name in component.hyper_names}
+
+
+def evaluate(chain):
+    """Return the log marginals (K + 1), log predictives (N, K + 1) and log predictives without (N,)."""
+    num_points, width = len(LABELS), len(SIZES) + 1
+    found = np.empty(width), np.empty((num_points, width)), np.zeros(num_points)
+    probe(chain.family, chain.state, *found)
+    return tuple(torch.from_numpy(one) for one in found)
+
+
+def expected(component, data):
+    """Return the same by the torch class: differences of log marginals for points left out."""
+    counts, moments = block_moments(component, data, LABELS)
+    counts = torch.cat([counts.double(), torch.zeros(1, dtype=torch.float64)])
+    moments = torch.cat([moments, torch.zeros_like(moments[:1])])
+    predictive = component.log_predictive(
+        data.double().unsqueeze(-2), component.predictive_parameters(counts, moments)
+    )
+    whole = component.log_marginal(counts, moments)
+    left = component.log_marginal(counts[LABELS] - 1, moments[LABELS] - component.moments(data))
+    return whole, predictive, torch.where(counts[LABELS] > 1, whole[LABELS] - left, 0.0)
+
+
+def draw_data(component):
+    torch.manual_seed(5)
+    return ClusteredData(component, LABELS).sample().double()
+
+
+def assert_close(found, wanted, tolerance=1e-8):
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
+
+
+@every_case
+def test_agrees_with_torch(name):
+    component, hyper, _ = CASES[name]
+    data = draw_data(component)
+    chain = chain_on(component, data, {})
+    found = evaluate(chain)
+    assert_close(found, expected(component, data))
+    assert found[0][-1].abs() < 1e-12
+    assert_close([torch.from_numpy(chain.state.log_alone)], [found[1][:, -1]])
+    assert_close(evaluate(chain_on(component, data, hyper)), expected(component.given(hyper), data))
+
+
+@every_case
+def test_predictives_are_differences_of_marginals(name):
+    component, _, _ = CASES[name]
+    data = draw_data(component)
+    _, moments = block_moments(component, data, LABELS)
+    counts = torch.tensor([*SIZES, 0], dtype=torch.float64)
+    moments = torch.cat([moments, torch.zeros_like(moments[:1])])
+    more = component.log_marginal(counts + 1, moments + component.moments(data).unsqueeze(-2))
+    assert_close([evaluate(chain_on(component, data, {}))[1]], [more - component.log_marginal(counts, moments)])
+
+
+@every_case
+def test_far_away_data_stay_finite(name):
+    component, _, scale = CASES[name]
+    data = scale * draw_data(component)
+    data[::3] = data[::3].flip(0)
+    found = evaluate(chain_on(component, data, {}))
+    assert all(one.isfinite().all() for one in found)
+    assert_close(found[:2], expected(component, data)[:2], 1e-6)

@@ -1,0 +1,375 @@
+"""Sequential Monte Carlo against enumeration of all partitions: evidence, posterior, independence of data sets."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from exact_sequential_guide import ExactGuide
+from pyro.distributions import Poisson
+from torch import Tensor
+
+from pyroclust import load_guide
+from pyroclust.distributions import (
+    ChineseRestaurantPrior,
+    DirichletMultinomialPrior,
+    FiniteMixturesPrior,
+    GammaConcentration,
+    NormalInverseGamma,
+    NormalKnownVariance,
+    PitmanYorPrior,
+    PoissonGamma,
+    student_t,
+)
+from pyroclust.guides import PredictiveFilter
+from pyroclust.infer import exact_posterior, log_evidence
+from pyroclust.infer.certificate import simulate
+from pyroclust.infer.smc import ParticleSample, sequential_monte_carlo
+from pyroclust.infer.smc_allocation import allocate, group_logsumexp
+from pyroclust.models import Mixture, niw_mixture, overlap2d
+from pyroclust.partitions import is_canonical, num_clusters
+
+MODELS: dict[str, Callable[[], Mixture]] = {
+    "overlap": overlap2d,
+    "gamma": lambda: Mixture(GammaConcentration(2.0, 2.0), niw_mixture(2).component),
+    "pitman-yor": lambda: Mixture(PitmanYorPrior(0.4, 0.6), NormalKnownVariance(2, 2.0)),
+    "finite": lambda: Mixture(
+        FiniteMixturesPrior(0.7, Poisson(1.0)), NormalInverseGamma(2, 0.3, shape=2.0, rate=1.5)
+    ),
+    "two components": lambda: Mixture(DirichletMultinomialPrior(2, 0.8), PoissonGamma(2, 1.5, rate=0.4)),
+}
+
+
+class FixedGuide:
+    """Returns one and the same posterior, order included."""
+
+    def __init__(self, guide: PredictiveFilter, data: Tensor) -> None:
+        self.fixed = guide.posterior(data)
+
+    def posterior(self, data: Tensor) -> object:
+        return self.fixed
+
+
+def another_model(model: Mixture) -> Mixture:
+    """A poor proposal for the same data: one concentration, too many clusters, other components."""
+    if isinstance(model.component, PoissonGamma):
+        return Mixture(ChineseRestaurantPrior(3.0), PoissonGamma(2, 4.0, rate=2.0))
+    return Mixture(ChineseRestaurantPrior(2.0), NormalKnownVariance(2, 5.0))
+
+
+PROPOSALS: dict[str, Callable[[Mixture], object]] = {
+    "filter": PredictiveFilter,
+    "filter of another model": lambda model: PredictiveFilter(another_model(model)),
+    "exact": ExactGuide,
+}
+
+
+@pytest.fixture(params=MODELS)
+def model(request: pytest.FixtureRequest) -> Mixture:
+    return MODELS[request.param]()
+
+
+@pytest.fixture(params=PROPOSALS)
+def guide(request: pytest.FixtureRequest, model: Mixture) -> object:
+    return PROPOSALS[request.param](model)
+
+
+def data_of(model: Mixture, *batch: int) -> Tensor:
+    return simulate(model, torch.empty(*batch, model.component.dim))[0]
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.7])
+def test_evidence_within_its_error(model: Mixture, guide: object, threshold: float) -> None:
+    data = data_of(model, 2, 7)
+    sample = sequential_monte_carlo(
+        model, guide, data, num_particles=1000, num_islands=20, ess_threshold=threshold, num_pilot=20
+    )
+    assert sample.log_weights.dtype == torch.float64
+    error = sample.log_evidence - log_evidence(model, data)
+    assert (error.abs() <= 4.5 * sample.log_evidence_error + 1e-9).all()
+
+
+def test_weights_without_resampling_are_those_of_importance_sampling(model: Mixture, guide: object) -> None:
+    """Checks the increments, the order of points and the order of particles, exactly."""
+    data = data_of(model, 2, 3, 7)
+    fixed = FixedGuide(guide, data)
+    sample = sequential_monte_carlo(model, fixed, data, num_particles=60, num_islands=3, ess_threshold=0.0)
+    labels = sample.assignments
+    assert labels.shape == (60, 2, 3, 7)
+    assert is_canonical(labels).all()
+    expected = model.log_joint(data, labels) - fixed.fixed.log_prob(labels)
+    torch.testing.assert_close(sample.log_weights, expected, rtol=0, atol=1e-6)
+    assert sample.num_resampled.sum() == 0
+
+
+@pytest.mark.parametrize("num_pilot", [0, 20])
+@pytest.mark.parametrize("threshold", [0.0, 0.6, 1.0])
+def test_evidence_is_unbiased(threshold: float, num_pilot: int) -> None:
+    """Five particles, a poor proposal, and ten thousand repetitions."""
+    model = MODELS["pitman-yor"]()
+    guide = PredictiveFilter(Mixture(ChineseRestaurantPrior(1.5), NormalKnownVariance(2, 3.0)))
+    data = data_of(model, 3, 7)
+    sample = sequential_monte_carlo(
+        model,
+        guide,
+        data,
+        num_particles=50_000,
+        num_islands=10_000,
+        ess_threshold=threshold,
+        num_pilot=num_pilot,
+    )
+    estimate = sample.log_weights.unflatten(0, (10_000, 5)).logsumexp(1) - math.log(5)
+    ratio = (estimate - log_evidence(model, data)).exp()
+    assert ((ratio.mean(0) - 1).abs() < 4 * ratio.std(0) / 100).all()
+
+
+def test_standard_error_is_calibrated() -> None:
+    model = overlap2d()
+    data = data_of(model, 7).expand(400, 7, 2)
+    sample = sequential_monte_carlo(
+        model, PredictiveFilter(model), data, num_particles=400, num_islands=20, ess_threshold=0.8, num_pilot=0
+    )
+    z = (sample.log_evidence - log_evidence(model, data[0])) / sample.log_evidence_error
+    assert sample.num_resampled.sum() > 0
+    # Student's t of 19 degrees of freedom.
+    assert 0.9 < z.std() / (19 / 17) ** 0.5 < 1.12
+    assert z.mean().abs() < 0.3
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.8])
+def test_posterior_in_total_variation(model: Mixture, threshold: float) -> None:
+    islands = 40
+    data = data_of(model, 5)
+    sample = sequential_monte_carlo(
+        model,
+        PredictiveFilter(another_model(model)),
+        data,
+        num_particles=400 * islands,
+        num_islands=islands,
+        ess_threshold=threshold,
+    )
+    partitions, log_probs = exact_posterior(model, data)
+    exact = log_probs.exp()
+    hit = (sample.assignments.unsqueeze(1) == partitions).all(-1).double()
+    found = sample.expectation(hit)
+    # The delta method for a ratio of means over islands.
+    weights = (sample.log_weights - sample.log_evidence).exp().view(islands, -1, 1)
+    residual = (weights * (hit.view(islands, -1, len(partitions)) - exact)).mean(1)
+    noise = residual.std(0) / islands**0.5
+    expected = 0.5 * (2 / math.pi) ** 0.5 * noise.sum()
+    spread = 0.5 * ((1 - 2 / math.pi) * noise.square().sum()).sqrt()
+    variation = 0.5 * (found - exact).abs().sum()
+    assert variation < expected + 5 * spread + 1e-9
+    assert variation > 0
+
+
+def test_a_batch_is_in_law_what_its_data_sets_are_alone() -> None:
+    model = overlap2d()
+    guide = PredictiveFilter(model)
+    data = torch.stack([data_of(model, 8), 3 * torch.randn(8, 2)])
+    settings = {"num_particles": 12_000, "num_islands": 1200, "ess_threshold": 0.8, "num_pilot": 0}
+    together = sequential_monte_carlo(model, guide, data, **settings)
+    for index, one in enumerate(data):
+        alone = sequential_monte_carlo(model, guide, one, **settings)
+        for value in (island_evidence(together)[:, index], island_clusters(together)[:, index]):
+            other = island_evidence(alone) if value.min() > 0 and value.max() < 1 else None
+            assert other is None or other.shape == value.shape
+        for law in (island_evidence, island_clusters):
+            ours, theirs = law(together)[:, index], law(alone)
+            scale = theirs.mean().abs()
+            difference = (ours.mean() - theirs.mean()) / scale
+            noise = ((ours.var() + theirs.var()) / 1200).sqrt() / scale
+            assert difference.abs() < 4 * noise
+
+
+def island_evidence(sample: ParticleSample) -> Tensor:
+    weights = sample.log_weights.unflatten(0, (sample.num_islands, -1))
+    return (weights.logsumexp(1) - weights.max()).exp()
+
+
+def island_clusters(sample: ParticleSample) -> Tensor:
+    clusters = num_clusters(sample.assignments).unflatten(0, (sample.num_islands, -1))
+    return clusters.double().mean(1)
+
+
+def test_resampling_happens_and_helps_a_blind_proposal() -> None:
+    torch.manual_seed(3)
+    model = overlap2d()
+    guide, data = PredictiveFilter(model), data_of(model, 6, 60)
+    errors, resampled = [], []
+    for threshold in (0.0, 0.5):
+        sample = sequential_monte_carlo(
+            model, guide, data, num_particles=4000, num_islands=40, ess_threshold=threshold, num_pilot=0
+        )
+        errors.append(sample.log_evidence_error.square().mean())
+        resampled.append(int(sample.num_resampled.sum()))
+        assert sample.ess.shape == sample.num_resampled.shape == (60, 6)
+        assert (sample.ess > 0).all()
+        assert (sample.ess <= 4000 + 1e-6).all()
+    assert resampled[0] == 0
+    assert resampled[1] > 6 * 40
+    assert errors[1] < 0.8 * errors[0]
+
+
+def test_resampling_evens_out_the_weights_of_a_blind_proposal() -> None:
+    """The filter's increment does not depend on the label, so after resampling at every step all weights agree."""
+    model = overlap2d()
+    data = data_of(model, 30)
+    sample = sequential_monte_carlo(
+        model, PredictiveFilter(model), data, num_particles=50, ess_threshold=1.0, num_pilot=0
+    )
+    assert (sample.num_resampled[2:-1] == 1).all()
+    before_last = sequential_monte_carlo(
+        model, PredictiveFilter(model), data, num_particles=50, ess_threshold=0.0, num_pilot=0
+    )
+    assert sample.efficiency > before_last.efficiency
+
+
+def test_perfect_look_ahead_is_left_alone() -> None:
+    """All final weights equal the evidence; resampling by present weights would spoil that, the pilot prevents it."""
+    model = overlap2d()
+    data = data_of(model, 3, 7)
+    guide = ExactGuide(model)
+    sample = sequential_monte_carlo(model, guide, data, num_particles=100)
+    assert sample.num_resampled.sum() == 0
+    torch.testing.assert_close(
+        sample.log_weights, log_evidence(model, data).expand(100, 3), rtol=0, atol=1e-6
+    )
+    assert (sample.exponents[1:-1] < 0.1).all()
+    spoilt = sequential_monte_carlo(model, guide, data, num_particles=100, ess_threshold=0.9, num_pilot=0)
+    assert spoilt.num_resampled.sum() > 0
+    assert (spoilt.efficiency < 0.999).any()
+
+
+def test_pilot_learns_that_a_blind_proposal_does_not_look_ahead() -> None:
+    torch.manual_seed(5)
+    model = niw_mixture(2)
+    blind = sequential_monte_carlo(
+        model, PredictiveFilter(model), data_of(model, 8, 50), num_particles=10, num_pilot=300
+    )
+    assert blind.exponents.shape == (50, 8)
+    assert ((blind.exponents >= 0.01) & (blind.exponents <= 1)).all()
+    torch.testing.assert_close(blind.exponents[-1], torch.ones(8).double())
+    guide = load_guide("ncp-overlap2d")
+    data = data_of(guide.model, 8, 50)
+    ahead, behind = (
+        sequential_monte_carlo(guide.model, one, data, num_particles=10, num_pilot=300).exponents[20:40].mean()
+        for one in (guide, PredictiveFilter(guide.model))
+    )
+    assert ahead < behind - 0.1
+
+
+def test_one_particle_one_point_and_islands() -> None:
+    model = overlap2d()
+    guide = PredictiveFilter(model)
+    one = sequential_monte_carlo(model, guide, torch.randn(3, 6, 2), num_particles=1)
+    assert one.assignments.shape == (1, 3, 6)
+    assert one.log_evidence.isfinite().all()
+    assert one.log_evidence_error.isnan().all()
+    single = sequential_monte_carlo(model, guide, torch.randn(2, 1, 2), num_particles=4)
+    assert (single.assignments == 0).all()
+    torch.testing.assert_close(single.log_evidence_error, torch.zeros(2).double())
+    unresampled = sequential_monte_carlo(model, guide, torch.randn(6, 2), num_particles=50, ess_threshold=0.0)
+    assert unresampled.log_evidence_error > 0
+    resampled = sequential_monte_carlo(model, guide, torch.randn(9, 2), num_particles=50, ess_threshold=1.0)
+    assert resampled.log_evidence_error.isnan()
+
+
+def test_same_seed_same_particles() -> None:
+    model = overlap2d()
+    data = torch.randn(20, 2)
+    runs = []
+    for _ in range(2):
+        torch.manual_seed(8)
+        runs.append(sequential_monte_carlo(model, PredictiveFilter(model), data, num_particles=30))
+    assert (runs[0].assignments == runs[1].assignments).all()
+    assert (runs[0].log_weights == runs[1].log_weights).all()
+
+
+def test_resample_and_expectation_agree() -> None:
+    model = overlap2d()
+    sample = sequential_monte_carlo(
+        model, PredictiveFilter(model), data_of(model, 2, 20), num_particles=200, ess_threshold=0.0
+    )
+    clusters = num_clusters(sample.assignments).double()
+    mean, square = sample.expectation(clusters), sample.expectation(clusters.square())
+    drawn = num_clusters(sample.resample(20_000)).double()
+    assert drawn.shape == (20_000, 2)
+    noise = ((square - mean.square()) / 20_000).sqrt()
+    assert ((drawn.mean(0) - mean).abs() < 4 * noise).all()
+    by_hand = (sample.log_weights.exp() * clusters).sum(0) / sample.log_weights.exp().sum(0)
+    torch.testing.assert_close(mean, by_hand)
+    assert sample.expectation(torch.ones(200, 2, 3)).shape == (2, 3)
+
+
+def test_allocation_is_exact_stratified_and_within_groups() -> None:
+    torch.manual_seed(6)
+    group = torch.tensor([0, 0, 1, 2, 2, 2])
+    logits = torch.randn(6, 4).double()
+    logits[1, 2:], logits[5, 3], logits[2, 0] = -torch.inf, -torch.inf, -torch.inf
+    log_mass = logits - group_logsumexp(logits, group, 3)[group].unsqueeze(-1)
+    counts = torch.zeros(20_000, 24, dtype=torch.int64)
+    for row in counts:
+        entry, copies = allocate(log_mass, group, num_particles=10, num_groups=3)
+        row[entry] = copies
+    totals = counts.view(-1, 6, 4).sum(-1)
+    for one in range(3):
+        assert (totals[:, group == one].sum(-1) == 10).all()
+    share = 10 * log_mass.exp().flatten()
+    assert (counts[:, share == 0] == 0).all()
+    variance = share * (1 - share / 10)
+    assert ((counts.double().mean(0) - share).abs() <= 4 * (variance / 20_000).sqrt()).all()
+    assert (counts.double().var(0) <= 1.05 * variance).all()
+    assert (counts - share).abs().max() < 2
+
+
+def test_group_sums_of_nothing_but_zeros() -> None:
+    values = torch.tensor([[-torch.inf, -torch.inf], [-800.0, -800.0], [0.0, 1.0]])
+    found = group_logsumexp(values, torch.tensor([0, 1, 1]), 2)
+    assert found[0] == -torch.inf
+    torch.testing.assert_close(found[1], torch.tensor([0.0, 1.0]).logsumexp(0))
+
+
+def test_impossible_prefixes_die_out() -> None:
+    """The proposal opens clusters that a prior of two components forbids."""
+    model = MODELS["two components"]()
+    guide = PredictiveFilter(another_model(model))
+    data = data_of(model, 4, 7)
+    sample = sequential_monte_carlo(model, guide, data, num_particles=4000, num_islands=20)
+    possible = num_clusters(sample.assignments) <= 2
+    assert (~possible).any() or (sample.num_resampled.sum(0) > 0).all()
+    assert (sample.log_weights[~possible] == -torch.inf).all()
+    error = sample.log_evidence - log_evidence(model, data)
+    assert (error.abs() < 4.5 * sample.log_evidence_error).all()
+
+
+def test_errors() -> None:
+    model = overlap2d()
+    guide, data = PredictiveFilter(model), torch.zeros(5, 2)
+    with pytest.raises(ValueError, match="num_particles is 0"):
+        sequential_monte_carlo(model, guide, data, num_particles=0)
+    with pytest.raises(ValueError, match="num_particles is 10, expected a positive multiple of num_islands, 3"):
+        sequential_monte_carlo(model, guide, data, num_particles=10, num_islands=3)
+    with pytest.raises(ValueError, match="num_islands is 0"):
+        sequential_monte_carlo(model, guide, data, num_particles=10, num_islands=0)
+    with pytest.raises(ValueError, match=r"ess_threshold is 1\.5"):
+        sequential_monte_carlo(model, guide, data, num_particles=10, ess_threshold=1.5)
+    with pytest.raises(ValueError, match="num_pilot is 1"):
+        sequential_monte_carlo(model, guide, data, num_particles=10, num_pilot=1)
+    with pytest.raises(ValueError, match="data holds 10 nan"):
+        sequential_monte_carlo(model, guide, torch.full((5, 2), torch.nan), num_particles=10)
+    heavy = Mixture(ChineseRestaurantPrior(1.0), student_t(2))
+    with pytest.raises(ValueError, match="model.component is a .*, expected a ConjugateComponent"):
+        sequential_monte_carlo(heavy, guide, data, num_particles=10)
+
+    class Averaged:
+        def posterior(self, data: Tensor) -> object:
+            return guide.order_averaged(data, 2)
+
+    with pytest.raises(ValueError, match="is a OrderAveragedPartition, expected a SequentialPartition"):
+        sequential_monte_carlo(model, Averaged(), data, num_particles=10)
+    sample = sequential_monte_carlo(model, guide, data, num_particles=10)
+    with pytest.raises(ValueError, match=r"values has shape \(3,\), expected it to begin with \(10,\)"):
+        sample.expectation(torch.zeros(3))
+    with pytest.raises(ValueError, match="num_draws is 0"):
+        sample.resample(0)
