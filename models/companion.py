@@ -9,7 +9,7 @@ import torch
 from pyro.ops.indexing import Vindex
 from torch import Tensor
 
-from pyroclust.distributions import DirichletMultinomialPrior
+from pyroclust.distributions import DirichletMultinomialPrior, Product
 from pyroclust.distributions.hyperparameters import Hyperparameterised
 from pyroclust.models.component_weights import component_weights
 from pyroclust.models.double_sites import DoubleSites
@@ -134,10 +134,10 @@ def _check(mixture: Mixture, num_components: int) -> None:
         raise ValueError(f"num_components is {num_components}, expected at least 2")
     for part in (mixture.prior, mixture.component):
         for name in part.hyper_names:
-            value = getattr(part, name)
-            if isinstance(value, Tensor) and value.dim() > 0:
+            if name not in part.hyperpriors and part.value(name).dim() > 0:
                 raise ValueError(
-                    f"{name} has shape {tuple(value.shape)}, expected a number: a companion has one data set"
+                    f"{name} has shape {tuple(part.value(name).shape)}, expected a number: "
+                    "a companion has one data set"
                 )
     if isinstance(mixture.prior, DirichletMultinomialPrior):
         wanted = int(mixture.prior.value("num_components"))
@@ -146,13 +146,24 @@ def _check(mixture: Mixture, num_components: int) -> None:
 
 
 def _sampled(part: Part) -> Part:
-    """Sample the random hyperparameters; a diverging trajectory of NUTS may leave their range, so no checks."""
+    """Sample the random hyperparameters; those that weights sample themselves stay."""
+    names = part.hyperpriors.keys() & set(part.hyper_names)
+    values = {name: pyro.sample(name, one) for name, one in part.hyperpriors.items() if name in names}
+    batches = {name: one.squeeze(-1) if one.dim() else one for name, one in values.items()}
+    return _unchecked(part).given(batches) if batches else part
+
+
+def _unchecked(part: Part) -> Part:
+    """Let all values pass: a trajectory of NUTS that diverges leaves every range, and must not raise."""
     new = copy.copy(part)
-    for name, prior in part.hyperpriors.items():
-        if name in part.hyper_names:
-            value = pyro.sample(name, prior)
-            setattr(new, name, value.squeeze(-1) if value.dim() else value)
+    vars(new)["_check_hyperparameters"] = _accept
+    if isinstance(new, Product):
+        new.parts = tuple(_unchecked(one) for one in new.parts)
     return new
+
+
+def _accept() -> None:
+    pass
 
 
 def _choose(parameter: Tensor, labels: Tensor, plates: int) -> Tensor:

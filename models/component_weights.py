@@ -117,7 +117,9 @@ class SymmetricDirichlet(ComponentWeights):
     def sample(self) -> Tensor:
         """Sample the weights and return their logarithms."""
         weight = _over_plate(self.prior.value("weight_concentration")).unsqueeze(-1)
-        return pyro.sample("weights", dist.Dirichlet(weight.expand(*weight.shape[:-1], self.num_components))).log()
+        return pyro.sample(
+            "weights", dist.Dirichlet(weight.expand(*weight.shape[:-1], self.num_components))
+        ).log()
 
     def truncation_error(self, num_points: int) -> Tensor:
         """Return zero."""

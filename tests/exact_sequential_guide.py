@@ -70,9 +70,7 @@ class ExactGuide:
         batch, points = data.shape[:-2], data.shape[-2]
         flat = data.reshape(-1, *data.shape[-2:])
         visit = torch.rand(len(flat), points).argsort(-1) if order is None else order.reshape(-1, points)
-        scorer = TableScorer(
-            [self._prefixes(one, own) for one, own in zip(flat, visit, strict=True)], points
-        )
+        scorer = TableScorer([self._prefixes(one, own) for one, own in zip(flat, visit, strict=True)], points)
         dataset = torch.arange(len(flat)).view(batch)
         return SequentialPartition(scorer, scorer.encode(len(flat)), order=visit, dataset=dataset)
 

@@ -89,7 +89,9 @@ def sbc_ranks(model, kernel, *, num_datasets, num_points, num_draws, thin):
     hyper, assignments, data = simulate(model, num_datasets=num_datasets, num_points=num_points)
     ranks = []
     for index in range(num_datasets):
-        draws = kernel.run(data[index], num_draws=num_draws * thin, warmup=10 * thin, num_chains=1, seed=index)
+        draws = kernel.run(
+            data[index], num_draws=num_draws * thin, warmup=10 * thin, num_chains=1, seed=index
+        )
         found = {name: values[0, ::thin] for name, values in draws.hyperparameters.items()}
         truth = {name: values[index : index + 1] for name, values in hyper.items()}
         sampled = functionals(found, draws.assignments[0, ::thin], data[index].expand(num_draws, -1, -1))

@@ -49,7 +49,9 @@ class Hyperparameterised:
     def sampled(self) -> Self:
         """Sample every random hyperparameter as a Pyro site of its name and return the result of :meth:`given`."""
         priors = self.hyperpriors
-        return self.given({name: pyro.sample(name, prior) for name, prior in priors.items()}) if priors else self
+        return (
+            self.given({name: pyro.sample(name, prior) for name, prior in priors.items()}) if priors else self
+        )
 
     def value(self, name: str) -> Tensor:
         """Return a hyperparameter as float64, ``()`` or ``(*batch)``.

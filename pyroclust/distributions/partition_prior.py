@@ -78,7 +78,8 @@ class PartitionPrior(Hyperparameterised, ABC):
             infinity where there can be no further cluster, and where K clusters are impossible.
         """
         more, same = (self.log_v(num_points + 1, clusters + extra) for extra in (1, 0))
-        return torch.where(more.isfinite(), more - same, -torch.inf)
+        possible = more.isfinite() & same.isfinite() & (clusters <= num_points)
+        return torch.where(possible, more - same, -torch.inf)
 
     def log_prob(self, assignments: Tensor) -> Tensor:
         """Return the log-probability of each partition in nats, O(N) each.

@@ -66,7 +66,8 @@ def extend_labels(
         key, prefix = (prefix * width + label).unique(return_inverse=True)
         parent, child = key // width, key % width
         log_prob = log_prob[parent] + log_probs[parent, child]
-        prefixes.grow(scorer, encoding, step, parent=parent, label=child)
+        if step + 1 < points:
+            prefixes.grow(scorer, encoding, step, parent=parent, label=child)
         labels.append(label)
     stacked = torch.stack(labels, -1) if labels else known.new_zeros(len(prefix), 0)
     return stacked, log_prob.index_select(0, prefix)

@@ -24,15 +24,18 @@ _SUMS_A_TASK = 512
 
 
 class _Terms(NamedTuple):
-    """What all sums share.
+    """What the sums of a row share, or of all rows with one more dimension.
 
     Attributes:
         log: g(0), ..., g(T).
-        log_factorial: log 0!, ..., log T!.
+        log_factorial: log 0!, ..., log T!, the same for all rows.
         ratio: exp(g(M + 1) - g(M)); nan where that is no ordinary number.
-        inverse: 1 / n, infinite for 0.
+        inverse: 1 / n, infinite for 0, the same for all rows.
         highest: where each block of g has its highest entry.
-        tops: the highest entry of g in each block, the same of g(M) - log M!, both again for groups.
+        top: the highest entry of g in each block.
+        top_less: the highest entry of g(M) - log M! in each block.
+        group_top: the highest entry of g in each group.
+        group_top_less: the highest entry of g(M) - log M! in each group.
     """
 
     log: np.ndarray
@@ -40,22 +43,27 @@ class _Terms(NamedTuple):
     ratio: np.ndarray
     inverse: np.ndarray
     highest: np.ndarray
-    tops: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+    top: np.ndarray
+    top_less: np.ndarray
+    group_top: np.ndarray
+    group_top_less: np.ndarray
 
     @classmethod
     def of(cls, log_terms: np.ndarray) -> Self:
-        count = np.arange(len(log_terms), dtype=np.float64)
+        """Prepare the sums of rows ``(R, T + 1)``."""
+        rows, end = log_terms.shape
+        count = np.arange(end, dtype=np.float64)
         log_factorial = gammaln(count + 1)
-        blocks, groups = (np.arange(0, len(count), width) for width in (_BLOCK, _GROUP))
-        both = (log_terms, log_terms - log_factorial)
-        block_tops, group_tops = ([np.maximum.reduceat(one, at) for one in both] for at in (blocks, groups))
-        padded = np.pad(log_terms, (0, -len(count) % _BLOCK), constant_values=-np.inf)
-        highest = padded.reshape(-1, _BLOCK).argmax(-1) + blocks
+        blocks, groups = (np.arange(0, end, width) for width in (_BLOCK, _GROUP))
+        less = log_terms - log_factorial
+        tops = [np.maximum.reduceat(one, at, axis=1) for at in (blocks, groups) for one in (log_terms, less)]
+        padded = np.pad(log_terms, ((0, 0), (0, -end % _BLOCK)), constant_values=-np.inf)
+        highest = padded.reshape(rows, -1, _BLOCK).argmax(-1) + blocks
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             step = np.diff(log_terms, append=np.nan)
             ratio = np.where(np.abs(step) < -_LOW, np.exp(step), np.nan)
             inverse = 1 / count
-        return cls(log_terms, log_factorial, ratio, inverse, highest, (*block_tops, *group_tops))
+        return cls(log_terms, log_factorial, ratio, inverse, highest, *tops)
 
 
 def shifted_log_sums(log_terms: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -64,36 +72,35 @@ def shifted_log_sums(log_terms: np.ndarray, clusters: np.ndarray) -> tuple[np.nd
     .. math:: f(K) = \log \sum_{M = K}^{T} \frac{e^{g(M)}}{(M - K)!}
 
     Blocks of terms that a bound shows to be negligible are skipped; in the others each term follows from the
-    one before by two products, about 4 ns. Memory O(T); many sums are split over the processor's cores.
+    one before by two products, about 2 ns. Memory O(T) a row; many sums are split over the processor's cores.
 
     Args:
-        log_terms: g(0), ..., g(T).
-        clusters: the wanted K.
+        log_terms: g(0), ..., g(T) in rows, ``(R, T + 1)``.
+        clusters: the wanted K, ``(C,)``.
 
     Returns:
-        f(K) of each, minus infinity for an empty sum; and whether it had converged: extrapolated from the
-        last two doublings of the number of terms, what lies beyond T is below 1e-15 of the sum.
+        f(K) of each, ``(R, C)``, minus infinity for an empty sum; and whether it had converged: extrapolated
+        from the last two doublings of the number of terms, what lies beyond T is below 1e-15 of the sum.
 
     Example:
-        >>> found, _ = shifted_log_sums(np.array([-np.inf, 0.0, np.log(2.0)]), np.array([1, 2]))
+        >>> found, _ = shifted_log_sums(np.array([[-np.inf, 0.0, np.log(2.0)]]), np.array([1, 2]))
         >>> np.exp(found).round(12)
-        array([3., 2.])
+        array([[3., 2.]])
     """
-    terms, clusters = _Terms.of(log_terms), clusters.astype(np.int64)
-    found, converged = np.empty(len(clusters)), np.empty(len(clusters), dtype=np.bool_)
-    tasks = -(-len(clusters) // _SUMS_A_TASK)
+    terms = _Terms.of(np.ascontiguousarray(log_terms))
+    found, converged = np.empty((2, len(log_terms), len(clusters)))
+    tasks = -(-found.size // _SUMS_A_TASK)
 
     def add(task: int) -> None:
         # Sums grow with K: every task gets its share of long ones.
-        part = slice(task, None, tasks)
-        found[part], converged[part] = _sum(terms, clusters[part])
+        _sum(terms, clusters.astype(np.int64), task, tasks, found, converged)
 
     if tasks == 1:
         add(0)
     else:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(add, range(tasks)))
-    return found, converged
+    return found, converged > 0
 
 
 class ShiftedSums(torch.autograd.Function):
@@ -102,25 +109,44 @@ class ShiftedSums(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, log_terms: Tensor, clusters: np.ndarray) -> Tensor:  # type: ignore[override]
         """Return f(K) of each."""
-        ctx.terms, ctx.clusters = log_terms.detach().cpu().numpy(), clusters
+        ctx.terms, ctx.clusters = log_terms.detach().cpu().numpy(), clusters.astype(np.int64)
         ctx.found = shifted_log_sums(ctx.terms, clusters)[0]
         return torch.from_numpy(ctx.found.copy()).to(log_terms.device)
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
         """Return the gradient with respect to g."""
-        weights = upstream.detach().cpu().numpy()
-        pulled = _pull_back(_Terms.of(ctx.terms), ctx.clusters, ctx.found, weights)
+        terms, weights = _Terms.of(np.ascontiguousarray(ctx.terms)), upstream.detach().cpu().numpy()
+        pulled = _pull_back(terms, ctx.clusters, ctx.found, np.ascontiguousarray(weights))
         return torch.from_numpy(pulled).to(upstream.device), None
 
 
 @njit(cache=True, nogil=True)
-def _sum(terms: _Terms, clusters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    found, converged = np.full(len(clusters), -np.inf), np.ones(len(clusters), dtype=np.bool_)
-    end = len(terms.log)
-    for i in range(len(clusters)):
-        k = clusters[i]
-        best = _best(terms, k)
+def _row(terms: _Terms, row: int) -> _Terms:
+    return _Terms(
+        terms.log[row],
+        terms.log_factorial,
+        terms.ratio[row],
+        terms.inverse,
+        terms.highest[row],
+        terms.top[row],
+        terms.top_less[row],
+        terms.group_top[row],
+        terms.group_top_less[row],
+    )
+
+
+@njit(cache=True, nogil=True)
+def _sum(
+    every: _Terms, clusters: np.ndarray, first: int, step: int, found: np.ndarray, converged: np.ndarray
+) -> None:
+    """Fill every step-th entry of the results."""
+    end = every.log.shape[1]
+    for job in range(first, found.size, step):
+        row, i = divmod(job, len(clusters))
+        terms, k = _row(every, row), clusters[i]
+        best = _best(terms, k) if k < end else -np.inf
+        found[row, i], converged[row, i] = best, 1.0
         if best == -np.inf:
             continue
         total, quarter, half = 0.0, 0.0, 0.0
@@ -132,23 +158,22 @@ def _sum(terms: _Terms, clusters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             half += part if 2 * start >= end else 0.0
             quarter += part if 2 * start < end <= 4 * start else 0.0
             b = _next_block(terms, k, b + 1, best + _NEGLIGIBLE)
-        found[i] = best + np.log(total)
-        converged[i] = half == 0 or (half < quarter and half * half < _TAIL * total * (quarter - half))
-    return found, converged
+        found[row, i] += np.log(total)
+        settled = half == 0 or (half < quarter and half * half < _TAIL * total * (quarter - half))
+        converged[row, i] = 1.0 if settled else 0.0
 
 
 @njit(cache=True, nogil=True)
 def _next_block(terms: _Terms, k: int, block: int, least: float) -> int:
     """Return the next block whose terms may exceed a bound, -1 if there is none."""
-    top, top_less, group_top, group_top_less = terms.tops
-    while block < len(top):
+    while block < len(terms.top):
         start, group = block * _BLOCK, block * _BLOCK // _GROUP
         if start % _GROUP == 0 and least >= _bound(
-            terms, k, start, start + _GROUP, group_top[group], group_top_less[group]
+            terms, k, start, start + _GROUP, terms.group_top[group], terms.group_top_less[group]
         ):
             block += _GROUP // _BLOCK
             continue
-        if least < _bound(terms, k, start, start + _BLOCK, top[block], top_less[block]):
+        if least < _bound(terms, k, start, start + _BLOCK, terms.top[block], terms.top_less[block]):
             return block
         block += 1
     return -1
@@ -198,15 +223,15 @@ def _block_sum(terms: _Terms, k: int, start: int, stop: int, best: float) -> flo
 
 
 @njit(cache=True, nogil=True)
-def _pull_back(terms: _Terms, clusters: np.ndarray, found: np.ndarray, upstream: np.ndarray) -> np.ndarray:
-    pulled = np.zeros(len(terms.log))
-    for i in range(len(clusters)):
-        k = clusters[i]
-        if upstream[i] == 0 or found[i] == -np.inf:
-            continue
-        b = _next_block(terms, k, k // _BLOCK, found[i] + _NEGLIGIBLE)
-        while b >= 0:
-            for m in range(max(b * _BLOCK, k), min((b + 1) * _BLOCK, len(terms.log))):
-                pulled[m] += upstream[i] * np.exp(terms.log[m] - terms.log_factorial[m - k] - found[i])
-            b = _next_block(terms, k, b + 1, found[i] + _NEGLIGIBLE)
+def _pull_back(every: _Terms, clusters: np.ndarray, found: np.ndarray, upstream: np.ndarray) -> np.ndarray:
+    pulled = np.zeros_like(every.log)
+    for row in range(found.shape[0]):
+        terms = _row(every, row)
+        for i in range(len(clusters)):
+            k, log_sum, weight = clusters[i], found[row, i], upstream[row, i]
+            b = _next_block(terms, k, k // _BLOCK, log_sum + _NEGLIGIBLE)
+            while b >= 0 and weight != 0 and log_sum > -np.inf:
+                for m in range(max(b * _BLOCK, k), min((b + 1) * _BLOCK, len(terms.log))):
+                    pulled[row, m] += weight * np.exp(terms.log[m] - terms.log_factorial[m - k] - log_sum)
+                b = _next_block(terms, k, b + 1, log_sum + _NEGLIGIBLE)
     return pulled

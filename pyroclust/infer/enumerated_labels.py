@@ -1,6 +1,6 @@
 """Labels of a program with enumerable labels, drawn given its continuous sites, and what such a program is."""
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyro
 import torch
@@ -8,7 +8,8 @@ from pyro import poutine
 from pyro.infer import infer_discrete
 from torch import Tensor
 
-from pyroclust.infer.mcmc.protocol import CollapsedModel
+if TYPE_CHECKING:
+    from pyroclust.infer.mcmc.protocol import CollapsedModel
 
 __all__ = ["CompanionProgram", "sample_labels"]
 
@@ -24,7 +25,7 @@ class CompanionProgram(Protocol):
         num_components: number T of its components.
     """
 
-    mixture: CollapsedModel
+    mixture: "CollapsedModel"
     num_components: int
 
     @property
@@ -64,7 +65,9 @@ def sample_labels(program: CompanionProgram, data: Tensor, values: dict[str, Ten
     return torch.cat(found)
 
 
-def _sample_block(program: CompanionProgram, data: Tensor, values: dict[str, Tensor], *, draws: int) -> Tensor:
+def _sample_block(
+    program: CompanionProgram, data: Tensor, values: dict[str, Tensor], *, draws: int
+) -> Tensor:
     given = pyro.condition(program, data=values)
 
     def batched() -> Tensor:

@@ -76,6 +76,7 @@ class Population:
         num_particles: int,
     ) -> None:
         self.num_particles, self.num_groups, self._prior = num_particles, len(dataset), target[0].prior
+        self._num_points = target[1].points.shape[1]
         distinct, self._prefix = dataset.unique(return_inverse=True)
         first = torch.zeros_like(distinct)
         self._target = _View(*target, Prefixes.of_labels(*target, distinct, first.unsqueeze(-1)))
@@ -130,8 +131,9 @@ class Population:
         self._log_weight = (joint - mass)[member, label]
         self._group, self._copies, self._prefix = self._group[member], copies, prefix
         parent, child = key // width, key % width
-        for view in {id(one): one for one in (self._target, self._proposal)}.values():
-            view.grow(step, parent, child)
+        if step + 1 < self._num_points:
+            for view in {id(one): one for one in (self._target, self._proposal)}.values():
+                view.grow(step, parent, child)
         self._history.append((parent, child))
         return member
 

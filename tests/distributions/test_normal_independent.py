@@ -111,10 +111,13 @@ def test_proposal_is_close_enough_for_its_metropolis_steps():
     assert 1.0 < worst < 1.09
 
 
-def test_draws_of_the_variance_follow_the_density():
+@pytest.mark.parametrize("nodes", [None, 18])
+def test_draws_of_the_variance_follow_the_density(nodes):
+    """Also with so few nodes that the Metropolis steps have much to do."""
     torch.manual_seed(3)
     hard = VarianceIntegral(*(torch.tensor(one).double() for one in (6.0, 1.5, 1.0, 60.0, 12.0)))
-    draws = hard._map(lambda one: one.expand(20_000)).sample()
+    many = hard._map(lambda one: one.expand(20_000))
+    draws = many.sample() if nodes is None else many._sample(nodes)
     grid = torch.linspace(-6, 12, 20_001, dtype=torch.float64)
     density = hard._columns().log_density(grid).exp()
     mass = density.cumsum(0) / density.sum()

@@ -27,6 +27,7 @@ from pyroclust.infer.certificate import simulate
 from pyroclust.infer.smc import ParticleSample, sequential_monte_carlo
 from pyroclust.infer.smc_allocation import allocate, group_logsumexp
 from pyroclust.models import Mixture, niw_mixture, overlap2d
+from pyroclust.nn import DensestFirst
 from pyroclust.partitions import is_canonical, num_clusters
 
 MODELS: dict[str, Callable[[], Mixture]] = {
@@ -51,10 +52,10 @@ class FixedGuide:
 
 
 def another_model(model: Mixture) -> Mixture:
-    """A poor proposal for the same data: one concentration, too many clusters, other components."""
-    if isinstance(model.component, PoissonGamma):
-        return Mixture(ChineseRestaurantPrior(3.0), PoissonGamma(2, 4.0, rate=2.0))
-    return Mixture(ChineseRestaurantPrior(2.0), NormalKnownVariance(2, 5.0))
+    """A poorer proposal for the same data: too many clusters, and where that is harmless, other components."""
+    known = isinstance(model.component, NormalKnownVariance)
+    component = NormalKnownVariance(2, 5.0) if known else model.component
+    return Mixture(ChineseRestaurantPrior(2.0), component)
 
 
 PROPOSALS: dict[str, Callable[[Mixture], object]] = {
@@ -82,7 +83,7 @@ def data_of(model: Mixture, *batch: int) -> Tensor:
 def test_evidence_within_its_error(model: Mixture, guide: object, threshold: float) -> None:
     data = data_of(model, 2, 7)
     sample = sequential_monte_carlo(
-        model, guide, data, num_particles=1000, num_islands=20, ess_threshold=threshold, num_pilot=20
+        model, guide, data, num_particles=8000, num_islands=20, ess_threshold=threshold, num_pilot=20
     )
     assert sample.log_weights.dtype == torch.float64
     error = sample.log_evidence - log_evidence(model, data)
@@ -127,7 +128,13 @@ def test_standard_error_is_calibrated() -> None:
     model = overlap2d()
     data = data_of(model, 7).expand(400, 7, 2)
     sample = sequential_monte_carlo(
-        model, PredictiveFilter(model), data, num_particles=400, num_islands=20, ess_threshold=0.8, num_pilot=0
+        model,
+        PredictiveFilter(model),
+        data,
+        num_particles=400,
+        num_islands=20,
+        ess_threshold=0.8,
+        num_pilot=0,
     )
     z = (sample.log_evidence - log_evidence(model, data[0])) / sample.log_evidence_error
     assert sample.num_resampled.sum() > 0
@@ -165,26 +172,22 @@ def test_posterior_in_total_variation(model: Mixture, threshold: float) -> None:
 
 def test_a_batch_is_in_law_what_its_data_sets_are_alone() -> None:
     model = overlap2d()
-    guide = PredictiveFilter(model)
+    guide = PredictiveFilter(model, order=DensestFirst(1.4))
     data = torch.stack([data_of(model, 8), 3 * torch.randn(8, 2)])
     settings = {"num_particles": 12_000, "num_islands": 1200, "ess_threshold": 0.8, "num_pilot": 0}
     together = sequential_monte_carlo(model, guide, data, **settings)
+    assert together.num_resampled.sum() > 0
     for index, one in enumerate(data):
         alone = sequential_monte_carlo(model, guide, one, **settings)
-        for value in (island_evidence(together)[:, index], island_clusters(together)[:, index]):
-            other = island_evidence(alone) if value.min() > 0 and value.max() < 1 else None
-            assert other is None or other.shape == value.shape
         for law in (island_evidence, island_clusters):
             ours, theirs = law(together)[:, index], law(alone)
-            scale = theirs.mean().abs()
-            difference = (ours.mean() - theirs.mean()) / scale
-            noise = ((ours.var() + theirs.var()) / 1200).sqrt() / scale
-            assert difference.abs() < 4 * noise
+            noise = ((ours.var() + theirs.var()) / 1200).sqrt()
+            assert (ours.mean() - theirs.mean()).abs() < 4 * noise
 
 
 def island_evidence(sample: ParticleSample) -> Tensor:
-    weights = sample.log_weights.unflatten(0, (sample.num_islands, -1))
-    return (weights.logsumexp(1) - weights.max()).exp()
+    # A common unit, so that neither under- nor overflows.
+    return (sample.log_weights.unflatten(0, (sample.num_islands, -1)).logsumexp(1) + 30).exp()
 
 
 def island_clusters(sample: ParticleSample) -> Tensor:
@@ -195,20 +198,20 @@ def island_clusters(sample: ParticleSample) -> Tensor:
 def test_resampling_happens_and_helps_a_blind_proposal() -> None:
     torch.manual_seed(3)
     model = overlap2d()
-    guide, data = PredictiveFilter(model), data_of(model, 6, 60)
-    errors, resampled = [], []
+    guide, data = PredictiveFilter(model, order=DensestFirst(1.4)), data_of(model, 8, 60)
+    errors = []
     for threshold in (0.0, 0.5):
         sample = sequential_monte_carlo(
-            model, guide, data, num_particles=4000, num_islands=40, ess_threshold=threshold, num_pilot=0
+            model, guide, data, num_particles=2000, num_islands=20, ess_threshold=threshold, num_pilot=0
         )
-        errors.append(sample.log_evidence_error.square().mean())
-        resampled.append(int(sample.num_resampled.sum()))
-        assert sample.ess.shape == sample.num_resampled.shape == (60, 6)
+        errors.append(sample.log_evidence_error)
+        assert sample.ess.shape == sample.num_resampled.shape == (60, 8)
         assert (sample.ess > 0).all()
-        assert (sample.ess <= 4000 + 1e-6).all()
-    assert resampled[0] == 0
-    assert resampled[1] > 6 * 40
-    assert errors[1] < 0.8 * errors[0]
+        assert (sample.ess <= 2000 + 1e-6).all()
+        assert bool(sample.num_resampled.sum() > 8 * 20) == (threshold > 0)
+    hard = errors[0] > 0.1
+    assert hard.sum() >= 3
+    assert errors[1][hard].mean() < 0.8 * errors[0][hard].mean()
 
 
 def test_resampling_evens_out_the_weights_of_a_blind_proposal() -> None:
@@ -253,7 +256,9 @@ def test_pilot_learns_that_a_blind_proposal_does_not_look_ahead() -> None:
     guide = load_guide("ncp-overlap2d")
     data = data_of(guide.model, 8, 50)
     ahead, behind = (
-        sequential_monte_carlo(guide.model, one, data, num_particles=10, num_pilot=300).exponents[20:40].mean()
+        sequential_monte_carlo(guide.model, one, data, num_particles=10, num_pilot=300)
+        .exponents[20:40]
+        .mean()
         for one in (guide, PredictiveFilter(guide.model))
     )
     assert ahead < behind - 0.1
@@ -337,7 +342,7 @@ def test_impossible_prefixes_die_out() -> None:
     data = data_of(model, 4, 7)
     sample = sequential_monte_carlo(model, guide, data, num_particles=4000, num_islands=20)
     possible = num_clusters(sample.assignments) <= 2
-    assert (~possible).any() or (sample.num_resampled.sum(0) > 0).all()
+    assert (~possible).any()
     assert (sample.log_weights[~possible] == -torch.inf).all()
     error = sample.log_evidence - log_evidence(model, data)
     assert (error.abs() < 4.5 * sample.log_evidence_error).all()
@@ -348,7 +353,9 @@ def test_errors() -> None:
     guide, data = PredictiveFilter(model), torch.zeros(5, 2)
     with pytest.raises(ValueError, match="num_particles is 0"):
         sequential_monte_carlo(model, guide, data, num_particles=0)
-    with pytest.raises(ValueError, match="num_particles is 10, expected a positive multiple of num_islands, 3"):
+    with pytest.raises(
+        ValueError, match="num_particles is 10, expected a positive multiple of num_islands, 3"
+    ):
         sequential_monte_carlo(model, guide, data, num_particles=10, num_islands=3)
     with pytest.raises(ValueError, match="num_islands is 0"):
         sequential_monte_carlo(model, guide, data, num_particles=10, num_islands=0)

@@ -17,12 +17,17 @@ from pyroclust.distributions import (
     DirichletMultinomialPrior,
     FiniteMixturesPrior,
     GammaConcentration,
+    NormalIndependent,
     NormalInverseGamma,
     NormalInverseWishart,
     NormalKnownVariance,
     PartitionPrior,
     PitmanYorPrior,
+    PoissonGamma,
+    Product,
     PyroComponent,
+    student_t,
+    von_mises,
 )
 from pyroclust.models import Mixture, companion, gaussian2d
 from pyroclust.partitions import canonical, enumerate_partitions
@@ -41,7 +46,10 @@ every_prior = pytest.mark.parametrize(("prior", "num_components"), PRIORS.values
 
 
 def _laplace_parameters():
-    return {"loc": pyro.sample("loc", dist.Normal(0.0, 3.0)), "scale": pyro.sample("scale", dist.LogNormal(0.0, 0.5))}
+    return {
+        "loc": pyro.sample("loc", dist.Normal(0.0, 3.0)),
+        "scale": pyro.sample("scale", dist.LogNormal(0.0, 0.5)),
+    }
 
 
 def _laplace(parameters):
@@ -53,9 +61,19 @@ COMPONENTS = {
     "random_scale": NormalKnownVariance(1, dist.Gamma(2.0, 1.0)),
     "inverse_gamma": NormalInverseGamma(2, 0.5, shape=2.0, rate=0.5),
     "inverse_wishart": NormalInverseWishart(2, 0.5, dof=4.0, scale=1.0),
+    "product": Product([NormalKnownVariance(1, dist.Gamma(2.0, 1.0)), PoissonGamma(1, 2.0, rate=dist.Gamma(2.0, 1.0))]),
+    "independent": NormalIndependent(0.5, 4.0, shape=2.0, rate=0.5),
+    "student_t": student_t(2, dof=3.0),
+    "von_mises": von_mises(),
     "laplace": PyroComponent(_laplace_parameters, _laplace, typical_scale=1.4),
 }
 every_component = pytest.mark.parametrize("component", COMPONENTS.values(), ids=COMPONENTS)
+
+
+def points(component):
+    """Six points in the support of any of the families above."""
+    data = torch.randn(6, component.dim, dtype=torch.float64)
+    return torch.cat([data[:, :1], data[:, 1:].abs().round()], -1) if isinstance(component, Product) else data
 
 
 def simulate(program, num_points, draws):
@@ -83,7 +101,10 @@ def test_labels_have_the_prior_of_the_partition(prior: PartitionPrior, num_compo
     counts = torch.bincount(index, minlength=len(partitions)).double()
     assert counts[expected == 0].sum() == 0
     common, rare = expected > 5, (expected > 0) & (expected <= 5)
-    groups = [(counts[common], expected[common]), (counts[rare].sum(0, keepdim=True), expected[rare].sum(0, keepdim=True))]
+    groups = [
+        (counts[common], expected[common]),
+        (counts[rare].sum(0, keepdim=True), expected[rare].sum(0, keepdim=True)),
+    ]
     found, wanted = (torch.cat(one) for one in zip(*groups, strict=True))
     found, wanted = found[wanted > 0], wanted[wanted > 0]
     statistic = ((found - wanted).square() / wanted).sum().item()
@@ -99,14 +120,21 @@ def truncated_law(prior, num_components, partitions):
         here, later = (labels == k).sum(-1).double(), (labels > k).sum(-1).double()
         first, second = 1 - discount, concentration + (k + 1) * discount
         before = first.lgamma() + second.lgamma() - (first + second).lgamma()
-        total += (first + here).lgamma() + (second + later).lgamma() - (first + second + here + later).lgamma() - before
+        total += (
+            (first + here).lgamma()
+            + (second + later).lgamma()
+            - (first + second + here + later).lgamma()
+            - before
+        )
     match = (canonical(labels).unsqueeze(1) == partitions).all(-1)
     return (match * total.exp().unsqueeze(-1)).sum(0)
 
 
 @pytest.mark.parametrize("num_components", [2, 3, 4, 6])
 @pytest.mark.parametrize(
-    "prior", [ChineseRestaurantPrior(0.3), ChineseRestaurantPrior(1.5), PitmanYorPrior(0.4, 0.2)], ids=["few", "many", "py"]
+    "prior",
+    [ChineseRestaurantPrior(0.3), ChineseRestaurantPrior(1.5), PitmanYorPrior(0.4, 0.2)],
+    ids=["few", "many", "py"],
 )
 def test_truncation_error_bounds_the_exact_total_variation(prior, num_components):
     partitions = enumerate_partitions(5)
@@ -120,7 +148,11 @@ def test_truncation_error_bounds_the_exact_total_variation(prior, num_components
 
 def test_truncation_error_of_other_priors():
     def error(prior, num_components=None, num_points=50):
-        return companion(Mixture(prior, NormalKnownVariance(1)), num_components).truncation_error(num_points).item()
+        return (
+            companion(Mixture(prior, NormalKnownVariance(1)), num_components)
+            .truncation_error(num_points)
+            .item()
+        )
 
     assert error(DirichletMultinomialPrior(5, 1.0)) == 0
     assert error(FiniteMixturesPrior(1.0, dist.Categorical(torch.ones(3))), 3) == 0
@@ -128,14 +160,19 @@ def test_truncation_error_of_other_priors():
     values = dist.Gamma(2.0, 4.0).sample((4000,)).tolist()
     mean = torch.tensor([error(ChineseRestaurantPrior(one), 8) for one in values]).mean().item()
     assert error(GammaConcentration(2.0, 4.0), 8) == pytest.approx(mean, rel=0.1)
-    assert error(ChineseRestaurantPrior(1.0), 20, 100_000) == 1 or error(ChineseRestaurantPrior(1.0), 30, 100_000) < 1e-3
+    assert (
+        error(ChineseRestaurantPrior(1.0), 20, 100_000) == 1
+        or error(ChineseRestaurantPrior(1.0), 30, 100_000) < 1e-3
+    )
 
 
 def potential_and_reference(program, data):
     """Evaluate NUTS' potential at its start, and the same from the formula, labels summed out one by one."""
     params, potential, transforms, _ = initialize_model(program, (data,), max_plate_nesting=1)
     values = {name: transforms[name].inv(one) for name, one in params.items()}
-    jacobian = sum(transforms[name].log_abs_det_jacobian(values[name], one).sum() for name, one in params.items())
+    jacobian = sum(
+        transforms[name].log_abs_det_jacobian(values[name], one).sum() for name, one in params.items()
+    )
     terms = []
     numbers = range(program.num_components) if "gammas" in values else [None]
     for extra in numbers:
@@ -160,7 +197,7 @@ def potential_and_reference(program, data):
 @every_prior
 def test_nuts_sees_the_density_with_labels_summed_out(prior, num_components, component):
     program = companion(Mixture(prior, component), min(num_components, 4))
-    data = torch.randn(6, component.dim, dtype=torch.float64)
+    data = points(component)
     found, reference, params, potential = potential_and_reference(program, data)
     assert found.item() == pytest.approx(reference.item(), rel=1e-5)
     leaves = {name: one.clone().requires_grad_() for name, one in params.items()}
@@ -170,12 +207,14 @@ def test_nuts_sees_the_density_with_labels_summed_out(prior, num_components, com
 
 
 @every_component
-@pytest.mark.parametrize("name", ["chinese_restaurant", "gamma_concentration", "finite_mixtures", "random_weights"])
+@pytest.mark.parametrize(
+    "name", ["chinese_restaurant", "gamma_concentration", "finite_mixtures", "random_weights"]
+)
 @pytest.mark.parametrize("guide", [AutoNormal, AutoDelta])
 def test_enumeration_elbo_is_finite_and_batches(component, name, guide):
     prior, _ = PRIORS[name]
     program = companion(Mixture(prior, component), 4)
-    data = torch.randn(6, component.dim)
+    data = points(component).float()
     with pyro.get_param_store().scope():
         own = guide(poutine.block(program, hide=list(program.discrete_sites)))
         one = TraceEnum_ELBO(max_plate_nesting=1)
@@ -203,11 +242,17 @@ def test_infer_discrete_follows_the_posterior_of_the_labels():
 
 
 @pytest.mark.parametrize("parallel", [False, True])
-@pytest.mark.parametrize("name", ["chinese_restaurant", "gamma_concentration", "finite_mixtures", "random_weights"])
-@pytest.mark.parametrize("component", [COMPONENTS["random_scale"], COMPONENTS["inverse_wishart"]], ids=["scale", "wishart"])
+@pytest.mark.parametrize(
+    "name", ["chinese_restaurant", "gamma_concentration", "finite_mixtures", "random_weights"]
+)
+@pytest.mark.parametrize(
+    "component", [COMPONENTS["random_scale"], COMPONENTS["inverse_wishart"]], ids=["scale", "wishart"]
+)
 def test_predictive_draws_data_sets(name, parallel, component):
     program = companion(Mixture(PRIORS[name][0], component), 4)
-    draws = Predictive(poutine.uncondition(program), num_samples=7, parallel=parallel)(torch.empty(9, component.dim))
+    draws = Predictive(poutine.uncondition(program), num_samples=7, parallel=parallel)(
+        torch.empty(9, component.dim)
+    )
     assert draws["data"].shape == (7, 9, component.dim)
     assert draws["data"].isfinite().all()
     assert draws["labels"].reshape(7, 9).unique(dim=0).shape[0] > 1

@@ -17,20 +17,21 @@ __all__ = ["AuxiliaryGibbs"]
 class AuxiliaryGibbs(PartitionKernel):
     r"""Gibbs sampling of partition and cluster parameters with auxiliary parameters, for any component.
 
-    A sweep draws the parameters :math:`\theta_k` of the clusters given the partition, then visits every point:
-    among the clusters of the others and m draws :math:`\theta_{K+1}, \dots` of the prior (the first of them the
-    point's own parameters, where it was alone),
+    A sweep draws the parameters :math:`\theta_k` of the clusters given the partition, then visits every
+    point, which chooses among the K clusters of the others and m draws :math:`\theta_{K+1}, \dots` of the
+    prior (the first of them its own parameters, where it was alone):
 
     .. math:: p(c_i = k \mid \cdot) \propto (n_{-i,k} - d) \, F(x_i; \theta_k), \qquad
         p(c_i = K + j \mid \cdot) \propto \frac{1}{m} \frac{V_N(K + 1)}{V_N(K)} \, F(x_i; \theta_{K+j})
 
     Parameters of conjugate families come from their exact posterior, all others from slice sampling. The
-    likelihoods of all points under all clusters are one batched call a sweep, and one more for each cluster that
-    opens; the visits are compiled. Cost O(N (K + m) D) a sweep, and memory O(N (K + m)) in blocks of bounded size.
+    likelihoods of all points under all clusters are one batched call a sweep, and one more for each cluster
+    that opens; the visits are compiled. Cost O(N (K + m) D) a sweep; the table of likelihoods goes in blocks
+    of bounded size, so memory is O(N m).
 
     Where parameters are kept from sweep to sweep (:attr:`keeps_parameters`), ``log_joint`` is
-    log p(assignments, parameters, data, hyperparameters), else log p(assignments, data, hyperparameters). Beside
-    kept parameters only kernels that leave the points where they are can take turns in a :class:`Compose`.
+    log p(assignments, parameters, data, hyperparameters), else log p(assignments, data, hyperparameters).
+    Beside kept parameters, a :class:`Compose` takes only kernels that leave the points where they are.
 
     Args:
         model: a model of any prior and component.
@@ -79,8 +80,8 @@ class AuxiliaryGibbs(PartitionKernel):
         self.parameter_updates = default if parameter_updates is None else parameter_updates
         if self.keeps_parameters and model.component.hyperpriors:
             raise ValueError(
-                f"model.component has the random hyperparameters {sorted(model.component.hyperpriors)}, expected "
-                "numbers where cluster parameters are kept: use a conjugate family with ExactParameters()"
+                f"model.component has the random hyperparameters {sorted(model.component.hyperpriors)}, "
+                "expected numbers where cluster parameters are kept: use ExactParameters() or known ones"
             )
         self.bound: AuxiliaryTransition | None = None
 

@@ -61,7 +61,7 @@ class AuxiliaryPass:
             weights: those of :func:`seating_weights`.
 
         Returns:
-            The new partitions with their parameters, and the log-likelihood of every point, ``(C, N)`` float64.
+            The new partitions with their parameters, and the log-likelihood of every point, ``(C, N)``.
         """
         num_points, start = len(self._data), 0
         log_own = torch.empty(clusters.labels.shape, dtype=torch.float64)
@@ -101,11 +101,9 @@ class _Block:
             if self.seating.num_free[0] < len(uniforms):
                 self._grow()
                 tables = tables._replace(log_likelihood=self._table.numpy())
-        labels = np.empty_like(self.seating.slot_of)
-        order = np.empty_like(self.seating.free)
-        taken = torch.from_numpy(order[: collect(self.seating, labels, order)])
-        kept = {name: value[taken] for name, value in self._parameters.items()}
-        return ChainClusters(torch.from_numpy(labels), kept)
+        labels, rows, slots, chains = (torch.from_numpy(one) for one in collect(self.seating))
+        kept = {name: value[slots] for name, value in self._parameters.items()}
+        return ChainClusters(labels, rows, chains, kept)
 
     def _open(self, auxiliary: dict[str, Tensor]) -> None:
         """Give opened clusters their parameters, and later points the log-likelihoods under them."""

@@ -49,9 +49,8 @@ class AuxiliaryPool:
             self._parameters, self._log_likelihood = self._draw(families, sweeps, self._data)
             self._left = sweeps
         self._left -= 1
-        return {name: value[self._left] for name, value in self._parameters.items()}, self._log_likelihood[
-            self._left
-        ]
+        parameters = {name: value[self._left] for name, value in self._parameters.items()}
+        return parameters, self._log_likelihood[self._left]
 
     def _draw(self, families: ChainFamilies, sweeps: int, data: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         family = families.of(torch.arange(self._num_chains).view(-1, 1, 1))

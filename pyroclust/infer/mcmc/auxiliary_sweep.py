@@ -1,8 +1,8 @@
 """The compiled pass of Neal's Algorithm 8 over points, on tables of log-likelihoods.
 
-The parameters of occupied clusters stay as they are during a pass, so their log-likelihoods are columns of one
-table, computed beforehand. Compiled code visits points until one of them opens a cluster; there it stops, since
-the later points need the column of that cluster.
+The parameters of occupied clusters stay as they are during a pass, so their log-likelihoods are columns of
+one table, computed beforehand. Compiled code visits points until one of them opens a cluster; there it stops,
+since the later points need the column of that cluster.
 """
 
 import math
@@ -49,7 +49,7 @@ class Tables(NamedTuple):
 
     Attributes:
         log_join: log(n - d), ``(C, N + 1)``.
-        log_open: log V_N(K + 1) - log V_N(K), less the log of the number of auxiliary parameters, ``(C, N + 1)``.
+        log_open: log V_N(K + 1) - log V_N(K) - log m, ``(C, N + 1)``.
         log_likelihood: of the points of the block under the parameters of each slot, ``(B, G)``.
         log_auxiliary: of each point under its own auxiliary parameters, ``(C, B, m)``.
         uniforms: one uniform random number a visit, ``(C, B)``.
@@ -62,33 +62,40 @@ class Tables(NamedTuple):
     uniforms: np.ndarray
 
 
+@compiled
 def seat(rows: np.ndarray, num_rows: int, num_slots: int) -> Seating:
-    """Seat points in the first slots of ``num_slots``.
+    """Seat points in the first slots of ``num_slots``, in O(C N + G).
 
     Args:
-        rows: slot of each point, ``(C, N)``; no slot has points of two chains, none below ``num_rows`` is empty.
-        num_rows: number of clusters of all chains.
+        rows: slot of each point, ``(C, N)``.
+        num_rows: number of clusters of all chains, which are the slots below it.
         num_slots: number of slots G.
     """
     num_chains, num_points = rows.shape
-    seating = Seating(
-        slot_of=rows.copy(),
-        sizes=np.bincount(rows.ravel(), minlength=num_slots),
-        active=np.zeros((num_chains, num_points + 1), dtype=np.int64),
-        counts=np.zeros(num_chains, dtype=np.int64),
-        free=np.zeros(num_slots, dtype=np.int64),
-        num_free=np.array([num_slots - num_rows]),
-        position=np.zeros(num_chains, dtype=np.int64),
-        opened=np.full(num_chains, -1),
-        choice=np.zeros(num_chains, dtype=np.int64),
-        log_own=np.zeros(rows.shape),
+    sizes, free = np.zeros(num_slots, dtype=np.int64), np.zeros(num_slots, dtype=np.int64)
+    active = np.zeros((num_chains, num_points + 1), dtype=np.int64)
+    counts = np.zeros(num_chains, dtype=np.int64)
+    for chain in range(num_chains):
+        for i in range(num_points):
+            slot = rows[chain, i]
+            if sizes[slot] == 0:
+                active[chain, counts[chain]] = slot
+                counts[chain] += 1
+            sizes[slot] += 1
+    for slot in range(num_rows, num_slots):
+        free[num_slots - 1 - slot] = slot
+    return Seating(
+        rows.copy(),
+        sizes,
+        active,
+        counts,
+        free,
+        np.array([num_slots - num_rows]),
+        np.zeros(num_chains, dtype=np.int64),
+        np.full(num_chains, -1),
+        np.zeros(num_chains, dtype=np.int64),
+        np.zeros((num_chains, num_points)),
     )
-    seating.free[: num_slots - num_rows] = np.arange(num_slots - 1, num_rows - 1, -1)
-    low = rows.min(1)
-    seating.counts[:] = rows.max(1) + 1 - low
-    for chain, count in enumerate(seating.counts):
-        seating.active[chain, :count] = np.arange(low[chain], low[chain] + count)
-    return seating
 
 
 def more_slots(seating: Seating, num_slots: int) -> Seating:
@@ -208,26 +215,25 @@ def visit_points(seating: Seating, tables: Tables, start: int) -> bool:
 
 
 @compiled
-def collect(seating: Seating, labels: np.ndarray, order: np.ndarray) -> int:
-    """Write canonical labels, and the slots of all chains in their order, in O(C N + G).
-
-    Args:
-        seating: where the points sit.
-        labels: output, ``(C, N)``.
-        order: output, the slots by chain and label, ``(G,)``.
+def collect(seating: Seating) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Renumber clusters by chain and first appearance, in O(C N + G).
 
     Returns:
-        The number of clusters of all chains.
+        Canonical labels ``(C, N)``; the number of each point's cluster among those of all chains, ``(C, N)``;
+        the slot and the chain of each of these T clusters, ``(T,)``.
     """
-    label_of = np.full(len(seating.sizes), -1)
+    number = np.full(len(seating.sizes), -1)
+    labels, rows = np.empty_like(seating.slot_of), np.empty_like(seating.slot_of)
+    slots, chains = np.empty_like(seating.sizes), np.empty_like(seating.sizes)
     found = 0
     for chain in range(labels.shape[0]):
         first = found
         for i in range(labels.shape[1]):
             slot = seating.slot_of[chain, i]
-            if label_of[slot] < 0:
-                label_of[slot] = found - first
-                order[found] = slot
+            if number[slot] < 0:
+                number[slot] = found
+                slots[found], chains[found] = slot, chain
                 found += 1
-            labels[chain, i] = label_of[slot]
-    return found
+            rows[chain, i] = number[slot]
+            labels[chain, i] = number[slot] - first
+    return labels, rows, slots[:found].copy(), chains[:found].copy()

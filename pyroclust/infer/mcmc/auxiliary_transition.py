@@ -57,7 +57,7 @@ class AuxiliaryTransition(Transition):
             pool = AuxiliaryPool(points, num_auxiliary, num_chains=len(states.assignments), dtype=dtype)
             self._visit = AuxiliaryPass(points, pool, generator)
             self._updates = updates.bind(component, points, dtype=dtype, generator=generator)
-            self.clusters = self._updates.start(ChainClusters(canonical(states.assignments)))
+            self.clusters = self._updates.start(ChainClusters.of(canonical(states.assignments)))
 
     def prepare(self, states: ChainStates) -> None:
         """Compile, by a sweep that is thrown away."""
@@ -84,24 +84,22 @@ class AuxiliaryTransition(Transition):
                     self.clusters, log_own = self._sweep(self.clusters)
                 labels.append(self.clusters.labels)
                 if self._keeps:
-                    scores.append(self._log_prior_of_parameters() + log_own.sum(-1))
+                    scores.append(self.log_prior_of_parameters() + log_own.sum(-1))
             found = torch.stack(labels)
-            score = (
-                self._uncollapsed(found, torch.stack(scores), states)
-                if scores
-                else self._collapsed(found, states)
-            )
-        hyper = {
-            name: value.unsqueeze(-1).expand(-1, num_draws) for name, value in states.hyperparameters.items()
-        }
+            if self._keeps:
+                score = self._uncollapsed(found, torch.stack(scores), states)
+            else:
+                score = self._collapsed(found, states)
+        given = states.hyperparameters.items()
+        hyper = {name: value.unsqueeze(-1).expand(-1, num_draws) for name, value in given}
         return Trace(found.transpose(0, 1), hyper, score.mT)
 
     def _set(self, states: ChainStates) -> None:
         """Take over the hyperparameters of the chains."""
         model, (num_chains, num_points) = self._model, states.assignments.shape
         hyper = states.hyperparameters
-        of_component = {name: hyper[name] for name in hyper.keys() & model.component.hyperpriors.keys()}
-        of_prior = {name: hyper[name] for name in hyper.keys() & model.prior.hyperpriors.keys()}
+        of_component = {name: hyper[name] for name in hyper if name in model.component.hyperpriors}
+        of_prior = {name: hyper[name] for name in hyper if name in model.prior.hyperpriors}
         self._families = ChainFamilies(model, of_component)
         prior = model.given(of_prior).prior
         self._weights = seating_weights(
@@ -117,13 +115,14 @@ class AuxiliaryTransition(Transition):
                 "assignments are not those of the kernel's latest draw, whose cluster parameters it keeps: "
                 "start a new chain there with setup, and use no other kernel that moves points beside it"
             )
-        self.clusters = ChainClusters(labels)
+        self.clusters = ChainClusters.of(labels)
 
     def _sweep(self, clusters: ChainClusters) -> tuple[ChainClusters, Tensor]:
         drawn = self._updates.draw(clusters, self._families)
         return self._visit(drawn, self._families, self._weights)
 
-    def _log_prior_of_parameters(self) -> Tensor:
+    def log_prior_of_parameters(self) -> Tensor:
+        """Return the log-density of the parameters of each chain's clusters in nats, ``(C,)``."""
         log_prior = self._model.component.log_prior(self.clusters.parameters).double()
         num_chains = len(self.clusters.labels)
         return log_prior.new_zeros(num_chains).index_add_(0, self.clusters.chain_of_row, log_prior)

@@ -1,6 +1,7 @@
 """The clusters of all chains in one list, with their parameters."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -17,22 +18,27 @@ class ChainClusters:
 
     Attributes:
         labels: canonical labels, ``(C, N)`` int64.
-        parameters: by name, ``(T, *event)`` each; empty where there are none yet.
         rows: row of each point's cluster, ``(C, N)`` int64.
         chain_of_row: ``(T,)`` int64.
+        parameters: by name, ``(T, *event)`` each; empty where there are none yet.
     """
 
     labels: Tensor
+    rows: Tensor
+    chain_of_row: Tensor
     parameters: dict[str, Tensor] = field(default_factory=dict)
-    rows: Tensor = field(init=False)
-    chain_of_row: Tensor = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Count the clusters of every chain."""
-        counts = self.labels.amax(-1) + 1
+    @classmethod
+    def of(cls, labels: Tensor) -> Self:
+        """Return the clusters of partitions ``(C, N)``, canonical, without parameters."""
+        counts = labels.amax(-1) + 1
         first = counts.cumsum(0) - counts
-        object.__setattr__(self, "rows", self.labels + first.unsqueeze(-1))
-        object.__setattr__(self, "chain_of_row", torch.arange(len(counts)).repeat_interleave(counts))
+        chain_of_row = torch.arange(len(counts)).repeat_interleave(counts)
+        return cls(labels, labels + first.unsqueeze(-1), chain_of_row)
+
+    def holding(self, parameters: dict[str, Tensor]) -> Self:
+        """Return the same clusters with parameters, ``(T, *event)`` by name."""
+        return replace(self, parameters=parameters)
 
     @property
     def num_rows(self) -> int:
@@ -57,7 +63,7 @@ class ChainFamilies:
     values: dict[str, Tensor] = field(default_factory=dict)
 
     def of(self, chains: Tensor) -> Component:
-        """Return the families of some chains, in the shape of ``chains``, as one family of that batch shape."""
+        """Return the families of some chains as one, whose batch shape is that of ``chains``."""
         if not self.values:
             return self.model.component
         return self.model.given({name: value[chains] for name, value in self.values.items()}).component

@@ -7,7 +7,16 @@ import numpy as np
 from pyroclust.infer.mcmc.compiling import compiled, lean
 from pyroclust.infer.mcmc.protocol import log_marginal, log_predictive, refresh, tabulate
 
-__all__ = ["compiled", "join", "leave", "log_likelihood", "move_point", "rebuild", "recompute", "write_labels"]
+__all__ = [
+    "compiled",
+    "join",
+    "leave",
+    "log_likelihood",
+    "move_point",
+    "rebuild",
+    "recompute",
+    "write_labels",
+]
 
 
 @lean

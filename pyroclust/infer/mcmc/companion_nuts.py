@@ -184,7 +184,9 @@ class CompanionNUTS(MCMCKernel):
         return ChainDraws(
             assignments=torch.stack([one.assignments for one in found]),
             log_joint=torch.stack([one.log_joint for one in found]),
-            hyperparameters={name: torch.stack([one.hyperparameters[name] for one in found]) for name in names},
+            hyperparameters={
+                name: torch.stack([one.hyperparameters[name] for one in found]) for name in names
+            },
             seconds=time.perf_counter() - began - starting,
             seconds_compile=starting,
             interrupted=interrupted,
@@ -205,7 +207,11 @@ class CompanionNUTS(MCMCKernel):
     def _sites(self, params: dict[str, Tensor]) -> dict[str, Tensor]:
         states = self._partitions({name: one.detach().unsqueeze(0) for name, one in params.items()})
         labels = states.assignments[0]
-        found = {"assignments": labels, "log_joint": states.log_joint[0], "num_clusters": num_clusters(labels)}
+        found = {
+            "assignments": labels,
+            "log_joint": states.log_joint[0],
+            "num_clusters": num_clusters(labels),
+        }
         return {**params, **found}
 
 

@@ -13,7 +13,7 @@ from pyroclust.infer.mcmc.chain import Chain, place, start_chain
 from pyroclust.infer.mcmc.joint import log_hyperprior, log_prior_of_states, marginal_names
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.prior_tables import CONCENTRATION, DISCOUNT
-from pyroclust.infer.mcmc.protocol import CollapsedModel, require_conjugate
+from pyroclust.infer.mcmc.protocol import CollapsedModel
 from pyroclust.infer.mcmc.runner import run_draws
 from pyroclust.infer.mcmc.states import ChainStates, Trace
 from pyroclust.infer.mcmc.transition import Transition
@@ -36,11 +36,6 @@ class CompiledKernel(PartitionKernel):
     def updates(self) -> frozenset[str]:
         """The concentration, where it has a Gamma prior."""
         return marginal_names(self.model)
-
-    def check_data(self, data: Tensor) -> None:
-        """Refuse to move points of components whose parameters do not integrate out."""
-        if self.moves_points:
-            require_conjugate(self.model)
 
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:
         """Prepare one compiled chain a state."""
@@ -113,7 +108,7 @@ class CompiledTransition(Transition):
         self._at = states
 
     def _beside_parameters(self, trace: Trace, states: ChainStates) -> Trace:
-        """Add the part of the log joint that another kernel's cluster parameters have, which no move here changes."""
+        """Add what another kernel's cluster parameters put into the log joint, which no move here changes."""
         before = log_prior_of_states(self.model, states.assignments, states.hyperparameters)
         kept = (states.log_joint - before).unsqueeze(-1)
         return Trace(trace.assignments, trace.hyperparameters, trace.log_joint + kept)

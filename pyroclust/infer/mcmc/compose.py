@@ -94,8 +94,8 @@ def _check_kept_parameters(kernels: Sequence[PartitionKernel]) -> None:
     movers = [type(one).__name__ for one in kernels if one.moves_points]
     if keepers and len(movers) > 1:
         raise ValueError(
-            f"kernels has {keepers[0]}, which keeps cluster parameters, and {len(movers)} kernels that move points "
-            f"({', '.join(movers)}), expected one: leave the others out, only hyperparameters may be drawn beside it"
+            f"kernels has {keepers[0]}, which keeps cluster parameters, and {len(movers)} kernels that move "
+            f"points ({', '.join(movers)}), expected one: only hyperparameters may be drawn beside it"
         )
 
 

@@ -85,9 +85,13 @@ def _(prior: dist.Normal) -> Code:
 def log_density(kind: int, first: float, second: float, value: float) -> float:
     """Return the normalised log density of a hyperparameter."""
     if kind == _GAMMA:
-        return first * math.log(second) - math.lgamma(first) + (first - 1.0) * math.log(value) - second * value
+        return (
+            first * math.log(second) - math.lgamma(first) + (first - 1.0) * math.log(value) - second * value
+        )
     if kind == _INVERSE_GAMMA:
-        return first * math.log(second) - math.lgamma(first) - (first + 1.0) * math.log(value) - second / value
+        return (
+            first * math.log(second) - math.lgamma(first) - (first + 1.0) * math.log(value) - second / value
+        )
     if kind == _LOG_NORMAL:
         log_value = math.log(value)
         return -0.5 * ((log_value - first) / second) ** 2 - math.log(second) - _HALF_LOG_2PI - log_value

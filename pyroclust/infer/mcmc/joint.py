@@ -28,7 +28,7 @@ def log_hyperprior(model: CollapsedModel, hyperparameters: dict[str, Tensor]) ->
 def log_prior_of_states(
     model: CollapsedModel, assignments: Tensor, hyperparameters: dict[str, Tensor]
 ) -> Tensor:
-    """Return log p(assignments, hyperparameters) in nats, a Gamma concentration integrated out, ``(..., C)``."""
+    """Return log p(assignments, hyperparameters) in nats, a Gamma concentration apart, ``(..., C)``."""
     names = hyperparameters.keys() & model.prior.hyperpriors.keys() - marginal_names(model)
     prior = model.given({name: hyperparameters[name] for name in names}).prior
     return prior.log_prob(assignments) + log_hyperprior(model, hyperparameters)
@@ -49,7 +49,7 @@ def conditional_log_joint(
 def log_joint(
     model: CollapsedModel, data: Tensor, assignments: Tensor, hyperparameters: dict[str, Tensor]
 ) -> Tensor:
-    """Return log p(assignments, data, hyperparameters) in nats, a Gamma concentration integrated out, ``(..., C)``.
+    """Return log p(assignments, data, hyperparameters) in nats, ``(..., C)``; a Gamma concentration integrated out.
 
     Components that are not conjugate have no such formula: there it is nan.
     """

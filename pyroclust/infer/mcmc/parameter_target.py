@@ -54,7 +54,7 @@ class ParameterTarget:
         return {name: value.to(self._dtype) for name, value in self.space.constrain(vectors)[0].items()}
 
     def log_density(self, vectors: Tensor, clusters: ChainClusters) -> Tensor:
-        """Return the log density of candidates for all clusters in nats; minus infinity where it is not finite.
+        """Return the log density of candidates for all clusters in nats, minus infinity for nan.
 
         Shape:
             vectors: ``(Q, T, P)``; output: ``(Q, T)`` float64.
@@ -66,9 +66,9 @@ class ParameterTarget:
         return total.nan_to_num(nan=-torch.inf, posinf=-torch.inf, neginf=-torch.inf)
 
     def guess(self, clusters: ChainClusters) -> dict[str, Tensor]:
-        """Choose parameters for every cluster among draws of the prior, by likelihood: where a chain starts."""
-        shape = (_GUESSES, clusters.num_rows)
-        drawn = {name: value.to(self._dtype) for name, value in self._component.sample_prior(shape).items()}
+        """Choose first parameters for every cluster among draws of the prior, by likelihood."""
+        drawn = self._component.sample_prior((_GUESSES, clusters.num_rows))
+        drawn = {name: value.to(self._dtype) for name, value in drawn.items()}
         score = self._log_likelihood(drawn, clusters)
         best = (score - torch.empty_like(score).exponential_().log()).argmax(0)
         return {name: value[best, torch.arange(clusters.num_rows)] for name, value in drawn.items()}
@@ -76,12 +76,13 @@ class ParameterTarget:
     def _log_likelihood(self, parameters: dict[str, Tensor], clusters: ChainClusters) -> Tensor:
         """Sum the log-likelihoods of the points of every cluster, ``(Q, T)``, in slices of bounded memory."""
         rows = clusters.rows.reshape(-1)
-        data = self._data.repeat(len(clusters.labels), 1)
-        some = next(iter(parameters.values()))
+        data = self._data.expand(len(clusters.labels), -1, -1).reshape(len(rows), -1)
         wide = sum(value[0, 0].numel() for value in parameters.values()) + data.shape[-1]
-        pieces = []
-        for part in torch.arange(len(some)).split(max(1, _MAX_ENTRIES // (wide * len(rows)))):
-            of_points = {name: value[part[0] : part[-1] + 1, rows] for name, value in parameters.items()}
+        count, step = len(next(iter(parameters.values()))), max(1, _MAX_ENTRIES // (wide * len(rows)))
+        total = torch.zeros(count, clusters.num_rows, dtype=torch.float64)
+        for first in range(0, count, step):
+            part = slice(first, first + step)
+            of_points = {name: value[part, rows] for name, value in parameters.items()}
             log_prob = log_likelihood(self._component, of_points, data, batch=2)
-            pieces.append(log_prob.new_zeros(len(part), clusters.num_rows).index_add_(1, rows, log_prob))
-        return torch.cat(pieces)
+            total[part].index_add_(1, rows, log_prob)
+        return total

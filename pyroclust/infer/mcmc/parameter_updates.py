@@ -86,22 +86,22 @@ class _Exact(BoundUpdates):
     def draw(self, clusters: ChainClusters, families: ChainFamilies) -> ChainClusters:
         rows = clusters.rows.reshape(-1)
         counts = torch.bincount(rows, minlength=clusters.num_rows).double()
-        every = self._moments.repeat(len(clusters.labels), 1)
+        every = self._moments.expand(len(clusters.labels), -1, -1).reshape(len(rows), -1)
         moments = every.new_zeros(clusters.num_rows, every.shape[-1]).index_add_(0, rows, every)
         family = families.of(clusters.chain_of_row)
         assert isinstance(family, ConjugateComponent)
         drawn = family.sample_parameters(counts.unsqueeze(-1), moments.unsqueeze(-2))
-        return ChainClusters(clusters.labels, {name: value.squeeze(1) for name, value in drawn.items()})
+        return clusters.holding({name: value.squeeze(1) for name, value in drawn.items()})
 
 
 @dataclass(frozen=True)
 class SliceParameters(ParameterUpdates):
-    r"""Update parameters by slice sampling one unconstrained coordinate after the other, all clusters at once.
+    r"""Update parameters by slice sampling unconstrained coordinates one by one, all clusters at once.
 
     The bracket of a coordinate is ``width`` times its spread under the prior and shrinks until it meets the
-    slice, in about log(bracket / posterior spread) steps: nothing needs tuning. Since the candidates of a bracket
-    depend on rejections alone, eight of them are evaluated in one call; a round costs one or two calls of
-    O(8 N D) a coordinate.
+    slice, in about log(bracket / posterior spread) steps: nothing needs tuning. Since the candidates of a
+    bracket depend on rejections alone, eight of them are evaluated in one call; a round costs one or two
+    calls of O(8 N D) a coordinate.
 
     Args:
         rounds: rounds over all coordinates a sweep.
@@ -125,7 +125,8 @@ class SliceParameters(ParameterUpdates):
         """Check the settings."""
         if self.rounds < 1 or not self.width > 0:
             raise ValueError(
-                f"rounds and width are {self.rounds} and {self.width}, expected at least 1 and a positive number"
+                f"rounds and width are {self.rounds} and {self.width}, "
+                "expected at least 1 and a positive number"
             )
 
     @property
@@ -152,14 +153,14 @@ class _Slices(BoundUpdates):
         self._target, self._rounds, self._widths, self._generator = target, rounds, widths, generator
 
     def start(self, clusters: ChainClusters) -> ChainClusters:
-        return ChainClusters(clusters.labels, self._target.guess(clusters))
+        return clusters.holding(self._target.guess(clusters))
 
     def draw(self, clusters: ChainClusters, families: ChainFamilies) -> ChainClusters:
         vectors = self._target.space.unconstrain(clusters.parameters)
         for _ in range(self._rounds):
             for coordinate in range(vectors.shape[-1]):
                 vectors = self._slice(vectors, coordinate, clusters)
-        return ChainClusters(clusters.labels, self._target.parameters(vectors))
+        return clusters.holding(self._target.parameters(vectors))
 
     def _slice(self, vectors: Tensor, coordinate: int, clusters: ChainClusters) -> Tensor:
         """Draw one coordinate of every cluster given the others."""
@@ -190,7 +191,7 @@ class _Slices(BoundUpdates):
 def _level(values: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     if not np.isfinite(values).all():
         raise ValueError(
-            "the points of a cluster have density zero under its parameters, expected parameters that allow all "
-            "its points: start with init=Singletons()"
+            "the points of a cluster have density zero under its parameters, expected parameters that allow "
+            "all its points: start with init=Singletons()"
         )
     return values + np.log1p(-generator.random(len(values)))

@@ -39,10 +39,18 @@ __all__ = [
     "tabulate",
 ]
 
-# Reassociation lets sums over dimensions use vector units; nan and infinity keep their meaning.
-COMPILE_OPTIONS: Any = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
+# Reassociation lets sums over dimensions use vector units; nan and infinity keep their meaning. What is not said
+# here, a function would inherit from whichever caller is compiled first.
+COMPILE_OPTIONS: Any = {
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "arcp", "nsz"},
+    "forceinline": False,
+    "_nrt": True,
+}
 # For functions that allocate nothing: no reference counts, which cost more than the arithmetic.
 LEAN_OPTIONS: Any = {**COMPILE_OPTIONS, "_nrt": False}
+# Passing a family of twenty arrays to a function takes longer than many a predictive.
+_INLINE_OPTIONS: Any = {**LEAN_OPTIONS, "forceinline": True}
 
 
 class CollapsedModel(Protocol):
@@ -150,7 +158,8 @@ def implements(stub: Callable[..., Any], kind: type) -> Callable[[Callable[..., 
         def choose(*arguments: Any) -> Callable[..., Any] | None:
             return function if is_tuple_of(arguments[0], kind) else None
 
-        overload(stub, strict=False, jit_options=LEAN_OPTIONS)(choose)
+        options = _INLINE_OPTIONS if stub in (log_predictive, log_predictive_without) else LEAN_OPTIONS
+        overload(stub, strict=False, jit_options=options)(choose)
         return function
 
     return register

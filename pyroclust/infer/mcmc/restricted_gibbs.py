@@ -1,24 +1,24 @@
 """The compiled allocation of Jain and Neal's split-merge: restricted Gibbs sampling from a launch state.
 
-The launch state comes from nothing but the union of both clusters and the anchors: points take sides at
-random, then some scans draw each side given all others. The last scan alone counts as proposal, so that its
-probability is a product of conditionals.
+The launch state comes from nothing but the union of both clusters and the anchors: points join the sides one
+after the other, then some scans draw each side given all others. The last scan alone counts as proposal, so
+that its probability is a product of conditionals. Jain and Neal throw the points at random where they join here
+in turn; where clusters overlap, as many scans as theirs do not make up for that.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.infer.mcmc.clusters import accumulate
 from pyroclust.infer.mcmc.compiling import lean
 from pyroclust.infer.mcmc.proposals import allocate, run_proposals
 from pyroclust.infer.mcmc.protocol import (
     implements,
     log_predictive,
     log_predictive_without,
-    refresh,
     step,
 )
+from pyroclust.infer.mcmc.sequential_allocation import allocate_in_turn
 from pyroclust.infer.mcmc.two_clusters import UNDECIDED, draw_side, home_side, put, take
 
 __all__ = ["RestrictedGibbs"]
@@ -28,7 +28,7 @@ class RestrictedGibbs(NamedTuple):
     """Split and merge clusters by restricted Gibbs sampling.
 
     Attributes:
-        scans: scans that lead from the random sides to the launch state.
+        scans: scans that lead to the launch state.
         proposals: splits or merges proposed a step.
         repeats: steps.
         counts: splits and merges, proposed and accepted, ``(2, 2)``, added to.
@@ -38,20 +38,6 @@ class RestrictedGibbs(NamedTuple):
     proposals: int
     repeats: int
     counts: np.ndarray
-
-
-@lean
-def _throw_sides(family: Any, state: Any, generator: Any, count: int) -> None:
-    num_active = state.counters[0]
-    for k in range(count):
-        side = 1 if generator.random() < 0.5 else 0
-        slot = state.active[num_active + side]
-        state.members[k] = (state.members[k] & ~1) | side
-        state.sizes[slot] += 1
-        accumulate(state, state.members[k] >> 1, slot, 1.0)
-    for side in range(2):
-        slot = state.active[num_active + side]
-        refresh(family, state.sums, slot, state.sizes[slot])
 
 
 @lean
@@ -81,8 +67,7 @@ def _scan(family: Any, state: Any, prior: Any, generator: Any, count: int, home:
 
 @implements(allocate, RestrictedGibbs)
 def _allocate(move: Any, family: Any, state: Any, prior: Any, generator: Any, count: Any, home: Any) -> float:
-    _throw_sides(family, state, generator, count)
-    log_prob = 0.0
+    log_prob = allocate_in_turn(family, state, prior, generator, count, UNDECIDED)
     for scan in range(move.scans + 1):
         log_prob = _scan(family, state, prior, generator, count, home if scan == move.scans else UNDECIDED)
     return log_prob

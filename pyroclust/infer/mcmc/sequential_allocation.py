@@ -9,7 +9,7 @@ from pyroclust.infer.mcmc.proposals import allocate, run_proposals
 from pyroclust.infer.mcmc.protocol import implements, log_predictive, step
 from pyroclust.infer.mcmc.two_clusters import draw_side, home_side, put
 
-__all__ = ["SequentialAllocation"]
+__all__ = ["SequentialAllocation", "allocate_in_turn"]
 
 
 class SequentialAllocation(NamedTuple):
@@ -46,8 +46,9 @@ def _log_odds(family: Any, state: Any, prior: Any, point: int) -> float:
     )
 
 
-@implements(allocate, SequentialAllocation)
-def _allocate(move: Any, family: Any, state: Any, prior: Any, generator: Any, count: Any, home: Any) -> float:
+@lean
+def allocate_in_turn(family: Any, state: Any, prior: Any, generator: Any, count: int, home: int) -> float:
+    """Let the listed points join a side one after the other in random order; return the log-probability."""
     _shuffle(state, generator, count)
     total = 0.0
     for k in range(count):
@@ -58,6 +59,11 @@ def _allocate(move: Any, family: Any, state: Any, prior: Any, generator: Any, co
         put(family, state, point, state.active[state.counters[0] + side])
         state.members[k] = 2 * point + side
     return total
+
+
+@implements(allocate, SequentialAllocation)
+def _allocate(move: Any, family: Any, state: Any, prior: Any, generator: Any, count: Any, home: Any) -> float:
+    return allocate_in_turn(family, state, prior, generator, count, home)
 
 
 @implements(step, SequentialAllocation)

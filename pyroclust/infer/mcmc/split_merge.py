@@ -23,7 +23,7 @@ class SplitMerge(ProposalKernel):
 
     K the number of clusters before the split. q is the probability of a restricted Gibbs scan that ends at A
     and B: it draws the side of every other point given all others, from a launch state which ``scans`` such
-    scans have reached from random sides. These are large steps through the space of partitions, where Gibbs
+    scans have reached after points had joined the sides in turn, as in :class:`MergeSplit`. These are large steps through the space of partitions, where Gibbs
     sampling would have to carry points over one by one; put :class:`CollapsedGibbs` beside it in
     :class:`Compose` for the small ones.
 
@@ -35,7 +35,7 @@ class SplitMerge(ProposalKernel):
         model: a model of a conjugate family with compiled functions.
         init: where chains start, see :class:`PartitionKernel`.
         thin: steps a draw.
-        scans: restricted Gibbs scans that lead to the launch state; 0 leaves it random.
+        scans: restricted Gibbs scans that lead to the launch state.
         proposals: splits or merges proposed a step.
 
     Raises:

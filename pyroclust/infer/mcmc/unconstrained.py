@@ -89,8 +89,8 @@ def _check_site(name: str, law: Distribution, other: Distribution) -> None:
         zero = torch.zeros(biject_to(law.support).inverse_shape(law.event_shape))
     except NotImplementedError as error:
         raise ValueError(
-            f"component.parameters has the site {name!r} with the support {law.support}, expected one that torch's "
-            "biject_to maps to real numbers: register a bijection, or sample it through other parameters"
+            f"component.parameters has the site {name!r} with the support {law.support}, expected one that "
+            "torch's biject_to knows: register a bijection, or use another parametrisation"
         ) from error
     if not torch.equal(biject_to(law.support)(zero), biject_to(other.support)(zero)):
         raise ValueError(

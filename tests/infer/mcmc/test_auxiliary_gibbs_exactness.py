@@ -1,6 +1,7 @@
 """The law of AuxiliaryGibbs: enumeration for conjugate families, quadrature and enumeration for others."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -72,15 +73,16 @@ def points(component, seed=11):
     return component.sample(torch.tensor([0, 0, 0, 1, 1, 2, 2]))
 
 
+@cache
 def quadrature(name):
-    """Return log p(x_S) of all subsets S of seven points, ``(128,)``: trapezes in the centre and the log precision."""
+    """Return log p(x_S) of all subsets S of seven points, ``(128,)``: trapezes in centre and log precision."""
     component, data = UNCOLLAPSED[name]
     (low, high), (narrow, wide) = GRIDS[name]
-    loc = torch.linspace(low, high, 1601, dtype=torch.float64)[:-1]
-    level = torch.linspace(narrow, wide, 401, dtype=torch.float64)
+    loc = torch.linspace(low, high, 801, dtype=torch.float64)[:-1]
+    level = torch.linspace(narrow, wide, 201, dtype=torch.float64)
     grid = torch.stack(torch.meshgrid(loc, level, indexing="ij"), -1).reshape(-1, 2)
     parameters = {"loc": grid[:, :1], "precision": grid[:, 1:].exp()}
-    volume = math.log((high - low) / 1600) + math.log((wide - narrow) / 400)
+    volume = math.log((high - low) / 800) + math.log((wide - narrow) / 200)
     log_weight = component.log_prior(parameters).double() + grid[:, 1] + volume
     log_likelihood = component.likelihood(parameters).log_prob(data.double().view(7, 1, 1))
     subsets = (torch.arange(128).unsqueeze(-1) >> torch.arange(7)) & 1
@@ -109,7 +111,7 @@ def test_conjugate_law(prior, family):
 
 
 def test_quadrature_knows_its_integrals():
-    """Single points have density 1 in total, and a finer grid changes nothing."""
+    """The empty set has probability 1: the grids hold all of the prior."""
     assert quadrature("student")[0].abs() < 1e-6
     assert quadrature("mises")[0].abs() < 1e-6
 
@@ -126,11 +128,15 @@ def test_uncollapsed_law(prior, name):
     check_law(model, data, draws.assignments, exact)
 
 
-@pytest.mark.parametrize("settings", [{"num_auxiliary": 1}, {"num_auxiliary": 8}, {"init": OneCluster()}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{"num_auxiliary": 1}, {"num_auxiliary": 8}, {"init": OneCluster()}], ids=str
+)
 def test_settings_leave_the_law_alone(settings):
     model = Mixture(PRIORS["pitman_yor"], FAMILIES["nig"])
     data = points(model.component)
-    draws = AuxiliaryGibbs(model, **settings).run(data, num_draws=500, warmup=20, num_chains=2 * BATCHES, seed=3)
+    draws = AuxiliaryGibbs(model, **settings).run(
+        data, num_draws=500, warmup=20, num_chains=2 * BATCHES, seed=3
+    )
     check_law(model, data, draws.assignments)
 
 
@@ -144,16 +150,18 @@ def test_small_blocks_have_the_same_law(entries, monkeypatch):
     check_law(model, data, draws.assignments)
 
 
-@pytest.mark.parametrize("family", ["nig", "poisson", "mixed"])
+@pytest.mark.parametrize("family", ["nig", "poisson"])
 def test_slice_updates_in_a_conjugate_family(family):
     model = Mixture(PRIORS["restaurant"], FAMILIES[family])
     data = points(model.component)
     kernel = AuxiliaryGibbs(model, parameter_updates=SliceParameters())
-    draws = kernel.run(data, num_draws=800, warmup=20, num_chains=2 * BATCHES, seed=5)
+    draws = kernel.run(data, num_draws=400, warmup=20, num_chains=2 * BATCHES, seed=5)
     check_law(model, data, draws.assignments)
 
 
-@pytest.mark.parametrize("component", [*FAMILIES.values(), MultinomialDirichlet(3, 0.8)], ids=lambda c: type(c).__name__)
+@pytest.mark.parametrize(
+    "component", [*FAMILIES.values(), MultinomialDirichlet(3, 0.8)], ids=lambda c: type(c).__name__
+)
 def test_slice_updates_have_the_exact_posterior_of_parameters(component):
     """Many copies of three clusters, one of them a single point, against draws from the formula."""
     data = points(component, seed=12).double()
@@ -167,7 +175,9 @@ def test_slice_updates_have_the_exact_posterior_of_parameters(component):
     truth = exact.draw(clusters, families).parameters
     for name, value in found.items():
         columns = zip(value.reshape(chains, -1).T, truth[name].reshape(chains, -1).T, strict=True)
-        pvalues = [stats.ks_2samp(one.numpy(), other.numpy()).pvalue for one, other in columns if one.std() > 0]
+        pvalues = [
+            stats.ks_2samp(one.numpy(), other.numpy()).pvalue for one, other in columns if one.std() > 0
+        ]
         assert min(pvalues) > 1e-4, name
 
 
@@ -185,8 +195,8 @@ def test_concentration_beside_the_collapsed_sampler():
     model = Mixture(PRIORS["gamma"], FAMILIES["nig"])
     data = points(model.component)
     kernel = Compose([AuxiliaryGibbs(model), CollapsedGibbs(model)])
-    draws = kernel.run(data, num_draws=400, warmup=20, num_chains=BATCHES, seed=8)
-    assert draws.concentration.shape == (BATCHES, 400)
+    draws = kernel.run(data, num_draws=4000, warmup=20, num_chains=1, seed=8)
+    assert draws.concentration.shape == (1, 4000)
     check_law(model, data, draws.assignments)
 
 
@@ -199,10 +209,10 @@ RANDOM = Mixture(
 def test_random_hyperparameters_keep_the_joint_law():
     torch.manual_seed(9)
     kernel = Compose([AuxiliaryGibbs(RANDOM), SliceHyperparameters(RANDOM)])
-    scores, deviation = invariance_scores(RANDOM, kernel, num_datasets=800, num_points=6, num_steps=2)
+    scores, deviation = invariance_scores(RANDOM, kernel, num_datasets=500, num_points=6, num_steps=2)
     assert scores.abs().max() < 4.5
     assert (deviation > 0).all()
-    assert geweke_scores(RANDOM, kernel, num_rounds=1500, num_points=5).abs().max() < 4.5
+    assert geweke_scores(RANDOM, kernel, num_rounds=1200, num_points=5).abs().max() < 4.5
 
 
 def test_random_hyperparameters_of_chains_stay_apart():
@@ -223,23 +233,26 @@ def test_random_hyperparameters_of_chains_stay_apart():
         check_law(RANDOM.given(own), data, trace.assignments[first::2, 20:])
 
 
-def test_geweke_joint_test_of_kept_parameters():
-    """Data redrawn from the kept parameters, state redrawn by the kernels: the model's joint law stays."""
+def test_geweke_joint_test_of_kept_parameters(monkeypatch):
+    """Data redrawn from the kept parameters, state redrawn by the kernels: the model's joint law stays.
+
+    The transitions go on reading the data that they were bound to, which change in place; log-likelihoods of
+    auxiliary parameters are not kept ahead of them.
+    """
+    monkeypatch.setattr(auxiliary_pool, "_DRAWS", 1)
     torch.manual_seed(12)
     model = Mixture(ChineseRestaurantPrior(Gamma(2.0, 2.0)), student_t(prior_scale=2.0))
     gibbs = AuxiliaryGibbs(model)
-    kernel = Compose([gibbs, SliceHyperparameters(model)])
     direct = functionals(*simulate(model, num_datasets=20_000, num_points=5))
     hyper, labels, data = simulate(model, num_datasets=1, num_points=5)
-    generator, states, kept, visited = np.random.default_rng(13), states_at(hyper, labels, 0), None, []
-    for _ in range(2000):
-        transition = kernel.bind(data[0], states, generator)
-        gibbs.bound.clusters = gibbs.bound.clusters if kept is None else kept
+    states, visited = states_at(hyper, labels, 0), []
+    kernel = Compose([gibbs, SliceHyperparameters(model)])
+    transition = kernel.bind(data[0], states, np.random.default_rng(13))
+    for _ in range(3050):
         states = transition.step(states)
-        kept = gibbs.bound.clusters
-        data = model.component.likelihood(kept.of_points()).sample()
+        data.copy_(model.component.likelihood(gibbs.parameters).sample())
         visited.append(functionals(states.hyperparameters, states.assignments, data)[0])
-    chain = torch.stack(visited[100:]).reshape(BATCHES // 2, -1, direct.shape[-1]).mean(1)
+    chain = torch.stack(visited[50:]).reshape(BATCHES // 2, -1, direct.shape[-1]).mean(1)
     error = (chain.var(0) / len(chain) + direct.var(0) / len(direct)).sqrt()
     assert ((chain.mean(0) - direct.mean(0)) / error).abs().max() < 5.0
 

@@ -63,7 +63,10 @@ KERNELS = {
     "split_merge": (SplitMerge, 20_000),
     "merge_split": (MergeSplit, 20_000),
     "guide": (guide_proposal, 1000),
-    "composition": (lambda model: Compose([CollapsedGibbs(model), SplitMerge(model), MergeSplit(model)]), 10_000),
+    "composition": (
+        lambda model: Compose([CollapsedGibbs(model), SplitMerge(model), MergeSplit(model)]),
+        10_000,
+    ),
     "mixed_composition": (lambda model: Compose([guide_proposal(model), CollapsedGibbs(model)]), 800),
 }
 

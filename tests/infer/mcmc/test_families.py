@@ -138,7 +138,9 @@ def test_predictives_are_differences_of_marginals(name):
     counts = torch.tensor([*SIZES, 0], dtype=torch.float64)
     moments = torch.cat([moments, torch.zeros_like(moments[:1])])
     more = component.log_marginal(counts + 1, moments + component.moments(data).unsqueeze(-2))
-    assert_close([evaluate(chain_on(component, data, {}))[1]], [more - component.log_marginal(counts, moments)])
+    assert_close(
+        [evaluate(chain_on(component, data, {}))[1]], [more - component.log_marginal(counts, moments)]
+    )
 
 
 @every_case

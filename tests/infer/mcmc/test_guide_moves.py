@@ -1,0 +1,285 @@
+"""Moves that propose from a guide: exact however poor the guide, and always accepted from a perfect one."""
+
+import math
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from exact_sequential_guide import ExactGuide
+from torch import Tensor
+
+from pyroclust.distributions import (
+    ChineseRestaurantPrior,
+    ChineseRestaurantProcess,
+    NormalKnownVariance,
+    PitmanYorPrior,
+)
+from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
+from pyroclust.guides.neural_clustering_process import light_scorer_for
+from pyroclust.infer import exact_posterior
+from pyroclust.infer.mcmc.guide_moves import (
+    MovedChains,
+    block_last,
+    block_steps,
+    independence_steps,
+    neighbour_blocks,
+    uniform_blocks,
+)
+from pyroclust.models import Mixture, niw_mixture, overlap2d
+from pyroclust.nn import DensestFirst
+from pyroclust.partitions import canonical, is_canonical, num_clusters
+
+NUM_POINTS = 6
+NUM_CHAINS = 6000
+DATA = torch.tensor([[0.0, 0.0], [1.5, 0.4], [3.0, -0.3], [0.4, 2.2], [2.6, 2.4], [6.0, 1.0]])
+
+
+def untrained(model: Mixture) -> NeuralClusteringProcess:
+    scorer = light_scorer_for(model, width=16, num_bandwidths=2, use_filter=False)
+    return NeuralClusteringProcess(model, scorer=scorer).eval()
+
+
+def of_another_model(model: Mixture) -> PredictiveFilter:
+    other = Mixture(PitmanYorPrior(0.5, 1.0), NormalKnownVariance(2, 1.0))
+    return PredictiveFilter(other, order=DensestFirst(1.4))
+
+
+GUIDES: dict[str, Callable[[Mixture], PredictiveFilter | NeuralClusteringProcess]] = {
+    "untrained": untrained,
+    "filter of another model": of_another_model,
+}
+MODELS: dict[str, Callable[[], Mixture]] = {"overlap": overlap2d, "wishart": lambda: niw_mixture(2)}
+
+
+class Independence:
+    """Proposes whole partitions; log q of the chains by teacher forcing at the start."""
+
+    def __init__(self, model: Mixture, guide: PredictiveFilter, *, num_proposals: int) -> None:
+        self.model, self.num_proposals = model, num_proposals
+        self.law = guide.posterior(DATA)
+
+    def __call__(self, state: Tensor, generator: np.random.Generator) -> MovedChains:
+        return independence_steps(
+            self.model,
+            self.law,
+            DATA,
+            assignments=state,
+            log_joint=self.model.log_joint(DATA, state),
+            log_q=self.law.log_prob(state).detach(),
+            num_proposals=self.num_proposals,
+            generator=generator,
+        )
+
+
+class Block:
+    """Re-draws three random points, or a random point and its two neighbours."""
+
+    def __init__(
+        self, model: Mixture, guide: PredictiveFilter, *, num_proposals: int, neighbours: bool
+    ) -> None:
+        self.model, self.guide, self.num_proposals, self.neighbours = model, guide, num_proposals, neighbours
+        self.order = guide.posterior(DATA).order[0]
+
+    def __call__(self, state: Tensor, generator: np.random.Generator) -> MovedChains:
+        if self.neighbours:
+            block = neighbour_blocks(DATA, len(state), block_size=3, generator=generator)
+        else:
+            block = uniform_blocks(len(state), NUM_POINTS, block_size=3, generator=generator)
+        return block_steps(
+            self.model,
+            self.guide,
+            DATA,
+            assignments=state,
+            log_joint=self.model.log_joint(DATA, state),
+            block=block,
+            order=self.order,
+            num_proposals=self.num_proposals,
+            generator=generator,
+        )
+
+
+def independence(model: Mixture, guide: PredictiveFilter, *, num_proposals: int) -> Independence:
+    return Independence(model, guide, num_proposals=num_proposals)
+
+
+def random_block(model: Mixture, guide: PredictiveFilter, *, num_proposals: int) -> Block:
+    return Block(model, guide, num_proposals=num_proposals, neighbours=False)
+
+
+def neighbours(model: Mixture, guide: PredictiveFilter, *, num_proposals: int) -> Block:
+    return Block(model, guide, num_proposals=num_proposals, neighbours=True)
+
+
+MOVES = {"independence": independence, "random block": random_block, "neighbours": neighbours}
+
+
+@pytest.fixture(params=MODELS)
+def model(request: pytest.FixtureRequest) -> Mixture:
+    return MODELS[request.param]()
+
+
+@pytest.fixture(params=GUIDES)
+def guide(request: pytest.FixtureRequest, model: Mixture) -> PredictiveFilter | NeuralClusteringProcess:
+    return GUIDES[request.param](model)
+
+
+def exact_draws(model: Mixture, count: int) -> Tensor:
+    partitions, log_probs = exact_posterior(model, DATA)
+    return partitions[torch.multinomial(log_probs.exp(), count, replacement=True)]
+
+
+def assert_posterior(model: Mixture, draws: Tensor) -> None:
+    """Compare independent draws with the exact posterior in total variation, by Monte Carlo error."""
+    partitions, log_probs = exact_posterior(model, DATA)
+    exact = log_probs.exp()
+    found = (draws.unsqueeze(1) == partitions).all(-1).double().mean(0)
+    noise = (exact * (1 - exact) / len(draws)).sqrt()
+    expected = 0.5 * (2 / math.pi) ** 0.5 * noise.sum()
+    spread = 0.5 * ((1 - 2 / math.pi) * noise.square().sum()).sqrt()
+    assert 0.5 * (found - exact).abs().sum() < expected + 5 * spread
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_exact_draws_stay_exact(model: Mixture, guide: PredictiveFilter, move: str) -> None:
+    state, generator = exact_draws(model, NUM_CHAINS), np.random.default_rng(1)
+    moved = MOVES[move](model, guide, num_proposals=3)(state, generator)
+    share = moved.accepted.sum() / (3 * NUM_CHAINS)
+    assert 0.02 < share < 0.98
+    assert ((moved.assignments != state).any(-1)).double().mean() > 0.02
+    assert_posterior(model, moved.assignments)
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_detailed_balance_of_one_proposal(model: Mixture, guide: PredictiveFilter, move: str) -> None:
+    """From exact draws, as many chains go from i to j clusters as back."""
+    state, generator = exact_draws(model, 4 * NUM_CHAINS), np.random.default_rng(2)
+    moved = MOVES[move](model, guide, num_proposals=1)(state, generator)
+    flow = torch.zeros(NUM_POINTS + 1, NUM_POINTS + 1, dtype=torch.float64)
+    flow.index_put_(
+        (num_clusters(state), num_clusters(moved.assignments)), torch.ones(()).double(), accumulate=True
+    )
+    both = flow + flow.T
+    assert ((flow - flow.T).abs() <= 4 * both.sqrt()).all()
+    assert both.triu(1).sum() > 200
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_chains_started_elsewhere_reach_the_posterior(
+    model: Mixture, guide: PredictiveFilter, move: str
+) -> None:
+    state = torch.zeros(NUM_CHAINS, NUM_POINTS, dtype=torch.int64)
+    state[::2] = torch.arange(NUM_POINTS)
+    step, generator = MOVES[move](model, guide, num_proposals=8), np.random.default_rng(3)
+    for _ in range(12 if move == "independence" else 25):
+        state = step(state, generator).assignments
+    assert_posterior(model, state)
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_a_perfect_guide_is_always_accepted(model: Mixture, move: str) -> None:
+    state, generator = exact_draws(model, 5), np.random.default_rng(4)
+    moved = MOVES[move](model, ExactGuide(model), num_proposals=4)(state, generator)
+    assert (moved.accepted == 4).all()
+
+
+def test_what_a_block_move_returns() -> None:
+    torch.manual_seed(5)
+    model, generator = overlap2d(), np.random.default_rng(5)
+    guide = untrained(model)
+    data, order = 3 * torch.randn(30, 2), torch.randperm(30)
+    state = guide.posterior(data).sample((9,))
+    block = uniform_blocks(9, 30, block_size=4, generator=generator)
+    moved = block_steps(
+        model,
+        guide,
+        data,
+        assignments=state,
+        log_joint=model.log_joint(data, state),
+        block=block,
+        order=order,
+        num_proposals=6,
+        generator=generator,
+    )
+    assert is_canonical(moved.assignments).all()
+    assert (moved.accepted <= 6).all()
+    same = (moved.assignments == state).all(-1)
+    assert same[moved.accepted == 0].all()
+    assert (~same).any()
+    torch.testing.assert_close(moved.log_joint, model.log_joint(data, moved.assignments))
+    for chain in range(9):
+        rest = [point for point in range(30) if point not in block[chain].tolist()]
+        assert (canonical(moved.assignments[chain, rest]) == canonical(state[chain, rest])).all()
+    law = guide.posterior(data.expand(9, 30, 2), order=block_last(order, block)).given(state, num_free=4)
+    torch.testing.assert_close(moved.log_q, law.log_prob(moved.assignments), rtol=0, atol=1e-4)
+
+
+def test_what_an_independence_move_returns() -> None:
+    """Also with a law that is not sequential, and hyperparameters that differ from chain to chain."""
+    torch.manual_seed(6)
+    model = Mixture(
+        ChineseRestaurantPrior(torch.tensor([0.3, 1.0, 4.0]).double()), NormalKnownVariance(2, 3.0)
+    )
+    law, generator = ChineseRestaurantProcess(1.0, NUM_POINTS), np.random.default_rng(6)
+    state = law.sample((3,))
+    moved = independence_steps(
+        model,
+        law,
+        DATA,
+        assignments=state,
+        log_joint=model.log_joint(DATA, state),
+        log_q=law.log_prob(state),
+        num_proposals=30,
+        generator=generator,
+    )
+    assert (moved.accepted > 0).all()
+    torch.testing.assert_close(moved.log_joint, model.log_joint(DATA, moved.assignments))
+    torch.testing.assert_close(moved.log_q, law.log_prob(moved.assignments).double())
+
+
+def test_a_chain_outside_the_support_comes_in() -> None:
+    model, generator = overlap2d(), np.random.default_rng(7)
+    law = PredictiveFilter(model).posterior(DATA)
+    moved = independence_steps(
+        model,
+        law,
+        DATA,
+        assignments=torch.zeros(2, NUM_POINTS).long(),
+        log_joint=torch.full((2,), -torch.inf).double(),
+        log_q=torch.full((2,), -torch.inf).double(),
+        num_proposals=1,
+        generator=generator,
+    )
+    assert (moved.accepted == 1).all()
+
+
+def test_uniform_blocks_are_uniform_subsets() -> None:
+    generator = np.random.default_rng(8)
+    blocks = uniform_blocks(20_000, 5, block_size=2, generator=generator).sort(-1).values
+    counts = torch.stack([(blocks == torch.tensor(pair)).all(-1).sum() for pair in combinations(range(5), 2)])
+    assert counts.sum() == 20_000
+    assert ((counts - 2000).abs() < 4.5 * (20_000 * 0.1 * 0.9) ** 0.5).all()
+
+
+def test_neighbour_blocks_are_nearest_to_a_uniform_centre() -> None:
+    generator = np.random.default_rng(9)
+    data = torch.tensor([[0.0], [1.0], [10.0], [11.1], [30.0]])
+    blocks = neighbour_blocks(data, 5000, block_size=2, generator=generator).sort(-1).values
+    expected = {(0, 1): 0.4, (2, 3): 0.4, (3, 4): 0.2}
+    for pair, share in expected.items():
+        count = (blocks == torch.tensor(pair)).all(-1).sum()
+        assert abs(count - 5000 * share) < 4.5 * (5000 * share * (1 - share)) ** 0.5
+
+
+def test_errors() -> None:
+    model, generator = overlap2d(), np.random.default_rng(0)
+    guide, state = PredictiveFilter(model), torch.zeros(2, NUM_POINTS).long()
+    with pytest.raises(ValueError, match="num_proposals is 0"):
+        Independence(model, guide, num_proposals=0)(state, generator)
+    with pytest.raises(ValueError, match="num_proposals is 0"):
+        random_block(model, guide, num_proposals=0)(state, generator)
+    with pytest.raises(ValueError, match="block_size is 7, expected 1 to 6"):
+        uniform_blocks(2, 6, block_size=7, generator=generator)
+    with pytest.raises(ValueError, match="block_size is 0, expected 1 to 6"):
+        neighbour_blocks(DATA, 2, block_size=0, generator=generator)
