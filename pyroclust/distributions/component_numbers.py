@@ -2,7 +2,7 @@
 
 import torch
 from torch import Tensor
-from torch.distributions import Distribution
+from torch.distributions import Categorical, Distribution
 
 __all__ = ["MOST_TERMS", "check_extra_components", "log_component_numbers"]
 
@@ -75,7 +75,15 @@ def log_component_numbers(extra_components: Distribution, *, at_least: int = 1) 
 
 
 def _log_probs(extra_components: Distribution, terms: int) -> Tensor:
-    values = torch.arange(terms, dtype=torch.float64)
+    if isinstance(extra_components, Categorical):
+        # Its log_prob replaces probability zero by the smallest step from one.
+        probs = extra_components.probs.double().movedim(-1, 0)
+        return torch.where(probs > 0, torch.where(probs > 0, probs, 1.0).log(), -torch.inf)
+    try:
+        device = extra_components.mean.device
+    except NotImplementedError:
+        device = torch.device("cpu")
+    values = torch.arange(terms, dtype=torch.float64, device=device)
     return extra_components.log_prob(values.view(-1, *(1,) * len(extra_components.batch_shape))).double()
 
 

@@ -74,8 +74,8 @@ class FiniteMixturesPrior(PartitionPrior):
         probabilities = log_p.exp().view(len(log_p), *(1,) * missing, *log_p.shape[1:])
         components = torch.arange(1, len(log_p) + 1, dtype=torch.float64, device=log_p.device)
         components = components.view(-1, *(1,) * len(self.batch_shape))
-        occupied = expected_occupied(components, self.value("weight_concentration"), num_points)
-        return (probabilities * occupied).sum(0)
+        weight = self.value("weight_concentration").to(log_p.device)
+        return (probabilities * expected_occupied(components, weight, num_points)).sum(0)
 
     def _log_v(self, num_points: int, clusters: Tensor) -> Tensor:
         weight = self.value("weight_concentration")

@@ -25,7 +25,7 @@ class _Parameters:
 
     Attributes:
         identity: the numbers.
-        weights: gamma, ``(R,)`` float64.
+        weights: gamma, ``(R,)`` float64, on the CPU.
         extra_components: the prior of M - 1.
         column: which element of its batch each row uses, ``(R,)``.
     """
@@ -38,8 +38,8 @@ class _Parameters:
     def log_terms(self, rows: Tensor, num_points: int, terms: int) -> Tensor:
         """Return log p(M) + log M! - log (gamma M)_N for M = 0, ..., at least ``terms``, ``(rows, M)``."""
         table = log_component_numbers(self.extra_components, at_least=terms)
-        log_p = table.reshape(len(table), -1).T[self.column[rows]]
-        count = torch.arange(1, len(table) + 1, dtype=torch.float64, device=log_p.device)
+        log_p = table.reshape(len(table), -1).T.cpu()[self.column[rows]]
+        count = torch.arange(1, len(table) + 1, dtype=torch.float64)
         rising = log_rising(self.weights[rows].unsqueeze(-1) * count, num_points)
         return torch.nn.functional.pad(log_p + (count + 1).lgamma() - rising, (1, 0), value=-torch.inf)
 
@@ -101,7 +101,7 @@ def _parameters(
     weight_concentration: Tensor, extra_components: Distribution, batch: Size
 ) -> tuple[_Parameters, bool]:
     """Collect the parameters of a batch, and say whether they need gradients."""
-    weights = weight_concentration.double().expand(batch).reshape(-1)
+    weights = weight_concentration.double().cpu().expand(batch).reshape(-1)
     every = torch.arange(extra_components.batch_shape.numel()).view(extra_components.batch_shape)
     column = every.expand(batch).reshape(-1)
     table = log_component_numbers(extra_components)
@@ -121,12 +121,12 @@ def _tables(parameters: _Parameters, num_points: int, width: int) -> tuple[Tenso
     missing[:, 0] = False
     while True:
         rows, clusters = missing.any(1).nonzero()[0], missing.any(0).nonzero()[0]
-        for some in np.array_split(rows, -(-len(rows) * terms // _MAX_ENTRIES)):
-            log_terms = parameters.log_terms(torch.from_numpy(some), num_points, terms).cpu().numpy()
+        for some in np.array_split(rows, min(len(rows), len(rows) * terms // _MAX_ENTRIES + 1)):
+            log_terms = parameters.log_terms(torch.from_numpy(some), num_points, terms).numpy()
             sums, converged = shifted_log_sums(log_terms, clusters)
             found[np.ix_(some, clusters)], missing[np.ix_(some, clusters)] = sums, ~converged
         terms = 2 * (log_terms.shape[-1] - 1)
         if not missing.any() or terms > MOST_TERMS:
             found[missing] = np.nan
-            scale = np.arange(width + 1) * parameters.weights.log().cpu().numpy()[:, None]
+            scale = np.arange(width + 1) * parameters.weights.log().numpy()[:, None]
             return torch.from_numpy(found + scale), terms // 2

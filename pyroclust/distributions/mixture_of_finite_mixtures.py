@@ -79,7 +79,8 @@ class MixtureOfFiniteMixtures(PartitionDistribution):
     def _sample(self, sample_shape: Size) -> Tensor:
         extra = self.extra_components.expand(self.batch_shape).sample(sample_shape)
         weight = self.weight_concentration.double().expand(extra.shape)
-        return draw_from_urn(-weight, (extra.double() + 1) * weight, num_points=self.num_points)
+        components = extra.to(weight) + 1
+        return draw_from_urn(-weight, components * weight, num_points=self.num_points)
 
     def _log_prob(self, value: Tensor) -> Tensor:
         weight = self.weight_concentration

@@ -9,8 +9,25 @@ __all__ = ["log_rising", "sum_of_inverses"]
 
 # From here on the terms below of Stirling's series are exact in double precision.
 _LARGE = 10
-_LOG_GAMMA = ((1, 1 / 12), (3, -1 / 360), (5, 1 / 1260), (7, -1 / 1680), (9, 1 / 1188), (11, -691 / 360360))
-_DIGAMMA = ((1, -1 / 2), (2, -1 / 12), (4, 1 / 120), (6, -1 / 252), (8, 1 / 240), (10, -1 / 132))
+_LOG_GAMMA = (
+    (1, 1 / 12),
+    (3, -1 / 360),
+    (5, 1 / 1260),
+    (7, -1 / 1680),
+    (9, 1 / 1188),
+    (11, -691 / 360360),
+    (13, 1 / 156),
+)
+_DIGAMMA = (
+    (1, -1 / 2),
+    (2, -1 / 12),
+    (4, 1 / 120),
+    (6, -1 / 252),
+    (8, 1 / 240),
+    (10, -1 / 132),
+    (12, 691 / 32760),
+    (14, -1 / 12),
+)
 
 
 def log_rising(start: Tensor, count: Tensor | float) -> Tensor:

@@ -114,7 +114,9 @@ def _normal_wishart(model: CollapsedModel) -> _NormalWishart:
         names = ("mean", "kappa", "dof", "scale")
         return _NormalWishart(*(component.value(name).item() for name in names))
     if isinstance(component, NormalInverseGamma) and component.dim == 1:
-        mean, kappa, shape, rate = (component.value(name).item() for name in ("mean", "kappa", "shape", "rate"))
+        mean, kappa, shape, rate = (
+            component.value(name).item() for name in ("mean", "kappa", "shape", "rate")
+        )
         return _NormalWishart(mean, kappa, 2 * shape, 2 * rate)
     raise ValueError(
         f"model.component is a {type(component).__name__} of dimension {component.dim}, expected a "

@@ -82,7 +82,12 @@ def variational_posterior(
         Blei & Jordan (2006), Variational inference for Dirichlet process mixtures.
         https://doi.org/10.1214/06-BA104
     """
-    counts = {"num_steps": num_steps, "num_draws": num_draws, "num_particles": num_particles, "num_starts": num_starts}
+    counts = {
+        "num_steps": num_steps,
+        "num_draws": num_draws,
+        "num_particles": num_particles,
+        "num_starts": num_starts,
+    }
     for name, count in counts.items():
         if count < 1:
             raise ValueError(f"{name} is {count}, expected at least 1")
@@ -91,7 +96,9 @@ def variational_posterior(
     component.check(data)
     points = data.detach().double()
     root = int(torch.randint(2**31 - 1, ())) if seed is None else seed
-    elbo = TraceEnum_ELBO(num_particles=num_particles, vectorize_particles=num_particles > 1, max_plate_nesting=1)
+    elbo = TraceEnum_ELBO(
+        num_particles=num_particles, vectorize_particles=num_particles > 1, max_plate_nesting=1
+    )
     local = pyro.settings.context(module_local_params=True)
     with torch.random.fork_rng(devices=[]), local, pyro.validation_enabled(False):
         torch.manual_seed(root)
@@ -111,7 +118,9 @@ def _best_start(
 ) -> AutoGuide:
     found: list[tuple[float, AutoGuide]] = []
     for _ in range(num_starts):
-        candidate = guide(poutine.block(program, hide=list(program.discrete_sites)), init_loc_fn=init_to_sample)
+        candidate = guide(
+            poutine.block(program, hide=list(program.discrete_sites)), init_loc_fn=init_to_sample
+        )
         candidate(data)
         found.append((elbo.loss(program, candidate, data), candidate))
     return min(found, key=lambda one: one[0])[1]
@@ -146,4 +155,6 @@ def _draw(program: CompanionProgram, data: Tensor, guide: AutoGuide, *, num_draw
     trace = prune_subsample_sites(poutine.trace(program).get_trace(data))
     names = [name for name in trace.stochastic_nodes if name not in program.discrete_sites]
     draws = Predictive(guide, num_samples=num_draws, return_sites=names, parallel=True)(data)
-    return {name: draws[name].reshape(num_draws, *trace.nodes[name]["value"].shape).detach() for name in names}
+    return {
+        name: draws[name].reshape(num_draws, *trace.nodes[name]["value"].shape).detach() for name in names
+    }

@@ -12,7 +12,7 @@ __all__ = ["NonZero", "log_rising", "look_up", "non_zero", "table_of", "tabulate
 # From here on two terms of Stirling's series are exact in double precision.
 _LARGE = 1000.0
 # Table entries: half a megabyte at most, and never many times the cost of visiting all points.
-_SHORT, _PER_POINT, _LONG = 1024, 8, 65536
+_SHORT, _PER_POINT, _LONG = 4096, 8, 65536
 
 
 @lean
@@ -28,8 +28,10 @@ def log_rising(start: float, count: float) -> float:
 @lean
 def tabulate_rising(table: np.ndarray, start: float) -> None:
     """Write the log rising factorials of 0, 1, 2, ... factors."""
+    total = 0.0
     for count in range(len(table)):
-        table[count] = log_rising(start, float(count))
+        table[count] = total
+        total += math.log(start + count)
 
 
 @lean

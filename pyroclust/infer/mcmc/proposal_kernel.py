@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
+from pyroclust.infer.mcmc.collapsed_kernel import CollapsedKernel
 from pyroclust.infer.mcmc.proposals import ACCEPTED, MERGES, PROPOSED, SPLITS
 from pyroclust.infer.mcmc.protocol import CollapsedModel
 from pyroclust.infer.mcmc.starts import Starts
@@ -13,7 +13,7 @@ from pyroclust.infer.mcmc.starts import Starts
 __all__ = ["ProposalKernel"]
 
 
-class ProposalKernel(CompiledKernel):
+class ProposalKernel(CollapsedKernel):
     """A compiled kernel whose moves are accepted or rejected, and counted.
 
     Args:

@@ -158,7 +158,7 @@ def implements(stub: Callable[..., Any], kind: type) -> Callable[[Callable[..., 
         def choose(*arguments: Any) -> Callable[..., Any] | None:
             return function if is_tuple_of(arguments[0], kind) else None
 
-        options = _INLINE_OPTIONS if stub in (log_predictive, log_predictive_without) else LEAN_OPTIONS
+        options = _INLINE_OPTIONS if stub in (log_predictive, log_predictive_without, refresh) else LEAN_OPTIONS
         overload(stub, strict=False, jit_options=options)(choose)
         return function
 

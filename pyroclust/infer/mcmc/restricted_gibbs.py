@@ -2,8 +2,8 @@
 
 The launch state comes from nothing but the union of both clusters and the anchors: points join the sides one
 after the other, then some scans draw each side given all others. The last scan alone counts as proposal, so
-that its probability is a product of conditionals. Jain and Neal throw the points at random where they join here
-in turn; where clusters overlap, as many scans as theirs do not make up for that.
+that its probability is a product of conditionals. Jain and Neal throw the points to random sides at first;
+where clusters overlap, a few scans do not part them from there, and hardly a split is accepted.
 """
 
 from typing import Any, NamedTuple

@@ -199,12 +199,8 @@ def component_of(program):
 
 def _normal(parameters):
     shape = next(iter(parameters.values())).shape
-    loc = torch.zeros(shape[:-2] if "scale" in parameters else shape)
+    loc = torch.zeros(shape[:-1] if "direction" in parameters else shape)
     return dist.Normal(loc.unsqueeze(-1), 1.0).to_event(1)
-
-
-def _wishart():
-    return dist.Wishart(torch.tensor(5.0), torch.eye(2))
 
 
 def _dependent():
@@ -217,7 +213,10 @@ def _dependent():
     [
         (lambda: {"kind": sample("kind", dist.Bernoulli(0.5))}, "discrete site 'kind'"),
         (_dependent, "'high' whose support depends on other parameters"),
-        (lambda: {"scale": sample("scale", _wishart())}, "'scale' with the support"),
+        (
+            lambda: {"direction": sample("direction", dist.ProjectedNormal(torch.zeros(3)))},
+            "'direction' with the support",
+        ),
     ],
 )
 def test_sites_that_slices_cannot_move(program, match):
@@ -247,7 +246,7 @@ def test_points_that_no_parameters_allow():
     [
         (lambda: AuxiliaryGibbs(STUDENT, num_auxiliary=0), "num_auxiliary is 0, expected at least 1"),
         (lambda: AuxiliaryGibbs(STUDENT, thin=0), "thin is 0"),
-        (lambda: SliceParameters(rounds=0), "rounds and width are 0 and 4.0"),
+        (lambda: SliceParameters(rounds=0), "rounds and width are 0 and 2.0"),
         (lambda: SliceParameters(width=math.nan), "rounds and width are 1 and nan"),
         (lambda: AuxiliaryGibbs(STUDENT).parameters, "the kernel has no draws"),
         (

@@ -53,7 +53,7 @@ CASES = {
 }
 KERNELS = {
     "split_merge": lambda model, **options: SplitMerge(model, scans=2, **options),
-    "random_launch": lambda model, **options: SplitMerge(model, scans=0, proposals=2, **options),
+    "no_scans": lambda model, **options: SplitMerge(model, scans=0, proposals=2, **options),
     "merge_split": MergeSplit,
     "compose": lambda model, **options: Compose(
         [SplitMerge(model, scans=1), CollapsedGibbs(model), MergeSplit(model)], **options
