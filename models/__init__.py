@@ -6,5 +6,20 @@ from pyroclust.models.mixture import Mixture
 from pyroclust.models.nig_mixture import nig_mixture
 from pyroclust.models.niw_mixture import niw_mixture
 from pyroclust.models.overlap2d import overlap2d
+from pyroclust.models.predictive import PosteriorPredictive
+from pyroclust.models.replicated import Replicated
+from pyroclust.models.warped_clusters import WarpedArc, warped_clusters
 
-__all__ = ["Companion", "Mixture", "companion", "gaussian2d", "nig_mixture", "niw_mixture", "overlap2d"]
+__all__ = [
+    "Companion",
+    "Mixture",
+    "PosteriorPredictive",
+    "Replicated",
+    "WarpedArc",
+    "companion",
+    "gaussian2d",
+    "nig_mixture",
+    "niw_mixture",
+    "overlap2d",
+    "warped_clusters",
+]

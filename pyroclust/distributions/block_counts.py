@@ -41,8 +41,9 @@ def log_block_weights(sizes: Tensor, discount: Tensor) -> Tensor:
         >>> log_block_weights(torch.tensor([3, 0]), torch.tensor(0.0)).exp().tolist()
         [2.0, 1.0]
     """
-    start = 1 - (discount.double().unsqueeze(-1) if discount.dim() else discount.double())
     more = (sizes.double() - 1).clamp(min=0)
+    start = 1 - discount.to(more)
+    start = start.unsqueeze(-1) if discount.dim() else start
     if bool((discount > _MODERATE).all()):
         return (start + more).lgamma() - start.lgamma()
     return log_rising(start, more)

@@ -84,9 +84,9 @@ class ClusteredData(TorchDistribution):
         """
         if not isinstance(self.component, ConjugateComponent):
             raise ValueError(
-                f"component is a {type(self.component).__name__}, expected a conjugate family: for others the "
-                "likelihood of a partition has no formula; keep the cluster parameters, as AuxiliaryGibbs "
-                "does, or train a guide by simulation"
+                f"component is a {type(self.component).__name__}, expected a conjugate family: for others "
+                "the likelihood of a partition has no formula; keep the cluster parameters, as "
+                "AuxiliaryGibbs does, or train a guide by simulation"
             )
         if self._validate_args:
             self.component.check(value)

@@ -24,7 +24,8 @@ def check_extra_components(extra_components: Distribution) -> None:
             f"extra_components is {extra_components!r}, expected a Pyro distribution over 0, 1, 2, ...: "
             "the number of components less one; where it is known, use the Dirichlet-multinomial prior"
         )
-    if extra_components.event_shape or not extra_components.support.is_discrete:
+    support = extra_components.support
+    if extra_components.event_shape or support is None or not support.is_discrete:
         raise ValueError(
             f"extra_components is {extra_components}, expected a distribution of one of 0, 1, 2, ...: "
             "Poisson, Geometric, Categorical or the like"

@@ -223,6 +223,6 @@ def parameters_of_points(parameters: Mapping[str, Tensor], assignments: Tensor) 
     batch = assignments.dim()
     found = {}
     for name, value in parameters.items():
-        flat = value.reshape(*value.shape[:batch], -1)
+        flat = value.to(assignments.device).reshape(*value.shape[:batch], -1)
         found[name] = per_point(flat, assignments).reshape(*assignments.shape, *value.shape[batch:])
     return found

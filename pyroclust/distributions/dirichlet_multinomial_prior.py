@@ -76,7 +76,15 @@ class DirichletMultinomialPrior(TwoParameterPrior):
 
 
 def expected_occupied(components: Tensor, weight_concentration: Tensor, num_points: int) -> Tensor:
-    """Return how many of M components N points occupy on average, float64 of the broadcast shape."""
+    """Return how many of M components N points occupy on average, float64 of the broadcast shape.
+
+    Relative error below 1e-14 M, and for small weights, where M may be huge, below 1e-14.
+    """
+    total = components * weight_concentration
     others = (components - 1) * weight_concentration
-    empty = log_rising(others, num_points) - log_rising(components * weight_concentration, num_points)
+    by_points = log_rising(others, num_points) - log_rising(total, num_points)
+    by_weight = log_rising(others, weight_concentration) - log_rising(
+        others + num_points, weight_concentration
+    )
+    empty = torch.where(weight_concentration < num_points, by_weight, by_points)
     return -components * empty.expm1()

@@ -82,7 +82,7 @@ class FilterScorer:
         """Return the prior's log-weight of a new cluster, from a table that grows when needed."""
         steps, width = int(step.max()) + 1, int(clusters.max()) + 1
         if steps > self._opening_odds.shape[0] or width > self._opening_odds.shape[1]:
-            columns = torch.arange(1 << width.bit_length())
-            rows = [self.prior.log_opening_odds(n, columns) for n in range(1 << steps.bit_length())]
-            self._opening_odds = torch.stack(rows)
+            self._opening_odds = self.prior.log_opening_table(
+                1 << steps.bit_length(), 1 << width.bit_length()
+            )
         return self._opening_odds.to(step.device)[step, clusters]

@@ -30,7 +30,7 @@ class _Parameters:
         column: which element of its batch each row uses, ``(R,)``.
     """
 
-    identity: tuple[bytes, bytes, bytes]
+    identity: tuple[bytes, ...]
     weights: Tensor = field(compare=False)
     extra_components: Distribution = field(compare=False)
     column: Tensor = field(compare=False)
@@ -120,7 +120,7 @@ def _tables(parameters: _Parameters, num_points: int, width: int) -> tuple[Tenso
     missing, terms = np.ones_like(found, dtype=np.bool_), 4 * width
     missing[:, 0] = False
     while True:
-        rows, clusters = missing.any(1).nonzero()[0], missing.any(0).nonzero()[0]
+        rows, clusters = np.flatnonzero(missing.any(1)), np.flatnonzero(missing.any(0))
         for some in np.array_split(rows, min(len(rows), len(rows) * terms // _MAX_ENTRIES + 1)):
             log_terms = parameters.log_terms(torch.from_numpy(some), num_points, terms).numpy()
             sums, converged = shifted_log_sums(log_terms, clusters)

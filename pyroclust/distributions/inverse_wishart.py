@@ -59,11 +59,11 @@ class InverseWishartCholesky(TorchDistribution):
     def rsample(self, sample_shape: Any = Size()) -> Tensor:
         """Draw factors, ``(*sample_shape, *batch_shape, D, D)``."""
         shape, dim = self._extended_shape(Size(sample_shape)), self.event_shape[-1]
-        like = {"dtype": self.scale_tril.dtype, "device": self.scale_tril.device}
-        half_dof = 0.5 * (self.dof.unsqueeze(-1) - torch.arange(dim - 1, -1, -1, **like))
+        noise = torch.randn(shape, dtype=self.scale_tril.dtype, device=self.scale_tril.device)
+        half_dof = 0.5 * (self.dof.unsqueeze(-1) - torch.arange(dim - 1, -1, -1, device=noise.device))
         chi = Gamma(half_dof, half_dof.new_full((), 0.5), validate_args=False)
         diagonal = chi.expand(shape[:-1]).rsample().sqrt()
-        upper = torch.randn(shape, **like).triu(1) + torch.diag_embed(diagonal)
+        upper = noise.triu(1) + torch.diag_embed(diagonal)
         return torch.linalg.solve_triangular(upper.mT, self.scale_tril, upper=False, left=False)
 
     def log_prob(self, value: Tensor) -> Tensor:

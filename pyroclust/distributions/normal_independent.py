@@ -103,7 +103,7 @@ class NormalIndependent(ConjugateComponent):
         explained = total.square() / counts.clamp(min=1)
         scatter = (squares - explained).clamp(min=0)
         return total, VarianceIntegral(
-            counts, shape.expand_as(total), rate + 0.5 * scatter, 0.5 * explained, counts * variance
+            counts, shape.to(total).expand_as(total), rate + 0.5 * scatter, 0.5 * explained, counts * variance
         )
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:

@@ -141,7 +141,8 @@ class NormalInverseGamma(ConjugateComponent):
         prior_mean, kappa, prior_shape, rate = (self.hyper(name, trailing=2) for name in self.hyper_names)
         shape = (*assignments.shape[:-1], int(num_clusters(assignments).max()), self.dim)
         dtype, device = torch.get_default_dtype(), assignments.device
-        law = Gamma(*(one.to(dtype=dtype, device=device) for one in (prior_shape, rate)), validate_args=False)
+        prior_shape, rate = (one.to(dtype=dtype, device=device) for one in (prior_shape, rate))
+        law = Gamma(prior_shape, rate, validate_args=False)
         scale = law.expand(shape).sample().rsqrt()
         mean = prior_mean + scale * torch.randn(shape, device=device) / kappa.sqrt()
         centre, spread = per_point(torch.cat([mean, scale.to(mean)], -1), assignments).chunk(2, -1)

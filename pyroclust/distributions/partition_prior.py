@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Size, Tensor
 
+from pyroclust.distributions.addition_rule import log_v_of_fewer
 from pyroclust.distributions.block_counts import block_sizes, log_block_weights
 from pyroclust.distributions.hyperparameters import Hyperparameterised
 from pyroclust.distributions.num_clusters_law import log_stirling_numbers
@@ -12,6 +13,8 @@ from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.partitions import num_clusters
 
 __all__ = ["PartitionPrior"]
+
+_STRIDE = 64
 
 
 class PartitionPrior(Hyperparameterised, ABC):
@@ -79,6 +82,26 @@ class PartitionPrior(Hyperparameterised, ABC):
         """
         more, same = (self.log_v(num_points + 1, clusters + extra) for extra in (1, 0))
         possible = more.isfinite() & same.isfinite() & (clusters <= num_points)
+        return torch.where(possible, more - same, -torch.inf)
+
+    def log_opening_table(self, num_points: int, width: int) -> Tensor:
+        """Tabulate :meth:`log_opening_odds` for every number of points and clusters.
+
+        For hyperparameters that are single numbers. Weights are computed for every 64th number of points, and
+        those between by the addition rule.
+
+        Shape:
+            output: ``(num_points, width)`` float64 for n = 0, ..., num_points - 1 and K = 0, ..., width - 1.
+        """
+        stride = min(_STRIDE, num_points)
+        clusters, discount = torch.arange(width + stride), self.block_discount.item()
+        rows = [
+            log_v_of_fewer(self.log_v(n, clusters), discount, num_points=n, steps=stride - 1)
+            for n in range(-(-num_points // stride) * stride, 0, -stride)
+        ]
+        log_v = torch.cat(rows).flip(0)[:num_points]
+        more, same = log_v[:, 1:], log_v[:, :-1]
+        possible = more.isfinite() & same.isfinite()
         return torch.where(possible, more - same, -torch.inf)
 
     def log_prob(self, assignments: Tensor) -> Tensor:

@@ -71,7 +71,7 @@ class PitmanYorPrior(TwoParameterPrior):
         return discount, concentration
 
     def _check_hyperparameters(self) -> None:
-        lowest = -1.0
+        lowest: Tensor | float = -1.0
         if isinstance(self.discount, Distribution):
             self._check_above("discount", 0.0)
         else:

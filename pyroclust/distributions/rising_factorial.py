@@ -50,7 +50,7 @@ def log_rising(start: Tensor, count: Tensor | float) -> Tensor:
         >>> round(log_rising(torch.tensor(3.0), 2.0).exp().item(), 12)  # 3 * 4
         12.0
     """
-    x, n = torch.broadcast_tensors(start.double(), torch.as_tensor(count).double())
+    x, n = _together(start, count)
     none, small = (x == 0) & (n > 0), x < _LARGE
     x = torch.where(x == 0, 1.0, x)
     far = torch.where(small, x + _LARGE, x)
@@ -78,7 +78,7 @@ def sum_of_inverses(start: Tensor, count: Tensor | float) -> Tensor:
         >>> round(sum_of_inverses(torch.tensor(1.0), 3.0).item(), 12)  # 1 + 1/2 + 1/3
         1.833333333333
     """
-    x, n = torch.broadcast_tensors(start.double(), torch.as_tensor(count).double())
+    x, n = _together(start, count)
     small = x < _LARGE
     far = torch.where(small, x + _LARGE, x)
     growth = (n / far).log1p()
@@ -86,6 +86,14 @@ def sum_of_inverses(start: Tensor, count: Tensor | float) -> Tensor:
     near = _steps(x[small])
     total[small] = total[small] + (n[small] / (near * (near + n[small]))).sum(0)
     return total
+
+
+def _together(start: Tensor, count: Tensor | float) -> tuple[Tensor, Tensor]:
+    """Return both in float64, of one shape, on the device of the larger."""
+    x, n = start.double(), torch.as_tensor(count).double()
+    device = max((x, n), key=torch.Tensor.dim).device
+    x, n = torch.broadcast_tensors(x.to(device), n.to(device))
+    return x, n
 
 
 def _steps(x: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ class GroupedSupport(constraints.Constraint):
 
     event_dim = 1
 
-    def __init__(self, groups: Sequence[tuple[constraints.Constraint, int]]) -> None:
+    def __init__(self, groups: Sequence[tuple[Any, int]]) -> None:
         self.groups = tuple(groups)
         super().__init__()
 

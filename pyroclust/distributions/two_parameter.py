@@ -43,7 +43,8 @@ def log_two_parameter_v(
         >>> log_two_parameter_v(half, half, num_points=2, clusters=torch.tensor([1, 2])).exp()
         tensor([0.6667, 0.6667], dtype=torch.float64)
     """
-    d, a, opened = discount.double(), concentration.double(), clusters.double() - 1
+    opened = clusters.double() - 1
+    d, a = discount.to(opened), concentration.to(opened)
     if bool((d == 0).all()):
         return opened * a.log() - log_rising(a + 1, num_points - 1.0)
     step = torch.where(d == 0, 1.0, d.abs())

@@ -35,10 +35,23 @@ class TwoParameterPrior(PartitionPrior):
             clusters: ``(...)``, broadcast with ``batch_shape``; output: their broadcast, float64; minus
             infinity where there can be no further cluster, and where K clusters are impossible.
         """
-        discount, concentration = self._two_parameters()
+        discount, concentration = (one.to(clusters.device) for one in self._two_parameters())
         weight = concentration + clusters * discount
         possible = (weight > 0) & (clusters >= 1) & (clusters <= num_points)
         return torch.where(possible, torch.where(possible, weight, 1.0).log(), -torch.inf)
+
+    def log_opening_table(self, num_points: int, width: int) -> Tensor:
+        """Tabulate :meth:`log_opening_odds` for every number of points and clusters, in O(1) an entry.
+
+        For hyperparameters that are single numbers.
+
+        Shape:
+            output: ``(num_points, width)`` float64 for n = 0, ..., num_points - 1 and K = 0, ..., width - 1.
+        """
+        clusters = torch.arange(width)
+        odds = self.log_opening_odds(num_points, clusters)
+        possible = clusters <= torch.arange(num_points).unsqueeze(-1)
+        return torch.where(possible, odds, -torch.inf)
 
     def _log_v(self, num_points: int, clusters: Tensor) -> Tensor:
         discount, concentration = self._two_parameters()

@@ -85,7 +85,7 @@ def sequential_monte_carlo(
     *,
     num_particles: int,
     ess_threshold: float = 0.5,
-    num_islands: int = 1,
+    num_islands: int | None = None,
     num_pilot: int = 100,
 ) -> ParticleSample:
     r"""Extend weighted particles by one point after the other; resample where their weights degenerate.
@@ -113,7 +113,8 @@ def sequential_monte_carlo(
         num_particles: S, particles a data set.
         ess_threshold: in [0, 1]; 0 never resamples, which is importance sampling.
         num_islands: independent runs that the particles are divided between; with two or more, the standard
-            error of the evidence is known whether there was resampling or not.
+            error of the evidence is known whether there was resampling or not. By default ten where
+            ``num_particles`` is a multiple of ten and at least 1000, else one.
         num_pilot: particles of the pilot run; 0 resamples by the weights themselves, which suits proposals
             that are blind to the future.
 
@@ -138,6 +139,8 @@ def sequential_monte_carlo(
         Del Moral, Doucet and Jasra (2006), Sequential Monte Carlo samplers.
         https://doi.org/10.1111/j.1467-9868.2006.00553.x
     """
+    if num_islands is None:
+        num_islands = 10 if num_particles >= 1000 and num_particles % 10 == 0 else 1
     _check_numbers(num_particles, ess_threshold, num_islands, num_pilot)
     check_finite(data)
     batch, points, size = data.shape[:-2], data.shape[-2], num_particles // num_islands

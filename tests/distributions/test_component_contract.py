@@ -16,6 +16,8 @@ from scipy import stats
 from scipy.integrate import quad
 
 from pyroclust.distributions import ChineseRestaurantPrior, ClusteredData, Product, block_moments
+from pyroclust.guides import PredictiveFilter
+from pyroclust.infer import exact_posterior
 from pyroclust.models import Mixture
 from pyroclust.partitions import enumerate_partitions
 
@@ -195,8 +197,7 @@ def test_batched_hyperparameters_simulate(family):
     name = family.hyper_names[0]
     values = family.value(name) + torch.tensor([0.0, 1.5]).double()
     batched = family.given({name: values})
-    labels = torch.zeros(2, 1, dtype=torch.int64)
-    law = ClusteredData(batched, labels)
+    law = ClusteredData(batched, torch.zeros(1, dtype=torch.int64))
     assert law.batch_shape == (2,)
     draws = law.sample((4000,)).squeeze(-2)
     assert draws.dtype == torch.get_default_dtype()
@@ -227,7 +228,9 @@ def test_random_hyperparameters(family):
     name = family.hyper_names[-1]
     random = family.given({name: Gamma(3.0, 1.0)})
     assert list(random.hyperpriors) == [name]
+    before = torch.get_rng_state()
     assert 0 < random.typical_scale < math.inf
+    assert torch.equal(torch.get_rng_state(), before)
     with pytest.raises(ValueError, match=f"{name.split('.')[-1]} is random"):
         random.log_marginal(*block(family, points_of(family, 2)))
     with pyro.plate("datasets", 3):
@@ -400,6 +403,17 @@ def test_totals_of_a_multinomial_may_differ():
     packed = family.predictive_parameters(*block(family, points[:1]))
     assert torch.allclose(family.log_predictive(points[2], packed), law.log_prob(points[2]), atol=1e-10)
     assert family.log_predictive(points[1], packed).abs() < 1e-12
+
+
+@every_conjugate
+def test_the_filter_is_exact_for_two_points(family):
+    """Packed predictives pass through the sequential guides unharmed."""
+    data, model = points_of(family, 3, 2), Mixture(ChineseRestaurantPrior(0.9), family)
+    posterior = PredictiveFilter(model).posterior(data)
+    labels, expected = exact_posterior(model, data)
+    found = posterior.log_prob(labels.unsqueeze(1).expand(-1, 3, -1))
+    assert torch.allclose(found.T, expected, atol=1e-9)
+    assert posterior.sample((4,)).shape == (4, 3, 2)
 
 
 @every_conjugate

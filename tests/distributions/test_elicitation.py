@@ -24,7 +24,7 @@ FAMILIES: dict[str, tuple[Callable[[float], PartitionPrior], tuple[float, float]
     "weights": (lambda gamma: DirichletMultinomialPrior(10, gamma), (1e-6, 1e6)),
     "weights_of_random": (lambda gamma: FiniteMixturesPrior(gamma, POISSON), (1e-6, 1e6)),
     "mean_of_components": (lambda mean: FiniteMixturesPrior(1.0, Poisson(mean)), (1e-6, 1e4)),
-    "success": (lambda success: FiniteMixturesPrior(1.0, Geometric(success)), (1e-4, 1 - 1e-6)),
+    "success": (lambda success: FiniteMixturesPrior(1.0, Geometric(success)), (0.01, 1 - 1e-6)),
 }
 
 

@@ -13,6 +13,7 @@ from pyroclust.distributions import (
     DirichletMultinomialPrior,
     FiniteMixturesPrior,
     MixtureOfFiniteMixtures,
+    component_numbers,
     finite_mixtures_v,
 )
 from pyroclust.distributions.component_numbers import log_component_numbers
@@ -162,8 +163,12 @@ def test_a_tail_that_falls_like_a_power() -> None:
     assert prior.log_v(12, torch.tensor(12)).item() == pytest.approx(terms.logsumexp(0).item(), abs=1e-11)
 
 
-def test_a_tail_that_is_too_heavy() -> None:
-    with pytest.raises(ValueError, match=r"expected a lighter tail: 8388608 terms leave more than 1e-17"):
+def test_a_tail_that_is_too_heavy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(component_numbers, "MOST_TERMS", 1 << 14)
+    with pytest.raises(ValueError, match=r"the first 16384 sum to 0.99993"):
+        FiniteMixturesPrior(1.0, PowerTail(2)).log_prob(torch.tensor([0, 1]))
+    monkeypatch.setattr(component_numbers, "_MISSING", 1e-3)
+    with pytest.raises(ValueError, match=r"expected a lighter tail: 16384 terms leave more than 1e-17"):
         FiniteMixturesPrior(1.0, PowerTail(2)).log_prob(torch.tensor([0, 1]))
 
 

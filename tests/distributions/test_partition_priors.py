@@ -4,8 +4,6 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
-
 from partition_prior_cases import (
     PRIORS,
     RANDOM,
@@ -13,6 +11,8 @@ from partition_prior_cases import (
     partition_counts,
     simulate,
 )
+from torch import Tensor
+
 from pyroclust.distributions import PartitionPrior, block_sizes
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical, num_clusters
 
@@ -111,6 +111,14 @@ def test_opening_odds_are_ratios_of_weights(prior: PartitionPrior) -> None:
     more, same = prior.log_v(10, clusters + 1), prior.log_v(10, clusters)
     possible = same.isfinite() & (clusters <= 9)
     torch.testing.assert_close(odds[possible], (more - same)[possible], rtol=0, atol=1e-10)
+
+
+@every_prior
+@pytest.mark.parametrize(("num_points", "width"), [(1, 1), (5, 9), (64, 3), (150, 20)])
+def test_table_of_opening_odds(prior: PartitionPrior, num_points: int, width: int) -> None:
+    table = prior.log_opening_table(num_points, width)
+    rows = [prior.log_opening_odds(n, torch.arange(width)) for n in range(num_points)]
+    torch.testing.assert_close(table, torch.stack(rows), rtol=0, atol=1e-11)
 
 
 @every_prior

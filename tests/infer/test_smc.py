@@ -1,4 +1,4 @@
-"""Sequential Monte Carlo against enumeration of all partitions: evidence, posterior, independence of data sets."""
+"""Sequential Monte Carlo against enumeration of all partitions: evidence, posterior, batches."""
 
 import math
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class FixedGuide:
 
 
 def another_model(model: Mixture) -> Mixture:
-    """A poorer proposal for the same data: too many clusters, and where that is harmless, other components."""
+    """A poorer proposal: too many clusters, and where that is harmless, other components."""
     known = isinstance(model.component, NormalKnownVariance)
     component = NormalKnownVariance(2, 5.0) if known else model.component
     return Mixture(ChineseRestaurantPrior(2.0), component)
@@ -215,21 +215,21 @@ def test_resampling_happens_and_helps_a_blind_proposal() -> None:
 
 
 def test_resampling_evens_out_the_weights_of_a_blind_proposal() -> None:
-    """The filter's increment does not depend on the label, so after resampling at every step all weights agree."""
+    """The filter's increment does not depend on the label: with resampling, only the last counts."""
     model = overlap2d()
     data = data_of(model, 30)
     sample = sequential_monte_carlo(
         model, PredictiveFilter(model), data, num_particles=50, ess_threshold=1.0, num_pilot=0
     )
     assert (sample.num_resampled[2:-1] == 1).all()
-    before_last = sequential_monte_carlo(
+    weighted = sequential_monte_carlo(
         model, PredictiveFilter(model), data, num_particles=50, ess_threshold=0.0, num_pilot=0
     )
-    assert sample.efficiency > before_last.efficiency
+    assert sample.efficiency > weighted.efficiency
 
 
 def test_perfect_look_ahead_is_left_alone() -> None:
-    """All final weights equal the evidence; resampling by present weights would spoil that, the pilot prevents it."""
+    """All final weights equal the evidence; resampling by present weights would spoil that."""
     model = overlap2d()
     data = data_of(model, 3, 7)
     guide = ExactGuide(model)
@@ -278,6 +278,9 @@ def test_one_particle_one_point_and_islands() -> None:
     assert unresampled.log_evidence_error > 0
     resampled = sequential_monte_carlo(model, guide, torch.randn(9, 2), num_particles=50, ess_threshold=1.0)
     assert resampled.log_evidence_error.isnan()
+    many = sequential_monte_carlo(model, guide, torch.randn(9, 2), num_particles=1000, ess_threshold=1.0)
+    assert many.num_islands == 10
+    assert many.log_evidence_error > 0
 
 
 def test_same_seed_same_particles() -> None:
@@ -366,7 +369,7 @@ def test_errors() -> None:
     with pytest.raises(ValueError, match="data holds 10 nan"):
         sequential_monte_carlo(model, guide, torch.full((5, 2), torch.nan), num_particles=10)
     heavy = Mixture(ChineseRestaurantPrior(1.0), student_t(2))
-    with pytest.raises(ValueError, match="model.component is a .*, expected a ConjugateComponent"):
+    with pytest.raises(ValueError, match=r"model\.component is a .*, expected a ConjugateComponent"):
         sequential_monte_carlo(heavy, guide, data, num_particles=10)
 
     class Averaged:

@@ -48,6 +48,7 @@ class AuxiliaryTransition(Transition):
     ) -> None:
         self._model, self._raw, self._thin, self._num_auxiliary = model, data, thin, num_auxiliary
         self._keeps = updates.keeps_parameters
+        self._component_names = frozenset(model.component.hyperpriors) - set(model.prior.hyperpriors)
         self._set(states)
         component = self._families.of(torch.tensor(0))
         points = data.detach().double()
@@ -98,8 +99,8 @@ class AuxiliaryTransition(Transition):
         """Take over the hyperparameters of the chains."""
         model, (num_chains, num_points) = self._model, states.assignments.shape
         hyper = states.hyperparameters
-        of_component = {name: hyper[name] for name in hyper if name in model.component.hyperpriors}
-        of_prior = {name: hyper[name] for name in hyper if name in model.prior.hyperpriors}
+        of_component = {name: hyper[name] for name in hyper if name in self._component_names}
+        of_prior = {name: hyper[name] for name in hyper if name not in self._component_names}
         self._families = ChainFamilies(model, of_component)
         prior = model.given(of_prior).prior
         self._weights = seating_weights(

@@ -43,7 +43,7 @@ class MovedChains:
     Attributes:
         assignments: canonical labels, ``(C, N)`` int64.
         log_joint: log p(assignments, data) in nats, ``(C,)`` float64.
-        log_q: log-probability of the assignments under the law that the proposals came from, ``(C,)`` float64.
+        log_q: log-probability of the assignments under the law of the proposals, ``(C,)`` float64.
         accepted: how many of the proposals were accepted, ``(C,)`` int64.
     """
 
@@ -112,10 +112,10 @@ def block_steps(
         \min\Big(1, \frac{p(c', x) \, q(c_{\text{block}} \mid c_{\text{rest}}, x)}
         {p(c, x) \, q(c'_{\text{block}} \mid c_{\text{rest}}, x)}\Big)
 
-    The guide visits the rest in its own order, then the block. The posterior is left unchanged however poor the
-    guide, provided that the block is chosen without looking at the chains. Cost: one encoding a chain, and for each
-    of the F points of the block one batched step over the P C proposals, equal ones merged; the rest is absorbed at
-    once.
+    The guide visits the rest in its own order, then the block. The posterior is left unchanged however poor
+    the guide, provided that the block is chosen without looking at the chains. Cost: one encoding a chain,
+    and for each of the F points of the block one batched step over the P C proposals, equal ones merged; the
+    rest is absorbed at once.
 
     Args:
         model: a model with ``log_joint``.
@@ -190,7 +190,8 @@ def neighbour_blocks(
 
     Example:
         >>> data = torch.tensor([[0.0], [0.1], [5.0], [5.1]])
-        >>> neighbour_blocks(data, 1, block_size=2, generator=np.random.default_rng(0)).sort(-1).values.tolist()
+        >>> generator = np.random.default_rng(0)
+        >>> neighbour_blocks(data, 1, block_size=2, generator=generator).sort(-1).values.tolist()
         [[2, 3]]
     """
     _check_block_size(block_size, len(data))
@@ -202,7 +203,7 @@ def neighbour_blocks(
 def _settle(labels: Tensor, joint: Tensor, log_q: Tensor, generator: np.random.Generator) -> MovedChains:
     """Step through the proposals of all chains; row 0 is where the chains are, ``(P + 1, C, ...)``."""
     # A chain outside the support of the model accepts whatever is inside.
-    weights = torch.where(joint == -torch.inf, -torch.inf, joint - log_q).numpy()
+    weights = torch.where(joint == -torch.inf, -torch.inf, joint - log_q).cpu().numpy()
     patience = -generator.exponential(size=weights[1:].shape)
     current, chosen = weights[0], np.zeros(weights.shape[1], dtype=np.int64)
     accepted = np.zeros_like(chosen)
@@ -211,7 +212,8 @@ def _settle(labels: Tensor, joint: Tensor, log_q: Tensor, generator: np.random.G
         current, chosen = np.where(accept, weight, current), np.where(accept, step, chosen)
         accepted += accept
     row, chain = torch.from_numpy(chosen), torch.arange(len(chosen))
-    return MovedChains(labels[row, chain], joint[row, chain], log_q[row, chain], torch.from_numpy(accepted))
+    taken = labels[row, chain], joint[row, chain], log_q[row, chain]
+    return MovedChains(*taken, torch.from_numpy(accepted))
 
 
 def _check_count(name: str, value: int) -> None:

@@ -80,7 +80,7 @@ def _tabulate(family: Any) -> None:
 @implements(refresh, InverseGamma)
 def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     dim, prior_mean, prior_rate = family.data.shape[1], family.hyper[_MEAN], family.hyper[_RATE]
-    kappa, total = family.kappa[size], 0.0
+    kappa, product, log_product = family.kappa[size], 1.0, 0.0
     pull = family.hyper[_KAPPA] * prior_mean
     for d in range(dim):
         mean = (sums[slot, d] + pull) / kappa
@@ -88,8 +88,11 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
         rate = max(prior_rate + 0.5 * spread, prior_rate)
         family.mean[slot, d] = mean
         family.half_precision[slot, d] = 0.5 / rate
-        total += math.log(rate)
-    family.log_rates[slot] = total
+        product *= rate
+        if product > _LARGE or product < 1.0 / _LARGE:
+            log_product += math.log(product)
+            product = 1.0
+    family.log_rates[slot] = log_product + math.log(product)
 
 
 @implements(log_predictive, InverseGamma)

@@ -22,6 +22,8 @@ __all__ = ["InverseWishart"]
 
 _MEAN, _KAPPA, _DOF, _SCALE = range(4)
 _LOG_PI = math.log(math.pi)
+# Products of D factors are kept below this before their logarithm is taken.
+_LARGE = 1e100
 
 
 class InverseWishart(NamedTuple):
@@ -88,7 +90,7 @@ def _factorise(family: Any, sums: np.ndarray, slot: int, kappa: float, mean: np.
     pull, factor = family.hyper[_KAPPA] * prior_mean, family.factor
     for a in range(dim):
         mean[a] = (sums[slot, a] + pull) / kappa
-    log_det = 0.0
+    product, log_product = 1.0, 0.0
     for a in range(dim):
         for b in range(a + 1):
             entry = sums[slot, dim + a * dim + b] + pull * prior_mean - kappa * mean[a] * mean[b]
@@ -100,8 +102,11 @@ def _factorise(family: Any, sums: np.ndarray, slot: int, kappa: float, mean: np.
                 factor[a, a] = math.sqrt(max(entry, 1e-16 * family.hyper[_SCALE]))
             else:
                 factor[a, b] = entry / factor[b, b]
-        log_det += 2.0 * math.log(factor[a, a])
-    return log_det
+        product *= factor[a, a]
+        if product > _LARGE or product < 1.0 / _LARGE:
+            log_product += math.log(product)
+            product = 1.0
+    return 2.0 * (log_product + math.log(product))
 
 
 @implements(refresh, InverseWishart)

@@ -102,8 +102,8 @@ class SliceParameters(ParameterUpdates):
 
     The bracket of a coordinate is ``width`` times its spread under the prior, times a random number between 1
     and 16, and shrinks until it meets the slice: about 3 log(bracket / posterior spread) steps, so nothing
-    needs tuning. Since the candidates of a bracket depend on rejections alone, many are evaluated in one call;
-    a round costs one or two calls of O(16 N D) a coordinate.
+    needs tuning. The candidates of a bracket depend on rejections alone, so many are evaluated in one call: a
+    round costs one or two calls of O(16 N D) a coordinate.
 
     Args:
         rounds: rounds over all coordinates a sweep.

@@ -152,14 +152,14 @@ def test_single_precision_components_run():
 def test_slice_parameters_far_from_the_prior():
     """A centre a hundred prior deviations away, and one a thousandth as wide as the prior."""
     data = 100.0 + torch.randn(40, 1)
-    for prior_scale, rounds in ((1.0, 60), (1000.0, 5)):
+    for prior_scale, rounds in ((1.0, 100), (1000.0, 30)):
         component = NormalKnownVariance(1, prior_scale)
         updates = {"parameter_updates": SliceParameters(rounds=rounds), "init": OneCluster()}
         kernel = AuxiliaryGibbs(Mixture(ChineseRestaurantPrior(1e-30), component), **updates)
-        kernel.run(data, num_draws=1, num_chains=100, seed=7)
+        kernel.run(data, num_draws=1, num_chains=80, seed=7)
         variance = 1 / (40 + prior_scale**-2)
         score = (kernel.parameters["loc"][:, 0, 0] - variance * data.sum()) / variance**0.5
-        assert score.mean().abs() < 0.4
+        assert score.mean().abs() < 0.5
         assert 0.7 < score.std() < 1.3
 
 

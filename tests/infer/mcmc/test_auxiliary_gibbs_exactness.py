@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from joint_laws import functionals, geweke_scores, invariance_scores, simulate, states_at
+from joint_laws import functionals, invariance_scores, simulate, states_at
 from partition_laws import BATCHES, check_law, effective_partitions
 from pyro.distributions import Gamma, Poisson
 from pyro.infer import MCMC
@@ -75,7 +75,7 @@ def points(component, seed=11):
 
 @cache
 def quadrature(name):
-    """Return log p(x_S) of all subsets S of seven points, ``(128,)``: trapezes in centre and log precision."""
+    """Return log p(x_S) of all 128 subsets S of seven points: trapezes in centre and log precision."""
     component, data = UNCOLLAPSED[name]
     (low, high), (narrow, wide) = GRIDS[name]
     loc = torch.linspace(low, high, 801, dtype=torch.float64)[:-1]
@@ -116,15 +116,17 @@ def test_quadrature_knows_its_integrals():
     assert quadrature("mises")[0].abs() < 1e-6
 
 
-@pytest.mark.parametrize("name", UNCOLLAPSED)
-@pytest.mark.parametrize("prior", ["restaurant", "pitman_yor", "finite"])
+@pytest.mark.parametrize(
+    ("prior", "name"),
+    [("restaurant", "student"), ("restaurant", "mises"), ("pitman_yor", "student"), ("finite", "mises")],
+)
 def test_uncollapsed_law(prior, name):
     component, data = UNCOLLAPSED[name]
     model = Mixture(PRIORS[prior], component)
     exact = exact_by_quadrature(PRIORS[prior], name)
     assert effective_partitions(exact[1]) > 5
     kernel = AuxiliaryGibbs(model)
-    draws = kernel.run(data.unsqueeze(-1), num_draws=1200, warmup=40, num_chains=2 * BATCHES, seed=2)
+    draws = kernel.run(data.unsqueeze(-1), num_draws=800, warmup=40, num_chains=2 * BATCHES, seed=2)
     check_law(model, data, draws.assignments, exact)
 
 
@@ -165,11 +167,11 @@ def test_slice_updates_in_a_conjugate_family(family):
 def test_slice_updates_have_the_exact_posterior_of_parameters(component):
     """Many copies of three clusters, one of them a single point, against draws from the formula."""
     data = points(component, seed=12).double()
-    chains = 1500
-    clusters = ChainClusters(torch.tensor([0, 0, 0, 0, 1, 1, 2]).expand(chains, -1))
+    chains = 600
+    clusters = ChainClusters.of(torch.tensor([0, 0, 0, 0, 1, 1, 2]).expand(chains, -1))
     families = ChainFamilies(Mixture(PRIORS["restaurant"], component))
     settings = {"dtype": torch.float64, "generator": np.random.default_rng(6)}
-    updates = SliceParameters(rounds=25).bind(component, data, **settings)
+    updates = SliceParameters(rounds=20).bind(component, data, **settings)
     found = updates.draw(updates.start(clusters), families).parameters
     exact = AuxiliaryGibbs(families.model).parameter_updates.bind(component, data, **settings)
     truth = exact.draw(clusters, families).parameters
@@ -195,8 +197,8 @@ def test_concentration_beside_the_collapsed_sampler():
     model = Mixture(PRIORS["gamma"], FAMILIES["nig"])
     data = points(model.component)
     kernel = Compose([AuxiliaryGibbs(model), CollapsedGibbs(model)])
-    draws = kernel.run(data, num_draws=4000, warmup=20, num_chains=1, seed=8)
-    assert draws.concentration.shape == (1, 4000)
+    draws = kernel.run(data, num_draws=2000, warmup=20, num_chains=1, seed=8)
+    assert draws.concentration.shape == (1, 2000)
     check_law(model, data, draws.assignments)
 
 
@@ -212,7 +214,6 @@ def test_random_hyperparameters_keep_the_joint_law():
     scores, deviation = invariance_scores(RANDOM, kernel, num_datasets=500, num_points=6, num_steps=2)
     assert scores.abs().max() < 4.5
     assert (deviation > 0).all()
-    assert geweke_scores(RANDOM, kernel, num_rounds=1200, num_points=5).abs().max() < 4.5
 
 
 def test_random_hyperparameters_of_chains_stay_apart():
@@ -248,7 +249,7 @@ def test_geweke_joint_test_of_kept_parameters(monkeypatch):
     states, visited = states_at(hyper, labels, 0), []
     kernel = Compose([gibbs, SliceHyperparameters(model)])
     transition = kernel.bind(data[0], states, np.random.default_rng(13))
-    for _ in range(3050):
+    for _ in range(2050):
         states = transition.step(states)
         data.copy_(model.component.likelihood(gibbs.parameters).sample())
         visited.append(functionals(states.hyperparameters, states.assignments, data)[0])

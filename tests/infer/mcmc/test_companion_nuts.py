@@ -1,11 +1,9 @@
 """NUTS on companion programs against exact posteriors over partitions."""
 
-from contextlib import nullcontext
-
 import pyro.distributions as dist
 import pytest
 import torch
-from pyro.infer import MCMC
+from pyro.infer import MCMC, NUTS
 
 from pyroclust.diagnostics import ess
 from pyroclust.distributions import (
@@ -19,9 +17,10 @@ from pyroclust.distributions import (
 )
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.mcmc import CompanionNUTS, assignments
+from pyroclust.infer.mcmc.companion_draws import partitions_given
 from pyroclust.infer.mcmc.joint import log_joint
 from pyroclust.models import Mixture, companion
-from pyroclust.partitions import enumerate_partitions
+from pyroclust.partitions import enumerate_partitions, is_canonical
 
 DATA = torch.tensor([[-2.1], [-1.9], [-0.4], [0.2], [0.9], [2.0], [2.6]], dtype=torch.float64)
 
@@ -35,7 +34,9 @@ def exact_student_t_posterior(model, data):
     parameters = {"loc": grid[:, :1], "precision": grid[:, 1:]}
     log_prior = family.log_prior(parameters).double() + grid[:, 1].log()
     log_likelihood = family.likelihood(parameters).log_prob(data.unsqueeze(1))
-    blocks = torch.tensor([[float(bool(code & 1 << i)) for i in range(len(data))] for code in range(1 << len(data))])
+    blocks = torch.tensor(
+        [[float(bool(code & 1 << i)) for i in range(len(data))] for code in range(1 << len(data))]
+    )
     log_block = (blocks.double() @ log_likelihood + log_prior).logsumexp(-1)
     log_block = log_block - log_block[0]
     partitions = enumerate_partitions(len(data))
@@ -65,7 +66,11 @@ def check_against(draws, partitions, log_probs):
 
 
 CASES = {
-    "finite": (Mixture(DirichletMultinomialPrior(3, 1.0), NormalKnownVariance(1, 2.0)), None, exact_posterior),
+    "finite": (
+        Mixture(DirichletMultinomialPrior(3, 1.0), NormalKnownVariance(1, 2.0)),
+        None,
+        exact_posterior,
+    ),
     "truncated": (Mixture(ChineseRestaurantPrior(0.6), NormalKnownVariance(1, 2.0)), 7, exact_posterior),
     "student_t": (Mixture(DirichletMultinomialPrior(2, 1.5), student_t()), None, exact_student_t_posterior),
 }
@@ -74,31 +79,25 @@ CASES = {
 @pytest.mark.parametrize(("model", "num_components", "oracle"), CASES.values(), ids=CASES)
 def test_partitions_have_the_exact_posterior(model, num_components, oracle):
     kernel = CompanionNUTS(companion(model, num_components), max_tree_depth=5)
-    draws = kernel.run(DATA, num_draws=400, warmup=120, num_chains=1, seed=1)
+    draws = kernel.run(DATA, num_draws=300, warmup=100, num_chains=1, seed=1)
     check_against(draws.assignments, *oracle(model, DATA))
     assert kernel.diagnostics()["divergences"] == []
 
 
-@pytest.fixture(scope="module")
-def short_run():
-    prior = FiniteMixturesPrior(dist.Gamma(2.0, 2.0), dist.Poisson(1.0))
-    model = Mixture(prior, NormalInverseGamma(1, 0.1, shape=2.0, rate=dist.Gamma(2.0, 2.0)))
-    mcmc = MCMC(
-        CompanionNUTS(companion(model, 4), max_tree_depth=3),
-        num_samples=12,
-        warmup_steps=8,
-        num_chains=2,
-        mp_context="fork",
-        disable_progbar=True,
-    )
+PRIOR = FiniteMixturesPrior(dist.Gamma(2.0, 2.0), dist.Poisson(1.0))
+MODEL = Mixture(PRIOR, NormalInverseGamma(1, 0.1, shape=2.0, rate=dist.Gamma(2.0, 2.0)))
+
+
+def run_under_pyro(kernel):
+    mcmc = MCMC(kernel, num_samples=12, warmup_steps=8, disable_progbar=True)
     torch.manual_seed(3)
-    with pytest.warns(UserWarning, match="num_chains") if torch.multiprocessing.cpu_count() < 3 else nullcontext():
-        mcmc.run(DATA)
-    return model, mcmc
+    mcmc.run(DATA)
+    return mcmc
 
 
-def test_sites_under_pyro(short_run):
-    model, mcmc = short_run
+def test_sites_under_pyro():
+    kernel = CompanionNUTS(companion(MODEL, 4), max_tree_depth=3)
+    mcmc = run_under_pyro(kernel)
     samples = mcmc.get_samples(group_by_chain=True)
     continuous = {"gammas": (4,), "loc": (4, 1), "variance": (4, 1), "rate": (), "weight_concentration": ()}
     shapes = {**continuous, "assignments": (7,), "log_joint": (), "num_clusters": ()}
@@ -106,11 +105,98 @@ def test_sites_under_pyro(short_run):
     assert (samples["variance"] > 0).all()
     labels = assignments(mcmc)
     assert torch.equal(samples["num_clusters"], labels.amax(-1).double() + 1)
-    hyper = {name: samples[name] for name in model.hyperpriors}
-    assert torch.allclose(samples["log_joint"], log_joint(model, DATA, labels, hyper))
-    assert not torch.equal(labels[0], labels[1])
+    hyper = {name: samples[name] for name in MODEL.hyperpriors}
+    assert torch.allclose(samples["log_joint"], log_joint(MODEL, DATA, labels, hyper))
+    assert isinstance(mcmc.diagnostics()["divergences"]["chain 0"], list)
+    again = run_under_pyro(kernel).get_samples(group_by_chain=True)
+    assert all(torch.equal(again[name], one) for name, one in samples.items())
 
 
-def test_diagnostics_list_divergences(short_run):
-    divergences = short_run[1].diagnostics()["divergences"]
-    assert all(isinstance(one, list) for one in divergences.values())
+def test_run_returns_hyperparameters_and_is_reproducible():
+    kernel = CompanionNUTS(companion(MODEL, 3), max_tree_depth=2)
+    draws = kernel.run(DATA, num_draws=6, warmup=4, num_chains=2, seed=5)
+    assert draws.assignments.shape == (2, 6, 7)
+    assert is_canonical(draws.assignments).all()
+    assert set(draws.hyperparameters) == {"rate", "weight_concentration"}
+    assert torch.allclose(draws.log_joint, log_joint(MODEL, DATA, draws.assignments, draws.hyperparameters))
+    assert not torch.equal(draws.log_joint[0], draws.log_joint[1])
+    again = kernel.run(DATA, num_draws=6, warmup=4, num_chains=2, seed=5)
+    assert torch.equal(draws.log_joint, again.log_joint)
+    other = kernel.run(DATA, num_draws=6, warmup=4, num_chains=2, seed=6)
+    assert not torch.equal(draws.log_joint, other.log_joint)
+
+
+def test_concentration_of_a_gamma_prior_is_reported():
+    model = Mixture(GammaConcentration(2.0, 4.0), NormalKnownVariance(1, 2.0))
+    kernel = CompanionNUTS(companion(model, 3), max_tree_depth=2)
+    draws = kernel.run(DATA, num_draws=4, warmup=4, num_chains=1, seed=0)
+    assert (draws.concentration > 0).all()
+    assert torch.allclose(draws.log_joint, model.log_joint(DATA, draws.assignments))
+
+
+def test_log_joint_of_other_families_counts_occupied_parameters():
+    model = Mixture(ChineseRestaurantPrior(0.6), student_t())
+    values = {
+        "sticks": torch.tensor([[0.5, 0.9]], dtype=torch.float64),
+        "loc": torch.tensor([[[-2.0], [2.0], [500.0]]], dtype=torch.float64),
+        "precision": torch.tensor([[[4.0], [4.0], [4.0]]], dtype=torch.float64),
+    }
+    states = partitions_given(companion(model, 3), DATA, values)
+    labels = states.assignments[0]
+    assert labels.max() == 1
+    first = 0 if labels[0] == 0 else 1
+    centre = torch.where(labels == 0, -2.0, 2.0).double()
+    points = dist.StudentT(4.0, centre, 0.5).log_prob(DATA[:, 0]).sum()
+    prior = dist.Normal(0.0, 1.6).log_prob(torch.tensor([-2.0, 2.0])) + dist.Gamma(2.0, 0.2).log_prob(
+        torch.tensor(4.0)
+    )
+    assert first == 0
+    expected = points + prior.sum() + model.prior.log_prob(labels)
+    assert states.log_joint.item() == pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_chains_start_where_they_are_told():
+    kernel = CompanionNUTS(companion(MODEL, 3), max_tree_depth=2)
+    kernel.setup(5, DATA)
+    start = {name: one + 0.1 for name, one in kernel.initial_params.items() if name in kernel.transforms}
+    kernel.initial_params = {**start, "assignments": torch.zeros(7)}
+    kernel.setup(5, DATA)
+    assert all(torch.equal(kernel.initial_params[name], one) for name, one in start.items())
+    kernel.setup(5, DATA)
+    assert not any(torch.equal(kernel.initial_params[name], one) for name, one in start.items())
+
+
+def test_interrupt_keeps_whole_chains(monkeypatch):
+    kernel = CompanionNUTS(companion(MODEL, 3), max_tree_depth=2)
+    plain, steps = NUTS.sample, []
+
+    def sample(self, params):
+        steps.append(1)
+        if len(steps) == stop:
+            raise KeyboardInterrupt
+        return plain(self, params)
+
+    monkeypatch.setattr(NUTS, "sample", sample)
+    for stop, shape in ((16, (1, 6)), (8, (1, 3))):
+        steps.clear()
+        draws = kernel.run(DATA, num_draws=6, warmup=4, num_chains=2, seed=5)
+        assert draws.interrupted
+        assert draws.assignments.shape[:2] == shape
+    steps.clear()
+    stop = 3
+    with pytest.raises(KeyboardInterrupt):
+        kernel.run(DATA, num_draws=6, warmup=4, num_chains=2, seed=5)
+
+
+@pytest.mark.parametrize(
+    ("data", "counts", "message"),
+    [
+        (DATA[:, [0, 0]], {}, r"data has shape \(7, 2\)"),
+        (DATA * torch.nan, {}, "data holds 7 nan"),
+        (DATA, {"warmup": 0}, "num_draws, warmup and num_chains are 5, 0 and 4"),
+    ],
+)
+def test_errors(data, counts, message):
+    kernel = CompanionNUTS(companion(MODEL, 3))
+    with pytest.raises(ValueError, match=message):
+        kernel.run(data, **{"num_draws": 5, "warmup": 5, **counts})

@@ -56,7 +56,7 @@ KERNELS = {
     "no_scans": lambda model, **options: SplitMerge(model, scans=0, proposals=2, **options),
     "merge_split": MergeSplit,
     "compose": lambda model, **options: Compose(
-        [SplitMerge(model, scans=1), CollapsedGibbs(model), MergeSplit(model)], **options
+        [CollapsedGibbs(model), SplitMerge(model, scans=1), MergeSplit(model)], **options
     ),
 }
 every_case = pytest.mark.parametrize("case", CASES)

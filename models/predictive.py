@@ -1,0 +1,169 @@
+"""A new point: its cluster and its density, given posterior draws of the partition."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from pyro.distributions import TorchDistribution
+from torch import Size, Tensor
+from torch.distributions import constraints
+
+from pyroclust.distributions import ConjugateComponent, block_moments
+from pyroclust.models.mixture import Mixture
+from pyroclust.partitions import is_canonical, num_clusters
+
+__all__ = ["PosteriorPredictive"]
+
+# Entries of the largest work array, 32 MiB of float64.
+_MAX_ENTRIES = 1 << 22
+
+
+class PosteriorPredictive(TorchDistribution):
+    r"""The law of one more point given data, averaged over S posterior draws of the partition.
+
+    .. math::
+        p(x^* \mid x) \approx \frac{1}{S} \sum_s \Big[ \sum_{k \le K_s} \frac{V_{N+1}(K_s)}{V_N(K_s)} (n_k - d) \,
+        p(x^* \mid x_k) + \frac{V_{N+1}(K_s + 1)}{V_N(K_s)} \, p(x^*) \Big]
+
+    Given a draw, the point joins cluster k, or opens a new one, with the weights of the prior; its density there is
+    the predictive density of the cluster's points. Exact but for the draws.
+
+    Args:
+        model: a mixture with a conjugate component.
+        data: points, ``(N, D)``.
+        assignments: canonical labels, ``(..., N)``: draws of any sampler, every one weighed alike.
+        hyperparameters: the random hyperparameters that came with the draws, ``(...)`` each, by name; those that
+            the prior integrates out may be left out.
+
+    Shape:
+        batch_shape: ``()``; event_shape: ``(D,)``.
+
+    Raises:
+        ValueError: if the component is not conjugate, shapes do not fit, or a random hyperparameter is missing.
+
+    Example:
+        >>> from pyroclust.models import gaussian2d
+        >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
+        >>> law = PosteriorPredictive(gaussian2d(), data, torch.tensor([[0, 0, 1], [0, 1, 2]]))
+        >>> law.log_cluster_probs(torch.zeros(2)).exp().mul(100).round().long()  # in per cent; the last is impossible
+        tensor([[99,  0,  1,  0],
+                [50, 50,  0,  1]])
+        >>> law.sample((5,)).shape
+        torch.Size([5, 2])
+    """
+
+    arg_constraints: dict[str, Any] = {}  # noqa: RUF012
+
+    def __init__(
+        self,
+        model: Mixture,
+        data: Tensor,
+        assignments: Tensor,
+        *,
+        hyperparameters: Mapping[str, Tensor] | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        given = {} if hyperparameters is None else hyperparameters
+        _check(model, data, assignments, given)
+        labels = assignments.reshape(-1, assignments.shape[-1])
+        self._hyper = {name: one.reshape(-1) for name, one in given.items()}
+        self._mixture = model
+        known = model.given(self._hyper)
+        self._component: Any = known.component
+        counts, moments = block_moments(self._component, data, labels)
+        self._counts = torch.nn.functional.pad(counts, (0, 1))
+        self._moments = torch.nn.functional.pad(moments, (0, 0, 0, 1))
+        self._packed = self._component.predictive_parameters(self._counts, self._moments)
+        self.log_weights = _log_weights(known, self._counts, num_clusters(labels))
+        super().__init__(Size(), Size((data.shape[-1],)), validate_args=validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """Where points lie."""
+        return self._component.support
+
+    def log_cluster_probs(self, points: Tensor) -> Tensor:
+        r"""Return the log-probability of every cluster of a point, given each draw of the partition of the others.
+
+        .. math:: p(c^* = k \mid x^*, c, x) \propto p(c^* = k \mid c) \, p(x^* \mid x_k)
+
+        Column k is cluster k of the draw; a draw with K clusters has the new cluster in column K, and minus
+        infinity further on. Cost O(S K D) a point.
+
+        Shape:
+            points: ``(..., D)``; output: ``(..., S, largest K + 1)`` float64, normalised.
+        """
+        return self._log_joint(points).log_softmax(-1)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Return the log predictive density of points in nats, ``(..., D) -> (...)`` float64; O(S K D) a point."""
+        if self._validate_args:
+            self._component.check(value)
+        points = value.reshape(-1, value.shape[-1])
+        block = max(1, _MAX_ENTRIES // self._packed.numel())
+        found = [self._log_joint(some).logsumexp(-1).logsumexp(-1) for some in points.split(block)]
+        draws = torch.tensor(len(self._counts), dtype=torch.float64)
+        return (torch.cat(found) - draws.log()).reshape(value.shape[:-1])
+
+    def sample(self, sample_shape: Any = Size()) -> Tensor:
+        """Draw new points, independent of one another: a draw of the partition, a cluster, its parameters, a point.
+
+        Shape:
+            output: ``(*sample_shape, D)``.
+        """
+        shape = Size(sample_shape)
+        with torch.no_grad():
+            draw = torch.randint(len(self._counts), (shape.numel(),))
+            cluster = torch.multinomial(self.log_weights.exp()[draw], 1).squeeze(-1)
+            own = {name: one[draw] for name, one in self._hyper.items()}
+            component: Any = self._mixture.given(own).component
+            counts, moments = self._counts[draw, cluster], self._moments[draw, cluster]
+            parameters = component.sample_parameters(counts.unsqueeze(-1), moments.unsqueeze(-2))
+            points = component.likelihood(parameters).sample()
+        return points.reshape(*shape, -1).to(torch.get_default_dtype())
+
+    def _log_joint(self, points: Tensor) -> Tensor:
+        """Return log p(c*, x* | draw), ``(..., D) -> (..., S, K + 1)``."""
+        density = self._component.log_predictive(points.double()[..., None, None, :], self._packed)
+        return density + self.log_weights
+
+
+def _log_weights(known: Mixture, counts: Tensor, clusters: Tensor) -> Tensor:
+    """Return the log-probabilities of the clusters of the next point, ``(S, K + 1)``, the new one in column K_s."""
+    prior = known.prior
+    num_points = int(counts[0].sum())
+    column = torch.arange(counts.shape[-1])
+    discount = prior.block_discount
+    join = (counts - (discount.unsqueeze(-1) if discount.dim() else discount)).log()
+    open_ = prior.log_opening_odds(num_points, clusters).unsqueeze(-1)
+    weights = torch.where(column == clusters.unsqueeze(-1), open_, torch.where(counts > 0, join, -torch.inf))
+    return weights.log_softmax(-1)
+
+
+def _check(model: Mixture, data: Tensor, assignments: Tensor, given: Mapping[str, Tensor]) -> None:
+    if not isinstance(model.component, ConjugateComponent):
+        raise ValueError(
+            f"model.component is a {type(model.component).__name__}, expected a conjugate family: "
+            "its predictive density has no formula"
+        )
+    if data.dim() != 2 or data.shape[-1] != model.component.dim:
+        raise ValueError(f"data has shape {tuple(data.shape)}, expected (N, {model.component.dim})")
+    if assignments.dim() < 1 or assignments.shape[-1] != len(data) or assignments.numel() == 0:
+        raise ValueError(
+            f"assignments has shape {tuple(assignments.shape)}, expected (..., {len(data)}) with at least one draw"
+        )
+    if not bool(is_canonical(assignments).all()):
+        raise ValueError(
+            "assignments holds label vectors that are not canonical: call partitions.canonical on it"
+        )
+    for name, one in given.items():
+        if one.shape != assignments.shape[:-1]:
+            raise ValueError(
+                f"hyperparameters has {name!r} of shape {tuple(one.shape)}, "
+                f"expected one value a draw, {tuple(assignments.shape[:-1])}"
+            )
+    missing = set(model.component.hyperpriors) - set(given)
+    if missing:
+        raise ValueError(
+            f"hyperparameters lacks {', '.join(sorted(missing))}, expected the values that came with the draws"
+        )

@@ -1,0 +1,125 @@
+"""Curved clusters whose density has no formula: a model to simulate from."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from pyro import sample as site
+from pyro.distributions import Binomial, Normal, TorchDistribution, Uniform
+from torch import Size, Tensor
+from torch.distributions import constraints
+
+from pyroclust.distributions import FiniteMixturesPrior, PartitionPrior, PyroComponent
+from pyroclust.models.mixture import Mixture
+
+__all__ = ["WarpedArc", "warped_clusters"]
+
+_TURN = 0.4 * 2 * math.pi
+_NOISE = 0.1
+
+
+class WarpedArc(TorchDistribution):
+    r"""Points along an arc of an ellipse in the plane, with noise across it; no density.
+
+    .. math::
+        \phi = 0.8 \pi \, (m + s \, \epsilon), \qquad
+        x = \text{centre} + R_\rho \Big[ (a \cos\phi, b \sin\phi) + 0.1 \, \epsilon' \,
+        \frac{(b \cos\phi, a \sin\phi)}{\|(b \cos\phi, a \sin\phi)\|} \Big]
+
+    Args:
+        parameters: ``"angle"`` m, ``"log_spread"`` log s and ``"rotation"`` rho of shape ``(...)``, ``"half_axes"``
+            (a, b) and ``"centre"`` of shape ``(..., 2)``.
+
+    Shape:
+        batch_shape: ``(...)``; event_shape: ``(2,)``.
+    """
+
+    support = constraints.real_vector
+    arg_constraints: dict[str, Any] = {}  # noqa: RUF012
+
+    def __init__(self, parameters: Mapping[str, Tensor]) -> None:
+        self.parameters = dict(parameters)
+        super().__init__(self.parameters["angle"].shape, Size((2,)), validate_args=False)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> "WarpedArc":
+        """Return the same distribution with a larger batch shape."""
+        batch = len(self.batch_shape)
+        parameters = self.parameters.items()
+        return WarpedArc({name: one.expand(*batch_shape, *one.shape[batch:]) for name, one in parameters})
+
+    def sample(self, sample_shape: Any = Size()) -> Tensor:
+        """Draw points, ``(*sample_shape, *batch_shape, 2)``."""
+        with torch.no_grad():
+            shape = self._extended_shape(Size(sample_shape))[:-1]
+            angle, spread, rotation = (self.parameters[name] for name in ("angle", "log_spread", "rotation"))
+            angle = _TURN * (angle + spread.exp() * torch.randn(shape))
+            circle = torch.stack([angle.cos(), angle.sin()], -1)
+            half_axes = self.parameters["half_axes"]
+            across = torch.nn.functional.normalize(half_axes.flip(-1) * circle, dim=-1)
+            point = half_axes * circle + _NOISE * torch.randn(shape).unsqueeze(-1) * across
+            cos, sin = rotation.cos(), rotation.sin()
+            x, y = point.unbind(-1)
+            return self.parameters["centre"] + torch.stack([cos * x - sin * y, sin * x + cos * y], -1)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Refuse: there is no formula.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(
+            "WarpedArc has no log_prob: warped clusters can only be simulated; train a guide on them with InclusiveKL"
+        )
+
+
+@dataclass(frozen=True)
+class _ArcParameters:
+    """The prior of an arc; a class so that it pickles."""
+
+    centre_scale: float
+
+    def __call__(self) -> dict[str, Tensor]:
+        plane = torch.zeros(2)
+        return {
+            "angle": site("angle", Normal(0.0, 3.0)),
+            "log_spread": site("log_spread", Normal(math.log(0.25), 0.1)),
+            "half_axes": site("half_axes", Normal(plane, 2.0).to_event(1)),
+            "rotation": site("rotation", Uniform(0.0, 2 * math.pi)),
+            "centre": site("centre", Normal(plane, self.centre_scale).to_event(1)),
+        }
+
+
+def warped_clusters(prior: PartitionPrior | None = None, *, centre_scale: float = 4.0) -> Mixture:
+    r"""Return clusters along arcs of ellipses in the plane, with no tractable likelihood: simulate only.
+
+    .. math::
+        m_k \sim N(0, 3^2), \; \log s_k \sim N(\log 0.25, 0.1^2), \; a_k, b_k \sim N(0, 2^2), \;
+        \rho_k \sim U(0, 2 \pi), \; \text{centre}_k \sim N(0, 4^2 I), \; x_i \sim \text{WarpedArc}_{c_i}
+
+    The published partitions have four components, each after the first kept with probability one half, and weights
+    from Dirichlet(5) renormalised over those kept. Weights of a symmetric Dirichlet that are renormalised over some
+    components are symmetric Dirichlet again: this is the mixture of finite mixtures with
+    :math:`M - 1 \sim \text{Binomial}(3, 1/2)` and :math:`\gamma = 5`, the default prior here. The published test sets
+    have up to twelve components, ``FiniteMixturesPrior(5.0, Binomial(11, 0.5))``.
+
+    Args:
+        prior: any partition prior.
+        centre_scale: standard deviation of the centres.
+
+    Example:
+        >>> from pyro import poutine
+        >>> model = warped_clusters()
+        >>> trace = poutine.trace(poutine.uncondition(model)).get_trace(torch.empty(3, 100, 2))
+        >>> trace.nodes["data"]["value"].shape
+        torch.Size([3, 100, 2])
+
+    References:
+        Lee, Lee & Teh (2019), Deep amortized clustering. https://arxiv.org/abs/1909.13433
+    """
+    if not centre_scale > 0:
+        raise ValueError(f"centre_scale is {centre_scale}, expected a positive number")
+    component = PyroComponent(_ArcParameters(float(centre_scale)), WarpedArc, dim=2, typical_scale=1.0)
+    published = FiniteMixturesPrior(5.0, Binomial(3, torch.tensor(0.5)))
+    return Mixture(published if prior is None else prior, component, name="warped_clusters")

@@ -1,0 +1,114 @@
+"""Warped clusters: the law of the partitions, the geometry of the points, and what is refused."""
+
+import math
+import pickle
+
+import pytest
+import torch
+from pyro import poutine
+from pyro.infer import Predictive
+from scipy import stats
+
+from pyroclust.distributions import ChineseRestaurantPrior
+from pyroclust.models import WarpedArc, warped_clusters
+from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
+
+
+@pytest.mark.parametrize("prior", [None, ChineseRestaurantPrior(0.7)], ids=["published", "restaurant"])
+@pytest.mark.parametrize("batch", [(), (3,), (2, 3)], ids=len)
+def test_template_simulates_data_sets(prior, batch):
+    trace = poutine.trace(poutine.uncondition(warped_clusters(prior))).get_trace(torch.empty(*batch, 40, 2))
+    data, labels = (trace.nodes[name]["value"] for name in ("data", "assignments"))
+    assert data.shape == (*batch, 40, 2)
+    assert data.dtype == torch.float32
+    assert data.isfinite().all()
+    assert labels.shape == (*batch, 40)
+    assert is_canonical(labels).all()
+    if prior is None:
+        assert labels.max() < 4
+
+
+def test_predictive_runs_in_parallel():
+    found = Predictive(poutine.uncondition(warped_clusters()), num_samples=7, parallel=True)(torch.empty(30, 2))
+    assert found["data"].shape == (7, 30, 2)
+
+
+def test_partitions_are_those_of_the_published_generator():
+    """Keep each of three more components with probability one half, renormalise Dirichlet weights, draw labels."""
+    torch.manual_seed(1)
+    draws = 40_000
+    weights = torch.distributions.Dirichlet(torch.full((4,), 5.0)).sample((draws,))
+    kept = torch.rand(draws, 4) < 0.5
+    kept[:, 0] = True
+    labels = canonical(torch.multinomial(weights * kept, 5, replacement=True))
+    partitions = enumerate_partitions(5)
+    expected = draws * warped_clusters().prior.log_prob(partitions).exp()
+    counts = (labels.unsqueeze(1) == partitions).all(-1).sum(0).double()
+    possible = expected > 0
+    assert counts[~possible].sum() == 0
+    statistic = ((counts - expected).square() / expected)[possible].sum().item()
+    assert stats.chi2.sf(statistic, int(possible.sum()) - 1) > 1e-3
+
+
+def arc(half_axes, angle=0.2, rotation=0.0, centre=(0.0, 0.0)):
+    values = {"angle": angle, "log_spread": math.log(0.1), "rotation": rotation}
+    parameters = {name: torch.tensor(one) for name, one in values.items()}
+    return WarpedArc({**parameters, "half_axes": torch.tensor(half_axes), "centre": torch.tensor(centre)})
+
+
+def test_points_of_a_circle_have_normal_angles_and_radii():
+    torch.manual_seed(2)
+    points = arc([5.0, 5.0], rotation=0.7, centre=(3.0, -2.0)).sample((5000,)) - torch.tensor([3.0, -2.0])
+    angle = torch.atan2(points[:, 1], points[:, 0]) - 0.7
+    turn = 0.8 * math.pi
+    assert stats.kstest(angle.numpy(), stats.norm(0.2 * turn, 0.1 * turn).cdf).pvalue > 1e-3
+    assert stats.kstest(points.norm(dim=-1).numpy(), stats.norm(5.0, 0.1).cdf).pvalue > 1e-3
+
+
+def test_noise_lies_across_an_ellipse():
+    """The gradient of the ellipse's equation is normal to it: the equation's residual over its length is the noise."""
+    torch.manual_seed(3)
+    points = arc([4.0, 2.0]).sample((5000,)).double()
+    axes = torch.tensor([4.0, 2.0])
+    residual = (points / axes).square().sum(-1) - 1
+    length = 2 * (points / axes.square()).norm(dim=-1)
+    noise = residual / length
+    assert noise.mean().abs() < 0.01
+    assert noise.std().item() == pytest.approx(0.1, rel=0.05)
+
+
+def test_rotation_and_centre_move_the_arc():
+    shape = {"half_axes": [3.0, 1.0], "angle": 0.3}
+    torch.manual_seed(4)
+    plain = arc(**shape).sample((10,))
+    torch.manual_seed(4)
+    moved = arc(**shape, rotation=math.pi / 2, centre=(1.0, 2.0)).sample((10,))
+    assert torch.allclose(moved - torch.tensor([1.0, 2.0]), plain.flip(-1) * torch.tensor([-1.0, 1.0]), atol=1e-5)
+
+
+def test_cluster_parameters_have_their_prior():
+    torch.manual_seed(5)
+    drawn = warped_clusters(centre_scale=1.5).component.sample_prior((4000,))
+    laws = {
+        "angle": stats.norm(0, 3),
+        "log_spread": stats.norm(math.log(0.25), 0.1),
+        "half_axes": stats.norm(0, 2),
+        "rotation": stats.uniform(0, 2 * math.pi),
+        "centre": stats.norm(0, 1.5),
+    }
+    for name, law in laws.items():
+        assert stats.kstest(drawn[name].flatten().numpy(), law.cdf).pvalue > 1e-3
+
+
+def test_there_is_no_density():
+    model, data = warped_clusters(), torch.zeros(4, 2)
+    with pytest.raises(NotImplementedError, match="can only be simulated"):
+        arc([1.0, 1.0]).log_prob(data)
+    with pytest.raises(ValueError, match="expected a conjugate family"):
+        model.log_joint(data, torch.zeros(4, dtype=torch.int64))
+    with pytest.raises(ValueError, match="centre_scale is 0"):
+        warped_clusters(centre_scale=0.0)
+
+
+def test_it_pickles():
+    assert pickle.loads(pickle.dumps(warped_clusters())).name == "warped_clusters"
