@@ -1,11 +1,10 @@
 """A mixture with explicit weights, parameters and labels: for NUTS, enumeration and variational inference."""
 
 import copy
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyro
 import pyro.distributions as dist
-import torch
 from pyro.ops.indexing import Vindex
 from torch import Tensor
 
@@ -28,15 +27,15 @@ class Companion:
         z_i \sim \mathrm{Categorical}(w), \quad x_i \sim F(\theta_{z_i})
 
     Calling it runs a Pyro program on one data set. Sites: the random hyperparameters by name; the weights
-    (``"sticks"``, ``"weights"``, or ``"extra_components"`` and ``"gammas"``, by the kind of prior); the parameters
-    that the component family names, in the plate ``"components"``; ``"labels"`` and ``"data"`` in the plate
-    ``"points"``. Labels and the number of components are marked for parallel enumeration, at cost O(N T) an
-    evaluation (O(N T^2) with a random number of components); all else is continuous. It runs under
-    ``pyro.infer.NUTS``, ``TraceEnum_ELBO``, ``infer_discrete`` and ``Predictive``, each of which may put plates of
-    its own around it.
+    (``"sticks"``, ``"weights"``, or ``"extra_components"`` and ``"gammas"``, by the kind of prior); the
+    parameters that the component family names, in the plate ``"components"``; ``"labels"`` and ``"data"`` in
+    the plate ``"points"``. Labels and the number of components are marked for parallel enumeration, at cost
+    O(N T) an evaluation (O(N T^2) with a random number of components); all else is continuous. It runs under
+    ``pyro.infer.NUTS``, ``TraceEnum_ELBO``, ``infer_discrete`` and ``Predictive``, each of which may put
+    plates of its own around it.
 
-    Labels are names of components; :func:`~pyroclust.partitions.canonical` turns them into partitions, whose prior
-    is that of the mixture but for :meth:`truncation_error`.
+    Labels are names of components; :func:`~pyroclust.partitions.canonical` turns them into partitions, whose
+    prior is that of the mixture but for :meth:`truncation_error`.
 
     Args:
         mixture: the model; its component may be of any kind.
@@ -46,7 +45,8 @@ class Companion:
         data: ``(N, D)``.
 
     Raises:
-        ValueError: if T does not fit the prior, a hyperparameter is a batch, or the prior has no such program.
+        ValueError: if T does not fit the prior, a hyperparameter is a batch, or the prior has no such
+            program.
 
     References:
         Ishwaran & James (2001), Gibbs sampling methods for stick-breaking priors.
@@ -71,7 +71,7 @@ class Companion:
             return self._program(data)
 
     def _program(self, data: Tensor) -> Tensor:
-        prior, component = (_sampled(part) for part in (self.mixture.prior, self.mixture.component))
+        prior, component = _sampled(self.mixture.prior), _sampled(self.mixture.component)
         log_weights = component_weights(prior, self.num_components).sample()
         with pyro.plate("components", self.num_components, dim=-1):
             parameters = component.parameters()
@@ -106,7 +106,8 @@ def companion(mixture: Mixture, num_components: int | None = None) -> Companion:
 
     Args:
         mixture: the model.
-        num_components: how many components there are; by default the number M of a Dirichlet-multinomial prior.
+        num_components: how many components there are; by default the number M of a Dirichlet-multinomial
+            prior.
 
     Raises:
         ValueError: as :class:`Companion`, and if ``num_components`` is missing.
@@ -147,8 +148,8 @@ def _check(mixture: Mixture, num_components: int) -> None:
 
 def _sampled(part: Part) -> Part:
     """Sample the random hyperparameters; those that weights sample themselves stay."""
-    names = part.hyperpriors.keys() & set(part.hyper_names)
-    values = {name: pyro.sample(name, one) for name, one in part.hyperpriors.items() if name in names}
+    priors: dict[str, Any] = {n: one for n, one in part.hyperpriors.items() if n in part.hyper_names}
+    values = {name: pyro.sample(name, one) for name, one in priors.items()}
     batches = {name: one.squeeze(-1) if one.dim() else one for name, one in values.items()}
     return _unchecked(part).given(batches) if batches else part
 

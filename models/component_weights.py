@@ -44,11 +44,11 @@ class ComponentWeights(ABC):
 
     @abstractmethod
     def truncation_error(self, num_points: int) -> Tensor:
-        """Bound the total variation between the laws of the partition with T and with all components, ``()``."""
+        """Bound the total variation between the laws of the partition with T and all components, ``()``."""
 
 
 class StickBreaking(ComponentWeights):
-    r"""The first T components of a Pitman-Yor or Dirichlet process; the last one takes what is left of the stick.
+    r"""The first T components of a Pitman-Yor or Dirichlet process; the last takes the rest of the stick.
 
     .. math:: w_k = v_k \prod_{j<k} (1 - v_j), \quad v_k \sim \mathrm{Beta}(1 - d, a + k d), \quad v_T = 1
 
@@ -68,9 +68,9 @@ class StickBreaking(ComponentWeights):
     def truncation_error(self, num_points: int) -> Tensor:
         r"""Bound the total variation that truncation brings.
 
-        The truncated labels are the full ones, all those from T on made equal. With R_T the mass beyond the first
-        T components, the partitions differ only if one of N points lies beyond, and only if two points lie in
-        different components from T on:
+        The truncated labels are the full ones, all those from T on made equal. With R_T the mass beyond the
+        first T components, the partitions differ only if one of N points lies beyond, and only if two points
+        lie in different components from T on:
 
         .. math::
             \min\left( N E[R_T], \; \binom{N}{2} E[R_{T-1}^2] \frac{a + T d}{1 + a + (T-1) d} \right), \quad
@@ -134,6 +134,8 @@ class RandomDirichlet(ComponentWeights):
     Sites ``"extra_components"`` (M - 1, to be enumerated) and ``"gammas"``, T of them whatever M is, so that
     gradients see a space of fixed dimension.
     """
+
+    prior: FiniteMixturesPrior
 
     def sample(self) -> Tensor:
         """Sample the number of components and the Gamma variables, and return log w."""

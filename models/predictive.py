@@ -1,7 +1,8 @@
 """A new point: its cluster and its density, given posterior draws of the partition."""
 
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 import torch
 from pyro.distributions import TorchDistribution
@@ -22,30 +23,31 @@ class PosteriorPredictive(TorchDistribution):
     r"""The law of one more point given data, averaged over S posterior draws of the partition.
 
     .. math::
-        p(x^* \mid x) \approx \frac{1}{S} \sum_s \Big[ \sum_{k \le K_s} \frac{V_{N+1}(K_s)}{V_N(K_s)} (n_k - d) \,
-        p(x^* \mid x_k) + \frac{V_{N+1}(K_s + 1)}{V_N(K_s)} \, p(x^*) \Big]
+        p(x^* \mid x) \approx \frac{1}{S} \sum_s \Big[ \sum_{k \le K_s} \frac{V_{N+1}(K_s)}{V_N(K_s)} (n_k -
+        d) \, p(x^* \mid x_k) + \frac{V_{N+1}(K_s + 1)}{V_N(K_s)} \, p(x^*) \Big]
 
-    Given a draw, the point joins cluster k, or opens a new one, with the weights of the prior; its density there is
-    the predictive density of the cluster's points. Exact but for the draws.
+    Given a draw, the point joins cluster k, or opens a new one, with the weights of the prior; its density
+    there is the predictive density of the cluster's points. Exact but for the draws.
 
     Args:
         model: a mixture with a conjugate component.
         data: points, ``(N, D)``.
         assignments: canonical labels, ``(..., N)``: draws of any sampler, every one weighed alike.
-        hyperparameters: the random hyperparameters that came with the draws, ``(...)`` each, by name; those that
-            the prior integrates out may be left out.
+        hyperparameters: the random hyperparameters that came with the draws, ``(...)`` each, by name; those
+            that the prior integrates out may be left out.
 
     Shape:
         batch_shape: ``()``; event_shape: ``(D,)``.
 
     Raises:
-        ValueError: if the component is not conjugate, shapes do not fit, or a random hyperparameter is missing.
+        ValueError: if the component is not conjugate, shapes do not fit, or a random hyperparameter is
+            missing.
 
     Example:
         >>> from pyroclust.models import gaussian2d
         >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
         >>> law = PosteriorPredictive(gaussian2d(), data, torch.tensor([[0, 0, 1], [0, 1, 2]]))
-        >>> law.log_cluster_probs(torch.zeros(2)).exp().mul(100).round().long()  # in per cent; the last is impossible
+        >>> law.log_cluster_probs(torch.zeros(2)).exp().mul(100).round().long()  # per cent
         tensor([[99,  0,  1,  0],
                 [50, 50,  0,  1]])
         >>> law.sample((5,)).shape
@@ -69,12 +71,13 @@ class PosteriorPredictive(TorchDistribution):
         self._hyper = {name: one.reshape(-1) for name, one in given.items()}
         self._mixture = model
         known = model.given(self._hyper)
-        self._component: Any = known.component
+        self._component = cast(ConjugateComponent, known.component)
         counts, moments = block_moments(self._component, data, labels)
         self._counts = torch.nn.functional.pad(counts, (0, 1))
         self._moments = torch.nn.functional.pad(moments, (0, 0, 0, 1))
         self._packed = self._component.predictive_parameters(self._counts, self._moments)
-        self.log_weights = _log_weights(known, self._counts, num_clusters(labels))
+        self._clusters = num_clusters(labels)
+        self.log_weights = _log_weights(known, self._counts, self._clusters)
         super().__init__(Size(), Size((data.shape[-1],)), validate_args=validate_args)
 
     @property
@@ -83,7 +86,7 @@ class PosteriorPredictive(TorchDistribution):
         return self._component.support
 
     def log_cluster_probs(self, points: Tensor) -> Tensor:
-        r"""Return the log-probability of every cluster of a point, given each draw of the partition of the others.
+        r"""Return the log-probability of every cluster of a point, given each draw of the others' partition.
 
         .. math:: p(c^* = k \mid x^*, c, x) \propto p(c^* = k \mid c) \, p(x^* \mid x_k)
 
@@ -95,18 +98,26 @@ class PosteriorPredictive(TorchDistribution):
         """
         return self._log_joint(points).log_softmax(-1)
 
+    def log_new_cluster_prob(self, points: Tensor) -> Tensor:
+        r"""Return the log-probability that a point opens a cluster, given the point and averaged over draws.
+
+        .. math:: p(\text{new} \mid x^*, x) =
+            \frac{\sum_s p(\text{new} \mid c^{(s)}) \, p(x^*)}{\sum_s p(x^* \mid c^{(s)}, x)}
+
+        Shape:
+            points: ``(..., D)``; output: ``(...)`` float64, in nats.
+        """
+        return self._in_blocks(points, self._log_new).reshape(points.shape[:-1])
+
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the log predictive density of points in nats, ``(..., D) -> (...)`` float64; O(S K D) a point."""
+        """Return the log predictive density of points in nats, ``(..., D) -> (...)``; O(S K D) a point."""
         if self._validate_args:
             self._component.check(value)
-        points = value.reshape(-1, value.shape[-1])
-        block = max(1, _MAX_ENTRIES // self._packed.numel())
-        found = [self._log_joint(some).logsumexp(-1).logsumexp(-1) for some in points.split(block)]
-        draws = torch.tensor(len(self._counts), dtype=torch.float64)
-        return (torch.cat(found) - draws.log()).reshape(value.shape[:-1])
+        total = self._in_blocks(value, self._log_total)
+        return (total - math.log(len(self._counts))).reshape(value.shape[:-1])
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        """Draw new points, independent of one another: a draw of the partition, a cluster, its parameters, a point.
+        """Draw new points, each from a draw of the partition, a cluster, its parameters.
 
         Shape:
             output: ``(*sample_shape, D)``.
@@ -116,11 +127,24 @@ class PosteriorPredictive(TorchDistribution):
             draw = torch.randint(len(self._counts), (shape.numel(),))
             cluster = torch.multinomial(self.log_weights.exp()[draw], 1).squeeze(-1)
             own = {name: one[draw] for name, one in self._hyper.items()}
-            component: Any = self._mixture.given(own).component
+            component = cast(ConjugateComponent, self._mixture.given(own).component)
             counts, moments = self._counts[draw, cluster], self._moments[draw, cluster]
             parameters = component.sample_parameters(counts.unsqueeze(-1), moments.unsqueeze(-2))
             points = component.likelihood(parameters).sample()
         return points.reshape(*shape, -1).to(torch.get_default_dtype())
+
+    def _in_blocks(self, points: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        """Apply a function to few points at a time, ``(..., D) -> (points,)``."""
+        block = max(1, _MAX_ENTRIES // self._packed.numel())
+        return torch.cat([function(some) for some in points.reshape(-1, points.shape[-1]).split(block)])
+
+    def _log_total(self, points: Tensor) -> Tensor:
+        return self._log_joint(points).logsumexp((-1, -2))
+
+    def _log_new(self, points: Tensor) -> Tensor:
+        joint = self._log_joint(points)
+        column = self._clusters.view(1, -1, 1).expand(len(joint), -1, 1)
+        return joint.gather(-1, column).logsumexp((-1, -2)) - joint.logsumexp((-1, -2))
 
     def _log_joint(self, points: Tensor) -> Tensor:
         """Return log p(c*, x* | draw), ``(..., D) -> (..., S, K + 1)``."""
@@ -129,7 +153,7 @@ class PosteriorPredictive(TorchDistribution):
 
 
 def _log_weights(known: Mixture, counts: Tensor, clusters: Tensor) -> Tensor:
-    """Return the log-probabilities of the clusters of the next point, ``(S, K + 1)``, the new one in column K_s."""
+    """Return the log-probabilities of the next point's cluster, ``(S, K + 1)``, the new one in column K_s."""
     prior = known.prior
     num_points = int(counts[0].sum())
     column = torch.arange(counts.shape[-1])
@@ -150,7 +174,7 @@ def _check(model: Mixture, data: Tensor, assignments: Tensor, given: Mapping[str
         raise ValueError(f"data has shape {tuple(data.shape)}, expected (N, {model.component.dim})")
     if assignments.dim() < 1 or assignments.shape[-1] != len(data) or assignments.numel() == 0:
         raise ValueError(
-            f"assignments has shape {tuple(assignments.shape)}, expected (..., {len(data)}) with at least one draw"
+            f"assignments has shape {tuple(assignments.shape)}, expected (..., {len(data)}) and some draws"
         )
     if not bool(is_canonical(assignments).all()):
         raise ValueError(
@@ -165,5 +189,5 @@ def _check(model: Mixture, data: Tensor, assignments: Tensor, given: Mapping[str
     missing = set(model.component.hyperpriors) - set(given)
     if missing:
         raise ValueError(
-            f"hyperparameters lacks {', '.join(sorted(missing))}, expected the values that came with the draws"
+            f"hyperparameters lacks {', '.join(sorted(missing))}, expected the values that came with draws"
         )

@@ -1,6 +1,6 @@
 """Replicates of a data set, for posterior predictive checks."""
 
-from typing import Any
+from typing import cast
 
 import pyro
 import torch
@@ -19,9 +19,9 @@ class Replicated:
 
     .. math:: \theta_k \mid c, x \sim p(\theta_k \mid x_{c = k}), \qquad x^{rep}_i \sim F(\theta_{c_i})
 
-    Run it with ``pyro.infer.Predictive`` and posterior draws of the site ``"assignments"``, and of the component's
-    random hyperparameters where it has any; what is not given comes from the prior. New points are the site
-    ``"replicated"``. Compare a statistic of theirs with the same of the data.
+    Run it with ``pyro.infer.Predictive`` and posterior draws of the site ``"assignments"``, and of the
+    component's random hyperparameters where it has any; what is not given comes from the prior. New points
+    are the site ``"replicated"``. Compare a statistic of theirs with the same of the data.
 
     Args:
         model: a mixture with a conjugate component.
@@ -62,7 +62,7 @@ class Replicated:
         with pyro.plate_stack("datasets", self.data.shape[:-2]):
             with poutine.block():
                 prior = self.model.prior.sampled().partition(self.data.shape[-2])
-            component: Any = self.model.component.sampled()
+            component = cast(ConjugateComponent, self.model.component.sampled())
             labels = pyro.sample("assignments", prior)
             draws = component.sample_parameters(*block_moments(component, self.data, labels))
             parameters = {name: one.to(self._dtype) for name, one in draws.items()}

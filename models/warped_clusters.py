@@ -29,8 +29,8 @@ class WarpedArc(TorchDistribution):
         \frac{(b \cos\phi, a \sin\phi)}{\|(b \cos\phi, a \sin\phi)\|} \Big]
 
     Args:
-        parameters: ``"angle"`` m, ``"log_spread"`` log s and ``"rotation"`` rho of shape ``(...)``, ``"half_axes"``
-            (a, b) and ``"centre"`` of shape ``(..., 2)``.
+        parameters: ``"angle"`` m, ``"log_spread"`` log s and ``"rotation"`` rho of shape ``(...)``,
+            ``"half_axes"`` (a, b) and ``"centre"`` of shape ``(..., 2)``.
 
     Shape:
         batch_shape: ``(...)``; event_shape: ``(2,)``.
@@ -70,7 +70,8 @@ class WarpedArc(TorchDistribution):
             NotImplementedError: always.
         """
         raise NotImplementedError(
-            "WarpedArc has no log_prob: warped clusters can only be simulated; train a guide on them with InclusiveKL"
+            "WarpedArc has no log_prob: warped clusters can only be simulated; "
+            "train a guide on them with InclusiveKL"
         )
 
 
@@ -98,11 +99,11 @@ def warped_clusters(prior: PartitionPrior | None = None, *, centre_scale: float 
         m_k \sim N(0, 3^2), \; \log s_k \sim N(\log 0.25, 0.1^2), \; a_k, b_k \sim N(0, 2^2), \;
         \rho_k \sim U(0, 2 \pi), \; \text{centre}_k \sim N(0, 4^2 I), \; x_i \sim \text{WarpedArc}_{c_i}
 
-    The published partitions have four components, each after the first kept with probability one half, and weights
-    from Dirichlet(5) renormalised over those kept. Weights of a symmetric Dirichlet that are renormalised over some
-    components are symmetric Dirichlet again: this is the mixture of finite mixtures with
-    :math:`M - 1 \sim \text{Binomial}(3, 1/2)` and :math:`\gamma = 5`, the default prior here. The published test sets
-    have up to twelve components, ``FiniteMixturesPrior(5.0, Binomial(11, 0.5))``.
+    The published partitions have four components, each after the first kept with probability one half, and
+    weights from Dirichlet(5) renormalised over those kept. Weights of a symmetric Dirichlet that are
+    renormalised over some components are symmetric Dirichlet again: this is the mixture of finite mixtures
+    with :math:`M - 1 \sim \text{Binomial}(3, 1/2)` and :math:`\gamma = 5`, the default prior here. The
+    published test sets have up to twelve components, ``FiniteMixturesPrior(5.0, Binomial(11, 0.5))``.
 
     Args:
         prior: any partition prior.

@@ -1,4 +1,4 @@
-"""The terms of sums over the number of components, and which of them matter."""
+"""Compiled sums over the number of components; in one file, as compiled code is cached by file."""
 
 from typing import NamedTuple, Self
 
@@ -6,13 +6,16 @@ import numpy as np
 from numba import njit
 from scipy.special import gammaln
 
-__all__ = ["BLOCK", "LOW", "SharedTerms", "lower_bound", "next_block", "row_of"]
+__all__ = ["SharedTerms", "fill_log_sums", "pull_back"]
 
 # Terms are looked at in blocks, and blocks in groups.
-BLOCK = 32
+_BLOCK = 32
 _GROUP = 2048
 # A product of ratios may start this low without underflow.
-LOW = -600.0
+_LOW = -600.0
+# Terms this far below the largest do not reach its last digit, however many they are.
+_NEGLIGIBLE = -60.0
+_TAIL = 1e-15
 
 
 class SharedTerms(NamedTuple):
@@ -46,20 +49,20 @@ class SharedTerms(NamedTuple):
         rows, end = log_terms.shape
         count = np.arange(end, dtype=np.float64)
         log_factorial = gammaln(count + 1)
-        blocks, groups = (np.arange(0, end, width) for width in (BLOCK, _GROUP))
+        blocks, groups = (np.arange(0, end, width) for width in (_BLOCK, _GROUP))
         less = log_terms - log_factorial
         tops = [np.maximum.reduceat(one, at, axis=1) for at in (blocks, groups) for one in (log_terms, less)]
-        padded = np.pad(log_terms, ((0, 0), (0, -end % BLOCK)), constant_values=-np.inf)
-        highest = padded.reshape(rows, -1, BLOCK).argmax(-1) + blocks
+        padded = np.pad(log_terms, ((0, 0), (0, -end % _BLOCK)), constant_values=-np.inf)
+        highest = padded.reshape(rows, -1, _BLOCK).argmax(-1) + blocks
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             step = np.diff(log_terms, append=np.nan)
-            ratio = np.where(np.abs(step) < -LOW, np.exp(step), np.nan)
+            ratio = np.where(np.abs(step) < -_LOW, np.exp(step), np.nan)
             inverse = 1 / count
         return cls(log_terms, log_factorial, ratio, inverse, highest, *tops)
 
 
 @njit(cache=True, nogil=True)
-def row_of(terms: SharedTerms, row: int) -> SharedTerms:
+def _row(terms: SharedTerms, row: int) -> SharedTerms:
     """Select one row of many."""
     return SharedTerms(
         terms.log[row],
@@ -75,16 +78,16 @@ def row_of(terms: SharedTerms, row: int) -> SharedTerms:
 
 
 @njit(cache=True, nogil=True)
-def next_block(terms: SharedTerms, k: int, block: int, least: float) -> int:
+def _next_block(terms: SharedTerms, k: int, block: int, least: float) -> int:
     """Return the next block whose terms may exceed a bound, -1 if there is none."""
     while block < len(terms.top):
-        start, group = block * BLOCK, block * BLOCK // _GROUP
+        start, group = block * _BLOCK, block * _BLOCK // _GROUP
         if start % _GROUP == 0 and least >= _bound(
             terms, k, start, start + _GROUP, terms.group_top[group], terms.group_top_less[group]
         ):
-            block += _GROUP // BLOCK
+            block += _GROUP // _BLOCK
             continue
-        if least < _bound(terms, k, start, start + BLOCK, terms.top[block], terms.top_less[block]):
+        if least < _bound(terms, k, start, start + _BLOCK, terms.top[block], terms.top_less[block]):
             return block
         block += 1
     return -1
@@ -100,15 +103,79 @@ def _bound(terms: SharedTerms, k: int, start: int, stop: int, top: float, top_le
 
 
 @njit(cache=True, nogil=True)
-def lower_bound(terms: SharedTerms, k: int) -> float:
+def _lower_bound(terms: SharedTerms, k: int) -> float:
     """Return a lower bound of the largest term: all of the first block, and the highest of each other."""
-    first, found = k // BLOCK, -np.inf
-    for m in range(k, min((first + 1) * BLOCK, len(terms.log))):
+    first, found = k // _BLOCK, -np.inf
+    for m in range(k, min((first + 1) * _BLOCK, len(terms.log))):
         found = max(found, terms.log[m] - terms.log_factorial[m - k])
     for m in range((k // _GROUP + 1) * _GROUP, len(terms.log), _GROUP):
         found = max(found, terms.log[m] - terms.log_factorial[m - k])
-    b = next_block(terms, k, first + 1, found)
+    b = _next_block(terms, k, first + 1, found)
     while b >= 0:
         found = max(found, terms.log[terms.highest[b]] - terms.log_factorial[terms.highest[b] - k])
-        b = next_block(terms, k, b + 1, found)
+        b = _next_block(terms, k, b + 1, found)
     return found
+
+
+@njit(cache=True, nogil=True)
+def fill_log_sums(
+    every: SharedTerms, clusters: np.ndarray, first: int, step: int, found: np.ndarray, converged: np.ndarray
+) -> None:
+    """Fill every step-th entry of the results."""
+    end = every.log.shape[1]
+    for job in range(first, found.size, step):
+        row, i = divmod(job, len(clusters))
+        terms, k = _row(every, row), clusters[i]
+        best = _lower_bound(terms, k) if k < end else -np.inf
+        found[row, i], converged[row, i] = best, 1.0
+        if best == -np.inf:
+            continue
+        total, quarter, half = 0.0, 0.0, 0.0
+        b = _next_block(terms, k, k // _BLOCK, best + _NEGLIGIBLE)
+        while b >= 0:
+            start = max(b * _BLOCK, k)
+            part = _block_sum(terms, k, start, min((b + 1) * _BLOCK, end), best)
+            total += part
+            half += part if 2 * start >= end else 0.0
+            quarter += part if 2 * start < end <= 4 * start else 0.0
+            b = _next_block(terms, k, b + 1, best + _NEGLIGIBLE)
+        found[row, i] += np.log(total)
+        settled = half == 0 or (half < quarter and half * half < _TAIL * total * (quarter - half))
+        converged[row, i] = 1.0 if settled else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _block_sum(terms: SharedTerms, k: int, start: int, stop: int, best: float) -> float:
+    """Return the sum of terms relative to the best."""
+    first = terms.log[start] - terms.log_factorial[start - k] - best
+    total = 0.0
+    if first > _LOW:
+        term = np.exp(first)
+        total = term
+        for m in range(start + 1, stop):
+            term *= terms.ratio[m - 1] * terms.inverse[m - k]
+            total += term
+        if not np.isnan(total):
+            return total
+        total = 0.0
+    for m in range(start, stop):
+        total += np.exp(terms.log[m] - terms.log_factorial[m - k] - best)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def pull_back(
+    every: SharedTerms, clusters: np.ndarray, found: np.ndarray, upstream: np.ndarray
+) -> np.ndarray:
+    """Return the gradient of the sums with respect to g, times that of a result with respect to them."""
+    pulled = np.zeros_like(every.log)
+    for row in range(found.shape[0]):
+        terms = _row(every, row)
+        for i in range(len(clusters)):
+            k, log_sum, weight = clusters[i], found[row, i], upstream[row, i]
+            b = _next_block(terms, k, k // _BLOCK, log_sum + _NEGLIGIBLE)
+            while b >= 0 and weight != 0 and log_sum > -np.inf:
+                for m in range(max(b * _BLOCK, k), min((b + 1) * _BLOCK, len(terms.log))):
+                    pulled[row, m] += weight * np.exp(terms.log[m] - terms.log_factorial[m - k] - log_sum)
+                b = _next_block(terms, k, b + 1, log_sum + _NEGLIGIBLE)
+    return pulled

@@ -1,6 +1,6 @@
-"""Labels of a program with enumerable labels, drawn given its continuous sites, and what such a program is."""
+"""Programs with labels that can be enumerated, and their labels given all else."""
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyro
 import torch
@@ -53,8 +53,8 @@ def sample_labels(program: CompanionProgram, data: Tensor, values: dict[str, Ten
     Shape:
         output: ``(S, N)`` int64, names of components.
     """
-    trace = poutine.trace(program).get_trace(data)
-    alone = {name: not trace.nodes[name]["fn"].batch_shape for name in values}
+    nodes: Any = poutine.trace(program).get_trace(data).nodes
+    alone = {name: not nodes[name]["fn"].batch_shape for name in values}
     lifted = {name: one.unsqueeze(1) if alone[name] else one for name, one in values.items()}
     draws = len(next(iter(values.values())))
     block = max(1, _MAX_ENTRIES // (len(data) * program.num_components**2))

@@ -94,10 +94,11 @@ def sequential_monte_carlo(
         w_n = w_{n-1} \, \frac{p(c_{\le n}, x_{\le n})}{p(c_{<n}, x_{<n}) \, q(c_n \mid c_{<n}, x)}, \qquad
         \hat p(x) = \frac1S \sum_s w_N^{(s)}
 
-    Points come in the guide's order. The estimate of the evidence is unbiased, with any proposal, number of
-    particles and threshold. Particles of a run that agree so far are one: a step costs O(P K) candidates of
-    the guide and of the model's predictive, with P at most S the distinct prefixes, and memory is O(S N) for
-    the labels and O(P K) for the clusters, a data set. All data sets, islands and particles are one batch.
+    Points come in the guide's order. The estimate of the evidence is unbiased for any number of particles,
+    any threshold, and any proposal that is positive wherever the posterior is. Particles of a run that agree
+    so far are one: a step costs O(P K) candidates of the guide and of the model's predictive, with P at most
+    S the distinct prefixes, and memory is O(S N) for the labels and O(P K) for the clusters, a data set. All
+    data sets, islands and particles are one batch.
 
     Where the effective number of particles falls below ``ess_threshold`` times S, those of this data set and
     island are resampled: stratified, and over all children of the prefixes rather than over copies.

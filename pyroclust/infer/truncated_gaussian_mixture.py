@@ -45,9 +45,10 @@ def truncated_gaussian_mixture(
 
     .. math:: q(z, w, \theta) = \prod_i q(z_i) \; q(w) \prod_k q(\theta_k)
 
-    Full covariances under the model's normal-inverse-Wishart prior; Dirichlet process weights for a Chinese restaurant
-    prior, Dirichlet weights for a Dirichlet-multinomial one. Labels are drawn independently from the
-    responsibilities :math:`q(z_i)`: this is what mean-field says of the partition, and it is too sure of it.
+    Full covariances under the model's normal-inverse-Wishart prior; Dirichlet process weights for a Chinese
+    restaurant prior, Dirichlet weights for a Dirichlet-multinomial one. Labels are drawn independently from
+    the responsibilities :math:`q(z_i)`: this is what mean-field says of the partition, and it is too sure of
+    it.
 
     The lower bound is scikit-learn's with the constants put back that it leaves out, so that it bounds the
     log-evidence of the model.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pyro
 import torch
@@ -52,9 +53,10 @@ def variational_posterior(
     .. math:: \max_\phi \; E_{q_\phi(w, \theta)} \left[ \log \frac{p(w) \, p(\theta)}{q_\phi(w, \theta)}
         + \sum_i \log \sum_k w_k F(x_i; \theta_k) \right] \le \log p(x)
 
-    The guide is the best of several started at draws of the prior, judged by the first bound. Labels are drawn from
-    their exact conditional given draws of the guide, all at once. A step costs O(P N T) for P particles and T
-    components.
+    The guide is the best of several started at draws of the prior, judged by the first bound. Labels are
+    drawn from their exact conditional given draws of the guide, all at once. A step costs O(P N T) for P
+    particles and T components. Steps have about the length ``learning_rate`` in the units of the data, which
+    should be standardised.
 
     Args:
         program: a mixture with explicit parameters and enumerable labels, ``models.companion(model, ...)``.
@@ -68,8 +70,8 @@ def variational_posterior(
         num_starts: starts to choose from.
 
     Raises:
-        ValueError: if the data are not one data set of two or more points in the family's support, or a count is
-            not positive.
+        ValueError: if the data are not one data set of two or more points in the family's support, or a count
+            is not positive.
 
     Example:
         >>> from pyroclust.models import companion, gaussian2d
@@ -152,7 +154,7 @@ def _fit(
 
 def _draw(program: CompanionProgram, data: Tensor, guide: AutoGuide, *, num_draws: int) -> dict[str, Tensor]:
     """Draw the continuous sites, ``(S, *site shape)`` each."""
-    trace = prune_subsample_sites(poutine.trace(program).get_trace(data))
+    trace: Any = prune_subsample_sites(poutine.trace(program).get_trace(data))
     names = [name for name in trace.stochastic_nodes if name not in program.discrete_sites]
     draws = Predictive(guide, num_samples=num_draws, return_sites=names, parallel=True)(data)
     return {

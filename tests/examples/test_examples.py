@@ -9,6 +9,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = {
     "compare_galaxies": ["--draws", "50", "--guide", "filter-nig1d"],
+    "posterior_predictive": ["--draws", "40"],
     "prior_predictive": ["--datasets", "1"],
     "train_and_compare": ["--steps", "20"],
 }

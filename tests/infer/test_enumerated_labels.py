@@ -30,7 +30,9 @@ def conditional(shares, locs):
 
 def finite_mixtures():
     """Gamma variables stand for weights, three components at most, their number random."""
-    model = Mixture(FiniteMixturesPrior(1.0, dist.Categorical(torch.tensor([0.2, 0.3, 0.5]))), NormalKnownVariance(1, 3.0))
+    model = Mixture(
+        FiniteMixturesPrior(1.0, dist.Categorical(torch.tensor([0.2, 0.3, 0.5]))), NormalKnownVariance(1, 3.0)
+    )
     expected = []
     for shares, locs in zip(SHARES, LOCS, strict=True):
         parts = []
@@ -44,13 +46,20 @@ def finite_mixtures():
 def sticks():
     model = Mixture(ChineseRestaurantPrior(dist.Gamma(2.0, 2.0)), NormalKnownVariance(1, 3.0))
     second = SHARES[:, 1] / (1 - SHARES[:, 0])
-    values = {"sticks": torch.stack([SHARES[:, 0], second], -1), "concentration": torch.tensor([0.5, 1.0, 2.0]).double()}
+    values = {
+        "sticks": torch.stack([SHARES[:, 0], second], -1),
+        "concentration": torch.tensor([0.5, 1.0, 2.0]).double(),
+    }
     return model, values, torch.stack([conditional(*pair) for pair in zip(SHARES, LOCS, strict=True)])
 
 
 def weights():
     model = Mixture(DirichletMultinomialPrior(3, 2.0), NormalKnownVariance(1, 3.0))
-    return model, {"weights": SHARES}, torch.stack([conditional(*pair) for pair in zip(SHARES, LOCS, strict=True)])
+    return (
+        model,
+        {"weights": SHARES},
+        torch.stack([conditional(*pair) for pair in zip(SHARES, LOCS, strict=True)]),
+    )
 
 
 @pytest.mark.parametrize("entries", [1 << 22, 2 * 9 * 1000], ids=["one_block", "blocks"])
@@ -59,7 +68,9 @@ def test_every_draw_has_its_own_conditional(case, entries, monkeypatch):
     monkeypatch.setattr(enumerated_labels, "_MAX_ENTRIES", entries)
     model, values, expected = case()
     probability = expected / expected.sum(-1, keepdim=True)
-    values = {name: one.repeat_interleave(5000, 0) for name, one in {**values, "loc": LOCS.unsqueeze(-1)}.items()}
+    values = {
+        name: one.repeat_interleave(5000, 0) for name, one in {**values, "loc": LOCS.unsqueeze(-1)}.items()
+    }
     labels = sample_labels(companion(model, 3), DATA, values)
     assert labels.shape == (15_000, 2)
     match = (labels.unsqueeze(1) == VECTORS).all(-1).double().reshape(3, 5000, 9)

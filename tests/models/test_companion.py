@@ -1,4 +1,4 @@
-"""The companion program against its mixture: the law of its labels, its density, and Pyro's algorithms on it."""
+"""The companion program against its mixture: law of the labels, density, Pyro's algorithms."""
 
 import itertools
 

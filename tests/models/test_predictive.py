@@ -85,10 +85,25 @@ def test_density_integrates_to_one(model, monkeypatch):
     points, weight = 3 * angle.tan().unsqueeze(-1), 3 * (angle[1] - angle[0]) / angle.cos().square()
     density = law.log_prob(points).exp()
     assert (density * weight).sum().item() == pytest.approx(1, abs=1e-4)
-    singles = [PosteriorPredictive(model, data, one).log_prob(points[1400:1450]) for one in draws.reshape(12, 6)]
+    singles = [
+        PosteriorPredictive(model, data, one).log_prob(points[1400:1450]) for one in draws.reshape(12, 6)
+    ]
     assert torch.allclose(torch.stack(singles).exp().mean(0), density[1400:1450])
     monkeypatch.setattr(predictive, "_MAX_ENTRIES", 500)
-    assert torch.allclose(law.log_prob(points[1400:1499].reshape(33, 3, 1)), density[1400:1499].log().reshape(33, 3))
+    new = [PosteriorPredictive(model, data, one) for one in draws.reshape(12, 6)]
+    both = [
+        (one.log_prob(points[1400:1450]) + one.log_new_cluster_prob(points[1400:1450])).exp() for one in new
+    ]
+    together = torch.stack(both).mean(0) / density[1400:1450]
+    assert torch.allclose(law.log_new_cluster_prob(points[1400:1450]).exp(), together)
+    columns = [one.log_cluster_probs(points[1400:1450])[:, 0, -1] for one in new]
+    assert all(
+        torch.allclose(one.log_new_cluster_prob(points[1400:1450]), last)
+        for one, last in zip(new, columns, strict=True)
+    )
+    assert torch.allclose(
+        law.log_prob(points[1400:1499].reshape(33, 3, 1)), density[1400:1499].log().reshape(33, 3)
+    )
 
 
 def test_samples_follow_the_density():

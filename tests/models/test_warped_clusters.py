@@ -29,12 +29,14 @@ def test_template_simulates_data_sets(prior, batch):
 
 
 def test_predictive_runs_in_parallel():
-    found = Predictive(poutine.uncondition(warped_clusters()), num_samples=7, parallel=True)(torch.empty(30, 2))
+    found = Predictive(poutine.uncondition(warped_clusters()), num_samples=7, parallel=True)(
+        torch.empty(30, 2)
+    )
     assert found["data"].shape == (7, 30, 2)
 
 
 def test_partitions_are_those_of_the_published_generator():
-    """Keep each of three more components with probability one half, renormalise Dirichlet weights, draw labels."""
+    """Keep each of three more components with probability one half, renormalise weights, draw labels."""
     torch.manual_seed(1)
     draws = 40_000
     weights = torch.distributions.Dirichlet(torch.full((4,), 5.0)).sample((draws,))
@@ -66,7 +68,7 @@ def test_points_of_a_circle_have_normal_angles_and_radii():
 
 
 def test_noise_lies_across_an_ellipse():
-    """The gradient of the ellipse's equation is normal to it: the equation's residual over its length is the noise."""
+    """The gradient of the ellipse's equation is normal to it: residual over length is the noise."""
     torch.manual_seed(3)
     points = arc([4.0, 2.0]).sample((5000,)).double()
     axes = torch.tensor([4.0, 2.0])
@@ -83,7 +85,9 @@ def test_rotation_and_centre_move_the_arc():
     plain = arc(**shape).sample((10,))
     torch.manual_seed(4)
     moved = arc(**shape, rotation=math.pi / 2, centre=(1.0, 2.0)).sample((10,))
-    assert torch.allclose(moved - torch.tensor([1.0, 2.0]), plain.flip(-1) * torch.tensor([-1.0, 1.0]), atol=1e-5)
+    assert torch.allclose(
+        moved - torch.tensor([1.0, 2.0]), plain.flip(-1) * torch.tensor([-1.0, 1.0]), atol=1e-5
+    )
 
 
 def test_cluster_parameters_have_their_prior():

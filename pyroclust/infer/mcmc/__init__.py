@@ -16,6 +16,8 @@ from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedGibbs
 from pyroclust.infer.mcmc.companion_nuts import CompanionNUTS
 from pyroclust.infer.mcmc.compose import Compose
 from pyroclust.infer.mcmc.draws import ChainDraws, assignments
+from pyroclust.infer.mcmc.guide_blocks import NeighbourBlocks, UniformBlocks
+from pyroclust.infer.mcmc.guide_proposal import GuideProposal
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.merge_split import MergeSplit
 from pyroclust.infer.mcmc.parameter_updates import ExactParameters, ParameterUpdates, SliceParameters
@@ -33,7 +35,9 @@ __all__ = [
     "Compose",
     "ExactParameters",
     "FromDraws",
+    "GuideProposal",
     "MergeSplit",
+    "NeighbourBlocks",
     "OneCluster",
     "Overdispersed",
     "ParameterUpdates",
@@ -43,5 +47,6 @@ __all__ = [
     "SliceParameters",
     "SplitMerge",
     "Starts",
+    "UniformBlocks",
     "assignments",
 ]

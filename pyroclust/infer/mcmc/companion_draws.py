@@ -41,7 +41,7 @@ def partitions_given(program: CompanionProgram, data: Tensor, values: dict[str, 
 def _log_density_given_partition(
     model: CollapsedModel, data: Tensor, labels: Tensor, values: dict[str, Tensor]
 ) -> Tensor:
-    """Return the log density of data and parameters of occupied clusters given labels ``(S, N)``, ``(S,)``."""
+    """Return the log density of data and occupied clusters' parameters given labels ``(S, N)``, ``(S,)``."""
     component = model.component.given({name: values[name] for name in model.component.hyperpriors})
     names = component.sample_prior((len(labels), 1)).keys()
     parameters = {name: values[name] for name in names}

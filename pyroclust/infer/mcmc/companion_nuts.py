@@ -33,14 +33,14 @@ class CompanionNUTS(MCMCKernel):
     .. math:: p(w, \theta \mid x) \propto p(w) \, p(\theta) \prod_i \sum_k w_k F(x_i; \theta_k)
 
     After each draw the labels are sampled from their exact conditional given weights and parameters, so the
-    partitions have the exact posterior of the companion. This is the baseline that Pyro offers. Gradients cost
-    O(N T), a draw takes up to ``2**max_tree_depth`` of them, and the sampler rarely crosses from one way of
-    splitting the data to another.
+    partitions have the exact posterior of the companion. This is the baseline that Pyro offers. Gradients
+    cost O(N T), a draw takes up to ``2**max_tree_depth`` of them, and the sampler rarely crosses from one way
+    of splitting the data to another.
 
     Sites under ``pyro.infer.MCMC``: every continuous site of the program, ``"assignments"`` (N labels,
-    canonical), ``"num_clusters"`` and ``"log_joint"``, in nats: of partition, data and hyperparameters where the
-    family is conjugate, elsewhere also of the parameters of the clusters that have points. Step size and mass
-    matrix adapt during warm-up, which must not be short. It takes no turns in a :class:`Compose`.
+    canonical), ``"num_clusters"`` and ``"log_joint"``, in nats: of partition, data and hyperparameters where
+    the family is conjugate, elsewhere also of the parameters of the clusters that have points. Step size and
+    mass matrix adapt during warm-up, which must not be short. It takes no turns in a :class:`Compose`.
 
     Args:
         program: a mixture with explicit parameters and enumerable labels, ``models.companion(model, ...)``.
@@ -97,7 +97,8 @@ class CompanionNUTS(MCMCKernel):
         """Start a new chain on the data; nothing of an earlier chain is kept.
 
         Raises:
-            ValueError: if the data are not one data set ``(N, D)`` of two or more points in the family's support.
+            ValueError: if the data are not one data set ``(N, D)`` of two or more points in the family's
+                support.
         """
         (data,) = (*args, *kwargs.values())
         component = self.model.mixture.component
@@ -159,7 +160,8 @@ class CompanionNUTS(MCMCKernel):
         """
         if num_draws < 1 or warmup < 1 or num_chains < 1:
             raise ValueError(
-                f"num_draws, warmup and num_chains are {num_draws}, {warmup} and {num_chains}, expected at least 1"
+                f"num_draws, warmup and num_chains are {num_draws}, {warmup} and {num_chains}, "
+                "expected at least 1"
             )
         root = int(torch.randint(2**63 - 1, ())) if seed is None else seed
         chains: list[list[dict[str, Tensor]]] = []

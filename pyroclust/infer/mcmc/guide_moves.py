@@ -137,7 +137,7 @@ def block_steps(
     """
     _check_count("num_proposals", num_proposals)
     _check_count("block size", block.shape[-1])
-    copies = data.expand(len(assignments), *data.shape)
+    copies = data.to(torch.get_default_dtype()).expand(len(assignments), *data.shape)
     posterior = guide.posterior(copies, order=block_last(order, block))
     law = posterior.given(assignments, num_free=block.shape[-1])
     draws, drawn_log_q, log_q = law.propose(num_proposals)

@@ -17,6 +17,7 @@ from pyroclust.infer.mcmc.protocol import CollapsedModel
 from pyroclust.infer.mcmc.starts import Overdispersed, Starts, as_starts
 from pyroclust.infer.mcmc.states import ChainStates
 from pyroclust.infer.mcmc.transition import Transition
+from pyroclust.partitions import canonical
 
 __all__ = ["PartitionKernel"]
 
@@ -96,7 +97,7 @@ class PartitionKernel(MCMCKernel, ABC):
 
     def start(self, data: Tensor, num_chains: int, generator: np.random.Generator) -> ChainStates:
         """Choose where chains start, hyperparameters at draws of their priors."""
-        labels = torch.from_numpy(self.init(len(data), num_chains, generator=generator))
+        labels = canonical(torch.from_numpy(self.init(len(data), num_chains, generator=generator)))
         priors = self.model.hyperpriors
         hyper = {
             name: priors[name].sample(torch.Size((num_chains,))).double() for name in sorted(self.updates)

@@ -168,24 +168,26 @@ def test_chains_start_where_they_are_told():
 
 def test_interrupt_keeps_whole_chains(monkeypatch):
     kernel = CompanionNUTS(companion(MODEL, 3), max_tree_depth=2)
-    plain, steps = NUTS.sample, []
+    plain, left = NUTS.sample, [0]
 
     def sample(self, params):
-        steps.append(1)
-        if len(steps) == stop:
+        left[0] -= 1
+        if left[0] == 0:
             raise KeyboardInterrupt
         return plain(self, params)
 
+    def run_until(step):
+        left[0] = step
+        return kernel.run(DATA, num_draws=6, warmup=4, num_chains=2, seed=5)
+
     monkeypatch.setattr(NUTS, "sample", sample)
-    for stop, shape in ((16, (1, 6)), (8, (1, 3))):
-        steps.clear()
-        draws = kernel.run(DATA, num_draws=6, warmup=4, num_chains=2, seed=5)
-        assert draws.interrupted
-        assert draws.assignments.shape[:2] == shape
-    steps.clear()
-    stop = 3
+    second, first = run_until(16), run_until(8)
+    assert second.interrupted
+    assert first.interrupted
+    assert second.assignments.shape[:2] == (1, 6)
+    assert first.assignments.shape[:2] == (1, 3)
     with pytest.raises(KeyboardInterrupt):
-        kernel.run(DATA, num_draws=6, warmup=4, num_chains=2, seed=5)
+        run_until(3)
 
 
 @pytest.mark.parametrize(

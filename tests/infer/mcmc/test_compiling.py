@@ -1,0 +1,66 @@
+"""Machine code on disk must not outlive the code that it was made from."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+from numba.core.errors import NumbaError
+
+from pyroclust.infer.mcmc import compiling
+from pyroclust.infer.mcmc.clusters import rebuild
+from pyroclust.infer.mcmc.runner import run_draws
+
+SOURCE = """
+from pyroclust.infer.mcmc.compiling import lean
+
+@lean
+def twice(x):
+    return 2 * x
+"""
+
+
+def load(path):
+    """Import a module anew, as another process would."""
+    spec = importlib.util.spec_from_file_location("twice_module", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.twice
+
+
+def test_cache_is_found_again_until_a_file_of_the_folder_changes(tmp_path, monkeypatch):
+    path = tmp_path / "twice_module.py"
+    path.write_text(SOURCE)
+    monkeypatch.setattr(compiling, "_folder_stamp", lambda: "before")
+    assert load(path)(3) == 6
+    again = load(path)
+    again(3)
+    assert sum(again.stats.cache_hits.values()) == 1
+    monkeypatch.setattr(compiling, "_folder_stamp", lambda: "after")
+    edited = load(path)
+    edited(3)
+    assert sum(edited.stats.cache_hits.values()) == 0
+
+
+def test_stamp_covers_names_and_contents(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiling, "__file__", str(tmp_path / "compiling.py"))
+    stamps = set()
+    for name, text in (("one.py", "a"), ("one.py", "b"), ("two.py", "b"), ("notes.txt", "c")):
+        (tmp_path / name).write_text(text)
+        compiling._folder_stamp.cache_clear()
+        stamps.add(compiling._folder_stamp())
+    compiling._folder_stamp.cache_clear()
+    assert len(stamps) == 3
+
+
+@pytest.mark.parametrize("function", [run_draws, rebuild])
+def test_library_functions_carry_the_stamp(function):
+    assert function._cache._cache_file._source_stamp[1] == compiling._folder_stamp()
+
+
+def test_lean_functions_refuse_to_allocate():
+    @compiling.lean
+    def allocate(size):
+        return np.zeros(size).sum()
+
+    with pytest.raises(NumbaError):
+        allocate(3)
