@@ -50,12 +50,14 @@ RESULT = ROOT / "benchmarks" / "results" / "split_merge.json"
 PICTURE = ROOT / "docs" / "split_merge.png"
 NUM_POINTS, NUM_CHAINS, BATCHES = 1000, 4, 10
 SECONDS_A_BLOCK = 0.25
+# Clusters in the small pictures of the posterior.
+MOST_SHOWN = 9
 
-VAGUE = Mixture(ChineseRestaurantPrior(1.0), NormalKnownVariance(2, 300.0), name="vague means")
+VAGUE = Mixture(ChineseRestaurantPrior(1.0), NormalKnownVariance(2, 1000.0), name="vague means")
 # Model, distance of the two clusters in standard deviations, title.
 SETTINGS: dict[str, tuple[Mixture, float, str]] = {
     "nearby": (overlap2d(), 2.5, "means within 3 sd of 0, clusters 2.5 sd apart"),
-    "vague": (VAGUE, 0.9, "means within 300 sd of 0, clusters 0.9 sd apart"),
+    "vague": (VAGUE, 0.95, "means within 1000 sd of 0, clusters 0.95 sd apart"),
 }
 STARTS: tuple[Starts, ...] = (OneCluster(), Singletons(), Overdispersed())
 KERNELS: dict[str, Callable[[Mixture], list[PartitionKernel]]] = {
@@ -172,29 +174,39 @@ def clusters_table(rows: list[Row]) -> Table:
 
 
 def draw_trace(axes: Axes, by_start: dict[str, list[Row]], title: str) -> None:
-    """Draw K against time, one colour a start."""
+    """Draw K against time in the first chain of every start."""
     for colour, (start, found) in zip(CYCLE, by_start.items(), strict=False):
-        for chain, one in enumerate(found):
-            label = start if chain == 0 else None
-            axes.plot(one["times"], one["clusters"], color=colour, lw=0.7, alpha=0.8, label=label)
+        axes.plot(found[0]["times"], found[0]["clusters"], color=colour, lw=0.8, alpha=0.8, label=start)
     axes.set(xscale="log", yscale="log", title=title, ylim=(0.9, 1.2 * NUM_POINTS))
     axes.yaxis.set_major_locator(FixedLocator([1, 2, 3, 5, 10, 100, 1000]))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(ScalarFormatter())
 
 
-def draw_picture(traces: dict[str, dict[str, dict[str, list[Row]]]]) -> None:
-    """Write the traces of all settings, kernels and starts."""
+def draw_law(axes: Axes, row: Row) -> None:
+    """Draw the posterior of K that the second halves of all chains of a start find."""
+    inset = axes.inset_axes((0.52, 0.5, 0.46, 0.42))
+    for shift, colour, law in zip((-0.27, 0.0, 0.27), CYCLE, row["law"].values(), strict=False):
+        shown = {int(k): p for k, p in law.items() if int(k) < MOST_SHOWN}
+        inset.bar([k + shift for k in shown], shown.values(), width=0.27, color=colour)
+    inset.set(xlim=(0.4, MOST_SHOWN - 0.4), xticks=range(1, MOST_SHOWN), ylim=(0, 1), yticks=(0, 0.5, 1))
+    inset.tick_params(labelsize=7)
+    inset.set_title("p(K | data)", fontsize=8, fontweight="normal", loc="center")
+
+
+def draw_picture(traces: dict[tuple[str, str], dict[str, list[Row]]], rows: list[Row]) -> None:
+    """Write traces and posteriors of all settings, kernels and starts."""
     with style():
-        figure = new_figure(12, 3.4 * len(SETTINGS))
+        figure = new_figure(12, 3.5 * len(SETTINGS))
         grid = figure.subplots(len(SETTINGS), len(KERNELS), sharex=True, sharey=True)
-        for row, (setting, by_kernel) in zip(grid, traces.items(), strict=True):
-            for axes, (kernel, by_start) in zip(row, by_kernel.items(), strict=True):
-                draw_trace(axes, by_start, kernel)
-            row[0].set_ylabel(f"clusters\n{SETTINGS[setting][2]}".replace(", ", "\n"))
+        for axes, ((_, kernel), by_start), row in zip(grid.flat, traces.items(), rows, strict=True):
+            draw_trace(axes, by_start, kernel)
+            draw_law(axes, row)
+        for axes, (_, _, title) in zip(grid[:, 0], SETTINGS.values(), strict=True):
+            axes.set_ylabel(f"clusters\n{title}".replace(", ", "\n"))
         for axes in grid[-1]:
             axes.set_xlabel("seconds of one chain")
-        grid[0, 0].legend(loc="upper right")
+        figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
         figure.savefig(PICTURE, dpi=110)
 
 
@@ -244,14 +256,14 @@ def main(seconds: float = 6.0) -> None:
     torch.set_num_threads(1)
     console = Console(width=160)
     began, rows = time.time(), []
-    traces: dict[str, dict[str, dict[str, list[Row]]]] = {}
+    traces: dict[tuple[str, str], dict[str, list[Row]]] = {}
     for setting in SETTINGS:
         for kernel in KERNELS:
             by_start = {type(start).__name__: chains(kernel, setting, start, seconds) for start in STARTS}
-            traces.setdefault(setting, {})[kernel] = by_start
+            traces[setting, kernel] = by_start
             rows.append({"setting": setting, "kernel": kernel, **compare_starts(by_start)})
     console.print(clusters_table(rows))
-    draw_picture(traces)
+    draw_picture(traces, rows)
     costs = cost_rows()
     console.print(cost_table(costs))
     machine = {

@@ -8,7 +8,7 @@ import pyro.distributions as dist
 from pyro.ops.indexing import Vindex
 from torch import Tensor
 
-from pyroclust.distributions import DirichletMultinomialPrior, Product
+from pyroclust.distributions import DirichletMultinomialPrior, FiniteMixturesPrior, Product
 from pyroclust.distributions.hyperparameters import Hyperparameterised
 from pyroclust.models.component_weights import component_weights
 from pyroclust.models.double_sites import DoubleSites
@@ -66,7 +66,15 @@ class Companion:
         return "labels", "extra_components"
 
     def __call__(self, data: Tensor) -> Tensor:
-        """Run the program on a data set, or on a template of its shape under ``poutine.uncondition``."""
+        """Run the program on a data set, or on a template of its shape under ``poutine.uncondition``.
+
+        Raises:
+            ValueError: if the data are not ``(N, D)``.
+        """
+        if data.dim() != 2 or data.shape[-1] != self.mixture.component.dim:
+            raise ValueError(
+                f"data has shape {tuple(data.shape)}, expected one data set (N, {self.mixture.component.dim})"
+            )
         with DoubleSites():
             return self._program(data)
 
@@ -113,7 +121,8 @@ def companion(mixture: Mixture, num_components: int | None = None) -> Companion:
         ValueError: as :class:`Companion`, and if ``num_components`` is missing.
 
     Example:
-        >>> import pyro.poutine as poutine
+        >>> import torch
+        >>> from pyro import poutine
         >>> from pyroclust.models import gaussian2d
         >>> program = companion(gaussian2d(), 10)
         >>> trace = poutine.trace(poutine.uncondition(program)).get_trace(torch.empty(30, 2))
@@ -140,6 +149,11 @@ def _check(mixture: Mixture, num_components: int) -> None:
                     f"{name} has shape {tuple(part.value(name).shape)}, expected a number: "
                     "a companion has one data set"
                 )
+    if isinstance(mixture.prior, FiniteMixturesPrior) and mixture.prior.extra_components.batch_shape:
+        raise ValueError(
+            f"extra_components has shape {tuple(mixture.prior.extra_components.batch_shape)}, expected the "
+            "distribution of a number: a companion has one data set"
+        )
     if isinstance(mixture.prior, DirichletMultinomialPrior):
         wanted = int(mixture.prior.value("num_components"))
         if num_components != wanted:

@@ -32,7 +32,7 @@ def log_v_of_fewer(log_v: Tensor, discount: float, *, num_points: int, steps: in
         >>> torch.allclose(found[2], prior.log_v(7, clusters[:3]))
         True
     """
-    rows = _downwards(log_v.double().cpu().numpy(), discount, num_points, steps)
+    rows = _downwards(log_v.detach().double().cpu().numpy(), discount, num_points, steps)
     return torch.from_numpy(rows[:, : len(log_v) - steps])
 
 

@@ -127,6 +127,11 @@ class PartitionPrior(Hyperparameterised, ABC):
 
         Raises:
             ValueError: if a hyperparameter is random.
+
+        Example:
+            >>> from pyroclust.distributions import PitmanYorPrior
+            >>> PitmanYorPrior(0.5, 0.5).log_prob_num_clusters(3).exp().numpy().round(6)  # 1/5, 2/5, 2/5
+            array([0.2, 0.4, 0.4])
         """
         if num_points < 1:
             raise ValueError(f"num_points is {num_points}, expected at least 1")

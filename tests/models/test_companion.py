@@ -277,12 +277,18 @@ def test_predictive_draws_data_sets(name, parallel, component):
         (ChineseRestaurantPrior(1.0), 1, "num_components is 1, expected at least 2"),
         (ChineseRestaurantPrior(1.0), None, "num_components is missing"),
         (DirichletMultinomialPrior(3, 1.0), 4, "num_components is 4, expected 3"),
+        (FiniteMixturesPrior(1.0, dist.Poisson(torch.ones(3))), 4, r"extra_components has shape \(3,\)"),
         (ChineseRestaurantPrior(torch.ones(3)), 4, r"concentration has shape \(3,\), expected a number"),
     ],
 )
 def test_errors(prior, num_components, message):
     with pytest.raises(ValueError, match=message):
         companion(Mixture(prior, NormalKnownVariance(1)), num_components)
+
+
+def test_data_are_one_data_set():
+    with pytest.raises(ValueError, match=r"data has shape \(3, 5, 2\), expected one data set \(N, 2\)"):
+        companion(gaussian2d(), 4)(torch.zeros(3, 5, 2))
 
 
 def test_truncation_error_asks_for_known_hyperparameters():

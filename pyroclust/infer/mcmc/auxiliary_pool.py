@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from pyroclust.infer.mcmc.chain_clusters import ChainFamilies
+from pyroclust.infer.mcmc.chain_clusters import ChainFamilies, finite_or_impossible
 
 __all__ = ["AuxiliaryPool"]
 
@@ -56,5 +56,5 @@ class AuxiliaryPool:
         family = families.of(torch.arange(self._num_chains).view(-1, 1, 1))
         shape = (sweeps, self._num_chains, len(data), self._num_auxiliary, 1)
         drawn = {name: value.to(self._dtype) for name, value in family.sample_prior(shape).items()}
-        log_prob = family.likelihood(drawn).log_prob(data.view(-1, 1, 1, data.shape[-1])).squeeze(-1).double()
-        return {name: value.squeeze(4) for name, value in drawn.items()}, log_prob
+        log_prob = family.likelihood(drawn).log_prob(data.view(-1, 1, 1, data.shape[-1])).squeeze(-1)
+        return {name: value.squeeze(4) for name, value in drawn.items()}, finite_or_impossible(log_prob)

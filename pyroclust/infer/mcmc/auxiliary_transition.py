@@ -46,12 +46,13 @@ class AuxiliaryTransition(Transition):
         states: ChainStates,
         generator: np.random.Generator,
     ) -> None:
-        self._model, self._raw, self._thin, self._num_auxiliary = model, data, thin, num_auxiliary
+        self._model, self._thin, self._num_auxiliary = model, thin, num_auxiliary
+        self._raw = data.detach().cpu()
         self._keeps = updates.keeps_parameters
         self._component_names = frozenset(model.component.hyperpriors) - set(model.prior.hyperpriors)
         self._set(states)
         component = self._families.of(torch.tensor(0))
-        points = data.detach().double()
+        points = self._raw.double()
         with torch.no_grad(), validation_enabled(False):
             dtype = working_dtype(component, points)
             points = points.to(dtype)

@@ -9,7 +9,7 @@ from torch import Tensor
 from pyroclust.distributions import Component, ConjugateComponent, GammaConcentration
 from pyroclust.infer.mcmc.clusters import recompute
 from pyroclust.infer.mcmc.prior_tables import PriorTables, prior_tables, tabulate_prior
-from pyroclust.infer.mcmc.protocol import CollapsedModel, compile_family, hyper_array
+from pyroclust.infer.mcmc.protocol import CollapsedModel, compile_family
 from pyroclust.partitions import canonical
 
 __all__ = ["Chain", "ChainState", "place", "start_chain"]

@@ -9,7 +9,7 @@ from torch import Tensor
 from pyroclust.distributions import Component
 from pyroclust.infer.mcmc.protocol import CollapsedModel
 
-__all__ = ["ChainClusters", "ChainFamilies", "log_likelihood"]
+__all__ = ["ChainClusters", "ChainFamilies", "finite_or_impossible", "log_likelihood"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class ChainFamilies:
 def log_likelihood(
     component: Component, parameters: dict[str, Tensor], data: Tensor, *, batch: int
 ) -> Tensor:
-    """Return log p(x | parameters) in nats, float64.
+    """Return log p(x | parameters) in nats, float64; minus infinity where it is no number.
 
     Args:
         component: the family, of batch shape ``(*batch)`` where it has any.
@@ -85,4 +85,9 @@ def log_likelihood(
     """
     # Families with batches of hyperparameters want a last dimension over clusters: here one of each.
     apart = {name: value.unsqueeze(batch) for name, value in parameters.items()}
-    return component.likelihood(apart).log_prob(data.unsqueeze(-2)).squeeze(-1).double()
+    return finite_or_impossible(component.likelihood(apart).log_prob(data.unsqueeze(-2)).squeeze(-1))
+
+
+def finite_or_impossible(log_density: Tensor) -> Tensor:
+    """Return log densities as float64, minus infinity for nan and infinity: parameters beyond arithmetic."""
+    return log_density.double().nan_to_num(nan=-torch.inf, posinf=-torch.inf, neginf=-torch.inf)

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.infer.mcmc.compiling import compiled, lean
+from pyroclust.infer.mcmc.compiling import lean
 from pyroclust.infer.mcmc.protocol import log_marginal, log_predictive, refresh, tabulate
 
 __all__ = [
-    "compiled",
+    "accumulate",
     "join",
     "leave",
     "log_likelihood",

@@ -131,7 +131,7 @@ class CompanionNUTS(MCMCKernel):
 
     def diagnostics(self) -> dict[str, Any]:
         """Return the divergent draws and the acceptance rate of the latest chain."""
-        return self._nuts.diagnostics()
+        return self._nuts.diagnostics() if self._params else {"divergences": []}
 
     def run(
         self,

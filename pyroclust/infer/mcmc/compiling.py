@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from numba import njit
+from numba.core.caching import IndexDataCacheFile
 
 from pyroclust.infer.mcmc.protocol import COMPILE_OPTIONS, LEAN_OPTIONS
 
@@ -28,9 +29,9 @@ def compiled(function: Callable[..., Any]) -> Any:
 def lean(function: Callable[..., Any]) -> Any:
     """Compile a function that allocates nothing, like :func:`compiled` otherwise.
 
-    The arrays it works on belong to its caller and are not reference-counted: with named tuples of arrays the
-    counting takes up to ten times as long as the work. Numba refuses to compile it if it allocates, by ``a + b``
-    or ``a[:] = b`` of arrays too. Called from Python with a generator it would leak the generator.
+    The arrays it works on belong to its caller and are not reference-counted: with named tuples of arrays
+    the counting takes up to ten times as long as the work. Numba refuses to compile it if it allocates, by
+    ``a + b`` or ``a[:] = b`` of arrays too. Called from Python with a generator it would leak the generator.
 
     Args:
         function: a function that numba can compile.
@@ -38,12 +39,24 @@ def lean(function: Callable[..., Any]) -> Any:
     return _cached(function, LEAN_OPTIONS)
 
 
+class _Index(IndexDataCacheFile):
+    """Numba's index of the machine code of a function; types that exist no more make it empty, not fail."""
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            return super()._load_index()
+        except (AttributeError, ImportError, TypeError):
+            return {}
+
+
 def _cached(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     dispatcher = njit(cache=True, nogil=True, **options)(function)
-    # No public way to widen the stamp of the cache: where numba keeps it elsewhere, its own is left as it is.
-    index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if hasattr(index, "_source_stamp"):
-        index._source_stamp = (index._source_stamp, _folder_stamp())
+    # No public way to widen the stamp: where a version of numba keeps it elsewhere, its own is left as it is.
+    store: Any = getattr(dispatcher, "_cache", None)
+    index = getattr(store, "_cache_file", None)
+    if isinstance(index, IndexDataCacheFile):
+        stamp = (index._source_stamp, _folder_stamp())
+        store._cache_file = _Index(store._cache_path, store._impl.filename_base, stamp)
     return dispatcher
 
 

@@ -75,7 +75,8 @@ class Compose(PartitionKernel):
         parts: list[Transition] = []
         for compiled, group in groupby(self.kernels, key=lambda one: isinstance(one, CompiledKernel)):
             if compiled:
-                moves = tuple(move for one in group for move in one.moves())
+                own = [one for one in group if isinstance(one, CompiledKernel)]
+                moves = tuple(move for one in own for move in one.moves())
                 fused = CompiledTransition(
                     self.model, data, moves, thin=1, states=states, generator=generator.spawn(1)[0]
                 )

@@ -1,13 +1,12 @@
-"""Compiled rising factorials, tabulated where cluster totals are small, and lists of nonzero counts."""
+"""Compiled rising factorials, tabulated where cluster totals are small."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from pyroclust.infer.mcmc.compiling import lean
 
-__all__ = ["NonZero", "log_rising", "look_up", "non_zero", "table_of", "tabulate_rising"]
+__all__ = ["log_rising", "look_up", "table_of", "tabulate_rising"]
 
 # From here on two terms of Stirling's series are exact in double precision.
 _LARGE = 1000.0
@@ -44,30 +43,3 @@ def table_of(totals: np.ndarray, num_points: int) -> np.ndarray:
     """Return an empty table for counts up to the largest total, or as many as pay."""
     longest = min(max(_SHORT, _PER_POINT * num_points), _LONG)
     return np.zeros(int(min(totals.max() + 1, longest)))
-
-
-class NonZero(NamedTuple):
-    """The nonzero entries of N points of counts.
-
-    Attributes:
-        begin: where the entries of each point begin, ``(N + 1,)``.
-        column: their columns.
-        count: their values.
-        total: sum of the counts of each point, ``(N,)``.
-    """
-
-    begin: np.ndarray
-    column: np.ndarray
-    count: np.ndarray
-    total: np.ndarray
-
-
-def non_zero(data: np.ndarray) -> NonZero:
-    """List the nonzero counts of points, ``(N, D)``."""
-    row, column = np.nonzero(data)
-    return NonZero(
-        begin=np.searchsorted(row, np.arange(len(data) + 1)),
-        column=column,
-        count=np.rint(data[row, column]).astype(np.int64),
-        total=np.rint(data.sum(1)).astype(np.int64),
-    )

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 
 from pyroclust.distributions import MultinomialDirichlet
-from pyroclust.infer.mcmc.log_rising import NonZero, log_rising, look_up, non_zero, table_of, tabulate_rising
+from pyroclust.infer.mcmc.log_rising import log_rising, look_up, table_of, tabulate_rising
+from pyroclust.infer.mcmc.non_zero import NonZero, non_zero
 from pyroclust.infer.mcmc.protocol import (
     compile_family,
     hyper_array,
@@ -26,9 +27,9 @@ _CONCENTRATION = 0
 class Multinomial(NamedTuple):
     r"""Log rising factorials of the concentration and of its sum, and what clusters cache of them.
 
-    With category totals s and :math:`r_a(m) = \log \Gamma(a + m) / \Gamma(a)` a point has log predictive density
-    :math:`\sum_d [r_a(s_d + x_d) - r_a(s_d)] - r_{Da}(S + X) + r_{Da}(S)`, S and X the sums of s and x, and the
-    multinomial coefficient: a candidate costs one look-up for each count that is not zero.
+    With category totals s and :math:`r_a(m) = \log \Gamma(a + m) / \Gamma(a)` a point has the log predictive
+    :math:`\sum_d [r_a(s_d + x_d) - r_a(s_d)] - r_{Da}(S + X) + r_{Da}(S)`, S and X the sums of s and x, plus
+    the multinomial coefficient: a candidate costs one look-up for each count that is not zero.
     """
 
     hyper: np.ndarray
@@ -86,7 +87,7 @@ def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
     found -= look_up(family.rising_sum, concentration * family.totals.shape[1], grand_total)
     for i in range(counts.begin[point], counts.begin[point + 1]):
         d = counts.column[i]
-        with_point = family.totals[slot, d] + counts.count[i]
+        with_point = family.totals[slot, d] + counts.value[i]
         found += look_up(family.rising, concentration, with_point) - family.heights[slot, d]
     return found
 
@@ -99,7 +100,7 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
     found += look_up(family.rising_sum, concentration * family.totals.shape[1], grand_total)
     for i in range(counts.begin[point], counts.begin[point + 1]):
         d = counts.column[i]
-        without_point = family.totals[slot, d] - counts.count[i]
+        without_point = family.totals[slot, d] - counts.value[i]
         found += family.heights[slot, d] - look_up(family.rising, concentration, without_point)
     return found
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.distributions import Component
-from pyroclust.infer.mcmc.chain_clusters import ChainClusters, log_likelihood
+from pyroclust.infer.mcmc.chain_clusters import ChainClusters, finite_or_impossible, log_likelihood
 from pyroclust.infer.mcmc.unconstrained import UnconstrainedSpace
 
 __all__ = ["ParameterTarget", "working_dtype"]
@@ -63,7 +63,7 @@ class ParameterTarget:
         parameters = {name: value.to(self._dtype) for name, value in parameters.items()}
         log_prior = self._component.log_prior(parameters).double()
         total = log_prior + log_jacobian + self._log_likelihood(parameters, clusters)
-        return total.nan_to_num(nan=-torch.inf, posinf=-torch.inf, neginf=-torch.inf)
+        return finite_or_impossible(total)
 
     def guess(self, clusters: ChainClusters) -> dict[str, Tensor]:
         """Choose first parameters for every cluster among draws of the prior, by likelihood."""

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 
 from pyroclust.distributions import PoissonGamma
-from pyroclust.infer.mcmc.log_rising import NonZero, log_rising, look_up, non_zero, table_of, tabulate_rising
+from pyroclust.infer.mcmc.log_rising import log_rising, look_up, table_of, tabulate_rising
+from pyroclust.infer.mcmc.non_zero import NonZero, non_zero
 from pyroclust.infer.mcmc.protocol import (
     compile_family,
     hyper_array,
@@ -27,7 +28,7 @@ _SHAPE, _RATE = range(2)
 class Poisson(NamedTuple):
     r"""Log rising factorials of the shape, and what clusters cache of them.
 
-    With totals s of n points and :math:`r(m) = \log \Gamma(a + m) / \Gamma(a)` a point has log predictive density
+    With totals s of n points and :math:`r(m) = \log \Gamma(a + m) / \Gamma(a)` a point has the log predictive
     :math:`\sum_d [r(s_d + x_d) - r(s_d) - \log x_d!] - \sum_d (a + s_d) \log(1 + 1 / (b + n)) -
     \log(b + n + 1) \sum_d x_d`: a candidate costs one look-up for each count that is not zero.
     """
@@ -87,7 +88,7 @@ def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
     found -= (prior + family.grand_total[slot]) * family.shrink[size]
     for i in range(counts.begin[point], counts.begin[point + 1]):
         d = counts.column[i]
-        with_point = family.totals[slot, d] + counts.count[i]
+        with_point = family.totals[slot, d] + counts.value[i]
         found += look_up(family.rising, family.hyper[_SHAPE], with_point) - family.heights[slot, d]
     return found
 
@@ -100,7 +101,7 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
     found -= (prior + family.grand_total[slot] - own) * family.shrink[size - 1]
     for i in range(counts.begin[point], counts.begin[point + 1]):
         d = counts.column[i]
-        without_point = family.totals[slot, d] - counts.count[i]
+        without_point = family.totals[slot, d] - counts.value[i]
         found += family.heights[slot, d] - look_up(family.rising, family.hyper[_SHAPE], without_point)
     return found
 

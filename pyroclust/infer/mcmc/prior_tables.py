@@ -40,8 +40,8 @@ class PriorTables(NamedTuple):
 def prior_tables(prior: PartitionPrior, num_points: int, *, gamma: GammaConcentration | None) -> PriorTables:
     """Tabulate a prior whose hyperparameters are numbers.
 
-    Chinese restaurant and Pitman-Yor priors are tabulated by compiled code, again whenever a move changes their
-    hyperparameters; all others through their ``log_v``, once.
+    Chinese restaurant and Pitman-Yor priors are tabulated by compiled code, again whenever a move changes
+    their hyperparameters; all others through their ``log_v``, once.
 
     Args:
         prior: the prior, given its hyperparameters.
@@ -55,8 +55,8 @@ def prior_tables(prior: PartitionPrior, num_points: int, *, gamma: GammaConcentr
         log_weight=np.append(0.0, prior.log_block_weight(sizes).numpy()),
         log_open=np.full(num_points + 1, -np.inf),
         filled=np.zeros(1, dtype=np.int64),
-        gamma_shape=0.0 if gamma is None else gamma.shape,
-        gamma_rate=0.0 if gamma is None else gamma.rate,
+        gamma_shape=0.0 if gamma is None else float(gamma.value("shape")),
+        gamma_rate=0.0 if gamma is None else float(gamma.value("rate")),
     )
     if isinstance(prior, ChineseRestaurantPrior | PitmanYorPrior):
         tables.hyper[:] = [float(prior.block_discount), float(prior.value("concentration"))]

@@ -36,7 +36,8 @@ class Pair(NamedTuple):
 
 @compile_family.register
 def _(component: Product, data: np.ndarray, num_slots: int) -> NamedTuple:
-    compiled, widths, begin = [], [], 0
+    compiled: list[Any] = []
+    widths, begin = [], 0
     for part in component.parts:
         columns = np.ascontiguousarray(data[:, begin : begin + part.dim])
         compiled.append(compile_family(part, columns, num_slots))

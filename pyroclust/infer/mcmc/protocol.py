@@ -1,10 +1,10 @@
 """What compiled chains are made of: families and moves that numba resolves by their types.
 
-Everything a chain needs is a named tuple of arrays: the *family* (tables and caches of the components) and the
-*moves* (what a kernel does, with its settings). The functions below are stubs; numba finds their machine code by
-the type of the named tuple (:func:`numba.extending.overload`), so that every combination of family and moves
-gets code of its own and none needs a callback. A new family registers :func:`compile_family` and overloads five
-stubs by :func:`implements`, a new move overloads :func:`step`; nothing else changes.
+Everything a chain needs is a named tuple of arrays: the *family* (tables and caches of the components) and
+the *moves* (what a kernel does, with its settings). The functions below are stubs; numba finds their machine
+code by the type of the named tuple (:func:`numba.extending.overload`), so that every combination of family
+and moves gets code of its own and none needs a callback. A new family registers :func:`compile_family` and
+overloads five stubs by :func:`implements`, a new move overloads :func:`step`; nothing else changes.
 
 Machine code stays on disk until a file of this folder changes. Numba does not look at files elsewhere: after
 editing a family of your own, delete ``pyroclust/infer/mcmc/__pycache__``.
@@ -39,8 +39,8 @@ __all__ = [
     "tabulate",
 ]
 
-# Reassociation lets sums over dimensions use vector units; nan and infinity keep their meaning. What is not said
-# here, a function would inherit from whichever caller is compiled first.
+# Reassociation lets sums over dimensions use vector units; nan and infinity keep their meaning. What is not
+# said here, a function would inherit from whichever caller is compiled first.
 COMPILE_OPTIONS: Any = {
     "error_model": "numpy",
     "fastmath": {"reassoc", "contract", "arcp", "nsz"},
@@ -77,8 +77,8 @@ class CollapsedModel(Protocol):
 def compile_family(component: Component, data: np.ndarray, num_slots: int) -> NamedTuple:
     """Return the tables and work arrays of a family for one chain, its hyperparameters being numbers.
 
-    The named tuple has a field ``hyper``, the values of ``component.hyper_names`` in their order, and may have
-    any others. :func:`tabulate` is called on it before anything else.
+    The named tuple has a field ``hyper``, the values of ``component.hyper_names`` in their order, and may
+    have any others. :func:`tabulate` is called on it before anything else.
 
     Args:
         component: the component family.
@@ -88,7 +88,7 @@ def compile_family(component: Component, data: np.ndarray, num_slots: int) -> Na
     Raises:
         ValueError: if no compiled functions are registered for the family.
     """
-    known = sorted(one.__name__ for one in compile_family.registry if one is not object)
+    known = sorted(one.__name__ for one in compile_family.registry if issubclass(one, ConjugateComponent))
     raise ValueError(
         f"model.component is a {type(component).__name__}, expected a family with compiled functions "
         f"({', '.join(known)}): use AuxiliaryGibbs for other components"
@@ -158,7 +158,8 @@ def implements(stub: Callable[..., Any], kind: type) -> Callable[[Callable[..., 
         def choose(*arguments: Any) -> Callable[..., Any] | None:
             return function if is_tuple_of(arguments[0], kind) else None
 
-        options = _INLINE_OPTIONS if stub in (log_predictive, log_predictive_without, refresh) else LEAN_OPTIONS
+        inline = stub in (log_predictive, log_predictive_without, refresh)
+        options = _INLINE_OPTIONS if inline else LEAN_OPTIONS
         overload(stub, strict=False, jit_options=options)(choose)
         return function
 
@@ -173,5 +174,6 @@ def require_conjugate(model: CollapsedModel) -> None:
     """
     if not isinstance(model.component, ConjugateComponent):
         raise ValueError(
-            f"model.component is a {type(model.component).__name__}, expected a conjugate family: use AuxiliaryGibbs"
+            f"model.component is a {type(model.component).__name__}, expected a conjugate family: "
+            "use AuxiliaryGibbs"
         )

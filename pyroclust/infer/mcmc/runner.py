@@ -55,7 +55,7 @@ def run_draws(
         generator: numpy generator, advanced.
         thin: rounds a draw.
         assignments: output, ``(draws, N)`` int64, canonical.
-        score: output, ``(draws,)``: log-likelihood plus the log weights of the blocks, log V_N(K) apart, in nats.
+        score: output, ``(draws,)``: log-likelihood plus the log weights of the blocks, without log V_N(K).
         hyper: output, ``(draws, 2 + H)``: discount, concentration and the hyperparameters of the family.
     """
     for draw in range(len(score)):

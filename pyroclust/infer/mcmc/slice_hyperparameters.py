@@ -95,7 +95,7 @@ class SliceHyperparameters(CompiledKernel):
         names = sorted(self._codes)
         return (
             SliceUpdate(
-                index=np.array([places[name] for name in names]),
+                places=np.array([places[name] for name in names]),
                 kind=np.array([self._codes[name][0] for name in names]),
                 parameters=np.array([self._codes[name][1:] for name in names]),
                 width=self.width,

@@ -23,14 +23,14 @@ class SliceUpdate(NamedTuple):
     """Draw hyperparameters one after the other given the partition.
 
     Attributes:
-        index: their places: 0 and 1 are discount and concentration, 2 + h the family's, ``(H,)``.
+        places: 0 and 1 are discount and concentration, 2 + h the family's, ``(H,)``.
         kind: kinds of their prior densities, ``(H,)``.
         parameters: parameters of these densities, ``(H, 2)``.
         width: first width of the slice on the unconstrained scale.
         repeats: rounds over all hyperparameters a step.
     """
 
-    index: np.ndarray
+    places: np.ndarray
     kind: np.ndarray
     parameters: np.ndarray
     width: float
@@ -59,7 +59,7 @@ def _log_target(move: Any, h: int, real: float, family: Any, state: Any, prior: 
     log_prior = log_density(kind, first, second, value) + log_jacobian(kind, first, second, real)
     if not math.isfinite(log_prior):
         return -np.inf
-    place = move.index[h]
+    place = move.places[h]
     if place < 2:
         prior.hyper[place] = value
         return log_prior + log_prior_of_partition(state, prior)
@@ -69,7 +69,7 @@ def _log_target(move: Any, h: int, real: float, family: Any, state: Any, prior: 
 
 @lean
 def _slice_one(move: Any, h: int, family: Any, state: Any, prior: Any, generator: Any) -> None:
-    place = move.index[h]
+    place = move.places[h]
     kind, first, second = move.kind[h], move.parameters[h, 0], move.parameters[h, 1]
     start = prior.hyper[place] if place < 2 else family.hyper[place - 2]
     origin = to_real(kind, first, second, start)
@@ -110,10 +110,10 @@ def _slice(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> An
     def run(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
         of_prior, of_family = False, False
         for _ in range(move.repeats):
-            for h in range(len(move.index)):
+            for h in range(len(move.places)):
                 _slice_one(move, h, family, state, prior, generator)
-                of_prior = of_prior or move.index[h] < 2
-                of_family = of_family or move.index[h] >= 2
+                of_prior = of_prior or move.places[h] < 2
+                of_family = of_family or move.places[h] >= 2
         if of_prior:
             tabulate_prior(prior)
         if of_family:

@@ -1,6 +1,7 @@
 """The parameters of a component as vectors of real numbers."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from pyro import poutine
@@ -26,7 +27,7 @@ class UnconstrainedSpace:
 
     Example:
         >>> from pyroclust.distributions import NormalInverseGamma
-        >>> UnconstrainedSpace(NormalInverseGamma(3)).num_coordinates
+        >>> UnconstrainedSpace(NormalInverseGamma(3, 0.1, shape=2.0, rate=1.0)).num_coordinates
         6
     """
 
@@ -75,12 +76,13 @@ class UnconstrainedSpace:
 def _laws(component: Component) -> dict[str, Distribution]:
     with torch.no_grad(), poutine.block():
         trace = poutine.trace(component.parameters).get_trace()
-    return {name: node["fn"] for name, node in trace.iter_stochastic_nodes()}
+    laws: dict[str, Any] = {name: node["fn"] for name, node in trace.iter_stochastic_nodes()}
+    return laws
 
 
 def _check_site(name: str, law: Distribution, other: Distribution) -> None:
     """Refuse supports that no fixed bijection maps to real numbers."""
-    if law.support.is_discrete:
+    if law.support is not None and law.support.is_discrete:
         raise ValueError(
             f"component.parameters has the discrete site {name!r}, expected continuous ones: "
             "sum it out in the likelihood"

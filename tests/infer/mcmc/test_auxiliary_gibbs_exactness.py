@@ -245,8 +245,8 @@ def test_geweke_joint_test_of_kept_parameters(monkeypatch):
     model = Mixture(ChineseRestaurantPrior(Gamma(2.0, 2.0)), student_t(prior_scale=2.0))
     gibbs = AuxiliaryGibbs(model)
     direct = functionals(*simulate(model, num_datasets=20_000, num_points=5))
-    hyper, labels, data = simulate(model, num_datasets=1, num_points=5)
-    states, visited = states_at(hyper, labels, 0), []
+    _, labels, data = simulate(model, num_datasets=1, num_points=5)
+    states, visited = states_at({"concentration": torch.tensor([0.02]).double()}, labels, 0), []
     kernel = Compose([gibbs, SliceHyperparameters(model)])
     transition = kernel.bind(data[0], states, np.random.default_rng(13))
     for _ in range(2050):

@@ -29,6 +29,7 @@ from pyroclust.infer.mcmc import (
     GuideProposal,
     MergeSplit,
     SplitMerge,
+    UniformBlocks,
 )
 from pyroclust.models import Mixture
 
@@ -54,20 +55,26 @@ FAMILIES = {
 def guide_proposal(model):
     """Proposals of a guide that knows nothing of this model's prior: exactness must not depend on it."""
     other = Mixture(ChineseRestaurantPrior(3.0), model.component)
-    return GuideProposal(model, PredictiveFilter(other))
+    return GuideProposal(model, PredictiveFilter(other), num_proposals=5, blocks=[UniformBlocks(3)])
 
 
+def compiled_composition(model):
+    return Compose([CollapsedGibbs(model), SplitMerge(model), MergeSplit(model)])
+
+
+def mixed_composition(model):
+    return Compose([guide_proposal(model), CollapsedGibbs(model)])
+
+
+# How to build a kernel, chains and draws a chain: kernels that work in batches get many chains.
 KERNELS = {
-    "gibbs": (CollapsedGibbs, 10_000),
-    "auxiliary": (AuxiliaryGibbs, 1500),
-    "split_merge": (SplitMerge, 20_000),
-    "merge_split": (MergeSplit, 20_000),
-    "guide": (guide_proposal, 1000),
-    "composition": (
-        lambda model: Compose([CollapsedGibbs(model), SplitMerge(model), MergeSplit(model)]),
-        10_000,
-    ),
-    "mixed_composition": (lambda model: Compose([guide_proposal(model), CollapsedGibbs(model)]), 800),
+    "gibbs": (CollapsedGibbs, 4, 10_000),
+    "auxiliary": (AuxiliaryGibbs, 40, 250),
+    "split_merge": (SplitMerge, 4, 20_000),
+    "merge_split": (MergeSplit, 4, 20_000),
+    "guide": (guide_proposal, 40, 60),
+    "compiled_composition": (compiled_composition, 4, 10_000),
+    "mixed_composition": (mixed_composition, 40, 60),
 }
 
 
@@ -85,6 +92,6 @@ def test_exact_law(prior, family, kernel):
     model, data = Mixture(PRIORS[prior], component), seven_points(component)
     exact = exact_posterior(model, data)
     assert effective_partitions(exact[1]) > 3
-    build, num_draws = KERNELS[kernel]
-    draws = build(model).run(data, num_draws=num_draws, warmup=50, num_chains=4, seed=1)
+    build, num_chains, num_draws = KERNELS[kernel]
+    draws = build(model).run(data, num_draws=num_draws, warmup=20, num_chains=num_chains, seed=1)
     check_law(model, data, draws.assignments, exact)
