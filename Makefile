@@ -16,7 +16,7 @@ demo: $(VENV)/.demo
 	$(BIN)/pyroclust compare galaxies
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
 # Types are checked on an installed copy: in a checkout pyroclust.models and pyroclust.guides lie elsewhere.
 lint: $(VENV)/.test

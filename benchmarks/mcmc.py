@@ -1,4 +1,5 @@
-"""Samplers of the same posterior side by side: effective draws of K a second, sweeps a second, cost by N and K.
+"""Samplers of the same posterior side by side: effective draws of K a second, sweeps a second, cost by N and
+K.
 
     python benchmarks/mcmc.py [--quick]
 
@@ -136,7 +137,11 @@ def best_rate(name: str, num_points: int, run: Callable[[int], float], seconds: 
     """Return sweeps a second: the best of five runs after one that compiles and one that calibrates."""
     run(2)
     count = max(20, int(20 * seconds / run(20)))
-    return {"sampler": name, "num_points": num_points, "sweeps_per_second": max(count / run(count) for _ in range(5))}
+    return {
+        "sampler": name,
+        "num_points": num_points,
+        "sweeps_per_second": max(count / run(count) for _ in range(5)),
+    }
 
 
 def costs(*, quick: bool) -> Iterator[Row]:
@@ -144,14 +149,18 @@ def costs(*, quick: bool) -> Iterator[Row]:
     for num_clusters in (5, 20):
         for num_points in (1000, 10_000) if quick else (1000, 10_000, 100_000):
             data = ring(num_points, num_clusters=num_clusters, radius=12.0 * num_clusters / 5).double()
-            model = Mixture(gaussian2d().prior, gaussian2d().component.given({"prior_scale": 12.0 * num_clusters / 5}))
+            model = Mixture(
+                gaussian2d().prior, gaussian2d().component.given({"prior_scale": 12.0 * num_clusters / 5})
+            )
             start = torch.arange(num_points) % num_clusters
             for name, kernel in {
                 "CollapsedGibbs": CollapsedGibbs(model, init=start),
                 "SplitMerge": SplitMerge(model, init=start),
             }.items():
                 count = max(3, 300_000 // num_points)
-                found = [kernel.run(data, num_draws=count, num_chains=1, seed=0).seconds / count for _ in range(3)]
+                found = [
+                    kernel.run(data, num_draws=count, num_chains=1, seed=0).seconds / count for _ in range(3)
+                ]
                 yield {
                     "kernel": name,
                     "num_points": num_points,

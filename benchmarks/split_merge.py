@@ -52,6 +52,7 @@ NUM_POINTS, NUM_CHAINS, BATCHES = 1000, 4, 10
 SECONDS_A_BLOCK = 0.25
 # Clusters in the small pictures of the posterior.
 MOST_SHOWN = 9
+PERMUTATIONS = 2000
 
 VAGUE = Mixture(ChineseRestaurantPrior(1.0), NormalKnownVariance(2, 1000.0), name="vague means")
 # Model, distance of the two clusters in standard deviations, title.
@@ -118,24 +119,25 @@ def batch_frequencies(clusters: np.ndarray, width: int) -> np.ndarray:
     return np.stack([np.bincount(one, minlength=width) / len(one) for one in batches])
 
 
-def compare_starts(by_start: dict[str, list[Row]]) -> Row:
-    """Return the posterior of K by start, their largest total variation, R-hat over all chains, ESS a second.
+def largest_total_variation(batches: np.ndarray) -> float:
+    """Return the largest total variation between any two starts, ``(starts, batches, width)``."""
+    return max(total_variation(a, b) for a, b in combinations(batches.mean(1), 2))
 
-    The total variation expected between runs that agree follows from the spread between batches, so it is too
-    small where chains do not move at all.
-    """
+
+def chance_if_equal(batches: np.ndarray) -> float:
+    """Return how often starts that agree differ as much: a permutation test that shuffles their batches."""
+    rng, found, every = np.random.default_rng(0), largest_total_variation(batches), np.concatenate(batches)
+    shuffled = (rng.permutation(every).reshape(batches.shape) for _ in range(PERMUTATIONS))
+    beyond = sum(largest_total_variation(one) >= found for one in shuffled)
+    return (1 + beyond) / (1 + PERMUTATIONS)
+
+
+def compare_starts(by_start: dict[str, list[Row]]) -> Row:
+    """Return the posterior of K by start, their total variation, R-hat over all chains, ESS a second."""
     halves = {start: second_halves(found, "clusters") for start, found in by_start.items()}
     width = int(max(one.max() for one in halves.values())) + 1
-    batches = {start: batch_frequencies(one, width) for start, one in halves.items()}
-    laws = {start: one.mean(0) for start, one in batches.items()}
-    errors = {start: one.std(0, ddof=1) / math.sqrt(len(one)) for start, one in batches.items()}
-    pairs = [
-        (
-            total_variation(laws[a], laws[b]),
-            0.5 * math.sqrt(2 / math.pi) * float(np.hypot(errors[a], errors[b]).sum()),
-        )
-        for a, b in combinations(laws, 2)
-    ]
+    batches = np.stack([batch_frequencies(one, width) for one in halves.values()])
+    laws = dict(zip(halves, batches.mean(1), strict=True))
     every = [one for found in by_start.values() for one in found]
     seconds = sum(one["times"][-1] - one["times"][len(one["times"]) // 2] for one in every)
     clusters = second_halves(every, "clusters")
@@ -143,8 +145,8 @@ def compare_starts(by_start: dict[str, list[Row]]) -> Row:
         "law": {start: {str(k): float(law[k]) for k in np.flatnonzero(law)} for start, law in laws.items()},
         "mean": {start: float(one.mean()) for start, one in halves.items()},
         "rounds": {start: sum(len(one["times"]) for one in found) for start, found in by_start.items()},
-        "total_variation": max(pairs)[0],
-        "expected_if_equal": max(pairs)[1],
+        "total_variation": largest_total_variation(batches),
+        "chance_if_equal": chance_if_equal(batches),
         "rhat_clusters": rhat(clusters),
         "rhat_log_joint": rhat(second_halves(every, "log_joint")),
         "ess_clusters_per_second": ess(clusters) / seconds,
@@ -157,7 +159,7 @@ def clusters_table(rows: list[Row]) -> Table:
     table = Table(
         "data", "kernel", *(f"E[K], {name}" for name in names), title="posterior of K from every start"
     )
-    for column in ("largest TV", "TV if equal", "R-hat K", "R-hat log p", "ESS of K / s"):
+    for column in ("largest TV", "p if equal", "R-hat K", "R-hat log p", "ESS of K / s"):
         table.add_column(column, justify="right")
     for row in rows:
         table.add_row(
@@ -165,7 +167,7 @@ def clusters_table(rows: list[Row]) -> Table:
             row["kernel"],
             *(f"{row['mean'][name]:.2f}" for name in names),
             f"{row['total_variation']:.3f}",
-            f"{row['expected_if_equal']:.3f}",
+            f"{row['chance_if_equal']:.3f}",
             f"{row['rhat_clusters']:.3f}",
             f"{row['rhat_log_joint']:.3f}",
             f"{row['ess_clusters_per_second']:.1f}",

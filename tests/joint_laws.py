@@ -1,4 +1,4 @@
-"""Tests of kernels by the joint law of hyperparameters, partition and data, which needs no exact posterior."""
+"""Tests of kernels by the joint law of hyperparameters, partition and data: no exact posterior needed."""
 
 import numpy as np
 import torch
@@ -38,8 +38,8 @@ def functionals(hyper, assignments, data):
 def invariance_scores(model, kernel, *, num_datasets, num_points, num_steps=1):
     """Return z-scores of functionals before and after a kernel's steps from exact draws of the joint law.
 
-    The kernel leaves p(h, c | x) unchanged for every x only if the joint law of (h, c, x) is the same after its
-    steps; differences are paired, so that small biases of a single step show.
+    The kernel leaves p(h, c | x) unchanged for every x only if the joint law of (h, c, x) is the same after
+    its steps; differences are paired, so that small biases of a single step show.
 
     References:
         Gandy and Scott (2020), Unit testing for MCMC. https://arxiv.org/abs/2001.06465

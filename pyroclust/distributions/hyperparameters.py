@@ -47,7 +47,8 @@ class Hyperparameterised:
         return new
 
     def sampled(self) -> Self:
-        """Sample every random hyperparameter as a Pyro site of its name and return the result of :meth:`given`."""
+        """Sample every random hyperparameter as a Pyro site of its name; return the result of
+        :meth:`given`."""
         priors = self.hyperpriors
         return (
             self.given({name: pyro.sample(name, prior) for name, prior in priors.items()}) if priors else self
@@ -79,7 +80,8 @@ class Hyperparameterised:
         if isinstance(one, Distribution):
             if one.batch_shape or one.event_shape:
                 raise ValueError(
-                    f"{name} has a prior of shape {tuple(one.batch_shape + one.event_shape)}, expected one of a number"
+                    f"{name} has a prior of shape {tuple(one.batch_shape + one.event_shape)}, "
+                    "expected that of one number"
                 )
         elif not bool((torch.as_tensor(one) > bound).all()):
             wanted = "a positive number" if bound == 0 else f"a number above {bound:g}"

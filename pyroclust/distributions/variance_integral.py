@@ -115,6 +115,10 @@ class VarianceIntegral:
         left, right = _DEPTH / below, _DEPTH / above
         low = lowest_mode - (1 + left + (2 * left).sqrt()).log()
         high = highest_mode + right + (2 * right).sqrt()
+        # Of a single point the power alone may be next to nothing; above the spread, their sum adds 1/4.
+        short = _DEPTH / (above + 0.25)
+        bound = torch.maximum(highest_mode, self.spread.log()) + short + (2 * short).sqrt()
+        high = torch.where(self.counts == 1, torch.minimum(high, bound), high)
         return low, high, (7 + 1.55 * below).rsqrt()
 
     def _grid(self, nodes: int) -> tuple[Tensor, Tensor]:

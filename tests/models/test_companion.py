@@ -208,6 +208,17 @@ def test_nuts_sees_the_density_with_labels_summed_out(prior, num_components, com
     assert any(one.abs().max() > 0 for one in gradients)
 
 
+@pytest.mark.parametrize("extreme", [-2000.0, 2000.0, torch.nan])
+def test_diverging_trajectories_do_not_raise(extreme):
+    """Hyperparameters outside their range, of a product too, give no finite energy and no error."""
+    model = Mixture(PRIORS["random_concentration"][0], COMPONENTS["product"])
+    data = points(model.component)
+    with pyro.validation_enabled(False):
+        params, potential, _, _ = initialize_model(companion(model, 4), (data,), max_plate_nesting=1)
+        for name in model.hyperpriors:
+            assert not potential({**params, name: torch.tensor(extreme, dtype=torch.float64)}).isfinite()
+
+
 NAMES = ["chinese_restaurant", "gamma_concentration", "finite_mixtures", "random_weights"]
 
 

@@ -30,7 +30,7 @@ class CompiledKernel(PartitionKernel):
 
     @abstractmethod
     def moves(self) -> tuple[NamedTuple, ...]:
-        """Return what a draw of the kernel does, ``thin`` included, as named tuples that overload ``step``."""
+        """Return what a draw of the kernel does, ``thin`` included, as tuples that overload ``step``."""
 
     @property
     def updates(self) -> frozenset[str]:

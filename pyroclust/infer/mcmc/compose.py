@@ -16,10 +16,11 @@ __all__ = ["Compose"]
 
 
 class Compose(PartitionKernel):
-    """Apply several kernels of one model in turn; each leaves the posterior unchanged, so does their composition.
+    """Apply several kernels of one model in turn: each leaves the posterior unchanged, so do all together.
 
-    Kernels know nothing of one another: they hand over partitions and hyperparameters. Neighbours that are made of
-    compiled moves run as one compiled loop. A kernel's own ``thin`` says how many of its steps a round has.
+    Kernels know nothing of one another: they hand over partitions and hyperparameters. Neighbours that are
+    made of compiled moves run as one compiled loop. A kernel's own ``thin`` says how many of its steps a
+    round has.
 
     Args:
         kernels: one or more kernels of the same model.

@@ -24,18 +24,19 @@ class GuideProposal(PartitionKernel):
     .. math::
         a(c \to c') = \min\Big(1, \frac{p(c', x) \, q(c \mid x)}{p(c, x) \, q(c' \mid x)}\Big)
 
-    for whole partitions, and the same with :math:`q(c_B \mid c_{-B}, x)` for blocks B of points that the guide
-    re-draws given the rest. A whole partition jumps between modes that no local move connects; a block of a few
-    points is accepted more often where the data set is large. Proposals of a step are drawn and scored in one
-    batch over all chains: O(P C N K) candidates of the guide, equal prefixes merged. A guide draw costs some
-    hundred Gibbs sweeps of a small data set, so this pays where chains stick: see ``benchmarks/guide_proposal.py``.
+    for whole partitions, and the same with :math:`q(c_B \mid c_{-B}, x)` for blocks B of points that the
+    guide re-draws given the rest. A whole partition jumps between modes that no local move connects; a block
+    of a few points is accepted more often where the data set is large. Proposals of a step are drawn and
+    scored in one batch over all chains: O(P C N K) candidates of the guide, equal prefixes merged. A guide
+    draw costs some hundred Gibbs sweeps of a small data set, so this pays where chains stick: see
+    ``benchmarks/guide_proposal.py``.
 
     Args:
         model: a conjugate model; it need not be the guide's.
         guide: a guide with exact log-probabilities that labels points one after the other.
         num_proposals: proposals of the whole partition a step, and of each block; 0 for blocks alone.
-        blocks: rules that choose the points of block moves, one move each a step; empty for whole partitions alone.
-        init: where chains start, see :class:`PartitionKernel`.
+        blocks: rules that choose the points of block moves, one move each a step; empty for whole partitions
+        alone. init: where chains start, see :class:`PartitionKernel`.
         thin: steps a draw.
 
     Raises:
@@ -84,7 +85,9 @@ class GuideProposal(PartitionKernel):
             ValueError: if nothing was run.
         """
         if self.bound is None:
-            raise ValueError("the kernel has made no proposals, expected run(data, ...) or pyro.infer.MCMC first")
+            raise ValueError(
+                "the kernel has made no proposals, expected run(data, ...) or pyro.infer.MCMC first"
+            )
         return {name: float(np.mean(rates)) for name, rates in self.bound.rates.items() if rates}
 
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> "GuideTransition":

@@ -49,7 +49,7 @@ def conditional_log_joint(
 def log_joint(
     model: CollapsedModel, data: Tensor, assignments: Tensor, hyperparameters: dict[str, Tensor]
 ) -> Tensor:
-    """Return log p(assignments, data, hyperparameters) in nats, ``(..., C)``; a Gamma concentration integrated out.
+    """Return log p(assignments, data, hyperparameters) in nats, ``(..., C)``, a Gamma concentration apart.
 
     Components that are not conjugate have no such formula: there it is nan.
     """

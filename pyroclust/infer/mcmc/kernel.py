@@ -26,14 +26,15 @@ class PartitionKernel(MCMCKernel, ABC):
     """A kernel whose state is a partition, and the hyperparameters that it or its companions sample.
 
     Subclasses write :meth:`bind` and, where they sample hyperparameters, :attr:`updates`. Sites under
-    ``pyro.infer.MCMC``: ``"assignments"`` (N labels, canonical), ``"log_joint"`` (nats), ``"num_clusters"``, and
-    the sampled hyperparameters by name. Labels leave Pyro's MCMC as floats, see
+    ``pyro.infer.MCMC``: ``"assignments"`` (N labels, canonical), ``"log_joint"`` (nats), ``"num_clusters"``,
+    and the sampled hyperparameters by name. Labels leave Pyro's MCMC as floats, see
     :func:`~pyroclust.infer.mcmc.assignments`.
 
     Args:
         model: the model whose posterior is sampled.
         init: where chains start: :class:`OneCluster`, :class:`Singletons`, :class:`Overdispersed`,
-            :class:`FromDraws`, or labels, ``(N,)`` or ``(S, N)``. Hyperparameters start at draws of their priors.
+            :class:`FromDraws`, or labels, ``(N,)`` or ``(S, N)``. Hyperparameters start at draws of their
+            priors.
         thin: steps of the kernel a draw.
 
     Raises:
@@ -169,7 +170,8 @@ class PartitionKernel(MCMCKernel, ABC):
             progress: show a bar on standard error.
 
         Raises:
-            ValueError: if ``data`` is not one finite data set of two or more points, a count is too small, or the
+            ValueError: if ``data`` is not one finite data set of two or more points, a count is too small,
+                or the
                 draws do not fit into memory.
         """
         self.check(data)

@@ -27,8 +27,9 @@ def check_memory(num_chains: int, num_draws: int, num_points: int) -> None:
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > max(free, 1 << 28):
         raise ValueError(
-            f"num_draws is {num_draws}: {num_chains} chains of {num_points} points need {needed / 2**30:.1f} GiB, "
-            f"expected less than the {free / 2**30:.1f} GiB that are free; keep fewer draws, with a larger thin"
+            f"num_draws is {num_draws}: {num_chains} chains of {num_points} points need "
+            f"{needed / 2**30:.1f} GiB, "
+            f"expected less than the {free / 2**30:.1f} GiB that are free; keep fewer, with a larger thin"
         )
 
 

@@ -20,9 +20,9 @@ class SliceHyperparameters(CompiledKernel):
 
     .. math:: p(h \mid c, x) \propto p(h) \, p(c \mid h) \prod_k p(x_{c = k} \mid h)
 
-    on the log or logit scale, with stepping out and shrinkage: no tuning, no rejections. It does not move points:
-    use it in :class:`Compose` beside a kernel that does. Cost of a hyperparameter: about 8 evaluations of O(K F)
-    each, O(K D^3) for full covariances, and O(N F) at the end.
+    on the log or logit scale, with stepping out and shrinkage: no tuning, no rejections. It does not move
+    points: use it in :class:`Compose` beside a kernel that does. Cost of a hyperparameter: about 8
+    evaluations of O(K F) each, O(K D^3) for full covariances, and O(N F) at the end.
 
     Args:
         model: a model with random hyperparameters; their priors may be Gamma, Exponential, InverseGamma,
@@ -71,13 +71,13 @@ class SliceHyperparameters(CompiledKernel):
         }
         if not self._codes:
             raise ValueError(
-                "model has no random hyperparameter, expected at least one besides that of a GammaConcentration: "
-                "give a Pyro distribution in place of a number, for instance ChineseRestaurantPrior(Gamma(2.0, 4.0))"
+                "model has no random hyperparameter, expected one besides that of a GammaConcentration: "
+                "give a Pyro distribution for a number, for instance ChineseRestaurantPrior(Gamma(2.0, 4.0))"
             )
         of_prior = self._codes.keys() & model.prior.hyperpriors.keys()
         if of_prior and not isinstance(model.prior, ChineseRestaurantPrior | PitmanYorPrior):
             raise ValueError(
-                f"model.prior is a {type(model.prior).__name__} with the random {', '.join(of_prior)}, expected "
+                f"model.prior is a {type(model.prior).__name__} with random {', '.join(of_prior)}, expected "
                 "numbers: only the concentration and the discount of Pitman-Yor priors are sampled"
             )
         self.width = float(width)

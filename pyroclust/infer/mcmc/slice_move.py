@@ -14,7 +14,7 @@ from pyroclust.infer.mcmc.protocol import LEAN_OPTIONS, is_tuple_of, step
 
 __all__ = ["SliceUpdate"]
 
-# A slice is left once this many steps have not bracketed it; the bracket is then used as it is, which is exact.
+# A slice that so many steps have not bracketed is sampled within the bracket there is, which is exact too.
 _STEPS_OUT = 20
 _MAX_SHRINKS = 200
 
@@ -39,7 +39,7 @@ class SliceUpdate(NamedTuple):
 
 @lean
 def log_prior_of_partition(state: Any, prior: Any) -> float:
-    """Return the log-probability of the partition under the two-parameter prior with ``prior.hyper``, in O(K)."""
+    """Return the log-probability of the partition under the prior with ``prior.hyper``, in O(K)."""
     discount, concentration = prior.hyper[DISCOUNT], prior.hyper[CONCENTRATION]
     num_points, num_active = len(state.slot_of), state.counters[0]
     total = math.lgamma(concentration + 1.0) - math.lgamma(concentration + num_points)

@@ -8,7 +8,11 @@ __all__ = ["Transition"]
 
 
 class Transition(ABC):
-    """Moves C chains at once; it may keep caches, but what it returns depends on the states given to it alone."""
+    """Moves C chains at once.
+
+    It may keep caches, but what it returns depends on the states given to it alone, unless its kernel says
+    that it keeps parameters.
+    """
 
     @abstractmethod
     def step(self, states: ChainStates) -> ChainStates:
@@ -22,5 +26,5 @@ class Transition(ABC):
             visited.append(states)
         return Trace.stack(visited)
 
-    def prepare(self, states: ChainStates) -> None:
+    def prepare(self, states: ChainStates) -> None:  # noqa: B027  (most have nothing to compile)
         """Compile what needs compiling, without advancing."""

@@ -37,12 +37,17 @@ def no_nodes() -> Nodes:
 
 
 @lean
-def _bracket(size: int, shape: float, rate: float, pull: float) -> tuple[float, float, float]:
+def _bracket(size: int, shape: float, rate: float, pull: float, spread: float) -> tuple[float, float, float]:
     """Return both ends between which the integrand is worth summing, and the distance of the nodes."""
     below, above = shape + 0.5 * size, shape + 0.5 * (size - 1)
     left, right = _DEPTH / below, _DEPTH / above
     low = math.log(rate / (below * (1.0 + left + math.sqrt(2.0 * left))))
-    high = math.log((rate + pull) / above) + right + math.sqrt(2.0 * right)
+    mode = math.log((rate + pull) / above)
+    high = mode + right + math.sqrt(2.0 * right)
+    if size == 1:
+        # The power alone may be next to nothing; where the variance is above the spread, their sum adds 1/4.
+        right = _DEPTH / (above + 0.25)
+        high = min(high, max(mode, math.log(spread)) + right + math.sqrt(2.0 * right))
     return low, high, 1.0 / math.sqrt(7.0 + 1.55 * below)
 
 
@@ -77,7 +82,7 @@ def log_integral(nodes: Any, size: int, shape: float, rate: float, pull: float, 
         spread: s.
     """
     power, variance, exponent = shape + 0.5 * (size - 1), nodes.variance, nodes.exponent
-    low, high, step = _bracket(size, shape, rate, pull)
+    low, high, step = _bracket(size, shape, rate, pull, spread)
     left, edge, growth = int((high - low) / step) + 2, math.exp(low), math.exp(step)
     best, total = -np.inf, 0.0
     while left > 0:

@@ -1,4 +1,4 @@
-"""Every prior with every family under every kernel: total variation to the exact posterior of seven points."""
+"""Every prior, family and kernel: total variation to the exact posterior of seven points."""
 
 import pytest
 import torch
@@ -47,7 +47,10 @@ FAMILIES = {
     "bernoulli": BernoulliBeta(4, 0.4, beta=0.6),
     "poisson": PoissonGamma(2, 1.0, rate=0.2),
     "multinomial": MultinomialDirichlet(3, 0.5, total=4),
-    "product": Product([NormalInverseGamma(1, 0.3, shape=2.0, rate=1.0), BernoulliBeta(2, 0.5, beta=0.5), PoissonGamma(1, 1.0, rate=0.3)]),
+    "product": Product(
+        [NormalInverseGamma(1, 0.3, shape=2.0, rate=1.0), BernoulliBeta(2, 0.5), PoissonGamma(1, 1.0,
+        rate=0.3)]
+    ),
     "independent": NormalIndependent(1.0, 4.0, shape=2.0, rate=1.0),
 }  # fmt: skip
 

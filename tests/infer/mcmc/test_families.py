@@ -1,9 +1,12 @@
 """The contract of compiled families: they compute what their torch classes compute."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
 from partition_laws import check_law, effective_partitions
+from scipy import integrate
 
 from pyroclust.distributions import (
     BernoulliBeta,
@@ -30,6 +33,7 @@ from pyroclust.infer.mcmc.protocol import (
     log_predictive,
     log_predictive_without,
 )
+from pyroclust.infer.mcmc.variance_quadrature import log_integral, no_nodes
 from pyroclust.models import Mixture
 
 SIZES = (1, 2, 3, 9, 25)
@@ -184,6 +188,23 @@ def test_gibbs_sampling_has_the_exact_law(name):
     draws = CollapsedGibbs(model).run(data, num_draws=20_000, warmup=50, num_chains=2, seed=4)
     check_law(model, data, draws.assignments, exact)
     assert torch.allclose(draws.log_joint[:, -50:], model.log_joint(data, draws.assignments[:, -50:]))
+
+
+@pytest.mark.parametrize("shape", [1e-9, 1e-3, 0.05, 0.8])
+@pytest.mark.parametrize("rate", [1e-3, 4.0])
+@pytest.mark.parametrize("x", [0.0, 30.0])
+def test_single_points_under_heavy_tails(shape, rate, x):
+    """The integral over the log variance of one point, against adaptive quadrature."""
+    variance = 2.0
+
+    def density(y):
+        total = np.exp(y) + variance
+        return np.exp(-shape * y - rate * np.exp(-y) - 0.5 * x * x / total) / np.sqrt(total)
+
+    edges = np.concatenate([np.linspace(-15.0, 40.0, 56), [60.0, 90.0, 150.0]])
+    pieces = [integrate.quad(density, *ends, epsabs=0.0, epsrel=1e-12)[0] for ends in pairwise(edges)]
+    found = log_integral(no_nodes(), 1, shape, rate, 0.5 * x * x, variance)
+    assert found == pytest.approx(np.log(sum(pieces)), abs=1e-8)
 
 
 @pytest.mark.parametrize("start", [1e-6, 0.3, 7.0, 999.0, 1000.0, 1e5, 1e12])
