@@ -1,5 +1,4 @@
-"""Samplers of the same posterior side by side: effective draws of K a second, sweeps a second, cost by N and
-K.
+"""Samplers of one posterior side by side: effective draws of K, sweeps, and cost by N and K.
 
     python benchmarks/mcmc.py [--quick]
 

@@ -167,7 +167,7 @@ def clusters_table(rows: list[Row]) -> Table:
             row["kernel"],
             *(f"{row['mean'][name]:.2f}" for name in names),
             f"{row['total_variation']:.3f}",
-            f"{row['chance_if_equal']:.3f}",
+            f"{row['chance_if_equal']:.4f}",
             f"{row['rhat_clusters']:.3f}",
             f"{row['rhat_log_joint']:.3f}",
             f"{row['ess_clusters_per_second']:.1f}",

@@ -2,10 +2,11 @@
 
 import copy
 from collections.abc import Mapping
-from typing import Self
+from typing import Self, cast
 
 import pyro
 import torch
+from pyro.distributions.torch_distribution import TorchDistributionMixin
 from torch import Tensor
 from torch.distributions import Distribution
 
@@ -47,11 +48,17 @@ class Hyperparameterised:
         return new
 
     def sampled(self) -> Self:
-        """Sample every random hyperparameter as a Pyro site of its name; return the result of
-        :meth:`given`."""
+        """Sample every random hyperparameter as a Pyro site of its name, and set it."""
         priors = self.hyperpriors
         return (
-            self.given({name: pyro.sample(name, prior) for name, prior in priors.items()}) if priors else self
+            self.given(
+                {
+                    name: pyro.sample(name, cast(TorchDistributionMixin, prior))
+                    for name, prior in priors.items()
+                }
+            )
+            if priors
+            else self
         )
 
     def value(self, name: str) -> Tensor:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from pyroclust.distributions import Component, ConjugateComponent, GammaConcentration
 from pyroclust.infer.mcmc.clusters import recompute
+from pyroclust.infer.mcmc.hyper_places import NUM_OF_PRIOR, hyper_places
 from pyroclust.infer.mcmc.prior_tables import PriorTables, prior_tables, tabulate_prior
 from pyroclust.infer.mcmc.protocol import CollapsedModel, compile_family
 from pyroclust.partitions import canonical
@@ -96,10 +97,13 @@ def place(chain: Chain, model: CollapsedModel, labels: np.ndarray, hyper: dict[s
     state.sizes[:] = np.bincount(state.slot_of, minlength=len(state.sizes))
     state.active[:] = np.arange(len(state.active))
     state.counters[0] = state.slot_of.max() + 1
-    if any(name in hyper for name in model.prior.hyper_names):
-        for index, name in enumerate(("discount", "concentration")):
-            prior.hyper[index] = hyper.get(name, prior.hyper[index])
+    for name, index in hyper_places(model).items():
+        if name not in hyper:
+            continue
+        if index < NUM_OF_PRIOR:
+            prior.hyper[index] = hyper[name]
+        else:
+            chain.family.hyper[index - NUM_OF_PRIOR] = hyper[name]
+    if hyper.keys() & model.prior.hyperpriors.keys():
         tabulate_prior(prior)
-    for index, name in enumerate(model.component.hyper_names):
-        chain.family.hyper[index] = hyper.get(name, chain.family.hyper[index])
     recompute(chain.family, state)

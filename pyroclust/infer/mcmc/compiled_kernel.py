@@ -10,9 +10,9 @@ from torch import Tensor
 
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.infer.mcmc.chain import Chain, place, start_chain
+from pyroclust.infer.mcmc.hyper_places import hyper_places
 from pyroclust.infer.mcmc.joint import log_hyperprior, log_prior_of_states, marginal_names
 from pyroclust.infer.mcmc.kernel import PartitionKernel
-from pyroclust.infer.mcmc.prior_tables import CONCENTRATION, DISCOUNT
 from pyroclust.infer.mcmc.protocol import CollapsedModel
 from pyroclust.infer.mcmc.runner import run_draws
 from pyroclust.infer.mcmc.states import ChainStates, Trace
@@ -67,9 +67,8 @@ class CompiledTransition(Transition):
         self.model, self.moves, self.thin = model, moves, thin
         self._chains = [start_chain(model, data, own) for own in generator.spawn(len(states.assignments))]
         self._at: ChainStates | None = None
-        prior = {"discount": DISCOUNT, "concentration": CONCENTRATION}
-        family = {name: 2 + index for index, name in enumerate(model.component.hyper_names)}
-        self._columns = {name: {**prior, **family}[name] for name in states.hyperparameters}
+        places = hyper_places(model)
+        self._columns = {name: places[name] for name in states.hyperparameters}
 
     def prepare(self, states: ChainStates) -> None:
         """Compile, or load from numba's cache."""
@@ -118,7 +117,7 @@ class CompiledTransition(Transition):
         marginal = marginal_names(self.model)
         given = {
             name: found[name]
-            for name in self.model.prior.hyper_names
+            for name in self.model.prior.hyperpriors
             if name in found and name not in marginal
         }
         prior = self.model.prior.given(given) if given else self.model.prior

@@ -6,8 +6,8 @@ import torch
 from pyroclust.distributions import ChineseRestaurantPrior, PitmanYorPrior
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
 from pyroclust.infer.mcmc.densities import density_code
+from pyroclust.infer.mcmc.hyper_places import hyper_places
 from pyroclust.infer.mcmc.joint import marginal_names
-from pyroclust.infer.mcmc.prior_tables import CONCENTRATION, DISCOUNT
 from pyroclust.infer.mcmc.protocol import CollapsedModel
 from pyroclust.infer.mcmc.slice_move import SliceUpdate
 from pyroclust.infer.mcmc.starts import Starts
@@ -89,9 +89,7 @@ class SliceHyperparameters(CompiledKernel):
 
     def moves(self) -> tuple[SliceUpdate]:
         """Return ``thin`` rounds over the hyperparameters."""
-        places = {name: 2 + index for index, name in enumerate(self.model.component.hyper_names)}
-        if self._codes.keys() & self.model.prior.hyperpriors.keys():
-            places |= {"discount": DISCOUNT, "concentration": CONCENTRATION}
+        places = hyper_places(self.model)
         names = sorted(self._codes)
         return (
             SliceUpdate(
