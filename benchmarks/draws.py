@@ -23,7 +23,7 @@ from torch import Tensor
 from pyroclust import load_guide
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.infer.certificate import simulate
-from pyroclust.infer.fit import FitSettings, fit
+from pyroclust.infer import FitSettings, fit
 from pyroclust.models import gaussian2d
 from pyroclust.nn import RandomOrder, SummedScorer
 

@@ -36,6 +36,7 @@ def row(model: str, guide: str, certificate: Certificate) -> dict[str, Any]:
         figures[f"mean eff {sampled.num_points}"] = sampled.mean_efficiency
         figures[f"log q {sampled.num_points}"] = sampled.log_prob_truth
         figures[f"log Z {sampled.num_points}"] = sampled.log_evidence
+        figures[f"k > .7 {sampled.num_points}"] = sampled.share_high_k
     return figures
 
 

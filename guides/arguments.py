@@ -6,6 +6,7 @@ from typing import Any
 from pyroclust.distributions.filter_scorer import FilterScorer
 from pyroclust.nn import (
     AdaptiveShape,
+    ConditionInputs,
     DensestFirst,
     FixedShape,
     LightScorer,
@@ -14,7 +15,7 @@ from pyroclust.nn import (
     SummedScorer,
 )
 
-__all__ = ["build_order", "build_scorer", "describe", "describe_scorer"]
+__all__ = ["build_order", "build_scorer", "describe", "describe_scorer", "refuse_a_view"]
 
 _SHAPES: dict[str, Callable[..., Any]] = {"AdaptiveShape": AdaptiveShape, "FixedShape": FixedShape}
 _ORDERS: dict[str, Callable[..., Order]] = {"DensestFirst": DensestFirst, "RandomOrder": RandomOrder}
@@ -47,8 +48,15 @@ def build_order(described: Mapping[str, Any]) -> Order:
     return _known(_ORDERS, described["class"])(**described["arguments"])
 
 
-def build_scorer(model: Any, described: Mapping[str, Any]) -> LightScorer | SummedScorer:
+def build_scorer(
+    model: Any, described: Mapping[str, Any], *, conditions: ConditionInputs | None = None
+) -> LightScorer | SummedScorer:
     """Build a scorer from its description; a filter's log-weights come from the model.
+
+    Args:
+        model: a collapsed mixture.
+        described: what :func:`describe_scorer` returned.
+        conditions: how hyperparameters enter; None for none.
 
     Raises:
         ValueError: if the class of the scorer or its shape is not known.
@@ -60,8 +68,22 @@ def build_scorer(model: Any, described: Mapping[str, Any]) -> LightScorer | Summ
             f"scorer class is '{described['class']}', expected one of: LightScorer, SummedScorer"
         )
     shape = _known(_SHAPES, described["shape"]["class"])(**described["shape"]["arguments"])
-    log_weights = FilterScorer(model.prior, model.component) if described["filter"] else None
-    return LightScorer(shape, filter=log_weights, **described["arguments"])
+    names = () if conditions is None else conditions.names
+    filtered = FilterScorer(model.prior, model.component, conditions=names) if described["filter"] else None
+    return LightScorer(shape, filter=filtered, conditions=conditions, **described["arguments"])
+
+
+def refuse_a_view(condition_values: Mapping[str, Any]) -> None:
+    """Refuse to describe a guide that was conditioned.
+
+    Raises:
+        ValueError: if there are values.
+    """
+    if condition_values:
+        raise ValueError(
+            f"guide is conditioned on {', '.join(condition_values)}, expected the guide it is a view of: "
+            "save that one, and condition it when it is loaded"
+        )
 
 
 def _known(classes: Mapping[str, Callable[..., Any]], name: str) -> Callable[..., Any]:

@@ -1,12 +1,24 @@
 """The Neural Clustering Process: an amortized guide that labels points one after the other."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
+from torch import Tensor
+
+from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.filter_scorer import FilterScorer
-from pyroclust.guides.arguments import build_order, build_scorer, describe, describe_scorer
+from pyroclust.guides.arguments import build_order, build_scorer, describe, describe_scorer, refuse_a_view
 from pyroclust.guides.sequential_guide import CollapsedModel, SequentialGuide
-from pyroclust.nn import AdaptiveShape, DensestFirst, FixedShape, LightScorer, Order, SummedScorer
+from pyroclust.nn import (
+    AdaptiveShape,
+    ConditionInputs,
+    DensestFirst,
+    FixedShape,
+    LightScorer,
+    Order,
+    SummedScorer,
+)
 
 __all__ = ["NeuralClusteringProcess", "light_scorer_for"]
 
@@ -16,18 +28,32 @@ class NeuralClusteringProcess(SequentialGuide):
 
     .. math:: q_\phi(c \mid x) = \prod_{n=2}^{N} \mathrm{softmax}_k\, \text{logit}_\phi(k; c_{<n}, x)
 
+    With conditions, one guide serves many priors: hyperparameters of the model that are random, and of which
+    each simulated data set has its own, are inputs of the network, and ``guide.condition(name=value, ...)``
+    is the guide for these values. Other random hyperparameters are integrated over by simulation.
+
     Args:
         model: the Pyro model whose posterior is approximated.
         scorer: :class:`~pyroclust.nn.LightScorer` or :class:`~pyroclust.nn.SummedScorer`; the light one
-            that fits the model by default.
+            that fits the model by default. The published one takes the standard scores of the conditions as
+            further columns of the points, so its ``dim`` is that of the data plus their number.
         order: rule for the visiting order; densest neighbourhoods first by default.
+        conditions: names of random hyperparameters of the model, or how they enter; those of the scorer by
+            default.
+
+    Raises:
+        ValueError: if a condition is no random hyperparameter of the model, or scorer and conditions do not
+            fit.
 
     Example:
-        >>> import torch
         >>> from pyroclust.models import gaussian2d
         >>> guide = NeuralClusteringProcess(gaussian2d())
         >>> guide.posterior(torch.zeros(2, 6, 2)).sample((3,)).shape
         torch.Size([3, 2, 6])
+        >>> from pyroclust.models import sensitivity2d
+        >>> guide = NeuralClusteringProcess(sensitivity2d(), conditions=["concentration", "prior_scale"])
+        >>> guide.condition(concentration=1.0, prior_scale=3.0).posterior(torch.zeros(6, 2)).sample().shape
+        torch.Size([6])
 
     References:
         Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
@@ -39,27 +65,52 @@ class NeuralClusteringProcess(SequentialGuide):
         *,
         scorer: LightScorer | SummedScorer | None = None,
         order: Order | None = None,
+        conditions: Sequence[str] | ConditionInputs = (),
     ) -> None:
-        scorer = light_scorer_for(model) if scorer is None else scorer
-        order = DensestFirst(1.4 * model.component.typical_scale) if order is None else order
-        super().__init__(model, scorer=scorer, order=order)
+        inputs = _inputs(model, scorer, conditions)
+        scorer = light_scorer_for(model, conditions=inputs or ()) if scorer is None else scorer
+        order = (
+            DensestFirst(1.4 * _typical_component(model, inputs).typical_scale) if order is None else order
+        )
+        super().__init__(model, scorer=scorer, order=order, conditions=() if inputs is None else inputs.names)
+        self.inputs = inputs
 
     @property
     def arguments(self) -> dict[str, Any]:
         """What :meth:`from_arguments` needs besides the model, ready for JSON."""
-        return {"scorer": describe_scorer(self.scorer), "order": describe(self.order)}
+        refuse_a_view(self.condition_values)
+        described = {"scorer": describe_scorer(self.scorer), "order": describe(self.order)}
+        return described | ({} if self.inputs is None else {"conditions": self.inputs.arguments})
 
     @classmethod
     def from_arguments(
-        cls, model: CollapsedModel, *, scorer: Mapping[str, Any], order: Mapping[str, Any]
+        cls,
+        model: CollapsedModel,
+        *,
+        scorer: Mapping[str, Any],
+        order: Mapping[str, Any],
+        conditions: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> "NeuralClusteringProcess":
         """Build a guide, without weights, from its card.
 
         Raises:
-            ValueError: if a class is not known.
+            ValueError: if a class is not known, or a condition is no random hyperparameter of the model.
             TypeError: if arguments do not fit.
         """
-        return cls(model, scorer=build_scorer(model, scorer), order=build_order(order))
+        inputs = None if conditions is None else ConditionInputs.from_arguments(conditions)
+        built = build_scorer(model, scorer, conditions=inputs)
+        return cls(model, scorer=built, order=build_order(order), conditions=inputs or ())
+
+    def _visit(self, flat: Tensor, values: Mapping[str, Tensor]) -> Tensor:
+        unit = None if self.inputs is None else self.inputs.units(values)
+        return self.order(flat if unit is None else flat / unit.to(flat).view(-1, 1, 1))
+
+    def _encode(self, flat: Tensor, values: Mapping[str, Tensor]) -> Any:
+        if self.inputs is None or not isinstance(self.scorer, SummedScorer):
+            return super()._encode(flat, values)
+        scores = self.inputs.scores(values).to(flat)
+        columns = scores.unsqueeze(-2).expand(*flat.shape[:2], scores.shape[-1])
+        return self.scorer.encode(torch.cat([flat, columns], -1))
 
 
 def light_scorer_for(
@@ -71,6 +122,7 @@ def light_scorer_for(
     second_moments: bool = False,
     num_attention: int = 0,
     use_filter: bool = True,
+    conditions: Sequence[str] | ConditionInputs = (),
 ) -> LightScorer:
     """Build the light scorer whose frames and bandwidths fit a conjugate Gaussian model.
 
@@ -82,13 +134,68 @@ def light_scorer_for(
         second_moments: look also at the second moments of neighbourhoods.
         num_attention: blocks of attention over all points; they help where the scale of clusters is unknown.
         use_filter: add the exact filter's log-weights to the logits.
+        conditions: names of random hyperparameters of the model, or how they enter; where one of them is the
+            scale of clusters, frames and bandwidths are in units of the data set's own scale.
+
+    Raises:
+        ValueError: if a condition is no random hyperparameter of the model, or the filter is used and another
+            hyperparameter is random.
     """
-    scale, dim = model.component.typical_scale, model.component.dim
+    inputs = _inputs(model, None, conditions)
+    names = () if inputs is None else inputs.names
+    component = _typical_component(model, inputs)
+    scale, dim = component.typical_scale, component.dim
     return LightScorer(
-        FixedShape(dim, scale) if model.component.scale_is_known else AdaptiveShape(dim, scale),
+        FixedShape(dim, scale) if component.scale_is_known else AdaptiveShape(dim, scale),
         width=width,
         bandwidths=tuple(0.7 * bandwidth_ratio**i for i in range(num_bandwidths)),
         second_moments=second_moments,
         num_attention=num_attention,
-        filter=FilterScorer(model.prior, model.component) if use_filter else None,
+        filter=FilterScorer(model.prior, model.component, conditions=names) if use_filter else None,
+        conditions=inputs,
     )
+
+
+def _inputs(
+    model: CollapsedModel,
+    scorer: LightScorer | SummedScorer | None,
+    conditions: Sequence[str] | ConditionInputs,
+) -> ConditionInputs | None:
+    """Return how the conditions enter, None where there are none."""
+    of_scorer = scorer.conditions if isinstance(scorer, LightScorer) else None
+    if of_scorer is not None and not isinstance(conditions, ConditionInputs):
+        _check_same(of_scorer.names, conditions)
+        conditions = of_scorer
+    inputs = conditions
+    if not isinstance(inputs, ConditionInputs):
+        inputs = ConditionInputs.of_priors(inputs, getattr(model, "hyperpriors", {}), model.component)
+    elif unknown := [name for name in inputs.names if name not in model.hyperpriors]:
+        raise ValueError(
+            f"conditions has {unknown[0]!r}, expected random hyperparameters of the model: "
+            f"{', '.join(model.hyperpriors) or 'it has none'}"
+        )
+    if not inputs.names:
+        return None
+    if isinstance(scorer, LightScorer):
+        _check_same(() if scorer.conditions is None else scorer.conditions.names, inputs.names)
+    if isinstance(scorer, SummedScorer) and scorer.dim != model.component.dim + len(inputs.names):
+        raise ValueError(
+            f"scorer has dim {scorer.dim}, expected {model.component.dim + len(inputs.names)}, the columns "
+            f"of the data and the conditions {', '.join(inputs.names)}"
+        )
+    return inputs
+
+
+def _check_same(of_scorer: Sequence[str], conditions: Sequence[str]) -> None:
+    if conditions and tuple(conditions) != tuple(of_scorer):
+        raise ValueError(
+            f"conditions are {', '.join(conditions)}, expected those of the scorer: "
+            f"{', '.join(of_scorer) or 'it has none, build it with light_scorer_for(model, conditions=...)'}"
+        )
+
+
+def _typical_component(model: CollapsedModel, inputs: ConditionInputs | None) -> ConjugateComponent:
+    """Return the component under the median of its conditions."""
+    medians = {} if inputs is None else inputs.medians
+    own = {name: one for name, one in medians.items() if name in model.component.hyperpriors}
+    return model.component.given(own) if own else model.component

@@ -1,10 +1,10 @@
 """The exact no-look-ahead filter: a guide without weights, the baseline of every table."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyroclust.distributions.filter_scorer import FilterScorer
-from pyroclust.guides.arguments import build_order, describe
+from pyroclust.guides.arguments import build_order, describe, refuse_a_view
 from pyroclust.guides.sequential_guide import CollapsedModel, SequentialGuide
 from pyroclust.nn import Order, RandomOrder
 
@@ -22,6 +22,8 @@ class PredictiveFilter(SequentialGuide):
     Args:
         model: a collapsed mixture with ``prior`` and ``component``.
         order: rule for the visiting order; random by default.
+        conditions: names of random hyperparameters of the model that :meth:`condition` sets; nothing is
+            trained, the filter is exact for all values.
 
     Example:
         >>> import torch
@@ -31,22 +33,27 @@ class PredictiveFilter(SequentialGuide):
         tensor(True)
     """
 
-    def __init__(self, model: CollapsedModel, *, order: Order | None = None) -> None:
-        scorer = FilterScorer(model.prior, model.component)
-        super().__init__(model, scorer=scorer, order=RandomOrder() if order is None else order)
+    def __init__(
+        self, model: CollapsedModel, *, order: Order | None = None, conditions: Sequence[str] = ()
+    ) -> None:
+        scorer = FilterScorer(model.prior, model.component, conditions=conditions)
+        order = RandomOrder() if order is None else order
+        super().__init__(model, scorer=scorer, order=order, conditions=conditions)
 
     @property
     def arguments(self) -> dict[str, Any]:
         """What :meth:`from_arguments` needs besides the model, ready for JSON."""
-        return {"order": describe(self.order)}
+        refuse_a_view(self.condition_values)
+        conditions = {"conditions": list(self.conditions)} if self.conditions else {}
+        return {"order": describe(self.order)} | conditions
 
     @classmethod
     def from_arguments(
-        cls, model: CollapsedModel, *, order: Mapping[str, Any] | None = None
+        cls, model: CollapsedModel, *, order: Mapping[str, Any] | None = None, conditions: Sequence[str] = ()
     ) -> "PredictiveFilter":
         """Build the filter from its card.
 
         Raises:
-            ValueError: if the class of the order is not known.
+            ValueError: if the class of the order is not known, or a condition is no random hyperparameter.
         """
-        return cls(model, order=None if order is None else build_order(order))
+        return cls(model, order=None if order is None else build_order(order), conditions=conditions)

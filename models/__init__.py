@@ -8,6 +8,7 @@ from pyroclust.models.niw_mixture import niw_mixture
 from pyroclust.models.overlap2d import overlap2d
 from pyroclust.models.predictive import PosteriorPredictive
 from pyroclust.models.replicated import Replicated
+from pyroclust.models.sensitivity2d import sensitivity2d
 from pyroclust.models.warped_clusters import WarpedArc, warped_clusters
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "nig_mixture",
     "niw_mixture",
     "overlap2d",
+    "sensitivity2d",
     "warped_clusters",
 ]

@@ -59,6 +59,11 @@ class Mixture:
             )
 
     @property
+    def event_shape(self) -> tuple[int]:
+        """Shape of one point."""
+        return (self.component.dim,)
+
+    @property
     def hyperpriors(self) -> dict[str, Distribution]:
         """Priors of the random hyperparameters, those of the partition prior first."""
         return self.prior.hyperpriors | self.component.hyperpriors

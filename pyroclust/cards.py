@@ -33,8 +33,8 @@ class GuideCard:
         name: name of its folder.
         guide_class: name of its class among the guides.
         arguments: JSON arguments of its constructor, without the model.
-        model: name of its model among the models.
-        model_arguments: JSON arguments of the model.
+        model: name of its model.
+        model_arguments: JSON arguments of the model, see :func:`pyroclust.descriptions.describe_model`.
         weights_sha256: checksum of its weights; ``None`` for a guide without weights.
         about: one line for lists.
         max_points: number of points up to which it was trained; ``None`` where any number is fine.
@@ -56,6 +56,16 @@ class GuideCard:
     seeds: Mapping[str, int] = field(default_factory=dict)
     certificate: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def dim(self) -> int | None:
+        """Dimension of the points that its model is for, ``None`` where its description leaves it out.
+
+        Example:
+            >>> read_card(find_guide("filter-nig1d")).dim
+            1
+        """
+        return _dim(self.model_arguments.get("component", self.model_arguments))
 
     def to_json(self) -> str:
         """Write the card as the text of ``card.json``.
@@ -96,7 +106,7 @@ def read_card(folder: Path) -> GuideCard:
         raise ValueError(f"'{folder}' holds no {CARD_FILE}; give the folder of a saved guide")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(
             f"'{path}' is not valid JSON ({error}); restore the file or train the guide again"
         ) from None
@@ -128,6 +138,18 @@ def _card_from(content: dict[str, Any], name: str) -> GuideCard:
         certificate=content.get("certificate", {}),
         versions=content.get("versions", {}),
     )
+
+
+def _dim(described: Any) -> int | None:
+    """Return the dimension of a described family, that of a product being the sum over its parts."""
+    if not isinstance(described, Mapping):
+        return None
+    parts = described.get("parts")
+    if not isinstance(parts, list):
+        return described.get("dim")
+    dims = [_dim(part) for part in parts]
+    known = [one for one in dims if one is not None]
+    return sum(known) if len(known) == len(dims) else None
 
 
 def shelf() -> Path:

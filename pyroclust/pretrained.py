@@ -1,7 +1,6 @@
 """Saving and loading guides as a folder of weights and a card; no pickled code is ever run."""
 
 import hashlib
-import os
 from collections.abc import Mapping
 from importlib.metadata import version
 from os import PathLike
@@ -13,8 +12,12 @@ from safetensors import SafetensorError
 from safetensors import torch as safetensors
 from torch import Tensor
 
+from pyroclust.atomic import replace_file
 from pyroclust.cards import CARD_FILE, WEIGHTS_FILE, GuideCard, find_guide, read_card
-from pyroclust.registry import GUIDES, MODELS
+from pyroclust.descriptions import build_model, describe_model
+from pyroclust.distributions.filter_scorer import FilterScorer
+from pyroclust.models import Mixture
+from pyroclust.registry import GUIDES
 from pyroclust.suggestions import unknown_name
 
 __all__ = ["load_guide", "save_guide"]
@@ -56,7 +59,9 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
     """Write a guide as ``weights.safetensors`` and ``card.json``, each replaced at once.
 
     Args:
-        guide: a guide of a known class, on a known model with its default hyperparameters.
+        guide: a guide of a known class, on a mixture that :func:`~pyroclust.descriptions.describe_model` can
+            write as JSON: any known prior with any known family, their hyperparameters being numbers,
+            batches or random.
         folder: where; created if needed.
         card: any of ``about``, ``max_points``, ``recipe``, ``seeds`` and ``certificate``, JSON-able; see
             :class:`~pyroclust.cards.GuideCard`.
@@ -80,12 +85,14 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
     path = Path(folder)
     state = {name: value.detach().cpu().contiguous().clone() for name, value in guide.state_dict().items()}
     weights = safetensors.save(state) if state else None
+    model = describe_model(guide.model)
+    _check_filter(guide, model)
     written = GuideCard(
         name=path.name,
         guide_class=guide_class,
         arguments=dict(getattr(guide, "arguments", {})),
-        model=guide.model.name,
-        model_arguments=_model_arguments(guide.model),
+        model=model["name"],
+        model_arguments=model["arguments"],
         weights_sha256=None if weights is None else hashlib.sha256(weights).hexdigest(),
         versions={library: version(library) for library in _LIBRARIES},
         **notes,
@@ -94,21 +101,26 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
     text = written.to_json()
     path.mkdir(parents=True, exist_ok=True)
     if weights is not None:
-        _replace(path / WEIGHTS_FILE, weights)
-    _replace(path / CARD_FILE, text.encode())
+        replace_file(path / WEIGHTS_FILE, weights)
+    replace_file(path / CARD_FILE, text.encode())
 
 
 def _build(card: GuideCard, path: Path) -> Any:
-    if card.model not in MODELS:
-        raise ValueError(f"'{path}': {unknown_name('model', card.model, MODELS)}; install a newer version")
     if card.guide_class not in GUIDES:
         raise ValueError(
             f"'{path}': {unknown_name('class', card.guide_class, GUIDES)}; install a newer version"
         )
     try:
+        model = build_model({"name": card.model, "arguments": card.model_arguments})
+    except ValueError as error:
+        raise ValueError(
+            f"'{path}' describes a model that cannot be built ({error}); restore the file or install a newer "
+            "version"
+        ) from None
+    try:
         # The initial weights are thrown away: drawing them must not move the caller's random state.
         with torch.random.fork_rng(devices=[]):
-            return GUIDES[card.guide_class](MODELS[card.model](**card.model_arguments), **card.arguments)
+            return GUIDES[card.guide_class](model, **card.arguments)
     except (TypeError, ValueError) as error:
         raise ValueError(f"'{path}' has arguments that do not fit ({error}); restore the file") from None
 
@@ -146,20 +158,13 @@ def _check_state(expected: Mapping[str, Tensor], state: Mapping[str, Tensor], pa
             )
 
 
-def _model_arguments(model: Any) -> dict[str, Any]:
-    if model.name not in MODELS:
-        raise ValueError(f"guide.model: {unknown_name('model', model.name, MODELS)}")
-    arguments = {"dim": model.component.dim}
-    again = MODELS[model.name](**arguments)
-    if vars(again.component) != vars(model.component) or vars(again.prior) != vars(model.prior):
-        raise ValueError(
-            f"guide.model is called '{model.name}' but has other hyperparameters than that model; "
-            "rename or register it"
-        )
-    return arguments
-
-
-def _replace(path: Path, content: bytes) -> None:
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(content)
-    os.replace(part, path)
+def _check_filter(guide: Any, described: Mapping[str, Any]) -> None:
+    """Refuse a scorer that was made for another model: loading makes it for the guide's own."""
+    for scorer in (guide.scorer, getattr(guide.scorer, "filter", None)):
+        if isinstance(scorer, FilterScorer):
+            model = Mixture(scorer.prior, scorer.component, name=described["name"])
+            if describe_model(model) != described:
+                raise ValueError(
+                    "guide.scorer holds the filter of another model than guide.model, expected the same: "
+                    "build the guide again from its model and load the weights"
+                )

@@ -1,35 +1,34 @@
-"""Recipes: TOML files from which a guide is trained, measured and saved."""
+"""Recipes: TOML files that say how a guide is trained."""
 
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from pyroclust.guides import NeuralClusteringProcess
-from pyroclust.guides.arguments import build_order
-from pyroclust.guides.neural_clustering_process import light_scorer_for
-from pyroclust.infer.certificate import Certificate, certify
-from pyroclust.infer.choices import Choice, HardStandardised
-from pyroclust.infer.fit import FitResult, FitSettings, fit
-from pyroclust.nn import SummedScorer
-from pyroclust.pretrained import save_guide
-from pyroclust.registry import MODELS
-from pyroclust.suggestions import unknown_name
+from pyroclust.descriptions import build_model
+from pyroclust.guides.retarget import retarget
+from pyroclust.infer import FitSettings, Validation
+from pyroclust.infer.choices import Choice
+from pyroclust.pretrained import load_guide
+from pyroclust.recipe_parts import ChoicePart, GuidePart, LightPart, PublishedPart, StartPart, TablesPart
+from pyroclust.typed_tables import check_keys, read_table, read_typed
 
-__all__ = ["Recipe", "read_recipe", "train_recipe"]
+__all__ = ["Recipe", "read_recipe"]
 
-
-_LIGHT = {
-    "width",
-    "num_bandwidths",
-    "bandwidth_ratio",
-    "second_moments",
-    "num_attention",
-    "use_filter",
+_TABLES = {
+    "model",
+    "tables",
+    "guide",
+    "start",
+    "light",
+    "published",
+    "order",
+    "training",
+    "choice",
+    "validation",
 }
-_TABLES = {"model", "order", "training", "choice"}
 
 
 @dataclass(frozen=True)
@@ -38,44 +37,45 @@ class Recipe:
 
     Attributes:
         about: one line for lists.
-        model: name of the model.
-        dim: dimension of the points.
-        light: arguments of the light scorer; ``None`` where the published one is wanted.
-        published: arguments of the published scorer.
-        order: class and arguments of the visiting order.
+        model: the Pyro model.
         seed: of the initial weights.
         training: the training settings.
-        choice: which simulations to train on; ``None`` for all.
+        validation: measurements during the training.
         content: the file as read, for the card.
+        guide: inputs of the network.
+        scorer: the scorer.
+        order: class and arguments of the visiting order.
+        start: an existing guide to start from, instead of guide, scorer and order.
+        choice: which simulations to train on; ``None`` for all.
     """
 
     about: str
-    model: str
-    dim: int
-    light: dict[str, Any] | None
-    published: dict[str, Any]
-    order: dict[str, Any]
+    model: Any
     seed: int
     training: FitSettings
-    choice: Choice | None
+    validation: Validation
     content: dict[str, Any]
+    guide: GuidePart
+    scorer: LightPart | PublishedPart
+    order: dict[str, Any]
+    start: StartPart | None
+    choice: Choice | None
 
-    def build(self) -> NeuralClusteringProcess:
-        """Build the untrained guide."""
-        torch.manual_seed(self.seed)
-        model = MODELS[self.model](self.dim)
-        light = self.light
-        scorer = (
-            SummedScorer(self.dim, **self.published) if light is None else light_scorer_for(model, **light)
-        )
-        return NeuralClusteringProcess(model, scorer=scorer, order=build_order(self.order))
+    def build(self) -> Any:
+        """Build the guide as it is before the training."""
+        if self.start is not None:
+            return retarget(load_guide(self.start.guide), self.model)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            return self.guide.build(self.model, self.scorer, self.order)
 
 
 def read_recipe(path: Path | str) -> Recipe:
     """Read and check a recipe.
 
     Raises:
-        ValueError: if the file is missing or no TOML, or a key or name is unknown or missing.
+        ValueError: if the file is missing or no TOML, or a key, name or value is unknown, missing or of
+            another type.
 
     Example:
         >>> import tempfile
@@ -102,91 +102,59 @@ def read_recipe(path: Path | str) -> Recipe:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"recipe '{path}' is not valid TOML ({error})") from None
-    _check_keys(path, "", content, _TABLES | {"about", "seed", "light", "published"})
-    choice, model, order, training = (_table(path, content, name) for name in sorted(_TABLES))
-    _check_keys(path, "choice.", choice, {"oversampling", "hardness"})
-    _check_keys(path, "model.", model, {"name", "dim"})
-    _check_keys(path, "training.", training, set(FitSettings.__dataclass_fields__))
-    if model.get("name") not in MODELS:
-        raise ValueError(f"recipe '{path}': {unknown_name('model', str(model.get('name')), MODELS)}")
-    light = content.get("light", None if "published" in content else {})
-    _check_keys(path, "light.", light or {}, _LIGHT)
     try:
-        return Recipe(
-            about=str(content.get("about", "")),
-            model=model["name"],
-            dim=int(model.get("dim", 2)),
-            light=light,
-            published=content.get("published", {}),
-            order={"class": order["class"], "arguments": {k: v for k, v in order.items() if k != "class"}},
-            seed=int(content.get("seed", 0)),
-            training=FitSettings(**training),
-            choice=HardStandardised(**choice) if choice else None,
-            content=content,
-        )
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"recipe '{path}' lacks or garbles an entry ({error})") from None
+        return _recipe(content, path)
+    except ValueError as error:
+        raise ValueError(f"recipe '{path}': {error}") from None
 
 
-def train_recipe(
-    path: Path | str, out: Path | str, *, max_steps: int | None = None, progress: bool = True
-) -> tuple[FitResult, Certificate]:
-    """Train the guide of a recipe, measure it on fresh data, and save it with card and certificate.
-
-    Args:
-        path: TOML file.
-        out: folder of the guide; the training log goes there too.
-        max_steps: stop the schedule earlier, for a trial.
-        progress: show a progress bar.
-    """
-    recipe = read_recipe(path)
-    settings = recipe.training
-    if max_steps is not None:
-        settings = replace(settings, steps=min(settings.steps, max_steps))
-    guide = recipe.build()
-    folder = Path(out)
-    result = fit(
-        guide.model,
-        guide,
-        settings=settings,
-        choice=recipe.choice,
-        event_shape=(recipe.dim,),
-        log=folder / "log.csv",
-        progress=progress,
+def _recipe(content: dict[str, Any], path: Path) -> Recipe:
+    check_keys(content, _TABLES | {"about", "seed"})
+    seed = content.get("seed", 0)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"'seed' is {seed!r}, expected a whole number of at least 0")
+    _check_together(content)
+    model = _model(content, path)
+    scorer = (
+        read_typed(PublishedPart, read_table(content, "published"), where="published")
+        if "published" in content
+        else read_typed(LightPart, read_table(content, "light"), where="light")
     )
-    save_trained(guide, folder, recipe=recipe, result=result, certificate=None)
-    certificate = certify(guide.model, guide)
-    save_trained(guide, folder, recipe=recipe, result=result, certificate=certificate)
-    return result, certificate
+    start = read_table(content, "start")
+    choice = read_typed(ChoicePart, read_table(content, "choice"), where="choice")
+    return Recipe(
+        about=str(content.get("about", "")),
+        model=model,
+        seed=seed,
+        training=read_typed(FitSettings, read_table(content, "training"), where="training"),
+        validation=read_typed(Validation, read_table(content, "validation"), where="validation"),
+        content=content,
+        guide=read_typed(GuidePart, read_table(content, "guide"), where="guide"),
+        scorer=scorer,
+        order=_order(content),
+        start=read_typed(StartPart, start, where="start") if start else None,
+        choice=choice.build(model) if "choice" in content else None,
+    )
 
 
-def save_trained(
-    guide: NeuralClusteringProcess,
-    folder: Path,
-    *,
-    recipe: Recipe,
-    result: FitResult,
-    certificate: Certificate | None,
-) -> None:
-    """Save a trained guide; without a certificate first, so that a failing measurement loses nothing."""
-    card = {
-        "about": recipe.about,
-        "max_points": recipe.training.max_points,
-        "recipe": recipe.content
-        | {"trained": {"seconds": round(result.seconds, 1), "datasets": result.num_datasets}},
-        "seeds": {"weights": recipe.seed, "training": recipe.training.seed},
-        "certificate": {} if certificate is None else certificate.to_dict(),
-    }
-    save_guide(guide, folder, card=card)
+def _check_together(content: dict[str, Any]) -> None:
+    """Refuse tables that contradict one another."""
+    if ("model" in content) == ("tables" in content):
+        raise ValueError("expected either [model], to simulate, or [tables], to train on labelled tables")
+    excluded = {"start": ("guide", "light", "published", "order"), "light": ("published",)}
+    for table, others in excluded.items():
+        for other in others:
+            if table in content and other in content:
+                raise ValueError(f"[{table}] and [{other}] exclude each other; remove one of them")
 
 
-def _table(path: Path, content: dict[str, Any], name: str) -> dict[str, Any]:
-    table = content.get(name, {})
-    if not isinstance(table, dict):
-        raise ValueError(f"recipe '{path}': '{name}' is {table!r}, expected a table [{name}]")
-    return table
+def _model(content: dict[str, Any], path: Path) -> Any:
+    if "tables" in content:
+        return read_typed(TablesPart, read_table(content, "tables"), where="tables").build(path)
+    return build_model(read_table(content, "model"))
 
 
-def _check_keys(path: Path, prefix: str, content: dict[str, Any], known: set[str]) -> None:
-    for key in sorted(set(content) - known):
-        raise ValueError(f"recipe '{path}': {unknown_name('key', prefix + key, [prefix + k for k in known])}")
+def _order(content: dict[str, Any]) -> dict[str, Any]:
+    order = read_table(content, "order")
+    name = order.pop("class", "RandomOrder")
+    return {"class": name, "arguments": order}

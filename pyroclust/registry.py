@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
-from pyroclust.models import gaussian2d, nig_mixture, niw_mixture, overlap2d
+from pyroclust.models import gaussian2d, nig_mixture, niw_mixture, overlap2d, sensitivity2d
 
 __all__ = ["GUIDES", "MODELS"]
 
@@ -13,8 +13,9 @@ MODELS: dict[str, Callable[..., Any]] = {
     "nig_mixture": nig_mixture,
     "niw_mixture": niw_mixture,
     "overlap2d": overlap2d,
+    "sensitivity2d": sensitivity2d,
 }
-"""Functions of JSON arguments that return a model, by its name."""
+"""Functions of ``dim`` that return a mixture, by its name; see :mod:`pyroclust.descriptions` for others."""
 
 GUIDES: dict[str, Callable[..., Any]] = {
     "NeuralClusteringProcess": NeuralClusteringProcess.from_arguments,

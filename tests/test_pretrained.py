@@ -4,10 +4,20 @@ from pathlib import Path
 
 import pytest
 import torch
+from pyro.distributions import Gamma, Poisson
 from safetensors.torch import load_file, save_file
 
 from pyroclust.cards import CARD_FILE, WEIGHTS_FILE, find_guide, list_guides, read_card
-from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
+from pyroclust.descriptions import describe_model
+from pyroclust.distributions import (
+    BernoulliBeta,
+    ChineseRestaurantPrior,
+    FiniteMixturesPrior,
+    NormalInverseGamma,
+    NormalKnownVariance,
+    PitmanYorPrior,
+    Product,
+)
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.models import Mixture, gaussian2d, niw_mixture
 from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
@@ -90,6 +100,78 @@ def test_every_guide_on_the_shelf_loads_and_samples():
         assert torch.isfinite(log_prob).all()
 
 
+def test_models_on_the_shelf_are_described_as_their_cards_say():
+    for card in list_guides():
+        described = describe_model(load_guide(card.name).model)
+        assert described == {"name": card.model, "arguments": card.model_arguments}
+        assert card.dim == card.model_arguments["dim"]
+
+
+FINE_TUNED = {
+    "numbers": gaussian2d().given({"concentration": 1.5, "prior_scale": 4.0}),
+    "other prior": Mixture(PitmanYorPrior(0.25, 1.0), niw_mixture(2).component, name="tuned"),
+    "mixed": Mixture(
+        FiniteMixturesPrior(1.0, Poisson(torch.tensor(3.0))),
+        Product([NormalInverseGamma(1, 0.1, shape=2.0, rate=0.2), BernoulliBeta(1, 0.6)]),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FINE_TUNED)
+def test_guides_of_any_described_model_come_back(tmp_path, case):
+    model = FINE_TUNED[case]
+    guide = PredictiveFilter(model).eval()
+    save_guide(guide, tmp_path / "mine")
+    again = load_guide(tmp_path / "mine")
+    assert again.model.name == model.name
+    assert describe_model(again.model) == describe_model(model)
+    assert read_card(tmp_path / "mine").dim == 2
+    partitions, data = torch.tensor([0, 0, 1, 2, 0]), torch.rand(3, 5, 2).round()
+    torch.testing.assert_close(
+        again.model.log_joint(data, partitions), model.log_joint(data, partitions), rtol=0, atol=0
+    )
+    again.posterior(data)
+
+
+def test_a_fine_tuned_network_comes_back(tmp_path):
+    trained, model = new_guide(), niw_mixture(2).given({"concentration": 3.0})
+    tuned = NeuralClusteringProcess(model, order=DensestFirst(0.37)).eval()
+    tuned.load_state_dict(trained.state_dict())
+    save_guide(tuned, tmp_path / "mine")
+    card, again = read_card(tmp_path / "mine"), load_guide(tmp_path / "mine")
+    assert (card.model, card.model_arguments) == ("niw_mixture", {"dim": 2, "concentration": 3.0})
+    data, order = torch.randn(3, 12, 2), torch.randperm(12)
+    draws = again.posterior(data).sample((2,))
+    found, expected = (g.posterior(data, order=order).log_prob(draws) for g in (again, tuned))
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    "concentration", [Gamma(2.0, 4.0), torch.tensor([0.3, 1.5])], ids=["random", "batch"]
+)
+def test_guides_of_random_hyperparameters_and_batches_come_back(tmp_path, concentration):
+    model = Mixture(ChineseRestaurantPrior(concentration), NormalKnownVariance(2, 10.0), name="any")
+    guide = NeuralClusteringProcess(model, scorer=SummedScorer(2, width=4, sizes=(4, 8)), order=RandomOrder())
+    save_guide(guide, tmp_path / "mine")
+    assert describe_model(load_guide(tmp_path / "mine").model) == describe_model(model)
+
+
+OTHERS = {
+    "prior": gaussian2d().given({"concentration": 1.5}),
+    "component": gaussian2d().given({"prior_scale": 1.5}),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+@pytest.mark.parametrize("kind", [PredictiveFilter, NeuralClusteringProcess])
+def test_a_filter_of_another_model_is_not_saved(tmp_path, kind, other):
+    guide = kind(gaussian2d())
+    guide.model = other
+    with pytest.raises(ValueError, match="holds the filter of another model than"):
+        save_guide(guide, tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+
+
 def truncate(folder: Path) -> None:
     path = folder / WEIGHTS_FILE
     path.write_bytes(path.read_bytes()[:-100])
@@ -131,6 +213,24 @@ DAMAGE = {
     "card that is a list": (lambda f: (f / CARD_FILE).write_text("[]"), "format_version None"),
     "card without a model": (lambda f: edit(f, model={}), "lacks or garbles an entry"),
     "unknown model": (lambda f: edit(f, model={"name": "nix", "arguments": {}}), "unknown model 'nix'"),
+    "model of an unknown prior": (
+        lambda f: edit(
+            f, model={"name": "mine", "arguments": {"prior": {"class": "PitmanYor"}, "component": {}}}
+        ),
+        "cannot be built .*unknown class 'PitmanYor', did you mean 'PitmanYorPrior'",
+    ),
+    "model with an unknown argument": (
+        lambda f: edit(f, model={"name": "niw_mixture", "arguments": {"dims": 2}}),
+        "unknown argument of niw_mixture 'dims', did you mean 'dim'",
+    ),
+    "model with an argument of another kind": (
+        lambda f: edit(f, model={"name": "niw_mixture", "arguments": {"dim": "2"}}),
+        "niw_mixture.dim is '2', expected a whole number",
+    ),
+    "card nested deeply": (
+        lambda f: (f / CARD_FILE).write_text('{"model": ' + "[" * 200_000),
+        "card.json' is not valid JSON",
+    ),
     "unknown class": (lambda f: edit(f, **{"class": "os.system"}), "unknown class 'os.system'"),
     "unknown argument": (lambda f: edit(f, arguments={"depth": 3}), "arguments that do not fit"),
 }
@@ -152,14 +252,15 @@ def test_unknown_name_offers_the_nearest():
 
 
 def test_only_what_can_be_built_again_is_saved(tmp_path):
-    renamed = Mixture(ChineseRestaurantPrior(0.7), NormalKnownVariance(2, 5.0), name="gaussian2d")
-    unknown = Mixture(ChineseRestaurantPrior(0.7), NormalKnownVariance(2, 5.0), name="mine")
-    with pytest.raises(ValueError, match="other hyperparameters"):
-        save_guide(PredictiveFilter(renamed), tmp_path / "a")
-    with pytest.raises(ValueError, match="unknown model 'mine'"):
-        save_guide(PredictiveFilter(unknown), tmp_path / "a")
+    own = Mixture(ChineseRestaurantPrior(0.7), _OwnFamily(2, 5.0), name="mine")
+    with pytest.raises(ValueError, match="component: unknown class '_OwnFamily'"):
+        save_guide(PredictiveFilter(own), tmp_path / "a")
     with pytest.raises(ValueError, match="unknown class 'Linear'"):
         save_guide(torch.nn.Linear(1, 1), tmp_path / "a")
     with pytest.raises(ValueError, match="unknown entry 'sedes', did you mean 'seeds'"):
         save_guide(PredictiveFilter(gaussian2d()), tmp_path / "a", card={"sedes": 1})
     assert not (tmp_path / "a").exists()
+
+
+class _OwnFamily(NormalKnownVariance):
+    pass

@@ -6,9 +6,12 @@ import pytest
 import torch
 
 from pyroclust import load_guide
+from pyroclust.cards import read_card
+from pyroclust.infer.certificate_settings import CertificateSettings
 from pyroclust.infer.choices import HardStandardised
 from pyroclust.nn import SummedScorer
-from pyroclust.recipes import read_recipe, train_recipe
+from pyroclust.recipes import read_recipe
+from pyroclust.training_runs import train_recipe
 
 RECIPES = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))
 TINY = """
@@ -41,20 +44,115 @@ def test_shipped_recipes_build_the_guides_on_the_shelf(path: Path) -> None:
     }
 
 
-def test_trains_measures_and_saves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyroclust import recipes
+SMALL = CertificateSettings(
+    num_exact=4,
+    exact_points=5,
+    num_sampled=1,
+    sampled_points=(6,),
+    num_draws=10,
+    num_truths=2,
+    num_calibrated=0,
+    num_ordered=0,
+    num_timed=0,
+)
 
-    small = {"num_exact": 4, "exact_points": 5, "num_sampled": 1, "sampled_points": (6,), "num_draws": 10}
-    certify = recipes.certify
-    monkeypatch.setattr(recipes, "certify", lambda model, guide: certify(model, guide, **small))
-    (tmp_path / "tiny.toml").write_text(TINY)
-    result, certificate = train_recipe(tmp_path / "tiny.toml", tmp_path / "out", max_steps=2, progress=False)
-    guide = load_guide(tmp_path / "out")
-    assert result.settings["steps"] == 2
-    assert certificate.exact[0].num_datasets == 4
-    assert not guide.training
-    assert guide.posterior(torch.randn(5, 1)).sample((3,)).shape == (3, 5)
-    assert (tmp_path / "out" / "log.csv").read_text().count("\n") == 3
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    return path
+
+
+def test_trains_measures_and_saves(tiny: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = train_recipe(tiny, out, max_steps=2, progress=False, certificate=SMALL)
+    again = load_guide(out)
+    assert first.result.steps == 2
+    assert first.certificate is not None
+    assert first.certificate.exact[0].num_datasets == 4
+    assert read_card(out).certificate["exact"][0]["num_datasets"] == 4
+    assert read_card(out).recipe["trained"]["steps"] == 2
+    assert not again.training
+    assert again.posterior(torch.randn(5, 1)).sample((3,)).shape == (3, 5)
+    assert (out / "log.csv").read_text().count("\n") == 3
+    assert (out / "training.png").read_bytes()[1:4] == b"PNG"
+
+
+def test_resumes_to_the_same_guide(tiny: Path, tmp_path: Path) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    train_recipe(tiny, whole, progress=False, certificate=SMALL)
+    train_recipe(tiny, parts, max_steps=1, progress=False, certificate=SMALL)
+    train_recipe(parts / "recipe.toml", parts, resume=True, progress=False, certificate=SMALL)
+    assert (whole / "weights.safetensors").read_bytes() == (parts / "weights.safetensors").read_bytes()
+    with pytest.raises(ValueError, match="holds a checkpoint already"):
+        train_recipe(tiny, parts, progress=False)
+    tiny.write_text(TINY.replace("width = 8", "width = 9"))
+    with pytest.raises(ValueError, match="holds a training of another recipe"):
+        train_recipe(tiny, parts, resume=True, progress=False)
+
+
+def test_starts_from_an_existing_guide(tiny: Path, tmp_path: Path) -> None:
+    train_recipe(tiny, tmp_path / "first", progress=False, certificate=SMALL)
+    start = tmp_path / "start.toml"
+    start.write_text(
+        f"""
+        [model]
+        name = "nig_mixture"
+        dim = 1
+        kappa = 0.4
+        [start]
+        guide = "{tmp_path / "first"}"
+        [training]
+        steps = 2
+        max_points = 8
+        """
+    )
+    recipe = read_recipe(start)
+    first, new = load_guide(tmp_path / "first"), recipe.build()
+    assert (new.model.component.kappa, first.model.component.kappa) == (0.4, 0.08)
+    assert torch.equal(new.scorer.head[2].weight, first.scorer.head[2].weight)
+    train_recipe(start, tmp_path / "second", progress=False, certificate=SMALL)
+    assert load_guide(tmp_path / "second").model.component.kappa == 0.4
+
+
+def test_a_guide_with_conditions(tiny: Path, tmp_path: Path) -> None:
+    tiny.write_text(
+        """
+        [model]
+        name = "sensitivity2d"
+        [guide]
+        conditions = ["concentration", "prior_scale"]
+        [light]
+        width = 8
+        [training]
+        steps = 2
+        max_points = 8
+        """
+    )
+    train_recipe(tiny, tmp_path / "out", progress=False, certificate=SMALL)
+    guide = load_guide(tmp_path / "out").condition(concentration=0.7, prior_scale=3.0)
+    assert guide.posterior(torch.randn(5, 2)).sample().shape == (5,)
+
+
+def test_any_mixture_can_be_a_recipes_model(tiny: Path) -> None:
+    model = """
+        [model]
+        name = "pitman-yor"
+        [model.prior]
+        class = "PitmanYorPrior"
+        discount = 0.25
+        concentration = 1.0
+        [model.component]
+        class = "NormalInverseGamma"
+        dim = 1
+        kappa = 0.1
+        shape = 2.0
+        rate = 0.3
+    """
+    tiny.write_text(TINY.replace('[model]\nname = "nig_mixture"\ndim = 1', model))
+    assert read_recipe(tiny).model.prior.discount == 0.25
+    assert read_recipe(tiny).build().model.name == "pitman-yor"
 
 
 def test_the_published_scorer_has_a_table_of_its_own(tmp_path: Path) -> None:
@@ -68,17 +166,28 @@ def test_the_published_scorer_has_a_table_of_its_own(tmp_path: Path) -> None:
     [
         ("steps", "stepz", "unknown key 'training.stepz', did you mean 'training.steps'"),
         ("nig_mixture", "nig_mixtur", "unknown model 'nig_mixtur', did you mean 'nig_mixture'"),
-        ('class = "DensestFirst"', "", "lacks or garbles an entry"),
+        ("DensestFirst", "DensestLast", "class is 'DensestLast', expected one of: DensestFirst"),
         ("[order]", "[order", "not valid TOML"),
-        ("steps = 3", 'steps = "many"', "lacks or garbles an entry"),
+        ("steps = 3", 'steps = "many"', "'training.steps' is 'many', expected a whole number"),
+        ("steps = 3", "steps = 0", "training: steps is 0, expected a positive number"),
+        ("steps = 3", "steps = true", "'training.steps' is True, expected a whole number"),
+        ("width = 8", "width = 8.5", "'light.width' is 8.5, expected a whole number"),
         ("width", "wide", "unknown key 'light.wide', did you mean 'light.width'"),
+        ("dim = 1", "dimension = 1", "dimension"),
+        ("[choice]", "[choise]", "unknown key 'choise', did you mean 'choice'"),
+        ("[light]", "light = 3\n[lights]", "'light|lights"),
+        ("[model]", "[models]", r"expected either \[model\]|unknown key 'models', did you mean 'model'"),
+        ('about = "tiny"', "seed = -1", "'seed' is -1, expected a whole number of at least 0"),
+        ("[choice]", "[start]\nguide = 'ncp-nig1d'\n[choice]", r"\[start\] and \[light\] exclude each other"),
+        ("[choice]", "[validation]\nexact_points = 11\n[choice]", "exact_points is 11, expected from 2 to 8"),
+        ("[choice]", "[guide]\nconditions = ['rate']\n[choice]", "rate"),
     ],
 )
 def test_bad_recipes_are_explained(tmp_path: Path, old: str, new: str, message: str) -> None:
     path = tmp_path / "r.toml"
     path.write_text(TINY.replace(old, new, 1))
     with pytest.raises(ValueError, match=message):
-        read_recipe(path)
+        read_recipe(path).build()
 
 
 def test_a_missing_recipe_is_named(tmp_path: Path) -> None:

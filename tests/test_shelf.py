@@ -7,6 +7,9 @@ from pyroclust import load_guide
 from pyroclust.cards import list_guides
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import certify
+from pyroclust.infer.certificate import Certificate
+from pyroclust.infer.certificate_settings import CertificateSettings
+from pyroclust.judgement import judge_certificate
 
 TRAINED = [card.name for card in list_guides() if card.weights_sha256]
 
@@ -22,8 +25,43 @@ def test_card_tells_recipe_seeds_and_figures(name: str) -> None:
     assert card.max_points == 300
     assert card.recipe["training"]["steps"] > 0
     assert set(card.seeds) == {"weights", "training"}
-    assert card.certificate["exact"][0]["num_points"] == 8
-    assert [row["num_points"] for row in card.certificate["sampled"]] == [20, 50, 100]
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_no_certificate_no_place_on_the_shelf(name: str) -> None:
+    """Every part, at full size, up to the size that the guide was trained for."""
+    card = next(card for card in list_guides() if card.name == name)
+    certificate = Certificate.from_dict(card.certificate)
+    full = CertificateSettings(seed=certificate.seed).up_to(card.max_points)
+    exact, calibrated = certificate.exact[0], certificate.calibration
+    assert (exact.num_points, exact.num_datasets) == (full.exact_points, full.num_exact)
+    for rows, place in ((certificate.sampled, 0), (certificate.truth, 1)):
+        sizes = [(row.num_points, row.num_datasets) for row in rows]
+        assert sizes == [(n, full.datasets_at(n)[place]) for n in full.sampled_points]
+    assert all(row.share_high_k is not None for row in certificate.sampled)
+    assert certificate.baseline == "PredictiveFilter"
+    assert {"num_clusters", "entropy", "together", "pairs", "neighbours", "log_prob", "log_joint"} == {
+        row.functional for row in calibrated
+    }
+    assert {row.num_datasets for row in calibrated} == {full.num_calibrated}
+    assert certificate.num_clusters is not None
+    assert certificate.num_clusters.prior is not None
+    assert certificate.order is not None
+    assert certificate.order.num_datasets == full.num_ordered
+    assert certificate.speed is not None
+    assert certificate.versions["pyroclust"]
+    assert card.certificate["verdict"] == judge_certificate(certificate).to_dict()
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_shelf_guides_are_ahead_of_the_filter_by_their_certificates(name: str) -> None:
+    card = next(card for card in list_guides() if card.name == name)
+    rows = Certificate.from_dict(card.certificate).truth
+    assert rows
+    for row in rows:
+        assert row.mean_difference is not None
+        assert row.difference_se is not None
+        assert row.mean_difference > 2 * row.difference_se
 
 
 @torch.no_grad()

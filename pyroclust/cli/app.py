@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from pyroclust.cli.checking import check
 from pyroclust.cli.errors import one_sentence_errors
+from pyroclust.cli.training import train
 
 __all__ = ["app", "main"]
 
@@ -112,32 +114,10 @@ def guides(as_json: Json = False) -> None:  # noqa: FBT002
     _console().print(guides_table(cards))
 
 
-@app.command()
-@one_sentence_errors
-def train(
-    recipe: Annotated[Path, typer.Argument(help="TOML file; the recipes of shipped guides are in recipes/.")],
-    out: Annotated[Path, typer.Option(help="Folder of the guide.")],
-    max_steps: Annotated[int | None, typer.Option(help="Stop earlier, for a trial.", min=1)] = None,
-    as_json: Json = False,  # noqa: FBT002
-) -> None:
-    """Train a guide from a recipe, measure it on fresh data and save it."""
-    from pyroclust.outputs import prepare_folder
-    from pyroclust.recipes import read_recipe, train_recipe
-
-    read_recipe(recipe)
-    folder = prepare_folder(out)
-    _, certificate = train_recipe(recipe, folder, max_steps=max_steps)
-    if as_json:
-        print(json.dumps(certificate.to_dict(), indent=2))
-        return
-    from pyroclust.cards import read_card
-    from pyroclust.cli.tables import guides_table
-
-    console = _console()
-    console.print(guides_table((read_card(folder),)))
-    console.print(f"Written: {folder}", highlight=False)
-
-
 def _console() -> Console:
     # Tables cut to 80 columns in a pipe would lose figures.
     return Console() if sys.stdout.isatty() else Console(width=110)
+
+
+app.command()(train)
+app.command()(check)

@@ -101,18 +101,28 @@ def _cost(result: "ComparisonResult") -> Table:
 
 
 def guides_table(cards: "tuple[GuideCard, ...]") -> Table:
-    """List guides with the headline figures of their certificates."""
+    """List guides with the headline figures of their certificates; ``pyroclust check`` shows all."""
     table = Table()
-    for column in ("guide", "model", "points", "efficiency", "KL", "about"):
-        table.add_column(column, no_wrap=column == "guide", justify="right" if column == "points" else "left")
+    for column in ("guide", "model", "points", "KL", "efficiency", "calibrated", "about"):
+        table.add_column(column, no_wrap=column != "about", justify="right" if column == "points" else "left")
     for card in cards:
         points = "any" if card.max_points is None else f"to {card.max_points}"
         model = f"{card.model} ({card.model_arguments.get('dim', '?')}-D)"
-        sampled, exact = (card.certificate.get(part, ()) for part in ("sampled", "exact"))
-        efficiency = ", ".join(f"{row['median_efficiency']:.2f} at N={row['num_points']}" for row in sampled)
-        divergence = ", ".join(f"{row['mean_kl']:.4f} at N={row['num_points']}" for row in exact)
-        table.add_row(card.name, model, points, efficiency, divergence, card.about)
+        sampled, exact = (card.certificate.get(part) or () for part in ("sampled", "exact"))
+        efficiency = "\n".join(f"{row['median_efficiency']:.2f} at N={row['num_points']}" for row in sampled)
+        divergence = "\n".join(f"{row['mean_kl']:.3f} at N={row['num_points']}" for row in exact)
+        table.add_row(card.name, model, points, divergence, efficiency, _calibrated(card), card.about)
     return table
+
+
+def _calibrated(card: "GuideCard") -> str:
+    """Say for how many functionals the ranks of the truth were uniform."""
+    tests = [
+        one["passed"]
+        for one in (card.certificate.get("verdict") or {}).get("findings", ())
+        if one["what"].startswith(("calibration", "averaged posterior"))
+    ]
+    return f"{sum(tests)} of {len(tests)}" if tests else "-"
 
 
 def _short(value: float) -> str:

@@ -17,7 +17,9 @@ from pyroclust.diagnostics.importance import (
     pareto_k,
 )
 from pyroclust.diagnostics.losses import binder, expected_vi, variation_of_information
+from pyroclust.diagnostics.ranks import rank_counts, rank_statistics
 from pyroclust.diagnostics.similarity import co_assignment, dendrogram_order
+from pyroclust.diagnostics.uniformity import Uniformity, ecdf_band, goodness_of_fit, uniformity
 from pyroclust.diagnostics.verdict import Evidence, Trust, Verdict, judge
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "Convergence",
     "Evidence",
     "Trust",
+    "Uniformity",
     "Verdict",
     "agreement",
     "binder",
@@ -32,10 +35,12 @@ __all__ = [
     "co_assignment",
     "convergence",
     "dendrogram_order",
+    "ecdf_band",
     "effective_draws",
     "ess",
     "expected_vi",
     "functionals",
+    "goodness_of_fit",
     "importance_efficiency",
     "importance_weights",
     "judge",
@@ -45,7 +50,10 @@ __all__ = [
     "pareto_k",
     "point_estimate",
     "point_uncertainty",
+    "rank_counts",
+    "rank_statistics",
     "rhat",
     "total_variation",
+    "uniformity",
     "variation_of_information",
 ]

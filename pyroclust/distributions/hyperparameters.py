@@ -1,8 +1,9 @@
 """Hyperparameters that are numbers, batches of numbers, or random."""
 
 import copy
+import inspect
 from collections.abc import Mapping
-from typing import Self, cast
+from typing import Any, Self, cast
 
 import pyro
 import torch
@@ -19,11 +20,22 @@ Hyperparameter = float | Tensor | Distribution
 class Hyperparameterised:
     """Something with named real hyperparameters, each of which may have a prior of its own.
 
-    Subclasses list the names in ``hyper_names``, store each under its name, and check them in
-    :meth:`_check_hyperparameters`. Formulas read them through :meth:`value`.
+    Subclasses list the names in ``hyper_names``, store each under its name, as all arguments of their
+    constructor, and check them in :meth:`_check_hyperparameters`. Formulas read them through :meth:`value`.
     """
 
     hyper_names: tuple[str, ...] = ()
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the constructor, by name, as they are stored.
+
+        Example:
+            >>> from pyroclust.distributions import PitmanYorPrior
+            >>> PitmanYorPrior(0.25, 1.0).arguments
+            {'discount': 0.25, 'concentration': 1.0}
+        """
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     @property
     def hyperpriors(self) -> dict[str, Distribution]:

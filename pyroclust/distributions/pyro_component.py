@@ -1,6 +1,7 @@
 """Components of any kind, made of two pieces of Pyro."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from pyro.distributions import TorchDistribution
@@ -32,6 +33,9 @@ class PyroComponent(Component):
         support: where points lie, a constraint of event dimension 1.
         typical_scale: a typical standard deviation within a cluster, in data units.
 
+    Attributes:
+        origin: name and arguments of the function of this package that made it, ``None`` where its user did.
+
     Raises:
         ValueError: if ``dim`` or ``typical_scale`` is not positive, or the shapes do not fit.
 
@@ -45,6 +49,8 @@ class PyroComponent(Component):
         >>> laplace.sample(torch.tensor([[0, 0, 1], [0, 1, 2]])).shape
         torch.Size([2, 3, 1])
     """
+
+    origin: tuple[str, Mapping[str, Any]] | None = None
 
     def __init__(
         self,

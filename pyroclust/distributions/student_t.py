@@ -1,7 +1,7 @@
 """Clusters with heavy tails: Student-t components."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from pyro import sample as site
 from pyro.distributions import Gamma, Normal, StudentT, TorchDistribution
@@ -79,4 +79,6 @@ def student_t(
             raise ValueError(f"{name} is {value}, expected a positive number")
     family = _StudentT(float(dof), float(mean), float(prior_scale), float(shape), float(rate), dim)
     scale = (rate / (shape + 0.5)) ** 0.5
-    return PyroComponent(family.parameters, family.likelihood, dim=dim, typical_scale=scale)
+    component = PyroComponent(family.parameters, family.likelihood, dim=dim, typical_scale=scale)
+    component.origin = ("student_t", asdict(family))
+    return component

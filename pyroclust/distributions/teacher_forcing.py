@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pyroclust.distributions.forced_steps import ForcedScorer, ForcedSteps
 from pyroclust.distributions.scorer import Scorer
 
 __all__ = ["teacher_forced_log_prob"]
@@ -15,43 +16,44 @@ def teacher_forced_log_prob(scorer: Scorer[Any], encoding: Any, dataset: Tensor,
 
     The state that a cluster shows to step n is the one made when it took its last member before n, so there
     are N states a partition, found by one sort, one segmented float64 sum and one running maximum. Only
-    candidates that exist are scored. Cost O(N K) candidates, memory O(N K) a partition.
+    candidates that exist are scored. Cost O(N K) candidates, memory O(N K) a partition. A scorer with a
+    method ``forced_logits`` evaluates the decisions itself.
 
     Shape:
         dataset: ``(R,)`` rows of the encoding; labels: ``(R, N)`` canonical in visiting order; output:
             ``(R,)`` float64.
     """
     rows, points = labels.shape
-    moments = encoding.moments[dataset]
-    counts, sums, previous = _prefix_sums(moments, labels)
-    steps = torch.arange(points, device=labels.device)
-    states = scorer.absorb(encoding, dataset, steps, counts, sums)
-    pooled = _pooled_before(scorer.contribution(states), previous)
-    clusters = labels.cummax(-1).values[:, :-1] + 1
-    last = _last_member(labels, int(clusters.max()) if points > 1 else 1)[:, :-1]
     if points == 1:
-        return moments.new_zeros(rows)
-    decisions = clusters.numel()
+        return encoding.moments.new_zeros(rows)
+    steps = ForcedSteps.of(labels)
+    if isinstance(scorer, ForcedScorer):
+        joined, opened = scorer.forced_logits(encoding, dataset, steps)
+    else:
+        joined, opened = _forced_logits(scorer, encoding, dataset, steps)
+    log_probs = steps.table(joined, opened).double().log_softmax(-1)
+    return log_probs.gather(-1, labels[:, 1:].reshape(-1, 1)).view(rows, points - 1).sum(-1)
+
+
+def _forced_logits(
+    scorer: Scorer[Any], encoding: Any, dataset: Tensor, forced: ForcedSteps
+) -> tuple[Tensor, Tensor]:
+    """Make the states of all steps, then the queries of all decisions, then the candidates."""
+    rows, points = forced.labels.shape
+    moments = encoding.moments[dataset]
+    counts, sums, previous = _prefix_sums(moments, forced.labels)
+    steps = torch.arange(points, device=dataset.device)
+    states = scorer.absorb(encoding, dataset, steps, counts, sums)
+    pooled = _pooled_before(scorer.contribution(states), previous)[:, :-1]
     query = scorer.query(
         encoding,
         dataset.repeat_interleave(points - 1),
         steps[1:].repeat(rows),
-        pooled[:, :-1].reshape(decisions, -1),
-        clusters.reshape(-1),
+        pooled.flatten(0, 1),
+        forced.clusters,
     )
-    row, step, cluster = (last >= 0).nonzero(as_tuple=True)
-    decision = row * (points - 1) + step
-    state = states.flatten(0, 1).index_select(0, row * points + last[row, step, cluster])
-    joined = scorer.join(query.index_select(0, decision), state)
-    opened = scorer.open(query)
-    width = last.shape[-1] + 1
-    logits = joined.new_full((decisions * width,), -torch.inf)
-    opening = torch.arange(decisions, device=labels.device) * width + clusters.reshape(-1)
-    logits = logits.index_put(
-        (torch.cat([decision * width + cluster, opening]),), torch.cat([joined, opened])
-    )
-    log_probs = logits.view(decisions, width).double().log_softmax(-1)
-    return log_probs.gather(-1, labels[:, 1:].reshape(-1, 1)).view(rows, points - 1).sum(-1)
+    state = states.flatten(0, 1).index_select(0, forced.member)
+    return scorer.join(query.index_select(0, forced.decision), state), scorer.open(query)
 
 
 def _prefix_sums(moments: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -78,10 +80,3 @@ def _pooled_before(contributions: Tensor, previous: Tensor) -> Tensor:
     index = previous.clamp(min=0).unsqueeze(-1).expand_as(wide)
     replaced = torch.where((previous >= 0).unsqueeze(-1), wide.gather(1, index), 0.0)
     return (wide - replaced).cumsum(1)
-
-
-def _last_member(labels: Tensor, width: int) -> Tensor:
-    """Return for every step and cluster the last member so far, ``(R, N, K)``, -1 where there is none."""
-    position = torch.arange(labels.shape[-1], device=labels.device).unsqueeze(-1)
-    member = labels.unsqueeze(-1) == torch.arange(width, device=labels.device)
-    return torch.where(member, position, -1).cummax(1).values

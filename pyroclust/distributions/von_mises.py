@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import torch
 from pyro import sample as site
@@ -75,5 +75,6 @@ def von_mises(dim: int = 1, *, shape: float = 2.0, rate: float = 0.1) -> PyroCom
         support=constraints.independent(constraints.interval(-_LARGEST_ANGLE, _LARGEST_ANGLE), 1),
         typical_scale=(rate / shape) ** 0.5,
     )
+    component.origin = ("von_mises", asdict(family))
     component.expected = "angles between -pi and pi"
     return component

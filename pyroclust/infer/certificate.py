@@ -1,88 +1,102 @@
-"""How good a guide is on fresh data of its model: divergence, efficiency, log-probability of the truth."""
+"""How good a guide is on fresh data of its model: divergence, efficiency, calibration, orders, speed."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from importlib.metadata import version
+from typing import Any, TypeVar
 
-import pyro
 import torch
-from pyro import poutine
-from torch import Tensor
 
-from pyroclust.partitions import enumerate_partitions
+from pyroclust.infer.certificate_bench import Bench
+from pyroclust.infer.certificate_rows import (
+    CalibrationRow,
+    ClusterCountRow,
+    ExactRow,
+    OrderRow,
+    SampledRow,
+    SpeedRow,
+    TruthRow,
+)
+from pyroclust.infer.certificate_settings import CertificateSettings
+from pyroclust.infer.simulation import simulate
 
-__all__ = ["Certificate", "ExactRow", "SampledRow", "certify", "simulate"]
+__all__ = ["Certificate", "ExactRow", "SampledRow", "certify", "full_certificate", "simulate"]
 
+_LIBRARIES = ("pyroclust", "torch", "pyro-ppl")
 
-@dataclass(frozen=True)
-class ExactRow:
-    """Against enumeration of all partitions of N points, nats.
-
-    Attributes:
-        num_points: N.
-        num_datasets: fresh data sets.
-        mean_kl: mean of KL(exact || guide).
-        median_kl: its median.
-        mean_kl_se: standard error of the mean.
-    """
-
-    num_points: int
-    num_datasets: int
-    mean_kl: float
-    median_kl: float
-    mean_kl_se: float
-
-
-@dataclass(frozen=True)
-class SampledRow:
-    """From draws of the guide and the true partitions.
-
-    Attributes:
-        num_points: N.
-        num_datasets: fresh data sets.
-        num_draws: draws a data set.
-        median_efficiency: median over data sets of the importance-sampling ESS over the number of draws.
-        mean_efficiency: its mean.
-        low_efficiency: its 5th percentile.
-        log_prob_truth: mean log q of the simulated partition, nats.
-        log_evidence: mean importance-sampling estimate of log p(data), nats: a proposal that misses modes
-            falls behind others.
-    """
-
-    num_points: int
-    num_datasets: int
-    num_draws: int
-    median_efficiency: float
-    mean_efficiency: float
-    low_efficiency: float
-    log_prob_truth: float
-    log_evidence: float
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Rows by number of points; ``to_dict`` is what a card stores."""
+    """What was measured, by part; a part that was left out, or that the model cannot have, is empty.
+
+    Attributes:
+        seed: of all data sets and draws.
+        exact: divergence from enumerated posteriors.
+        sampled: importance sampling, a row a size.
+        truth: log q of the truth beside a baseline, a row a size.
+        calibration: ranks of the truth, a row a functional.
+        num_clusters: prior against averaged posterior of K.
+        order: dependence on the visiting order.
+        speed: draws a second.
+        seconds: what the certificate took.
+        baseline: class of the baseline; ``None`` without one.
+        conditions: hyperparameters that the guide is told; eight values are drawn from their priors.
+        versions: of the libraries that measured.
+    """
 
     seed: int
-    exact: tuple[ExactRow, ...]
-    sampled: tuple[SampledRow, ...]
+    exact: tuple[ExactRow, ...] = ()
+    sampled: tuple[SampledRow, ...] = ()
+    truth: tuple[TruthRow, ...] = ()
+    calibration: tuple[CalibrationRow, ...] = ()
+    num_clusters: ClusterCountRow | None = None
+    order: OrderRow | None = None
+    speed: SpeedRow | None = field(default=None, compare=False)
+    seconds: float | None = field(default=None, compare=False)
+    baseline: str | None = None
+    conditions: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, ready for JSON."""
-        return asdict(self)
+        """Return plain numbers, strings, lists and ``None``, ready for JSON; what a card stores."""
+        return _plain(asdict(self))
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Certificate":
+        """Read what :meth:`to_dict` wrote; entries that are missing are empty, others are passed over.
+
+        Raises:
+            ValueError: if an entry has not the right form.
+
+        Example:
+            >>> row = ExactRow(8, 200, 0.01, 0.005, 0.001)
+            >>> Certificate.from_dict(Certificate(1, (row,)).to_dict()).exact[0] == row
+            True
+        """
+        try:
+            rows = {name: tuple(_row(kind, one) for one in content.get(name, ())) for name, kind in _ROWS}
+            single = {name: _row(kind, content[name]) for name, kind in _SINGLE if content.get(name)}
+            rest = {name: content[name] for name in ("seconds", "baseline", "versions") if name in content}
+            names = tuple(content.get("conditions", ()))
+            return cls(seed=int(content["seed"]), conditions=names, **rows, **single, **rest)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"content lacks or garbles an entry of a certificate ({error})") from None
 
 
-def simulate(model: Callable[..., Any], template: Tensor) -> tuple[Tensor, Tensor]:
-    """Draw data sets and their partitions from a model's prior.
-
-    Shape:
-        template: ``(B, N, D)``; output: data like the template, assignments ``(B, N)``.
-    """
-    trace = poutine.trace(poutine.uncondition(model)).get_trace(template)
-    data, assignments = trace.nodes["data"]["value"], trace.nodes["assignments"]["value"]
-    if data is None or assignments is None:
-        raise ValueError("model has no value at its sites 'data' and 'assignments', expected both")
-    return data, assignments
+_ROWS: tuple[tuple[str, type[Any]], ...] = (
+    ("exact", ExactRow),
+    ("sampled", SampledRow),
+    ("truth", TruthRow),
+    ("calibration", CalibrationRow),
+)
+_SINGLE: tuple[tuple[str, type[Any]], ...] = (
+    ("num_clusters", ClusterCountRow),
+    ("order", OrderRow),
+    ("speed", SpeedRow),
+)
 
 
 def certify(
@@ -96,56 +110,92 @@ def certify(
     sampled_points: tuple[int, ...] = (20, 50, 100),
     num_draws: int = 1000,
 ) -> Certificate:
-    """Measure a guide on fresh data sets; the same seed gives the same data sets to every guide.
+    """Measure divergence and efficiency only; the same seed gives the same data sets to every guide.
 
     Args:
         model: collapsed model with ``log_joint``.
         guide: anything with ``posterior(data)``.
-        seed: of the data sets.
+        seed: of data sets and draws.
         num_exact: data sets that are enumerated.
         exact_points: their number of points, at most 10.
         num_sampled: data sets at each larger size.
         sampled_points: the larger sizes.
         num_draws: draws a data set.
     """
-    dim = model.component.dim
-    with torch.no_grad():
-        pyro.set_rng_seed(seed)
-        data, _ = simulate(model, torch.empty(num_exact, exact_points, dim))
-        worlds = [simulate(model, torch.empty(num_sampled, n, dim)) for n in sampled_points]
-        exact = _exact_row(model, guide, data)
-        sampled = tuple(_sampled_row(model, guide, d, c, num_draws) for d, c in worlds)
-    return Certificate(seed, (exact,), sampled)
-
-
-def _exact_row(model: Any, guide: Any, data: Tensor) -> ExactRow:
-    partitions = enumerate_partitions(data.shape[1])
-    divergences = []
-    for block in data.split(10):
-        joint = model.log_joint(block, partitions.unsqueeze(1))
-        exact = joint.log_softmax(0)
-        log_q = guide.posterior(block).log_prob(partitions.unsqueeze(1).expand(-1, len(block), -1))
-        divergences.append((exact.exp() * (exact - log_q)).sum(0))
-    kl = torch.cat(divergences)
-    error = kl.std().item() / len(kl) ** 0.5
-    return ExactRow(data.shape[1], len(kl), kl.mean().item(), kl.median().item(), error)
-
-
-def _sampled_row(model: Any, guide: Any, data: Tensor, assignments: Tensor, num_draws: int) -> SampledRow:
-    efficiency, evidence = [], []
-    for one in data:
-        draws, log_q = guide.posterior(one).sample_and_log_prob((num_draws,))
-        log_weight = model.log_joint(one, draws) - log_q
-        efficiency.append((2 * log_weight.logsumexp(0) - (2 * log_weight).logsumexp(0)).exp() / num_draws)
-        evidence.append(log_weight.logsumexp(0) - torch.tensor(float(num_draws)).log())
-    share = torch.stack(efficiency)
-    return SampledRow(
-        num_points=data.shape[1],
-        num_datasets=len(data),
+    settings = CertificateSettings(
+        seed=seed,
+        num_exact=num_exact,
+        exact_points=exact_points,
+        num_sampled=num_sampled,
+        sampled_points=sampled_points,
         num_draws=num_draws,
-        median_efficiency=share.median().item(),
-        mean_efficiency=share.mean().item(),
-        low_efficiency=share.quantile(0.05).item(),
-        log_prob_truth=guide.posterior(data).log_prob(assignments).mean().item(),
-        log_evidence=torch.stack(evidence).mean().item(),
     )
+    none = replace(settings, num_truths=0, num_calibrated=0, num_ordered=0, num_timed=0)
+    return full_certificate(model, guide, settings=none)
+
+
+def full_certificate(
+    model: Any,
+    guide: Any,
+    *,
+    settings: CertificateSettings | None = None,
+    baseline: Any | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Certificate:
+    """Measure everything about a guide on fresh data sets of a model.
+
+    Models without ``log_joint`` have no divergence, no efficiency and no rank of the log joint. The caller's
+    random state is left alone; the same settings give the same data sets to every guide.
+
+    Args:
+        model: the model to simulate from.
+        guide: anything with ``posterior(data)``.
+        settings: what to measure, and on how much.
+        baseline: another guide of the model, scored on the same data sets.
+        progress: told what is measured next.
+
+    Example:
+        >>> from pyroclust.guides import PredictiveFilter
+        >>> from pyroclust.models import gaussian2d
+        >>> guide = PredictiveFilter(gaussian2d())
+        >>> sizes = {"num_exact": 2, "num_sampled": 0, "num_truths": 0, "num_ordered": 0, "num_timed": 0}
+        >>> settings = CertificateSettings(exact_points=4, num_calibrated=20, calibrated_points=5, **sizes)
+        >>> certificate = full_certificate(guide.model, guide, settings=settings)
+        >>> [row.functional for row in certificate.calibration]
+        ['num_clusters', 'entropy', 'together', 'pairs', 'neighbours', 'log_prob', 'log_joint']
+    """
+    start = time.perf_counter()
+    bench = Bench(model, guide, baseline, settings or CertificateSettings(), progress or (lambda _: None))
+    with torch.no_grad():
+        calibration, num_clusters = bench.calibration()
+        found = Certificate(
+            seed=bench.settings.seed,
+            exact=bench.exact(),
+            sampled=bench.sampled(),
+            truth=bench.truth(),
+            calibration=calibration,
+            num_clusters=num_clusters,
+            order=bench.order(),
+            speed=bench.speed(),
+            baseline=None if baseline is None else type(baseline).__name__,
+            conditions=tuple(getattr(guide, "conditions", ())),
+            versions={library: version(library) for library in _LIBRARIES},
+        )
+    return replace(found, seconds=round(time.perf_counter() - start, 1))
+
+
+def _plain(value: Any) -> Any:
+    """Turn tuples into lists, and numbers that JSON does not have into ``None``."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return None
+    return value
+
+
+def _row(kind: type[Row], content: Mapping[str, Any]) -> Row:
+    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    values = {name: tuple(one) if isinstance(one, list) else one for name, one in content.items()}
+    return kind(**{name: one for name, one in values.items() if name in known})

@@ -5,7 +5,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-__all__ = ["Choice", "HardStandardised"]
+__all__ = ["Choice", "HardSimulations", "HardStandardised"]
 
 
 class Choice(Protocol):
@@ -28,6 +28,14 @@ class Choice(Protocol):
         """Take the losses of the data sets kept last, nats per data set, ``(num_kept,)``."""
         ...
 
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return what it has learned, for a checkpoint."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Go on from what was learned before."""
+        ...
+
 
 class HardStandardised:
     r"""Half of the data sets as they come, half hard ones among the nearly standardised.
@@ -47,7 +55,7 @@ class HardStandardised:
         ([0, 1], 4)
     """
 
-    _bandwidths = (0.05, 0.15, 0.4, 1.0)
+    _bandwidths: tuple[float, ...] = (0.05, 0.15, 0.4, 1.0)
 
     def __init__(self, oversampling: int = 16, *, hardness: int = 4) -> None:
         if oversampling < hardness + 1 or hardness < 1:
@@ -67,7 +75,7 @@ class HardStandardised:
         hard = num_kept - plain
         chosen = torch.arange(plain, device=data.device)
         if hard:
-            finalists = plain + _nearest_to_standardised(data[plain:], hard * self.hardness)
+            finalists = plain + self._finalists(data[plain:], hard * self.hardness)
             prediction = self._features(data[finalists]) @ torch.linalg.solve(self._gram, self._target)
             chosen = torch.cat([chosen, finalists[prediction.topk(hard).indices]])
         self._kept, self._points = self._features(data[chosen]), data.shape[1]
@@ -79,12 +87,45 @@ class HardStandardised:
         self._gram = 0.998 * self._gram + self._kept.T @ self._kept
         self._target = 0.998 * self._target + self._kept.T @ target
 
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return the regression."""
+        return {"gram": self._gram, "target": self._target}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Go on from a regression."""
+        self._gram, self._target = state["gram"], state["target"]
+
+    def _finalists(self, data: Tensor, number: int) -> Tensor:
+        return _nearest_to_standardised(data, number)
+
     def _features(self, data: Tensor) -> Tensor:
         squared = torch.cdist(data, data).square()
         density = [(-0.5 * squared / h**2).exp().mean(-1).log() for h in self._bandwidths]
         means, spreads = ([f(d) for d in density] for f in (lambda d: d.mean(-1), lambda d: d.std(-1)))
         constant = torch.ones_like(means[0])
         return torch.stack([constant, constant / data.shape[1], *means, *spreads], -1).double()
+
+
+class HardSimulations(HardStandardised):
+    """Half of the data sets as they come, half the ones with the highest predicted loss.
+
+    For worlds with a known scale: as :class:`HardStandardised`, with all simulations in the running.
+
+    Args:
+        scale: standard deviation within a cluster, the unit of the densities' bandwidths.
+        oversampling: simulations for each data set that is kept.
+
+    Example:
+        >>> HardSimulations(1.0, 3)(torch.randn(12, 20, 2), 4)[:2].tolist()
+        [0, 1]
+    """
+
+    def __init__(self, scale: float, oversampling: int = 4) -> None:
+        super().__init__(oversampling, hardness=oversampling - 1)
+        self._bandwidths = (0.5 * scale, scale, 2 * scale, 4 * scale)
+
+    def _finalists(self, data: Tensor, number: int) -> Tensor:
+        return torch.arange(number, device=data.device)
 
 
 def _nearest_to_standardised(data: Tensor, number: int) -> Tensor:

@@ -22,10 +22,16 @@ class InclusiveKL(ELBO):
         L(\phi) = E_{p(c, x)}[-\log q_\phi(c \mid x)] = E_{p(x)}\, KL(p(c \mid x) \,\|\, q_\phi(c \mid x)) +
         \text{const}
 
-    The model is run without its conditions on a template (only shapes count), its observed sites become the
-    arguments of the guide, and the guide is replayed on the model's latent sites: one batched trace of
-    each, equal in expectation to the sleep phase of ``ReweightedWakeSleep``. Works as ``SVI(model, guide,
-    optim, InclusiveKL())`` and, with torch optimisers, as ``InclusiveKL()(model, guide)``.
+    The model is run without its conditions on a template, on the CPU; only the template's shapes and device
+    count. Its observed sites become the arguments of the guide, on that device, and the guide is replayed on
+    the model's latent sites: one batched trace of each, equal in expectation to the sleep phase of
+    ``ReweightedWakeSleep``. Works as ``SVI(model, guide, optim, InclusiveKL())`` and, with torch optimisers, as
+    ``InclusiveKL()(model, guide)``.
+
+    A guide with ``conditions``, names of latent sites of the model, is handed their simulated values through
+    its ``condition(name=values, ...)``, one a data set: the loss is then averaged over the values as well,
+
+    .. math:: L(\phi) = E_{p(h, c, x)}[-\log q_\phi(c \mid x, h)].
 
     Args:
         choice: which simulations to keep, judged by their data alone; all by default.
@@ -53,7 +59,8 @@ class InclusiveKL(ELBO):
             template: tensors like the model's arguments, ``(*batch, ...)``; output: ``(*batch,)`` nats.
 
         Raises:
-            ValueError: if the model observes nothing, or the guide samples none of the model's latent sites.
+            ValueError: if the model observes nothing, the guide samples none of the model's latent sites, or
+                has a condition that is none of them.
         """
         simulated, replayed = self._get_trace(model, guide, template, {})
         replayed.compute_log_prob()
@@ -63,16 +70,20 @@ class InclusiveKL(ELBO):
         return loss
 
     def _get_trace(self, model: Any, guide: Any, args: Any, kwargs: Any) -> tuple[Trace, Trace]:
-        if self.choice is not None:
-            args = tuple(one.new_empty(self.choice.oversampling * len(one), *one.shape[1:]) for one in args)
+        device = args[0].device
+        factor = 1 if self.choice is None else self.choice.oversampling
+        args = tuple(torch.empty(factor * len(one), *one.shape[1:], dtype=one.dtype) for one in args)
         with torch.no_grad(), poutine.block():
             simulated = poutine.trace(poutine.uncondition(model)).get_trace(*args)
         if self.choice is not None:
             _choose(simulated, self.choice)
+        if device.type != "cpu":
+            _move(simulated, device)
         observed = [site["value"] for site in simulated.nodes.values() if _was_observed(site)]
         if not observed:
             raise ValueError("model has no observed site, expected at least one pyro.sample(..., obs=...)")
-        return simulated, poutine.trace(poutine.replay(guide, trace=simulated)).get_trace(*observed)
+        conditioned = _conditioned(guide, simulated)
+        return simulated, poutine.trace(poutine.replay(conditioned, trace=simulated)).get_trace(*observed)
 
     def differentiable_loss(
         self, model: Callable[..., Any], guide: Callable[..., Any], *args: Any, **kwargs: Any
@@ -104,6 +115,27 @@ def _choose(simulated: Trace, choice: Choice) -> None:
     kept = choice(data, len(data) // choice.oversampling)
     for site in sites:
         site["value"] = site["value"].index_select(0, kept)
+
+
+def _move(simulated: Trace, device: torch.device) -> None:
+    """Move what was simulated, on the CPU, to the device of the template."""
+    for site in simulated.nodes.values():
+        if site["type"] == "sample" and isinstance(site["value"], Tensor):
+            site["value"] = site["value"].to(device)
+
+
+def _conditioned(guide: Any, simulated: Trace) -> Any:
+    """Set the guide's conditions, if it has any, to their simulated values."""
+    names = tuple(getattr(guide, "conditions", ()))
+    if not names:
+        return guide
+    missing = [name for name in names if name not in simulated]
+    if missing:
+        latent = [name for name in simulated.stochastic_nodes if not _was_observed(simulated.nodes[name])]
+        raise ValueError(
+            f"guide has the condition {missing[0]}, expected names of latent sites of the model, {latent}"
+        )
+    return guide.condition(**{name: simulated.nodes[name]["value"] for name in names})
 
 
 def _was_observed(site: Any) -> bool:

@@ -1,6 +1,6 @@
 """The light scorer: differences to cluster means, contexts once per data set, kernel look-ahead."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from pyroclust.distributions.filter_scorer import FilterEncoding, FilterScorer
 from pyroclust.nn.cluster_shape import ClusterShape
+from pyroclust.nn.condition_inputs import ConditionInputs, ConditionShift
 from pyroclust.nn.kernel_look_ahead import KernelLookAhead
 from pyroclust.nn.set_attention import InducedSetAttention
 
@@ -19,9 +20,10 @@ __all__ = ["LightEncoding", "LightScorer"]
 class LightEncoding:
     """Data sets in visiting order, encoded once for all draws."""
 
-    positions: Tensor  # (B, N, D) float32
+    positions: Tensor  # (B, N, D) float32, in units of the data set's own scale where that is a condition
     moments: Tensor  # (B, N, F) float64: the shape's, then the filter's
     context: Tensor  # (B, N, W)
+    state_shift: Tensor | None  # (B, W), what the conditions add to the states
     filter: FilterEncoding | None
 
 
@@ -39,7 +41,8 @@ class LightScorer(nn.Module):
     starts at zero, so that training starts at the filter.
 
     About ``W^2 + W (2 D + 4)`` multiply-adds a candidate; look-ahead costs O(N H) a point and a refreshed
-    state.
+    state. Hyperparameters of the data set, the conditions, shift the contexts and the states: ``C W + 2 W^2``
+    a data set, W additions a point and a refreshed state.
 
     Args:
         shape: the frame of a cluster.
@@ -49,6 +52,7 @@ class LightScorer(nn.Module):
         second_moments: look also at the second moments of the neighbourhoods.
         num_attention: blocks of attention over all points of a data set, past and future, in the contexts.
         filter: log-weights of the exact filter of a conjugate model, or None.
+        conditions: how hyperparameters that :meth:`encode` takes enter; None for none.
     """
 
     def __init__(
@@ -61,8 +65,10 @@ class LightScorer(nn.Module):
         second_moments: bool = False,
         num_attention: int = 0,
         filter: FilterScorer | None = None,
+        conditions: ConditionInputs | None = None,
     ) -> None:
         super().__init__()
+        self.conditions = conditions
         self.shape, self.width, self.bandwidths, self.filter = shape, width, tuple(bandwidths), filter
         self.encoder = nn.Identity() if encoder is None else encoder
         dim = shape.dim
@@ -89,10 +95,12 @@ class LightScorer(nn.Module):
             for layer in (self.to_join, self.to_open):
                 nn.init.zeros_(layer.weight)
                 nn.init.zeros_(layer.bias)
+        if conditions is not None:
+            self.condition_shift = ConditionShift(len(conditions.names), width)
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Constructor arguments besides shape, encoder and filter, ready for JSON."""
+        """Constructor arguments besides shape, encoder, filter and conditions, ready for JSON."""
         return {
             "width": self.width,
             "bandwidths": list(self.bandwidths),
@@ -100,23 +108,49 @@ class LightScorer(nn.Module):
             "num_attention": len(self.attend),
         }
 
-    def encode(self, data: Tensor) -> LightEncoding:
-        """Encode data sets in visiting order: contexts, look-ahead at every point, moments."""
+    def encode(self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None) -> LightEncoding:
+        """Encode data sets in visiting order: contexts, look-ahead at every point, moments.
+
+        Shape:
+            data: ``(B, N, ...)``; hyperparameters: ``()`` or ``(B,)``, one for each condition.
+        """
         positions = self.encoder(data).to(self.new_cluster.dtype)
+        values = (
+            {} if hyperparameters is None else {n: one.to(positions) for n, one in hyperparameters.items()}
+        )
+        context_shift, state_shift = self._shifts(values, len(data))
+        unit = None if self.conditions is None else self.conditions.units(values)
+        if unit is not None:
+            positions = positions / unit.view(-1, 1, 1)
+        context = self._context(positions)
+        if context_shift is not None:
+            context = context + context_shift.unsqueeze(1)
+        moments = self.shape.moments(positions)
+        filtered = None if self.filter is None else self.filter.encode(data, hyperparameters)
+        if filtered is not None:
+            moments = torch.cat([moments, filtered.moments], -1)
+        return LightEncoding(positions, moments, context, state_shift, filtered)
+
+    def _context(self, positions: Tensor) -> Tensor:
+        """Embed the points and look ahead at each of them."""
         points = positions.shape[1]
-        steps = torch.arange(points, device=data.device)
+        steps = torch.arange(points, device=positions.device)
         scaled = positions / self.shape.scale
         embedded = self.attend(self.embed(torch.cat([scaled / 10, scaled.asinh()], -1)))
         left = points - 1 - steps
         progress = torch.stack([steps.log1p() / 3, left.log1p() / 3, steps / points], -1).to(positions.dtype)
-        frame = torch.eye(self.shape.dim, dtype=positions.dtype, device=data.device) / self.shape.scale
+        frame = torch.eye(self.shape.dim, dtype=positions.dtype, device=positions.device) / self.shape.scale
         look = self.look_at_point(positions, positions, frame, steps)
-        context = self.context(torch.cat([embedded, progress.expand(*positions.shape[:2], 3), look], -1))
-        moments = self.shape.moments(positions)
-        filtered = None if self.filter is None else self.filter.encode(data)
-        if filtered is not None:
-            moments = torch.cat([moments, filtered.moments], -1)
-        return LightEncoding(positions, moments, context, filtered)
+        return self.context(torch.cat([embedded, progress.expand(*positions.shape[:2], 3), look], -1))
+
+    def _shifts(
+        self, values: Mapping[str, Tensor], num_datasets: int
+    ) -> tuple[Tensor, Tensor] | tuple[None, None]:
+        """Return what the conditions add to contexts and states, ``(B, W)`` each."""
+        if self.conditions is None:
+            return None, None
+        scores = self.conditions.scores(values)
+        return self.condition_shift(scores.expand(num_datasets, scores.shape[-1]))
 
     def absorb(
         self, encoding: LightEncoding, dataset: Tensor, steps: Tensor, counts: Tensor, moments: Tensor
@@ -129,12 +163,17 @@ class LightScorer(nn.Module):
         size = counts.to(dtype)
         look = self.look_at_mean(encoding.positions[dataset], mean, whiten, steps)
         summary = torch.stack([size.log() / 3, 1 / size, log_volume], -1)
-        state = self.state(torch.cat([(mean / self.shape.scale).asinh(), summary, look], -1))
+        features = torch.cat([(mean / self.shape.scale).asinh(), summary, look], -1)
+        state = self._state(features, encoding.state_shift, dataset)
         parts = [mean, whiten.flatten(-2), self.state_to_head(state), self.contribute(state)]
         if self.filter is not None and encoding.filter is not None:
             rest = moments[..., self.shape.num_moments :]
             parts.append(self.filter.absorb(encoding.filter, dataset, steps, counts, rest).to(dtype))
         return torch.cat(parts, -1)
+
+    def _state(self, features: Tensor, shift: Tensor | None, dataset: Tensor) -> Tensor:
+        first = self.state[0](features)
+        return self.state[1:](first if shift is None else first + shift[dataset].unsqueeze(1))
 
     def contribution(self, states: Tensor) -> Tensor:
         """Return the part of a state that clusters sum up."""

@@ -1,23 +1,39 @@
 """The published scorer of the Neural Clustering Process: sums of clusters of sums of points."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-__all__ = ["SummedEncoding", "SummedScorer"]
+from pyroclust.distributions.forced_steps import ForcedSteps
+from pyroclust.nn.prelu_chain import Rows, prelu_chain
+
+__all__ = ["SummedEncoding", "SummedPoints", "SummedScorer"]
+
+
+class SummedPoints(NamedTuple):
+    """What depends on the points of data sets and not on the order in which they are visited."""
+
+    moments: Tensor  # (B, N, W): the first weights of g, applied to h(x)
+    alone: Tensor  # (B, N, W): the first layer of f, applied to g(h(x))
+    future: Tensor  # (B, N, W): the first layer of f, applied to u(x)
+    weight: Tensor  # (W, W): the last layer of g and the first of f in one
+    bias: Tensor  # (W,)
 
 
 @dataclass(frozen=True)
 class SummedEncoding:
     """Data sets in visiting order, encoded once for all draws."""
 
-    moments: Tensor  # (B, N, W) float64: the first weights of g, applied to h(x_n)
+    moments: Tensor  # (B, N, W): the first weights of g, applied to h(x_n); float64 in evaluation mode
+    alone: Tensor  # (B, N, W): the first layer of f, applied to g(h(x_n))
     unassigned: Tensor  # (B, N, W): the first layer of f, applied to the sum of u over the points after n
+    weight: Tensor  # (W, W): the last layer of g and the first of f in one
+    bias: Tensor  # (W,)
 
 
 class SummedScorer(nn.Module):
@@ -56,19 +72,71 @@ class SummedScorer(nn.Module):
 
     def encode(self, data: Tensor) -> SummedEncoding:
         """Encode points and sum u over those to come, in O(N)."""
-        u = self.u(data).double()
-        after = (u.sum(1, keepdim=True) - u.cumsum(1)).to(self._dtype)
-        into_g, (_, of_u) = self._first_of_g(), self._first_of_f()
+        visit = torch.arange(data.shape[1], device=data.device).expand(len(data), -1)
+        dataset = torch.arange(len(data), device=data.device)
+        return self.arrange(self.encode_points(data), dataset, visit)
+
+    def encode_points(self, data: Tensor) -> SummedPoints:
+        """Evaluate h, u and g for every point on its own: what several visiting orders can share.
+
+        Shape:
+            data: ``(B, N, D)``.
+        """
+        into_g, (_, of_u) = cast("nn.Linear", self.g[0]).weight.to(self._dtype), self._first_of_f()
+        weight, bias = self._between_g_and_f()
+        moments = self.h(data) @ into_g.T
+        alone = self._represent_all(moments, weight, bias)
+        return SummedPoints(moments, alone, self.u(data) @ of_u.T, weight, bias)
+
+    def arrange(self, points: SummedPoints, dataset: Tensor, order: Tensor) -> SummedEncoding:
+        """Bring encoded points into visiting order and sum u over those to come.
+
+        Shape:
+            dataset: rows of ``points``, ``(R,)``; order: ``(R, N)`` permutations.
+        """
+        count = points.moments.shape[1]
+        index = (dataset.unsqueeze(-1) * count + order).reshape(-1)
+        moments, alone, future = (
+            value.flatten(0, 1).index_select(0, index).view(*order.shape, -1) for value in points[:3]
+        )
+        running = future.cumsum(1)
         bias = cast("nn.Linear", self.f[0]).bias.to(self._dtype)
-        points = self.h(data) @ into_g.T
-        return SummedEncoding(points.double(), after @ of_u.T + bias)
+        unassigned = running[:, -1:] - running + bias
+        return SummedEncoding(moments, alone, unassigned, points.weight, points.bias)
+
+    def forced_logits(
+        self, encoding: SummedEncoding, dataset: Tensor, steps: ForcedSteps
+    ) -> tuple[Tensor, Tensor]:
+        """Evaluate all decisions of given partitions, g once a candidate.
+
+        The state of a cluster that has just gained a point is the candidate that was chosen, and a cluster of
+        one point is a point on its own: neither is evaluated again. Cost O(N K) evaluations of g and f and
+        O(N^2) additions a partition.
+
+        Shape:
+            dataset: ``(R,)``; output: ``(M,)`` and ``(R (N - 1),)``.
+        """
+        moments, alone = encoding.moments[dataset], encoding.alone[dataset]
+        total = (steps.together(self._dtype) @ moments).flatten(0, 1)
+        joined = self._represent(
+            [Rows(total, steps.member), Rows(self._biased(moments.flatten(0, 1)), steps.point)],
+            encoding.weight,
+            encoding.bias,
+        )
+        chosen = joined.index_select(0, steps.taken)
+        states = alone.flatten(0, 1).index_copy(0, steps.point.index_select(0, steps.taken), chosen)
+        pooled = steps.present(self._dtype) @ states.view_as(alone)
+        shared = (pooled + encoding.unassigned[dataset, 1:]).flatten(0, 1)
+        join = [Rows(shared, steps.decision), Rows(states, steps.member, -1.0), Rows(joined)]
+        opening = [Rows(shared), Rows(alone[:, 1:].flatten(0, 1))]
+        return self.f.after_first(join).squeeze(-1), self.f.after_first(opening).squeeze(-1)
 
     def absorb(
         self, encoding: SummedEncoding, dataset: Tensor, steps: Tensor, counts: Tensor, moments: Tensor
     ) -> Tensor:
         """Pack the first layers of g and f, applied to H_k and to g(H_k)."""
         total = moments.to(self._dtype)
-        return torch.cat([total, self._represent(total)], -1)
+        return torch.cat([total, self._represent_all(total, encoding.weight, encoding.bias)], -1)
 
     def contribution(self, states: Tensor) -> Tensor:
         """Return the first layer of f applied to g(H_k)."""
@@ -77,39 +145,49 @@ class SummedScorer(nn.Module):
     def query(
         self, encoding: SummedEncoding, dataset: Tensor, step: Tensor, pooled: Tensor, clusters: Tensor
     ) -> Tensor:
-        """Pack the first layers of g and f, applied to h(x_n) and to G and U."""
+        """Pack the first layers of g and f, applied to h(x_n), to G and U, and to g(h(x_n))."""
         point = encoding.moments[dataset, step].to(self._dtype)
-        return torch.cat([point, pooled.to(self._dtype) + encoding.unassigned[dataset, step]], -1)
+        shared = pooled.to(self._dtype) + encoding.unassigned[dataset, step]
+        return torch.cat([point, shared, encoding.alone[dataset, step]], -1)
 
     def join(self, query: Tensor, states: Tensor) -> Tensor:
         """Evaluate g and f for existing clusters."""
-        point, pooled = query.chunk(2, -1)
+        point, shared, _ = query.chunk(3, -1)
         total, represented = states.chunk(2, -1)
-        return self.f.after_first(pooled - represented + self._represent(total + point)).squeeze(-1)
+        joined = self._represent_all(total + point, *self._between_g_and_f())
+        terms = [Rows(shared), Rows(represented, sign=-1.0), Rows(joined)]
+        return self.f.after_first(terms).squeeze(-1)
 
     def open(self, query: Tensor) -> Tensor:
-        """Evaluate g and f for a cluster of the point alone."""
-        point, pooled = query.chunk(2, -1)
-        return self.f.after_first(pooled + self._represent(point)).squeeze(-1)
+        """Evaluate f for a cluster of the point alone."""
+        _, shared, alone = query.chunk(3, -1)
+        return self.f.after_first([Rows(shared), Rows(alone)]).squeeze(-1)
 
     @property
     def _dtype(self) -> torch.dtype:
         return torch.float32 if self.training else torch.float64
-
-    def _first_of_g(self) -> Tensor:
-        return cast("nn.Linear", self.g[0]).weight.to(self._dtype)
 
     def _first_of_f(self) -> tuple[Tensor, Tensor]:
         weight = cast("nn.Linear", self.f[0]).weight.to(self._dtype)
         of_g, of_u = weight.split([self.sizes[1], self.sizes[0]], 1)
         return of_g, of_u
 
-    def _represent(self, total: Tensor) -> Tensor:
-        """Apply g after its first weights, then the first weights of f, two linear maps folded into one."""
-        hidden = self.g.between(total + cast("nn.Linear", self.g[0]).bias.to(self._dtype))
+    def _between_g_and_f(self) -> tuple[Tensor, Tensor]:
+        """Fold the last layer of g and the first weights of f, linear both, into one."""
         last, (of_g, _) = cast("nn.Linear", self.g[-1]), self._first_of_f()
-        folded = of_g @ last.weight.to(self._dtype)
-        return hidden @ folded.T + of_g @ last.bias.to(self._dtype)
+        return of_g @ last.weight.to(self._dtype), of_g @ last.bias.to(self._dtype)
+
+    def _represent(self, total: Sequence[Rows], weight: Tensor, bias: Tensor) -> Tensor:
+        """Apply g after its first layer, then the first weights of f."""
+        return self.g.after_first(total, last=(weight, bias))
+
+    def _represent_all(self, total: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        """Apply g after its first weights, then the first weights of f."""
+        rows = Rows(self._biased(total).flatten(0, -2))
+        return self._represent([rows], weight, bias).view(*total.shape[:-1], -1)
+
+    def _biased(self, total: Tensor) -> Tensor:
+        return total + cast("nn.Linear", self.g[0]).bias.to(self._dtype)
 
 
 class _PReLUNetwork(nn.Sequential):
@@ -132,22 +210,22 @@ class _PReLUNetwork(nn.Sequential):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Apply the layers in the precision of the mode."""
-        return self._apply_layers(inputs, list(self))
+        first, dtype = cast("nn.Linear", self[0]), self._dtype
+        value = F.linear(inputs.to(dtype), first.weight.to(dtype), first.bias.to(dtype))
+        return self.after_first([Rows(value.flatten(0, -2))]).view(*inputs.shape[:-1], -1)
 
-    def after_first(self, inputs: Tensor) -> Tensor:
-        """Apply all layers but the first linear one."""
-        return self._apply_layers(inputs, list(self)[1:])
+    def after_first(self, terms: Sequence[Rows], *, last: tuple[Tensor, Tensor] | None = None) -> Tensor:
+        """Apply all layers but the first linear one to a sum of rows, with another last one if given."""
+        dtype = self._dtype
+        linears = [(layer.weight, layer.bias) for layer in list(self)[2::2]]
+        linears = linears if last is None else [*linears[:-1], last]
+        return prelu_chain(
+            [replace(term, table=term.table.to(dtype)) for term in terms],
+            slopes=[layer.weight.to(dtype) for layer in list(self)[1::2]],
+            weights=[weight.to(dtype) for weight, _ in linears],
+            biases=[bias.to(dtype) for _, bias in linears],
+        )
 
-    def between(self, inputs: Tensor) -> Tensor:
-        """Apply all layers but the first and the last linear ones."""
-        return self._apply_layers(inputs, list(self)[1:-1])
-
-    def _apply_layers(self, inputs: Tensor, layers: list[nn.Module]) -> Tensor:
-        dtype = torch.float32 if self.training else torch.float64
-        value = inputs.to(dtype)
-        for layer in layers:
-            if isinstance(layer, nn.Linear):
-                value = F.linear(value, layer.weight.to(dtype), layer.bias.to(dtype))
-            elif isinstance(layer, nn.PReLU):
-                value = F.prelu(value, layer.weight.to(dtype))
-        return value
+    @property
+    def _dtype(self) -> torch.dtype:
+        return torch.float32 if self.training else torch.float64

@@ -11,6 +11,7 @@ SMALL = {
     "compare_galaxies": ["--draws", "50", "--guide", "filter-nig1d"],
     "posterior_predictive": ["--draws", "40"],
     "prior_predictive": ["--datasets", "1"],
+    "prior_sensitivity": ["--steps", "10", "--draws", "50"],
     "train_and_compare": ["--steps", "20"],
 }
 

@@ -3,14 +3,15 @@
 import pyro
 import pytest
 import torch
+from pyro import poutine
 from pyro.infer import SVI, Importance, Predictive, Trace_ELBO
 
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import light_scorer_for
-from pyroclust.infer import InclusiveKL
+from pyroclust.infer import InclusiveKL, exact_posterior
 from pyroclust.infer.certificate import simulate
-from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d
-from pyroclust.nn import RandomOrder
+from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d, sensitivity2d
+from pyroclust.nn import DensestFirst, RandomOrder
 
 
 def small_guide(model: Mixture) -> NeuralClusteringProcess:
@@ -85,3 +86,84 @@ def test_stock_pyro_inference_takes_the_guide() -> None:
     assert importance.get_log_normalizer().isfinite()
     assert Predictive(model, guide=guide, num_samples=3)(data)["data"].shape[-2:] == (9, 2)
     assert SVI(model, guide, pyro.optim.Adam({"lr": 1e-3}), Trace_ELBO()).evaluate_loss(data) > 0
+
+
+def conditioned_guide(model: Mixture) -> NeuralClusteringProcess:
+    names = tuple(model.hyperpriors)
+    scorer = light_scorer_for(model, width=16, num_bandwidths=2, use_filter=False, conditions=names)
+    return NeuralClusteringProcess(model, scorer=scorer)
+
+
+class EverySecond:
+    """Keep every second data set, the last first."""
+
+    oversampling = 2
+
+    def __call__(self, data: torch.Tensor, num_kept: int) -> torch.Tensor:
+        return torch.arange(len(data) - 1, 0, -2)
+
+    def learn(self, loss: torch.Tensor) -> None:
+        self.losses = loss
+
+
+@pytest.mark.parametrize("choice", [None, EverySecond()], ids=["all", "chosen"])
+@torch.no_grad()
+def test_conditions_are_the_simulated_hyperparameters_of_each_data_set(choice: EverySecond | None) -> None:
+    model = sensitivity2d()
+    guide = PredictiveFilter(model, conditions=["prior_scale", "concentration"], order=DensestFirst(1.4))
+    torch.manual_seed(5)
+    loss = InclusiveKL(choice).per_dataset(model, guide, torch.empty(6, 9, 2))
+    torch.manual_seed(5)
+    template = torch.empty(6 if choice is None else 12, 9, 2)
+    sites = poutine.trace(poutine.uncondition(model)).get_trace(template).nodes
+    kept = torch.arange(6) if choice is None else choice(template, 6)
+    values = {name: sites[name]["value"][kept] for name in guide.conditions}
+    posterior = guide.condition(**values).posterior(sites["data"]["value"][kept])
+    expected = -posterior.log_prob(sites["assignments"]["value"][kept])
+    torch.testing.assert_close(loss, expected, rtol=0, atol=1e-9)
+
+
+def test_a_guide_with_conditions_learns_under_stock_svi() -> None:
+    model = sensitivity2d()
+    guide = conditioned_guide(model)
+    before = {name: one.detach().clone() for name, one in guide.named_parameters()}
+    svi = SVI(model, guide, pyro.optim.Adam({"lr": 5e-3}), InclusiveKL())
+    losses = [svi.step(torch.empty(32, 10, 2)) for _ in range(60)]
+    assert sum(losses[-10:]) < 0.8 * sum(losses[:10])
+    assert not [name for name, one in guide.named_parameters() if torch.equal(one, before[name])]
+
+
+def trained(guide: NeuralClusteringProcess) -> NeuralClusteringProcess:
+    loss = InclusiveKL()(guide.model, guide)
+    optimizer = torch.optim.Adam(guide.parameters(), lr=5e-3)
+    for _ in range(200):
+        optimizer.zero_grad()
+        loss(torch.empty(32, 6, 2)).backward()
+        optimizer.step()
+    return guide.eval()
+
+
+@torch.no_grad()
+def mean_divergence(guide: NeuralClusteringProcess, known: Mixture) -> float:
+    data, _ = simulate(known, torch.empty(60, 6, 2))
+    partitions, log_probs = exact_posterior(known, data)
+    log_q = guide.posterior(data).log_prob(partitions.unsqueeze(1).expand(-1, 60, -1)).T
+    return (log_probs.exp() * (log_probs - log_q)).sum(-1).mean().item()
+
+
+def test_conditions_are_learned_at_both_ends_of_their_range() -> None:
+    model = sensitivity2d()
+    conditioned, unconditioned = trained(conditioned_guide(model)), trained(small_guide(model))
+    for concentration in (0.1, 6.0):
+        view = conditioned.condition(concentration=concentration, prior_scale=5.0)
+        torch.manual_seed(1)
+        with_condition = mean_divergence(view, view.model)
+        torch.manual_seed(1)
+        without = mean_divergence(unconditioned, view.model)
+        assert with_condition < 0.7 * without, (concentration, with_condition, without)
+
+
+def test_a_condition_that_the_model_does_not_sample_is_named() -> None:
+    guide = conditioned_guide(sensitivity2d())
+    with pytest.raises(ValueError, match="guide has the condition concentration, expected names of latent"):
+        InclusiveKL().loss(gaussian2d(), guide, torch.empty(2, 5, 2))

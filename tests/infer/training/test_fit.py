@@ -1,4 +1,4 @@
-"""The small training loop."""
+"""The training loop: what it learns, what it writes, what it refuses."""
 
 import csv
 from pathlib import Path
@@ -15,11 +15,11 @@ from pyroclust.nn import RandomOrder
 TINY = FitSettings(steps=12, max_points=15, points_per_step=60, warmup_steps=3, seed=4)
 
 
-def trained(settings: FitSettings, log: Path | None = None) -> NeuralClusteringProcess:
+def trained(settings: FitSettings, folder: Path | None = None) -> NeuralClusteringProcess:
     torch.manual_seed(0)
     model = overlap2d()
     guide = NeuralClusteringProcess(model, scorer=light_scorer_for(model, width=16))
-    fit(model, guide, settings=settings, log=log, progress=False)
+    fit(model, guide, settings=settings, folder=folder, progress=False)
     return guide
 
 
@@ -29,7 +29,7 @@ def test_same_seed_same_weights() -> None:
 
 
 def test_log_has_a_row_a_step(tmp_path: Path) -> None:
-    trained(TINY, tmp_path / "runs" / "log.csv")
+    trained(TINY, tmp_path / "runs")
     with (tmp_path / "runs" / "log.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == TINY.steps
@@ -78,7 +78,7 @@ def test_a_loss_that_is_not_finite_stops_with_a_sentence() -> None:
 def test_settings_are_checked() -> None:
     with pytest.raises(ValueError, match="min_points and max_points are 5 and 4"):
         FitSettings(max_points=4)
-    with pytest.raises(ValueError, match="expected positive"):
+    with pytest.raises(ValueError, match="steps is 0, expected a positive number"):
         FitSettings(steps=0)
 
 

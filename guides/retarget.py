@@ -1,0 +1,73 @@
+"""A trained guide, carried over to another model of the same kind."""
+
+from typing import Any, TypeVar
+
+from pyro.nn import PyroModule
+
+__all__ = ["retarget"]
+
+GuideT = TypeVar("GuideT", bound=PyroModule)
+
+
+def retarget(guide: GuideT, model: Any) -> GuideT:
+    r"""Return a new guide of another model that starts with the weights of a trained one.
+
+    The network keeps its weights and its visiting order; what it takes from the model, as the exact filter's
+    log-weights, comes from the new model. Train it further on simulations of that model by
+    ``fit(new.model, new, ...)``: where prior or hyperparameters have moved a little, a few hundred steps do.
+    The guide given is not changed. Cost: one copy of the weights.
+
+    Args:
+        guide: a trained guide with ``arguments`` and ``from_arguments``.
+        model: another model with points of the same dimension.
+
+    Raises:
+        ValueError: if the guide cannot be rebuilt, or the dimensions or the networks do not agree.
+
+    Example:
+        >>> from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
+        >>> from pyroclust.guides import NeuralClusteringProcess
+        >>> from pyroclust.models import Mixture, gaussian2d
+        >>> trained = NeuralClusteringProcess(gaussian2d())
+        >>> wider = Mixture(ChineseRestaurantPrior(2.0), NormalKnownVariance(2, prior_scale=3.0))
+        >>> new = retarget(trained, wider)
+        >>> new.model is wider, trained.model.name
+        (True, 'gaussian2d')
+
+    References:
+        Le, Baydin & Wood (2017), Inference compilation. https://arxiv.org/abs/1610.09900
+    """
+    kind: Any = type(guide)
+    if not hasattr(kind, "from_arguments") or not hasattr(guide, "arguments"):
+        raise ValueError(
+            f"guide is a {kind.__name__}, expected a class with arguments and from_arguments: "
+            "build a new guide of the model and load the weights with load_state_dict"
+        )
+    before, after = (_dim(one) for one in (guide.model, model))
+    if before != after:
+        raise ValueError(
+            f"model has points of dimension {after}, expected {before} as the guide's own model "
+            f"'{guide.model.name}': train a new guide"
+        )
+    new: GuideT = kind.from_arguments(model, **guide.arguments)
+    _copy_weights(guide, new)
+    return new.train(guide.training)
+
+
+def _dim(model: Any) -> int:
+    return int(model.component.dim)
+
+
+def _copy_weights(source: PyroModule, target: PyroModule) -> None:
+    weights = {name: value.detach().clone() for name, value in source.state_dict().items()}
+    for name, value in target.state_dict().items():
+        if name not in weights or weights[name].shape != value.shape:
+            found = tuple(weights[name].shape) if name in weights else "missing"
+            raise ValueError(
+                f"guide has the weight '{name}' {found}, expected shape {tuple(value.shape)} for this model: "
+                "train a new guide"
+            )
+    target.load_state_dict(weights)
+    reference = next(source.parameters(), None)
+    if reference is not None:
+        target.to(reference.device)

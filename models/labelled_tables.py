@@ -1,0 +1,187 @@
+"""Labelled real data as a generative model: draws from tables whose classes are known."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyro
+import torch
+from numpy.typing import ArrayLike
+from pyro.distributions import Delta
+from torch import Tensor
+
+from pyroclust.distributions import PartitionPrior
+from pyroclust.distributions.labelled_draws import ClassesByPrior, LabelledRows, PointsAtRandom
+from pyroclust.partitions import canonical
+
+__all__ = ["LabelledComponent", "LabelledTables"]
+
+
+class LabelledComponent:
+    """What networks ask of a component family, measured on labelled tables.
+
+    Attributes:
+        dim: dimension of a point.
+        typical_scale: root mean square distance, per column, of a point to the mean of its class.
+        scale_is_known: no.
+    """
+
+    scale_is_known = False
+
+    def __init__(self, dim: int, typical_scale: float) -> None:
+        self.dim, self.typical_scale = dim, typical_scale
+
+
+class LabelledTables:
+    r"""Data sets drawn from labelled tables: a model to simulate from, for training guides on real data.
+
+    Without a prior, a table is chosen uniformly among those with at least N points, and N of its points
+    without replacement; their classes are the partition, with the classes in the proportions of the table:
+
+    .. math:: t \sim U, \qquad i_1, \ldots, i_N \sim t, \qquad c = \text{canonical}(y_{i_1}, \ldots, y_{i_N})
+
+    With a prior, as the Neural Clustering Process papers draw from labelled images, the partition comes
+    first, every cluster gets a class of its own, and its points come from that class without replacement;
+    what does not fit is drawn again: see :class:`~pyroclust.distributions.labelled_draws.ClassesByPrior`.
+
+    The sites are ``"members"`` (which rows, a latent that no guide has), ``"assignments"`` and ``"data"``.
+    Only the shape of the argument counts under ``poutine.uncondition``. There is no ``log_joint``: judge a
+    guide by its log-probability of the classes of held-out tables. Guides need a scorer without the exact
+    filter, ``light_scorer_for(model, use_filter=False)``. Cost O(M log M) a data set, tables of M rows.
+
+    Args:
+        tables: pairs of points ``(n, D)`` and class labels ``(n,)``, numbers or text, all with the same D.
+        prior: law of the partitions, its hyperparameters known; None for the proportions of the tables.
+        standardise: shift and scale every column of every table to mean 0 and variance 1; guides see one
+            scale, and should be given standardised data later.
+        name: what reports call the model.
+
+    Shape:
+        data: ``(*batch, N, D)``; assignments: ``(*batch, N)`` int64.
+
+    Raises:
+        ValueError: if there is no table, one is not a finite ``(n, D)`` with one label a row and more than
+            one row, or is constant in a column that is to be standardised, or the prior is random.
+
+    Example:
+        >>> from pyro import poutine
+        >>> from sklearn.datasets import load_iris
+        >>> model = LabelledTables([load_iris(return_X_y=True)])
+        >>> trace = poutine.trace(poutine.uncondition(model)).get_trace(torch.empty(3, 20, 4))
+        >>> {name: tuple(trace.nodes[name]["value"].shape) for name in ("assignments", "data")}
+        {'assignments': (3, 20), 'data': (3, 20, 4)}
+
+    References:
+        Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
+    """
+
+    event_dim = 2
+
+    def __init__(
+        self,
+        tables: Sequence[tuple[ArrayLike, ArrayLike]],
+        *,
+        prior: PartitionPrior | None = None,
+        standardise: bool = True,
+        name: str = "labelled_tables",
+    ) -> None:
+        if not len(tables):
+            raise ValueError("tables is empty, expected at least one pair of points and labels")
+        if prior is not None and prior.hyperpriors:
+            raise ValueError(
+                f"prior has the random hyperparameter(s) {', '.join(prior.hyperpriors)}, expected numbers: "
+                "fix them with prior.given({...})"
+            )
+        pairs = [_checked(position, *table) for position, table in enumerate(tables)]
+        dims = sorted({points.shape[1] for points, _ in pairs})
+        if len(dims) > 1:
+            raise ValueError(
+                f"tables have {', '.join(map(str, dims))} columns, expected the same number in all: "
+                "choose common columns"
+            )
+        if standardise:
+            pairs = [(_standardised(position, x), y) for position, (x, y) in enumerate(pairs)]
+        self.prior, self.name = prior, name
+        self._rows = LabelledRows.of([labels for _, labels in pairs])
+        padded = torch.nn.utils.rnn.pad_sequence([points for points, _ in pairs], batch_first=True)
+        self._points = padded.flatten(0, 1).to(torch.get_default_dtype())
+        self.component = LabelledComponent(dims[0], _within_class_scale(pairs))
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return self.component.dim
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """Shape of one point."""
+        return (self.dim,)
+
+    @property
+    def hyperpriors(self) -> dict[str, Any]:
+        """Priors of random hyperparameters: there are none."""
+        return {}
+
+    @property
+    def num_tables(self) -> int:
+        """Number of tables."""
+        return len(self._rows.sizes)
+
+    def __call__(self, data: Tensor) -> Tensor:
+        """Run the program on data sets (or a template of their shape) and return the data.
+
+        Raises:
+            ValueError: if the shape does not fit, or no table has so many points.
+        """
+        if data.dim() < 2 or data.shape[-1] != self.dim or data.shape[-2] < 1:
+            raise ValueError(
+                f"data has shape {tuple(data.shape)}, expected (..., N, {self.dim}) with at least one point"
+            )
+        with pyro.plate_stack("datasets", data.shape[: -self.event_dim]):
+            members = pyro.sample("members", self._law(data.shape[-2]))
+            labels = canonical(self._rows.classes.flatten()[members]).to(data.device)
+            pyro.sample("assignments", Delta(labels, event_dim=1))
+            points = self._points[members].to(data.device)
+            return pyro.sample("data", Delta(points, event_dim=self.event_dim), obs=data)
+
+    def _law(self, num_points: int) -> Any:
+        if self.prior is None:
+            return PointsAtRandom(self._rows, num_points)
+        return ClassesByPrior(self._rows, num_points, prior=self.prior)
+
+
+def _checked(position: int, points: ArrayLike, labels: ArrayLike) -> tuple[Tensor, Tensor]:
+    data, names = np.array(points, dtype=np.float64), np.asarray(labels)
+    if data.ndim != 2 or len(data) < 2 or names.shape != data.shape[:1]:
+        raise ValueError(
+            f"table {position} has points of shape {data.shape} and labels of shape {names.shape}, "
+            "expected (n, D) and (n,) with n of at least 2"
+        )
+    if not np.isfinite(data).all():
+        raise ValueError(
+            f"table {position} holds {int((~np.isfinite(data)).sum())} nan or infinite values, "
+            "expected finite numbers: remove or impute these rows first"
+        )
+    return torch.from_numpy(data), torch.from_numpy(np.unique(names, return_inverse=True)[1].ravel())
+
+
+def _standardised(position: int, points: Tensor) -> Tensor:
+    centre, spread = points.mean(0), points.std(0, correction=0)
+    constant = (spread <= 1e-12 * centre.abs()).nonzero()[:, 0].tolist()
+    if constant:
+        raise ValueError(
+            f"table {position} is constant in column {constant[0]}, expected columns that vary: "
+            "leave it out, or pass standardise=False"
+        )
+    return (points - centre) / spread
+
+
+def _within_class_scale(pairs: Sequence[tuple[Tensor, Tensor]]) -> float:
+    """Return the root mean square of what is left of all points when the means of classes are taken off."""
+    squares = [(points - _class_means(points, labels)).square().mean(-1) for points, labels in pairs]
+    return max(torch.cat(squares).mean().sqrt().item(), 1e-3)
+
+
+def _class_means(points: Tensor, labels: Tensor) -> Tensor:
+    member = torch.nn.functional.one_hot(labels).to(points)
+    return member @ (member.T @ points / member.sum(0).unsqueeze(-1))

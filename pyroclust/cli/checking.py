@@ -1,0 +1,119 @@
+"""The command ``pyroclust check``."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from pyroclust.cli.errors import one_sentence_errors
+
+if TYPE_CHECKING:
+    from pyroclust.certification import CheckResult
+    from pyroclust.infer.certificate_settings import CertificateSettings
+
+__all__ = ["check"]
+
+_PICTURE, _CONTENT = "certificate.png", "certificate.json"
+
+
+@one_sentence_errors
+def check(
+    guide: Annotated[str, typer.Argument(help="Guide by name or folder; see 'pyroclust guides'.")],
+    seed: Annotated[int, typer.Option(help="Same seed, same data sets.", min=0)] = 1,
+    datasets: Annotated[int | None, typer.Option(help="Data sets of the calibration.", min=1)] = None,
+    points: Annotated[
+        str | None, typer.Option(help="Sizes of data sets, separated by commas, such as 20,50,1000.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A rough look of some seconds.")] = False,  # noqa: FBT002
+    save: Annotated[bool, typer.Option(help="Store the certificate in the guide's card.")] = True,  # noqa: FBT002
+    out: Annotated[Path | None, typer.Option(help="Folder for certificate.json and certificate.png.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,  # noqa: FBT002
+) -> None:
+    """Measure a guide on fresh data of its model, judge it, and store the certificate in its card.
+
+    One to three minutes on one core.
+    """
+    sizes = None if points is None else _sizes(points)
+    with Console(stderr=True).status("loading", spinner="line") as status:
+        from pyroclust.certification import check_guide
+        from pyroclust.outputs import prepare_folder
+
+        folder = None if out is None else prepare_folder(out)
+        settings = _settings(seed, datasets, quick=quick)
+        result = check_guide(guide, settings=settings, sampled_points=sizes, progress=status.update)
+        if folder is not None:
+            _write(result, folder)
+        note = _store(result, quick=quick) if save else "Not stored, as asked."
+    if as_json:
+        print(json.dumps(_content(result) | {"note": note}, indent=2, allow_nan=False))
+        return
+    from pyroclust.cli.certificate_table import certificate_view
+
+    # Tables cut to 80 columns in a pipe would lose figures.
+    console = Console() if sys.stdout.isatty() else Console(width=120)
+    console.print(certificate_view(result), highlight=False)
+    console.print(note, highlight=False, soft_wrap=True)
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(sorted({int(one) for one in text.split(",")}))
+    except ValueError:
+        raise ValueError(
+            f"--points is '{text}', expected whole numbers separated by commas, such as 20,50,100"
+        ) from None
+
+
+def _settings(seed: int, datasets: int | None, *, quick: bool) -> "CertificateSettings":
+    settings = replace(_effort(quick=quick), seed=seed)
+    return settings if datasets is None else replace(settings, num_calibrated=datasets)
+
+
+def _effort(*, quick: bool) -> "CertificateSettings":
+    from pyroclust.infer.certificate_settings import CertificateSettings
+
+    return CertificateSettings.quick() if quick else CertificateSettings()
+
+
+def _store(result: "CheckResult", *, quick: bool) -> str:
+    """Store card and picture; say what was written, or why nothing was."""
+    from pyroclust.cards import CARD_FILE, shelf
+    from pyroclust.certification import store_certificate
+
+    card = result.folder / CARD_FILE
+    if quick and result.card.certificate:
+        return f"Not stored: '{card}' has a certificate already, which a quick look does not replace."
+    try:
+        store_certificate(result.folder, result.certificate)
+        if result.folder.resolve().parent == shelf().resolve():
+            return f"Stored: {card}"
+        _picture(result, result.folder)
+    except OSError as error:
+        return f"Not stored: '{card}' cannot be written ({error.strerror or error})."
+    return f"Stored: {card}, {_PICTURE}"
+
+
+def _write(result: "CheckResult", folder: Path) -> None:
+    from pyroclust.atomic import replace_file
+
+    text = json.dumps(_content(result), indent=2, allow_nan=False)
+    replace_file(folder / _CONTENT, (text + "\n").encode())
+    _picture(result, folder)
+
+
+def _picture(result: "CheckResult", folder: Path) -> None:
+    from pyroclust.atomic import replace_file
+    from pyroclust.plots import plot_certificate, png_bytes
+
+    figure = plot_certificate(result.certificate.to_dict(), name=result.card.name)
+    replace_file(folder / _PICTURE, png_bytes(figure))
+
+
+def _content(result: "CheckResult") -> dict[str, Any]:
+    from pyroclust.certification import certificate_content
+
+    return {"guide": result.card.name, "certificate": certificate_content(result.certificate)}

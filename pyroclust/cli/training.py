@@ -1,0 +1,96 @@
+"""The command ``pyroclust train``."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from pyroclust.cli.errors import one_sentence_errors
+
+if TYPE_CHECKING:
+    from pyroclust.training_runs import TrainedGuide
+
+__all__ = ["train"]
+
+_INTERRUPTED = 130
+
+
+@one_sentence_errors
+def train(
+    recipe: Annotated[Path, typer.Argument(help="TOML file; the recipes of shipped guides are in recipes/.")],
+    out: Annotated[Path, typer.Option(help="Folder of the guide, its logs and its checkpoint.")],
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the folder's checkpoint.")] = False,  # noqa: FBT002
+    max_steps: Annotated[int | None, typer.Option(help="Stop earlier; --resume goes on.", min=1)] = None,
+    accelerator: Annotated[str, typer.Option(help="cpu, gpu or auto.")] = "cpu",
+    precision: Annotated[str, typer.Option(help="32-true or bf16-mixed.")] = "32-true",
+    quick: Annotated[bool, typer.Option("--quick", help="Measure a rough certificate only.")] = False,  # noqa: FBT002
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,  # noqa: FBT002
+) -> None:
+    """Train a guide from a recipe, save it, and measure its certificate on fresh data.
+
+    Ctrl-C keeps the guide as it is then; a killed training loses at most 20 seconds, and goes on with
+    --resume to the same weights. Several processes: torchrun --nproc-per-node 2 -m pyroclust train ...
+    """
+    with Console(stderr=True).status("starting", spinner="line") as status:
+        from pyroclust.infer import Devices
+        from pyroclust.infer.certificate_settings import CertificateSettings
+        from pyroclust.outputs import prepare_folder
+        from pyroclust.recipes import read_recipe
+        from pyroclust.training_runs import train_recipe
+
+        read_recipe(recipe)
+        folder = prepare_folder(out)
+        devices = Devices(accelerator=accelerator, precision=precision)
+        settings = CertificateSettings.quick() if quick else CertificateSettings()
+        status.stop()
+
+        def say(what: str) -> None:
+            status.start()
+            status.update(what)
+
+        trained = train_recipe(
+            recipe,
+            folder,
+            resume=resume,
+            max_steps=max_steps,
+            devices=devices,
+            certificate=settings,
+            say=say,
+        )
+    if as_json:
+        print(json.dumps(_content(trained), indent=2))
+    elif trained.certificate is not None:
+        _show(folder)
+    if trained.result.interrupted:
+        print(
+            f"pyroclust: interrupted after step {trained.result.steps}; the guide in '{folder}' is usable, "
+            "--resume goes on",
+            file=sys.stderr,
+        )
+        raise typer.Exit(_INTERRUPTED)
+
+
+def _content(trained: "TrainedGuide") -> dict[str, Any]:
+    result, certificate = trained.result, trained.certificate
+    return {
+        "steps": result.steps,
+        "loss": result.loss,
+        "num_datasets": result.num_datasets,
+        "seconds": result.seconds,
+        "interrupted": result.interrupted,
+        "validation": result.validation,
+        "certificate": None if certificate is None else certificate.to_dict(),
+    }
+
+
+def _show(folder: Path) -> None:
+    from pyroclust.cards import read_card
+    from pyroclust.cli.tables import guides_table
+
+    # Tables cut to 80 columns in a pipe would lose figures.
+    console = Console() if sys.stdout.isatty() else Console(width=110)
+    console.print(guides_table((read_card(folder),)))
+    console.print(f"Written: {folder} (card.json, weights.safetensors, training.png)", highlight=False)

@@ -1,0 +1,184 @@
+"""Are counts in equal bins those of uniform numbers? Chi-square, and simultaneous bands of the ECDF."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+__all__ = ["Uniformity", "ecdf_band", "goodness_of_fit", "uniformity"]
+
+_LEAST_EXPECTED = 5.0
+_BISECTIONS = 40
+
+
+@dataclass(frozen=True)
+class Uniformity:
+    """Two tests of one set of counts.
+
+    Attributes:
+        chi_square: p-value of Pearson's chi-square; sees any bin that is out of line.
+        ecdf: p-value of the largest deviation of the empirical distribution function, all thresholds at
+            once; sees shifts and wrong widths, which are small in every single bin.
+    """
+
+    chi_square: float
+    ecdf: float
+
+    @property
+    def p_value(self) -> float:
+        """Both tests in one, by Bonferroni."""
+        return min(1.0, 2 * min(self.chi_square, self.ecdf))
+
+
+def uniformity(counts: np.ndarray) -> Uniformity:
+    r"""Test whether counts in equal bins are those of independent uniform numbers.
+
+    The test of the ECDF takes the threshold z that is least likely by the binomial law of the count below it,
+
+    .. math:: \gamma = \min_z 2 \min(P(R_z \le r_z), P(R_z \ge r_z)), \qquad R_z \sim \text{Bin}(n, z)
+
+    and its p-value is the exact probability of a smaller or equal gamma anywhere, from the Markov chain of
+    the counts below rising thresholds. Cost O(n^2) a bin at most.
+
+    Shape:
+        counts: ``(num_bins,)``, non-negative integers.
+
+    Raises:
+        ValueError: if there are fewer than two bins, or no or negative counts.
+
+    References:
+        Säilynoja, Bürkner & Vehtari (2022), Graphical test for discrete uniformity and its applications in
+        goodness-of-fit evaluation and multiple sample comparison. https://doi.org/10.1007/s11222-022-10090-6
+
+    Example:
+        >>> uniformity(np.array([25, 25, 25, 25])).ecdf
+        1.0
+        >>> uniformity(np.array([40, 10, 10, 40])).chi_square < 0.001
+        True
+    """
+    counts = _checked(counts)
+    total, num_bins = int(counts.sum()), len(counts)
+    below, thresholds = counts.cumsum()[:-1], np.arange(1, num_bins) / num_bins
+    lower = stats.binom.cdf(below, total, thresholds)
+    upper = stats.binom.sf(below - 1, total, thresholds)
+    gamma = float(min(1.0, 2 * np.minimum(lower, upper).min()))
+    # Strictly inside: gamma itself counts as a deviation. Its own rounding must not.
+    inside = _coverage(total, num_bins, gamma * (1 + 1e-9))
+    return Uniformity(float(stats.chisquare(counts).pvalue), float(np.clip(1 - inside, 0, 1)))
+
+
+def ecdf_band(num_values: int, num_bins: int, *, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    r"""Return a band that contains the whole ECDF of uniform numbers with a given probability.
+
+    Shape:
+        output: lower and upper limits of the ECDF at :math:`1/m, \ldots, (m-1)/m`, both ``(num_bins - 1,)``.
+
+    Args:
+        num_values: how many numbers.
+        num_bins: m, how many equal bins.
+        level: at least this probability.
+
+    Raises:
+        ValueError: if a number is not positive, or the level is not between 0 and 1.
+
+    References:
+        Säilynoja, Bürkner & Vehtari (2022). https://doi.org/10.1007/s11222-022-10090-6
+
+    Example:
+        >>> low, high = ecdf_band(100, 4)
+        >>> low.tolist(), high.tolist()
+        ([0.15, 0.39, 0.65], [0.35, 0.61, 0.85])
+    """
+    if num_values < 1 or num_bins < 2 or not 0 < level < 1:
+        raise ValueError(
+            f"num_values, num_bins and level are {num_values}, {num_bins} and {level}, "
+            "expected at least 1, at least 2, and a number between 0 and 1"
+        )
+    small, large = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        middle = (small + large) / 2
+        if _coverage(num_values, num_bins, middle) >= level:
+            small = middle
+        else:
+            large = middle
+    low, high = _limits(num_values, num_bins, small)
+    return low / num_values, high / num_values
+
+
+def goodness_of_fit(counts: np.ndarray, probabilities: np.ndarray) -> float:
+    """Return the p-value of Pearson's chi-square for counts with given probabilities.
+
+    Neighbouring values are pooled, from the first on, until five are expected in each group. A value that was
+    seen and has probability 0 makes the p-value 0.
+
+    Shape:
+        counts, probabilities: ``(V,)``; the probabilities sum to one.
+
+    Raises:
+        ValueError: if the shapes differ, or the probabilities are no probabilities.
+
+    Example:
+        >>> goodness_of_fit(np.array([30, 50, 20]), np.array([0.3, 0.5, 0.2]))
+        1.0
+    """
+    counts, probabilities = np.asarray(counts), np.asarray(probabilities, dtype=np.float64)
+    if counts.shape != probabilities.shape or counts.ndim != 1:
+        raise ValueError(
+            f"counts and probabilities have shapes {counts.shape} and {probabilities.shape}, expected equal"
+        )
+    if (probabilities < 0).any() or abs(probabilities.sum() - 1) > 1e-6:
+        raise ValueError(f"probabilities sum to {probabilities.sum()}, expected 1 and none negative")
+    if counts[probabilities == 0].any():
+        return 0.0
+    expected = counts.sum() * probabilities / probabilities.sum()
+    groups = _groups(expected)
+    observed, wanted = (np.bincount(groups, weights=row) for row in (counts, expected))
+    return 1.0 if len(wanted) < 2 else float(stats.chisquare(observed, wanted).pvalue)
+
+
+def _groups(expected: np.ndarray) -> np.ndarray:
+    group, mass, found = 0, 0.0, []
+    rest = expected.sum() - expected.cumsum()
+    for value, after in zip(expected, rest, strict=True):
+        found.append(group)
+        mass += value
+        if mass >= _LEAST_EXPECTED and after >= _LEAST_EXPECTED:
+            group, mass = group + 1, 0.0
+    return np.array(found)
+
+
+def _limits(num_values: int, num_bins: int, gamma: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest and largest counts below each threshold whose tail probabilities exceed gamma."""
+    thresholds = np.arange(1, num_bins) / num_bins
+    every = np.arange(num_values + 1)[:, None]
+    lower = 2 * stats.binom.cdf(every, num_values, thresholds) > gamma
+    upper = 2 * stats.binom.sf(every - 1, num_values, thresholds) > gamma
+    inside = lower & upper
+    # argmax finds the first: from below, and from above.
+    return inside.argmax(0), num_values - inside[::-1].argmax(0)
+
+
+def _coverage(num_values: int, num_bins: int, gamma: float) -> float:
+    """Return the probability that every count below a threshold lies within the limits of gamma."""
+    if gamma >= 1:
+        return 0.0
+    low, high = _limits(num_values, num_bins, gamma)
+    reached, mass = np.zeros(1, dtype=np.int64), np.ones(1)
+    for step, (least, most) in enumerate(zip(low, high, strict=True)):
+        following = np.arange(least, most + 1)
+        # A value that is not yet below falls into the next of the bins that are left.
+        share = 1 / (num_bins - step)
+        added = following[:, None] - reached
+        mass = stats.binom.pmf(added, num_values - reached, share) @ mass
+        reached = following
+    return float(mass.sum())
+
+
+def _checked(counts: np.ndarray) -> np.ndarray:
+    counts = np.asarray(counts)
+    if counts.ndim != 1 or len(counts) < 2 or (counts < 0).any() or counts.sum() < 1:
+        raise ValueError(
+            f"counts has shape {counts.shape} and sum {counts.sum()}, expected non-negative counts in at "
+            "least two bins"
+        )
+    return counts.astype(np.int64)

@@ -1,0 +1,185 @@
+"""The rows of a certificate: what was measured, on how many data sets, and the figures."""
+
+from dataclasses import dataclass
+
+__all__ = [
+    "CalibrationRow",
+    "ClusterCountRow",
+    "ExactRow",
+    "OrderRow",
+    "SampledRow",
+    "SpeedRow",
+    "TruthRow",
+]
+
+
+@dataclass(frozen=True)
+class ExactRow:
+    """Against enumeration of all partitions of N points, nats.
+
+    Attributes:
+        num_points: N.
+        num_datasets: fresh data sets.
+        mean_kl: mean of KL(exact || guide).
+        median_kl: its median.
+        mean_kl_se: standard error of the mean.
+    """
+
+    num_points: int
+    num_datasets: int
+    mean_kl: float
+    median_kl: float
+    mean_kl_se: float
+
+
+@dataclass(frozen=True)
+class SampledRow:
+    """From draws of the guide and the true partitions.
+
+    Attributes:
+        num_points: N.
+        num_datasets: fresh data sets.
+        num_draws: draws a data set.
+        median_efficiency: median over data sets of the importance-sampling ESS over the number of draws.
+        mean_efficiency: its mean.
+        low_efficiency: its 5th percentile.
+        log_prob_truth: mean log q of the simulated partition, nats.
+        log_evidence: mean importance-sampling estimate of log p(data), nats: a proposal that misses modes
+            falls behind others.
+        high_efficiency: 95th percentile of the efficiency.
+        median_pareto_k: median over data sets of the Pareto k of the weights; ``None`` where it is not
+            finite: weights that tie have no tail, with fewer than 25 draws none can be fitted.
+        share_high_k: share of the data sets whose k is above 0.7; ``None`` where no k could be fitted.
+    """
+
+    num_points: int
+    num_datasets: int
+    num_draws: int
+    median_efficiency: float
+    mean_efficiency: float
+    low_efficiency: float
+    log_prob_truth: float
+    log_evidence: float
+    high_efficiency: float | None = None
+    median_pareto_k: float | None = None
+    share_high_k: float | None = None
+
+
+@dataclass(frozen=True)
+class TruthRow:
+    """Log q of simulated partitions, by guide and baseline on the same data sets.
+
+    The mean difference is an unbiased estimate of how much nearer, in KL(exact || .), the guide is.
+
+    Attributes:
+        num_points: N.
+        num_datasets: fresh data sets.
+        log_prob: mean log q of the guide, nats.
+        baseline_log_prob: mean log q of the baseline, nats; ``None`` without a baseline.
+        mean_difference: mean of guide minus baseline, nats; positive where the guide is better.
+        difference_se: standard error of the mean difference.
+    """
+
+    num_points: int
+    num_datasets: int
+    log_prob: float
+    baseline_log_prob: float | None = None
+    mean_difference: float | None = None
+    difference_se: float | None = None
+
+
+@dataclass(frozen=True)
+class CalibrationRow:
+    """Simulation-based calibration of one functional of the partition.
+
+    Attributes:
+        functional: ``num_clusters``, ``entropy``, ``together`` (do the points 0 and 1 share a cluster),
+            ``pairs`` (how many of N // 2 disjoint pairs do), ``neighbours`` (share of points in the cluster
+            of their nearest neighbour), ``log_prob`` (log q) or ``log_joint``.
+        num_points: N.
+        num_datasets: fresh data sets.
+        num_draws: S, draws a data set.
+        counts: how many ranks of the truth among S draws fell in each of the equal bins of 0, ..., S.
+    """
+
+    functional: str
+    num_points: int
+    num_datasets: int
+    num_draws: int
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ClusterCountRow:
+    """The prior of the number of clusters against the guide's posterior, averaged over simulated data.
+
+    For exact posteriors the average is the prior, and one draw a data set is an independent draw from it.
+
+    Attributes:
+        num_points: N.
+        num_datasets: fresh data sets.
+        num_draws: draws a data set.
+        prior: exact probabilities of 1, ..., K_max clusters, the rest of the mass in the last; ``None`` where
+            the model does not know them.
+        simulated: frequencies among the true partitions.
+        averaged: probabilities by the averaged posterior.
+        averaged_se: their standard errors over data sets.
+        single_counts: number of clusters in one draw a data set, counts of 1, ..., K_max.
+        total_variation: between prior and averaged posterior; ``None`` without a prior.
+        total_variation_noise: what exact posteriors would have, on average.
+    """
+
+    num_points: int
+    num_datasets: int
+    num_draws: int
+    prior: tuple[float, ...] | None
+    simulated: tuple[float, ...]
+    averaged: tuple[float, ...]
+    averaged_se: tuple[float, ...]
+    single_counts: tuple[int, ...]
+    total_variation: float | None
+    total_variation_noise: float
+
+
+@dataclass(frozen=True)
+class OrderRow:
+    """How much q depends on the order in which points are visited.
+
+    For a partition drawn from the guide: standard deviation over mean of q(c | x) over random orders.
+
+    Attributes:
+        num_points: N.
+        num_datasets: fresh data sets.
+        num_orders: orders a data set.
+        median: median over data sets; 0 would be an exchangeable guide.
+        low: 5th percentile.
+        high: 95th percentile.
+        baseline_median: of the baseline on the same data sets; ``None`` without one.
+
+    References:
+        Chelly et al. (2025), Consistent amortized clustering via generative flow networks.
+        https://proceedings.mlr.press/v258/chelly25a.html
+    """
+
+    num_points: int
+    num_datasets: int
+    num_orders: int
+    median: float
+    low: float
+    high: float
+    baseline_median: float | None = None
+
+
+@dataclass(frozen=True)
+class SpeedRow:
+    """Draws a second of one data set on one thread, with their log-probabilities, encoding included.
+
+    Attributes:
+        num_points: N.
+        num_draws: draws a data set.
+        draws_per_second: best of the repeats.
+    """
+
+    num_points: int
+    num_draws: int
+    draws_per_second: float

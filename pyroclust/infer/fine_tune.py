@@ -1,0 +1,288 @@
+"""Fine-tuning of a guide to given, unlabelled data sets by Pyro's own objectives."""
+
+import copy
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyro
+import torch
+from pyro import poutine
+from pyro.infer import ELBO, ReweightedWakeSleep, TraceGraph_ELBO
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import Tensor, nn
+from torch.optim.lr_scheduler import LambdaLR
+
+from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
+from pyroclust.infer.batched_wake_sleep import BatchedWakeSleep
+from pyroclust.infer.data_groups import group_by_size
+from pyroclust.infer.exact import JointModel
+
+__all__ = ["FineTuning", "decaying_baseline", "fine_tune"]
+
+_BASELINE_DECAY = 0.9
+
+
+class ObservedModel(JointModel, Protocol):
+    """A collapsed Pyro model without parameters of its own."""
+
+    def __call__(self, data: Tensor) -> Any:
+        """Run the program with the data observed."""
+        ...
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """What a fine-tuning did.
+
+    Attributes:
+        gap_before: divergences from the posterior of every data set before.
+        gap_after: the same after.
+        losses: the objective at every step, nats per data set, ``(steps done,)`` float64.
+        seconds: wall time of the steps, without the measurements.
+        interrupted: whether Ctrl-C ended it early.
+    """
+
+    gap_before: AmortizationGap
+    gap_after: AmortizationGap
+    losses: Tensor
+    seconds: float
+    interrupted: bool
+
+
+def fine_tune(
+    model: ObservedModel,
+    guide: nn.Module,
+    data: Tensor | Sequence[Tensor],
+    *,
+    objective: ELBO | None = None,
+    steps: int = 300,
+    learning_rate: float = 1e-3,
+    batch_size: int = 64,
+    num_draws: int = 1000,
+    seed: int = 0,
+    progress: bool = True,
+) -> FineTuning:
+    r"""Fit a guide, in place, to unlabelled data sets; measure the amortization gap before and after.
+
+    .. math:: \log p(x) = \mathrm{ELBO}(q) + KL(q(c \mid x) \,\|\, p(c \mid x))
+
+    The guide specialises to these data sets: for others it may become worse, so keep a copy. Objectives are
+    instances of Pyro's ELBO classes and of ours, and minimise different divergences:
+
+    * ``BatchedWakeSleep(16)``, the default, and ``pyro.infer.ReweightedWakeSleep(16)``: KL(p || q), which
+      covers modes. The stock class weighs all data sets of a call together, so it gets them one by one.
+    * ``LeaveOneOut(16)``: KL(q || p), the gap itself, with the least noise of the three score functions.
+    * ``pyro.infer.TraceGraph_ELBO()``: the same with :func:`decaying_baseline`, one average a data set.
+    * ``pyro.infer.Trace_ELBO()``: the same without any baseline; its noise is the size of the evidence.
+
+    Divergences KL(q || p) do not find a mode that the guide never draws. Adam, its rate falling linearly to
+    0, gradients per point clipped at 1. Parameters are kept out of Pyro's global store.
+
+    Args:
+        model: a collapsed model, with ``log_joint``.
+        guide: a guide of the model, or of another one: see :func:`pyroclust.guides.retarget`.
+        data: data sets of one size or of several.
+        objective: ``BatchedWakeSleep()`` by default.
+        steps: optimiser steps, each on one batch of data sets of equal size.
+        learning_rate: of Adam at the start.
+        batch_size: data sets a step.
+        num_draws: for the gaps of data sets that are too large to enumerate.
+        seed: of all random numbers.
+        progress: show a progress bar on standard error.
+
+    Shape:
+        data: ``(*batch, N, D)``, or a sequence of ``(N, D)``.
+
+    Raises:
+        ValueError: if a count is not positive, the data do not fit, or a loss is not finite; the guide then
+            has the weights it came with.
+
+    Example:
+        >>> from pyroclust.guides import NeuralClusteringProcess
+        >>> from pyroclust.models import overlap2d
+        >>> model = overlap2d()
+        >>> guide = NeuralClusteringProcess(model)
+        >>> done = fine_tune(model, guide, torch.randn(4, 6, 2), steps=2, progress=False)
+        >>> done.gap_after.gap.shape, len(done.losses)
+        (torch.Size([4]), 2)
+
+    References:
+        Cremer, Li & Duvenaud (2018), Inference suboptimality in variational autoencoders.
+        https://arxiv.org/abs/1801.03558
+    """
+    for name, count in {"steps": steps, "batch_size": batch_size}.items():
+        if count < 1:
+            raise ValueError(f"{name} is {count}, expected at least 1")
+    if not (learning_rate > 0 and math.isfinite(learning_rate)):
+        raise ValueError(f"learning_rate is {learning_rate}, expected a positive number")
+    objective = BatchedWakeSleep() if objective is None else objective
+    component: Any = model
+    batches = [
+        batch for _, some in group_by_size(data, component.component.dim) for batch in some.split(batch_size)
+    ]
+    start = copy.deepcopy(guide)
+    with _bar(steps, shown=progress) as advance, _isolated(seed):
+        began = time.perf_counter()
+        training = _Training(model, guide, objective, batches, steps=steps, learning_rate=learning_rate)
+        losses, interrupted = _run(training, steps, advance, start)
+        seconds = time.perf_counter() - began
+    before, after = (
+        amortization_gap(model, one, data, num_draws=num_draws, others=(other,), seed=seed)
+        for one, other in ((start, guide), (guide, start))
+    )
+    return FineTuning(before, after, torch.tensor(losses, dtype=torch.float64), seconds, interrupted)
+
+
+def decaying_baseline(guide: Callable[..., Any], *, decay: float = _BASELINE_DECAY) -> Callable[..., Any]:
+    """Give the guide's site Pyro's own baseline for ``TraceGraph_ELBO``: a decaying average of the cost.
+
+    One average for every data set and particle, in Pyro's parameter store under a name that guides share:
+    train one batch of data sets in one ``pyro.get_param_store().scope()``, as :func:`fine_tune` does.
+
+    Args:
+        guide: a guide that samples ``"assignments"``.
+        decay: weight of the past.
+
+    Raises:
+        ValueError: if ``decay`` is not in [0, 1).
+
+    Example:
+        >>> from pyroclust.guides import NeuralClusteringProcess
+        >>> from pyroclust.models import gaussian2d
+        >>> guide = decaying_baseline(NeuralClusteringProcess(gaussian2d()))
+        >>> trace = poutine.trace(guide).get_trace(torch.zeros(3, 5, 2))
+        >>> trace.nodes["assignments"]["infer"]["baseline"]["baseline_beta"]
+        0.9
+    """
+    if not 0 <= decay < 1:
+        raise ValueError(f"decay is {decay}, expected a number in [0, 1)")
+    baseline = {"baseline": {"use_decaying_avg_baseline": True, "baseline_beta": decay}}
+    return poutine.infer_config(guide, lambda site: baseline if site["name"] == "assignments" else {})
+
+
+class _Training:
+    """Optimiser, schedule, and one scope of Pyro's parameter store a batch, for its baselines."""
+
+    def __init__(
+        self,
+        model: Any,
+        guide: nn.Module,
+        objective: ELBO,
+        batches: Sequence[Tensor],
+        *,
+        steps: int,
+        learning_rate: float,
+    ) -> None:
+        self.model, self.guide, self.objective, self.batches = model, guide, objective, batches
+        self.parameters = [p for p in guide.parameters() if p.requires_grad]
+        if not self.parameters:
+            raise ValueError("guide has no weights to train, expected at least one; train another guide")
+        self.optimizer = torch.optim.Adam(self.parameters, lr=learning_rate, betas=(0.9, 0.99))
+        self.schedule = LambdaLR(self.optimizer, lambda step: 1 - step / steps)
+        self.queue: list[int] = []
+        self.scopes: dict[int, Any] = {}
+
+    def step(self) -> float:
+        """Take one step on the next batch and return its loss in nats a data set."""
+        self.queue = self.queue or torch.randperm(len(self.batches)).tolist()
+        index = self.queue.pop()
+        batch = self.batches[index]
+        with pyro.get_param_store().scope(self.scopes.get(index)) as scope:
+            if index not in self.scopes and isinstance(self.objective, TraceGraph_ELBO):
+                self._fill_baseline(batch)
+            self.optimizer.zero_grad(set_to_none=True)
+            loss = self._loss_and_grads(batch)
+        self.scopes[index] = scope
+        for parameter in self.parameters:
+            if parameter.grad is not None:
+                parameter.grad /= batch.shape[0] * batch.shape[1]
+        norm = nn.utils.clip_grad_norm_(self.parameters, 1.0)
+        if math.isfinite(loss) and bool(norm.isfinite()):
+            self.optimizer.step()
+            self.schedule.step()
+            return loss / len(batch)
+        return math.nan
+
+    def _fill_baseline(self, batch: Tensor) -> None:
+        """Give the averages, which Pyro starts at 0, the costs of a first draw."""
+        self._loss_and_grads(batch, decay=0.0)
+
+    def _loss_and_grads(self, batch: Tensor, *, decay: float = _BASELINE_DECAY) -> float:
+        guide: Any = self.guide
+        if isinstance(self.objective, TraceGraph_ELBO):
+            guide = decaying_baseline(guide, decay=decay)
+        if not isinstance(self.objective, ReweightedWakeSleep):
+            return self.objective.loss_and_grads(self.model, guide, batch)
+        pieces = [batch] if isinstance(self.objective, BatchedWakeSleep) else batch.split(1)
+        adapted = _ignoring_observations(self.model), _taking_observations(guide)
+        return sum(self.objective.loss_and_grads(*adapted, piece)[1] for piece in pieces)
+
+
+def _run(
+    training: _Training, steps: int, advance: Callable[[float], None], start: nn.Module
+) -> tuple[list[float], bool]:
+    """Take all steps; on a loss that is not finite put the old weights back."""
+    guide, losses, was_training = training.guide, [], training.guide.training
+    guide.train()
+    try:
+        for step in range(steps):
+            loss = training.step()
+            if not math.isfinite(loss):
+                guide.load_state_dict(start.state_dict())
+                raise ValueError(
+                    f"loss is not finite at step {step}, expected a finite number: lower the learning rate, "
+                    "or standardise the data; the guide has its old weights"
+                )
+            losses.append(loss)
+            advance(loss)
+    except KeyboardInterrupt:
+        return losses, True
+    finally:
+        guide.train(was_training)
+    return losses, False
+
+
+def _ignoring_observations(model: Callable[..., Any]) -> Callable[..., Any]:
+    """Take the argument that the sleep phase of ``ReweightedWakeSleep`` hands to models."""
+    return lambda data, observations=None: model(data)
+
+
+def _taking_observations(guide: Any) -> Callable[..., Any]:
+    """Run the guide on simulated data where ``ReweightedWakeSleep`` hands them over.
+
+    Simulations have a dimension of particles in front, whose plate is open already.
+    """
+
+    def run(data: Tensor, observations: Any = None) -> Any:
+        if observations is None:
+            return guide(data)
+        with pyro.plate_stack("datasets", data.shape[:-2]):
+            return pyro.sample("assignments", guide.posterior(observations["data"]))
+
+    return run
+
+
+@contextmanager
+def _isolated(seed: int) -> Iterator[None]:
+    """Fork the random numbers."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+@contextmanager
+def _bar(steps: int, *, shown: bool) -> Iterator[Callable[[float], None]]:
+    columns = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} · {task.fields[loss]:.3f} nats/data set"),
+        TimeRemainingColumn(),
+    ]
+    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
+        task = bar.add_task("fine-tuning", total=steps, loss=float("nan"))
+        yield lambda loss: bar.update(task, advance=1, loss=loss)

@@ -1,0 +1,116 @@
+"""How far a guide is from the posterior of its model, data set by data set."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pyroclust.distributions.sequential import SequentialPartition
+from pyroclust.infer.checks import check_finite
+from pyroclust.infer.exact import JointModel, exact_posterior
+from pyroclust.infer.importance import ImportanceSample, PartitionGuide, importance_sample
+from pyroclust.partitions import bell_number
+
+__all__ = ["divergences", "efficiencies", "importance_samples"]
+
+# Partitions scored at once against one block of data sets, and points drawn at once.
+_PARTITIONS_AT_ONCE = 1 << 16
+_POINTS_AT_ONCE = 1 << 20
+
+
+@torch.no_grad()
+def divergences(model: JointModel, guide: PartitionGuide, data: Tensor) -> Tensor:
+    r"""Return the divergence of a guide from the exact posterior of each data set, in nats.
+
+    .. math:: KL(p \| q) = \sum_c p(c \mid x) \log \frac{p(c \mid x)}{q(c \mid x)}
+
+    All partitions are enumerated, in blocks of bounded memory: cost O(Bell(N)) log-probabilities a data set;
+    guides that label point by point score every prefix once, a fifth of a partition's steps.
+
+    Args:
+        model: a model with ``log_joint``.
+        guide: a guide whose posterior has exact log-probabilities.
+        data: data sets of at most 10 points.
+
+    Shape:
+        data: ``(B, N, D)``; output: ``(B,)`` float64.
+
+    Raises:
+        ValueError: if N is above 10, or the data are not finite.
+
+    Example:
+        >>> from pyroclust.distributions import ChineseRestaurantProcess
+        >>> from pyroclust.models import gaussian2d
+        >>> class PriorGuide:
+        ...     def posterior(self, data):
+        ...         return ChineseRestaurantProcess(0.7, data.shape[-2])
+        >>> divergences(gaussian2d(), PriorGuide(), torch.zeros(3, 5, 2)).shape
+        torch.Size([3])
+    """
+    rows = max(1, _PARTITIONS_AT_ONCE // bell_number(data.shape[-model.event_dim]))
+    found = []
+    for block in data.split(rows):
+        partitions, log_p = exact_posterior(model, block)
+        every = partitions.unsqueeze(1).expand(-1, len(block), -1)
+        log_q = _log_prob(guide.posterior(block), every).double().movedim(0, -1)
+        # An impossible partition contributes nothing: 0 log 0 = 0.
+        found.append(torch.where(log_p.isfinite(), log_p.exp() * (log_p - log_q), 0.0).sum(-1))
+    return torch.cat(found)
+
+
+def efficiencies(model: JointModel, guide: PartitionGuide, data: Tensor, *, num_draws: int) -> Tensor:
+    r"""Return the effective share of a guide's draws as importance samples of each data set's posterior.
+
+    .. math:: \frac{(\sum_s w_s)^2}{S \sum_s w_s^2}, \qquad w_s = \frac{p(c_s, x)}{q(c_s \mid x)}
+
+    Cost O(S) draws a data set, in blocks of data sets of bounded memory.
+
+    Args:
+        model: a model with ``log_joint``.
+        guide: a guide whose posterior has exact log-probabilities.
+        data: data sets.
+        num_draws: draws S a data set.
+
+    Shape:
+        data: ``(B, N, D)``; output: ``(B,)`` float64, between 1 / S and 1.
+
+    Raises:
+        ValueError: if the data are not finite, or ``num_draws`` is below 1.
+
+    References:
+        Kong, Liu & Wong (1994). https://doi.org/10.1080/01621459.1994.10476469
+
+    Example:
+        >>> from pyroclust.distributions import ChineseRestaurantProcess
+        >>> from pyroclust.models import gaussian2d
+        >>> class PriorGuide:
+        ...     def posterior(self, data):
+        ...         return ChineseRestaurantProcess(0.7, data.shape[-2])
+        >>> bool((efficiencies(gaussian2d(), PriorGuide(), torch.zeros(3, 9, 2), num_draws=50) <= 1).all())
+        True
+    """
+    samples = importance_samples(model, guide, data, num_draws=num_draws)
+    return torch.cat([sample.efficiency for sample in samples])
+
+
+def importance_samples(
+    model: JointModel, guide: PartitionGuide, data: Tensor, *, num_draws: int
+) -> list[ImportanceSample]:
+    """Return importance samples of many data sets, in blocks of bounded memory.
+
+    Shape:
+        data: ``(B, N, D)``; output: one sample a block, of ``(S, b, N)`` assignments.
+
+    Raises:
+        ValueError: if the data are not finite, or ``num_draws`` is below 1.
+    """
+    check_finite(data)
+    rows = max(1, _POINTS_AT_ONCE // (max(num_draws, 1) * data.shape[-model.event_dim]))
+    return [importance_sample(model, guide, block, num_draws=num_draws) for block in data.split(rows)]
+
+
+def _log_prob(posterior: Any, every: Tensor) -> Tensor:
+    """Score all partitions; with all points free a sequential guide scores shared prefixes once."""
+    if isinstance(posterior, SequentialPartition):
+        posterior = posterior.given(every[0], num_free=every.shape[-1])
+    return posterior.log_prob(every)

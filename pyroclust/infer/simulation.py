@@ -1,0 +1,112 @@
+"""Data sets and partitions from a model's prior, the same for every guide with the same seed."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyro
+import torch
+from pyro import poutine
+from torch import Tensor
+
+__all__ = ["World", "own_random_numbers", "simulate", "simulate_worlds"]
+
+_MOST_WORLDS = 8
+
+
+@dataclass(frozen=True)
+class World:
+    """Data sets simulated under one setting of the hyperparameters that a guide is conditioned on.
+
+    Attributes:
+        model: the model under this setting.
+        guide: the guide under this setting.
+        baseline: another guide under this setting; ``None`` without one.
+        data: ``(B, N, ...)``.
+        assignments: the partitions they were simulated from, ``(B, N)``.
+    """
+
+    model: Any
+    guide: Any
+    baseline: Any | None
+    data: Tensor
+    assignments: Tensor
+
+
+def simulate(model: Callable[..., Any], template: Tensor) -> tuple[Tensor, Tensor]:
+    """Draw data sets and their partitions from a model's prior.
+
+    Shape:
+        template: ``(B, N, D)``; output: data like the template, assignments ``(B, N)``.
+
+    Raises:
+        ValueError: if the model has no values at its sites ``"data"`` and ``"assignments"``.
+
+    Example:
+        >>> import torch
+        >>> from pyroclust.models import gaussian2d
+        >>> data, assignments = simulate(gaussian2d(), torch.empty(3, 20, 2))
+        >>> data.shape, assignments.shape
+        (torch.Size([3, 20, 2]), torch.Size([3, 20]))
+    """
+    trace = poutine.trace(poutine.uncondition(model)).get_trace(template)
+    sites = (trace.nodes.get(name, {}).get("value") for name in ("data", "assignments"))
+    data, assignments = sites
+    if data is None or assignments is None:
+        raise ValueError("model has no value at its sites 'data' and 'assignments', expected both")
+    return data, assignments
+
+
+def simulate_worlds(
+    model: Any, guide: Any, baseline: Any | None, *, num_datasets: int, num_points: int
+) -> tuple[World, ...]:
+    """Simulate data sets to measure a guide on.
+
+    A guide without conditions needs one world. For a guide with conditions, eight settings are drawn from the
+    priors of the hyperparameters, and the data sets are shared out among them.
+
+    Example:
+        >>> from pyroclust.guides import PredictiveFilter
+        >>> from pyroclust.models import gaussian2d
+        >>> guide = PredictiveFilter(gaussian2d())
+        >>> worlds = simulate_worlds(guide.model, guide, None, num_datasets=3, num_points=9)
+        >>> [one.data.shape for one in worlds]
+        [torch.Size([3, 9, 2])]
+    """
+    names = tuple(getattr(guide, "conditions", ()))
+    if not names:
+        data, assignments = simulate(model, torch.empty(num_datasets, num_points, *model.event_shape))
+        return (World(model, guide, baseline, data, assignments),)
+    found = []
+    for part in torch.arange(num_datasets).tensor_split(min(_MOST_WORLDS, num_datasets)):
+        values = {name: model.hyperpriors[name].sample().item() for name in names}
+        known = guide.condition(**values)
+        template = torch.empty(len(part), num_points, *model.event_shape)
+        data, assignments = simulate(known.model, template)
+        other = None if baseline is None else baseline.condition(**values)
+        found.append(World(known.model, known, other, data, assignments))
+    return tuple(found)
+
+
+@contextmanager
+def own_random_numbers(*key: int) -> Iterator[None]:
+    """Seed Pyro by a tuple of numbers inside the block, and restore the caller's random state after it.
+
+    Example:
+        >>> import torch
+        >>> before = torch.get_rng_state()
+        >>> with own_random_numbers(1, 20):
+        ...     first = torch.rand(1)
+        >>> with own_random_numbers(1, 20):
+        ...     again = torch.rand(1)
+        >>> bool(first == again), torch.equal(before, torch.get_rng_state())
+        (True, True)
+    """
+    state = pyro.util.get_rng_state()
+    pyro.set_rng_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
+    try:
+        yield
+    finally:
+        pyro.util.set_rng_state(state)

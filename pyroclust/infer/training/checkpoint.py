@@ -1,0 +1,63 @@
+"""Checkpoints of a training: whole or not there, checked before they are believed."""
+
+import hashlib
+import io
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pyroclust.atomic import replace_file
+
+__all__ = ["CHECKPOINT_FILE", "read_checkpoint", "write_checkpoint"]
+
+CHECKPOINT_FILE = "checkpoint.pt"
+_FORMAT = 1
+_DIGEST = hashlib.sha256().digest_size
+
+
+def write_checkpoint(path: Path, state: dict[str, Any]) -> None:
+    """Replace a checkpoint by a new one, with a checksum behind it.
+
+    Args:
+        path: the file.
+        state: tensors, numbers, text, and lists and dictionaries of them.
+
+    Raises:
+        OSError: if it cannot be written; the old checkpoint is then still there.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / CHECKPOINT_FILE
+        >>> write_checkpoint(path, {"step": 3})
+        >>> read_checkpoint(path)["step"]
+        3
+    """
+    stream = io.BytesIO()
+    torch.save({"format": _FORMAT, **state}, stream)
+    content = stream.getvalue()
+    replace_file(path, content + hashlib.sha256(content).digest())
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """Read a checkpoint; nothing in it is executed.
+
+    Raises:
+        ValueError: if there is none, or it is damaged or of another version.
+    """
+    if not path.is_file():
+        raise ValueError(f"there is no checkpoint '{path}'; train without resume to start anew")
+    content = path.read_bytes()
+    body, digest = content[:-_DIGEST], content[-_DIGEST:]
+    if hashlib.sha256(body).digest() != digest:
+        raise ValueError(f"checkpoint '{path}' was cut off or changed; delete it and train anew")
+    try:
+        state = torch.load(io.BytesIO(body), weights_only=True, map_location="cpu")
+    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+        raise ValueError(f"checkpoint '{path}' cannot be read ({error}); delete it and train anew") from None
+    if not isinstance(state, dict) or state.get("format") != _FORMAT:
+        raise ValueError(
+            f"checkpoint '{path}' has another format; go on with the pyroclust version that wrote it"
+        )
+    return state

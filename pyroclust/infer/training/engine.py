@@ -1,0 +1,238 @@
+"""The training of a guide: steps, checkpoints, logs, validation, and every way to stop."""
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from torch import nn
+
+from pyroclust.infer.choices import Choice
+from pyroclust.infer.training.checkpoint import CHECKPOINT_FILE, read_checkpoint, write_checkpoint
+from pyroclust.infer.training.devices import Devices
+from pyroclust.infer.training.interrupts import interrupt_between_steps
+from pyroclust.infer.training.logs import TrainingLog
+from pyroclust.infer.training.progress import TrainingProgress
+from pyroclust.infer.training.settings import FitSettings
+from pyroclust.infer.training.trainer import StepFigures, Trainer
+from pyroclust.infer.training.validation import Validation
+
+__all__ = ["FitResult", "fit"]
+
+_CHECKPOINT_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What a training did.
+
+    Attributes:
+        loss: exponentially averaged loss at the end, nats per point.
+        num_datasets: data sets simulated.
+        seconds: wall time, over all resumptions.
+        steps: steps taken.
+        interrupted: it was stopped by Ctrl-C, with the guide as it was then.
+        settings: the settings, ready for JSON.
+        validation: the last validation; empty if there was none.
+    """
+
+    loss: float
+    num_datasets: int
+    seconds: float
+    steps: int
+    interrupted: bool
+    settings: dict[str, Any]
+    validation: dict[str, float] = field(default_factory=dict)
+
+
+def fit(
+    model: Callable[..., Any],
+    guide: nn.Module,
+    *,
+    settings: FitSettings | None = None,
+    choice: Choice | None = None,
+    event_shape: tuple[int, ...] | None = None,
+    folder: Path | None = None,
+    resume: bool = False,
+    max_steps: int | None = None,
+    validation: Validation | None = None,
+    devices: Devices | None = None,
+    progress: bool = True,
+) -> FitResult:
+    """Train a guide on fresh simulations of its model by the inclusive KL, in place.
+
+    The guide ends with the averaged weights, in evaluation mode, however the training ends. With a folder it
+    writes ``checkpoint.pt`` every 20 seconds, ``log.csv``, ``validation.csv`` and TensorBoard events; after
+    a crash, ``resume=True`` goes on to the same weights, bit for bit, as an uninterrupted training with as
+    many threads on the same machine. The caller's random state is left alone.
+
+    Args:
+        model: Pyro model with a template as its argument.
+        guide: the guide.
+        settings: see :class:`FitSettings`.
+        choice: which simulations to train on; all by default.
+        event_shape: shape of one point; ``model.event_shape`` by default.
+        folder: for checkpoints and logs; nothing is written by default.
+        resume: go on from the folder's checkpoint, or start if there is none yet.
+        max_steps: stop after so many steps, all counted; the schedule remains that of ``settings.steps``.
+        validation: measurements at intervals; none by default.
+        devices: see :class:`Devices`; one process on the CPU, or those of ``torchrun``, by default.
+        progress: show a line on standard error.
+
+    Raises:
+        ValueError: if a loss or gradient is not finite, the disk is full, or the folder holds a checkpoint
+            that was not asked for or does not fit.
+
+    Example:
+        >>> from pyroclust.guides import NeuralClusteringProcess
+        >>> from pyroclust.models import gaussian2d
+        >>> model = gaussian2d()
+        >>> result = fit(model, NeuralClusteringProcess(model), settings=FitSettings(steps=2), progress=False)
+        >>> result.steps, result.num_datasets > 0
+        (2, True)
+    """
+    settings = FitSettings() if settings is None else settings
+    shape = _event_shape(model) if event_shape is None else event_shape
+    fabric = (Devices() if devices is None else devices).launch()
+    trainer = Trainer(model, guide, settings=settings, choice=choice, event_shape=shape, fabric=fabric)
+    writer = folder if fabric.is_global_zero else None
+    saved = fabric.broadcast(None if writer is None else _checkpoint_of(writer, resume=resume))
+    weights = fabric.broadcast(guide.state_dict() if fabric.is_global_zero else None)
+    guide.load_state_dict(weights)
+    if saved is not None:
+        trainer.restore(saved)
+    last = settings.steps if max_steps is None else min(settings.steps, max_steps)
+    run = _Run(trainer, writer, last=last, validation=validation, shown=progress and fabric.is_global_zero)
+    guide.train()
+    try:
+        interrupted = run.to_the_end()
+    finally:
+        trainer.averages.copy_to_module()
+        guide.eval()
+    return FitResult(
+        loss=trainer.smooth_loss,
+        num_datasets=trainer.num_datasets,
+        seconds=trainer.seconds,
+        steps=trainer.done,
+        interrupted=interrupted,
+        settings=asdict(settings),
+        validation=run.measured,
+    )
+
+
+class _Run:
+    """The loop of one process, with what it writes and shows."""
+
+    def __init__(
+        self, trainer: Trainer, folder: Path | None, *, last: int, validation: Validation | None, shown: bool
+    ) -> None:
+        self.trainer, self.folder, self.last, self.validation = trainer, folder, last, validation
+        self.measured: dict[str, float] = {}
+        self._saved: int | None = trainer.done if trainer.done else None
+        self._saved_at = time.monotonic()
+        self._bar = TrainingProgress(last, done=trainer.done, shown=shown)
+        self._log: TrainingLog | None = None
+
+    def to_the_end(self) -> bool:
+        """Run all steps; return whether somebody stopped them."""
+        try:
+            with ExitStack() as stack:
+                if self.folder is not None:
+                    self._log = stack.enter_context(TrainingLog(self.folder, step=self.trainer.done))
+                interrupt = stack.enter_context(interrupt_between_steps())
+                stack.enter_context(self._bar)
+                stopped = False
+                while self.trainer.done < self.last and not stopped:
+                    stopped = self._step(stop=interrupt.requested)
+                self._save()
+                return stopped
+        except OSError as error:
+            self._cannot_write(error)
+
+    def _step(self, *, stop: bool) -> bool:
+        trainer, start = self.trainer, time.perf_counter()
+        step, figures = trainer.done, trainer.step(stop=stop)
+        trainer.seconds += time.perf_counter() - start
+        if not figures.is_finite:
+            self._not_finite(step, figures)
+        self._note(step, figures)
+        validation = self.validation
+        if validation is not None and validation.is_due(trainer.done, self.last):
+            self._validate(validation)
+        if time.monotonic() - self._saved_at > _CHECKPOINT_SECONDS:
+            self._save()
+        return figures.stop
+
+    def _note(self, step: int, figures: StepFigures) -> None:
+        rate = self.trainer.num_datasets / max(self.trainer.seconds, 1e-9)
+        self._bar.step(self.trainer.smooth_loss, rate)
+        if self._log is not None:
+            row = {
+                "points": figures.points,
+                "nats_per_dataset": figures.points * figures.loss,
+                "nats_per_point": figures.loss,
+                "learning_rate": figures.learning_rate,
+                "gradient_norm": figures.gradient_norm,
+                "datasets_per_second": rate,
+            }
+            self._log.step(step, row)
+
+    def _validate(self, validation: Validation) -> None:
+        trainer = self.trainer
+        if trainer.fabric.is_global_zero:
+            with trainer.averages.in_module():
+                self.measured = validation.measure(trainer.model, trainer.guide, trainer.event_shape)
+            self._bar.validation(self.measured)
+            if self._log is not None:
+                self._log.validation(trainer.done, self.measured)
+
+    def _save(self) -> None:
+        if self.folder is None or self._log is None or self._saved == self.trainer.done:
+            return
+        self._log.flush()
+        write_checkpoint(self.folder / CHECKPOINT_FILE, self.trainer.state())
+        self._saved, self._saved_at = self.trainer.done, time.monotonic()
+
+    def _not_finite(self, step: int, figures: StepFigures) -> NoReturn:
+        self._save()
+        what, value = ("loss", figures.loss)
+        if math.isfinite(value):
+            what, value = "gradient norm", figures.gradient_norm
+        raise ValueError(
+            f"{what} is {value} at step {step}, expected a finite number; "
+            f"lower the learning rate{self._what_is_left()}"
+        )
+
+    def _cannot_write(self, error: OSError) -> NoReturn:
+        where = error.filename or self.folder
+        raise ValueError(
+            f"cannot write '{where}' ({error.strerror or error}) after step {self.trainer.done}; "
+            f"make room and resume{self._what_is_left()}"
+        ) from None
+
+    def _what_is_left(self) -> str:
+        if self._saved is None:
+            return "; there is no checkpoint yet, the guide keeps the averaged weights of the steps before"
+        return f"; the last good checkpoint has {self._saved} steps"
+
+
+def _checkpoint_of(folder: Path, *, resume: bool) -> dict[str, Any] | None:
+    path = folder / CHECKPOINT_FILE
+    if not path.exists():
+        return None
+    if not resume:
+        raise ValueError(
+            f"folder '{folder}' holds a checkpoint already; go on with --resume (resume=True), "
+            "or choose another folder"
+        )
+    return read_checkpoint(path)
+
+
+def _event_shape(model: Any) -> tuple[int, ...]:
+    shape = getattr(model, "event_shape", None)
+    if shape is None:
+        raise ValueError("event_shape is missing and the model has none; give the shape of one point, (dim,)")
+    return tuple(shape)

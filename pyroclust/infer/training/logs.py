@@ -1,0 +1,105 @@
+"""What a training writes while it runs: CSV tables and TensorBoard events."""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TextIO
+
+from tensorboardX import SummaryWriter
+
+__all__ = ["LOG_FILE", "VALIDATION_FILE", "TrainingLog"]
+
+LOG_FILE = "log.csv"
+VALIDATION_FILE = "validation.csv"
+_EVENTS_EVERY = 20
+
+
+class TrainingLog:
+    """Rows for every step and every validation, none twice after a resumption.
+
+    Args:
+        folder: holds ``log.csv``, ``validation.csv`` and the folder ``tensorboard``.
+        step: the step at which the training starts or goes on; rows of this step or later are dropped.
+
+    Raises:
+        OSError: if the disk is full or the folder cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> with TrainingLog(folder) as log:
+        ...     log.step(0, {"points": 12, "nats_per_point": 0.4})
+        >>> (folder / LOG_FILE).read_text().split()
+        ['step,points,nats_per_point', '0,12,0.4']
+    """
+
+    def __init__(self, folder: Path, *, step: int = 0) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._steps = _Table(folder / LOG_FILE, step)
+        self._validations = _Table(folder / VALIDATION_FILE, step + 1)
+        self._events = SummaryWriter(str(folder / "tensorboard"), purge_step=step)
+
+    def step(self, step: int, figures: Mapping[str, float]) -> None:
+        """Write the figures of a step."""
+        self._steps.write(step, figures)
+        if step % _EVENTS_EVERY == 0:
+            self._to_events("train", step, figures)
+
+    def validation(self, step: int, figures: Mapping[str, float]) -> None:
+        """Write the figures of a validation after so many steps."""
+        self._validations.write(step, figures)
+        self._to_events("validation", step, figures)
+
+    def flush(self) -> None:
+        """Hand everything to the disk."""
+        self._steps.flush()
+        self._validations.flush()
+        self._events.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._steps.close()
+        self._validations.close()
+        self._events.close()
+
+    def _to_events(self, group: str, step: int, figures: Mapping[str, float]) -> None:
+        for name, value in figures.items():
+            self._events.add_scalar(f"{group}/{name}", value, step)
+
+
+class _Table:
+    """A CSV file whose first column is the step and whose header comes with the first row."""
+
+    def __init__(self, path: Path, step: int) -> None:
+        rows = _rows_before(path, step)
+        self._stream: TextIO = path.open("w", newline="", encoding="utf-8")
+        self._writer = csv.writer(self._stream, lineterminator="\n")
+        self._writer.writerows(rows)
+        self._started = bool(rows)
+
+    def write(self, step: int, figures: Mapping[str, float]) -> None:
+        if not self._started:
+            self._writer.writerow(["step", *figures])
+            self._started = True
+        self._writer.writerow([step, *figures.values()])
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _rows_before(path: Path, step: int) -> list[list[Any]]:
+    """Read the header and the whole rows of earlier steps; a killed process may have left half a row."""
+    if step == 0 or not path.is_file():
+        return []
+    with path.open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.reader(stream))
+    whole = [row for row in rows[1:] if len(row) == len(rows[0]) and row[0].isdigit() and int(row[0]) < step]
+    return [rows[0], *whole] if whole else []

@@ -1,0 +1,92 @@
+"""How a guide is trained: sizes, schedule, averaging, seeds."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+
+__all__ = ["FitSettings"]
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How a guide is trained.
+
+    Attributes:
+        steps: optimiser steps.
+        min_points: smallest number of points of a simulated data set.
+        max_points: largest number; each step draws one N, log-uniformly.
+        points_per_step: data sets a batch are this number over N, so that batches cost alike and memory
+            does not depend on N.
+        batches_per_step: batches in each process whose gradients are averaged into one step.
+        learning_rate: of AdamW, at the end of the warm-up.
+        final_fraction: of the learning rate at the end of the cosine.
+        warmup_steps: linear warm-up.
+        weight_decay: of AdamW.
+        clip: largest gradient norm.
+        averaging: decay of the exponential moving average of the weights; 0 for none.
+        seed: of the simulator; the guide's initial weights are the caller's.
+    """
+
+    steps: int = 5000
+    min_points: int = 5
+    max_points: int = 100
+    points_per_step: int = 900
+    batches_per_step: int = 1
+    learning_rate: float = 2e-3
+    final_fraction: float = 0.01
+    warmup_steps: int = 200
+    weight_decay: float = 1e-4
+    clip: float = 1.0
+    averaging: float = 0.999
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check types and ranges."""
+        for field in fields(self):
+            _check_type(field.name, getattr(self, field.name), field.type)
+        if not 2 <= self.min_points <= self.max_points:
+            raise ValueError(
+                f"min_points and max_points are {self.min_points} and {self.max_points}, "
+                "expected 2 <= min_points <= max_points"
+            )
+        for name in ("steps", "points_per_step", "batches_per_step", "learning_rate", "clip"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected a positive number")
+        for name in ("warmup_steps", "weight_decay", "seed"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected zero or more")
+        for name in ("averaging", "final_fraction"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected between 0 and 1")
+
+    def draw_points(self) -> int:
+        """Draw the number of points of a step's data sets, log-uniformly."""
+        low, high = math.log(self.min_points), math.log(self.max_points + 1)
+        return min(int(math.exp(low + (high - low) * torch.rand(()).item())), self.max_points)
+
+    def learning_rate_at(self, step: int) -> float:
+        """Return the learning rate of a step: a linear warm-up, then a cosine.
+
+        Example:
+            >>> settings = FitSettings(steps=1000, warmup_steps=100)
+            >>> settings.learning_rate_at(49), settings.learning_rate_at(100)
+            (0.001, 0.002)
+        """
+        if step < self.warmup_steps:
+            return self.learning_rate * (step + 1) / self.warmup_steps
+        done = (step - self.warmup_steps) / max(1, self.steps - self.warmup_steps)
+        cosine = 0.5 * (1 + math.cos(math.pi * min(done, 1.0)))
+        return self.learning_rate * (self.final_fraction + (1 - self.final_fraction) * cosine)
+
+    def decay_at(self, step: int) -> float:
+        """Return the decay of the average: it grows from 0, so that the initial weights are forgotten."""
+        return min(self.averaging, (1 + step) / (10 + step))
+
+
+def _check_type(name: str, value: Any, wanted: Any) -> None:
+    numbers = (int, float) if wanted is float else (int,)
+    if isinstance(value, bool) or not isinstance(value, numbers) or not math.isfinite(value):
+        kind = "number" if wanted is float else "whole number"
+        raise ValueError(f"{name} is {value!r}, expected a {kind}")

@@ -1,0 +1,176 @@
+"""One step of a training, and the state that the next one needs."""
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+
+from pyroclust.infer.choices import Choice
+from pyroclust.infer.inclusive_kl import InclusiveKL
+from pyroclust.infer.training.averages import AveragedWeights
+from pyroclust.infer.training.devices import average_gradients
+from pyroclust.infer.training.settings import FitSettings
+from pyroclust.infer.training.streams import random_stream
+
+__all__ = ["StepFigures", "Trainer"]
+
+_SIZES = 1 << 20  # keeps the stream of sizes apart from those of the batches
+
+
+@dataclass(frozen=True)
+class StepFigures:
+    """What a step did, over all processes.
+
+    Attributes:
+        points: N of the step's data sets.
+        datasets: data sets simulated.
+        loss: nats per point.
+        learning_rate: of the optimiser.
+        gradient_norm: before clipping.
+        stop: some process was asked to stop.
+    """
+
+    points: int
+    datasets: int
+    loss: float
+    learning_rate: float
+    gradient_norm: float
+    stop: bool
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the step was taken: a loss or gradient that is not finite changes no weight."""
+        return math.isfinite(self.loss) and math.isfinite(self.gradient_norm)
+
+
+class Trainer:
+    """Guide, optimiser and averaged weights, moved on one step at a time.
+
+    The simulations of a step depend on the seed, the number of the step and the process alone.
+
+    Args:
+        model: Pyro model with a template as its argument.
+        guide: the guide, trained in place.
+        settings: see :class:`FitSettings`.
+        choice: which simulations to train on; ``None`` for all.
+        event_shape: shape of one point.
+        fabric: the processes and their device.
+    """
+
+    def __init__(
+        self,
+        model: Callable[..., Any],
+        guide: nn.Module,
+        *,
+        settings: FitSettings,
+        choice: Choice | None,
+        event_shape: tuple[int, ...],
+        fabric: Fabric,
+    ) -> None:
+        self.model, self.guide, self.settings, self.fabric = model, guide.to(fabric.device), settings, fabric
+        self.choice, self.event_shape = choice, event_shape
+        self.loss = InclusiveKL(choice)
+        self.parameters = [one for one in guide.parameters() if one.requires_grad]
+        if not self.parameters:
+            raise ValueError(f"guide {type(guide).__name__} has no parameters, expected some to train")
+        self.optimizer = torch.optim.AdamW(
+            self.parameters, betas=(0.9, 0.99), weight_decay=settings.weight_decay, fused=True
+        )
+        self.averages = AveragedWeights(guide)
+        self.done, self.num_datasets, self.seconds, self.smooth_loss = 0, 0, 0.0, math.nan
+
+    def step(self, *, stop: bool = False) -> StepFigures:
+        """Simulate, differentiate, average over processes, and move the weights if all is finite.
+
+        Args:
+            stop: this process was asked to stop; all processes learn of it.
+        """
+        settings, seed = self.settings, self.settings.seed
+        with random_stream(seed, self.done, _SIZES):
+            points = settings.draw_points()
+        datasets = max(1, settings.points_per_step // points)
+        rate = settings.learning_rate_at(self.done)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self._backward(datasets, points)
+        average_gradients(self.fabric, self.parameters)
+        mean, asked = cast(Tensor, self.fabric.all_reduce(torch.tensor([loss, float(stop)]))).tolist()
+        norm = nn.utils.clip_grad_norm_(self.parameters, settings.clip, foreach=True).item()
+        every = datasets * settings.batches_per_step * self.fabric.world_size
+        figures = StepFigures(points, every, mean, rate, norm, asked > 0)
+        if figures.is_finite:
+            self._move(figures)
+        return figures
+
+    def state(self) -> dict[str, Any]:
+        """Return all that the next step depends on."""
+        choice = None if self.choice is None else self.choice.state_dict()
+        return {
+            "settings": asdict(self.settings),
+            "guide": self._shapes(),
+            "done": self.done,
+            "num_datasets": self.num_datasets,
+            "seconds": self.seconds,
+            "smooth_loss": self.smooth_loss,
+            "weights": {name: value.detach().cpu() for name, value in self.guide.state_dict().items()},
+            "averages": self.averages.values,
+            "optimizer": self.optimizer.state_dict(),
+            "choice": choice,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state.
+
+        Raises:
+            ValueError: if it belongs to other settings or another guide.
+        """
+        self._check_same(state)
+        self.guide.load_state_dict(state["weights"])
+        self.averages.load(state["averages"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.choice is not None:
+            self.choice.load_state_dict(state["choice"])
+        self.done, self.num_datasets = state["done"], state["num_datasets"]
+        self.seconds, self.smooth_loss = state["seconds"], state["smooth_loss"]
+
+    def _backward(self, datasets: int, points: int) -> float:
+        batches, rank = self.settings.batches_per_step, self.fabric.global_rank
+        template = torch.empty(datasets, points, *self.event_shape, device=self.fabric.device)
+        total = 0.0
+        for batch in range(rank * batches, (rank + 1) * batches):
+            with random_stream(self.settings.seed, self.done, batch), self.fabric.autocast():
+                losses = self.loss.per_dataset(self.model, self.guide, template)
+            loss = losses.mean() / (points * batches)
+            self.fabric.backward(loss)
+            total += loss.item()
+        return total
+
+    def _move(self, figures: StepFigures) -> None:
+        for group in self.optimizer.param_groups:
+            group["lr"] = figures.learning_rate
+        self.optimizer.step()
+        self.averages.update(self.settings.decay_at(self.done))
+        first = math.isnan(self.smooth_loss)
+        self.smooth_loss = figures.loss if first else 0.99 * self.smooth_loss + 0.01 * figures.loss
+        self.done += 1
+        self.num_datasets += figures.datasets
+
+    def _shapes(self) -> dict[str, list[int]]:
+        return {name: list(value.shape) for name, value in self.guide.state_dict().items()}
+
+    def _check_same(self, state: dict[str, Any]) -> None:
+        mine = asdict(self.settings)
+        changed = [name for name, value in state["settings"].items() if mine.get(name) != value]
+        if changed:
+            raise ValueError(
+                f"the checkpoint was made with other settings ({', '.join(changed)}), expected the same: "
+                "restore them, or train anew into another folder"
+            )
+        if state["guide"] != self._shapes() or (state["choice"] is None) != (self.choice is None):
+            raise ValueError(
+                "the checkpoint belongs to another guide or choice of simulations, expected the same: "
+                "train anew into another folder"
+            )

@@ -1,0 +1,178 @@
+"""How hyperparameters enter a network: as standard scores, most of them of their logarithms."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import torch
+from torch import Size, Tensor, nn
+from torch.distributions import Distribution
+
+from pyroclust.distributions import Component
+
+__all__ = ["ConditionInput", "ConditionInputs", "ConditionShift"]
+
+_DRAWS = 10_001
+# Scores are cut off here: further out a network has seen nothing.
+_FURTHEST = 8.0
+
+
+@dataclass(frozen=True)
+class ConditionInput:
+    """How one hyperparameter enters.
+
+    Attributes:
+        log: whether by its logarithm, as positive ones do.
+        centre: median under its prior, of the logarithm where ``log``.
+        spread: half the distance between the quantiles .16 and .84, likewise.
+        scale_power: how the width of clusters goes with it: 1 for a standard deviation, 1/2 for a variance,
+            0 for what has nothing to do with it.
+    """
+
+    log: bool
+    centre: float
+    spread: float
+    scale_power: float = 0.0
+
+
+class ConditionInputs:
+    r"""Named hyperparameters as inputs of a network, with the unit of length that they imply.
+
+    .. math:: z = \frac{\log h - \text{centre}}{\text{spread}}, \qquad
+        u = \prod_h (h / e^{\text{centre}_h})^{\text{power}_h}
+
+    Distances divided by the unit u make clusters as wide as under the median hyperparameters.
+
+    Args:
+        inputs: how each hyperparameter enters, by name.
+
+    Example:
+        >>> scale = ConditionInput(log=True, centre=0.0, spread=0.5, scale_power=1.0)
+        >>> inputs = ConditionInputs({"scale": scale})
+        >>> inputs.units({"scale": torch.tensor([1.0, 2.0])})
+        tensor([1., 2.])
+        >>> inputs.scores({"scale": torch.tensor([1.0, math.e])})
+        tensor([[0.],
+                [2.]])
+    """
+
+    def __init__(self, inputs: Mapping[str, ConditionInput]) -> None:
+        self.inputs = dict(inputs)
+
+    @classmethod
+    def of_priors(
+        cls, names: Sequence[str], hyperpriors: Mapping[str, Distribution], component: Component
+    ) -> Self:
+        """Take centres and spreads from the priors of the hyperparameters.
+
+        Raises:
+            ValueError: if one of the names is not that of a random hyperparameter, or comes twice.
+        """
+        for name in names:
+            if name not in hyperpriors:
+                raise ValueError(
+                    f"conditions has {name!r}, expected random hyperparameters of the model: "
+                    f"{', '.join(hyperpriors) or 'it has none, give one a prior'}"
+                )
+        if len(set(names)) < len(names):
+            raise ValueError(f"conditions are {', '.join(names)}, expected each name once")
+        entering = {name: _measured(hyperpriors[name]) for name in names}
+        typical = {name: _typical(one) for name, one in entering.items() if name in component.hyperpriors}
+        return cls(
+            {
+                name: ConditionInput(*one, _scale_power(component, typical, name) if name in typical else 0.0)
+                for name, one in entering.items()
+            }
+        )
+
+    @classmethod
+    def from_arguments(cls, described: Mapping[str, Mapping[str, Any]]) -> Self:
+        """Build them from :attr:`arguments`."""
+        return cls({name: ConditionInput(**one) for name, one in described.items()})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the hyperparameters, in the order of the scores."""
+        return tuple(self.inputs)
+
+    @property
+    def arguments(self) -> dict[str, dict[str, Any]]:
+        """Every input as a dictionary, ready for JSON."""
+        return {name: asdict(one) for name, one in self.inputs.items()}
+
+    @property
+    def medians(self) -> dict[str, float]:
+        """Median of each hyperparameter under its prior."""
+        return {name: _typical((one.log, one.centre)) for name, one in self.inputs.items()}
+
+    def scores(self, values: Mapping[str, Tensor]) -> Tensor:
+        """Return standard scores, ``(*batch,) -> (*batch, C)``, cut off at 8 spreads."""
+        found = [
+            ((values[name].log() if one.log else values[name]) - one.centre) / one.spread
+            for name, one in self.inputs.items()
+        ]
+        return torch.stack(torch.broadcast_tensors(*found), -1).clamp(-_FURTHEST, _FURTHEST)
+
+    def units(self, values: Mapping[str, Tensor]) -> Tensor | None:
+        """Return the unit of length of each data set, ``(*batch,)``; None where it is always 1."""
+        powers = {name: one.scale_power for name, one in self.inputs.items() if one.scale_power}
+        medians = self.medians
+        logs = [power * (values[name] / medians[name]).log() for name, power in powers.items()]
+        return torch.stack(torch.broadcast_tensors(*logs)).sum(0).exp() if logs else None
+
+
+class ConditionShift(nn.Module):
+    """Two vectors a data set, made of its hyperparameters, zero before training.
+
+    Cost ``C W + 2 W^2`` multiply-adds a data set.
+
+    Args:
+        num_conditions: C.
+        width: W.
+
+    Shape:
+        input: ``(B, C)``; output: two of ``(B, W)``.
+    """
+
+    def __init__(self, num_conditions: int, width: int) -> None:
+        super().__init__()
+        self.hidden = nn.Sequential(nn.Linear(num_conditions, width), nn.SiLU())
+        self.out = nn.Linear(width, 2 * width, bias=False)
+        nn.init.zeros_(self.out.weight)
+
+    def forward(self, scores: Tensor) -> tuple[Tensor, Tensor]:
+        """Shift the contexts of points and the states of clusters."""
+        context, state = self.out(self.hidden(scores)).chunk(2, -1)
+        return context, state
+
+
+def _measured(prior: Distribution) -> tuple[bool, float, float]:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        draws = prior.sample(Size((_DRAWS,))).double()
+    log = bool((draws > 0).all()) and not _is_share(prior)
+    levels = torch.tensor([0.16, 0.5, 0.84], dtype=torch.float64)
+    low, centre, high = (draws.log() if log else draws).quantile(levels).tolist()
+    return log, round(centre, 6), round(0.5 * (high - low), 6) or 1.0
+
+
+def _is_share(prior: Distribution) -> bool:
+    """Say whether a prior lives on an interval that begins at zero, where logarithms have no end."""
+    support = prior.support
+    return getattr(support, "lower_bound", None) == 0 and hasattr(support, "upper_bound")
+
+
+def _typical(measured: Sequence[Any]) -> float:
+    log, centre = measured[:2]
+    return math.exp(centre) if log else centre
+
+
+def _scale_power(component: Component, typical: Mapping[str, float], name: str) -> float:
+    """Return the exponent with which the typical scale goes with a hyperparameter, around its median."""
+    if typical[name] <= 0:
+        return 0.0
+    low, high = (
+        component.given({**typical, name: factor * typical[name]}).typical_scale for factor in (1.0, 2.0)
+    )
+    return round(math.log2(high / low), 6)

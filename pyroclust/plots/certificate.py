@@ -1,0 +1,210 @@
+"""The certificate of a guide as one picture."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from pyroclust.diagnostics import ecdf_band
+from pyroclust.plots.num_clusters import plot_num_clusters
+from pyroclust.plots.style import CYCLE, INK, new_figure, style
+
+__all__ = ["plot_certificate", "plot_efficiency", "plot_order_spread", "plot_rank_ecdf"]
+
+# Yellow and grey lines would be lost in front of a grey band.
+_LINES = (*CYCLE[:6], INK)
+_WORDS = {
+    "num_clusters": "number of clusters",
+    "entropy": "entropy",
+    "together": "points 1 and 2 together",
+    "pairs": "pairs together",
+    "neighbours": "neighbours together",
+    "log_prob": "log q",
+    "log_joint": "log joint",
+}
+
+
+def plot_efficiency(rows: Sequence[Mapping[str, Any]], *, ax: Axes) -> Axes:
+    """Draw importance-sampling efficiency by number of points: median, and 5 to 95 % of the data sets.
+
+    The share of data sets whose Pareto k is above 0.7 stands below each size.
+
+    Args:
+        rows: entries ``sampled`` of a certificate.
+        ax: where to draw.
+
+    Example:
+        >>> row = {"num_points": 20, "median_efficiency": 0.9, "low_efficiency": 0.7}
+        >>> plot_efficiency([row], ax=new_figure(4, 3).subplots()).get_ylabel()
+        'efficiency'
+    """
+    sizes = [row["num_points"] for row in rows]
+    median, low = (np.array([row[f"{name}_efficiency"] for row in rows]) for name in ("median", "low"))
+    # Certificates of earlier versions have no upper end.
+    high = np.array([row.get("high_efficiency") or row["median_efficiency"] for row in rows])
+    ax.fill_between(sizes, low, high, color=CYCLE[0], alpha=0.2, lw=0)
+    ax.errorbar(sizes, median, [median - low, high - median], color=CYCLE[0], marker="o", elinewidth=1)
+    shares = [row.get("share_high_k") for row in rows]
+    names = [
+        f"{size}" if share is None else f"{size}\n{100 * share:.0f} %"
+        for size, share in zip(sizes, shares, strict=True)
+    ]
+    ax.set_xscale("log")
+    ax.set_xticks(sizes, names)
+    ax.minorticks_off()
+    ax.set(xlabel="points; data sets with Pareto k above 0.7", ylabel="efficiency", ylim=(0, 1.02))
+    return ax
+
+
+def plot_rank_ecdf(counts: Mapping[str, Sequence[int]], *, ax: Axes, level: float = 0.95) -> Axes:
+    """Draw the ECDF of ranks minus that of uniform ones, inside a simultaneous band.
+
+    A line that leaves the band means that the truth is not one more draw of the guide: above zero, that true
+    values are too low among the draws; an S, that draws spread too little or too much.
+
+    Args:
+        counts: functional -> counts of ranks in equal bins, all of as many data sets and bins.
+        ax: where to draw.
+        level: probability that the line of one calibrated functional stays inside.
+
+    References:
+        Säilynoja, Bürkner & Vehtari (2022). https://doi.org/10.1007/s11222-022-10090-6
+
+    Example:
+        >>> plot_rank_ecdf({"entropy": [5, 6, 4, 5]}, ax=new_figure(4, 3).subplots()).get_xlabel()
+        'rank of the truth among the draws'
+    """
+    first = np.array(next(iter(counts.values())))
+    bins, total = len(first), int(first.sum())
+    grid = np.arange(1, bins) / bins
+    low, high = ecdf_band(total, bins, level=level)
+    inside = f"{100 * level:.0f} % of calibrated"
+    ax.fill_between(grid, low - grid, high - grid, color="#8a9099", alpha=0.25, lw=0, label=inside)
+    for index, (name, row) in enumerate(counts.items()):
+        ecdf = np.cumsum(row) / np.sum(row)
+        padded = np.concatenate([[0], ecdf - np.arange(1, bins + 1) / bins])
+        ax.plot(
+            np.linspace(0, 1, bins + 1), padded, color=_LINES[index % len(_LINES)], lw=1.4, label=_words(name)
+        )
+    ax.axhline(0, color=INK, lw=0.8, ls=(0, (4, 3)))
+    ax.set(xlabel="rank of the truth among the draws", ylabel="ECDF minus uniform", xlim=(0, 1))
+    reach = 1.9 * max(np.abs(ax.get_ylim()))
+    ax.set_ylim(-reach / 1.9, reach)
+    ax.legend(loc="upper left", ncols=2, fontsize=8, handlelength=1.3)
+    return ax
+
+
+def plot_order_spread(row: Mapping[str, Any], *, ax: Axes) -> Axes:
+    """Draw by how much q(c | x) varies over visiting orders: median and 5 to 95 % of the data sets.
+
+    Args:
+        row: the entry ``order`` of a certificate.
+        ax: where to draw.
+
+    Example:
+        >>> row = {"median": 0.2, "low": 0.1, "high": 0.4, "baseline_median": 0.6}
+        >>> len(plot_order_spread(row, ax=new_figure(4, 3).subplots()).get_yticklabels())
+        2
+    """
+    middle, low, high = row["median"], row["low"], row["high"]
+    ax.errorbar(middle, 0, xerr=[[middle - low], [high - middle]], color=CYCLE[0], marker="o", capsize=4)
+    names = ["guide"]
+    if row.get("baseline_median") is not None:
+        ax.plot(row["baseline_median"], 1, color=CYCLE[1], marker="s")
+        names.append("baseline")
+    ax.set_yticks(range(len(names)), names)
+    ax.set(
+        xlabel="standard deviation over mean of q, over orders", ylim=(-0.6, len(names) - 0.4), xlim=(0, None)
+    )
+    return ax
+
+
+def plot_certificate(content: Mapping[str, Any], *, name: str) -> Figure:
+    """Draw efficiency by size, ranks, prior and averaged posterior of K, and order invariance.
+
+    A part that the certificate lacks is left blank.
+
+    Args:
+        content: a certificate as a card stores it.
+        name: of the guide, for the title.
+
+    Example:
+        >>> figure = plot_certificate({"order": {"median": 0.2, "low": 0.1, "high": 0.4}}, name="mine")
+        >>> len(figure.axes)
+        4
+    """
+    with style():
+        figure = new_figure(10, 7.2)
+        figure.suptitle(_title(content, name), x=0.01, ha="left", fontweight="bold")
+        panels = figure.subplots(2, 2)
+        _efficiency_panel(content, panels[0, 0])
+        _rank_panel(content, panels[0, 1])
+        _cluster_panel(content, panels[1, 0])
+        _order_panel(content, panels[1, 1])
+    return figure
+
+
+def _title(content: Mapping[str, Any], name: str) -> str:
+    exact = [
+        f"KL to exact posteriors {one['mean_kl']:.3f} ± {one['mean_kl_se']:.3f} at N = {one['num_points']}"
+        for one in content.get("exact", ())
+    ]
+    return ", ".join([name, *exact])
+
+
+def _efficiency_panel(content: Mapping[str, Any], ax: Axes) -> None:
+    ax.set_title("Importance-sampling efficiency")
+    if not content.get("sampled"):
+        _blank(ax)
+        return
+    plot_efficiency(content["sampled"], ax=ax)
+
+
+def _rank_panel(content: Mapping[str, Any], ax: Axes) -> None:
+    rows = content.get("calibration")
+    ax.set_title("Calibration")
+    if not rows:
+        _blank(ax)
+        return
+    ax.set_title(f"Calibration: {rows[0]['num_datasets']} data sets of {rows[0]['num_points']} points")
+    plot_rank_ecdf({row["functional"]: row["counts"] for row in rows}, ax=ax)
+
+
+def _cluster_panel(content: Mapping[str, Any], ax: Axes) -> None:
+    row = content.get("num_clusters")
+    ax.set_title("Number of clusters")
+    if not row:
+        _blank(ax)
+        return
+    known = row.get("prior") is not None
+    averaged, error = np.array(row["averaged"]), np.array(row["averaged_se"])
+    first = ("prior", row["prior"]) if known else ("simulated", row["simulated"])
+    bars = {first[0]: np.array(first[1]), "averaged posterior": averaged}
+    values = np.arange(1, len(averaged) + 1)
+    plot_num_clusters(values, bars, ax=ax, colours=(CYCLE[7], CYCLE[0]))
+    ax.errorbar(values + 0.2, averaged, 2 * error, color=INK, ls="none", lw=1)
+    ax.legend(loc="upper right", handlelength=1.1)
+    ax.set_ylabel("probability")
+    distance = row.get("total_variation")
+    if distance is not None:
+        noise = row["total_variation_noise"]
+        ax.set_title(f"Number of clusters: total variation {distance:.3f} (noise {noise:.3f})")
+
+
+def _order_panel(content: Mapping[str, Any], ax: Axes) -> None:
+    ax.set_title("Order of the points")
+    if not content.get("order"):
+        _blank(ax)
+        return
+    plot_order_spread(content["order"], ax=ax)
+
+
+def _blank(ax: Axes) -> None:
+    ax.set_axis_off()
+    ax.text(0.5, 0.5, "not measured", transform=ax.transAxes, ha="center", color="#8a9099")
+
+
+def _words(name: str) -> str:
+    return _WORDS.get(name, name)

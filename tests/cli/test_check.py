@@ -1,0 +1,177 @@
+"""`pyroclust check`: what it prints, what it stores, and what it leaves alone."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pyroclust.cards import read_card
+from pyroclust.certification import check_guide, store_certificate
+from pyroclust.cli import main
+from pyroclust.guides import NeuralClusteringProcess
+from pyroclust.guides.neural_clustering_process import light_scorer_for
+from pyroclust.infer.certificate import Certificate
+from pyroclust.infer.certificate_settings import CertificateSettings
+from pyroclust.judgement import judge_certificate
+from pyroclust.models import overlap2d
+from pyroclust.pretrained import load_guide, save_guide
+
+TINY = CertificateSettings(
+    num_exact=3,
+    exact_points=4,
+    num_sampled=2,
+    sampled_points=(6, 9, 40),
+    num_draws=30,
+    num_truths=5,
+    num_calibrated=20,
+    calibrated_points=6,
+    calibrated_draws=19,
+    num_bins=10,
+    num_ordered=4,
+    num_orders=5,
+    ordered_points=5,
+    num_timed=1,
+    timed_points=8,
+)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both sizes of the command are tiny here."""
+    monkeypatch.setattr("pyroclust.cli.checking._effort", lambda *, quick: TINY)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    model = overlap2d()
+    guide = NeuralClusteringProcess(model, scorer=light_scorer_for(model, width=8))
+    notes = {"about": "tiny", "max_points": 30, "recipe": {"kept": [1, 2.5]}, "seeds": {"weights": 3}}
+    save_guide(guide, tmp_path / "mine", card=notes)
+    return tmp_path / "mine"
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[str, str]:
+    with pytest.raises(SystemExit) as end:
+        main(["check", *arguments])
+    out, err = capsys.readouterr()
+    assert end.value.code == code, err
+    return out, err
+
+
+def test_prints_every_part_and_stores_it(folder, capsys) -> None:
+    before = json.loads((folder / "card.json").read_text())
+    weights = (folder / "weights.safetensors").read_bytes()
+    out, _ = run(capsys, str(folder), "--seed", "7")
+    for word in ("KL", "efficiency", "Pareto k", "log_joint", "prior", "orders", "Draws a second", "Stored"):
+        assert word in out
+    assert "Passed" in out or "Failed" in out
+    after = json.loads((folder / "card.json").read_text())
+    assert (folder / "weights.safetensors").read_bytes() == weights
+    assert {k: v for k, v in after.items() if k != "certificate"} == {
+        k: v for k, v in before.items() if k != "certificate"
+    }
+    stored = Certificate.from_dict(after["certificate"])
+    assert stored.seed == 7
+    assert [row.num_points for row in stored.sampled] == [6, 9]
+    assert stored.baseline == "PredictiveFilter"
+    assert after["certificate"]["verdict"] == judge_certificate(stored).to_dict()
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "card.json",
+        "certificate.png",
+        "weights.safetensors",
+    ]
+    assert (folder / "certificate.png").read_bytes().startswith(b"\x89PNG")
+    assert load_guide(folder).model.name == "overlap2d"
+    assert read_card(folder).certificate["seed"] == 7
+
+
+def test_json_is_all_of_standard_output(folder, capsys) -> None:
+    out, _ = run(capsys, str(folder), "--json", "--no-save")
+    content = json.loads(out)
+    assert content["guide"] == "mine"
+    assert content["certificate"]["verdict"]["findings"]
+    assert content["note"] == "Not stored, as asked."
+    assert not read_card(folder).certificate
+
+
+def test_options_reach_the_measurement(folder, capsys) -> None:
+    out, _ = run(capsys, str(folder), "--json", "--points", "50,5", "--datasets", "30", "--no-save")
+    found = json.loads(out)["certificate"]
+    assert [row["num_points"] for row in found["sampled"]] == [5, 50]
+    assert found["calibration"][0]["num_datasets"] == 30
+
+
+def test_a_quick_look_replaces_no_certificate(folder, capsys) -> None:
+    first, _ = run(capsys, str(folder), "--quick")
+    assert "Stored" in first
+    card = (folder / "card.json").read_bytes()
+    again, _ = run(capsys, str(folder), "--quick", "--seed", "9")
+    assert "which a quick look does not replace" in " ".join(again.split())
+    assert (folder / "card.json").read_bytes() == card
+    run(capsys, str(folder), "--seed", "9")
+    assert read_card(folder).certificate["seed"] == 9
+
+
+def test_out_gets_certificate_and_picture(folder, tmp_path, capsys) -> None:
+    run(capsys, str(folder), "--out", str(tmp_path / "out"), "--no-save")
+    assert json.loads((tmp_path / "out" / "certificate.json").read_text())["guide"] == "mine"
+    assert (tmp_path / "out" / "certificate.png").stat().st_size > 10_000
+    assert not (folder / "certificate.png").exists()
+
+
+def test_a_card_that_cannot_be_written_is_said_to_be_as_it_was(folder, monkeypatch, capsys) -> None:
+    def refused(folder: Path, certificate: Certificate) -> None:
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr("pyroclust.certification.store_certificate", refused)
+    out, _ = run(capsys, str(folder))
+    assert "Not stored" in out
+    assert "Permission denied" in out
+    assert "Draws a second" in out
+    assert not (folder / "certificate.png").exists()
+
+
+def test_the_shelf_gets_a_certificate_and_no_picture(folder, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("pyroclust.cards.shelf", lambda: folder.parent)
+    out, _ = run(capsys, "mine")
+    assert "Stored" in out
+    assert not (folder / "certificate.png").exists()
+    assert read_card(folder).certificate["calibration"]
+
+
+def test_a_card_is_the_old_one_or_the_new_one(folder, monkeypatch) -> None:
+    before = (folder / "card.json").read_bytes()
+    result = check_guide(folder, settings=TINY)
+
+    def full_disk(source: object, target: object) -> None:
+        raise OSError(28, "No space left on device", str(target))
+
+    monkeypatch.setattr("os.replace", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        store_certificate(folder, result.certificate)
+    assert (folder / "card.json").read_bytes() == before
+    assert sorted(path.name for path in folder.iterdir()) == ["card.json", "weights.safetensors"]
+
+
+def test_same_seed_same_figures(folder) -> None:
+    first, again, other = (
+        check_guide(folder, settings=replace(TINY, seed=seed)).certificate for seed in (2, 2, 3)
+    )
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none"], "unknown guide 'none'"),
+        (["filter-nig1d", "--points", "many"], "--points is 'many', expected whole numbers"),
+        (["filter-nig1d", "--points", "0,20"], "sampled_points is"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments, message, capsys) -> None:
+    out, err = run(capsys, *arguments, code=2)
+    assert message in err
+    assert err.count("\n") == 1
+    assert out == ""

@@ -1,0 +1,316 @@
+"""Certificates: exact guides pass, known distortions are found, everything survives JSON."""
+
+import json
+import math
+from dataclasses import replace
+
+import pyro
+import pytest
+import torch
+from enumerated_guide import EnumeratedGuide
+
+from pyroclust.certification import certificate_content, certify_guide
+from pyroclust.distributions import ChineseRestaurantPrior
+from pyroclust.guides import PredictiveFilter
+from pyroclust.infer import exact_posterior
+from pyroclust.infer.certificate import Certificate, certify, full_certificate, simulate
+from pyroclust.infer.certificate_calibration import _functionals, _neighbours, _ranks
+from pyroclust.infer.certificate_settings import CertificateSettings
+from pyroclust.infer.importance import importance_sample
+from pyroclust.infer.quality import divergences, efficiencies
+from pyroclust.judgement import judge_certificate
+from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d, sensitivity2d, warped_clusters
+
+TINY = CertificateSettings(
+    seed=5,
+    num_exact=4,
+    exact_points=5,
+    num_sampled=3,
+    sampled_points=(6, 9),
+    num_draws=40,
+    num_truths=7,
+    num_calibrated=40,
+    calibrated_points=7,
+    calibrated_draws=19,
+    num_bins=10,
+    num_ordered=5,
+    num_orders=6,
+    ordered_points=6,
+    num_timed=1,
+    timed_points=10,
+)
+ONLY_CALIBRATION = CertificateSettings(
+    num_exact=0,
+    num_sampled=0,
+    num_truths=0,
+    num_ordered=0,
+    num_timed=0,
+    num_calibrated=800,
+    calibrated_points=6,
+)
+
+
+def calibrated(guide: EnumeratedGuide, seed: int = 1) -> Certificate:
+    return full_certificate(guide.model, guide, settings=replace(ONLY_CALIBRATION, seed=seed))
+
+
+def failures(certificate: Certificate) -> list[str]:
+    return [one.what for one in judge_certificate(certificate).findings if not one.passed]
+
+
+@pytest.fixture(scope="module")
+def complete() -> Certificate:
+    guide = PredictiveFilter(nig_mixture())
+    return full_certificate(guide.model, guide, settings=TINY, baseline=PredictiveFilter(nig_mixture()))
+
+
+@pytest.mark.parametrize("model", [overlap2d(), nig_mixture()], ids=lambda one: one.name)
+def test_the_exact_posterior_is_calibrated(model) -> None:
+    certificate = calibrated(EnumeratedGuide(model))
+    assert failures(certificate) == []
+    assert len(judge_certificate(certificate).findings) == 8
+    row = certificate.num_clusters
+    assert row.total_variation < 3 * row.total_variation_noise
+
+
+def test_the_filter_of_two_points_is_calibrated() -> None:
+    """One decision is left: the filter looks ahead to nothing, and is exact."""
+    guide = PredictiveFilter(overlap2d())
+    settings = replace(ONLY_CALIBRATION, calibrated_points=2, num_exact=5, exact_points=2)
+    certificate = full_certificate(guide.model, guide, settings=settings)
+    assert failures(certificate) == []
+    assert certificate.exact[0].mean_kl == pytest.approx(0, abs=1e-9)
+
+
+def test_twice_the_concentration_is_found() -> None:
+    model = overlap2d()
+    more = Mixture(ChineseRestaurantPrior(1.4), model.component)
+    certificate = calibrated(EnumeratedGuide(model, believed=more))
+    found = failures(certificate)
+    assert any("num_clusters" in one for one in found)
+    assert any("averaged posterior of K" in one for one in found)
+    row = certificate.num_clusters
+    assert row.total_variation > 3 * row.total_variation_noise
+
+
+@pytest.mark.parametrize("power", [0.8, 1.25])
+def test_tempering_is_found(power: float) -> None:
+    found = failures(calibrated(EnumeratedGuide(overlap2d(), power=power)))
+    assert any("log_prob" in one for one in found)
+    assert any("log_joint" in one for one in found)
+
+
+def test_a_filter_of_many_points_is_not_calibrated() -> None:
+    guide = PredictiveFilter(overlap2d())
+    settings = replace(ONLY_CALIBRATION, calibrated_points=30, num_calibrated=500)
+    assert any(
+        "log_joint" in one for one in failures(full_certificate(guide.model, guide, settings=settings))
+    )
+
+
+def test_every_part_is_measured(complete) -> None:
+    assert [row.num_points for row in complete.exact] == [5]
+    assert [row.num_points for row in complete.sampled] == [6, 9]
+    assert [row.num_datasets for row in complete.truth] == [7, 7]
+    assert [row.functional for row in complete.calibration] == [
+        "num_clusters",
+        "entropy",
+        "together",
+        "pairs",
+        "neighbours",
+        "log_prob",
+        "log_joint",
+    ]
+    assert all(sum(row.counts) == 40 and len(row.counts) == 10 for row in complete.calibration)
+    assert sum(complete.num_clusters.single_counts) == 40
+    for row in (complete.num_clusters.prior, complete.num_clusters.averaged, complete.num_clusters.simulated):
+        assert sum(row) == pytest.approx(1)
+    assert complete.order.median == pytest.approx(complete.order.baseline_median)
+    assert complete.speed.draws_per_second > 0
+    assert complete.seconds >= 0
+    assert complete.baseline == "PredictiveFilter"
+    assert set(complete.versions) == {"pyroclust", "torch", "pyro-ppl"}
+
+
+def test_json_and_back(complete) -> None:
+    text = json.dumps(complete.to_dict(), allow_nan=False)
+    again = Certificate.from_dict(json.loads(text))
+    assert again == complete
+    assert (again.speed, again.seconds) == (complete.speed, complete.seconds)
+    assert json.loads(json.dumps(certificate_content(complete), allow_nan=False))["verdict"]["findings"]
+
+
+def test_numbers_that_json_lacks_become_none(complete) -> None:
+    row = replace(complete.sampled[0], median_pareto_k=-math.inf, share_high_k=math.nan)
+    content = replace(complete, sampled=(row,)).to_dict()
+    assert (content["sampled"][0]["median_pareto_k"], content["sampled"][0]["share_high_k"]) == (None, None)
+
+
+def test_old_certificates_are_read_and_garbled_ones_named() -> None:
+    old = {"seed": 1, "exact": [], "sampled": [], "extra": 3}
+    assert Certificate.from_dict(old) == Certificate(1)
+    with pytest.raises(ValueError, match="garbles an entry of a certificate"):
+        Certificate.from_dict({"seed": 1, "exact": [{"num_points": 3}]})
+
+
+def test_same_seed_same_data_sets_whatever_else_is_measured(complete) -> None:
+    guide = PredictiveFilter(nig_mixture())
+    again = full_certificate(
+        guide.model, guide, settings=replace(TINY, num_exact=0, num_ordered=0, sampled_points=(9,))
+    )
+    assert again.truth[0].log_prob == complete.truth[1].log_prob
+    assert again.calibration == complete.calibration
+    other = full_certificate(guide.model, guide, settings=replace(TINY, seed=6))
+    assert other.calibration != complete.calibration
+
+
+def test_the_callers_random_numbers_are_left_alone() -> None:
+    before = pyro.util.get_rng_state()
+    certify(gaussian2d(), PredictiveFilter(gaussian2d()), num_exact=2, exact_points=3, num_sampled=0)
+    assert torch.equal(before["torch"], torch.get_rng_state())
+
+
+def test_guide_equal_to_the_baseline_is_no_further_ahead(complete) -> None:
+    guide = PredictiveFilter(overlap2d())
+    exact = EnumeratedGuide(guide.model)
+    settings = replace(TINY, num_truths=400, sampled_points=(7,), num_sampled=0, num_calibrated=0)
+    ahead = full_certificate(guide.model, exact, baseline=guide, settings=settings).truth[0]
+    behind = full_certificate(guide.model, guide, baseline=exact, settings=settings)
+    assert ahead.mean_difference > 2.6 * ahead.difference_se > 0
+    assert ahead.mean_difference == pytest.approx(ahead.log_prob - ahead.baseline_log_prob)
+    assert any("above the baseline" in one for one in failures(behind))
+
+
+def test_the_difference_to_the_baseline_estimates_the_divergence() -> None:
+    """Mean of log p(c | x) - log q(c | x) over the joint law is the mean divergence."""
+    guide = PredictiveFilter(overlap2d())
+    settings = replace(TINY, num_truths=3000, sampled_points=(6,), num_exact=600, exact_points=6)
+    settings = replace(settings, num_sampled=0, num_calibrated=0, num_ordered=0)
+    exact = EnumeratedGuide(guide.model)
+    truth = full_certificate(guide.model, exact, baseline=guide, settings=settings).truth[0]
+    kl = full_certificate(guide.model, guide, settings=settings).exact[0]
+    assert abs(truth.mean_difference - kl.mean_kl) < 4 * math.hypot(truth.difference_se, kl.mean_kl_se)
+
+
+class PriorGuide:
+    """Ignores the data."""
+
+    def __init__(self, model) -> None:
+        self.model = model
+
+    def posterior(self, data):
+        return self.model.prior.partition(data.shape[-2]).expand(data.shape[:-2])
+
+
+def test_implicit_models_have_what_needs_no_density() -> None:
+    certificate = certify_guide(PriorGuide(warped_clusters()), settings=replace(TINY, num_calibrated=600))
+    assert certificate.exact == certificate.sampled == ()
+    assert certificate.truth[0].baseline_log_prob is certificate.baseline is certificate.order is None
+    assert certificate.calibration[-1].functional == "log_prob"
+    assert certificate.num_clusters.prior is not None
+
+
+def test_a_guide_that_ignores_the_data_is_found_without_a_density() -> None:
+    """All functionals of the partition alone are calibrated: the prior is the average of all posteriors."""
+    settings = replace(ONLY_CALIBRATION, calibrated_points=12)
+    guide = PriorGuide(warped_clusters())
+    found = failures(full_certificate(guide.model, guide, settings=settings))
+    assert len(found) == 1
+    assert "neighbours" in found[0]
+
+
+def test_conditions_are_drawn_from_their_priors() -> None:
+    guide = PredictiveFilter(sensitivity2d(), conditions=["concentration", "prior_scale"])
+    certificate = full_certificate(guide.model, guide, baseline=guide, settings=TINY)
+    assert certificate.conditions == ("concentration", "prior_scale")
+    assert certificate.sampled[0].num_datasets == 3
+    assert certificate.calibration[-1].functional == "log_joint"
+    assert sum(certificate.num_clusters.prior) == pytest.approx(1)
+    assert Certificate.from_dict(certificate.to_dict()) == certificate
+
+
+def test_divergences_agree_with_plain_sums() -> None:
+    guide = PredictiveFilter(overlap2d())
+    data, _ = simulate(guide.model, torch.empty(7, 5, 2))
+    torch.manual_seed(3)
+    found = divergences(guide.model, guide, data)
+    torch.manual_seed(3)
+    posterior = guide.posterior(data)
+    partitions, log_p = exact_posterior(guide.model, data)
+    log_q = torch.stack([posterior.log_prob(one.expand(7, -1)) for one in partitions], -1)
+    torch.testing.assert_close(found, (log_p.exp() * (log_p - log_q)).sum(-1))
+    assert (divergences(guide.model, EnumeratedGuide(guide.model), data).abs() < 1e-9).all()
+
+
+def test_divergences_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyroclust.infer import quality
+
+    guide = EnumeratedGuide(overlap2d(), power=0.7)
+    data, _ = simulate(guide.model, torch.empty(7, 5, 2))
+    whole = divergences(guide.model, guide, data)
+    monkeypatch.setattr(quality, "_PARTITIONS_AT_ONCE", 110)
+    torch.testing.assert_close(divergences(guide.model, guide, data), whole)
+
+
+def test_efficiencies_agree_with_importance_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyroclust.infer import quality
+
+    guide = PredictiveFilter(overlap2d())
+    data, _ = simulate(guide.model, torch.empty(5, 9, 2))
+    torch.manual_seed(3)
+    found = efficiencies(guide.model, guide, data, num_draws=30)
+    torch.manual_seed(3)
+    sample = importance_sample(guide.model, guide, data, num_draws=30)
+    weights = sample.log_weights.softmax(0)
+    torch.testing.assert_close(found, 1 / (30 * weights.square().sum(0)))
+    monkeypatch.setattr(quality, "_POINTS_AT_ONCE", 600)
+    assert efficiencies(guide.model, guide, data, num_draws=30).shape == (5,)
+    exact = efficiencies(guide.model, EnumeratedGuide(guide.model), data[:, :6], num_draws=30)
+    torch.testing.assert_close(exact, torch.ones(5, dtype=torch.float64))
+
+
+def test_order_invariance_of_exact_and_dependent_guides() -> None:
+    """Two points are exchangeable under the filter, three are not."""
+    guide = PredictiveFilter(overlap2d())
+    two, three = (
+        full_certificate(
+            guide.model,
+            guide,
+            settings=replace(TINY, ordered_points=n, num_ordered=20, num_calibrated=0, num_truths=0),
+        ).order
+        for n in (2, 6)
+    )
+    assert two.median < 1e-6
+    assert three.low <= three.median <= three.high
+    assert three.median > 0.01
+
+
+def test_functionals_of_known_partitions() -> None:
+    values = _functionals(torch.tensor([[[0, 0, 1, 1, 2]], [[0, 1, 1, 1, 1]]]))
+    assert values["num_clusters"].tolist() == [[3], [2]]
+    assert values["together"].tolist() == [[1], [0]]
+    assert values["pairs"].tolist() == [[2], [1]]
+    share = torch.tensor([0.4, 0.4, 0.2], dtype=torch.float64)
+    torch.testing.assert_close(values["entropy"][0, 0], -(share * share.log2()).sum())
+
+
+def test_neighbours_of_known_points() -> None:
+    data = torch.tensor([[[0.0], [0.1], [5.0], [5.1], [5.3]]])
+    values = _neighbours(data, torch.tensor([[[0, 0, 1, 1, 1]], [[0, 0, 1, 1, 2]], [[0, 1, 2, 0, 1]]]))
+    assert values["neighbours"].squeeze(-1).tolist() == pytest.approx([1, 0.8, 0])
+
+
+def test_ranks_break_ties_at_random() -> None:
+    found = _ranks(torch.zeros(4, 4000))
+    assert torch.bincount(found).double().sub(1000).abs().max() < 130
+    assert _ranks(torch.tensor([[5.0], [1.0], [9.0], [2.0]])).tolist() == [2]
+
+
+def test_settings() -> None:
+    assert CertificateSettings().up_to(60).sampled_points == (20, 50)
+    assert CertificateSettings().up_to(60).timed_points == 60
+    assert CertificateSettings().up_to(None).sampled_points[-1] == 300
+    with pytest.raises(ValueError, match="num_draws is 0, expected at least 1"):
+        CertificateSettings(num_draws=0)
+    with pytest.raises(ValueError, match="one less than a multiple of the 20 bins"):
+        CertificateSettings(calibrated_draws=100)

@@ -1,0 +1,152 @@
+"""Nothing is lost: checkpoints, resumption to the same weights, full disks, damaged files."""
+
+import csv
+import errno
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from training_cases import TINY, new_guide, run, same, with_steps
+
+from pyroclust.infer import FitSettings, Validation
+from pyroclust.infer.choices import HardSimulations
+from pyroclust.infer.training import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE, checkpoint, engine
+
+QUICK = Validation(every=4, num_datasets=3, exact_points=4, sampled_points=6, num_draws=5)
+
+SCRIPT = """
+import sys
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+from training_cases import run, with_steps
+from pyroclust.infer.training import engine
+engine._CHECKPOINT_SECONDS = 0.0
+weights, result = run(Path(sys.argv[1]), settings=with_steps(120), resume=True)
+torch.save(weights, sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("stop", [1, 5, 11])
+@pytest.mark.parametrize("hard", [False, True])
+def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path, stop: int, hard: bool) -> None:  # noqa: FBT001
+    def choice() -> HardSimulations | None:
+        return HardSimulations(1.0, 3) if hard else None
+
+    whole, _ = run(choice=choice(), validation=QUICK)
+    _, first = run(tmp_path, choice=choice(), max_steps=stop)
+    torch.rand(7)
+    resumed, last = run(tmp_path, choice=choice(), validation=QUICK, resume=True)
+    assert (first.steps, last.steps) == (stop, TINY.steps)
+    assert same(whole, resumed)
+    assert last.seconds > first.seconds
+
+
+def test_logs_have_each_step_once_after_a_resumption(tmp_path: Path) -> None:
+    run(tmp_path, max_steps=5, validation=QUICK)
+    with (tmp_path / LOG_FILE).open("a") as stream:
+        stream.write("5,7,1.0,1.0,1.0,1.0,1.0\n6,12,0.")  # written after the checkpoint, then killed
+    run(tmp_path, resume=True, validation=QUICK)
+    with (tmp_path / LOG_FILE).open() as stream:
+        assert [int(row["step"]) for row in csv.DictReader(stream)] == list(range(TINY.steps))
+    with (tmp_path / VALIDATION_FILE).open() as stream:
+        assert [int(row["step"]) for row in csv.DictReader(stream)] == [4, 5, 8, 12]
+    assert any((tmp_path / "tensorboard").iterdir())
+
+
+def test_killed_at_any_moment_it_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT.format(tests=str(Path(__file__).parents[2])))
+    folder, weights = tmp_path / "run", tmp_path / "weights.pt"
+    command = [sys.executable, str(script), str(folder), str(weights)]
+    kills = 0
+    for more in (2, 40):
+        process = subprocess.Popen(command)
+        wait_for_steps(folder, more, process)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += process.returncode == -signal.SIGKILL
+    assert kills == 2
+    assert not weights.exists()
+    subprocess.run(command, check=True)
+    whole, _ = run(settings=with_steps(120))
+    assert same(torch.load(weights), whole)
+
+
+def wait_for_steps(folder: Path, steps: int, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + 120
+    while time.monotonic() < end and process.poll() is None:
+        path = folder / CHECKPOINT_FILE
+        if path.exists() and checkpoint.read_checkpoint(path)["done"] >= steps:
+            return
+        time.sleep(0.005)
+    raise AssertionError(f"no {steps} steps")
+
+
+def test_another_training_is_not_overwritten(tmp_path: Path) -> None:
+    run(tmp_path, max_steps=2)
+    with pytest.raises(ValueError, match="holds a checkpoint already; go on with --resume"):
+        run(tmp_path)
+    with pytest.raises(ValueError, match=r"made with other settings \(learning_rate\)"):
+        run(tmp_path, resume=True, settings=FitSettings(**{**vars(TINY), "learning_rate": 1e-4}))
+    with pytest.raises(ValueError, match="another guide or choice"):
+        run(tmp_path, resume=True, choice=HardSimulations(1.0, 3))
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "foreign"])
+def test_damaged_checkpoints_are_refused(tmp_path: Path, damage: str) -> None:
+    run(tmp_path, max_steps=2)
+    path = tmp_path / CHECKPOINT_FILE
+    content = bytearray(path.read_bytes())
+    if damage == "foreign":
+        checkpoint.write_checkpoint(path, {"format": 99})
+    else:
+        content[len(content) // 2] ^= 1
+        path.write_bytes(bytes(content[:-100] if damage == "cut" else content))
+    with pytest.raises(ValueError, match="another format" if damage == "foreign" else "cut off or changed"):
+        run(tmp_path, resume=True)
+
+
+def test_a_full_disk_stops_with_the_last_good_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_CHECKPOINT_SECONDS", 0.0)
+    real, calls = engine.write_checkpoint, []
+
+    def full(path: Path, state: dict) -> None:
+        calls.append(state["done"])
+        if len(calls) > 6:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        real(path, state)
+
+    monkeypatch.setattr(engine, "write_checkpoint", full)
+    guide = new_guide()
+    with pytest.raises(ValueError, match=r"No space left on device.*last good checkpoint has 6 steps"):
+        run(tmp_path, guide=guide)
+    assert not guide.training
+    monkeypatch.setattr(engine, "write_checkpoint", real)
+    assert same(run(tmp_path, resume=True)[0], run()[0])
+
+
+def test_a_really_full_disk(tmp_path: Path) -> None:
+    """A limit on the size of files makes the kernel refuse the write half-way."""
+    run(tmp_path, max_steps=3)
+    before = (tmp_path / CHECKPOINT_FILE).read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, limits[1]))
+        with pytest.raises(ValueError, match=r"File too large.*last good checkpoint has 3 steps"):
+            run(tmp_path, resume=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert (tmp_path / CHECKPOINT_FILE).read_bytes() == before
+    assert not list(tmp_path.glob(".*.part"))
+    assert same(run(tmp_path, resume=True)[0], run()[0])

@@ -1,0 +1,225 @@
+"""Labelled tables as a model to simulate from."""
+
+import itertools
+import math
+
+import numpy as np
+import pyro.poutine as poutine
+import pytest
+import torch
+from pyro.distributions import Gamma
+from scipy import stats
+from torch import Tensor
+
+from pyroclust.distributions import ChineseRestaurantPrior
+from pyroclust.distributions.labelled_draws import ClassesByPrior, LabelledRows, PointsAtRandom
+from pyroclust.guides import NeuralClusteringProcess
+from pyroclust.guides.neural_clustering_process import light_scorer_for
+from pyroclust.infer import FitSettings, InclusiveKL, fit
+from pyroclust.models.labelled_tables import LabelledTables
+from pyroclust.nn import RandomOrder
+from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
+
+# Classes of three rows and one, and of two, two and two; labels neither sorted nor numbered from 0.
+SMALL = [["b", "a", "b", "b"], ["z", "x", "y", "y", "z", "x"]]
+
+
+def tables(labels: list[list[str]] = SMALL) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The table and the row of every point, so that it can be recognised."""
+    return [
+        (np.stack([np.full(len(names), t), np.arange(len(names))], 1).astype(float), np.array(names))
+        for t, names in enumerate(labels)
+    ]
+
+
+def simulated(model: LabelledTables, num_datasets: int, num_points: int) -> tuple[Tensor, Tensor]:
+    template = torch.full((num_datasets, num_points, model.dim), torch.nan)
+    trace = poutine.trace(poutine.uncondition(model)).get_trace(template)
+    return trace.nodes["data"]["value"], trace.nodes["assignments"]["value"]
+
+
+def frequencies(assignments: Tensor) -> Tensor:
+    partitions = enumerate_partitions(assignments.shape[-1])
+    return (assignments.unsqueeze(1) == partitions).all(-1).sum(0)
+
+
+def chi_square(assignments: Tensor, law: Tensor) -> float:
+    """Return the p-value of the counts under a law over the enumerated partitions."""
+    counts, possible = frequencies(assignments), law > 0
+    assert counts[~possible].sum() == 0
+    expected = law[possible] / law.sum() * len(assignments)
+    return float(stats.chisquare(counts[possible].numpy(), expected.numpy()).pvalue)
+
+
+def law_of_draws(num_points: int) -> Tensor:
+    """Go through every ordered choice of rows of every table that is large enough."""
+    index = {tuple(row): i for i, row in enumerate(enumerate_partitions(num_points).tolist())}
+    law = torch.zeros(len(index), dtype=torch.float64)
+    large = [names for names in SMALL if len(names) >= num_points]
+    for names in large:
+        choices = list(itertools.permutations(range(len(names)), num_points))
+        for rows in choices:
+            codes = torch.tensor([ord(names[row]) for row in rows])
+            law[index[tuple(canonical(codes).tolist())]] += 1 / len(choices) / len(large)
+    return law
+
+
+def law_under_prior(prior: ChineseRestaurantPrior, num_points: int) -> Tensor:
+    """Weigh the prior by the share of tables and classes in which the clusters find room."""
+    room = []
+    for partition in enumerate_partitions(num_points):
+        sizes = torch.bincount(partition).tolist()
+        shares = []
+        for names in SMALL:
+            counts = [names.count(name) for name in sorted(set(names))]
+            choices = list(itertools.permutations(counts, len(sizes)))
+            fits = sum(all(n <= c for n, c in zip(sizes, some, strict=True)) for some in choices)
+            shares.append(fits / max(1, len(choices)))
+        room.append(sum(shares) / len(shares))
+    return prior.log_prob(enumerate_partitions(num_points)).exp() * torch.tensor(room)
+
+
+@pytest.mark.parametrize("num_points", [2, 3, 4, 5])
+def test_partitions_follow_the_law_of_the_draws(num_points: int) -> None:
+    _, assignments = simulated(LabelledTables(tables(), standardise=False), 20_000, num_points)
+    assert chi_square(assignments, law_of_draws(num_points)) > 1e-3
+
+
+@pytest.mark.parametrize("num_points", [2, 3, 4, 5])
+def test_partitions_follow_the_prior_where_there_is_room(num_points: int) -> None:
+    prior = ChineseRestaurantPrior(1.3)
+    _, assignments = simulated(LabelledTables(tables(), prior=prior, standardise=False), 20_000, num_points)
+    assert chi_square(assignments, law_under_prior(prior, num_points)) > 1e-3
+
+
+def test_partitions_follow_the_prior_itself_where_everything_fits() -> None:
+    prior = ChineseRestaurantPrior(0.7)
+    labels = [["a", "b", "c", "d"] * 4, ["p", "q", "r", "s", "t"] * 5]
+    _, assignments = simulated(LabelledTables(tables(labels), prior=prior, standardise=False), 20_000, 4)
+    assert chi_square(assignments, prior.log_prob(enumerate_partitions(4)).exp()) > 1e-3
+
+
+@pytest.mark.parametrize("prior", [None, ChineseRestaurantPrior(1.0)], ids=["proportions", "prior"])
+def test_points_belong_to_one_table_appear_once_and_follow_their_labels(
+    prior: ChineseRestaurantPrior | None,
+) -> None:
+    data, assignments = simulated(LabelledTables(tables(), prior=prior, standardise=False), 3000, 4)
+    assert is_canonical(assignments).all()
+    assert assignments.dtype == torch.int64
+    assert (data[..., 0] == data[:, :1, 0]).all()
+    assert (data[..., 1].sort(-1).values.diff(dim=-1) > 0).all()
+    table, row = data.long().unbind(-1)
+    padded = torch.tensor([[ord(name) for name in names] + [0] * (6 - len(names)) for names in SMALL])
+    assert torch.equal(canonical(padded[table, row]), assignments)
+
+
+def test_every_table_row_and_class_is_drawn_equally_often() -> None:
+    for prior in (None, ChineseRestaurantPrior(1.0)):
+        labels = [["a", "a", "b", "b"], ["c", "d", "c", "d"]]
+        data, _ = simulated(LabelledTables(tables(labels), prior=prior, standardise=False), 16_000, 2)
+        for position in range(2):
+            table, row = data[:, position].long().unbind(-1)
+            counts = torch.bincount(4 * table + row, minlength=8)
+            assert stats.chisquare(counts.numpy()).pvalue > 1e-3
+
+
+def test_small_tables_are_left_out_where_more_points_are_asked_for() -> None:
+    data, _ = simulated(LabelledTables(tables(), standardise=False), 200, 5)
+    assert (data[..., 0] == 1).all()
+
+
+def test_columns_are_standardised_table_by_table() -> None:
+    table = (np.array([[1.0, 10.0], [3.0, 30.0]]), np.array([0, 1]))
+    other = (np.array([[100.0, -4.0], [101.0, -8.0]]), np.array(["x", "x"]))
+    data, _ = simulated(LabelledTables([table, other]), 50, 2)
+    torch.testing.assert_close(data.abs(), torch.ones_like(data))
+    assert data.dtype == torch.get_default_dtype()
+
+
+def test_batches_have_any_shape_and_plates() -> None:
+    for prior in (None, ChineseRestaurantPrior(1.0)):
+        model = LabelledTables(tables(), prior=prior, standardise=False)
+        for batch in [(), (3,), (2, 3)]:
+            trace = poutine.trace(poutine.uncondition(model)).get_trace(torch.empty(*batch, 4, 2))
+            assert trace.nodes["assignments"]["value"].shape == (*batch, 4)
+            assert trace.nodes["data"]["value"].shape == (*batch, 4, 2)
+
+
+def test_what_guides_ask_of_it() -> None:
+    points = np.array([[0.0, 0.0], [2.0, 2.0], [10.0, 10.0], [14.0, 14.0]])
+    model = LabelledTables([(points, np.array([0, 0, 1, 1]))], standardise=False, name="pairs")
+    assert (model.dim, model.event_shape, model.name, model.num_tables) == (2, (2,), "pairs", 1)
+    assert model.component.typical_scale == pytest.approx(math.sqrt((1 + 1 + 4 + 4) / 4))
+    assert model.hyperpriors == {}
+
+
+def iris_and_wine() -> tuple[list[tuple[np.ndarray, np.ndarray]], list[tuple[np.ndarray, np.ndarray]]]:
+    """Halves of two tables, four columns each: to train on and to test with."""
+    from sklearn.datasets import load_iris, load_wine
+
+    halves: tuple[list, list] = ([], [])
+    for load in (load_iris, load_wine):
+        points, labels = load(return_X_y=True)
+        points = points[:, [0, 6, 9, 12]] if points.shape[1] > 4 else points
+        for half, some in enumerate(halves):
+            some.append((points[half::2], labels[half::2]))
+    return halves
+
+
+def held_out(guide: NeuralClusteringProcess, test: LabelledTables) -> float:
+    torch.manual_seed(11)
+    with torch.no_grad():
+        return -InclusiveKL().per_dataset(test, guide, torch.empty(200, 15, 4)).mean().item()
+
+
+@pytest.mark.parametrize("prior", [None, ChineseRestaurantPrior(1.0)], ids=["proportions", "prior"])
+def test_a_guide_learns_classes_of_real_tables(prior: ChineseRestaurantPrior | None) -> None:
+    train, test = (LabelledTables(some, prior=prior) for some in iris_and_wine())
+    scorer = light_scorer_for(train, width=16, num_bandwidths=3, use_filter=False)
+    guide = NeuralClusteringProcess(train, scorer=scorer, order=RandomOrder())
+    before = held_out(guide, test)
+    settings = FitSettings(steps=120, max_points=20, points_per_step=300, warmup_steps=20)
+    fit(train, guide, settings=settings, progress=False)
+    # Nats a data set of 15 points.
+    assert held_out(guide, test) > before + 5
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], "tables is empty"),
+        (
+            [(np.zeros((3, 2)), np.zeros(2))],
+            r"table 0 has points of shape \(3, 2\) and labels of shape \(2,\)",
+        ),
+        ([(np.zeros(3), np.zeros(3))], r"table 0 has points of shape \(3,\)"),
+        ([(np.zeros((1, 2)), np.zeros(1))], "n of at least 2"),
+        ([(np.full((3, 2), np.nan), np.zeros(3))], "table 0 holds 6 nan or infinite values"),
+        ([(np.eye(3), np.zeros(3)), (np.eye(2), np.zeros(2))], "tables have 2, 3 columns"),
+        ([(np.array([[1.0, 2.0], [1.0, 3.0]]), np.zeros(2))], "table 0 is constant in column 0"),
+    ],
+)
+def test_bad_tables(given: list[tuple[np.ndarray, np.ndarray]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        LabelledTables(given)
+
+
+def test_bad_templates_and_priors() -> None:
+    model = LabelledTables(tables(), standardise=False)
+    with pytest.raises(ValueError, match="num_points is 7, expected at most 6"):
+        model(torch.empty(2, 7, 2))
+    with pytest.raises(ValueError, match=r"data has shape \(2, 4, 3\), expected \(\.\.\., N, 2\)"):
+        model(torch.empty(2, 4, 3))
+    with pytest.raises(ValueError, match="random hyperparameter"):
+        LabelledTables(tables(), prior=ChineseRestaurantPrior(Gamma(2.0, 2.0)))
+    crowded = LabelledTables(tables(), prior=ChineseRestaurantPrior(1.0), standardise=False)
+    with pytest.raises(ValueError, match="prior gives partitions of 10 points that fit no table"):
+        simulated(crowded, 2, 10)
+
+
+def test_draws_have_no_density() -> None:
+    rows = LabelledRows.of([torch.tensor([0, 1])])
+    for law in (PointsAtRandom(rows, 2), ClassesByPrior(rows, 2, prior=ChineseRestaurantPrior(1.0))):
+        with pytest.raises(NotImplementedError, match="has no log_prob"):
+            law.log_prob(law.sample())
+        assert law.expand((3,)).sample((2,)).shape == (2, 3, 2)

@@ -1,0 +1,104 @@
+"""The published scorer: every way of evaluating it gives one law."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from pyroclust.distributions import ChineseRestaurantProcess
+from pyroclust.distributions.forced_steps import ForcedSteps
+from pyroclust.distributions.teacher_forcing import _forced_logits, teacher_forced_log_prob
+from pyroclust.nn import SummedScorer
+from pyroclust.partitions import canonical
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "sequential_ncp_training.py"
+
+
+@pytest.fixture(scope="module")
+def sequential():
+    """Load the plain formulation that the benchmark measures."""
+    spec = importlib.util.spec_from_file_location("sequential_ncp_training", BENCHMARK)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def scorer() -> SummedScorer:
+    """A small scorer none of whose parameters is zero or a default."""
+    scorer = SummedScorer(2, width=8, sizes=(6, 10))
+    for parameter in scorer.parameters():
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    return scorer
+
+
+def partitions(rows: int, points: int) -> Tensor:
+    return ChineseRestaurantProcess(torch.tensor(1.0), points).sample((rows,))
+
+
+def gradients(scorer: SummedScorer, loss: Tensor) -> dict[str, Tensor]:
+    names, parameters = zip(*scorer.named_parameters(), strict=True)
+    return dict(zip(names, torch.autograd.grad(loss, parameters), strict=True))
+
+
+def test_forced_logits_are_those_of_the_five_methods(scorer):
+    scorer.eval()
+    labels, dataset, data = partitions(7, 9), torch.tensor([0, 2, 1, 1, 0, 2, 2]), torch.randn(3, 9, 2)
+    steps = ForcedSteps.of(labels)
+    own = scorer.forced_logits(scorer.encode(data), dataset, steps)
+    generic = _forced_logits(scorer, scorer.encode(data), dataset, steps)
+    torch.testing.assert_close(own, generic)
+    weights = [torch.randn_like(one) for one in own]
+    losses = (sum((w * v).sum() for w, v in zip(weights, one, strict=True)) for one in (own, generic))
+    torch.testing.assert_close(*(gradients(scorer, loss) for loss in losses))
+
+
+def test_training_mode_is_evaluation_mode_in_float32(scorer):
+    labels, data, rows = partitions(4, 30), torch.randn(4, 30, 2), torch.arange(4)
+    trained = teacher_forced_log_prob(scorer.train(), scorer.encode(data), rows, labels)
+    evaluated = teacher_forced_log_prob(scorer.eval(), scorer.encode(data), rows, labels)
+    assert not trained.equal(evaluated)
+    torch.testing.assert_close(trained, evaluated, rtol=1e-4, atol=1e-4)
+
+
+def test_several_orders_share_their_points(scorer):
+    scorer.eval()
+    data, dataset = torch.randn(2, 6, 2), torch.tensor([1, 0, 1])
+    order = torch.rand(3, 6).argsort(-1)
+    shared = scorer.arrange(scorer.encode_points(data), dataset, order)
+    alone = scorer.encode(data[dataset].gather(1, order.unsqueeze(-1).expand(-1, -1, 2)))
+    for name in ("moments", "alone", "unassigned", "weight", "bias"):
+        torch.testing.assert_close(getattr(shared, name), getattr(alone, name))
+
+
+@pytest.mark.parametrize("num_points", [2, 3, 12])
+def test_loss_and_gradients_are_those_of_the_published_formulation(sequential, scorer, num_points):
+    scorer.train()
+    network = sequential.SequentialNeuralClusteringProcess(scorer)
+    data, order = torch.randn(5, num_points, 2), torch.randperm(num_points)
+    labels = canonical(partitions(1, num_points)[:, order])
+    published = network(data[:, order], labels[0])
+    encoding = scorer.encode(data[:, order])
+    ours = -teacher_forced_log_prob(scorer, encoding, torch.arange(5), labels.expand(5, -1))
+    torch.testing.assert_close(ours.float(), published, rtol=1e-5, atol=1e-5)
+    names = dict(network.named_parameters())
+    theirs = torch.autograd.grad(published.mean(), list(names.values()), allow_unused=True)
+    for name, gradient in gradients(scorer, ours.mean()).items():
+        expected = dict(zip(names, theirs, strict=True))[name]
+        expected = torch.zeros_like(gradient) if expected is None else expected
+        torch.testing.assert_close(gradient, expected, rtol=1e-3, atol=1e-5)
+
+
+def test_published_step_moves_the_weights_by_the_sum_over_orders(sequential, scorer):
+    network = sequential.SequentialNeuralClusteringProcess(scorer)
+    optimizer = torch.optim.SGD(network.parameters(), 1.0)
+    data, labels = torch.randn(3, 6, 2), partitions(1, 6)[0]
+    orders = torch.stack([torch.arange(6), torch.randperm(6)])
+    losses = [network(data[:, order], canonical(labels[order])).mean() for order in orders]
+    before = network.f[0].weight.clone()
+    (expected,) = torch.autograd.grad(sum(losses), [network.f[0].weight])
+    loss = sequential.sequential_step(network, optimizer, data=data, assignments=labels, orders=orders)
+    assert loss == pytest.approx(sum(one.item() for one in losses) / 2, rel=1e-5)
+    torch.testing.assert_close(before - network.f[0].weight, expected, rtol=1e-3, atol=1e-4)

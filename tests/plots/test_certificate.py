@@ -1,0 +1,96 @@
+"""The picture of a certificate says what its numbers say."""
+
+import numpy as np
+import pytest
+
+from pyroclust import plots
+from pyroclust.diagnostics import ecdf_band
+
+ROWS = [
+    {
+        "num_points": n,
+        "median_efficiency": 0.9 - n / 1000,
+        "low_efficiency": 0.5,
+        "high_efficiency": 0.95,
+        "share_high_k": n / 1000,
+    }
+    for n in (20, 100)
+]
+CONTENT = {
+    "exact": [{"num_points": 8, "mean_kl": 0.0123, "mean_kl_se": 0.001}],
+    "sampled": ROWS,
+    "calibration": [
+        {"functional": name, "num_points": 30, "num_datasets": 100, "counts": counts}
+        for name, counts in {"num_clusters": [25] * 4, "log_joint": [40, 30, 20, 10]}.items()
+    ],
+    "num_clusters": {
+        "prior": [0.5, 0.3, 0.2],
+        "simulated": [0.4, 0.4, 0.2],
+        "averaged": [0.6, 0.3, 0.1],
+        "averaged_se": [0.01, 0.01, 0.01],
+        "total_variation": 0.1,
+        "total_variation_noise": 0.02,
+    },
+    "order": {"median": 0.3, "low": 0.1, "high": 0.5, "baseline_median": 0.6},
+}
+
+
+@pytest.fixture
+def ax():
+    return plots.new_figure(4, 3).subplots()
+
+
+def test_efficiency_has_a_line_a_band_and_the_share_of_high_k(ax) -> None:
+    plots.plot_efficiency(ROWS, ax=ax)
+    line = ax.containers[0].lines[0]
+    np.testing.assert_allclose(line.get_xydata(), [[20, 0.88], [100, 0.8]])
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["20\n2 %", "100\n10 %"]
+    corners = ax.collections[0].get_paths()[0].vertices
+    assert (corners[:, 1].min(), corners[:, 1].max()) == (0.5, 0.95)
+
+
+def test_ranks_are_drawn_as_differences_inside_the_band(ax) -> None:
+    plots.plot_rank_ecdf({"num_clusters": [25] * 4, "log_joint": [40, 30, 20, 10]}, ax=ax)
+    flat, tilted = (line.get_ydata() for line in ax.lines[:2])
+    np.testing.assert_allclose(flat, 0, atol=1e-12)
+    np.testing.assert_allclose(tilted, [0, 0.15, 0.2, 0.15, 0])
+    low, high = ecdf_band(100, 4)
+    grid = np.array([0.25, 0.5, 0.75])
+    corners = ax.collections[0].get_paths()[0].vertices[:, 1]
+    assert corners.min() == pytest.approx((low - grid).min())
+    assert corners.max() == pytest.approx((high - grid).max())
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert words == ["95 % of calibrated", "number of clusters", "log joint"]
+
+
+def test_order_spread_with_and_without_a_baseline(ax) -> None:
+    plots.plot_order_spread(CONTENT["order"], ax=ax)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["guide", "baseline"]
+    assert ax.lines[-1].get_xdata()[0] == 0.6
+    other = plots.new_figure(4, 3).subplots()
+    plots.plot_order_spread({"median": 0.3, "low": 0.1, "high": 0.5}, ax=other)
+    assert [label.get_text() for label in other.get_yticklabels()] == ["guide"]
+
+
+def test_all_panels_and_the_figures_in_the_titles() -> None:
+    figure = plots.plot_certificate(CONTENT, name="mine")
+    assert "mine, KL to exact posteriors 0.012 ± 0.001 at N = 8" in figure.get_suptitle()
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert titles[2] == "Number of clusters: total variation 0.100 (noise 0.020)"
+    heights = [round(bar.get_height(), 3) for bar in figure.axes[2].patches]
+    assert heights == [0.5, 0.3, 0.2, 0.6, 0.3, 0.1]
+    assert plots.png_bytes(figure, dpi=40).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("part", ["sampled", "calibration", "num_clusters", "order"])
+def test_a_missing_part_is_left_blank(part) -> None:
+    figure = plots.plot_certificate({**CONTENT, part: None}, name="mine")
+    blank = [ax for ax in figure.axes if any(text.get_text() == "not measured" for text in ax.texts)]
+    assert len(blank) == 1
+
+
+def test_without_a_prior_simulated_frequencies_stand_beside_the_posterior() -> None:
+    counts = {**CONTENT["num_clusters"], "prior": None, "total_variation": None}
+    figure = plots.plot_certificate({**CONTENT, "num_clusters": counts}, name="mine")
+    heights = [round(bar.get_height(), 3) for bar in figure.axes[2].patches]
+    assert heights[:3] == [0.4, 0.4, 0.2]
