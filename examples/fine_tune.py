@@ -13,10 +13,8 @@ from matplotlib.axes import Axes
 from pyro.infer import ELBO, Trace_ELBO, TraceGraph_ELBO
 
 from pyroclust.guides import NeuralClusteringProcess
-from pyroclust.infer.batched_wake_sleep import BatchedWakeSleep
-from pyroclust.infer.certificate import simulate
-from pyroclust.infer.fine_tune import FineTuning, fine_tune
-from pyroclust.infer.leave_one_out import LeaveOneOut
+from pyroclust.infer import BatchedWakeSleep, FineTuning, LeaveOneOut, fine_tune
+from pyroclust.infer.simulation import simulate
 from pyroclust.models import overlap2d
 from pyroclust.plots.style import CYCLE, INK, new_figure, style
 
@@ -25,9 +23,7 @@ def objectives(particles: int) -> dict[str, ELBO]:
     """Return the objectives to compare, with the same number of particles."""
     return {
         "Trace_ELBO": Trace_ELBO(num_particles=particles, vectorize_particles=True),
-        "TraceGraph_ELBO,\ndecaying average": TraceGraph_ELBO(
-            num_particles=particles, vectorize_particles=True
-        ),
+        "TraceGraph_ELBO": TraceGraph_ELBO(num_particles=particles, vectorize_particles=True),
         "LeaveOneOut": LeaveOneOut(particles),
         "BatchedWakeSleep": BatchedWakeSleep(particles),
     }
@@ -42,7 +38,7 @@ def draw(axes: Axes, name: str, done: FineTuning) -> None:
     axes.plot(before, rows, "o", color=INK, markersize=4, label="before")
     axes.plot(after, rows, "o", color=CYCLE[3], markersize=4, label="after")
     axes.set_title(f"{name}\nmean {before.mean():.3f} to {after.mean():.3f} nats", fontsize=9)
-    axes.set(xlabel="KL(guide || posterior), nats", yticks=())
+    axes.set(xscale="log", yticks=())
 
 
 def main() -> None:
@@ -73,10 +69,11 @@ def main() -> None:
             draw(axes, name, done)
         panels[0].set_ylabel("data sets, by the gap before")
         panels[-1].legend(loc="lower right")
+        figure.supxlabel("KL(guide || posterior) of each data set, nats", fontsize=10)
         figure.savefig(arguments.out, dpi=110)
     for name, done in found.items():
         print(
-            f"{' '.join(name.split()):36} gap {done.gap_before.gap.mean():.3f} -> "
+            f"{name:18} gap {done.gap_before.gap.mean():.3f} -> "
             f"{done.gap_after.gap.mean():.3f} nats in {done.seconds:.0f} s"
         )
     print(f"written: {arguments.out}")

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.filter_scorer import FilterScorer
 from pyroclust.guides.arguments import build_order, build_scorer, describe, describe_scorer, refuse_a_view
+from pyroclust.guides.network_inputs import network_inputs, typical_component
 from pyroclust.guides.sequential_guide import CollapsedModel, SequentialGuide
 from pyroclust.nn import (
     AdaptiveShape,
@@ -67,11 +67,10 @@ class NeuralClusteringProcess(SequentialGuide):
         order: Order | None = None,
         conditions: Sequence[str] | ConditionInputs = (),
     ) -> None:
-        inputs = _inputs(model, scorer, conditions)
+        inputs = network_inputs(model, scorer, conditions)
         scorer = light_scorer_for(model, conditions=inputs or ()) if scorer is None else scorer
-        order = (
-            DensestFirst(1.4 * _typical_component(model, inputs).typical_scale) if order is None else order
-        )
+        if order is None:
+            order = DensestFirst(1.4 * typical_component(model, inputs).typical_scale)
         super().__init__(model, scorer=scorer, order=order, conditions=() if inputs is None else inputs.names)
         self.inputs = inputs
 
@@ -141,9 +140,9 @@ def light_scorer_for(
         ValueError: if a condition is no random hyperparameter of the model, or the filter is used and another
             hyperparameter is random.
     """
-    inputs = _inputs(model, None, conditions)
+    inputs = network_inputs(model, None, conditions)
     names = () if inputs is None else inputs.names
-    component = _typical_component(model, inputs)
+    component = typical_component(model, inputs)
     scale, dim = component.typical_scale, component.dim
     return LightScorer(
         FixedShape(dim, scale) if component.scale_is_known else AdaptiveShape(dim, scale),
@@ -154,48 +153,3 @@ def light_scorer_for(
         filter=FilterScorer(model.prior, model.component, conditions=names) if use_filter else None,
         conditions=inputs,
     )
-
-
-def _inputs(
-    model: CollapsedModel,
-    scorer: LightScorer | SummedScorer | None,
-    conditions: Sequence[str] | ConditionInputs,
-) -> ConditionInputs | None:
-    """Return how the conditions enter, None where there are none."""
-    of_scorer = scorer.conditions if isinstance(scorer, LightScorer) else None
-    if of_scorer is not None and not isinstance(conditions, ConditionInputs):
-        _check_same(of_scorer.names, conditions)
-        conditions = of_scorer
-    inputs = conditions
-    if not isinstance(inputs, ConditionInputs):
-        inputs = ConditionInputs.of_priors(inputs, getattr(model, "hyperpriors", {}), model.component)
-    elif unknown := [name for name in inputs.names if name not in model.hyperpriors]:
-        raise ValueError(
-            f"conditions has {unknown[0]!r}, expected random hyperparameters of the model: "
-            f"{', '.join(model.hyperpriors) or 'it has none'}"
-        )
-    if not inputs.names:
-        return None
-    if isinstance(scorer, LightScorer):
-        _check_same(() if scorer.conditions is None else scorer.conditions.names, inputs.names)
-    if isinstance(scorer, SummedScorer) and scorer.dim != model.component.dim + len(inputs.names):
-        raise ValueError(
-            f"scorer has dim {scorer.dim}, expected {model.component.dim + len(inputs.names)}, the columns "
-            f"of the data and the conditions {', '.join(inputs.names)}"
-        )
-    return inputs
-
-
-def _check_same(of_scorer: Sequence[str], conditions: Sequence[str]) -> None:
-    if conditions and tuple(conditions) != tuple(of_scorer):
-        raise ValueError(
-            f"conditions are {', '.join(conditions)}, expected those of the scorer: "
-            f"{', '.join(of_scorer) or 'it has none, build it with light_scorer_for(model, conditions=...)'}"
-        )
-
-
-def _typical_component(model: CollapsedModel, inputs: ConditionInputs | None) -> ConjugateComponent:
-    """Return the component under the median of its conditions."""
-    medians = {} if inputs is None else inputs.medians
-    own = {name: one for name, one in medians.items() if name in model.component.hyperpriors}
-    return model.component.given(own) if own else model.component

@@ -2,6 +2,7 @@
 
 from pyroclust.models.companion import Companion, companion
 from pyroclust.models.gaussian2d import gaussian2d
+from pyroclust.models.labelled_tables import LabelledTables
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.nig_mixture import nig_mixture
 from pyroclust.models.niw_mixture import niw_mixture
@@ -13,6 +14,7 @@ from pyroclust.models.warped_clusters import WarpedArc, warped_clusters
 
 __all__ = [
     "Companion",
+    "LabelledTables",
     "Mixture",
     "PosteriorPredictive",
     "Replicated",

@@ -137,7 +137,7 @@ def _pick(guide: str | PathLike[str] | torch.nn.Module | None, dim: int) -> tupl
     if isinstance(guide, torch.nn.Module):
         return type(guide).__name__, None, guide
     if guide is None and dim not in DEFAULT_GUIDES:
-        known = ", ".join(f"{card.name} ({card.model_arguments['dim']}-D)" for card in list_guides())
+        known = ", ".join(f"{card.name} ({card.dim}-D)" for card in list_guides())
         raise ValueError(
             f"no guide for {dim} columns, there are {known}; "
             "choose columns with --columns, or reduce with --pca 2"

@@ -10,7 +10,7 @@ from pyroclust.guides.arguments import build_order
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
 from pyroclust.models import Mixture
-from pyroclust.nn import SummedScorer
+from pyroclust.nn import LightScorer, SummedScorer
 
 __all__ = ["ChoicePart", "GuidePart", "LightPart", "PublishedPart", "StartPart", "TablesPart"]
 
@@ -26,10 +26,10 @@ class LightPart:
     num_attention: int = 0
     use_filter: bool = True
 
-    def build(self, model: Any) -> Any:
+    def build(self, model: Any, conditions: tuple[str, ...]) -> LightScorer:
         """Build the scorer; only a mixture with a conjugate family has a filter to add."""
         settings = asdict(self) | {"use_filter": self.use_filter and isinstance(model, Mixture)}
-        return light_scorer_for(model, **settings)
+        return light_scorer_for(model, **settings, conditions=conditions)
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,10 @@ class PublishedPart:
     width: int = 128
     sizes: tuple[int, ...] = (256, 512)
 
-    def build(self, model: Any) -> SummedScorer:
-        """Build the scorer."""
-        return SummedScorer(model.component.dim, width=self.width, sizes=self.sizes)
+    def build(self, model: Any, conditions: tuple[str, ...]) -> SummedScorer:
+        """Build the scorer, whose points have the conditions as further columns."""
+        dim = model.component.dim + len(conditions)
+        return SummedScorer(dim, width=self.width, sizes=self.sizes)
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,10 @@ class GuidePart:
     ) -> NeuralClusteringProcess:
         """Build the untrained guide."""
         return NeuralClusteringProcess(
-            model, scorer=scorer.build(model), order=build_order(order), conditions=self.conditions
+            model,
+            scorer=scorer.build(model, self.conditions),
+            order=build_order(order),
+            conditions=self.conditions,
         )
 
 

@@ -100,7 +100,7 @@ def read_recipe(path: Path | str) -> Recipe:
         raise ValueError(f"there is no recipe '{path}'; give the path of a TOML file, see recipes/")
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"recipe '{path}' is not valid TOML ({error})") from None
     try:
         return _recipe(content, path)

@@ -202,6 +202,11 @@ def test_whole_numbers_are_parameters_too():
     assert describe_distribution(law, where="rate") == {"class": "Poisson", "rate": 3.0}
 
 
+def test_weights_need_not_sum_to_one():
+    law = build_distribution({"class": "Categorical", "probs": [1, 1, 2]}, where="extra_components")
+    assert law.probs.tolist() == [0.25, 0.25, 0.5]
+
+
 def test_parameters_are_checked_even_where_validation_is_off():
     with pyro.validation_enabled(False), pytest.raises(ValueError, match="Expected parameter rate"):
         build_model(random_concentration(rate=-1.0))

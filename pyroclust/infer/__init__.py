@@ -1,26 +1,37 @@
 """Inference: training, exact posteriors, importance sampling, sequential Monte Carlo, references."""
 
+from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
+from pyroclust.infer.batched_wake_sleep import BatchedWakeSleep
 from pyroclust.infer.certificate import Certificate, certify
 from pyroclust.infer.exact import exact_posterior, log_evidence
+from pyroclust.infer.fine_tune import FineTuning, decaying_baseline, fine_tune
 from pyroclust.infer.importance import ImportanceSample, importance_sample
 from pyroclust.infer.inclusive_kl import InclusiveKL
+from pyroclust.infer.leave_one_out import LeaveOneOut
 from pyroclust.infer.smc import ParticleSample, sequential_monte_carlo
 from pyroclust.infer.training import Devices, FitResult, FitSettings, Validation, fit
 from pyroclust.infer.truncated_gaussian_mixture import truncated_gaussian_mixture
 from pyroclust.infer.variational import VariationalDraws, variational_posterior
 
 __all__ = [
+    "AmortizationGap",
+    "BatchedWakeSleep",
     "Certificate",
     "Devices",
+    "FineTuning",
     "FitResult",
     "FitSettings",
     "ImportanceSample",
     "InclusiveKL",
+    "LeaveOneOut",
     "ParticleSample",
     "Validation",
     "VariationalDraws",
+    "amortization_gap",
     "certify",
+    "decaying_baseline",
     "exact_posterior",
+    "fine_tune",
     "fit",
     "importance_sample",
     "log_evidence",

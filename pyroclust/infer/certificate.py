@@ -77,11 +77,13 @@ class Certificate:
             True
         """
         try:
-            rows = {name: tuple(_row(kind, one) for one in content.get(name, ())) for name, kind in _ROWS}
-            single = {name: _row(kind, content[name]) for name, kind in _SINGLE if content.get(name)}
-            rest = {name: content[name] for name in ("seconds", "baseline", "versions") if name in content}
+            parts: dict[str, Any] = {
+                name: tuple(_row(kind, one) for one in content.get(name, ())) for name, kind in _ROWS
+            }
+            parts |= {name: _row(kind, content[name]) for name, kind in _SINGLE if content.get(name)}
+            parts |= {name: content[name] for name in ("seconds", "baseline", "versions") if name in content}
             names = tuple(content.get("conditions", ()))
-            return cls(seed=int(content["seed"]), conditions=names, **rows, **single, **rest)
+            return cls(seed=int(content["seed"]), conditions=names, **parts)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"content lacks or garbles an entry of a certificate ({error})") from None
 

@@ -73,17 +73,18 @@ class HardStandardised:
         """Rank by moments in O(B N D), then the finalists by densities in O(N^2) each."""
         plain = (num_kept + 1) // 2
         hard = num_kept - plain
-        chosen = torch.arange(plain, device=data.device)
+        competing = torch.arange(plain, device=data.device)
         if hard:
-            finalists = plain + self._finalists(data[plain:], hard * self.hardness)
-            prediction = self._features(data[finalists]) @ torch.linalg.solve(self._gram, self._target)
-            chosen = torch.cat([chosen, finalists[prediction.topk(hard).indices]])
-        self._kept, self._points = self._features(data[chosen]), data.shape[1]
-        return chosen
+            competing = torch.cat([competing, plain + self._finalists(data[plain:], hard * self.hardness)])
+        features = self._features(data[competing])
+        prediction = features @ torch.linalg.solve(self._gram, self._target)
+        kept = torch.cat([torch.arange(plain), plain + prediction[plain:].topk(hard).indices])
+        self._kept, self._points = features[kept], data.shape[1]
+        return competing[kept.to(data.device)]
 
     def learn(self, loss: Tensor) -> None:
         """Update the regression, forgetting slowly."""
-        target = loss.detach().double() / self._points
+        target = loss.detach().double().cpu() / self._points
         self._gram = 0.998 * self._gram + self._kept.T @ self._kept
         self._target = 0.998 * self._target + self._kept.T @ target
 
@@ -100,10 +101,13 @@ class HardStandardised:
 
     def _features(self, data: Tensor) -> Tensor:
         squared = torch.cdist(data, data).square()
-        density = [(-0.5 * squared / h**2).exp().mean(-1).log() for h in self._bandwidths]
+        # Below -60 nothing is left beside the point's own 1; subnormal numbers would take most of the time.
+        density = [
+            (squared * (-0.5 / h**2)).clamp_(min=-60.0).exp_().mean(-1).log() for h in self._bandwidths
+        ]
         means, spreads = ([f(d) for d in density] for f in (lambda d: d.mean(-1), lambda d: d.std(-1)))
         constant = torch.ones_like(means[0])
-        return torch.stack([constant, constant / data.shape[1], *means, *spreads], -1).double()
+        return torch.stack([constant, constant / data.shape[1], *means, *spreads], -1).double().cpu()
 
 
 class HardSimulations(HardStandardised):

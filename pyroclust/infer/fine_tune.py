@@ -76,9 +76,11 @@ def fine_tune(
 
     * ``BatchedWakeSleep(16)``, the default, and ``pyro.infer.ReweightedWakeSleep(16)``: KL(p || q), which
       covers modes. The stock class weighs all data sets of a call together, so it gets them one by one.
-    * ``LeaveOneOut(16)``: KL(q || p), the gap itself, with the least noise of the three score functions.
+    * ``LeaveOneOut(16)``: KL(q || p), the gap itself.
     * ``pyro.infer.TraceGraph_ELBO()``: the same with :func:`decaying_baseline`, one average a data set.
-    * ``pyro.infer.Trace_ELBO()``: the same without any baseline; its noise is the size of the evidence.
+    * ``pyro.infer.Trace_ELBO()``: the same without any baseline, and hardly of use: on overlapping clusters
+      the variance of its gradient is 30 to 1100 times that of ``LeaveOneOut``, which is level with
+      ``TraceGraph_ELBO`` at little more than half its price.
 
     Divergences KL(q || p) do not find a mode that the guide never draws. Adam, its rate falling linearly to
     0, gradients per point clipped at 1. Parameters are kept out of Pyro's global store.
@@ -125,15 +127,16 @@ def fine_tune(
     batches = [
         batch for _, some in group_by_size(data, component.component.dim) for batch in some.split(batch_size)
     ]
-    start = copy.deepcopy(guide)
+    start: Any = copy.deepcopy(guide)
     with _bar(steps, shown=progress) as advance, _isolated(seed):
         began = time.perf_counter()
         training = _Training(model, guide, objective, batches, steps=steps, learning_rate=learning_rate)
         losses, interrupted = _run(training, steps, advance, start)
         seconds = time.perf_counter() - began
+    tuned: Any = guide
     before, after = (
         amortization_gap(model, one, data, num_draws=num_draws, others=(other,), seed=seed)
-        for one, other in ((start, guide), (guide, start))
+        for one, other in ((start, tuned), (tuned, start))
     )
     return FineTuning(before, after, torch.tensor(losses, dtype=torch.float64), seconds, interrupted)
 
@@ -161,8 +164,9 @@ def decaying_baseline(guide: Callable[..., Any], *, decay: float = _BASELINE_DEC
     """
     if not 0 <= decay < 1:
         raise ValueError(f"decay is {decay}, expected a number in [0, 1)")
-    baseline = {"baseline": {"use_decaying_avg_baseline": True, "baseline_beta": decay}}
-    return poutine.infer_config(guide, lambda site: baseline if site["name"] == "assignments" else {})
+    baseline: Any = {"baseline": {"use_decaying_avg_baseline": True, "baseline_beta": decay}}
+    handled: Any = poutine.infer_config(guide, lambda site: baseline if site["name"] == "assignments" else {})
+    return handled
 
 
 class _Training:
@@ -214,13 +218,14 @@ class _Training:
 
     def _loss_and_grads(self, batch: Tensor, *, decay: float = _BASELINE_DECAY) -> float:
         guide: Any = self.guide
-        if isinstance(self.objective, TraceGraph_ELBO):
+        objective: Any = self.objective
+        if isinstance(objective, TraceGraph_ELBO):
             guide = decaying_baseline(guide, decay=decay)
-        if not isinstance(self.objective, ReweightedWakeSleep):
-            return self.objective.loss_and_grads(self.model, guide, batch)
-        pieces = [batch] if isinstance(self.objective, BatchedWakeSleep) else batch.split(1)
+        if not isinstance(objective, ReweightedWakeSleep):
+            return objective.loss_and_grads(self.model, guide, batch)
+        pieces = [batch] if isinstance(objective, BatchedWakeSleep) else batch.split(1)
         adapted = _ignoring_observations(self.model), _taking_observations(guide)
-        return sum(self.objective.loss_and_grads(*adapted, piece)[1] for piece in pieces)
+        return sum(objective.loss_and_grads(*adapted, piece)[1] for piece in pieces)
 
 
 def _run(

@@ -25,8 +25,8 @@ class InclusiveKL(ELBO):
     The model is run without its conditions on a template, on the CPU; only the template's shapes and device
     count. Its observed sites become the arguments of the guide, on that device, and the guide is replayed on
     the model's latent sites: one batched trace of each, equal in expectation to the sleep phase of
-    ``ReweightedWakeSleep``. Works as ``SVI(model, guide, optim, InclusiveKL())`` and, with torch optimisers, as
-    ``InclusiveKL()(model, guide)``.
+    ``ReweightedWakeSleep``. Works as ``SVI(model, guide, optim, InclusiveKL())`` and, with torch optimisers,
+    as ``InclusiveKL()(model, guide)``.
 
     A guide with ``conditions``, names of latent sites of the model, is handed their simulated values through
     its ``condition(name=values, ...)``, one a data set: the loss is then averaged over the values as well,

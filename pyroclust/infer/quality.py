@@ -43,7 +43,7 @@ def divergences(model: JointModel, guide: PartitionGuide, data: Tensor) -> Tenso
         >>> from pyroclust.models import gaussian2d
         >>> class PriorGuide:
         ...     def posterior(self, data):
-        ...         return ChineseRestaurantProcess(0.7, data.shape[-2])
+        ...         return ChineseRestaurantProcess(0.7, data.shape[-2]).expand(data.shape[:-2])
         >>> divergences(gaussian2d(), PriorGuide(), torch.zeros(3, 5, 2)).shape
         torch.Size([3])
     """
@@ -85,7 +85,7 @@ def efficiencies(model: JointModel, guide: PartitionGuide, data: Tensor, *, num_
         >>> from pyroclust.models import gaussian2d
         >>> class PriorGuide:
         ...     def posterior(self, data):
-        ...         return ChineseRestaurantProcess(0.7, data.shape[-2])
+        ...         return ChineseRestaurantProcess(0.7, data.shape[-2]).expand(data.shape[:-2])
         >>> bool((efficiencies(gaussian2d(), PriorGuide(), torch.zeros(3, 9, 2), num_draws=50) <= 1).all())
         True
     """

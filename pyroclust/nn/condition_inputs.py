@@ -52,9 +52,8 @@ class ConditionInputs:
         >>> inputs = ConditionInputs({"scale": scale})
         >>> inputs.units({"scale": torch.tensor([1.0, 2.0])})
         tensor([1., 2.])
-        >>> inputs.scores({"scale": torch.tensor([1.0, math.e])})
-        tensor([[0.],
-                [2.]])
+        >>> inputs.scores({"scale": torch.tensor([1.0, math.e])}).round().tolist()
+        [[0.0], [2.0]]
     """
 
     def __init__(self, inputs: Mapping[str, ConditionInput]) -> None:
@@ -133,6 +132,11 @@ class ConditionShift(nn.Module):
 
     Shape:
         input: ``(B, C)``; output: two of ``(B, W)``.
+
+    Example:
+        >>> context, state = ConditionShift(2, 8)(torch.zeros(3, 2))
+        >>> context.shape, bool(state.any())
+        (torch.Size([3, 8]), False)
     """
 
     def __init__(self, num_conditions: int, width: int) -> None:

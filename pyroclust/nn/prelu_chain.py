@@ -65,8 +65,8 @@ def prelu_chain(
     indices = [term.index for term in terms]
     tables = [term.table for term in terms]
     keep = torch.is_grad_enabled()
-    with torch.autocast(tables[0].device.type, enabled=False):
-        outputs: Tensor = _Chain.apply(keep, signs, indices, len(slopes), *slopes, *weights, *biases, *tables)  # type: ignore[no-untyped-call]
+    layers = (*slopes, *weights, *biases)
+    outputs: Tensor = _Chain.apply(keep, signs, indices, len(slopes), *layers, *tables)  # type: ignore[no-untyped-call]
     return outputs
 
 

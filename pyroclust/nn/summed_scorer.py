@@ -183,7 +183,7 @@ class SummedScorer(nn.Module):
 
     def _represent_all(self, total: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         """Apply g after its first weights, then the first weights of f."""
-        rows = Rows(self._biased(total).flatten(0, -2))
+        rows = Rows(self._biased(total).reshape(-1, self.width))
         return self._represent([rows], weight, bias).view(*total.shape[:-1], -1)
 
     def _biased(self, total: Tensor) -> Tensor:
@@ -212,7 +212,7 @@ class _PReLUNetwork(nn.Sequential):
         """Apply the layers in the precision of the mode."""
         first, dtype = cast("nn.Linear", self[0]), self._dtype
         value = F.linear(inputs.to(dtype), first.weight.to(dtype), first.bias.to(dtype))
-        return self.after_first([Rows(value.flatten(0, -2))]).view(*inputs.shape[:-1], -1)
+        return self.after_first([Rows(value.reshape(-1, value.shape[-1]))]).view(*inputs.shape[:-1], -1)
 
     def after_first(self, terms: Sequence[Rows], *, last: tuple[Tensor, Tensor] | None = None) -> Tensor:
         """Apply all layers but the first linear one to a sum of rows, with another last one if given."""

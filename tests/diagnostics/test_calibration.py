@@ -102,6 +102,9 @@ def test_goodness_of_fit_has_its_level_and_pools_the_tail() -> None:
     other = np.roll(law, 1)
     assert goodness_of_fit(rng.multinomial(300, other), law) < 1e-6
     assert goodness_of_fit(np.array([2, 1]), np.array([0.5, 0.5])) == 1.0
+    # Fewer than five are expected beyond the first value: too few for a chi-square of their own.
+    assert goodness_of_fit(np.array([297, 0, 3]), np.array([0.99, 0.009, 0.001])) == 1.0
+    assert goodness_of_fit(np.array([3, 0, 297]), np.array([0.001, 0.009, 0.99])) == 1.0
 
 
 def test_impossible_values_are_not_forgiven() -> None:

@@ -9,7 +9,7 @@ from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.guides.retarget import retarget
 from pyroclust.infer import FitSettings, fit
 from pyroclust.infer.amortization_gap import amortization_gap
-from pyroclust.infer.certificate import simulate
+from pyroclust.infer.simulation import simulate
 from pyroclust.models import Mixture, gaussian2d, overlap2d
 
 

@@ -1,5 +1,7 @@
 """The gap of a guide on given data sets, exact and estimated."""
 
+from importlib import import_module
+
 import pytest
 import torch
 from torch import Tensor
@@ -8,7 +10,8 @@ from pyroclust.distributions import ChineseRestaurantProcess
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior, log_evidence
 from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
-from pyroclust.infer.certificate import simulate
+from pyroclust.infer.importance import PartitionGuide
+from pyroclust.infer.simulation import simulate
 from pyroclust.models import Mixture, overlap2d
 from pyroclust.nn import DensestFirst
 from pyroclust.partitions import enumerate_partitions
@@ -87,11 +90,12 @@ def test_estimates_agree_with_enumeration(others: tuple[PriorGuide, ...]) -> Non
     torch.testing.assert_close(found.gap, found.log_evidence - found.elbo)
 
 
-def test_errors_are_those_of_repetitions() -> None:
+@pytest.mark.parametrize("other", [PriorGuide(), PredictiveFilter(overlap2d(), order=DensestFirst(3.0))])
+def test_errors_are_those_of_repetitions(other: PartitionGuide) -> None:
     model = overlap2d()
     guide, data = filter_guide(model), worlds(model, 6, 6)
-    settings = {"num_draws": 500, "others": (PriorGuide(),), "max_enumerated": 2}
-    runs = [amortization_gap(model, guide, data, seed=seed, **settings) for seed in range(60)]
+    settings = {"num_draws": 300, "others": (other,), "max_enumerated": 2}
+    runs = [amortization_gap(model, guide, data, seed=seed, **settings) for seed in range(50)]
     for name, error in {"gap": "gap_error", "forward_kl": "forward_kl_error"}.items():
         spread = torch.stack([getattr(run, name) for run in runs]).std(0)
         said = torch.stack([getattr(run, error) for run in runs]).mean(0)
@@ -126,9 +130,10 @@ def test_batches_are_split_without_changing_anything(monkeypatch: pytest.MonkeyP
     model = overlap2d()
     guide, data = filter_guide(model), worlds(model, 5, 6)
     whole = amortization_gap(model, guide, data.view(5, 1, 6, 2))
-    monkeypatch.setattr("pyroclust.infer.amortization_gap._PARTITIONS_AT_ONCE", 500)
+    module = import_module("pyroclust.infer.amortization_gap")
+    monkeypatch.setattr(module, "_PARTITIONS_AT_ONCE", 500)
     torch.testing.assert_close(amortization_gap(model, guide, data).gap, whole.gap)
-    monkeypatch.setattr("pyroclust.infer.amortization_gap._POINTS_AT_ONCE", 2000)
+    monkeypatch.setattr(module, "_POINTS_AT_ONCE", 2000)
     split = amortization_gap(model, guide, data, max_enumerated=2)
     assert ((split.gap - whole.gap) / split.gap_error).abs().max() < 5
 

@@ -14,9 +14,10 @@ from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.certificate import Certificate, certify, full_certificate, simulate
+from pyroclust.infer.certificate_accuracy import _tails
 from pyroclust.infer.certificate_calibration import _functionals, _neighbours, _ranks
 from pyroclust.infer.certificate_settings import CertificateSettings
-from pyroclust.infer.importance import importance_sample
+from pyroclust.infer.importance import ImportanceSample, importance_sample
 from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.judgement import judge_certificate
 from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d, sensitivity2d, warped_clusters
@@ -202,6 +203,24 @@ class PriorGuide:
         return self.model.prior.partition(data.shape[-2]).expand(data.shape[:-2])
 
 
+class OneCluster(PriorGuide):
+    """Draws the partition with one cluster, always."""
+
+    def posterior(self, data):
+        never = ChineseRestaurantPrior(1e-12)
+        return never.partition(data.shape[-2]).expand(data.shape[:-2])
+
+
+def test_averages_are_over_draws_and_not_over_the_truth() -> None:
+    model = overlap2d()
+    settings = replace(TINY, num_exact=0, num_sampled=0)
+    row = full_certificate(model, OneCluster(model), settings=settings).num_clusters
+    assert row.averaged[0] == 1
+    assert row.single_counts[0] == row.num_datasets
+    assert row.simulated[0] < 1
+    assert row.total_variation == pytest.approx(1 - row.prior[0])
+
+
 def test_implicit_models_have_what_needs_no_density() -> None:
     certificate = certify_guide(PriorGuide(warped_clusters()), settings=replace(TINY, num_calibrated=600))
     assert certificate.exact == certificate.sampled == ()
@@ -267,6 +286,30 @@ def test_efficiencies_agree_with_importance_sampling(monkeypatch: pytest.MonkeyP
     assert efficiencies(guide.model, guide, data, num_draws=30).shape == (5,)
     exact = efficiencies(guide.model, EnumeratedGuide(guide.model), data[:, :6], num_draws=30)
     torch.testing.assert_close(exact, torch.ones(5, dtype=torch.float64))
+
+
+def test_shares_of_high_pareto_k(complete) -> None:
+    def judged(share: float, num_datasets: int) -> bool:
+        row = replace(complete.sampled[0], share_high_k=share, num_datasets=num_datasets)
+        (finding,) = judge_certificate(Certificate(1, sampled=(row,))).findings
+        return finding.passed
+
+    assert [judged(0.1, 50), judged(0.25, 50), judged(0.4, 50)] == [True, True, False]
+    # Three of nine may be chance.
+    assert [judged(1 / 3, 9), judged(6 / 9, 9)] == [True, False]
+
+
+def test_tails_of_known_weights() -> None:
+    heavy = torch.distributions.Pareto(torch.ones(400, 8, dtype=torch.float64), 0.8).sample().log()
+    light = torch.randn(400, 2, dtype=torch.float64).abs()
+    tied = torch.zeros(400, 2, dtype=torch.float64)
+    weights = torch.cat([heavy, light, tied], 1)
+    sample = ImportanceSample(torch.zeros(400, 12, 3, dtype=torch.long), torch.zeros(400, 12), weights)
+    median, share = _tails([sample])
+    assert share == pytest.approx(8 / 12)
+    assert median > 0.7
+    short = ImportanceSample(torch.zeros(9, 2, 3, dtype=torch.long), torch.zeros(9, 2), torch.randn(9, 2))
+    assert _tails([short]) == (None, None)
 
 
 def test_order_invariance_of_exact_and_dependent_guides() -> None:

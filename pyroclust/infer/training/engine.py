@@ -78,7 +78,7 @@ def fit(
         folder: for checkpoints and logs; nothing is written by default.
         resume: go on from the folder's checkpoint, or start if there is none yet.
         max_steps: stop after so many steps, all counted; the schedule remains that of ``settings.steps``.
-        validation: measurements at intervals; none by default.
+        validation: measurements at intervals, for a model with an ``event_shape``; none by default.
         devices: see :class:`Devices`; one process on the CPU, or those of ``torchrun``, by default.
         progress: show a line on standard error.
 
@@ -184,7 +184,7 @@ class _Run:
         trainer = self.trainer
         if trainer.fabric.is_global_zero:
             with trainer.averages.in_module():
-                self.measured = validation.measure(trainer.model, trainer.guide, trainer.event_shape)
+                self.measured = validation.measure(trainer.model, trainer.guide)
             self._bar.validation(self.measured)
             if self._log is not None:
                 self._log.validation(trainer.done, self.measured)

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.inclusive_kl import InclusiveKL
+from pyroclust.infer.simulation import own_random_numbers
 from pyroclust.infer.training.averages import AveragedWeights
 from pyroclust.infer.training.devices import average_gradients
 from pyroclust.infer.training.settings import FitSettings
-from pyroclust.infer.training.streams import random_stream
 
 __all__ = ["StepFigures", "Trainer"]
 
@@ -90,7 +90,7 @@ class Trainer:
             stop: this process was asked to stop; all processes learn of it.
         """
         settings, seed = self.settings, self.settings.seed
-        with random_stream(seed, self.done, _SIZES):
+        with own_random_numbers(seed, self.done, _SIZES):
             points = settings.draw_points()
         datasets = max(1, settings.points_per_step // points)
         rate = settings.learning_rate_at(self.done)
@@ -141,7 +141,7 @@ class Trainer:
         template = torch.empty(datasets, points, *self.event_shape, device=self.fabric.device)
         total = 0.0
         for batch in range(rank * batches, (rank + 1) * batches):
-            with random_stream(self.settings.seed, self.done, batch), self.fabric.autocast():
+            with own_random_numbers(self.settings.seed, self.done, batch), self.fabric.autocast():
                 losses = self.loss.per_dataset(self.model, self.guide, template)
             loss = losses.mean() / (points * batches)
             self.fabric.backward(loss)

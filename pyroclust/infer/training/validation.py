@@ -7,9 +7,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from pyroclust.infer.certificate import simulate
 from pyroclust.infer.quality import divergences, efficiencies
-from pyroclust.infer.training.streams import random_stream
+from pyroclust.infer.simulation import World, own_random_numbers, simulate_worlds
 
 __all__ = ["Validation"]
 
@@ -49,9 +48,7 @@ class Validation:
         return step == last or step % self.every == 0
 
     @torch.no_grad()
-    def measure(
-        self, model: Callable[..., Any], guide: nn.Module, event_shape: tuple[int, ...]
-    ) -> dict[str, float]:
+    def measure(self, model: Callable[..., Any], guide: nn.Module) -> dict[str, float]:
         """Return mean KL to the exact posterior, efficiency and mean log q of the truth.
 
         The log-probability of the simulated partition needs nothing but simulations, the others a
@@ -60,20 +57,26 @@ class Validation:
         mode = guide.training
         guide.eval()
         try:
-            with random_stream(self.seed):
-                return self._figures(model, guide, event_shape)
+            with own_random_numbers(self.seed):
+                return self._figures(model, guide)
         finally:
             guide.train(mode)
 
-    def _figures(self, model: Any, guide: Any, event_shape: tuple[int, ...]) -> dict[str, float]:
-        data, truth = simulate(model, torch.empty(self.num_datasets, self.sampled_points, *event_shape))
-        found = {"log_prob_truth": guide.posterior(data).log_prob(truth).mean().item()}
+    def _figures(self, model: Any, guide: Any) -> dict[str, float]:
+        large = self._worlds(model, guide, self.sampled_points)
+        truth = [one.guide.posterior(one.data).log_prob(one.assignments) for one in large]
+        found = {"log_prob_truth": torch.cat(truth).mean().item()}
         if not hasattr(model, "log_joint"):
             return found
-        share = efficiencies(model, guide, data, num_draws=self.num_draws)
-        small, _ = simulate(model, torch.empty(self.num_datasets, self.exact_points, *event_shape))
+        draws = self.num_draws
+        share = torch.cat([efficiencies(one.model, one.guide, one.data, num_draws=draws) for one in large])
+        small = self._worlds(model, guide, self.exact_points)
+        kl = torch.cat([divergences(one.model, one.guide, one.data) for one in small])
         return found | {
             "median_efficiency": share.median().item(),
             "mean_efficiency": share.mean().item(),
-            "mean_kl": divergences(model, guide, small).mean().item(),
+            "mean_kl": kl.mean().item(),
         }
+
+    def _worlds(self, model: Any, guide: Any, num_points: int) -> tuple[World, ...]:
+        return simulate_worlds(model, guide, None, num_datasets=self.num_datasets, num_points=num_points)

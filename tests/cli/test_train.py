@@ -1,0 +1,108 @@
+"""``pyroclust train``: from a recipe to a guide, Ctrl-C, bad input."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from pyroclust import load_guide
+from pyroclust.cli import main
+
+RECIPE = """
+about = "tiny"
+[model]
+name = "overlap2d"
+[light]
+width = 8
+num_bandwidths = 2
+[order]
+class = "RandomOrder"
+[training]
+steps = {steps}
+max_points = 10
+points_per_step = 50
+[validation]
+every = 100000
+num_datasets = 2
+exact_points = 3
+sampled_points = 5
+num_draws = 5
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.toml"
+    path.write_text(RECIPE.format(steps=3))
+    return path
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(["train", *arguments])
+    return int(end.value.code or 0)
+
+
+def test_trains_and_prints_figures(recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(str(recipe), "--out", str(tmp_path / "out"), "--quick", "--json") == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["steps"] == 3
+    assert content["certificate"]["exact"][0]["mean_kl"] > 0
+    assert load_guide(tmp_path / "out").model.name == "overlap2d"
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "message"),
+    [
+        (("[light]", "[lite]"), [], "unknown key 'lite', did you mean 'light'"),
+        (("steps = 3", "steps = 0"), [], "steps is 0, expected a positive number"),
+        (("", ""), ["--precision", "8"], "precision is '8', expected one of 32-true, bf16-mixed"),
+        (("", ""), ["--max-steps", "0"], "max-steps"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    recipe: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: tuple[str, str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    recipe.write_text(recipe.read_text().replace(*change, 1))
+    assert run(str(recipe), "--out", str(tmp_path / "out"), *arguments) == 2
+    error = capsys.readouterr().err
+    assert message in " ".join(error.split())
+    assert "Traceback" not in error
+
+
+def test_a_second_training_does_not_overwrite_the_first(
+    recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pyroclust.infer import fit
+    from pyroclust.recipes import read_recipe
+
+    known = read_recipe(recipe)
+    fit(known.model, known.build(), settings=known.training, folder=tmp_path, progress=False)
+    assert run(str(recipe), "--out", str(tmp_path), "--quick") == 2
+    assert "holds a checkpoint already; go on with --resume" in " ".join(capsys.readouterr().err.split())
+
+
+def test_ctrl_c_leaves_a_usable_guide(recipe: Path, tmp_path: Path) -> None:
+    recipe.write_text(RECIPE.format(steps=1_000_000))
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "pyroclust", "train", str(recipe), "--out", str(out)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 120
+    log = out / "log.csv"
+    while not (log.is_file() and log.stat().st_size > 0) and time.monotonic() < end:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "is usable, --resume goes on" in error
+    assert load_guide(out).posterior(torch.randn(5, 2)).sample().shape == (5,)

@@ -1,0 +1,43 @@
+"""Which simulations are kept: judged by their data, learned from their losses."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from pyroclust.infer.choices import HardSimulations, HardStandardised
+
+
+def dense_and_sparse(datasets: int, points: int = 15) -> tuple[Tensor, Tensor]:
+    """Return data sets, some of tight pairs and some of spread points, and which are tight."""
+    tight = torch.rand(datasets) < 0.5
+    data = torch.randn(datasets, points, 2)
+    twins = data[:, torch.arange(points) // 2] + 0.05 * torch.randn(datasets, points, 2)
+    return torch.where(tight[:, None, None], twins, data), tight
+
+
+@pytest.mark.parametrize("choice", [HardStandardised(16), HardSimulations(1.0, 16)])
+def test_data_sets_with_high_losses_are_kept_more_often(choice):
+    for _ in range(30):
+        data, tight = dense_and_sparse(16 * 8)
+        kept = choice(data, 8)
+        choice.learn(tight[kept].double())
+    data, tight = dense_and_sparse(16 * 8)
+    kept = choice(data, 8)
+    assert kept[:4].tolist() == [0, 1, 2, 3]
+    assert len(kept.unique()) == 8
+    assert bool(tight[kept[4:]].all())
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
+def test_features_are_log_densities(scale):
+    choice = HardStandardised()
+    data = scale * torch.randn(3, 12, 2)
+    squared = (data.double().unsqueeze(2) - data.double().unsqueeze(1)).square().sum(-1)
+    density = [(-0.5 * squared / h**2).exp().mean(-1).log() for h in (0.05, 0.15, 0.4, 1.0)]
+    means, spreads = ([f(one, -1) for one in density] for f in (torch.mean, torch.std))
+    expected = torch.stack([torch.ones(3), torch.full((3,), 1 / 12), *means, *spreads], -1)
+    torch.testing.assert_close(choice._features(data), expected.double(), rtol=1e-4, atol=1e-4)
+
+
+def test_one_data_set_is_taken_as_it_comes():
+    assert HardStandardised(8)(torch.randn(8, 5, 2), 1).tolist() == [0]
