@@ -22,8 +22,8 @@ from torch import Tensor
 
 from pyroclust import load_guide
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
-from pyroclust.infer.certificate import simulate
 from pyroclust.infer import FitSettings, fit
+from pyroclust.infer.certificate import simulate
 from pyroclust.models import gaussian2d
 from pyroclust.nn import RandomOrder, SummedScorer
 

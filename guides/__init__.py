@@ -2,6 +2,7 @@
 
 from pyroclust.guides.neural_clustering_process import NeuralClusteringProcess
 from pyroclust.guides.predictive_filter import PredictiveFilter
+from pyroclust.guides.retarget import retarget
 from pyroclust.guides.sequential_guide import SequentialGuide
 
-__all__ = ["NeuralClusteringProcess", "PredictiveFilter", "SequentialGuide"]
+__all__ = ["NeuralClusteringProcess", "PredictiveFilter", "SequentialGuide", "retarget"]

@@ -104,12 +104,12 @@ class NeuralClusteringProcess(SequentialGuide):
         unit = None if self.inputs is None else self.inputs.units(values)
         return self.order(flat if unit is None else flat / unit.to(flat).view(-1, 1, 1))
 
-    def _encode(self, flat: Tensor, values: Mapping[str, Tensor]) -> Any:
-        if self.inputs is None or not isinstance(self.scorer, SummedScorer):
-            return super()._encode(flat, values)
+    def _encode(self, scorer: Any, flat: Tensor, values: Mapping[str, Tensor]) -> Any:
+        if self.inputs is None or not isinstance(scorer, SummedScorer):
+            return super()._encode(scorer, flat, values)
         scores = self.inputs.scores(values).to(flat)
         columns = scores.unsqueeze(-2).expand(*flat.shape[:2], scores.shape[-1])
-        return self.scorer.encode(torch.cat([flat, columns], -1))
+        return scorer.encode(torch.cat([flat, columns], -1))
 
 
 def light_scorer_for(

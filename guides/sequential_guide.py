@@ -151,16 +151,17 @@ class SequentialGuide(PyroModule):
         """Apply the rule for the visiting order, ``(B, N, ...) -> (B, N)``."""
         return self.order(flat)
 
-    def _encode(self, flat: Tensor, values: Mapping[str, Tensor]) -> Any:
+    def _encode(self, scorer: Any, flat: Tensor, values: Mapping[str, Tensor]) -> Any:
         """Encode data sets in visiting order; conditions are ``()`` or ``(B,)``."""
-        return self.scorer.encode(flat, values) if values else self.scorer.encode(flat)
+        return scorer.encode(flat, values) if values else scorer.encode(flat)
 
     def _sequential(
         self, flat: Tensor, visit: Tensor, dataset: Tensor, values: Mapping[str, Tensor]
     ) -> SequentialPartition:
+        # Each access makes Pyro register all parameters again: one is enough.
         scorer: Scorer[Any] = self.scorer
         index = visit.reshape(*visit.shape, *(1,) * (flat.dim() - 2)).expand(flat.shape)
-        encoding = self._encode(flat.gather(1, index), values)
+        encoding = self._encode(scorer, flat.gather(1, index), values)
         return SequentialPartition(scorer, encoding, order=visit, dataset=dataset)
 
     def _check(self, data: Tensor) -> None:

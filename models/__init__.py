@@ -1,5 +1,6 @@
 """Generative mixture models, written as Pyro programs."""
 
+from pyroclust.models.absent_tables import AbsentTables
 from pyroclust.models.companion import Companion, companion
 from pyroclust.models.gaussian2d import gaussian2d
 from pyroclust.models.labelled_tables import LabelledTables
@@ -13,6 +14,7 @@ from pyroclust.models.sensitivity2d import sensitivity2d
 from pyroclust.models.warped_clusters import WarpedArc, warped_clusters
 
 __all__ = [
+    "AbsentTables",
     "Companion",
     "LabelledTables",
     "Mixture",

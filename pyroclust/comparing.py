@@ -1,7 +1,7 @@
 """From a table to the posterior of its partition by a guide and by MCMC, and whether the two agree."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -52,6 +52,7 @@ def compare(
     source: Source,
     *,
     guide: str | PathLike[str] | torch.nn.Module | None = None,
+    conditions: Mapping[str, float] | None = None,
     columns: Sequence[str] | None = None,
     label: str | None = None,
     pca: int | None = None,
@@ -72,6 +73,7 @@ def compare(
     Args:
         source: built-in name, file, data frame or array; see :func:`~pyroclust.datasets.read_table`.
         guide: name on the shelf, folder, or a guide; by default the one for the number of columns.
+        conditions: hyperparameters that a guide amortized over them is told.
         columns: columns to cluster.
         label: column of reference labels, never used for clustering.
         pca: cluster this many principal components of the standardised columns.
@@ -104,6 +106,12 @@ def compare(
     points = points if pca is None else principal_components(points, pca)
     tell("loading the guide")
     name, max_points, module = _pick(guide, points.data.shape[1])
+    module = _condition(module, name, conditions or {})
+    if not hasattr(module.model, "log_joint"):
+        raise ValueError(
+            f"guide '{name}' comes from '{module.model.name}', which has no likelihood to run MCMC with; "
+            "draw from it in Python with guide.posterior(data), or choose another guide"
+        )
     notes = _check_size(table, points, module.model.component.dim, name, max_points)
     folder = None if out is None else prepare_folder(out)
     data = torch.tensor(points.data)
@@ -145,6 +153,14 @@ def _pick(guide: str | PathLike[str] | torch.nn.Module | None, dim: int) -> tupl
     chosen = DEFAULT_GUIDES[dim] if guide is None else guide
     card = read_card(find_guide(chosen))
     return card.name, card.max_points, load_guide(chosen)
+
+
+def _condition(guide: Any, name: str, values: Mapping[str, float]) -> Any:
+    wanted = tuple(getattr(guide, "conditions", ()))
+    if set(wanted) != set(values):
+        told = ", ".join(f"--condition {one}=..." for one in wanted) or "none"
+        raise ValueError(f"conditions are {', '.join(sorted(values)) or 'none'}, guide '{name}' takes {told}")
+    return guide.condition(**values) if wanted else guide
 
 
 def _check_size(

@@ -5,7 +5,7 @@ import reprlib
 from collections.abc import Mapping
 from typing import Any
 
-from pyroclust.models import Mixture
+from pyroclust.models import AbsentTables, LabelledTables, Mixture
 from pyroclust.number_descriptions import build_number, build_tensor
 from pyroclust.part_descriptions import COMPONENTS, PRIORS, build_part, call_with, describe_part
 from pyroclust.registry import MODELS
@@ -17,12 +17,12 @@ _PARTS = {"prior": PRIORS, "component": COMPONENTS}
 _MOST_NESTED = 24
 
 
-def describe_model(model: Mixture) -> dict[str, Any]:
-    """Return the name and the arguments of a mixture, ready for JSON; cost O(size of the hyperparameters).
+def describe_model(model: Mixture | LabelledTables | AbsentTables) -> dict[str, Any]:
+    """Return the name and the arguments of a model, ready for JSON; cost O(size of the hyperparameters).
 
     A registered model is described by its dimension and the numbers in which it differs from the registered
     one, any other by its prior and its component, each a class with its arguments. Random hyperparameters
-    are distributions, batches are nested lists.
+    are distributions, batches are nested lists. Of labelled tables only the dimension and scale are kept.
 
     Raises:
         ValueError: if it is no mixture, or a part of it is of an unknown class or holds code.
@@ -37,6 +37,10 @@ def describe_model(model: Mixture) -> dict[str, Any]:
         >>> describe_model(model)["arguments"]["prior"]["concentration"]
         {'class': 'Gamma', 'concentration': 2.0, 'rate': 4.0}
     """
+    if isinstance(model, LabelledTables | AbsentTables):
+        component = model.component
+        arguments = {"dim": component.dim, "typical_scale": component.typical_scale}
+        return {"name": AbsentTables.name, "arguments": arguments}
     if type(model) is not Mixture:
         raise ValueError(f"model is a {type(model).__name__}, expected a Mixture: only these are described")
     if not isinstance(model.name, str):
@@ -45,7 +49,7 @@ def describe_model(model: Mixture) -> dict[str, Any]:
     return {"name": model.name, "arguments": _as_registered(model, parts) or parts}
 
 
-def build_model(described: Mapping[str, Any]) -> Mixture:
+def build_model(described: Mapping[str, Any]) -> Mixture | AbsentTables:
     """Build a mixture from its description; only constructors of known names are called.
 
     Args:
@@ -68,6 +72,8 @@ def build_model(described: Mapping[str, Any]) -> Mixture:
     name, arguments = _name_and_arguments(described)
     if not arguments.keys().isdisjoint(_PARTS):
         return _build_parts(name, arguments)
+    if name == AbsentTables.name:
+        return call_with(AbsentTables, arguments, where=name)
     if name not in MODELS:
         raise ValueError(f"{unknown_name('model', name, MODELS)}; or give its prior and its component")
     own = inspect.signature(MODELS[name]).parameters

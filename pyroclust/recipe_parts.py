@@ -11,6 +11,7 @@ from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
 from pyroclust.models import Mixture
 from pyroclust.nn import LightScorer, SummedScorer
+from pyroclust.part_descriptions import PRIORS, build_part
 
 __all__ = ["ChoicePart", "GuidePart", "LightPart", "PublishedPart", "StartPart", "TablesPart"]
 
@@ -81,17 +82,22 @@ class TablesPart:
     Attributes:
         folder: holds the tables; relative to the recipe.
         label: column of the labels.
+        prior: class and arguments of a partition prior, whose clusters get classes of their own; without it
+            partitions have the proportions of the tables.
     """
 
     folder: str
     label: str
+    prior: dict[str, Any] | None = None
 
     def build(self, recipe: Path) -> Any:
         """Read the tables."""
         from pyroclust.labelled import read_labelled_folder
         from pyroclust.models import LabelledTables
 
-        return LabelledTables(read_labelled_folder(recipe.parent / self.folder, label=self.label))
+        tables = read_labelled_folder(recipe.parent / self.folder, label=self.label)
+        prior = None if self.prior is None else build_part(self.prior, PRIORS, where="tables.prior")
+        return LabelledTables([(one.data, one.labels) for one in tables], prior=prior)
 
 
 @dataclass(frozen=True)

@@ -99,8 +99,7 @@ def train_recipe(
 
 def draw_training(folder: Path) -> None:
     """Draw ``training.png`` from the logs in a folder."""
-    from pyroclust.plots import png_bytes
-    from pyroclust.plots.training import plot_training
+    from pyroclust.plots import plot_training, png_bytes
 
     log = _columns(folder / LOG_FILE)
     if len(log.get("step", ())):

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 
-from pyroclust import load_guide
+from pyroclust import compare, load_guide
 from pyroclust.cards import read_card
 from pyroclust.infer.certificate_settings import CertificateSettings
 from pyroclust.infer.choices import HardStandardised
@@ -217,3 +219,38 @@ def test_choice_learns_which_data_sets_are_hard() -> None:
         choice.learn(80 * spread[choice(data, 8)])
     hard = choice(data[torch.argsort(spread)], 8)[4:]
     assert (hard >= 64).all()
+
+
+def test_trains_on_a_folder_of_labelled_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    generator = np.random.default_rng(0)
+    for position in range(3):
+        kind = generator.integers(0, 3, 60)
+        values = generator.normal(size=(60, 2)) + 5 * kind[:, None]
+        table = pd.DataFrame(values, columns=["a", "b"]).assign(kind=kind)
+        table.to_csv(tables / f"{position}.csv", index=False)
+    (tmp_path / "labelled.toml").write_text(
+        """
+        [tables]
+        folder = "tables"
+        label = "kind"
+        prior = { class = "ChineseRestaurantPrior", concentration = 0.5 }
+        [light]
+        width = 8
+        [training]
+        steps = 3
+        max_points = 12
+        """
+    )
+    trained = train_recipe(tmp_path / "labelled.toml", tmp_path / "out", progress=False, certificate=SMALL)
+    guide = load_guide(tmp_path / "out")
+    data = torch.randn(9, 2)
+    assert trained.result.validation.keys() == {"log_prob_truth"}
+    labels, order = torch.zeros(9, dtype=torch.int64), torch.arange(9)
+    expected = trained.guide.posterior(data, order=order).log_prob(labels)
+    assert torch.equal(guide.posterior(data, order=order).log_prob(labels), expected)
+    with pytest.raises(ValueError, match="memory of labelled tables"):
+        guide.model(data)
+    with pytest.raises(ValueError, match="has no likelihood to run MCMC with"):
+        compare(data.numpy(), guide=tmp_path / "out")

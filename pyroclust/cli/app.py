@@ -54,6 +54,9 @@ def compare(
     guide: Annotated[
         str | None, typer.Option(help="Guide by name or folder; see 'pyroclust guides'.")
     ] = None,
+    condition: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE of a hyperparameter that the guide is told.")
+    ] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to cluster, separated by commas.")] = None,
     label: Annotated[str | None, typer.Option(help="Column of reference labels, not clustered.")] = None,
     pca: Annotated[int | None, typer.Option(help="Cluster this many principal components.")] = None,
@@ -79,6 +82,7 @@ def compare(
         result = run(
             source,
             guide=guide,
+            conditions=_conditions(condition or []),
             columns=None if columns is None else [name.strip() for name in columns.split(",")],
             label=label,
             pca=pca,
@@ -112,6 +116,19 @@ def guides(as_json: Json = False) -> None:  # noqa: FBT002
         print(json.dumps({card.name: json.loads(card.to_json()) for card in cards}, indent=2))
         return
     _console().print(guides_table(cards))
+
+
+def _conditions(given: list[str]) -> dict[str, float]:
+    found = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise ValueError(
+                f"--condition is '{text}', expected NAME=VALUE such as concentration=0.7"
+            ) from None
+    return found
 
 
 def _console() -> Console:

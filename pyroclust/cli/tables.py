@@ -107,7 +107,7 @@ def guides_table(cards: "tuple[GuideCard, ...]") -> Table:
         table.add_column(column, no_wrap=column != "about", justify="right" if column == "points" else "left")
     for card in cards:
         points = "any" if card.max_points is None else f"to {card.max_points}"
-        model = f"{card.model} ({card.model_arguments.get('dim', '?')}-D)"
+        model = f"{card.model} ({card.dim}-D)"
         sampled, exact = (card.certificate.get(part) or () for part in ("sampled", "exact"))
         efficiency = "\n".join(f"{row['median_efficiency']:.2f} at N={row['num_points']}" for row in sampled)
         divergence = "\n".join(f"{row['mean_kl']:.3f} at N={row['num_points']}" for row in exact)

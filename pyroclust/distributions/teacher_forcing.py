@@ -25,7 +25,7 @@ def teacher_forced_log_prob(scorer: Scorer[Any], encoding: Any, dataset: Tensor,
     """
     rows, points = labels.shape
     if points == 1:
-        return encoding.moments.new_zeros(rows)
+        return torch.zeros(rows, dtype=torch.float64, device=labels.device)
     steps = ForcedSteps.of(labels)
     if isinstance(scorer, ForcedScorer):
         joined, opened = scorer.forced_logits(encoding, dataset, steps)

@@ -2,12 +2,15 @@
 
 from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
 from pyroclust.infer.batched_wake_sleep import BatchedWakeSleep
-from pyroclust.infer.certificate import Certificate, certify
+from pyroclust.infer.certificate import Certificate, certify, full_certificate
+from pyroclust.infer.certificate_settings import CertificateSettings
+from pyroclust.infer.chunked_loss import backward_in_chunks
 from pyroclust.infer.exact import exact_posterior, log_evidence
 from pyroclust.infer.fine_tune import FineTuning, decaying_baseline, fine_tune
 from pyroclust.infer.importance import ImportanceSample, importance_sample
 from pyroclust.infer.inclusive_kl import InclusiveKL
 from pyroclust.infer.leave_one_out import LeaveOneOut
+from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.infer.smc import ParticleSample, sequential_monte_carlo
 from pyroclust.infer.training import Devices, FitResult, FitSettings, Validation, fit
 from pyroclust.infer.truncated_gaussian_mixture import truncated_gaussian_mixture
@@ -17,6 +20,7 @@ __all__ = [
     "AmortizationGap",
     "BatchedWakeSleep",
     "Certificate",
+    "CertificateSettings",
     "Devices",
     "FineTuning",
     "FitResult",
@@ -28,11 +32,15 @@ __all__ = [
     "Validation",
     "VariationalDraws",
     "amortization_gap",
+    "backward_in_chunks",
     "certify",
     "decaying_baseline",
+    "divergences",
+    "efficiencies",
     "exact_posterior",
     "fine_tune",
     "fit",
+    "full_certificate",
     "importance_sample",
     "log_evidence",
     "sequential_monte_carlo",

@@ -69,16 +69,21 @@ class InclusiveKL(ELBO):
             self.choice.learn(loss)
         return loss
 
-    def _get_trace(self, model: Any, guide: Any, args: Any, kwargs: Any) -> tuple[Trace, Trace]:
-        device = args[0].device
+    def simulate(self, model: Callable[..., Any], *template: Any) -> Trace:
+        """Run the model without its conditions on a template, keep the chosen data sets, and move them."""
+        device = template[0].device
         factor = 1 if self.choice is None else self.choice.oversampling
-        args = tuple(torch.empty(factor * len(one), *one.shape[1:], dtype=one.dtype) for one in args)
+        args = [torch.empty(factor * len(one), *one.shape[1:], dtype=one.dtype) for one in template]
         with torch.no_grad(), poutine.block():
             simulated = poutine.trace(poutine.uncondition(model)).get_trace(*args)
         if self.choice is not None:
             _choose(simulated, self.choice)
         if device.type != "cpu":
             _move(simulated, device)
+        return simulated
+
+    def _get_trace(self, model: Any, guide: Any, args: Any, kwargs: Any) -> tuple[Trace, Trace]:
+        simulated = self.simulate(model, *args)
         observed = [site["value"] for site in simulated.nodes.values() if _was_observed(site)]
         if not observed:
             raise ValueError("model has no observed site, expected at least one pyro.sample(..., obs=...)")

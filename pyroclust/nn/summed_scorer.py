@@ -217,11 +217,12 @@ class _PReLUNetwork(nn.Sequential):
     def after_first(self, terms: Sequence[Rows], *, last: tuple[Tensor, Tensor] | None = None) -> Tensor:
         """Apply all layers but the first linear one to a sum of rows, with another last one if given."""
         dtype = self._dtype
-        linears = [(layer.weight, layer.bias) for layer in list(self)[2::2]]
+        layers = cast("list[nn.Linear]", list(self)[2::2])
+        linears: list[tuple[Tensor, Tensor]] = [(layer.weight, layer.bias) for layer in layers]
         linears = linears if last is None else [*linears[:-1], last]
         return prelu_chain(
             [replace(term, table=term.table.to(dtype)) for term in terms],
-            slopes=[layer.weight.to(dtype) for layer in list(self)[1::2]],
+            slopes=[layer.weight.to(dtype) for layer in cast("list[nn.PReLU]", list(self)[1::2])],
             weights=[weight.to(dtype) for weight, _ in linears],
             biases=[bias.to(dtype) for _, bias in linears],
         )

@@ -12,6 +12,7 @@ from pyroclust.plots.log_weights import plot_log_weights
 from pyroclust.plots.num_clusters import plot_num_clusters
 from pyroclust.plots.style import CYCLE, new_figure, png_bytes, style
 from pyroclust.plots.trace import plot_trace
+from pyroclust.plots.training import plot_training, plot_training_loss
 
 __all__ = [
     "CYCLE",
@@ -26,6 +27,8 @@ __all__ = [
     "plot_order_spread",
     "plot_rank_ecdf",
     "plot_trace",
+    "plot_training",
+    "plot_training_loss",
     "png_bytes",
     "style",
 ]

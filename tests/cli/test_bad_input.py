@@ -71,6 +71,14 @@ def too_many_components(folder: Path) -> list[str]:
     return ["iris", "--pca", "3"]
 
 
+def condition_of_another_guide(folder: Path) -> list[str]:
+    return ["galaxies", "--guide", "filter-nig1d", "--condition", "concentration=1"]
+
+
+def condition_without_a_number(folder: Path) -> list[str]:
+    return ["galaxies", "--guide", "filter-nig1d", "--condition", "concentration"]
+
+
 CASES = {
     nan_column: "1 in 'a'",
     text_column: "--label kind",
@@ -78,6 +86,8 @@ CASES = {
     constant_column: "column 'a' is constant",
     no_guide_for_four_columns: "reduce with --pca 2",
     dimension_of_another_guide: "guide 'filter-nig1d' takes 1",
+    condition_of_another_guide: "guide 'filter-nig1d' takes none",
+    condition_without_a_number: "expected NAME=VALUE",
     unknown_guide: "did you mean 'filter-n",
     truncated_weights: "was cut off or changed",
     unwritable_folder: "cannot write into the folder",

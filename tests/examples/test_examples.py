@@ -9,6 +9,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = {
     "compare_galaxies": ["--draws", "50", "--guide", "filter-nig1d"],
+    "fine_tune": ["--datasets", "2", "--points", "5", "--steps", "2", "--particles", "4"],
     "posterior_predictive": ["--draws", "40"],
     "prior_predictive": ["--datasets", "1"],
     "prior_sensitivity": ["--steps", "10", "--draws", "50"],

@@ -90,7 +90,7 @@ def test_estimates_agree_with_enumeration(others: tuple[PriorGuide, ...]) -> Non
     torch.testing.assert_close(found.gap, found.log_evidence - found.elbo)
 
 
-@pytest.mark.parametrize("other", [PriorGuide(), PredictiveFilter(overlap2d(), order=DensestFirst(3.0))])
+@pytest.mark.parametrize("other", [PriorGuide(), filter_guide(overlap2d())])
 def test_errors_are_those_of_repetitions(other: PartitionGuide) -> None:
     model = overlap2d()
     guide, data = filter_guide(model), worlds(model, 6, 6)

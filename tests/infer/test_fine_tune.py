@@ -20,9 +20,9 @@ from pyroclust.models import overlap2d
 
 MODEL = overlap2d()
 SCORE_FUNCTIONS: dict[str, Callable[[], ELBO]] = {
-    "stock Trace_ELBO": lambda: Trace_ELBO(num_particles=8, vectorize_particles=True),
-    "stock TraceGraph_ELBO": lambda: TraceGraph_ELBO(num_particles=8, vectorize_particles=True),
-    "leave one out": lambda: LeaveOneOut(8),
+    "stock Trace_ELBO": lambda: Trace_ELBO(num_particles=2, vectorize_particles=True),
+    "stock TraceGraph_ELBO": lambda: TraceGraph_ELBO(num_particles=2, vectorize_particles=True),
+    "leave one out": lambda: LeaveOneOut(2),
 }
 # What the mean gap is multiplied by, at most.
 OBJECTIVES: dict[str, tuple[Callable[[], ELBO], float]] = {
@@ -120,8 +120,9 @@ def directions(exact: Tensor) -> Tensor:
 @pytest.mark.parametrize("name", SCORE_FUNCTIONS)
 def test_score_functions_are_unbiased(name: str) -> None:
     guide, data = untrained(use_filter=False), worlds(3, 4)
+    # Two particles show a baseline that knows its own particle; copies of the data sets make up for noise.
     exact, _ = exact_gradients(guide, data)
-    found = estimates(guide, SCORE_FUNCTIONS[name](), data, 80 if "Graph" in name else 160)
+    found = estimates(guide, SCORE_FUNCTIONS[name](), data.repeat(30, 1, 1), 50) / 30
     along = (found - exact) @ directions(exact).T
     scores = along.mean(0) / (along.std(0) / len(along) ** 0.5)
     assert scores.abs().max() < 4
@@ -135,7 +136,7 @@ def test_baselines_take_noise_away() -> None:
     guide, data = untrained(use_filter=False), worlds(3, 4)
     found = {name: estimates(guide, make(), data, 40)[20:] for name, make in SCORE_FUNCTIONS.items()}
     noise = {name: one.var(0).sum() for name, one in found.items()}
-    assert noise["leave one out"] < 0.2 * noise["stock Trace_ELBO"]
+    assert noise["leave one out"] < 0.15 * noise["stock Trace_ELBO"]
     assert noise["stock TraceGraph_ELBO"] < 0.3 * noise["stock Trace_ELBO"]
 
 

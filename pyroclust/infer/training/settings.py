@@ -19,6 +19,8 @@ class FitSettings:
         max_points: largest number; each step draws one N, log-uniformly.
         points_per_step: data sets a batch are this number over N, so that batches cost alike and memory
             does not depend on N.
+        orders: random visiting orders of each data set whose losses are averaged; more than one needs a guide
+            that visits points in random order.
         batches_per_step: batches in each process whose gradients are averaged into one step.
         learning_rate: of AdamW, at the end of the warm-up.
         final_fraction: of the learning rate at the end of the cosine.
@@ -33,6 +35,7 @@ class FitSettings:
     min_points: int = 5
     max_points: int = 100
     points_per_step: int = 900
+    orders: int = 1
     batches_per_step: int = 1
     learning_rate: float = 2e-3
     final_fraction: float = 0.01
@@ -51,7 +54,7 @@ class FitSettings:
                 f"min_points and max_points are {self.min_points} and {self.max_points}, "
                 "expected 2 <= min_points <= max_points"
             )
-        for name in ("steps", "points_per_step", "batches_per_step", "learning_rate", "clip"):
+        for name in ("steps", "points_per_step", "orders", "batches_per_step", "learning_rate", "clip"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected a positive number")
         for name in ("warmup_steps", "weight_decay", "seed"):

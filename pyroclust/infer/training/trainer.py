@@ -10,6 +10,7 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from pyroclust.infer.choices import Choice
+from pyroclust.infer.chunked_loss import backward_in_chunks
 from pyroclust.infer.inclusive_kl import InclusiveKL
 from pyroclust.infer.simulation import own_random_numbers
 from pyroclust.infer.training.averages import AveragedWeights
@@ -142,11 +143,28 @@ class Trainer:
         total = 0.0
         for batch in range(rank * batches, (rank + 1) * batches):
             with own_random_numbers(self.settings.seed, self.done, batch), self.fabric.autocast():
-                losses = self.loss.per_dataset(self.model, self.guide, template)
-            loss = losses.mean() / (points * batches)
-            self.fabric.backward(loss)
-            total += loss.item()
+                total += self._batch(template, scale=1 / (points * batches))
         return total
+
+    def _batch(self, template: Tensor, *, scale: float) -> float:
+        """Add the gradients of a batch, and return its loss."""
+        if self.settings.orders == 1:
+            loss = self.loss.per_dataset(self.model, self.guide, template).mean() * scale
+            self.fabric.backward(loss)
+            return loss.item()
+        sites = self.loss.simulate(self.model, template).nodes
+        names = getattr(self.guide, "conditions", ())
+        losses = backward_in_chunks(
+            self.guide,
+            sites["data"]["value"],
+            assignments=sites["assignments"]["value"],
+            conditions={name: sites[name]["value"] for name in names},
+            num_orders=self.settings.orders,
+            scale=scale,
+        )
+        if self.choice is not None:
+            self.choice.learn(losses)
+        return losses.mean().item() * scale
 
     def _move(self, figures: StepFigures) -> None:
         for group in self.optimizer.param_groups:

@@ -1,6 +1,7 @@
 """The training loop: what it learns, what it writes, what it refuses."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,25 @@ def test_filter_certificate_is_the_same_for_the_same_seed() -> None:
     guide = PredictiveFilter(gaussian2d())
     assert certify(guide.model, guide, seed=3, **sizes) == certify(guide.model, guide, seed=3, **sizes)
     assert certify(guide.model, guide, seed=3, **sizes).to_dict()["exact"][0]["num_points"] == 5
+
+
+def test_several_orders_lower_the_same_loss(tmp_path: Path) -> None:
+    def trained_with(orders: int) -> list[float]:
+        torch.manual_seed(0)
+        model = overlap2d()
+        scorer = light_scorer_for(model, width=16, use_filter=False)
+        guide = NeuralClusteringProcess(model, scorer=scorer, order=RandomOrder())
+        folder = tmp_path / str(orders)
+        fit(model, guide, settings=replace(TINY, steps=40, orders=orders), folder=folder, progress=False)
+        with (folder / "log.csv").open() as stream:
+            return [float(row["nats_per_point"]) for row in csv.DictReader(stream)]
+
+    one, six = trained_with(1), trained_with(6)
+    assert six == pytest.approx(one, rel=0.5)
+    assert sum(six[-10:]) < sum(six[:10])
+    assert six != one
+
+
+def test_several_orders_need_a_random_order() -> None:
+    with pytest.raises(ValueError, match="num_orders is 2, expected 1, or more for a guide"):
+        trained(replace(TINY, orders=2))
