@@ -105,7 +105,8 @@ def fit(
     if saved is not None:
         trainer.restore(saved)
     last = settings.steps if max_steps is None else min(settings.steps, max_steps)
-    run = _Run(trainer, writer, last=last, validation=validation, shown=progress and fabric.is_global_zero)
+    measured = None if validation is None else validation.up_to(settings.max_points)
+    run = _Run(trainer, writer, last=last, validation=measured, shown=progress and fabric.is_global_zero)
     guide.train()
     try:
         interrupted = run.to_the_end()

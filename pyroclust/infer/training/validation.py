@@ -1,8 +1,8 @@
 """How good a guide is, while it is still being trained."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import torch
 from torch import nn
@@ -42,6 +42,16 @@ class Validation:
             raise ValueError(f"validation.exact_points is {self.exact_points}, expected from 2 to 8")
         if self.sampled_points < 2:
             raise ValueError(f"validation.sampled_points is {self.sampled_points}, expected at least 2")
+
+    def up_to(self, max_points: int) -> Self:
+        """Return the validation without sizes beyond those of the training.
+
+        Example:
+            >>> Validation().up_to(20).sampled_points
+            20
+        """
+        sizes = {name: min(getattr(self, name), max_points) for name in ("exact_points", "sampled_points")}
+        return replace(self, **sizes)
 
     def is_due(self, step: int, last: int) -> bool:
         """Return whether to measure after so many steps of so many."""
