@@ -100,8 +100,7 @@ def fit(
     trainer = Trainer(model, guide, settings=settings, choice=choice, event_shape=shape, fabric=fabric)
     writer = folder if fabric.is_global_zero else None
     saved = fabric.broadcast(None if writer is None else _checkpoint_of(writer, resume=resume))
-    weights = fabric.broadcast(guide.state_dict() if fabric.is_global_zero else None)
-    guide.load_state_dict(weights)
+    guide.load_state_dict(fabric.broadcast(guide.state_dict()))
     if saved is not None:
         trainer.restore(saved)
     last = settings.steps if max_steps is None else min(settings.steps, max_steps)

@@ -152,13 +152,14 @@ class Trainer:
             loss = self.loss.per_dataset(self.model, self.guide, template).mean() * scale
             self.fabric.backward(loss)
             return loss.item()
-        sites = self.loss.simulate(self.model, template).nodes
+        simulated = self.loss.simulate(self.model, template).nodes
         names = getattr(self.guide, "conditions", ())
+        sites = {name: cast(Tensor, simulated[name]["value"]) for name in ("data", "assignments", *names)}
         losses = backward_in_chunks(
             self.guide,
-            sites["data"]["value"],
-            assignments=sites["assignments"]["value"],
-            conditions={name: sites[name]["value"] for name in names},
+            sites["data"],
+            assignments=sites["assignments"],
+            conditions={name: sites[name] for name in names},
             num_orders=self.settings.orders,
             scale=scale,
         )
