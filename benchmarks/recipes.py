@@ -89,6 +89,7 @@ def main(
     seeds: int = 3,
     folder: Path = Path("runs/recipes"),
     scale: float = 1.0,
+    results: Path = RESULTS,
 ) -> None:
     """Train what is not trained yet, measure, and print one table."""
     torch.set_num_threads(1)
@@ -102,7 +103,7 @@ def main(
     table = pd.DataFrame(rows).set_index(["recipe", "seed"]).T
     Console(width=140).print(table.round(4).to_string())
     machine = {"processor": platform.processor() or platform.machine(), "torch": torch.__version__}
-    RESULTS.write_text(json.dumps({"scale": scale, "machine": machine, "rows": rows}, indent=1) + "\n")
+    results.write_text(json.dumps({"scale": scale, "machine": machine, "rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.filter_scorer import FilterScorer
 from pyroclust.guides.arguments import build_order, build_scorer, describe, describe_scorer, refuse_a_view
 from pyroclust.guides.network_inputs import network_inputs, typical_component
@@ -132,7 +133,7 @@ def light_scorer_for(
         bandwidth_ratio: of one bandwidth to the one before.
         second_moments: look also at the second moments of neighbourhoods.
         num_attention: blocks of attention over all points; they help where the scale of clusters is unknown.
-        use_filter: add the exact filter's log-weights to the logits.
+        use_filter: add the exact filter's log-weights to the logits, where the family is conjugate.
         conditions: names of random hyperparameters of the model, or how they enter; where one of them is the
             scale of clusters, frames and bandwidths are in units of the data set's own scale.
 
@@ -144,12 +145,13 @@ def light_scorer_for(
     names = () if inputs is None else inputs.names
     component = typical_component(model, inputs)
     scale, dim = component.typical_scale, component.dim
+    has_filter = use_filter and isinstance(model.component, ConjugateComponent)
     return LightScorer(
         FixedShape(dim, scale) if component.scale_is_known else AdaptiveShape(dim, scale),
         width=width,
         bandwidths=tuple(0.7 * bandwidth_ratio**i for i in range(num_bandwidths)),
         second_moments=second_moments,
         num_attention=num_attention,
-        filter=FilterScorer(model.prior, model.component, conditions=names) if use_filter else None,
+        filter=FilterScorer(model.prior, model.component, conditions=names) if has_filter else None,
         conditions=inputs,
     )

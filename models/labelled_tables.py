@@ -46,8 +46,8 @@ class LabelledTables:
 
     The sites are ``"members"`` (which rows, a latent that no guide has), ``"assignments"`` and ``"data"``.
     Only the shape of the argument counts under ``poutine.uncondition``. There is no ``log_joint``: judge a
-    guide by its log-probability of the classes of held-out tables. Guides need a scorer without the exact
-    filter, ``light_scorer_for(model, use_filter=False)``. Cost O(M log M) a data set, tables of M rows.
+    guide by its log-probability of the classes of held-out tables. Cost O(M log M) a data set, tables of M
+    rows.
 
     Args:
         tables: pairs of points ``(n, D)`` and class labels ``(n,)``, numbers or text, all with the same D.

@@ -9,7 +9,6 @@ from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.arguments import build_order
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
-from pyroclust.models import Mixture
 from pyroclust.nn import LightScorer, SummedScorer
 from pyroclust.part_descriptions import PRIORS, build_part
 
@@ -28,9 +27,8 @@ class LightPart:
     use_filter: bool = True
 
     def build(self, model: Any, conditions: tuple[str, ...]) -> LightScorer:
-        """Build the scorer; only a mixture with a conjugate family has a filter to add."""
-        settings = asdict(self) | {"use_filter": self.use_filter and isinstance(model, Mixture)}
-        return light_scorer_for(model, **settings, conditions=conditions)
+        """Build the scorer."""
+        return light_scorer_for(model, **asdict(self), conditions=conditions)
 
 
 @dataclass(frozen=True)

@@ -79,8 +79,7 @@ def fine_tune(
     * ``LeaveOneOut(16)``: KL(q || p), the gap itself.
     * ``pyro.infer.TraceGraph_ELBO()``: the same with :func:`decaying_baseline`, one average a data set.
     * ``pyro.infer.Trace_ELBO()``: the same without any baseline, and hardly of use: on overlapping clusters
-      the variance of its gradient is 30 to 1100 times that of ``LeaveOneOut``, which is level with
-      ``TraceGraph_ELBO`` at little more than half its price.
+      the variance of its gradient is some 30 to 1000 times that of ``LeaveOneOut`` or ``TraceGraph_ELBO``.
 
     Divergences KL(q || p) do not find a mode that the guide never draws. Adam, its rate falling linearly to
     0, gradients per point clipped at 1. Parameters are kept out of Pyro's global store.
