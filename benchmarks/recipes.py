@@ -33,7 +33,7 @@ RESULTS = Path(__file__).parent / "results" / "recipes.json"
 NAMES = ["ncp-gaussian2d", "ncp-overlap2d"]
 DATA_SEED = 4_711
 SIZES = {20: 2000, 50: 1000, 100: 600, 300: 60}
-SAMPLED = {20: 100, 50: 100, 100: 60, 300: 30}
+SAMPLED = {20: 200, 50: 400, 100: 200, 300: 40}
 DRAWS = 500
 
 

@@ -71,7 +71,7 @@ def test_guide_beats_the_filter_on_fresh_data(name: str) -> None:
     sizes = {"num_exact": 80, "exact_points": 7, "num_sampled": 16, "sampled_points": (50,), "num_draws": 200}
     ours, baseline = (
         certify(guide.model, candidate, seed=77, **sizes)
-        for candidate in (guide, PredictiveFilter(guide.model))
+        for candidate in (guide, PredictiveFilter(guide.model, conditions=guide.conditions))
     )
     assert ours.exact[0].mean_kl < 0.6 * baseline.exact[0].mean_kl
     assert ours.sampled[0].median_efficiency > baseline.sampled[0].median_efficiency
