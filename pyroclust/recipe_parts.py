@@ -95,7 +95,8 @@ class TablesPart:
 
         tables = read_labelled_folder(recipe.parent / self.folder, label=self.label)
         prior = None if self.prior is None else build_part(self.prior, PRIORS, where="tables.prior")
-        return LabelledTables([(one.data, one.labels) for one in tables], prior=prior)
+        pairs = [(one.data, one.labels) for one in tables if one.labels is not None]
+        return LabelledTables(pairs, prior=prior)
 
 
 @dataclass(frozen=True)
