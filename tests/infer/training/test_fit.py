@@ -110,3 +110,12 @@ def test_several_orders_lower_the_same_loss(tmp_path: Path) -> None:
 def test_several_orders_need_a_random_order() -> None:
     with pytest.raises(ValueError, match="num_orders is 2, expected 1, or more for a guide"):
         trained(replace(TINY, orders=2))
+
+
+def test_the_guide_ends_with_averaged_weights() -> None:
+    averaged, last = (
+        trained(replace(TINY, averaging=decay)).state_dict()["scorer.head.2.weight"] for decay in (0.999, 0.0)
+    )
+    torch.manual_seed(0)
+    first = light_scorer_for(overlap2d(), width=16).state_dict()["head.2.weight"]
+    assert 0.05 < (averaged - first).norm() / (last - first).norm() < 0.95
