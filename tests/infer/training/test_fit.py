@@ -116,6 +116,5 @@ def test_the_guide_ends_with_averaged_weights() -> None:
     averaged, last = (
         trained(replace(TINY, averaging=decay)).state_dict()["scorer.head.2.weight"] for decay in (0.999, 0.0)
     )
-    torch.manual_seed(0)
-    first = light_scorer_for(overlap2d(), width=16).state_dict()["head.2.weight"]
-    assert 0.05 < (averaged - first).norm() / (last - first).norm() < 0.95
+    assert (averaged - last).norm() > 1e-3 * last.norm()
+    assert (averaged - last).norm() < 0.5 * last.norm()
