@@ -113,9 +113,7 @@ def test_several_orders_need_a_random_order() -> None:
 
 
 def test_the_guide_ends_with_averaged_weights() -> None:
-    averaged, last = (
-        trained(replace(TINY, averaging=decay)).state_dict()["scorer.to_join.weight"]
-        for decay in (0.999, 0.0)
-    )
+    trainings = [trained(replace(TINY, averaging=decay)) for decay in (0.999, 0.0)]
+    averaged, last = (guide.state_dict()["scorer.to_join.weight"] for guide in trainings)
     assert (averaged - last).norm() > 1e-3 * last.norm()
     assert (averaged - last).norm() < 0.5 * last.norm()
