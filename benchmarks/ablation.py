@@ -1,6 +1,6 @@
 """What each ingredient of a recipe is worth: variants trained alike, several seeds a row.
 
-    python benchmarks/ablation.py [--model overlap2d] [--steps 4000] [--seeds 3] [--only NAME ...]
+    python benchmarks/ablation.py [--model overlap2d] [--steps 2000] [--seeds 3] [--only NAME ...]
 
 Every variant is trained by the same engine with the same number of steps, and measured on the same fresh
 data sets: KL to exact posteriors at N = 8, importance-sampling efficiency, and log q of the simulated
@@ -143,7 +143,7 @@ def run(model_name: str, variant: str, steps: int, seed: int) -> list[dict[str, 
 
 def main(
     model: str = "overlap2d",
-    steps: int = 4000,
+    steps: int = 2000,
     seeds: int = 3,
     first_seed: int = 0,
     workers: int = 2,

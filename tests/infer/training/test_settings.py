@@ -37,6 +37,7 @@ def test_the_average_forgets_the_first_weights() -> None:
         assert module.weight.item() == pytest.approx(expected, rel=1e-4)
     assert module.weight.item() == 299
     assert FitSettings(averaging=0.0).decay_at(50) == 0
+    assert FitSettings().decay_at(0) == pytest.approx(0.1)
 
 
 def test_every_step_has_fresh_data_and_every_data_set_labels_of_its_own(
