@@ -4,9 +4,9 @@
 
 The first row is the light scorer with the densest points first; each other row changes one thing. Every
 variant is trained by the same engine with the same number of steps, and measured on the same fresh data sets:
-KL to exact posteriors at N = 8, importance-sampling efficiency, and log q of the simulated partition less that
-of the exact filter in random order, paired. Trainings that are done are not repeated; the results are kept in
-benchmarks/results/ablation-MODEL.json.
+KL to exact posteriors at N = 8, importance-sampling efficiency, and log q of the simulated partition less
+that of the exact filter in random order, paired. Trainings that are done are not repeated; the results are
+kept in benchmarks/results/ablation-MODEL.json.
 """
 
 import json
