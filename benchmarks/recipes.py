@@ -68,7 +68,7 @@ def log_probs(guide: Any, data: Tensor, truth: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def measure(guide: Any, *, scale: float) -> dict[str, Any]:
+def measure(guide: Any, *, scale: float, draw_scale: float = 1.0) -> dict[str, Any]:
     model, figures = guide.model, {}
     baseline = PredictiveFilter(model)
     pyro.set_rng_seed(DATA_SEED)
@@ -86,7 +86,7 @@ def measure(guide: Any, *, scale: float) -> dict[str, Any]:
         gain = own - log_probs(baseline, data, truth)
         if mixed is not None:
             figures[f"log q {points}, 4 orders"] = (gain - own + log_probs(mixed, data, truth)).mean().item()
-        few = int(SAMPLED[points] * scale)
+        few = int(SAMPLED[points] * scale * draw_scale)
         samples = importance_samples(model, guide, data[:few], num_draws=DRAWS)
         share = torch.cat([one.efficiency for one in samples])
         evidence = torch.cat([one.log_evidence for one in samples])
@@ -107,6 +107,7 @@ def main(
     seeds: int = 3,
     folder: Path = Path("runs/recipes"),
     scale: float = 1.0,
+    draw_scale: float = 1.0,
     results: Path = RESULTS,
 ) -> None:
     """Train what is not trained yet, measure, and print one table."""
@@ -117,11 +118,17 @@ def main(
             guide = load_guide(retrained(name, seed, folder))
             card = json.loads((folder / f"{name}-{seed}" / name / "card.json").read_text())
             seconds = card["recipe"]["trained"]["seconds"]
-            rows.append({"recipe": name, "seed": seed, "seconds": seconds} | measure(guide, scale=scale))
+            rows.append(
+                {"recipe": name, "seed": seed, "seconds": seconds}
+                | measure(guide, scale=scale, draw_scale=draw_scale)
+            )
     table = pd.DataFrame(rows).set_index(["recipe", "seed"]).T
     Console(width=140).print(table.round(4).to_string())
     machine = {"processor": platform.processor() or platform.machine(), "torch": torch.__version__}
-    results.write_text(json.dumps({"scale": scale, "machine": machine, "rows": rows}, indent=1) + "\n")
+    results.write_text(
+        json.dumps({"scale": scale, "draw_scale": draw_scale, "machine": machine, "rows": rows}, indent=1)
+        + "\n"
+    )
 
 
 if __name__ == "__main__":
