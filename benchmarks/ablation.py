@@ -21,6 +21,7 @@ import pandas as pd
 import pyro
 import torch
 import typer
+from mixed_orders import MixedOrders
 from rich.console import Console
 from torch import Tensor, nn
 
@@ -49,18 +50,6 @@ class Blind(nn.Module):
     def forward(self, positions: Tensor, places: Tensor, whiten: Tensor, steps: Tensor) -> Tensor:
         """Return zeros."""
         return places.new_zeros(*places.shape[:-1], self.num_features)
-
-
-class Mixed(nn.Module):
-    """A guide whose posterior is averaged over random visiting orders."""
-
-    def __init__(self, guide: NeuralClusteringProcess, num_orders: int) -> None:
-        super().__init__()
-        self.guide, self.num_orders = guide, num_orders
-
-    def posterior(self, data: Tensor) -> Any:
-        """Return the mixture over orders."""
-        return self.guide.order_averaged(data, self.num_orders)
 
 
 def build(model: Mixture, **light: Any) -> NeuralClusteringProcess:
@@ -138,7 +127,7 @@ def run(model_name: str, variant: str, steps: int, seed: int) -> list[dict[str, 
     rows = [row | measure(model, guide)]
     if variant == "random order":
         mixed = {"variant": "random order, four mixed"}
-        rows.append(row | mixed | measure(model, Mixed(guide, 4)))
+        rows.append(row | mixed | measure(model, MixedOrders(guide, 4)))
     return rows
 
 

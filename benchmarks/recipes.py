@@ -19,6 +19,7 @@ import pandas as pd
 import pyro
 import torch
 import typer
+from mixed_orders import MixedOrders
 from rich.console import Console
 from torch import Tensor
 
@@ -51,17 +52,6 @@ def retrained(name: str, seed: int, folder: Path) -> Path:
     return out
 
 
-class Mixed:
-    """The mixture of a guide over four random orders: an exact distribution again."""
-
-    def __init__(self, guide: Any) -> None:
-        self.guide = guide
-
-    def posterior(self, data: Tensor) -> Any:
-        """Return the mixture."""
-        return self.guide.order_averaged(data, 4)
-
-
 def log_probs(guide: Any, data: Tensor, truth: Tensor) -> Tensor:
     blocks = zip(data.split(50), truth.split(50), strict=True)
     return torch.cat([guide.posterior(d).log_prob(c) for d, c in blocks])
@@ -76,7 +66,7 @@ def measure(guide: Any, *, scale: float, draw_scale: float = 1.0) -> dict[str, A
     kl = divergences(model, guide, small)
     figures |= {"KL": kl.mean().item(), "KL se": (kl.std() / len(kl) ** 0.5).item()}
     figures["share of the filter's KL"] = figures["KL"] / divergences(model, baseline, small).mean().item()
-    mixed = Mixed(guide) if isinstance(guide.order, RandomOrder) else None
+    mixed = MixedOrders(guide, 4) if isinstance(guide.order, RandomOrder) else None
     if mixed is not None:
         figures["KL, 4 orders, first eighth"] = (
             divergences(model, mixed, small[: len(small) // 8]).mean().item()

@@ -7,10 +7,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from pyroclust.atomic import replace_file
 from pyroclust.cards import CARD_FILE, GuideCard, find_guide, read_card
+from pyroclust.distributions import ConjugateComponent
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer.certificate import Certificate, full_certificate
 from pyroclust.infer.certificate_settings import CertificateSettings
@@ -115,11 +114,10 @@ def _baseline(guide: Any) -> PredictiveFilter | None:
     """Return the exact filter of a guide's model; ``None`` for the filter itself and implicit models."""
     if isinstance(guide, PredictiveFilter):
         return None
-    conditions = tuple(getattr(guide, "conditions", ()))
-    try:
-        baseline = PredictiveFilter(guide.model, conditions=conditions)
-        if not conditions:
-            baseline.posterior(torch.zeros(2, *guide.model.event_shape))
-    except (AttributeError, NotImplementedError, TypeError, ValueError):
+    if not isinstance(getattr(guide.model, "component", None), ConjugateComponent):
         return None
-    return baseline
+    try:
+        return PredictiveFilter(guide.model, conditions=tuple(getattr(guide, "conditions", ())))
+    except ValueError:
+        # Random hyperparameters that the guide is not told have no filter.
+        return None

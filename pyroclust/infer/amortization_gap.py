@@ -10,6 +10,7 @@ from torch import Tensor
 from pyroclust.infer.data_groups import group_by_size
 from pyroclust.infer.exact import JointModel, exact_posterior
 from pyroclust.infer.importance import ImportanceSample, PartitionGuide
+from pyroclust.infer.simulation import own_random_numbers
 from pyroclust.partitions import bell_number
 
 __all__ = ["AmortizationGap", "amortization_gap"]
@@ -99,8 +100,7 @@ def amortization_gap(
     component: Any = model
     groups = group_by_size(data, component.component.dim)
     found: list[AmortizationGap] = []
-    with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with torch.no_grad(), own_random_numbers(seed):
         for _, some in groups:
             if some.shape[1] <= max_enumerated:
                 found.append(_enumerated(model, guide, some))

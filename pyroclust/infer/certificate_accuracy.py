@@ -25,9 +25,12 @@ Worlds = Sequence[World]
 
 def has_joint(world: World) -> bool:
     """Say whether a model can evaluate log p(assignments, data); implicit models cannot."""
+    if not hasattr(world.model, "log_joint"):
+        return False
     try:
         world.model.log_joint(world.data[:1], world.assignments[:1])
-    except (AttributeError, NotImplementedError, ValueError):
+    except ValueError:
+        # A mixture whose family is not conjugate says so only here.
         return False
     return True
 

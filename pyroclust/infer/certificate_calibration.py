@@ -142,10 +142,14 @@ def _prior(worlds: Sequence[World]) -> Tensor | None:
     """Return the law of the number of clusters over all worlds; ``None`` where it is unknown."""
     points, total = worlds[0].assignments.shape[-1], sum(len(one.data) for one in worlds)
     laws = []
+    # Labelled tables draw again what does not fit: their partitions do not follow their prior.
+    if not all(hasattr(one.model, "log_joint") for one in worlds):
+        return None
     for one in worlds:
         try:
             law = one.model.prior.log_prob_num_clusters(points).exp().cpu()
-        except (AttributeError, NotImplementedError, ValueError):
+        except ValueError:
+            # A random hyperparameter that is not integrated out.
             return None
         laws.append(len(one.data) / total * law)
     return torch.stack(laws).sum(0)

@@ -21,6 +21,8 @@ from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
 from pyroclust.infer.batched_wake_sleep import BatchedWakeSleep
 from pyroclust.infer.data_groups import group_by_size
 from pyroclust.infer.exact import JointModel
+from pyroclust.infer.simulation import own_random_numbers
+from pyroclust.infer.training.interrupts import interrupt_between_steps
 
 __all__ = ["FineTuning", "decaying_baseline", "fine_tune"]
 
@@ -127,7 +129,7 @@ def fine_tune(
         batch for _, some in group_by_size(data, component.component.dim) for batch in some.split(batch_size)
     ]
     start: Any = copy.deepcopy(guide)
-    with _bar(steps, shown=progress) as advance, _isolated(seed):
+    with _bar(steps, shown=progress) as advance, own_random_numbers(seed):
         began = time.perf_counter()
         training = _Training(model, guide, objective, batches, steps=steps, learning_rate=learning_rate)
         losses, interrupted = _run(training, steps, advance, start)
@@ -230,25 +232,24 @@ class _Training:
 def _run(
     training: _Training, steps: int, advance: Callable[[float], None], start: nn.Module
 ) -> tuple[list[float], bool]:
-    """Take all steps; on a loss that is not finite put the old weights back."""
+    """Take all steps, or those before a Ctrl-C; on a loss that is not finite put the old weights back."""
     guide, losses, was_training = training.guide, [], training.guide.training
     guide.train()
     try:
-        for step in range(steps):
-            loss = training.step()
-            if not math.isfinite(loss):
-                guide.load_state_dict(start.state_dict())
-                raise ValueError(
-                    f"loss is not finite at step {step}, expected a finite number: lower the learning rate, "
-                    "or standardise the data; the guide has its old weights"
-                )
-            losses.append(loss)
-            advance(loss)
-    except KeyboardInterrupt:
-        return losses, True
+        with interrupt_between_steps() as interrupt:
+            while len(losses) < steps and not interrupt.requested:
+                loss = training.step()
+                if not math.isfinite(loss):
+                    guide.load_state_dict(start.state_dict())
+                    raise ValueError(
+                        f"loss is not finite at step {len(losses)}, expected a finite number: lower the "
+                        "learning rate, or standardise the data; the guide has its old weights"
+                    )
+                losses.append(loss)
+                advance(loss)
+            return losses, interrupt.requested
     finally:
         guide.train(was_training)
-    return losses, False
 
 
 def _ignoring_observations(model: Callable[..., Any]) -> Callable[..., Any]:
@@ -269,14 +270,6 @@ def _taking_observations(guide: Any) -> Callable[..., Any]:
             return pyro.sample("assignments", guide.posterior(observations["data"]))
 
     return run
-
-
-@contextmanager
-def _isolated(seed: int) -> Iterator[None]:
-    """Fork the random numbers."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        yield
 
 
 @contextmanager

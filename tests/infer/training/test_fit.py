@@ -9,8 +9,8 @@ import torch
 
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import light_scorer_for
-from pyroclust.infer import FitSettings, certify, fit
-from pyroclust.models import gaussian2d, overlap2d
+from pyroclust.infer import FitSettings, Validation, certify, fit
+from pyroclust.models import gaussian2d, overlap2d, warped_clusters
 from pyroclust.nn import RandomOrder
 
 TINY = FitSettings(steps=12, max_points=15, points_per_step=60, warmup_steps=3, seed=4)
@@ -117,3 +117,11 @@ def test_the_guide_ends_with_averaged_weights() -> None:
     averaged, last = (guide.state_dict()["scorer.to_join.weight"] for guide in trainings)
     assert (averaged - last).norm() > 1e-3 * last.norm()
     assert (averaged - last).norm() < 0.5 * last.norm()
+
+
+def test_a_model_without_a_likelihood_is_validated_by_log_q_alone() -> None:
+    model = warped_clusters()
+    guide = NeuralClusteringProcess(model, scorer=light_scorer_for(model, width=8, num_bandwidths=2))
+    quick = Validation(every=2, num_datasets=3, sampled_points=6)
+    result = fit(model, guide, settings=replace(TINY, steps=2), validation=quick, progress=False)
+    assert set(result.validation) == {"log_prob_truth"}
