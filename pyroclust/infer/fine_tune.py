@@ -233,7 +233,8 @@ def _run(
     training: _Training, steps: int, advance: Callable[[float], None], start: nn.Module
 ) -> tuple[list[float], bool]:
     """Take all steps, or those before a Ctrl-C; on a loss that is not finite put the old weights back."""
-    guide, losses, was_training = training.guide, [], training.guide.training
+    losses: list[float] = []
+    guide, was_training = training.guide, training.guide.training
     guide.train()
     try:
         with interrupt_between_steps() as interrupt:
