@@ -1,8 +1,17 @@
 """Amortized guides: from data to a distribution over partitions."""
 
+from pyroclust.guides.attentive_clustering_process import AttentiveClusteringProcess
+from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess
 from pyroclust.guides.neural_clustering_process import NeuralClusteringProcess
 from pyroclust.guides.predictive_filter import PredictiveFilter
 from pyroclust.guides.retarget import retarget
 from pyroclust.guides.sequential_guide import SequentialGuide
 
-__all__ = ["NeuralClusteringProcess", "PredictiveFilter", "SequentialGuide", "retarget"]
+__all__ = [
+    "AttentiveClusteringProcess",
+    "ClusterwiseClusteringProcess",
+    "NeuralClusteringProcess",
+    "PredictiveFilter",
+    "SequentialGuide",
+    "retarget",
+]

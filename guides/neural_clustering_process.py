@@ -1,10 +1,10 @@
 """The Neural Clustering Process: an amortized guide that labels points one after the other."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.filter_scorer import FilterScorer
@@ -13,9 +13,11 @@ from pyroclust.guides.network_inputs import network_inputs, typical_component
 from pyroclust.guides.sequential_guide import CollapsedModel, SequentialGuide
 from pyroclust.nn import (
     AdaptiveShape,
+    ClusterShape,
     ConditionInputs,
     DensestFirst,
     FixedShape,
+    Future,
     LightScorer,
     Order,
     SummedScorer,
@@ -41,10 +43,12 @@ class NeuralClusteringProcess(SequentialGuide):
         order: rule for the visiting order; densest neighbourhoods first by default.
         conditions: names of random hyperparameters of the model, or how they enter; those of the scorer by
             default.
+        num_orders: random orders that every posterior mixes, in antithetic pairs; it needs
+            :class:`~pyroclust.nn.RandomOrder`. See :meth:`mixed`.
 
     Raises:
-        ValueError: if a condition is no random hyperparameter of the model, or scorer and conditions do not
-            fit.
+        ValueError: if a condition is no random hyperparameter of the model, scorer and conditions do not fit,
+            or ``num_orders`` is above 1 and ``order`` is a rule.
 
     Example:
         >>> from pyroclust.models import gaussian2d
@@ -67,12 +71,14 @@ class NeuralClusteringProcess(SequentialGuide):
         scorer: LightScorer | SummedScorer | None = None,
         order: Order | None = None,
         conditions: Sequence[str] | ConditionInputs = (),
+        num_orders: int = 1,
     ) -> None:
         inputs = network_inputs(model, scorer, conditions)
         scorer = light_scorer_for(model, conditions=inputs or ()) if scorer is None else scorer
         if order is None:
             order = DensestFirst(1.4 * typical_component(model, inputs).typical_scale)
-        super().__init__(model, scorer=scorer, order=order, conditions=() if inputs is None else inputs.names)
+        names = () if inputs is None else inputs.names
+        super().__init__(model, scorer=scorer, order=order, conditions=names, num_orders=num_orders)
         self.inputs = inputs
 
     @property
@@ -80,6 +86,7 @@ class NeuralClusteringProcess(SequentialGuide):
         """What :meth:`from_arguments` needs besides the model, ready for JSON."""
         refuse_a_view(self.condition_values)
         described = {"scorer": describe_scorer(self.scorer), "order": describe(self.order)}
+        described |= {"num_orders": self.num_orders} if self.num_orders > 1 else {}
         return described | ({} if self.inputs is None else {"conditions": self.inputs.arguments})
 
     @classmethod
@@ -90,6 +97,7 @@ class NeuralClusteringProcess(SequentialGuide):
         scorer: Mapping[str, Any],
         order: Mapping[str, Any],
         conditions: Mapping[str, Mapping[str, Any]] | None = None,
+        num_orders: int = 1,
     ) -> "NeuralClusteringProcess":
         """Build a guide, without weights, from its card.
 
@@ -99,7 +107,8 @@ class NeuralClusteringProcess(SequentialGuide):
         """
         inputs = None if conditions is None else ConditionInputs.from_arguments(conditions)
         built = build_scorer(model, scorer, conditions=inputs)
-        return cls(model, scorer=built, order=build_order(order), conditions=inputs or ())
+        ordered = build_order(order)
+        return cls(model, scorer=built, order=ordered, conditions=inputs or (), num_orders=num_orders)
 
     def _visit(self, flat: Tensor, values: Mapping[str, Tensor]) -> Tensor:
         unit = None if self.inputs is None else self.inputs.units(values)
@@ -121,10 +130,12 @@ def light_scorer_for(
     bandwidth_ratio: float = 2.0,
     second_moments: bool = False,
     num_attention: int = 0,
+    future: Future | None = None,
+    encoder: nn.Module | None = None,
     use_filter: bool = True,
     conditions: Sequence[str] | ConditionInputs = (),
 ) -> LightScorer:
-    """Build the light scorer whose frames and bandwidths fit a conjugate Gaussian model.
+    """Build the light scorer whose frames and bandwidths fit a conjugate Gaussian model, or an encoder.
 
     Args:
         model: a collapsed mixture.
@@ -133,6 +144,9 @@ def light_scorer_for(
         bandwidth_ratio: of one bandwidth to the one before.
         second_moments: look also at the second moments of neighbourhoods.
         num_attention: blocks of attention over all points; they help where the scale of clusters is unknown.
+        future: attention to the points still to come, of the scorer's width; None for none.
+        encoder: maps data to vectors ``(B, N, E)``, E its attribute ``dim``, whose differences the scorer
+            looks at in units of 1, without a filter; None for the data's own.
         use_filter: add the exact filter's log-weights to the logits, where the family is conjugate.
         conditions: names of random hyperparameters of the model, or how they enter; where one of them is the
             scale of clusters, frames and bandwidths are in units of the data set's own scale.
@@ -143,15 +157,23 @@ def light_scorer_for(
     """
     inputs = network_inputs(model, None, conditions)
     names = () if inputs is None else inputs.names
-    component = typical_component(model, inputs)
-    scale, dim = component.typical_scale, component.dim
-    has_filter = use_filter and isinstance(model.component, ConjugateComponent)
+    has_filter = use_filter and encoder is None and isinstance(model.component, ConjugateComponent)
     return LightScorer(
-        FixedShape(dim, scale) if component.scale_is_known else AdaptiveShape(dim, scale),
+        _shape(typical_component(model, inputs), encoder),
+        encoder=encoder,
         width=width,
         bandwidths=tuple(0.7 * bandwidth_ratio**i for i in range(num_bandwidths)),
         second_moments=second_moments,
         num_attention=num_attention,
+        future=future,
         filter=FilterScorer(model.prior, model.component, conditions=names) if has_filter else None,
         conditions=inputs,
     )
+
+
+def _shape(component: Any, encoder: nn.Module | None) -> ClusterShape:
+    """Return the frame of clusters of points, or of what an encoder makes of them."""
+    if encoder is not None:
+        return FixedShape(cast("int", encoder.dim), 1.0)
+    shape = FixedShape if component.scale_is_known else AdaptiveShape
+    return shape(component.dim, component.typical_scale)

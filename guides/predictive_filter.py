@@ -24,6 +24,7 @@ class PredictiveFilter(SequentialGuide):
         order: rule for the visiting order; random by default.
         conditions: names of random hyperparameters of the model that :meth:`condition` sets; nothing is
             trained, the filter is exact for all values.
+        num_orders: random orders that every posterior mixes, see :meth:`mixed`.
 
     Example:
         >>> import torch
@@ -34,26 +35,38 @@ class PredictiveFilter(SequentialGuide):
     """
 
     def __init__(
-        self, model: CollapsedModel, *, order: Order | None = None, conditions: Sequence[str] = ()
+        self,
+        model: CollapsedModel,
+        *,
+        order: Order | None = None,
+        conditions: Sequence[str] = (),
+        num_orders: int = 1,
     ) -> None:
         scorer = FilterScorer(model.prior, model.component, conditions=conditions)
         order = RandomOrder() if order is None else order
-        super().__init__(model, scorer=scorer, order=order, conditions=conditions)
+        super().__init__(model, scorer=scorer, order=order, conditions=conditions, num_orders=num_orders)
 
     @property
     def arguments(self) -> dict[str, Any]:
         """What :meth:`from_arguments` needs besides the model, ready for JSON."""
         refuse_a_view(self.condition_values)
         conditions = {"conditions": list(self.conditions)} if self.conditions else {}
-        return {"order": describe(self.order)} | conditions
+        mixed = {"num_orders": self.num_orders} if self.num_orders > 1 else {}
+        return {"order": describe(self.order)} | conditions | mixed
 
     @classmethod
     def from_arguments(
-        cls, model: CollapsedModel, *, order: Mapping[str, Any] | None = None, conditions: Sequence[str] = ()
+        cls,
+        model: CollapsedModel,
+        *,
+        order: Mapping[str, Any] | None = None,
+        conditions: Sequence[str] = (),
+        num_orders: int = 1,
     ) -> "PredictiveFilter":
         """Build the filter from its card.
 
         Raises:
             ValueError: if the class of the order is not known, or a condition is no random hyperparameter.
         """
-        return cls(model, order=None if order is None else build_order(order), conditions=conditions)
+        ordered = None if order is None else build_order(order)
+        return cls(model, order=ordered, conditions=conditions, num_orders=num_orders)

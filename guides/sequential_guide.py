@@ -12,10 +12,12 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from pyroclust.distributions import ConjugateComponent, PartitionPrior
+from pyroclust.distributions.order_averaged import OrderAveragedPartition
 from pyroclust.distributions.scorer import Scorer
-from pyroclust.distributions.sequential import OrderAveragedPartition, SequentialPartition
+from pyroclust.distributions.sequential import SequentialPartition
 from pyroclust.guides.condition_values import checked_values, values_of_data_sets
-from pyroclust.nn import Order
+from pyroclust.nn import Order, RandomOrder, SummedScorer
+from pyroclust.nn.orders import antithetic_orders
 
 __all__ = ["CollapsedModel", "SequentialGuide"]
 
@@ -28,6 +30,11 @@ class CollapsedModel(Protocol):
     prior: PartitionPrior
     component: ConjugateComponent
     name: str
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """Shape of one point."""
+        ...
 
     @property
     def hyperpriors(self) -> dict[str, Distribution]:
@@ -54,21 +61,35 @@ class SequentialGuide(PyroModule):
         scorer: scores the candidates of each decision.
         order: rule for the visiting order.
         conditions: names of random hyperparameters of the model that :meth:`condition` sets.
+        num_orders: random orders M that every posterior mixes, in antithetic pairs; see :meth:`mixed`.
+
+    Raises:
+        ValueError: if ``num_orders`` is below 1, or above it and ``order`` is a rule.
 
     Attributes:
         conditions: the names that are still to be set.
         condition_values: those that were set, numbers or one a data set.
     """
 
-    event_dim = 2
-
     def __init__(
-        self, model: CollapsedModel, *, scorer: Any, order: Order, conditions: Sequence[str] = ()
+        self,
+        model: CollapsedModel,
+        *,
+        scorer: Any,
+        order: Order,
+        conditions: Sequence[str] = (),
+        num_orders: int = 1,
     ) -> None:
         super().__init__(name=f"{type(self).__name__}_{next(_serial)}")
         self.model, self.scorer, self.order = model, scorer, order
+        self.num_orders = _checked_number(num_orders, order)
         self.conditions = tuple(conditions)
         self.condition_values: dict[str, float | Tensor] = {}
+
+    @property
+    def event_dim(self) -> int:
+        """Dimensions of a data set: that of its points and those of a point, 2 for vectors."""
+        return 1 + len(self.model.event_shape)
 
     def condition(self, **values: float | Tensor) -> Self:
         """Return the guide for known hyperparameters: a view with the same weights, nothing is copied.
@@ -98,13 +119,45 @@ class SequentialGuide(PyroModule):
         view.model, view.conditions, view.condition_values = self.model.given(known), (), known
         return view
 
-    def posterior(self, data: Tensor, *, order: Tensor | None = None) -> SequentialPartition:
+    def mixed(self, num_orders: int) -> Self:
+        r"""Return the guide whose posteriors mix visiting orders: a view with the same weights.
+
+        .. math:: \bar q(c \mid x) = \frac{1}{M} \sum_{m=1}^{M} q(c \mid x, \pi_m)
+
+        An exact distribution again, nearer to the posterior than most of its parts, and hardly dependent on
+        the orders, which are drawn anew for each data set whenever a posterior is made. Draws cost about the
+        same; log-probabilities, and so draws with theirs, M times as much. ``mixed(1)`` is the guide for one
+        order, as sequential Monte Carlo needs it.
+
+        Args:
+            num_orders: M, in antithetic pairs.
+
+        Raises:
+            ValueError: if ``num_orders`` is below 1, or above it and the guide's order is a rule.
+
+        Example:
+            >>> from pyroclust.guides import PredictiveFilter
+            >>> from pyroclust.models import gaussian2d
+            >>> mixture = PredictiveFilter(gaussian2d()).mixed(4).posterior(torch.zeros(3, 2))
+            >>> every = torch.tensor([[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [0, 1, 2]])
+            >>> mixture.log_prob(every).exp().sum()
+            tensor(1.0000, dtype=torch.float64)
+        """
+        view = copy.copy(self)
+        view.num_orders = _checked_number(num_orders, self.order)
+        return view
+
+    def posterior(
+        self, data: Tensor, *, order: Tensor | None = None
+    ) -> SequentialPartition | OrderAveragedPartition:
         """Encode data sets once and return the distribution over their partitions.
+
+        It is a mixture where the guide mixes orders or several are given, and else the law of one order.
 
         Args:
             data: ``(*batch, N, D)``, finite.
-            order: permutations ``(*batch, N)`` or ``(N,)`` to visit the points in; the guide's own rule
-                otherwise.
+            order: permutations ``(*batch, N)`` or ``(N,)`` to visit the points in, or several in front,
+                ``(M, *batch, N)``, to be mixed; the guide's own rule otherwise.
 
         Raises:
             ValueError: if the data are empty, not finite or of the wrong dimension, the order is no
@@ -118,6 +171,10 @@ class SequentialGuide(PyroModule):
             >>> partitions.shape, log_q.shape
             (torch.Size([3, 5]), torch.Size([3]))
         """
+        if order is None and self.num_orders > 1:
+            return self.order_averaged(data, self.num_orders)
+        if order is not None and order.dim() > data.dim() - self.event_dim + 1:
+            return OrderAveragedPartition(self.over_orders(data, order))
         self._check(data)
         batch = data.shape[: -self.event_dim]
         flat = data.reshape(-1, *data.shape[-self.event_dim :])
@@ -127,20 +184,42 @@ class SequentialGuide(PyroModule):
         return self._sequential(flat, visit, dataset, values)
 
     def order_averaged(self, data: Tensor, num_orders: int) -> OrderAveragedPartition:
-        """Return the mixture of the guide over random orders; log_prob costs ``num_orders`` times as much.
+        """Return the mixture of the guide over random orders in antithetic pairs, whatever its own rule.
 
         Shape:
             data: ``(*batch, N, D)``.
+
+        Raises:
+            ValueError: as :meth:`posterior`, or if ``num_orders`` is below 1.
         """
-        if num_orders < 1:
-            raise ValueError(f"num_orders is {num_orders}, expected at least 1")
         self._check(data)
-        batch = torch.Size((num_orders, *data.shape[: -self.event_dim]))
-        flat = data.expand(num_orders, *data.shape).reshape(-1, *data.shape[-self.event_dim :])
+        order = antithetic_orders(num_orders, data.reshape(-1, *data.shape[-self.event_dim :]))
+        return OrderAveragedPartition(
+            self.over_orders(data, order.view(num_orders, *data.shape[: -self.event_dim + 1]))
+        )
+
+    def over_orders(self, data: Tensor, order: Tensor) -> SequentialPartition:
+        """Return the posteriors for several orders of each data set, the orders in front.
+
+        Shape:
+            data: ``(*batch, N, D)``; order: ``(M, *batch, N)`` or ``(M, *ones, N)``; the batch_shape of the
+                output: ``(M, *batch)``.
+
+        Raises:
+            ValueError: as :meth:`posterior`.
+        """
+        self._check(data)
+        batch = torch.Size((len(order), *data.shape[: -self.event_dim]))
+        flat = data.reshape(-1, *data.shape[-self.event_dim :])
+        copies = torch.arange(len(flat), device=data.device).repeat(len(order))
+        visit = _permutations(order, flat, batch)
+        dataset = torch.arange(len(copies), device=data.device).view(batch)
+        scorer = self.scorer
+        if isinstance(scorer, SummedScorer) and not self.condition_values:
+            encoding = scorer.arrange(scorer.encode_points(flat), copies, visit)
+            return SequentialPartition(scorer, encoding, order=visit, dataset=dataset)
         values = values_of_data_sets(self.condition_values, batch, data.device)
-        visit = torch.rand(flat.shape[:2], device=data.device).argsort(-1)
-        dataset = torch.arange(len(flat), device=data.device).view(batch)
-        return OrderAveragedPartition(self._sequential(flat, visit, dataset, values))
+        return self._sequential(flat[copies], visit, dataset, values)
 
     def forward(self, data: Tensor) -> Tensor:
         """Sample the site ``"assignments"``: the Pyro guide."""
@@ -171,10 +250,11 @@ class SequentialGuide(PyroModule):
                 f"guide has the conditions {', '.join(self.conditions)}, expected numbers for them: call "
                 f"guide.condition({call}) first"
             )
-        dim = self.model.component.dim
-        if data.dim() < self.event_dim or data.shape[-2] < 1 or data.shape[-1] != dim:
+        event, points = self.model.event_shape, data.dim() - self.event_dim
+        if points < 0 or data.shape[points] < 1 or data.shape[points + 1 :] != event:
             raise ValueError(
-                f"data has shape {tuple(data.shape)}, expected (..., N, {dim}) with at least one point"
+                f"data has shape {tuple(data.shape)}, expected (..., N, {', '.join(map(str, event))}) with "
+                "at least one point"
             )
         if not bool(torch.isfinite(data).all()):
             raise ValueError(
@@ -190,6 +270,17 @@ def _permutations(order: Tensor, flat: Tensor, batch: torch.Size) -> Tensor:
             f"order has shape {tuple(order.shape)}, expected permutations of {points} points, (..., {points})"
         )
     return order.expand(*batch, points).reshape(-1, points)
+
+
+def _checked_number(num_orders: int, order: Order) -> int:
+    if num_orders < 1:
+        raise ValueError(f"num_orders is {num_orders}, expected at least 1")
+    if num_orders > 1 and not isinstance(order, RandomOrder):
+        raise ValueError(
+            f"num_orders is {num_orders} with order {type(order).__name__}, expected RandomOrder(): a rule "
+            "gives one order"
+        )
+    return num_orders
 
 
 def _why_no_conditions(values: Mapping[str, float | Tensor]) -> str:

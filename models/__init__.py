@@ -3,6 +3,7 @@
 from pyroclust.models.absent_tables import AbsentTables
 from pyroclust.models.companion import Companion, companion
 from pyroclust.models.gaussian2d import gaussian2d
+from pyroclust.models.labelled_images import LabelledImages
 from pyroclust.models.labelled_tables import LabelledTables
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.nig_mixture import nig_mixture
@@ -11,11 +12,12 @@ from pyroclust.models.overlap2d import overlap2d
 from pyroclust.models.predictive import PosteriorPredictive
 from pyroclust.models.replicated import Replicated
 from pyroclust.models.sensitivity2d import sensitivity2d
-from pyroclust.models.warped_clusters import WarpedArc, warped_clusters
+from pyroclust.models.warped_clusters import WarpedArc, warped_arcs, warped_clusters
 
 __all__ = [
     "AbsentTables",
     "Companion",
+    "LabelledImages",
     "LabelledTables",
     "Mixture",
     "PosteriorPredictive",
@@ -27,5 +29,6 @@ __all__ = [
     "niw_mixture",
     "overlap2d",
     "sensitivity2d",
+    "warped_arcs",
     "warped_clusters",
 ]

@@ -75,8 +75,6 @@ class LabelledTables:
         Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
     """
 
-    event_dim = 2
-
     def __init__(
         self,
         tables: Sequence[tuple[ArrayLike, ArrayLike]],
@@ -118,6 +116,11 @@ class LabelledTables:
         return (self.dim,)
 
     @property
+    def event_dim(self) -> int:
+        """Dimensions of a data set: that of its points and those of a point."""
+        return 1 + len(self.event_shape)
+
+    @property
     def hyperpriors(self) -> dict[str, Any]:
         """Priors of random hyperparameters: there are none."""
         return {}
@@ -133,16 +136,18 @@ class LabelledTables:
         Raises:
             ValueError: if the shape does not fit, or no table has so many points.
         """
-        if data.dim() < 2 or data.shape[-1] != self.dim or data.shape[-2] < 1:
+        event, points = self.event_shape, data.dim() - self.event_dim
+        if points < 0 or data.shape[points + 1 :] != event or data.shape[points] < 1:
             raise ValueError(
-                f"data has shape {tuple(data.shape)}, expected (..., N, {self.dim}) with at least one point"
+                f"data has shape {tuple(data.shape)}, expected (..., N, {', '.join(map(str, event))}) with "
+                "at least one point"
             )
-        with pyro.plate_stack("datasets", data.shape[: -self.event_dim]):
-            members = pyro.sample("members", self._law(data.shape[-2]))
+        with pyro.plate_stack("datasets", data.shape[:points]):
+            members = pyro.sample("members", self._law(data.shape[points]))
             labels = canonical(self._rows.classes.flatten()[members]).to(data.device)
             pyro.sample("assignments", Delta(labels, event_dim=1))
-            points = self._points[members].to(data.device)
-            return pyro.sample("data", Delta(points, event_dim=self.event_dim), obs=data)
+            rows = self._points[members].to(data.device).unflatten(-1, event)
+            return pyro.sample("data", Delta(rows, event_dim=self.event_dim), obs=data)
 
     def _law(self, num_points: int) -> Any:
         if self.prior is None:

@@ -14,7 +14,7 @@ from torch.distributions import constraints
 from pyroclust.distributions import FiniteMixturesPrior, PartitionPrior, PyroComponent
 from pyroclust.models.mixture import Mixture
 
-__all__ = ["WarpedArc", "warped_clusters"]
+__all__ = ["WarpedArc", "warped_arcs", "warped_clusters"]
 
 _TURN = 0.4 * 2 * math.pi
 _NOISE = 0.1
@@ -92,7 +92,41 @@ class _ArcParameters:
         }
 
 
-def warped_clusters(prior: PartitionPrior | None = None, *, centre_scale: float = 4.0) -> Mixture:
+def warped_arcs(dim: int = 2, *, centre_scale: float = 4.0) -> PyroComponent:
+    r"""Return clusters along arcs of ellipses in the plane: a family to simulate from.
+
+    .. math::
+        m_k \sim N(0, 3^2), \; \log s_k \sim N(\log 0.25, 0.1^2), \; a_k, b_k \sim N(0, 2^2), \;
+        \rho_k \sim U(0, 2 \pi), \; \text{centre}_k \sim N(0, \lambda^2 I), \;
+        x_i \sim \text{WarpedArc}_{c_i}
+
+    Args:
+        dim: dimension of the points; arcs lie in the plane.
+        centre_scale: standard deviation of the centres.
+
+    Raises:
+        ValueError: if ``dim`` is not 2 or ``centre_scale`` not positive.
+
+    Example:
+        >>> warped_arcs().sample(torch.tensor([0, 0, 1])).shape
+        torch.Size([3, 2])
+
+    References:
+        Lee, Lee & Teh (2019), Deep amortized clustering. https://arxiv.org/abs/1909.13433
+    """
+    if dim != 2:
+        raise ValueError(f"dim is {dim}, expected 2: arcs lie in the plane")
+    if not centre_scale > 0:
+        raise ValueError(f"centre_scale is {centre_scale}, expected a positive number")
+    scale = float(centre_scale)
+    component = PyroComponent(_ArcParameters(scale), WarpedArc, dim=2, typical_scale=1.0)
+    component.origin = ("warped_arcs", {"dim": 2, "centre_scale": scale})
+    return component
+
+
+def warped_clusters(
+    prior: PartitionPrior | None = None, *, dim: int = 2, centre_scale: float = 4.0
+) -> Mixture:
     r"""Return clusters along arcs of ellipses in the plane, with no tractable likelihood: simulate only.
 
     .. math::
@@ -107,6 +141,7 @@ def warped_clusters(prior: PartitionPrior | None = None, *, centre_scale: float 
 
     Args:
         prior: any partition prior.
+        dim: dimension of the points; arcs lie in the plane.
         centre_scale: standard deviation of the centres.
 
     Example:
@@ -119,8 +154,6 @@ def warped_clusters(prior: PartitionPrior | None = None, *, centre_scale: float 
     References:
         Lee, Lee & Teh (2019), Deep amortized clustering. https://arxiv.org/abs/1909.13433
     """
-    if not centre_scale > 0:
-        raise ValueError(f"centre_scale is {centre_scale}, expected a positive number")
-    component = PyroComponent(_ArcParameters(float(centre_scale)), WarpedArc, dim=2, typical_scale=1.0)
+    component = warped_arcs(dim, centre_scale=centre_scale)
     published = FiniteMixturesPrior(5.0, Binomial(3, torch.tensor(0.5)))
     return Mixture(published if prior is None else prior, component, name="warped_clusters")

@@ -1,4 +1,4 @@
-"""From a table to the posterior of its partition by a guide and by MCMC, and whether the two agree."""
+"""From a table to the posterior of its partition by a guide and, where possible, by MCMC of its model."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -7,19 +7,22 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from pyroclust.cards import find_guide, list_guides, read_card
 from pyroclust.comparison import Comparison, ComparisonSummary, PartitionDraws, summarise
 from pyroclust.datasets import Source, read_table
+from pyroclust.guide_alone import AloneSummary, GuideAlone, summarise_alone
 from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.infer.simulation import simulate
 from pyroclust.outputs import prepare_folder, write_outputs
 from pyroclust.pretrained import load_guide
 from pyroclust.standardise import Standardised, principal_components, standardise, unscaled
 from pyroclust.tables import Table
 
-__all__ = ["DEFAULT_GUIDES", "MAX_POINTS", "ComparisonResult", "compare"]
+__all__ = ["DEFAULT_GUIDES", "MAX_POINTS", "ComparisonResult", "compare", "has_likelihood"]
 
 DEFAULT_GUIDES = {1: "ncp-nig1d", 2: "ncp-niw2d"}
 """Guides for standardised real data, by dimension."""
@@ -29,6 +32,7 @@ MAX_POINTS = 5000
 
 _SWEEPS_A_DRAW = 10
 _NUMBERS_AT_ONCE = 1 << 22
+_SIMULATIONS, _SIMULATED_POINTS = 199, 300
 
 
 @dataclass(frozen=True)
@@ -37,14 +41,15 @@ class ComparisonResult:
 
     Attributes:
         table: the points in the units of their source.
-        comparison: standardised points and the draws of both sources.
+        comparison: standardised points and the draws of both sources; those of the guide alone where its
+            model has no likelihood.
         summary: every figure, and the verdict.
         folder: where the files were written, or ``None``.
     """
 
     table: Table
-    comparison: Comparison
-    summary: ComparisonSummary
+    comparison: Comparison | GuideAlone
+    summary: ComparisonSummary | AloneSummary
     folder: Path | None
 
 
@@ -68,7 +73,8 @@ def compare(
 
     The guide encodes the points once and gives ``num_draws`` partitions with their log q. The chains start
     far apart, drop a fifth of their length and keep one draw in ten sweeps; seconds exclude compilation and,
-    for the guide, one draw to warm up.
+    for the guide, one draw to warm up. Where the guide's model has no likelihood there are no chains and no
+    weights: the guide's draws stand alone, beside its certificate and simulations of its model.
 
     Args:
         source: built-in name, file, data frame or array; see :func:`~pyroclust.datasets.read_table`.
@@ -105,45 +111,70 @@ def compare(
     points = unscaled(table) if raw else standardise(table)
     points = points if pca is None else principal_components(points, pca)
     tell("loading the guide")
-    name, max_points, module = _pick(guide, points.data.shape[1])
+    name, max_points, certificate, module = _pick(guide, points.data.shape[1])
     module = _condition(module, name, conditions or {})
-    if not hasattr(module.model, "log_joint"):
-        raise ValueError(
-            f"guide '{name}' comes from '{module.model.name}', which has no likelihood to run MCMC with; "
-            "draw from it in Python with guide.posterior(data), or choose another guide"
-        )
     notes = _check_size(table, points, module.model.component.dim, name, max_points)
     folder = None if out is None else prepare_folder(out)
     data = torch.tensor(points.data)
     tell(f"drawing {num_draws} partitions from {name}")
-    guide_draws = _draw_guide(module, data, name=name, num_draws=num_draws, seed=seed)
-    tell(f"running {num_chains} Gibbs chains")
-    mcmc = _draw_mcmc(module.model, data, num_draws=mcmc_draws, num_chains=num_chains, seed=seed)
-    comparison = Comparison(
-        source=table.name,
-        model_name=module.model.name,
-        guide_name=name,
-        columns=points.columns,
-        data=points.data,
-        guide=guide_draws,
-        mcmc=mcmc,
-        location=points.location,
-        scale=points.scale,
-        true_labels=table.labels,
-        row_names=table.row_names,
-        notes=(*points.notes, *notes),
-    )
-    tell("comparing")
-    summary = summarise(comparison, seed=seed)
+    about: dict[str, Any] = {
+        "source": table.name,
+        "model_name": module.model.name,
+        "guide_name": name,
+        "columns": points.columns,
+        "data": points.data,
+        "guide": _draw_guide(module, data, name=name, num_draws=num_draws, seed=seed),
+        "location": points.location,
+        "scale": points.scale,
+        "true_labels": table.labels,
+        "row_names": table.row_names,
+        "notes": (*points.notes, *notes),
+    }
+    comparison: Comparison | GuideAlone
+    summary: ComparisonSummary | AloneSummary
+    if has_likelihood(module.model):
+        tell(f"running {num_chains} Gibbs chains")
+        mcmc = _draw_mcmc(module.model, data, num_draws=mcmc_draws, num_chains=num_chains, seed=seed)
+        comparison = Comparison(**about, mcmc=mcmc)
+        tell("comparing")
+        summary = summarise(comparison, seed=seed)
+    else:
+        tell(f"simulating {_SIMULATIONS} data sets")
+        simulations = _simulate(module.model, data, seed=seed)
+        comparison = GuideAlone(**about, simulations=simulations, certificate=certificate)
+        summary = summarise_alone(comparison, seed=seed)
     if folder is not None:
         tell("writing the report")
         write_outputs(folder, table, comparison, summary, seed=seed)
     return ComparisonResult(table, comparison, summary, folder)
 
 
-def _pick(guide: str | PathLike[str] | torch.nn.Module | None, dim: int) -> tuple[str, int | None, Any]:
+def has_likelihood(model: Any) -> bool:
+    """Say whether a model can evaluate log p(assignments, data), which MCMC and importance weights need.
+
+    Args:
+        model: any model of a guide.
+
+    Example:
+        >>> from pyroclust.models import gaussian2d, warped_clusters
+        >>> has_likelihood(gaussian2d()), has_likelihood(warped_clusters())
+        (True, False)
+    """
+    if not hasattr(model, "log_joint"):
+        return False
+    try:
+        model.log_joint(torch.zeros(1, model.component.dim), torch.zeros(1, dtype=torch.int64))
+    except (ValueError, NotImplementedError):
+        # A mixture whose family is not conjugate says so only here.
+        return False
+    return True
+
+
+def _pick(
+    guide: str | PathLike[str] | torch.nn.Module | None, dim: int
+) -> tuple[str, int | None, Mapping[str, Any], Any]:
     if isinstance(guide, torch.nn.Module):
-        return type(guide).__name__, None, guide
+        return type(guide).__name__, None, {}, guide
     if guide is None and dim not in DEFAULT_GUIDES:
         known = ", ".join(f"{card.name} ({card.dim}-D)" for card in list_guides())
         raise ValueError(
@@ -152,7 +183,7 @@ def _pick(guide: str | PathLike[str] | torch.nn.Module | None, dim: int) -> tupl
         )
     chosen = DEFAULT_GUIDES[dim] if guide is None else guide
     card = read_card(find_guide(chosen))
-    return card.name, card.max_points, load_guide(chosen)
+    return card.name, card.max_points, card.certificate, load_guide(chosen)
 
 
 def _condition(guide: Any, name: str, values: Mapping[str, float]) -> Any:
@@ -180,7 +211,7 @@ def _check_size(
     if max_points is not None and num_points > max_points:
         return (
             f"The guide was trained on up to {max_points} points and is used on {num_points}: "
-            "trust it only as far as the comparison with MCMC goes.",
+            "trust it only as far as a comparison goes.",
         )
     return ()
 
@@ -192,15 +223,27 @@ def _draw_guide(guide: Any, data: Tensor, *, name: str, num_draws: int, seed: in
         began = time.perf_counter()
         draws, log_prob = guide.posterior(data).sample_and_log_prob((num_draws,))
         seconds = time.perf_counter() - began
-    rows = max(1, _NUMBERS_AT_ONCE // data.numel())
-    log_joint = torch.cat([guide.model.log_joint(data, part) for part in draws.split(rows)])
     return PartitionDraws(
         name=name,
         assignments=draws.unsqueeze(0).numpy(),
-        log_joint=log_joint.double().unsqueeze(0).numpy(),
+        log_joint=_log_joint(guide.model, data, draws) if has_likelihood(guide.model) else None,
         seconds=seconds,
         log_prob=log_prob.double().unsqueeze(0).numpy(),
     )
+
+
+def _log_joint(model: Any, data: Tensor, draws: Tensor) -> np.ndarray:
+    rows = max(1, _NUMBERS_AT_ONCE // data.numel())
+    found = torch.cat([model.log_joint(data, part) for part in draws.split(rows)])
+    return found.double().unsqueeze(0).numpy()
+
+
+def _simulate(model: Any, data: Tensor, *, seed: int) -> np.ndarray:
+    """Simulate data sets of as many points, or 300 of more."""
+    template = data.new_empty(_SIMULATIONS, min(len(data), _SIMULATED_POINTS), data.shape[-1])
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(seed)
+        return simulate(model, template)[0].double().numpy()
 
 
 def _draw_mcmc(model: Any, data: Tensor, *, num_draws: int, num_chains: int, seed: int) -> PartitionDraws:

@@ -17,6 +17,8 @@ __all__ = [
     "NumClusters",
     "PartitionDraws",
     "Weighting",
+    "estimate_of",
+    "plain",
     "summarise",
 ]
 
@@ -28,7 +30,7 @@ class PartitionDraws:
     Attributes:
         name: what reports call the source.
         assignments: canonical labels, ``(chains, draws, N)`` int64.
-        log_joint: log p(assignments, data) in nats, ``(chains, draws)``.
+        log_joint: log p(assignments, data) in nats, ``(chains, draws)``; ``None`` without a likelihood.
         seconds: wall time that the draws took.
         log_prob: log q(assignments | data) in nats, ``(chains, draws)``; ``None`` where unknown (MCMC).
 
@@ -38,7 +40,7 @@ class PartitionDraws:
 
     name: str
     assignments: np.ndarray
-    log_joint: np.ndarray
+    log_joint: np.ndarray | None
     seconds: float
     log_prob: np.ndarray | None = None
 
@@ -99,6 +101,8 @@ class Comparison:
                 )
         if self.guide.log_prob is None:
             raise ValueError("guide has no log_prob, expected log q of each draw: weights need it")
+        if self.guide.log_joint is None or self.mcmc.log_joint is None:
+            raise ValueError("guide or mcmc has no log_joint, expected log p of each draw: weights need it")
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,14 @@ class Estimate:
     def num_clusters(self) -> int:
         """Number of clusters of the estimate."""
         return int(self.assignments.max()) + 1
+
+    def figures(self) -> dict[str, object]:
+        """Return what ``summary.json`` says of it."""
+        return {
+            "num_clusters": self.num_clusters,
+            "mean_uncertainty": self.uncertainty.mean(),
+            "adjusted_rand_to_labels": self.truth_rand,
+        }
 
 
 @dataclass(frozen=True)
@@ -219,17 +231,10 @@ class ComparisonSummary:
                 "mcmc": self.mcmc_seconds,
                 "ratio": self.speed_ratio,
             },
-            "point_estimates": {
-                name: {
-                    "num_clusters": found.num_clusters,
-                    "mean_uncertainty": found.uncertainty.mean(),
-                    "adjusted_rand_to_labels": found.truth_rand,
-                }
-                for name, found in estimates.items()
-            },
+            "point_estimates": {name: found.figures() for name, found in estimates.items()},
             "adjusted_rand_between_estimates": self.estimates_rand,
         }
-        return _plain(figures)
+        return plain(figures)
 
 
 def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
@@ -247,8 +252,8 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
     """
     guide, mcmc = comparison.guide, comparison.mcmc
     weighting = _weigh(guide)
-    estimate_guide = _estimate(guide, comparison.true_labels, seed)
-    estimate_mcmc = _estimate(mcmc, comparison.true_labels, seed)
+    estimate_guide = estimate_of(guide, comparison.true_labels, seed)
+    estimate_mcmc = estimate_of(mcmc, comparison.true_labels, seed)
     values = diagnostics.functionals(mcmc.assignments, seed=seed, reference=estimate_mcmc.assignments)
     values = {"log_joint": mcmc.log_joint, **values}
     rows = diagnostics.convergence(values)
@@ -294,7 +299,14 @@ def _weigh(guide: PartitionDraws) -> Weighting:
     )
 
 
-def _estimate(draws: PartitionDraws, true_labels: np.ndarray | None, seed: int) -> Estimate:
+def estimate_of(draws: PartitionDraws, true_labels: np.ndarray | None, seed: int) -> Estimate:
+    """Return the point estimate of one source's draws, with its uncertainty.
+
+    Args:
+        draws: the draws.
+        true_labels: known labels, or ``None``.
+        seed: of the search.
+    """
     assignments = diagnostics.point_estimate(draws.assignments, seed=seed)
     uncertainty = diagnostics.point_uncertainty(draws.assignments, assignments)
     rand = None if true_labels is None else float(adjusted_rand_score(true_labels, assignments))
@@ -314,14 +326,20 @@ def _num_clusters(guide: np.ndarray, mcmc: np.ndarray, weights: np.ndarray) -> N
     return NumClusters(np.arange(low, high + 1), *columns)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Turn arrays into lists, and numbers that JSON does not have into ``None``.
+
+    Example:
+        >>> plain({"values": np.arange(2), "p": float("nan")})
+        {'values': [0, 1], 'p': None}
+    """
     match value:
         case dict():
-            return {key: _plain(item) for key, item in value.items()}
+            return {key: plain(item) for key, item in value.items()}
         case list() | tuple():
-            return [_plain(item) for item in value]
+            return [plain(item) for item in value]
         case np.ndarray() | np.generic():
-            return _plain(value.tolist())
+            return plain(value.tolist())
         case float() if not math.isfinite(value):
             return None
     return value

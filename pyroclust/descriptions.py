@@ -22,7 +22,7 @@ def describe_model(model: Mixture | LabelledTables | AbsentTables) -> dict[str, 
 
     A registered model is described by its dimension and the numbers in which it differs from the registered
     one, any other by its prior and its component, each a class with its arguments. Random hyperparameters
-    are distributions, batches are nested lists. Of labelled tables only the dimension and scale are kept.
+    are distributions, batches are nested lists. Of labelled tables only shape and scale are kept.
 
     Raises:
         ValueError: if it is no mixture, or a part of it is of an unknown class or holds code.
@@ -39,7 +39,9 @@ def describe_model(model: Mixture | LabelledTables | AbsentTables) -> dict[str, 
     """
     if isinstance(model, LabelledTables | AbsentTables):
         component = model.component
-        arguments = {"dim": component.dim, "typical_scale": component.typical_scale}
+        arguments: dict[str, Any] = {"dim": component.dim, "typical_scale": component.typical_scale}
+        if len(model.event_shape) > 1:
+            arguments["event_shape"] = list(model.event_shape)
         return {"name": AbsentTables.name, "arguments": arguments}
     if type(model) is not Mixture:
         raise ValueError(f"model is a {type(model).__name__}, expected a Mixture: only these are described")

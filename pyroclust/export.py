@@ -6,15 +6,17 @@ import numpy as np
 import xarray as xr
 
 from pyroclust.comparison import Comparison, PartitionDraws
+from pyroclust.guide_alone import GuideAlone
 
 __all__ = ["to_arviz"]
 
 
-def to_arviz(comparison: Comparison) -> Any:
+def to_arviz(comparison: Comparison | GuideAlone) -> Any:
     """Put the draws of a comparison into an ArviZ container.
 
     Groups: ``posterior`` (MCMC: ``assignments``, ``num_clusters``, ``log_joint``), ``guide`` (the same of the
     guide's draws, and their ``log_prob``), ``observed_data`` (``data``, ``location``, ``scale``).
+    A guide's draws alone have no MCMC beside them: they are the ``posterior``, without ``log_joint``.
     Labels stay int64, also through ``to_netcdf(path, engine="h5netcdf")``.
 
     Returns:
@@ -32,8 +34,9 @@ def to_arviz(comparison: Comparison) -> Any:
     """
     import arviz
 
+    beside = comparison.guide if isinstance(comparison, GuideAlone) else comparison.mcmc
     groups = {
-        "posterior": _draws(comparison.mcmc, comparison),
+        "posterior": _draws(beside, comparison),
         "guide": _draws(comparison.guide, comparison),
         "observed_data": _observed(comparison),
     }
@@ -42,15 +45,15 @@ def to_arviz(comparison: Comparison) -> Any:
     return xr.DataTree.from_dict(groups)
 
 
-def _draws(draws: PartitionDraws, comparison: Comparison) -> xr.Dataset:
+def _draws(draws: PartitionDraws, comparison: Comparison | GuideAlone) -> xr.Dataset:
     labels = np.asarray(draws.assignments, dtype=np.int64)
     variables = {
         "assignments": (("chain", "draw", "point"), labels),
         "num_clusters": (("chain", "draw"), labels.max(-1) + 1),
-        "log_joint": (("chain", "draw"), np.asarray(draws.log_joint, dtype=np.float64)),
     }
-    if draws.log_prob is not None:
-        variables["log_prob"] = (("chain", "draw"), np.asarray(draws.log_prob, dtype=np.float64))
+    for name, values in (("log_joint", draws.log_joint), ("log_prob", draws.log_prob)):
+        if values is not None:
+            variables[name] = (("chain", "draw"), np.asarray(values, dtype=np.float64))
     coordinates = {"chain": np.arange(labels.shape[0]), "draw": np.arange(labels.shape[1])}
     attributes = {
         "source": comparison.source,
@@ -61,7 +64,7 @@ def _draws(draws: PartitionDraws, comparison: Comparison) -> xr.Dataset:
     return xr.Dataset(variables, coords=coordinates | _points(comparison), attrs=attributes)
 
 
-def _observed(comparison: Comparison) -> xr.Dataset:
+def _observed(comparison: Comparison | GuideAlone) -> xr.Dataset:
     variables: dict[str, Any] = {
         "data": (("point", "column"), comparison.data),
         "location": (("column",), comparison.location),
@@ -73,6 +76,6 @@ def _observed(comparison: Comparison) -> xr.Dataset:
     return xr.Dataset(variables, coords=coordinates, attrs={"source": comparison.source})
 
 
-def _points(comparison: Comparison) -> dict[str, Any]:
+def _points(comparison: Comparison | GuideAlone) -> dict[str, Any]:
     names = comparison.row_names
     return {"point": np.arange(len(comparison.data)) if names is None else list(names)}

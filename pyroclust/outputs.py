@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from pyroclust.comparison import Comparison, ComparisonSummary
+from pyroclust.guide_alone import AloneSummary, GuideAlone
 from pyroclust.tables import Table
 
 __all__ = ["assignments_frame", "prepare_folder", "summary_content", "write_outputs"]
@@ -40,29 +41,36 @@ def prepare_folder(out: str | PathLike[str]) -> Path:
     return folder
 
 
-def summary_content(comparison: Comparison, summary: ComparisonSummary, *, seed: int) -> dict[str, Any]:
+def summary_content(
+    comparison: Comparison | GuideAlone, summary: ComparisonSummary | AloneSummary, *, seed: int
+) -> dict[str, Any]:
     """Return what ``summary.json`` holds: what was compared, and every figure."""
-    chains, draws, num_points = comparison.mcmc.assignments.shape
     return {
         "pyroclust": version("pyroclust"),
         "source": comparison.source,
         "columns": list(comparison.columns),
-        "num_points": num_points,
+        "num_points": len(comparison.data),
         "model": comparison.model_name,
         "guide": comparison.guide_name,
         "seed": seed,
         "guide_draws": int(comparison.guide.assignments.shape[1]),
         "guide_seconds": comparison.guide.seconds,
-        "mcmc_chains": chains,
-        "mcmc_draws": draws,
-        "mcmc_seconds": comparison.mcmc.seconds,
+        **_beside(comparison),
         "notes": list(comparison.notes),
         **summary.to_dict(),
     }
 
 
-def assignments_frame(table: Table, summary: ComparisonSummary) -> pd.DataFrame:
-    """Return one row a point: its name, columns and label as given, and its cluster by both sources.
+def _beside(comparison: Comparison | GuideAlone) -> dict[str, Any]:
+    """Say what stood beside the guide, or why nothing did."""
+    if isinstance(comparison, GuideAlone):
+        return {"missing": comparison.missing}
+    chains, draws, _ = comparison.mcmc.assignments.shape
+    return {"mcmc_chains": chains, "mcmc_draws": draws, "mcmc_seconds": comparison.mcmc.seconds}
+
+
+def assignments_frame(table: Table, summary: ComparisonSummary | AloneSummary) -> pd.DataFrame:
+    """Return one row a point: its name, columns and label as given, and its cluster by every source.
 
     Clusters are those of the point estimates, numbered from 0 in order of first appearance; ``uncertainty``
     is the probability of being apart from the companions in that cluster.
@@ -71,7 +79,11 @@ def assignments_frame(table: Table, summary: ComparisonSummary) -> pd.DataFrame:
     frame.insert(0, "row", list(table.row_names), allow_duplicates=True)
     if table.labels is not None:
         frame = pd.concat([frame, pd.Series(table.labels, name="label")], axis=1)
-    estimates = {"guide": summary.estimate_guide, "mcmc": summary.estimate_mcmc}
+    estimates = (
+        {"guide": summary.estimate}
+        if isinstance(summary, AloneSummary)
+        else {"guide": summary.estimate_guide, "mcmc": summary.estimate_mcmc}
+    )
     found = {
         f"{source}_{column}": values
         for source, estimate in estimates.items()
@@ -81,7 +93,12 @@ def assignments_frame(table: Table, summary: ComparisonSummary) -> pd.DataFrame:
 
 
 def write_outputs(
-    folder: Path, table: Table, comparison: Comparison, summary: ComparisonSummary, *, seed: int
+    folder: Path,
+    table: Table,
+    comparison: Comparison | GuideAlone,
+    summary: ComparisonSummary | AloneSummary,
+    *,
+    seed: int,
 ) -> None:
     """Write ``report.html``, ``draws.nc``, ``summary.json`` and ``assignments.csv``.
 

@@ -29,6 +29,7 @@ from pyroclust.distributions import (
     von_mises,
 )
 from pyroclust.distributions.hyperparameters import Hyperparameterised
+from pyroclust.models import warped_arcs
 from pyroclust.number_descriptions import build_number, build_tensor, build_whole, describe_numbers
 from pyroclust.suggestions import unknown_name
 
@@ -59,6 +60,7 @@ COMPONENTS: dict[str, Callable[..., Any]] = {
         Product,
         student_t,
         von_mises,
+        warped_arcs,
     )
 }
 """Component families, and functions that return one, that a description may name."""

@@ -160,7 +160,8 @@ def _check_state(expected: Mapping[str, Tensor], state: Mapping[str, Tensor], pa
 
 def _check_filter(guide: Any, described: Mapping[str, Any]) -> None:
     """Refuse a scorer that was made for another model: loading makes it for the guide's own."""
-    for scorer in (guide.scorer, getattr(guide.scorer, "filter", None)):
+    own = getattr(guide, "scorer", None)
+    for scorer in (own, getattr(own, "filter", None)):
         if isinstance(scorer, FilterScorer):
             model = Mixture(scorer.prior, scorer.component, name=described["name"])
             if describe_model(model) != described:

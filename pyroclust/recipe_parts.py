@@ -6,18 +6,46 @@ from pathlib import Path
 from typing import Any
 
 from pyroclust.guides import NeuralClusteringProcess
-from pyroclust.guides.arguments import build_order
+from pyroclust.guides.arguments import ENCODERS, FUTURES, build_order
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
-from pyroclust.nn import LightScorer, SummedScorer
+from pyroclust.nn import LightScorer, NeighbourScorer, RandomOrder, SummedScorer
 from pyroclust.part_descriptions import PRIORS, build_part
 
-__all__ = ["ChoicePart", "GuidePart", "LightPart", "PublishedPart", "StartPart", "TablesPart"]
+__all__ = [
+    "ChoicePart",
+    "GuidePart",
+    "LightPart",
+    "NeighboursPart",
+    "PointwisePart",
+    "PublishedPart",
+    "StartPart",
+    "TablesPart",
+]
+
+
+class PointwisePart:
+    """A network that scores the candidates of one point after the other."""
+
+    def build(self, model: Any, conditions: tuple[str, ...]) -> Any:
+        """Build the scorer."""
+        raise TypeError(f"{type(self).__name__} must define build")
+
+    def make(
+        self, model: Any, guide: "GuidePart", order: Mapping[str, Any] | None
+    ) -> NeuralClusteringProcess:
+        """Build the untrained guide, which visits points in random order where none is given."""
+        return guide.build(model, self.build(model, guide.conditions), order)
 
 
 @dataclass(frozen=True)
-class LightPart:
-    """``[light]``: arguments of the light scorer, see ``light_scorer_for``."""
+class LightPart(PointwisePart):
+    """``[light]``: arguments of the light scorer, see ``light_scorer_for``.
+
+    Attributes:
+        future: ``[light.future]``, class and arguments of contexts of the points still to come.
+        encoder: ``[light.encoder]``, class and arguments of an encoder.
+    """
 
     width: int = 48
     num_bandwidths: int = 4
@@ -25,23 +53,52 @@ class LightPart:
     second_moments: bool = False
     num_attention: int = 0
     use_filter: bool = True
+    future: dict[str, Any] | None = None
+    encoder: dict[str, Any] | None = None
 
     def build(self, model: Any, conditions: tuple[str, ...]) -> LightScorer:
         """Build the scorer."""
-        return light_scorer_for(model, **asdict(self), conditions=conditions)
+        inputs = {
+            "future": _future(self.future, width=self.width, where="light.future"),
+            "encoder": _encoder(self.encoder, where="light.encoder"),
+        }
+        return light_scorer_for(model, **asdict(self) | inputs, conditions=conditions)
 
 
 @dataclass(frozen=True)
-class PublishedPart:
-    """``[published]``: arguments of the published scorer."""
+class PublishedPart(PointwisePart):
+    """``[published]``: arguments of the published scorer.
+
+    Attributes:
+        future: ``[published.future]``, class and arguments of contexts of the points still to come, instead
+            of a sum over them.
+        encoder: ``[published.encoder]``, class and arguments of an encoder.
+    """
 
     width: int = 128
     sizes: tuple[int, ...] = (256, 512)
+    future: dict[str, Any] | None = None
+    encoder: dict[str, Any] | None = None
 
     def build(self, model: Any, conditions: tuple[str, ...]) -> SummedScorer:
         """Build the scorer, whose points have the conditions as further columns."""
-        dim = model.component.dim + len(conditions)
-        return SummedScorer(dim, width=self.width, sizes=self.sizes)
+        encoder = _encoder(self.encoder, where="published.encoder")
+        dim = model.component.dim + len(conditions) if encoder is None else encoder.dim
+        future = _future(self.future, width=self.width, where="published.future")
+        return SummedScorer(dim, width=self.width, sizes=self.sizes, future=future, encoder=encoder)
+
+
+@dataclass(frozen=True)
+class NeighboursPart(PointwisePart):
+    """``[neighbours]``: arguments of the neighbour scorer."""
+
+    width: int = 48
+
+    def build(self, model: Any, conditions: tuple[str, ...]) -> NeighbourScorer:
+        """Build the scorer, in units of the model's typical scale."""
+        if conditions:
+            raise ValueError(f"conditions are {', '.join(conditions)}, expected none with [neighbours]")
+        return NeighbourScorer(model.component.typical_scale, width=self.width)
 
 
 @dataclass(frozen=True)
@@ -50,19 +107,20 @@ class GuidePart:
 
     Attributes:
         conditions: random hyperparameters of the model that are inputs of the guide.
+        num_orders: random orders that its posteriors mix.
     """
 
     conditions: tuple[str, ...] = ()
+    num_orders: int = 1
 
-    def build(
-        self, model: Any, scorer: LightPart | PublishedPart, order: Mapping[str, Any]
-    ) -> NeuralClusteringProcess:
-        """Build the untrained guide."""
+    def build(self, model: Any, scorer: Any, order: Mapping[str, Any] | None) -> NeuralClusteringProcess:
+        """Build the untrained guide around a scorer."""
         return NeuralClusteringProcess(
             model,
-            scorer=scorer.build(model, self.conditions),
-            order=build_order(order),
+            scorer=scorer,
+            order=RandomOrder() if order is None else build_order(order),
             conditions=self.conditions,
+            num_orders=self.num_orders,
         )
 
 
@@ -116,3 +174,12 @@ class ChoicePart:
         if self.hardness is None:
             return HardSimulations(model.component.typical_scale, self.oversampling)
         return HardStandardised(self.oversampling, hardness=self.hardness)
+
+
+def _future(table: Mapping[str, Any] | None, *, width: int, where: str) -> Any:
+    """Build contexts of the points still to come, of the scorer's width where none is given."""
+    return None if table is None else build_part({"width": width, **table}, FUTURES, where=where)
+
+
+def _encoder(table: Mapping[str, Any] | None, *, where: str) -> Any:
+    return None if table is None else build_part(table, ENCODERS, where=where)

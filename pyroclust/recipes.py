@@ -12,23 +12,29 @@ from pyroclust.guides.retarget import retarget
 from pyroclust.infer import FitSettings, Validation
 from pyroclust.infer.choices import Choice
 from pyroclust.pretrained import load_guide
-from pyroclust.recipe_parts import ChoicePart, GuidePart, LightPart, PublishedPart, StartPart, TablesPart
+from pyroclust.recipe_clusterwise import AttentivePart, ClusterwisePart
+from pyroclust.recipe_parts import (
+    ChoicePart,
+    GuidePart,
+    LightPart,
+    NeighboursPart,
+    PointwisePart,
+    PublishedPart,
+    StartPart,
+    TablesPart,
+)
 from pyroclust.typed_tables import check_keys, read_table, read_typed
 
 __all__ = ["Recipe", "read_recipe"]
 
-_TABLES = {
-    "model",
-    "tables",
-    "guide",
-    "start",
-    "light",
-    "published",
-    "order",
-    "training",
-    "choice",
-    "validation",
+_NETWORKS: dict[str, Any] = {
+    "attentive": AttentivePart,
+    "clusterwise": ClusterwisePart,
+    "light": LightPart,
+    "neighbours": NeighboursPart,
+    "published": PublishedPart,
 }
+_TABLES = {"model", "tables", "guide", "start", "order", "training", "choice", "validation", *_NETWORKS}
 
 
 @dataclass(frozen=True)
@@ -43,9 +49,9 @@ class Recipe:
         validation: measurements during the training.
         content: the file as read, for the card.
         guide: inputs of the network.
-        scorer: the scorer.
-        order: class and arguments of the visiting order.
-        start: an existing guide to start from, instead of guide, scorer and order.
+        network: the network.
+        order: class and arguments of the visiting order; ``None`` for the network's own.
+        start: an existing guide to start from, instead of guide, network and order.
         choice: which simulations to train on; ``None`` for all.
     """
 
@@ -56,8 +62,8 @@ class Recipe:
     validation: Validation
     content: dict[str, Any]
     guide: GuidePart
-    scorer: LightPart | PublishedPart
-    order: dict[str, Any]
+    network: PointwisePart | ClusterwisePart
+    order: dict[str, Any] | None
     start: StartPart | None
     choice: Choice | None
 
@@ -67,7 +73,7 @@ class Recipe:
             return retarget(load_guide(self.start.guide), self.model)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
-            return self.guide.build(self.model, self.scorer, self.order)
+            return self.network.make(self.model, self.guide, self.order)
 
 
 def read_recipe(path: Path | str) -> Recipe:
@@ -115,11 +121,6 @@ def _recipe(content: dict[str, Any], path: Path) -> Recipe:
         raise ValueError(f"'seed' is {seed!r}, expected a whole number of at least 0")
     _check_together(content)
     model = _model(content, path)
-    scorer = (
-        read_typed(PublishedPart, read_table(content, "published"), where="published")
-        if "published" in content
-        else read_typed(LightPart, read_table(content, "light"), where="light")
-    )
     start = read_table(content, "start")
     choice = read_typed(ChoicePart, read_table(content, "choice"), where="choice")
     return Recipe(
@@ -130,7 +131,7 @@ def _recipe(content: dict[str, Any], path: Path) -> Recipe:
         validation=read_typed(Validation, read_table(content, "validation"), where="validation"),
         content=content,
         guide=read_typed(GuidePart, read_table(content, "guide"), where="guide"),
-        scorer=scorer,
+        network=_network(content),
         order=_order(content),
         start=read_typed(StartPart, start, where="start") if start else None,
         choice=choice.build(model) if "choice" in content else None,
@@ -141,7 +142,9 @@ def _check_together(content: dict[str, Any]) -> None:
     """Refuse tables that contradict one another."""
     if ("model" in content) == ("tables" in content):
         raise ValueError("expected either [model], to simulate, or [tables], to train on labelled tables")
-    excluded = {"start": ("guide", "light", "published", "order"), "light": ("published",)}
+    networks = sorted(_NETWORKS)
+    excluded = {"start": ("guide", *networks, "order")}
+    excluded |= {one: tuple(networks[place + 1 :]) for place, one in enumerate(networks)}
     for table, others in excluded.items():
         for other in others:
             if table in content and other in content:
@@ -154,7 +157,16 @@ def _model(content: dict[str, Any], path: Path) -> Any:
     return build_model(read_table(content, "model"))
 
 
-def _order(content: dict[str, Any]) -> dict[str, Any]:
+def _network(content: dict[str, Any]) -> PointwisePart | ClusterwisePart:
+    """Read the table of the network, the light one where there is none."""
+    name = next((one for one in _NETWORKS if one in content), "light")
+    part: PointwisePart | ClusterwisePart = read_typed(_NETWORKS[name], read_table(content, name), where=name)
+    return part
+
+
+def _order(content: dict[str, Any]) -> dict[str, Any] | None:
+    if "order" not in content:
+        return None
     order = read_table(content, "order")
     name = order.pop("class", "RandomOrder")
     return {"class": name, "arguments": order}

@@ -3,8 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
-from pyroclust.models import gaussian2d, nig_mixture, niw_mixture, overlap2d, sensitivity2d
+from pyroclust.guides import (
+    AttentiveClusteringProcess,
+    ClusterwiseClusteringProcess,
+    NeuralClusteringProcess,
+    PredictiveFilter,
+)
+from pyroclust.models import gaussian2d, nig_mixture, niw_mixture, overlap2d, sensitivity2d, warped_clusters
 
 __all__ = ["GUIDES", "MODELS"]
 
@@ -14,10 +19,13 @@ MODELS: dict[str, Callable[..., Any]] = {
     "niw_mixture": niw_mixture,
     "overlap2d": overlap2d,
     "sensitivity2d": sensitivity2d,
+    "warped_clusters": warped_clusters,
 }
 """Functions of ``dim`` that return a mixture, by its name; see :mod:`pyroclust.descriptions` for others."""
 
 GUIDES: dict[str, Callable[..., Any]] = {
+    "AttentiveClusteringProcess": AttentiveClusteringProcess.from_arguments,
+    "ClusterwiseClusteringProcess": ClusterwiseClusteringProcess.from_arguments,
     "NeuralClusteringProcess": NeuralClusteringProcess.from_arguments,
     "PredictiveFilter": PredictiveFilter.from_arguments,
 }

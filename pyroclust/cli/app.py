@@ -72,10 +72,10 @@ def compare(
     seed: Annotated[int, typer.Option(help="Same seed, same draws.", min=0)] = 0,
     as_json: Json = False,  # noqa: FBT002
 ) -> None:
-    """Compare a guide's posterior of the partition with MCMC on the same model."""
+    """Compare a guide's posterior of the partition with MCMC on the same model, if that has a likelihood."""
     folder = Path(f"compare-{Path(source).stem}") if out is None else out
     with Console(stderr=True).status("starting", spinner="line") as status:
-        from pyroclust.cli.tables import comparison_view
+        from pyroclust.cli.comparison_table import comparison_view
         from pyroclust.comparing import compare as run
         from pyroclust.outputs import summary_content
 
@@ -98,7 +98,7 @@ def compare(
         print(json.dumps(summary_content(result.comparison, result.summary, seed=seed), indent=2))
         return
     console = _console()
-    console.print(comparison_view(result))
+    console.print(comparison_view(result.comparison, result.summary))
     console.print(
         f"Written: {folder / 'report.html'}, draws.nc, summary.json, assignments.csv", highlight=False
     )

@@ -8,6 +8,7 @@ from pyroclust.diagnostics.agreement import Agreement, agreement
 from pyroclust.diagnostics.convergence import Convergence, convergence, ess, max_rhat, min_ess, rhat
 from pyroclust.diagnostics.counts import cluster_count_posterior, total_variation
 from pyroclust.diagnostics.estimates import point_estimate, point_uncertainty
+from pyroclust.diagnostics.familiarity import Familiarity, familiarity
 from pyroclust.diagnostics.functionals import functionals
 from pyroclust.diagnostics.importance import (
     effective_draws,
@@ -26,6 +27,7 @@ __all__ = [
     "Agreement",
     "Convergence",
     "Evidence",
+    "Familiarity",
     "Trust",
     "Uniformity",
     "Verdict",
@@ -39,6 +41,7 @@ __all__ = [
     "effective_draws",
     "ess",
     "expected_vi",
+    "familiarity",
     "functionals",
     "goodness_of_fit",
     "importance_efficiency",

@@ -18,6 +18,7 @@ class Trust(Enum):
     """Levels of a verdict, from best to worst."""
 
     TRUST = "trust"
+    AVERAGE = "trust on average"
     CORRECT = "trust after correction"
     UNKNOWN = "cannot tell"
     DISTRUST = "do not trust"

@@ -55,6 +55,10 @@ class PartitionDistribution(TorchDistribution):
         Raises:
             ValueError: if the last dimension is not N, or (under validation) a vector is not canonical.
         """
+        self._check_value(value)
+        return self._log_prob(value)
+
+    def _check_value(self, value: Tensor) -> None:
         if value.dim() < 1 or value.shape[-1] != self.num_points:
             raise ValueError(f"value has shape {tuple(value.shape)}, expected (..., {self.num_points})")
         if self._validate_args and not bool(is_canonical(value).all()):
@@ -62,7 +66,6 @@ class PartitionDistribution(TorchDistribution):
                 "value holds label vectors that are not canonical, expected clusters numbered 0, 1, 2, ... "
                 "in order of first appearance; call pyroclust.partitions.canonical on it first"
             )
-        return self._log_prob(value)
 
     def sample_and_log_prob(self, sample_shape: Any = Size()) -> tuple[Tensor, Tensor]:
         """Draw partitions and return them with their log-probabilities in nats."""

@@ -8,7 +8,7 @@ from torch import Tensor
 from pyroclust.distributions.prefixes import Prefixes
 from pyroclust.distributions.scorer import Scorer
 
-__all__ = ["extend_labels", "sample_labels"]
+__all__ = ["extend_labels", "sample_labels", "score_labels"]
 
 
 def sample_labels(scorer: Scorer[Any], encoding: Any, dataset: Tensor) -> tuple[Tensor, Tensor]:
@@ -21,10 +21,27 @@ def sample_labels(scorer: Scorer[Any], encoding: Any, dataset: Tensor) -> tuple[
         dataset: ``(draws,)`` rows of the encoding; output: labels ``(draws, N)`` canonical in visiting
             order, and ``(draws,)`` float64.
     """
-    distinct, prefix = dataset.unique(return_inverse=True)
-    prefixes = Prefixes.of_labels(scorer, encoding, distinct, torch.zeros_like(distinct).unsqueeze(-1))
+    prefixes, prefix = _first_points(scorer, encoding, dataset)
     labels, log_prob = extend_labels(scorer, encoding, prefixes, prefix, first_step=1)
     return torch.cat([torch.zeros_like(dataset).unsqueeze(-1), labels], -1), log_prob
+
+
+def score_labels(scorer: Scorer[Any], encoding: Any, dataset: Tensor, labels: Tensor) -> Tensor:
+    """Return the log-probabilities of given partitions, equal prefixes evaluated once; see `sample_labels`.
+
+    Shape:
+        dataset: ``(R,)`` rows of the encoding; labels: ``(R, N)`` canonical in visiting order; output:
+            ``(R,)`` float64.
+    """
+    prefixes, prefix = _first_points(scorer, encoding, dataset)
+    return extend_labels(scorer, encoding, prefixes, prefix, first_step=1, known=labels[:, 1:])[1]
+
+
+def _first_points(scorer: Scorer[Any], encoding: Any, dataset: Tensor) -> tuple[Prefixes, Tensor]:
+    """Return the first points of the data sets there are, and which of them each row extends."""
+    distinct, prefix = dataset.unique(return_inverse=True)
+    labels = torch.zeros_like(distinct).unsqueeze(-1)
+    return Prefixes.of_labels(scorer, encoding, distinct, labels), prefix
 
 
 def extend_labels(

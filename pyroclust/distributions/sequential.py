@@ -1,6 +1,5 @@
 """Partitions built point by point: the distribution behind every pointwise guide."""
 
-import math
 from typing import Any
 
 import torch
@@ -8,14 +7,15 @@ from torch import Size, Tensor
 
 from pyroclust.distributions.completion import CompletedPartition
 from pyroclust.distributions.partition_distribution import PartitionDistribution
-from pyroclust.distributions.prefix_sampling import sample_labels
+from pyroclust.distributions.prefix_sampling import sample_labels, score_labels
 from pyroclust.distributions.scorer import Scorer
 from pyroclust.distributions.teacher_forcing import teacher_forced_log_prob
 from pyroclust.partitions import canonical
 
-__all__ = ["OrderAveragedPartition", "SequentialPartition"]
+__all__ = ["SequentialPartition"]
 
 _CANDIDATES_AT_ONCE = 1 << 18
+_CLUSTERS_AT_ONCE = 1 << 19
 
 
 class SequentialPartition(PartitionDistribution):
@@ -88,6 +88,25 @@ class SequentialPartition(PartitionDistribution):
         own_order = torch.empty_like(labels).scatter_(-1, self.order[dataset], labels)
         return canonical(own_order).view(shape), log_prob.view(shape[:-1])
 
+    def merged_log_prob(self, value: Tensor) -> Tensor:
+        """Log-probability of many partitions, evaluated once for equal prefixes, without gradients.
+
+        One batched step a point: O(N P K) candidates with P the number of distinct prefixes, where
+        ``log_prob`` takes O(N K) for each partition and no steps.
+
+        Shape:
+            value: ``(*shape, *batch_shape, N)`` canonical; output: ``(*shape, *batch_shape)`` nats.
+        """
+        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        dataset, by_dataset = self.dataset.expand(batch).reshape(-1).sort(stable=True)
+        labels = value.long().expand(*batch, -1).reshape(-1, self.num_points)[by_dataset]
+        labels = canonical(labels.gather(-1, self.order[dataset]))
+        rows = max(1, _CLUSTERS_AT_ONCE // (int(labels.max()) + 2))
+        chunks = zip(dataset.split(rows), labels.split(rows), strict=True)
+        with torch.no_grad():
+            parts = torch.cat([score_labels(self.scorer, self.encoding, d, c) for d, c in chunks])
+        return torch.empty_like(parts).index_copy_(0, by_dataset, parts).view(batch)
+
     def _sample(self, sample_shape: Size) -> Tensor:
         return self.sample_and_log_prob(sample_shape)[0]
 
@@ -100,41 +119,3 @@ class SequentialPartition(PartitionDistribution):
         chunks = zip(dataset.split(rows), labels.split(rows), strict=True)
         parts = [teacher_forced_log_prob(self.scorer, self.encoding, d, c) for d, c in chunks]
         return torch.cat(parts).view(batch)
-
-
-class OrderAveragedPartition(PartitionDistribution):
-    r"""The mixture of one guide over several visiting orders.
-
-    .. math:: \bar q(c \mid x) = \frac{1}{M} \sum_m q(c \mid x, \pi_m)
-
-    An exact distribution again, less dependent on any one order; log-probabilities cost M times as much,
-    draws the same.
-
-    Args:
-        orders: a sequential partition whose *first* batch dimension holds the M orders.
-        validate_args: check values.
-    """
-
-    def __init__(self, orders: SequentialPartition, *, validate_args: bool | None = None) -> None:
-        self.orders = orders
-        super().__init__(orders.num_points, batch_shape=orders.batch_shape[1:], validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> "OrderAveragedPartition":
-        """Return the same distribution with a larger batch shape."""
-        return OrderAveragedPartition(self._over(Size(batch_shape)), validate_args=self._validate_args)
-
-    def _over(self, batch: Size) -> SequentialPartition:
-        """Return the orders, in front, over a larger batch."""
-        inner, orders = self.orders.dataset, self.orders.batch_shape[0]
-        inner = inner.reshape(orders, *(1,) * (len(batch) - len(self.batch_shape)), *self.batch_shape)
-        return self.orders.on(inner.expand(orders, *batch))
-
-    def _sample(self, sample_shape: Size) -> Tensor:
-        every = self._over(self._extended_shape(sample_shape)[:-1]).dataset
-        which = torch.randint(every.shape[0], (1, *every.shape[1:]), device=every.device)
-        return self.orders.on(every.gather(0, which).squeeze(0)).sample()
-
-    def _log_prob(self, value: Tensor) -> Tensor:
-        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
-        log_prob = self._over(batch)._log_prob(value)
-        return log_prob.logsumexp(0) - math.log(log_prob.shape[0])

@@ -79,7 +79,10 @@ def truth_row(worlds: Worlds) -> TruthRow:
 
 
 def order_row(worlds: Worlds, *, num_orders: int) -> OrderRow | None:
-    """Measure how q of a drawn partition varies over visiting orders; ``None`` for guides without them."""
+    """Measure how q of a drawn partition varies over visiting orders; ``None`` for guides without them.
+
+    For a guide that mixes M orders, each of the ``num_orders`` is a fresh set of M.
+    """
     if not _takes_order(worlds[0].guide):
         return None
     spreads, others = [], []
@@ -128,7 +131,9 @@ def _order_spread(guide: Any, data: Tensor, draws: Tensor, orders: Tensor) -> Te
     found = []
     for some, labels, visit in zip(data.split(rows), draws.split(rows), orders.split(rows, 1), strict=True):
         repeated = some.expand(num_orders, *some.shape)
-        log_q = guide.posterior(repeated, order=visit).log_prob(labels.expand(num_orders, *labels.shape))
+        mixes = hasattr(guide, "over_orders") and guide.num_orders > 1
+        posterior = guide.posterior(repeated) if mixes else guide.posterior(repeated, order=visit)
+        log_q = posterior.log_prob(labels.expand(num_orders, *labels.shape))
         relative = (log_q.double() - log_q.double().amax(0)).exp()
         found.append(relative.std(0) / relative.mean(0))
     return torch.cat(found)

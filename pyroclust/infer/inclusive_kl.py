@@ -11,6 +11,8 @@ from pyro.poutine.util import site_is_subsample
 from torch import Tensor
 
 from pyroclust.infer.choices import Choice
+from pyroclust.infer.chunked_loss import backward_in_chunks, losses_over_orders
+from pyroclust.infer.visiting_orders import VisitingOrders
 
 __all__ = ["InclusiveKL"]
 
@@ -33,8 +35,14 @@ class InclusiveKL(ELBO):
 
     .. math:: L(\phi) = E_{p(h, c, x)}[-\log q_\phi(c \mid x, h)].
 
+    With ``orders``, a guide that labels points one after the other visits each data set in several random
+    orders, whose losses are averaged and whose disagreement may cost something: see
+    :class:`~pyroclust.infer.visiting_orders.VisitingOrders`. Each order is then trained by itself, also where
+    the guide's posteriors mix several.
+
     Args:
         choice: which simulations to keep, judged by their data alone; all by default.
+        orders: visiting orders of each data set; the guide's own law by default.
 
     Example:
         >>> from pyroclust.guides import NeuralClusteringProcess
@@ -48,12 +56,14 @@ class InclusiveKL(ELBO):
         Le, Baydin & Wood (2017), Inference compilation. https://arxiv.org/abs/1610.09900
     """
 
-    def __init__(self, choice: Choice | None = None) -> None:
+    def __init__(self, choice: Choice | None = None, *, orders: VisitingOrders | None = None) -> None:
         super().__init__()
-        self.choice = choice
+        self.choice, self.orders = choice, orders
 
     def per_dataset(self, model: Callable[..., Any], guide: Callable[..., Any], *template: Any) -> Tensor:
         """Return -log q of a fresh simulation for every data set of the template.
+
+        With ``orders``, the average over them and the penalty.
 
         Shape:
             template: tensors like the model's arguments, ``(*batch, ...)``; output: ``(*batch,)`` nats.
@@ -62,12 +72,41 @@ class InclusiveKL(ELBO):
             ValueError: if the model observes nothing, the guide samples none of the model's latent sites, or
                 has a condition that is none of them.
         """
-        simulated, replayed = self._get_trace(model, guide, template, {})
-        replayed.compute_log_prob()
-        loss = -_replayed_log_prob(simulated, replayed)
+        penalty: Tensor | float = 0.0
+        if self.orders is None:
+            simulated, replayed = self._get_trace(model, guide, template, {})
+            replayed.compute_log_prob()
+            loss = -_replayed_log_prob(simulated, replayed)
+        else:
+            drawn = self._drawn(model, guide, template)
+            loss, penalty = losses_over_orders(guide, orders=self.orders, **drawn)
         if self.choice is not None:
             self.choice.learn(loss)
-        return loss
+        return loss + penalty
+
+    def backward(
+        self, model: Callable[..., Any], guide: Callable[..., Any], *template: Any, scale: float = 1.0
+    ) -> float:
+        """Add the gradients of the mean loss to the parameters, and return the loss without penalty.
+
+        With ``orders``, a few data sets at a time: memory does not grow with the template.
+
+        Args:
+            model: the model.
+            guide: the guide.
+            *template: tensors like the model's arguments.
+            scale: factor of loss and gradients.
+        """
+        if self.orders is None:
+            loss = self.per_dataset(model, guide, *template).mean() * scale
+            loss.backward()
+            return loss.item()
+        losses = backward_in_chunks(
+            guide, orders=self.orders, scale=scale, **self._drawn(model, guide, template)
+        )
+        if self.choice is not None:
+            self.choice.learn(losses)
+        return losses.mean().item() * scale
 
     def simulate(self, model: Callable[..., Any], *template: Any) -> Trace:
         """Run the model without its conditions on a template, keep the chosen data sets, and move them."""
@@ -81,6 +120,17 @@ class InclusiveKL(ELBO):
         if device.type != "cpu":
             _move(simulated, device)
         return simulated
+
+    def _drawn(self, model: Any, guide: Any, template: tuple[Any, ...]) -> dict[str, Any]:
+        """Simulate what a guide over orders needs to be trained on."""
+        simulated = self.simulate(model, *template)
+        names = tuple(getattr(guide, "conditions", ()))
+        _check_conditions(names, simulated)
+        values: dict[str, Tensor] = {
+            name: simulated.nodes[name]["value"] for name in ("data", "assignments", *names)
+        }
+        conditions = {name: values.pop(name) for name in names}
+        return values | {"conditions": conditions}
 
     def _get_trace(self, model: Any, guide: Any, args: Any, kwargs: Any) -> tuple[Trace, Trace]:
         simulated = self.simulate(model, *args)
@@ -105,9 +155,7 @@ class InclusiveKL(ELBO):
         self, model: Callable[..., Any], guide: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> float:
         """Return the loss and add its gradients to the parameters, as ``pyro.infer.SVI`` expects."""
-        loss = self.differentiable_loss(model, guide, *args)
-        loss.backward()
-        return loss.item()
+        return self.backward(model, guide, *args)
 
 
 def _choose(simulated: Trace, choice: Choice) -> None:
@@ -134,13 +182,17 @@ def _conditioned(guide: Any, simulated: Trace) -> Any:
     names = tuple(getattr(guide, "conditions", ()))
     if not names:
         return guide
+    _check_conditions(names, simulated)
+    return guide.condition(**{name: simulated.nodes[name]["value"] for name in names})
+
+
+def _check_conditions(names: tuple[str, ...], simulated: Trace) -> None:
     missing = [name for name in names if name not in simulated]
     if missing:
         latent = [name for name in simulated.stochastic_nodes if not _was_observed(simulated.nodes[name])]
         raise ValueError(
             f"guide has the condition {missing[0]}, expected names of latent sites of the model, {latent}"
         )
-    return guide.condition(**{name: simulated.nodes[name]["value"] for name in names})
 
 
 def _was_observed(site: Any) -> bool:

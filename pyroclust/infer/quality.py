@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pyroclust.distributions.order_averaged import OrderAveragedPartition
 from pyroclust.distributions.sequential import SequentialPartition
 from pyroclust.infer.checks import check_finite
 from pyroclust.infer.exact import JointModel, exact_posterior
@@ -110,7 +111,7 @@ def importance_samples(
 
 
 def _log_prob(posterior: Any, every: Tensor) -> Tensor:
-    """Score all partitions; with all points free a sequential guide scores shared prefixes once."""
-    if isinstance(posterior, SequentialPartition):
-        posterior = posterior.given(every[0], num_free=every.shape[-1])
+    """Score all partitions; guides that label point by point score shared prefixes once."""
+    if isinstance(posterior, SequentialPartition | OrderAveragedPartition):
+        return posterior.merged_log_prob(every)
     return posterior.log_prob(every)

@@ -1,11 +1,18 @@
 """Networks: scorers of sequential guides, cluster frames, look-ahead and visiting orders."""
 
+from pyroclust.nn.attention_block import MultiheadAttentionBlock
 from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
 from pyroclust.nn.condition_inputs import ConditionInput, ConditionInputs
+from pyroclust.nn.future import Future
+from pyroclust.nn.future_attention import FutureAttention
+from pyroclust.nn.image_encoder import ImageEncoder
+from pyroclust.nn.induced_future import InducedFuture
 from pyroclust.nn.kernel_look_ahead import KernelLookAhead
 from pyroclust.nn.light_scorer import LightScorer
+from pyroclust.nn.nearest_next import NearestNext
+from pyroclust.nn.neighbour_scorer import NeighbourScorer
 from pyroclust.nn.orders import DensestFirst, Order, RandomOrder
-from pyroclust.nn.set_attention import InducedSetAttention
+from pyroclust.nn.set_attention import InducedSetAttention, PooledAttention
 from pyroclust.nn.summed_scorer import SummedScorer
 
 __all__ = [
@@ -15,10 +22,18 @@ __all__ = [
     "ConditionInputs",
     "DensestFirst",
     "FixedShape",
+    "Future",
+    "FutureAttention",
+    "ImageEncoder",
+    "InducedFuture",
     "InducedSetAttention",
     "KernelLookAhead",
     "LightScorer",
+    "MultiheadAttentionBlock",
+    "NearestNext",
+    "NeighbourScorer",
     "Order",
+    "PooledAttention",
     "RandomOrder",
     "SummedScorer",
 ]

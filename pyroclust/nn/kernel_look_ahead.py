@@ -46,6 +46,8 @@ class KernelLookAhead(nn.Module):
             positions: ``(R, N, D)``; places: ``(R, T, D)``; whiten: ``(R, T, D, D)`` or ``(D, D)``; steps:
                 ``(T,)``.
         """
+        if not self.num_features:
+            return places.new_zeros(*places.shape[:-1], 0)
         ahead = int(steps[0]) + 1
         future = positions[:, ahead:]
         block = max(1, _PAIRS_AT_ONCE // max(1, future.shape[0] * future.shape[1]))

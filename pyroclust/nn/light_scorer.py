@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from pyroclust.distributions.filter_scorer import FilterEncoding, FilterScorer
 from pyroclust.nn.cluster_shape import ClusterShape
 from pyroclust.nn.condition_inputs import ConditionInputs, ConditionShift
+from pyroclust.nn.future import Future
 from pyroclust.nn.kernel_look_ahead import KernelLookAhead
 from pyroclust.nn.set_attention import InducedSetAttention
 
@@ -51,6 +52,8 @@ class LightScorer(nn.Module):
         bandwidths: of the look-ahead at the start, in units of ``shape.scale``; empty for none.
         second_moments: look also at the second moments of the neighbourhoods.
         num_attention: blocks of attention over all points of a data set, past and future, in the contexts.
+        future: attention to the points still to come, added to the contexts, of the same width; it needs no
+            distance, and can stand beside the kernels or in their place. None for none.
         filter: log-weights of the exact filter of a conjugate model, or None.
         conditions: how hyperparameters that :meth:`encode` takes enter; None for none.
     """
@@ -64,11 +67,14 @@ class LightScorer(nn.Module):
         bandwidths: Sequence[float] = (0.7, 1.4, 2.8, 5.6),
         second_moments: bool = False,
         num_attention: int = 0,
+        future: Future | None = None,
         filter: FilterScorer | None = None,
         conditions: ConditionInputs | None = None,
     ) -> None:
         super().__init__()
-        self.conditions = conditions
+        if future is not None and future.width != width:
+            raise ValueError(f"future has width {future.width}, expected that of the scorer, {width}")
+        self.conditions, self.future = conditions, future
         self.shape, self.width, self.bandwidths, self.filter = shape, width, tuple(bandwidths), filter
         self.encoder = nn.Identity() if encoder is None else encoder
         dim = shape.dim
@@ -79,7 +85,7 @@ class LightScorer(nn.Module):
             nn.Linear(2 * dim, width), nn.SiLU(), nn.Linear(width, width), nn.LayerNorm(width)
         )
         self.attend = nn.Sequential(*(InducedSetAttention(width) for _ in range(num_attention)))
-        self.context = nn.Linear(width + 3 + look, width)
+        self.context = nn.Linear(width + 3 + look + (0 if future is None else width), width)
         self.state = nn.Sequential(
             nn.Linear(dim + 3 + look, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU()
         )
@@ -100,7 +106,7 @@ class LightScorer(nn.Module):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Constructor arguments besides shape, encoder, filter and conditions, ready for JSON."""
+        """Constructor arguments besides shape, encoder, future, filter and conditions, ready for JSON."""
         return {
             "width": self.width,
             "bandwidths": list(self.bandwidths),
@@ -141,7 +147,9 @@ class LightScorer(nn.Module):
         progress = torch.stack([steps.log1p() / 3, left.log1p() / 3, steps / points], -1).to(positions.dtype)
         frame = torch.eye(self.shape.dim, dtype=positions.dtype, device=positions.device) / self.shape.scale
         look = self.look_at_point(positions, positions, frame, steps)
-        return self.context(torch.cat([embedded, progress.expand(*positions.shape[:2], 3), look], -1))
+        parts = [embedded, progress.expand(*positions.shape[:2], 3), look]
+        later = [] if self.future is None else [self.future(embedded)]
+        return self.context(torch.cat([*parts, *later], -1))
 
     def _shifts(
         self, values: Mapping[str, Tensor], num_datasets: int

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-__all__ = ["DensestFirst", "Order", "RandomOrder"]
+__all__ = ["DensestFirst", "Order", "RandomOrder", "antithetic_orders", "random_orders"]
 
 _PAIRS_AT_ONCE = 1 << 23
 
@@ -73,3 +73,59 @@ class DensestFirst:
             for block in scaled.split(rows, dim=1)
         ]
         return torch.cat(blocks, 1).argsort(dim=-1, descending=True, stable=True)
+
+
+def random_orders(num_orders: int, like: Tensor) -> Tensor:
+    """Return independent uniform permutations of the points of each data set, O(M B N log N).
+
+    Args:
+        num_orders: M, orders a data set.
+        like: data sets; their number, size and device count.
+
+    Shape:
+        like: ``(B, N, ...)``; output: ``(M, B, N)``.
+
+    Raises:
+        ValueError: if ``num_orders`` is below 1.
+
+    Example:
+        >>> random_orders(3, torch.zeros(2, 5, 2)).shape
+        torch.Size([3, 2, 5])
+    """
+    if num_orders < 1:
+        raise ValueError(f"num_orders is {num_orders}, expected at least 1")
+    datasets, points = like.shape[:2]
+    noise = torch.rand(num_orders * datasets, points, device=like.device)
+    return noise.argsort(-1).view(num_orders, datasets, points)
+
+
+def antithetic_orders(num_orders: int, like: Tensor) -> Tensor:
+    """Return uniform permutations in pairs, the second of a pair being the first one reversed.
+
+    What is decided early in one order, with most points to come, is decided late in the other: errors of a
+    guide in the two are negatively correlated, and averages over orders vary less. An odd number leaves the
+    last order alone.
+
+    Args:
+        num_orders: M, orders a data set.
+        like: data sets; their number, size and device count.
+
+    Shape:
+        like: ``(B, N, ...)``; output: ``(M, B, N)``, row 2 i + 1 being row 2 i reversed.
+
+    Raises:
+        ValueError: if ``num_orders`` is below 1.
+
+    Example:
+        >>> first, second, alone = antithetic_orders(3, torch.zeros(2, 5, 2))
+        >>> torch.equal(first.flip(-1), second)
+        True
+
+    References:
+        Hammersley & Morton (1956), A new Monte Carlo technique: antithetic variates.
+        https://doi.org/10.1017/S0305004100031455
+    """
+    if num_orders < 1:
+        raise ValueError(f"num_orders is {num_orders}, expected at least 1")
+    half = random_orders((num_orders + 1) // 2, like)
+    return torch.stack([half, half.flip(-1)], 1).flatten(0, 1)[:num_orders]

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pyroclust.distributions.forced_steps import ForcedSteps
+from pyroclust.nn.future import Future
 from pyroclust.nn.prelu_chain import Rows, prelu_chain
 
 __all__ = ["SummedEncoding", "SummedPoints", "SummedScorer"]
@@ -20,7 +21,7 @@ class SummedPoints(NamedTuple):
 
     moments: Tensor  # (B, N, W): the first weights of g, applied to h(x)
     alone: Tensor  # (B, N, W): the first layer of f, applied to g(h(x))
-    future: Tensor  # (B, N, W): the first layer of f, applied to u(x)
+    future: Tensor  # (B, N, W): u(x); without attention the first layer of f, applied to it
     weight: Tensor  # (W, W): the last layer of g and the first of f in one
     bias: Tensor  # (W,)
 
@@ -31,7 +32,7 @@ class SummedEncoding:
 
     moments: Tensor  # (B, N, W): the first weights of g, applied to h(x_n); float64 in evaluation mode
     alone: Tensor  # (B, N, W): the first layer of f, applied to g(h(x_n))
-    unassigned: Tensor  # (B, N, W): the first layer of f, applied to the sum of u over the points after n
+    unassigned: Tensor  # (B, N, W): the first layer of f, applied to what is known of the points after n
     weight: Tensor  # (W, W): the last layer of g and the first of f in one
     bias: Tensor  # (W,)
 
@@ -47,31 +48,48 @@ class SummedScorer(nn.Module):
     first layers of g and f are linear in sums, and are therefore applied to points and clusters rather than
     to candidates.
 
+    A sum cannot be asked anything: it says what all points to come are like together. With ``future``,
+    attention of the point at hand to those after it takes its place, :math:`U_n = \text{future}(u(x))_n`,
+    once a data set and order, whatever the number of draws.
+
     Args:
-        dim: dimension of the points.
+        dim: dimension of the points, or of what the encoder makes of them.
         width: hidden width of all four networks.
         sizes: output sizes of h and u, and of g.
+        future: contexts of the points still to come, whose width u then has; None for the sum.
+        encoder: maps data ``(B, N, ...)`` to vectors ``(B, N, dim)``, shared by h and u; None for vectors.
 
     References:
         Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
     """
 
-    def __init__(self, dim: int, *, width: int = 128, sizes: Sequence[int] = (256, 512)) -> None:
+    def __init__(
+        self,
+        dim: int,
+        *,
+        width: int = 128,
+        sizes: Sequence[int] = (256, 512),
+        future: Future | None = None,
+        encoder: nn.Module | None = None,
+    ) -> None:
         super().__init__()
         self.dim, self.width, self.sizes = dim, width, (int(sizes[0]), int(sizes[1]))
+        self.future = future
+        self.encoder = nn.Identity() if encoder is None else encoder
         point, cluster = self.sizes
+        context = point if future is None else future.width
         self.h = _PReLUNetwork(dim, width, point, hidden=4)
-        self.u = _PReLUNetwork(dim, width, point, hidden=4)
+        self.u = _PReLUNetwork(dim, width, context, hidden=4)
         self.g = _PReLUNetwork(point, width, cluster, hidden=5)
-        self.f = _PReLUNetwork(cluster + point, width, 1, hidden=5)
+        self.f = _PReLUNetwork(cluster + context, width, 1, hidden=5)
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Constructor arguments, ready for JSON."""
+        """Constructor arguments besides future and encoder, ready for JSON."""
         return {"dim": self.dim, "width": self.width, "sizes": list(self.sizes)}
 
     def encode(self, data: Tensor) -> SummedEncoding:
-        """Encode points and sum u over those to come, in O(N)."""
+        """Encode points and what comes after each: a sum in O(N), or what ``future`` costs."""
         visit = torch.arange(data.shape[1], device=data.device).expand(len(data), -1)
         dataset = torch.arange(len(data), device=data.device)
         return self.arrange(self.encode_points(data), dataset, visit)
@@ -80,16 +98,19 @@ class SummedScorer(nn.Module):
         """Evaluate h, u and g for every point on its own: what several visiting orders can share.
 
         Shape:
-            data: ``(B, N, D)``.
+            data: ``(B, N, D)``, or what the encoder takes.
         """
         into_g, (_, of_u) = cast("nn.Linear", self.g[0]).weight.to(self._dtype), self._first_of_f()
         weight, bias = self._between_g_and_f()
-        moments = self.h(data) @ into_g.T
+        points = self.encoder(data)
+        moments = self.h(points) @ into_g.T
         alone = self._represent_all(moments, weight, bias)
-        return SummedPoints(moments, alone, self.u(data) @ of_u.T, weight, bias)
+        future = self.u(points)
+        future = future @ of_u.T if self.future is None else future
+        return SummedPoints(moments, alone, future, weight, bias)
 
     def arrange(self, points: SummedPoints, dataset: Tensor, order: Tensor) -> SummedEncoding:
-        """Bring encoded points into visiting order and sum u over those to come.
+        """Bring encoded points into visiting order and look at those to come.
 
         Shape:
             dataset: rows of ``points``, ``(R,)``; order: ``(R, N)`` permutations.
@@ -99,10 +120,18 @@ class SummedScorer(nn.Module):
         moments, alone, future = (
             value.flatten(0, 1).index_select(0, index).view(*order.shape, -1) for value in points[:3]
         )
-        running = future.cumsum(1)
+        return SummedEncoding(moments, alone, self._look_ahead(future), points.weight, points.bias)
+
+    def _look_ahead(self, points: Tensor) -> Tensor:
+        """Apply the first layer of f to what is known of the points after each."""
         bias = cast("nn.Linear", self.f[0]).bias.to(self._dtype)
-        unassigned = running[:, -1:] - running + bias
-        return SummedEncoding(moments, alone, unassigned, points.weight, points.bias)
+        if self.future is None:
+            running = points.cumsum(1)
+            return running[:, -1:] - running + bias
+        _, of_u = self._first_of_f()
+        # Contexts are averages, which float32 does no harm, and are computed once for both paths.
+        context = self.future(points.to(cast("nn.Linear", self.f[0]).weight.dtype))
+        return context.to(self._dtype) @ of_u.T + bias
 
     def forced_logits(
         self, encoding: SummedEncoding, dataset: Tensor, steps: ForcedSteps
@@ -169,8 +198,7 @@ class SummedScorer(nn.Module):
 
     def _first_of_f(self) -> tuple[Tensor, Tensor]:
         weight = cast("nn.Linear", self.f[0]).weight.to(self._dtype)
-        of_g, of_u = weight.split([self.sizes[1], self.sizes[0]], 1)
-        return of_g, of_u
+        return weight[:, : self.sizes[1]], weight[:, self.sizes[1] :]
 
     def _between_g_and_f(self) -> tuple[Tensor, Tensor]:
         """Fold the last layer of g and the first weights of f, linear both, into one."""

@@ -1,35 +1,14 @@
 """The pictures of the report, as PNG files inside the page."""
 
-from base64 import b64encode
-from dataclasses import dataclass
-
-from matplotlib.figure import Figure
-
 from pyroclust import plots
 from pyroclust.comparison import Comparison, ComparisonSummary
 from pyroclust.diagnostics import dendrogram_order
+from pyroclust.report.picture import Picture, picture_address
 from pyroclust.report.words import functional_title
 
 __all__ = ["Picture", "pictures"]
 
 _TRACED = ("log_joint", "num_clusters", "largest_share", "distance_to_reference")
-
-
-@dataclass(frozen=True)
-class Picture:
-    """One picture of the page.
-
-    Attributes:
-        title: heading of its section.
-        source: the PNG as a data address.
-        alternative: what it shows, for those who cannot see it.
-        caption: how to read it.
-    """
-
-    title: str
-    source: str
-    alternative: str
-    caption: str
 
 
 def pictures(comparison: Comparison, summary: ComparisonSummary) -> tuple[Picture, ...]:
@@ -62,7 +41,7 @@ def _clustering(comparison: Comparison, summary: ComparisonSummary) -> Picture:
     same = f"The guide's own estimate has {summary.estimate_guide.num_clusters} clusters"
     return Picture(
         "The data, by the point estimate",
-        _address(figure),
+        picture_address(figure),
         f"The {len(data)} rows of {comparison.source} coloured by {estimate.num_clusters} clusters.",
         f"{layout} Colour and shape: the partition with the least expected variation of information under "
         "MCMC. A full mark is sure to be with its companions; a hollow one is apart from them in at least "
@@ -79,7 +58,7 @@ def _num_clusters(summary: ComparisonSummary) -> Picture:
     likeliest = found.values[found.mcmc.argmax()]
     return Picture(
         "How many clusters",
-        _address(figure),
+        picture_address(figure),
         f"Bars of the posterior of the number of clusters; by MCMC {likeliest} is the likeliest.",
         "Bars of equal height at each number mean that the guide and MCMC agree. Weighted: the same draws "
         "of the guide, each counted by its importance weight. Total variation to MCMC: "
@@ -100,7 +79,7 @@ def _co_assignment(summary: ComparisonSummary) -> Picture:
     ).set_title("guide minus MCMC")
     return Picture(
         "Which rows belong together",
-        _address(figure),
+        picture_address(figure),
         "Co-assignment matrices of the guide and of MCMC, and their difference.",
         "Each pixel is a pair of rows, its darkness the probability that the pair shares a cluster. All "
         "three panels have the same order of rows, from the dendrogram of the MCMC matrix: dark squares "
@@ -116,7 +95,7 @@ def _weights(summary: ComparisonSummary) -> Picture:
     weighting = summary.weighting
     return Picture(
         "The guide's importance weights",
-        _address(figure),
+        picture_address(figure),
         "Histogram of the log importance weights of the guide's draws.",
         "A perfect guide has all its weight at the dashed line. Draws to the right stand for many that "
         f"the guide should have made. The {len(weighting.weights)} draws are worth "
@@ -135,12 +114,8 @@ def _traces(summary: ComparisonSummary) -> Picture:
         line.set_linewidth(2.5)
     return Picture(
         "Has MCMC converged",
-        _address(figure),
+        picture_address(figure),
         "Traces of four functionals over the draws of the MCMC chains.",
         "One colour a chain, burn-in removed. Chains that lie over each other and wander over the whole "
         "range have converged; chains at different levels have not, and then nothing above can be judged.",
     )
-
-
-def _address(figure: Figure) -> str:
-    return "data:image/png;base64," + b64encode(plots.png_bytes(figure)).decode("ascii")

@@ -8,6 +8,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from pyroclust.comparison import Comparison, ComparisonSummary
+from pyroclust.guide_alone import AloneSummary, GuideAlone
+from pyroclust.report.alone import alone_page
 from pyroclust.report.figures import pictures
 from pyroclust.report.words import functional_title, number, seconds
 
@@ -16,13 +18,22 @@ __all__ = ["render", "write_report"]
 FILE_NAME = "report.html"
 
 
-def render(comparison: Comparison, summary: ComparisonSummary) -> str:
+def render(comparison: Comparison | GuideAlone, summary: ComparisonSummary | AloneSummary) -> str:
     """Return the report as one HTML page that needs no other file and no network.
 
     Args:
         comparison: the draws.
-        summary: their figures, from :func:`pyroclust.comparison.summarise`.
+        summary: their figures, from :func:`pyroclust.comparison.summarise`, or of a guide's draws alone from
+            :func:`pyroclust.guide_alone.summarise_alone`.
     """
+    if isinstance(comparison, GuideAlone) and isinstance(summary, AloneSummary):
+        return _fill("alone.html.jinja", **alone_page(comparison, summary))
+    if isinstance(comparison, Comparison) and isinstance(summary, ComparisonSummary):
+        return _fill("report.html.jinja", **_page(comparison, summary))
+    raise TypeError("comparison and summary belong to different kinds of draws, expected one kind")
+
+
+def _fill(template: str, **values: object) -> str:
     environment = Environment(
         loader=PackageLoader("pyroclust.report", ""),
         autoescape=True,
@@ -31,19 +42,25 @@ def render(comparison: Comparison, summary: ComparisonSummary) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(number=number, seconds=seconds, functional=functional_title)
-    return environment.get_template("report.html.jinja").render(
-        comparison=comparison,
-        summary=summary,
-        level=summary.verdict.level.name.lower(),
-        style=Markup(files("pyroclust.report").joinpath("report.css").read_text(encoding="utf-8")),
-        pictures=pictures(comparison, summary),
-        rows=_rows(comparison, summary),
-        num_points=len(comparison.data),
-        total_draws=int(np.prod(comparison.mcmc.assignments.shape[:2])),
-    )
+    style = Markup(files("pyroclust.report").joinpath("report.css").read_text(encoding="utf-8"))
+    return environment.get_template(template).render(style=style, **values)
 
 
-def write_report(comparison: Comparison, summary: ComparisonSummary, folder: Path) -> Path:
+def _page(comparison: Comparison, summary: ComparisonSummary) -> dict[str, object]:
+    return {
+        "comparison": comparison,
+        "summary": summary,
+        "level": summary.verdict.level.name.lower(),
+        "pictures": pictures(comparison, summary),
+        "rows": _rows(comparison, summary),
+        "num_points": len(comparison.data),
+        "total_draws": int(np.prod(comparison.mcmc.assignments.shape[:2])),
+    }
+
+
+def write_report(
+    comparison: Comparison | GuideAlone, summary: ComparisonSummary | AloneSummary, folder: Path
+) -> Path:
     """Write the report as ``report.html`` into an existing folder and return its path.
 
     Args:

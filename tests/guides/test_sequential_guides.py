@@ -12,7 +12,7 @@ from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, Sequenti
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer.certificate import simulate
 from pyroclust.models import Mixture, gaussian2d, nig_mixture, niw_mixture, overlap2d
-from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
+from pyroclust.nn import DensestFirst, FutureAttention, InducedFuture, RandomOrder, SummedScorer
 from pyroclust.partitions import enumerate_partitions, is_canonical
 
 MODELS: dict[str, Callable[[], Mixture]] = {
@@ -37,8 +37,20 @@ def light_with_attention(model: Mixture) -> SequentialGuide:
     return NeuralClusteringProcess(model, scorer=scorer)
 
 
+def light_with_future(model: Mixture) -> SequentialGuide:
+    scorer = light_scorer_for(model, width=16, num_bandwidths=0, future=FutureAttention(16))
+    return NeuralClusteringProcess(model, scorer=scorer)
+
+
 def published(model: Mixture) -> SequentialGuide:
     scorer = SummedScorer(model.component.dim, width=16, sizes=(24, 32))
+    return NeuralClusteringProcess(model, scorer=scorer, order=RandomOrder())
+
+
+def published_with_future(model: Mixture) -> SequentialGuide:
+    scorer = SummedScorer(
+        model.component.dim, width=16, sizes=(24, 32), future=InducedFuture(12, num_inducing=3)
+    )
     return NeuralClusteringProcess(model, scorer=scorer, order=RandomOrder())
 
 
@@ -46,7 +58,9 @@ GUIDES: dict[str, Callable[[Mixture], SequentialGuide]] = {
     "light": light,
     "light without filter": light_without_filter,
     "light with attention and second moments": light_with_attention,
+    "light with attention to the future instead of kernels": light_with_future,
     "published": published,
+    "published with induced attention to the future": published_with_future,
     "filter": PredictiveFilter,
 }
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from pyroclust.infer.visiting_orders import VisitingOrders
+
 __all__ = ["FitSettings"]
 
 
@@ -21,6 +23,9 @@ class FitSettings:
             does not depend on N.
         orders: random visiting orders of each data set whose losses are averaged; more than one needs a guide
             that visits points in random order.
+        antithetic: orders come in pairs, one the reverse of the other.
+        consistency: weight of the variance of log q over the orders of a data set; see
+            :class:`~pyroclust.infer.visiting_orders.VisitingOrders`.
         batches_per_step: batches in each process whose gradients are averaged into one step.
         learning_rate: of AdamW, at the end of the warm-up.
         final_fraction: of the learning rate at the end of the cosine.
@@ -36,6 +41,8 @@ class FitSettings:
     max_points: int = 100
     points_per_step: int = 900
     orders: int = 1
+    antithetic: bool = False
+    consistency: float = 0.0
     batches_per_step: int = 1
     learning_rate: float = 2e-3
     final_fraction: float = 0.01
@@ -60,9 +67,18 @@ class FitSettings:
         for name in ("warmup_steps", "weight_decay", "seed"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected zero or more")
+        self.visiting_orders()
         for name in ("averaging", "final_fraction"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected between 0 and 1")
+
+    def visiting_orders(self) -> VisitingOrders:
+        """Return how each data set is visited.
+
+        Raises:
+            ValueError: if the numbers are out of range.
+        """
+        return VisitingOrders(self.orders, antithetic=self.antithetic, consistency=self.consistency)
 
     def draw_points(self) -> int:
         """Draw the number of points of a step's data sets, log-uniformly."""
@@ -89,6 +105,10 @@ class FitSettings:
 
 
 def _check_type(name: str, value: Any, wanted: Any) -> None:
+    if wanted is bool:
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} is {value!r}, expected true or false")
+        return
     numbers = (int, float) if wanted is float else (int,)
     if isinstance(value, bool) or not isinstance(value, numbers) or not math.isfinite(value):
         kind = "number" if wanted is float else "whole number"

@@ -10,12 +10,12 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from pyroclust.infer.choices import Choice
-from pyroclust.infer.chunked_loss import backward_in_chunks
 from pyroclust.infer.inclusive_kl import InclusiveKL
 from pyroclust.infer.simulation import own_random_numbers
 from pyroclust.infer.training.averages import AveragedWeights
 from pyroclust.infer.training.devices import average_gradients
 from pyroclust.infer.training.settings import FitSettings
+from pyroclust.infer.visiting_orders import VisitingOrders
 
 __all__ = ["StepFigures", "Trainer"]
 
@@ -74,7 +74,7 @@ class Trainer:
     ) -> None:
         self.model, self.guide, self.settings, self.fabric = model, guide.to(fabric.device), settings, fabric
         self.choice, self.event_shape = choice, event_shape
-        self.loss = InclusiveKL(choice)
+        self.loss = InclusiveKL(choice, orders=_orders(guide, settings))
         self.parameters = [one for one in guide.parameters() if one.requires_grad]
         if not self.parameters:
             raise ValueError(f"guide {type(guide).__name__} has no parameters, expected some to train")
@@ -143,29 +143,9 @@ class Trainer:
         total = 0.0
         for batch in range(rank * batches, (rank + 1) * batches):
             with own_random_numbers(self.settings.seed, self.done, batch), self.fabric.autocast():
-                total += self._batch(template, scale=1 / (points * batches))
+                scale = 1 / (points * batches)
+                total += self.loss.backward(self.model, self.guide, template, scale=scale)
         return total
-
-    def _batch(self, template: Tensor, *, scale: float) -> float:
-        """Add the gradients of a batch, and return its loss."""
-        if self.settings.orders == 1:
-            loss = self.loss.per_dataset(self.model, self.guide, template).mean() * scale
-            self.fabric.backward(loss)
-            return loss.item()
-        simulated = self.loss.simulate(self.model, template).nodes
-        names = getattr(self.guide, "conditions", ())
-        sites = {name: cast(Tensor, simulated[name]["value"]) for name in ("data", "assignments", *names)}
-        losses = backward_in_chunks(
-            self.guide,
-            sites["data"],
-            assignments=sites["assignments"],
-            conditions={name: sites[name] for name in names},
-            num_orders=self.settings.orders,
-            scale=scale,
-        )
-        if self.choice is not None:
-            self.choice.learn(losses)
-        return losses.mean().item() * scale
 
     def _move(self, figures: StepFigures) -> None:
         for group in self.optimizer.param_groups:
@@ -193,3 +173,10 @@ class Trainer:
                 "the checkpoint belongs to another guide or choice of simulations, expected the same: "
                 "train anew into another folder"
             )
+
+
+def _orders(guide: Any, settings: FitSettings) -> VisitingOrders | None:
+    """Return how data sets are visited, None for one order by the guide's own rule."""
+    orders = settings.visiting_orders()
+    mixes = hasattr(guide, "over_orders") and guide.num_orders > 1
+    return orders if mixes or orders.number > 1 else None

@@ -1,0 +1,70 @@
+"""The attentive clustering process: the clusterwise form with set attention."""
+
+from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess
+from pyroclust.guides.sequential_guide import CollapsedModel
+from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
+from pyroclust.nn.point_pools import AttentivePool
+from pyroclust.nn.set_encoder import SetEncoder
+
+__all__ = ["AttentiveClusteringProcess", "attentive_network_for"]
+
+
+class AttentiveClusteringProcess(ClusterwiseClusteringProcess):
+    """Clusterwise clustering process whose points see one another by attention (ACP, and ACP-S).
+
+    ACP lets the anchor and the unassigned points attend to one another anew for every cluster. ACP-S does so
+    once for all points of a data set, before any anchor is chosen: cheaper by the number of clusters and
+    draws. Unassigned points, those that join and those that do not are pooled by attention in both.
+
+    Arguments, methods and estimates are those of
+    :class:`~pyroclust.guides.ClusterwiseClusteringProcess`; the default network is that of ACP, and
+    :func:`attentive_network_for` makes that of ACP-S.
+
+    Example:
+        >>> import torch
+        >>> from pyroclust.models import gaussian2d
+        >>> model = gaussian2d()
+        >>> guide = AttentiveClusteringProcess(model, network=attentive_network_for(model, anchored=False))
+        >>> guide.posterior(torch.zeros(2, 6, 2)).sample((3,)).shape
+        torch.Size([3, 2, 6])
+
+    References:
+        Wang et al. (2020), Attentive clustering processes. https://arxiv.org/abs/2010.15727
+    """
+
+    @classmethod
+    def default_network(cls, model: CollapsedModel) -> ClusterwiseNetwork:
+        """Return an untrained network of ACP that fits the model."""
+        return attentive_network_for(model)
+
+
+def attentive_network_for(
+    model: CollapsedModel,
+    *,
+    anchored: bool = True,
+    width: int = 48,
+    decoder_width: int = 32,
+    num_blocks: int = 1,
+    num_inducing: int = 16,
+) -> ClusterwiseNetwork:
+    """Return an untrained network with attention that fits a model.
+
+    Args:
+        model: a mixture.
+        anchored: attend among the anchor and the unassigned points for every cluster (ACP), or once among
+            all points (ACP-S).
+        width: of points and contexts.
+        decoder_width: of the network that asks each point.
+        num_blocks: blocks of induced attention.
+        num_inducing: inducing points of a block.
+    """
+    encoder = SetEncoder(width, num_blocks=num_blocks, num_inducing=num_inducing)
+    return ClusterwiseNetwork(
+        model.component.dim,
+        model.component.typical_scale,
+        width=width,
+        decoder_width=decoder_width,
+        pool=AttentivePool,
+        up_front=None if anchored else encoder,
+        each_step=encoder if anchored else None,
+    )

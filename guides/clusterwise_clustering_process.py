@@ -1,0 +1,167 @@
+"""The clusterwise form of the Neural Clustering Process: one cluster at a time, around an anchor."""
+
+import copy
+from collections.abc import Mapping
+from itertools import count
+from typing import Any, Self
+
+import pyro
+import torch
+from pyro.distributions import Delta
+from pyro.nn import PyroModule
+from torch import Tensor
+
+from pyroclust.distributions.clusterwise import ClusterwisePartition
+from pyroclust.guides.arguments import build_order, describe
+from pyroclust.guides.checked_data import check_points, checked_permutations
+from pyroclust.guides.clusterwise_arguments import build_network, describe_network
+from pyroclust.guides.sequential_guide import CollapsedModel
+from pyroclust.nn import Order
+from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
+
+__all__ = ["ClusterwiseClusteringProcess"]
+
+_serial = count()
+
+
+class ClusterwiseClusteringProcess(PyroModule):
+    r"""Clusterwise clustering process: O(K) network calls a draw, memberships independent given a latent.
+
+    .. math::
+        q(c \mid x) = E_{\text{anchors}} \prod_{k=1}^{K} \int p_\phi(z_k \mid d_k, x, c_{<k})
+        \prod_i p_\phi(b_{ki} \mid z_k, d_k, x, c_{<k}) \, dz_k
+
+    Log-probabilities are estimates, see :class:`~pyroclust.distributions.ClusterwisePartition`; in training
+    their negative is the importance-weighted bound, with doubly reparameterised gradients.
+
+    Args:
+        model: the Pyro model whose posterior is approximated.
+        network: what describes anchors and asks points; one that fits the model by default.
+        order: rule for the visiting order, whose first unassigned point is the anchor; None for anchors that
+            are uniform among the unassigned points, anew for every draw.
+        num_particles: latents averaged over in training and in log-probabilities.
+        num_orders: orders averaged over in log-probabilities where anchors are uniform; training uses one.
+
+    Example:
+        >>> from pyroclust.models import gaussian2d
+        >>> guide = ClusterwiseClusteringProcess(gaussian2d())
+        >>> guide.posterior(torch.zeros(2, 6, 2)).sample((3,)).shape
+        torch.Size([3, 2, 6])
+
+    References:
+        Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
+        Burda, Grosse & Salakhutdinov (2016), Importance weighted autoencoders. https://arxiv.org/abs/1509.00519
+    """
+
+    event_dim = 2
+
+    def __init__(
+        self,
+        model: CollapsedModel,
+        *,
+        network: ClusterwiseNetwork | None = None,
+        order: Order | None = None,
+        num_particles: int = 16,
+        num_orders: int = 8,
+    ) -> None:
+        super().__init__(name=f"{type(self).__name__}_{next(_serial)}")
+        self.model, self.order = model, order
+        self.network = self.default_network(model) if network is None else network
+        self.num_particles, self.num_orders = num_particles, num_orders
+
+    @classmethod
+    def default_network(cls, model: CollapsedModel) -> ClusterwiseNetwork:
+        """Return an untrained network that fits the model."""
+        return ClusterwiseNetwork(model.component.dim, model.component.typical_scale)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What :meth:`from_arguments` needs besides the model, ready for JSON."""
+        return {
+            "network": describe_network(self.network),
+            "order": None if self.order is None else describe(self.order),
+            "num_particles": self.num_particles,
+            "num_orders": self.num_orders,
+        }
+
+    @classmethod
+    def from_arguments(
+        cls,
+        model: CollapsedModel,
+        *,
+        network: Mapping[str, Any],
+        order: Mapping[str, Any] | None,
+        num_particles: int,
+        num_orders: int,
+    ) -> Self:
+        """Build a guide, without weights, from its card.
+
+        Raises:
+            ValueError: if a class is not known.
+            TypeError: if arguments do not fit.
+        """
+        return cls(
+            model,
+            network=build_network(model, network),
+            order=None if order is None else build_order(order),
+            num_particles=num_particles,
+            num_orders=num_orders,
+        )
+
+    def estimated_with(self, *, num_particles: int | None = None, num_orders: int | None = None) -> Self:
+        """Return a view whose log-probabilities average over other numbers of latents and orders.
+
+        The weights are shared, nothing is copied. Cost of log-probabilities: proportional to both numbers.
+        """
+        view = copy.copy(self)
+        view.num_particles = self.num_particles if num_particles is None else num_particles
+        view.num_orders = self.num_orders if num_orders is None else num_orders
+        return view
+
+    def posterior(self, data: Tensor, *, order: Tensor | None = None) -> ClusterwisePartition:
+        """Encode data sets once and return the distribution over their partitions.
+
+        Args:
+            data: ``(*batch, N, D)``, finite.
+            order: permutations ``(*batch, N)`` or ``(N,)`` to take anchors from; the guide's own rule
+                otherwise.
+
+        Raises:
+            ValueError: if the data are empty, not finite or of the wrong dimension, or the order is no
+                permutation.
+
+        Example:
+            >>> from pyroclust.models import gaussian2d
+            >>> posterior = ClusterwiseClusteringProcess(gaussian2d()).posterior(torch.zeros(5, 2))
+            >>> partitions, log_q = posterior.sample_and_log_prob((3,))
+            >>> partitions.shape, log_q.shape
+            (torch.Size([3, 5]), torch.Size([3]))
+        """
+        check_points(data, self.model.component.dim)
+        batch = data.shape[: -self.event_dim]
+        flat = data.reshape(-1, *data.shape[-self.event_dim :])
+        network = self.network
+        visit: Tensor | None = None
+        if order is not None:
+            visit = checked_permutations(order.to(data.device), num_points=data.shape[-2], batch=batch)
+        elif self.order is not None:
+            visit = self.order(flat)
+        return ClusterwisePartition(
+            network,
+            network.encode(flat),
+            order=visit,
+            dataset=torch.arange(len(flat), device=data.device).view(batch),
+            num_points=data.shape[-2],
+            num_particles=self.num_particles,
+            num_orders=1 if torch.is_grad_enabled() and self.training else self.num_orders,
+        )
+
+    def forward(self, data: Tensor) -> Tensor:
+        """Sample the sites ``"assignments"`` and, auxiliary, ``"latents"``: the Pyro guide."""
+        with pyro.plate_stack("datasets", data.shape[: -self.event_dim]):
+            posterior = self.posterior(data)
+            assignments = pyro.sample("assignments", posterior)
+            with torch.no_grad():
+                latents = posterior.latents(assignments)
+            pyro.sample("latents", Delta(latents, event_dim=2), infer={"is_auxiliary": True})
+            return assignments

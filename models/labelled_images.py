@@ -1,0 +1,68 @@
+"""Labelled real images as a generative model."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pyroclust.distributions import PartitionPrior
+from pyroclust.models.labelled_tables import LabelledTables
+
+__all__ = ["LabelledImages"]
+
+
+class LabelledImages(LabelledTables):
+    """Data sets drawn from labelled images: :class:`LabelledTables` whose points keep their shape.
+
+    Points have no useful distance here: a guide needs an encoder, as
+    :class:`~pyroclust.nn.ImageEncoder`. What a guide should do with classes it has never seen, it learns best
+    from many classes, each data set having a few of them.
+
+    Args:
+        collections: pairs of images ``(n, H, W)`` and class labels ``(n,)``, numbers or text.
+        prior: law of the partitions, its hyperparameters known; None for the proportions of the collections.
+        name: what reports call the model.
+
+    Shape:
+        data: ``(*batch, N, H, W)``; assignments: ``(*batch, N)`` int64.
+
+    Raises:
+        ValueError: if there is no collection, or one is not finite, has other shapes, or not one label an
+            image; or the prior is random.
+
+    Example:
+        >>> import torch
+        >>> from pyro import poutine
+        >>> from sklearn.datasets import load_digits
+        >>> model = LabelledImages([(load_digits().images / 16, load_digits().target)])
+        >>> trace = poutine.trace(poutine.uncondition(model)).get_trace(torch.empty(3, 20, 8, 8))
+        >>> {name: tuple(trace.nodes[name]["value"].shape) for name in ("assignments", "data")}
+        {'assignments': (3, 20), 'data': (3, 20, 8, 8)}
+
+    References:
+        Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
+    """
+
+    def __init__(
+        self,
+        collections: Sequence[tuple[ArrayLike, ArrayLike]],
+        *,
+        prior: PartitionPrior | None = None,
+        name: str = "labelled_images",
+    ) -> None:
+        images = [np.asarray(one) for one, _ in collections]
+        shapes = sorted({one.shape[1:] for one in images})
+        if len(shapes) != 1 or len(shapes[0]) < 2:
+            raise ValueError(
+                f"collections have images of shapes {shapes}, expected one shape, (H, W), in all: crop or "
+                "scale them first"
+            )
+        self._image_shape = shapes[0]
+        flat = [one.reshape(len(one), -1) for one in images]
+        labels = [one for _, one in collections]
+        super().__init__(list(zip(flat, labels, strict=True)), prior=prior, standardise=False, name=name)
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """Shape of one image."""
+        return self._image_shape

@@ -1,0 +1,170 @@
+"""A guide's draws where nothing can be put beside them: what is said of them, and how far to trust them."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from pyroclust import diagnostics
+from pyroclust.comparison import Estimate, PartitionDraws, estimate_of, plain
+from pyroclust.diagnostics import Familiarity, Trust, Verdict
+
+__all__ = ["AloneSummary", "GuideAlone", "summarise_alone"]
+
+_UNFAMILIAR = 0.01
+
+
+@dataclass(frozen=True)
+class GuideAlone:
+    """One data set, and draws of its partition from a guide whose model has no likelihood.
+
+    Attributes:
+        source: name of the data set.
+        model_name: name of the model.
+        guide_name: name of the guide.
+        columns: names of the D columns.
+        data: the points as the guide saw them, ``(N, D)``; the original is ``data * scale + location``.
+        guide: draws of the guide, without ``log_joint``.
+        simulations: data sets that the model simulates, ``(S, M, D)``, M being N or 300 if N is larger.
+        certificate: what the guide's card says was measured; empty without one.
+        location: ``(D,)``, in the units of the columns.
+        scale: ``(D,)``, in the units of the columns.
+        true_labels: known labels, ``(N,)``, or ``None``.
+        row_names: names of the N rows, or ``None``.
+        notes: sentences that reports repeat.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+    """
+
+    source: str
+    model_name: str
+    guide_name: str
+    columns: tuple[str, ...]
+    data: np.ndarray
+    guide: PartitionDraws
+    simulations: np.ndarray
+    certificate: Mapping[str, Any]
+    location: np.ndarray
+    scale: np.ndarray
+    true_labels: np.ndarray | None = None
+    row_names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        if self.data.ndim != 2 or self.data.shape[1] != len(self.columns):
+            raise ValueError(f"data has shape {self.data.shape}, expected (N, {len(self.columns)})")
+        if self.guide.assignments.shape[-1] != len(self.data):
+            raise ValueError(
+                f"guide has draws of {self.guide.assignments.shape[-1]} points, expected {len(self.data)}"
+            )
+
+    @property
+    def missing(self) -> str:
+        """What a comparison has and this has not, and why, in one sentence."""
+        return (
+            f"There is no MCMC and there are no importance weights to compare with: the likelihood of a "
+            f"partition under '{self.model_name}' has no formula, so these are the guide's draws alone."
+        )
+
+
+@dataclass(frozen=True)
+class AloneSummary:
+    """Everything that a report, a terminal table or a JSON file says of a guide's draws alone.
+
+    Attributes:
+        verdict: how far to trust the guide here, in a sentence.
+        values: numbers of clusters, ``(V,)``.
+        probabilities: of these, ``(V,)``.
+        co_assignment: ``(N, N)``.
+        estimate: the point estimate.
+        familiarity: where the data lie among simulations of the model.
+        calibration_tests: calibration tests in the guide's certificate.
+        calibration_passed: of these, how many it passed.
+        guide_seconds: seconds a draw; all draws are independent.
+    """
+
+    verdict: Verdict
+    values: np.ndarray
+    probabilities: np.ndarray
+    co_assignment: np.ndarray
+    estimate: Estimate
+    familiarity: Familiarity
+    calibration_tests: int
+    calibration_passed: int
+    guide_seconds: float
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the figures without matrices and draws, fit for JSON."""
+        figures = {
+            "verdict": {"level": self.verdict.level.value, "sentence": self.verdict.sentence},
+            "num_clusters": {"values": self.values, "guide": self.probabilities},
+            "familiarity": asdict(self.familiarity),
+            "calibration": {"tests": self.calibration_tests, "passed": self.calibration_passed},
+            "seconds_per_effective_draw": {"guide": self.guide_seconds},
+            "point_estimates": {"guide": self.estimate.figures()},
+        }
+        found: dict[str, object] = plain(figures)
+        return found
+
+
+def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
+    """Compute every figure of a guide's draws alone.
+
+    The verdict is "trust on average" where the data look like the model's simulations and the certificate
+    passed its calibration tests: over such data sets the guide's probabilities are right on average, which
+    is no statement about this one. It is "do not trust" where fewer than one simulation in a hundred is as
+    unusual as the data, and "cannot tell" without a certificate, or with one that failed.
+
+    Args:
+        alone: the draws.
+        seed: of the random subsets that the diagnostics use.
+    """
+    draws = alone.guide
+    values, probabilities = diagnostics.cluster_count_posterior(draws.assignments)
+    familiar = diagnostics.familiarity(alone.data, alone.simulations, seed=seed)
+    tests = _calibration(alone.certificate)
+    return AloneSummary(
+        verdict=_judge(familiar, tests),
+        values=values,
+        probabilities=probabilities,
+        co_assignment=diagnostics.co_assignment(draws.assignments),
+        estimate=estimate_of(draws, alone.true_labels, seed),
+        familiarity=familiar,
+        calibration_tests=len(tests),
+        calibration_passed=sum(tests),
+        guide_seconds=draws.seconds / math.prod(draws.assignments.shape[:2]),
+    )
+
+
+def _calibration(certificate: Mapping[str, Any]) -> list[bool]:
+    findings = (certificate.get("verdict") or {}).get("findings", ())
+    return [
+        bool(one["passed"])
+        for one in findings
+        if one["what"].startswith(("calibration", "averaged posterior"))
+    ]
+
+
+def _judge(found: Familiarity, tests: list[bool]) -> Verdict:
+    among = f"p = {found.p_value:.3f} among {found.num_simulations} simulations"
+    if found.p_value < _UNFAMILIAR:
+        return Verdict(
+            Trust.DISTRUST,
+            f"Do not trust the guide here: the data are unlike those it was trained on ({among}), and it "
+            "cannot be checked by MCMC; see whether the scale of the data is the model's (--raw).",
+        )
+    if not tests or not all(tests):
+        why = f"passed {sum(tests)} of {len(tests)} calibration tests" if tests else "has no certificate"
+        return Verdict(
+            Trust.UNKNOWN,
+            f"No verdict: the guide {why}, and it cannot be checked by MCMC; run pyroclust check.",
+        )
+    return Verdict(
+        Trust.AVERAGE,
+        f"The guide can be trusted on average over data like these: they look like its model's ({among}), on "
+        f"which it passed all {len(tests)} calibration tests; on this very table nothing can check it.",
+    )

@@ -1,0 +1,216 @@
+"""The network of clusterwise guides: from an anchor and the unassigned points to the law of who joins."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pyroclust.distributions.cluster_steps import ClusterStep
+from pyroclust.nn.cluster_latents import ClusterLatents, GaussianLatents
+from pyroclust.nn.kernel_summary import KernelSummary
+from pyroclust.nn.memberships import DiscreteMemberships, GaussianMemberships
+from pyroclust.nn.point_pools import GatedPool, PointPool
+
+__all__ = ["ClusterwiseEncoding", "ClusterwiseNetwork"]
+
+
+@dataclass(frozen=True)
+class ClusterwiseEncoding:
+    """Data sets, encoded once for all draws and all orders."""
+
+    positions: Tensor  # (B, N, D), in units of the scale
+    embedded: Tensor  # (B, N, W)
+    pooled: Tensor | None  # (B, N, W): the first layer of the pools, None where it waits for the step
+    decoded: Tensor | None  # (B, N, V): the first layer of the decoder, likewise
+
+
+class ClusterwiseNetwork(nn.Module):
+    r"""Describes an anchor among the unassigned points, and asks every point whether it joins.
+
+    .. math::
+        C = f\big(e_d, U, \textstyle\sum_{j<k} g(\bar e_j), \text{kernels at } x_d\big), \qquad
+        \text{logit}_i = \rho\big(A e_i + B \delta(x_i - x_d) + E \delta(x_i - m(C, z)) + F [C, z]\big)
+
+    U pools the unassigned points as seen from the anchor; :math:`\delta` are differences, to the anchor and to
+    a centre m that context and latent point at. First layers are applied to points once a data set. Without
+    ``differences`` and ``bandwidths`` this is the published network up to widths. Cost of a cluster:
+    O(T W^2 + P T V^2) for T unassigned points and P latents.
+
+    Args:
+        dim: dimension D.
+        scale: typical standard deviation within a cluster.
+        width: W, of contexts.
+        decoder_width: V.
+        latents: the latent of a cluster; a Gaussian one by default.
+        pool: makes the pools of unassigned points, of those that join, and of those that do not.
+        up_front: lets the points of a data set see one another, ``(B, N, W) -> (B, N, W)``; None for not.
+        each_step: lets the unassigned points see one another, ``(R, T, W), (R, T) -> (R, T, W)``; None for
+            not. First layers are then applied anew for every cluster.
+        bandwidths: of the kernels, in units of the scale; empty for none.
+        differences: whether points are seen relative to anchor and centre.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        scale: float,
+        *,
+        width: int = 48,
+        decoder_width: int = 32,
+        latents: ClusterLatents | None = None,
+        pool: PointPool = GatedPool,
+        up_front: nn.Module | None = None,
+        each_step: nn.Module | None = None,
+        bandwidths: Sequence[float] = (0.7, 1.4, 2.8, 5.6),
+        differences: bool = True,
+    ) -> None:
+        super().__init__()
+        self.dim, self.scale, self.width, self.decoder_width = dim, float(scale), width, decoder_width
+        self.bandwidths, self.differences = tuple(bandwidths), differences
+        self.latents: Any = GaussianLatents() if latents is None else latents
+        self.latents.connect(width)
+        self.up_front, self.each_step = up_front, each_step
+        self.num_contributions = width
+        self.kernels = KernelSummary(dim, self.bandwidths) if self.bandwidths else None
+        look = self.kernels.num_features if self.kernels is not None else 0
+        seen = 2 * dim + 1
+        self.embed = nn.Sequential(
+            nn.Linear(2 * dim + look, width), nn.SiLU(), nn.Linear(width, width), nn.LayerNorm(width)
+        )
+        self.to_pool, self.to_decoder = nn.Linear(width, width), nn.Linear(width, decoder_width)
+        self.anchor_to_pool = nn.Linear(width, width, bias=False)
+        self.pool = pool(width)
+        if self.latents.needs_summary:
+            self.pool_in, self.pool_out = pool(width), pool(width)
+        self.contribute = nn.Sequential(nn.Linear(width + 2, width), nn.SiLU(), nn.Linear(width, width))
+        self.closed = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width))
+        self.context = nn.Sequential(
+            nn.Linear(3 * width + 2 * look + 3, width), nn.SiLU(), nn.Linear(width, width)
+        )
+        self.context_to_decoder = nn.Sequential(nn.SiLU(), nn.Linear(width, decoder_width))
+        self.latent_to_decoder = nn.Linear(self.latents.num_latents, decoder_width, bias=False)
+        self.head = nn.Sequential(
+            nn.SiLU(), nn.Linear(decoder_width, decoder_width), nn.SiLU(), nn.Linear(decoder_width, 1)
+        )
+        if differences:
+            self.difference_to_pool = nn.Linear(seen, width, bias=False)
+            self.difference_to_decoder = nn.Linear(seen, decoder_width, bias=False)
+            self.centre = nn.Sequential(nn.SiLU(), nn.Linear(decoder_width, dim))
+            self.from_centre = nn.Linear(seen, decoder_width, bias=False)
+
+    @property
+    def num_latents(self) -> int:
+        """Z."""
+        return int(self.latents.num_latents)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether log-probabilities of memberships are exact."""
+        return bool(self.latents.is_exact)
+
+    def encode(self, data: Tensor) -> ClusterwiseEncoding:
+        """Embed the points with what lies around each, O(N min(N, 2048) H + N W^2).
+
+        Shape:
+            data: ``(B, N, D)``.
+        """
+        positions = data.to(self.head[1].weight.dtype) / self.scale
+        features = [positions / 10, positions.asinh()]
+        if self.kernels is not None:
+            features.append(self.kernels.around_points(positions))
+        embedded = self.embed(torch.cat(features, -1))
+        if self.up_front is not None:
+            embedded = self.up_front(embedded)
+        if self.each_step is not None:
+            return ClusterwiseEncoding(positions, embedded, None, None)
+        return ClusterwiseEncoding(positions, embedded, self.to_pool(embedded), self.to_decoder(embedded))
+
+    def contribution(self, encoding: ClusterwiseEncoding, step: ClusterStep, joined: Tensor) -> Tensor:
+        """Return what finished clusters add to the sum over all of them, ``(R, G)``."""
+        size = 1 + joined.sum(-1, keepdim=True)
+        embedded = _at(encoding.embedded, step.dataset, step.others)
+        total = (joined.to(embedded).unsqueeze(1) @ embedded).squeeze(1)
+        total = total + encoding.embedded[step.dataset, step.anchor]
+        size = size.to(embedded)
+        output: Tensor = self.contribute(torch.cat([total / size, size.log() / 3, 1 / size], -1))
+        return output
+
+    def law(
+        self, encoding: ClusterwiseEncoding, step: ClusterStep
+    ) -> GaussianMemberships | DiscreteMemberships:
+        """Return the law of who joins."""
+        anchor, pooled, decoded = self._points(encoding, step)
+        offsets = _at(encoding.positions, step.dataset, step.others)
+        offsets = offsets - encoding.positions[step.dataset, step.anchor].unsqueeze(1)
+        pooled = pooled + self.anchor_to_pool(anchor).unsqueeze(1)
+        if self.differences:
+            seen = _seen(offsets)
+            pooled = pooled + self.difference_to_pool(seen)
+            decoded = decoded + self.difference_to_decoder(seen)
+        pooled = nn.functional.silu(pooled)
+        context = self._context(anchor, self.pool(pooled, step.mask), offsets, step, encoding)
+        into_decoder = self.context_to_decoder(context)
+
+        def logits(latents: Tensor) -> Tensor:
+            told = into_decoder + self.latent_to_decoder(latents)
+            hidden = decoded + told.unsqueeze(-2)
+            if self.differences:
+                centre = 3 * self.centre(told).unsqueeze(-2)
+                hidden = hidden + self.from_centre(_seen(offsets - centre))
+            found: Tensor = self.head(hidden).squeeze(-1)
+            return found
+
+        def summary(joined: Tensor) -> Tensor:
+            left = step.mask & ~joined
+            return torch.cat([self.pool_in(pooled, joined), self.pool_out(pooled, left)], -1)
+
+        law: GaussianMemberships | DiscreteMemberships = self.latents.memberships(
+            context, logits, step.mask, summary
+        )
+        return law
+
+    def _points(self, encoding: ClusterwiseEncoding, step: ClusterStep) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the anchor's vector, and the first layers of the pools and the decoder at the others."""
+        if encoding.pooled is not None and encoding.decoded is not None:
+            anchor = encoding.embedded[step.dataset, step.anchor]
+            pooled, decoded = (
+                _at(value, step.dataset, step.others) for value in (encoding.pooled, encoding.decoded)
+            )
+            return anchor, pooled, decoded
+        index = torch.cat([step.anchor.unsqueeze(-1), step.others], -1)
+        mask = nn.functional.pad(step.mask, (1, 0), value=True)
+        assert self.each_step is not None
+        seen = self.each_step(_at(encoding.embedded, step.dataset, index), mask)
+        return seen[:, 0], self.to_pool(seen[:, 1:]), self.to_decoder(seen[:, 1:])
+
+    def _context(
+        self,
+        anchor: Tensor,
+        unassigned: Tensor,
+        offsets: Tensor,
+        step: ClusterStep,
+        encoding: ClusterwiseEncoding,
+    ) -> Tensor:
+        left = step.mask.sum(-1)
+        assigned = encoding.positions.shape[1] - 1 - left
+        progress = torch.stack([left.log1p() / 3, assigned.log1p() / 3, step.num_closed.log1p()], -1)
+        parts = [anchor, unassigned, self.closed(step.closed.to(anchor)), progress.to(anchor)]
+        if self.kernels is not None:
+            here, shift = self.kernels(offsets, step.mask)
+            there, _ = self.kernels(offsets - shift.unsqueeze(1), step.mask)
+            parts += [here, there]
+        context: Tensor = self.context(torch.cat(parts, -1))
+        return context
+
+
+def _at(values: Tensor, dataset: Tensor, points: Tensor) -> Tensor:
+    """Pick vectors of points, ``(B, N, W), (R,), (R, T) -> (R, T, W)``."""
+    index = (dataset.unsqueeze(-1) * values.shape[1] + points).reshape(-1)
+    return values.flatten(0, 1).index_select(0, index).view(*points.shape, values.shape[-1])
+
+
+def _seen(offsets: Tensor) -> Tensor:
+    squared = offsets.square().sum(-1, keepdim=True)
+    return torch.cat([offsets.asinh(), offsets / 4 / (1 + squared / 16).sqrt(), squared.log1p()], -1)

@@ -1,0 +1,201 @@
+"""The neighbour scorer: a candidate is judged by which of its members lie near the point, and how."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pyroclust.distributions.forced_steps import ForcedSteps
+from pyroclust.nn.pair_features import PairFeatures, pair_features
+
+__all__ = ["NeighbourEncoding", "NeighbourScorer"]
+
+_PLACE = 5  # x, y and their products
+_NUMBERS_AT_ONCE = 1 << 25
+
+
+@dataclass(frozen=True)
+class NeighbourEncoding:
+    """Data sets in visiting order, encoded once for all draws."""
+
+    moments: Tensor  # (B, N, N + 5 + W) float64: the point's own number, place, embedding
+    context: Tensor  # (B, N, W)
+    past: Tensor  # (B, F, N, N): channels of the points visited before
+
+
+class NeighbourScorer(nn.Module):
+    r"""Scores candidates of curved clusters in the plane by the neighbours of the point among their members.
+
+    .. math::
+        \text{logit}_k = \text{head}\big(C_n + \text{pool}(\textstyle\sum_j g(t_j)) + A t_k +
+        D\,\delta_{nk}\big), \qquad \delta_{nk} = \phi\big(\textstyle\sum_{i<n, c_i=k} \psi(x_n, x_i)\big)
+
+    with the channels :math:`\psi` of :func:`~pyroclust.nn.pair_features.pair_features`: kernels of the
+    distance, from which the distance to the nearest members follows, walks over all points, labelled or not,
+    and local frames. A mean and a covariance do not describe an arc; these do. A cluster is known by its
+    member list, its mean embedding and place.
+
+    Cost O(N^3) a data set and O(N F + W^2) a candidate; memory O(N^2 F) a data set.
+
+    Args:
+        scale: unit of length, a typical standard deviation within a cluster.
+        width: W.
+    """
+
+    conditions = None
+    filter = None
+
+    def __init__(self, scale: float = 1.0, *, width: int = 48) -> None:
+        super().__init__()
+        self.scale, self.width = float(scale), width
+        seen = PairFeatures.num_features
+        self.embed = nn.Sequential(nn.Linear(4 + 2 * seen, width), nn.SiLU(), nn.Linear(width, width))
+        self.exchange = nn.ModuleList(
+            nn.Sequential(
+                nn.LayerNorm((1 + PairFeatures.num_walks) * width),
+                nn.Linear((1 + PairFeatures.num_walks) * width, width),
+                nn.SiLU(),
+                nn.Linear(width, width),
+            )
+            for _ in range(2)
+        )
+        self.context = nn.Sequential(
+            nn.Linear(width + 3 + 2 * seen, width), nn.SiLU(), nn.Linear(width, width)
+        )
+        self.state = nn.Sequential(nn.Linear(width + 6, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU())
+        self.state_to_head = nn.Linear(width, width, bias=False)
+        self.contribute = nn.Linear(width, width)
+        self.pool = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width))
+        self.difference = nn.Linear(seen, width, bias=False)
+        self.new_cluster = nn.Parameter(torch.zeros(width))
+        self.head = nn.Sequential(
+            nn.LayerNorm(width),
+            nn.SiLU(),
+            nn.Linear(width, width),
+            nn.SiLU(),
+            nn.Linear(width, width),
+            nn.SiLU(),
+        )
+        self.to_join = nn.Linear(width, 1)
+        self.to_open = nn.Linear(width, 1)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Constructor arguments, ready for JSON."""
+        return {"scale": self.scale, "width": self.width}
+
+    def encode(self, data: Tensor) -> NeighbourEncoding:
+        """Encode data sets in visiting order: pairs, embeddings, contexts.
+
+        Shape:
+            data: ``(B, N, 2)``.
+        """
+        positions = data.to(self.new_cluster.dtype) / self.scale
+        sets, points = positions.shape[:2]
+        pairs = pair_features(positions)
+        past = pairs.channels * positions.new_ones(points, points).tril(-1)
+        own = pairs.channels.diagonal(dim1=2, dim2=3).mT
+        every, before = pairs.channels.sum(-1).mT, past.sum(-1).mT
+        embedded = self._embed(
+            positions, torch.cat([_features(every - own), _features(own)], -1), pairs.walks
+        )
+        steps = torch.arange(points, device=data.device)
+        left = points - 1 - steps
+        progress = torch.stack([steps.log1p() / 3, left.log1p() / 3, steps / points], -1).to(positions)
+        around = [embedded, progress.expand(sets, -1, -1), _features(before), _features(every - before - own)]
+        context = self.context(torch.cat(around, -1))
+        x, y = positions.unbind(-1)
+        place = torch.stack([x, y, x * x, x * y, y * y], -1)
+        number = torch.eye(points, dtype=torch.float64, device=data.device).expand(sets, -1, -1)
+        return NeighbourEncoding(torch.cat([number, place.double(), embedded.double()], -1), context, past)
+
+    def _embed(self, positions: Tensor, features: Tensor, walks: Tensor) -> Tensor:
+        """Embed the points, then exchange embeddings along the walks."""
+        value = self.embed(torch.cat([positions / 10, positions.asinh(), features], -1))
+        for layer in self.exchange:
+            met = (walks @ value.unsqueeze(1)).transpose(1, 2).flatten(2)
+            value = value + layer(torch.cat([value, met], -1))
+        return value
+
+    def forced_logits(
+        self, encoding: NeighbourEncoding, dataset: Tensor, steps: ForcedSteps
+    ) -> tuple[Tensor, Tensor]:
+        """Evaluate all decisions of given partitions; members are summed by one matrix product.
+
+        Shape:
+            dataset: ``(R,)``; output: ``(M,)`` and ``(R (N - 1),)``.
+        """
+        rows, points = steps.labels.shape
+        together = steps.together(torch.float64)
+        moments = together @ encoding.moments[dataset][..., points:]
+        state = self._state(together.sum(-1), moments)
+        pooled = steps.present(state.dtype) @ self.contribute(state)
+        shared = (encoding.context[dataset, 1:] + self.pool(pooled)).flatten(0, 1)
+        seen = self.difference(_features(self._forced_sums(encoding, dataset, steps)))
+        own = self.state_to_head(state).flatten(0, 1).index_select(0, steps.member)
+        joined = self.to_join(self.head(shared.index_select(0, steps.decision) + own + seen))
+        return joined.squeeze(-1), self.to_open(self.head(shared + self.new_cluster)).squeeze(-1)
+
+    def _forced_sums(self, encoding: NeighbourEncoding, dataset: Tensor, steps: ForcedSteps) -> Tensor:
+        """Sum the channels over the members of every candidate, ``(M, F)``."""
+        rows, points = steps.labels.shape
+        width = steps.width
+        one_hot = nn.functional.one_hot(steps.labels, width).to(encoding.past.dtype)  # (R, N, K)
+        past = encoding.past.flatten(1, 2)  # (B, F N, N)
+        if len(past) == 1:
+            sums = (past[0] @ one_hot.transpose(0, 1).flatten(1)).unflatten(-1, (rows, width)).transpose(0, 1)
+        else:
+            block = max(1, _NUMBERS_AT_ONCE // past[0].numel())
+            pieces = zip(dataset.split(block), one_hot.split(block), strict=True)
+            sums = torch.cat([past[which] @ some for which, some in pieces])
+        row, step = steps.point // points, steps.point % points
+        return sums.unflatten(1, (-1, points))[row, :, step, steps.cluster]
+
+    def _state(self, counts: Tensor, moments: Tensor) -> Tensor:
+        """Describe clusters by their size, place, shape and mean embedding."""
+        mean = moments / counts.unsqueeze(-1)
+        place, embedded = mean.split([_PLACE, self.width], -1)
+        x, y, xx, xy, yy = place.unbind(-1)
+        volume = ((xx - x * x) + (yy - y * y)).clamp(min=0)
+        summary = [x.asinh(), y.asinh(), counts.log() / 3, 1 / counts, (volume + 0.01).log() / 3]
+        summary.append(torch.hypot(x, y).log1p())
+        return self.state(torch.cat([torch.stack(summary, -1), embedded], -1).to(self.new_cluster.dtype))
+
+    def absorb(
+        self, encoding: NeighbourEncoding, dataset: Tensor, steps: Tensor, counts: Tensor, moments: Tensor
+    ) -> Tensor:
+        """Pack head input, contribution and members of refreshed clusters."""
+        points = encoding.moments.shape[1]
+        state = self._state(counts, moments[..., points:])
+        members = moments[..., :points].to(state.dtype)
+        return torch.cat([self.state_to_head(state), self.contribute(state), members], -1)
+
+    def contribution(self, states: Tensor) -> Tensor:
+        """Return the part of a state that clusters sum up."""
+        return states[..., self.width : 2 * self.width]
+
+    def query(
+        self, encoding: NeighbourEncoding, dataset: Tensor, step: Tensor, pooled: Tensor, clusters: Tensor
+    ) -> Tensor:
+        """Pack the head input shared by all candidates and the channels of the points before."""
+        shared = encoding.context[dataset, step] + self.pool(pooled.to(encoding.context.dtype))
+        latest = int(step.max())
+        return torch.cat([shared, encoding.past[dataset, :, step, :latest].flatten(1)], -1)
+
+    def join(self, query: Tensor, states: Tensor) -> Tensor:
+        """Score existing clusters."""
+        shared, channels = query.tensor_split([self.width], -1)
+        channels = channels.unflatten(-1, (PairFeatures.num_channels, -1))
+        own, members = states[..., : self.width], states[..., 2 * self.width :]
+        sums = (channels @ members[..., : channels.shape[-1]].unsqueeze(-1)).squeeze(-1)
+        seen = self.difference(_features(sums))
+        return self.to_join(self.head(shared + own + seen)).squeeze(-1)
+
+    def open(self, query: Tensor) -> Tensor:
+        """Score a new cluster."""
+        return self.to_open(self.head(query[..., : self.width] + self.new_cluster)).squeeze(-1)
+
+
+def _features(sums: Tensor) -> Tensor:
+    return PairFeatures.features(sums)

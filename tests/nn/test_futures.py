@@ -1,0 +1,128 @@
+"""Contexts of the points still to come: what they see, what they do not, and what their formulas say."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from pyroclust.nn import FutureAttention, ImageEncoder, InducedFuture
+
+WIDTH = 8
+FUTURES: dict[str, Callable[[], nn.Module]] = {
+    "attention": lambda: FutureAttention(WIDTH, num_heads=2),
+    "two blocks of attention": lambda: FutureAttention(WIDTH, num_blocks=2, num_heads=2),
+    "induced": lambda: InducedFuture(WIDTH, num_inducing=3, num_heads=2),
+}
+
+
+@pytest.fixture(params=FUTURES)
+def future(request: pytest.FixtureRequest) -> nn.Module:
+    built = FUTURES[request.param]().double()
+    for parameter in built.parameters():
+        parameter.data += 0.3 * torch.randn_like(parameter)
+    return built
+
+
+def points(*shape: int) -> Tensor:
+    return torch.randn(*shape, WIDTH, dtype=torch.float64)
+
+
+def test_a_context_knows_nothing_of_the_past(future: nn.Module) -> None:
+    data = points(2, 7)
+    changed = torch.cat([points(2, 3), data[:, 3:]], 1)
+    torch.testing.assert_close(future(changed)[:, 3:], future(data)[:, 3:])
+
+
+def test_a_context_knows_every_point_to_come(future: nn.Module) -> None:
+    data = points(1, 6).requires_grad_()
+    (gradient,) = torch.autograd.grad(future(data)[0, 2].square().sum(), data)
+    assert (gradient[0].abs().sum(-1) > 1e-9).tolist() == [False, False, True, True, True, True]
+
+
+@pytest.mark.parametrize("name", ["attention", "induced"])
+def test_points_to_come_have_no_order(name: str) -> None:
+    future, data = FUTURES[name]().double(), points(2, 6)
+    shuffled = torch.cat([data[:, :2], data[:, 2:].flip(1)], 1)
+    torch.testing.assert_close(future(shuffled)[:, :2], future(data)[:, :2])
+
+
+def test_one_point_and_a_suffix_alone_give_the_same(future: nn.Module) -> None:
+    data = points(3, 5)
+    whole = future(data)
+    for start in range(5):
+        torch.testing.assert_close(future(data[:, start:])[:, 0], whole[:, start])
+
+
+def test_attention_is_its_formula() -> None:
+    """Weigh the points to come and nothing by hand, one head at a time."""
+    future = FutureAttention(WIDTH, num_heads=2).double()
+    (block,) = future.blocks
+    block.nothing.data.normal_()
+    data = points(5)
+    normed = block.norm_queries(data), block.norm_keys(data)
+    asked, keys, values = block.to_queries(normed[0]), block.to_keys(normed[1]), block.to_values(normed[1])
+    for n in range(5):
+        heads = []
+        for head, own in enumerate((slice(0, 4), slice(4, 8))):
+            offered = torch.cat([block.nothing[0, head], keys[n + 1 :, own]])
+            weight = (offered @ asked[n, own] / 2.0).softmax(0)
+            heads.append(weight @ torch.cat([block.nothing[1, head], values[n + 1 :, own]]))
+        hidden = data[n] + block.to_output(torch.cat(heads))
+        expected = hidden + block.feed_forward(hidden)
+        torch.testing.assert_close(future(data.unsqueeze(0))[0, n], expected)
+
+
+def test_induced_attention_is_its_formula() -> None:
+    future = InducedFuture(WIDTH, num_inducing=3, num_heads=2).double()
+    gather, data = future.gather, points(5)
+    asked, normed = gather.to_queries(gather.norm_queries(future.inducing)), gather.norm_keys(data)
+    keys, values = gather.to_keys(normed), gather.to_values(normed)
+    for n in range(5):
+        heads = []
+        for own in (slice(0, 4), slice(4, 8)):
+            weight = (10 * (asked[:, own] @ keys[n + 1 :, own].T / 20).tanh()).exp()
+            heads.append(weight @ values[n + 1 :, own] / (1 + weight.sum(-1, keepdim=True)))
+        hidden = future.inducing + gather.to_output(torch.cat(heads, -1))
+        summary = hidden + gather.feed_forward(hidden)
+        expected = future.spread(data[n].view(1, 1, -1), summary.unsqueeze(0))[0, 0]
+        torch.testing.assert_close(future(data.unsqueeze(0))[0, n], expected)
+
+
+def test_contexts_tell_how_many_points_are_to_come(future: nn.Module) -> None:
+    """A softmax over equal points alone would hide their number."""
+    contexts = future(points(1, 1).expand(1, 6, -1))
+    assert (contexts[0, 1:] - contexts[0, :-1]).abs().max(-1).values.min() > 1e-6
+
+
+def test_large_scores_stay_finite() -> None:
+    future, data = InducedFuture(WIDTH, num_heads=2), torch.randn(1, 400, WIDTH)
+    future.gather.to_keys.weight.data *= 1e4
+    contexts = future(data.requires_grad_())
+    contexts.sum().backward()
+    assert contexts.isfinite().all()
+    assert data.grad is not None
+    assert data.grad.isfinite().all()
+
+
+def test_arguments_build_the_same_module(future: nn.Module) -> None:
+    again = type(future)(**future.arguments).double()
+    again.load_state_dict(future.state_dict())
+    data = points(2, 4)
+    torch.testing.assert_close(again(data), future(data))
+
+
+def test_images_are_encoded_one_by_one_from_rows_or_pictures() -> None:
+    encoder, images = ImageEncoder(8, 12, dim=5), torch.randn(2, 3, 8, 12)
+    whole = encoder(images)
+    assert whole.shape == (2, 3, 5)
+    torch.testing.assert_close(encoder(images.flatten(2)), whole)
+    torch.testing.assert_close(encoder(images[1:, 2:]), whole[1:, 2:])
+    again = ImageEncoder(**encoder.arguments)
+    again.load_state_dict(encoder.state_dict())
+    torch.testing.assert_close(again(images), whole)
+
+
+def test_images_must_not_be_tiny() -> None:
+    with pytest.raises(ValueError, match="height and width are 3 and 8, expected at least 4"):
+        ImageEncoder(3, 8)
