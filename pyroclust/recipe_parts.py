@@ -126,9 +126,28 @@ class GuidePart:
 
 @dataclass(frozen=True)
 class StartPart:
-    """``[start]``: an existing guide to fine-tune, by name or folder."""
+    """``[start]``: an existing guide to train further, by name or folder.
+
+    Attributes:
+        guide: its name or folder.
+        num_orders: visiting orders that its posteriors mix from now on, then visited in random order whatever
+            its rule was; it stays as it is without this.
+    """
 
     guide: str
+    num_orders: int | None = None
+
+    def build(self, model: Any) -> Any:
+        """Load the guide and carry it over to the model.
+
+        Raises:
+            ValueError: if the guide is not known or does not fit the model, or ``num_orders`` is below 1.
+        """
+        guide = load_guide(self.guide)
+        if self.num_orders is not None:
+            guide.order = RandomOrder()
+            guide = guide.mixed(self.num_orders)
+        return retarget(guide, model)
 
 
 @dataclass(frozen=True)

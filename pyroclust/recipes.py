@@ -8,10 +8,8 @@ from typing import Any
 import torch
 
 from pyroclust.descriptions import build_model
-from pyroclust.guides.retarget import retarget
 from pyroclust.infer import FitSettings, Validation
 from pyroclust.infer.choices import Choice
-from pyroclust.pretrained import load_guide
 from pyroclust.recipe_clusterwise import AttentivePart, ClusterwisePart
 from pyroclust.recipe_parts import (
     ChoicePart,
@@ -70,7 +68,7 @@ class Recipe:
     def build(self) -> Any:
         """Build the guide as it is before the training."""
         if self.start is not None:
-            return retarget(load_guide(self.start.guide), self.model)
+            return self.start.build(self.model)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             return self.network.make(self.model, self.guide, self.order)

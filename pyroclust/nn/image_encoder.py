@@ -23,6 +23,7 @@ class ImageEncoder(nn.Module):
         images: ``(B, N, H, W)`` or, as tables have them, ``(B, N, H W)``; output: ``(B, N, E)``.
 
     Example:
+        >>> import torch
         >>> ImageEncoder(8, 8, dim=5)(torch.zeros(2, 7, 64)).shape
         torch.Size([2, 7, 5])
     """
