@@ -38,14 +38,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "1 order": {"orders": 1},
     "4 random": {"orders": 4},
     "2 antithetic": {"orders": 2, "antithetic": True},
-    "4 antithetic": {"orders": 4, "antithetic": True},
-    "2 antithetic, consistency .03": {"orders": 2, "antithetic": True, "consistency": 0.03},
     "2 antithetic, consistency .1": {"orders": 2, "antithetic": True, "consistency": 0.1},
     "2 antithetic, consistency .3": {"orders": 2, "antithetic": True, "consistency": 0.3},
     "2 antithetic, consistency 1": {"orders": 2, "antithetic": True, "consistency": 1.0},
-    "4 antithetic, consistency .1": {"orders": 4, "antithetic": True, "consistency": 0.1},
-    "4 antithetic, consistency .3": {"orders": 4, "antithetic": True, "consistency": 0.3},
-    "4 random, consistency .1": {"orders": 4, "consistency": 0.1},
 }
 
 

@@ -104,7 +104,7 @@ def build_scorer(
     shape = _known(_SHAPES, described["shape"]["class"])(**described["shape"]["arguments"])
     names = () if conditions is None else conditions.names
     filtered = FilterScorer(model.prior, model.component, conditions=names) if described["filter"] else None
-    parts = {"filter": filtered, "conditions": conditions} | _build_inputs(described)
+    parts: dict[str, Any] = {"filter": filtered, "conditions": conditions, **_build_inputs(described)}
     return LightScorer(shape, **parts, **described["arguments"])
 
 

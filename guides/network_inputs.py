@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.guides.sequential_guide import CollapsedModel
-from pyroclust.nn import ConditionInputs, LightScorer, SummedScorer
+from pyroclust.nn import ConditionInputs, LightScorer, NeighbourScorer, SummedScorer
 
 __all__ = ["network_inputs", "typical_component"]
 
 
 def network_inputs(
     model: CollapsedModel,
-    scorer: LightScorer | SummedScorer | None,
+    scorer: LightScorer | NeighbourScorer | SummedScorer | None,
     conditions: Sequence[str] | ConditionInputs,
 ) -> ConditionInputs | None:
     """Return how the conditions enter the network, None where there are none.
@@ -39,6 +39,8 @@ def network_inputs(
                 "it with light_scorer_for(model, conditions=...)"
             )
         names = of_scorer
+    if isinstance(scorer, NeighbourScorer) and names:
+        raise ValueError(f"conditions are {', '.join(names)}, expected none: the NeighbourScorer takes none")
     if isinstance(scorer, SummedScorer) and names and scorer.dim != model.component.dim + len(names):
         raise ValueError(
             f"scorer has dim {scorer.dim}, expected {model.component.dim + len(names)}, the columns of the "

@@ -19,6 +19,7 @@ from pyroclust.nn import (
     FixedShape,
     Future,
     LightScorer,
+    NeighbourScorer,
     Order,
     SummedScorer,
 )
@@ -68,7 +69,7 @@ class NeuralClusteringProcess(SequentialGuide):
         self,
         model: CollapsedModel,
         *,
-        scorer: LightScorer | SummedScorer | None = None,
+        scorer: LightScorer | NeighbourScorer | SummedScorer | None = None,
         order: Order | None = None,
         conditions: Sequence[str] | ConditionInputs = (),
         num_orders: int = 1,
@@ -85,7 +86,10 @@ class NeuralClusteringProcess(SequentialGuide):
     def arguments(self) -> dict[str, Any]:
         """What :meth:`from_arguments` needs besides the model, ready for JSON."""
         refuse_a_view(self.condition_values)
-        described = {"scorer": describe_scorer(self.scorer), "order": describe(self.order)}
+        described: dict[str, Any] = {
+            "scorer": describe_scorer(self.scorer),
+            "order": describe(self.order),
+        }
         described |= {"num_orders": self.num_orders} if self.num_orders > 1 else {}
         return described | ({} if self.inputs is None else {"conditions": self.inputs.arguments})
 
@@ -175,5 +179,5 @@ def _shape(component: Any, encoder: nn.Module | None) -> ClusterShape:
     """Return the frame of clusters of points, or of what an encoder makes of them."""
     if encoder is not None:
         return FixedShape(cast("int", encoder.dim), 1.0)
-    shape = FixedShape if component.scale_is_known else AdaptiveShape
-    return shape(component.dim, component.typical_scale)
+    dim, scale = component.dim, component.typical_scale
+    return FixedShape(dim, scale) if component.scale_is_known else AdaptiveShape(dim, scale)

@@ -39,7 +39,7 @@ class AbsentTables:
         self.hyperpriors: dict[str, Any] = {}
         self.event_shape = (int(dim),) if event_shape is None else tuple(int(one) for one in event_shape)
         if math.prod(self.event_shape) != dim:
-            raise ValueError(f"event_shape is {self.event_shape}, expected {dim} numbers, the dim")
+            raise ValueError(f"event_shape is {self.event_shape}, expected a shape of {dim} numbers, the dim")
 
     @property
     def event_dim(self) -> int:

@@ -50,6 +50,8 @@ class LabelledImages(LabelledTables):
         prior: PartitionPrior | None = None,
         name: str = "labelled_images",
     ) -> None:
+        if not len(collections):
+            raise ValueError("collections is empty, expected at least one pair of images and labels")
         images = [np.asarray(one) for one, _ in collections]
         shapes = sorted({one.shape[1:] for one in images})
         if len(shapes) != 1 or len(shapes[0]) < 2:

@@ -128,7 +128,7 @@ def compare(
         "scale": points.scale,
         "true_labels": table.labels,
         "row_names": table.row_names,
-        "notes": (*points.notes, *notes),
+        "notes": (*points.notes, *notes, *_about_log_prob(module, data)),
     }
     comparison: Comparison | GuideAlone
     summary: ComparisonSummary | AloneSummary
@@ -140,7 +140,7 @@ def compare(
         summary = summarise(comparison, seed=seed)
     else:
         tell(f"simulating {_SIMULATIONS} data sets")
-        simulations = _simulate(module.model, data, seed=seed)
+        simulations = _simulate(module.model, data, name=name, seed=seed)
         comparison = GuideAlone(**about, simulations=simulations, certificate=certificate)
         summary = summarise_alone(comparison, seed=seed)
     if folder is not None:
@@ -216,6 +216,16 @@ def _check_size(
     return ()
 
 
+def _about_log_prob(guide: Any, data: Tensor) -> tuple[str, ...]:
+    """Say where log q of the guide is estimated; a guide that does not say so has it exactly."""
+    if getattr(guide.posterior(data[:2]), "is_exact", True):
+        return ()
+    return (
+        "The guide's log q is estimated by simulation: its importance weights stay right on average, "
+        "and are more uneven for it.",
+    )
+
+
 def _draw_guide(guide: Any, data: Tensor, *, name: str, num_draws: int, seed: int) -> PartitionDraws:
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(seed)
@@ -238,12 +248,18 @@ def _log_joint(model: Any, data: Tensor, draws: Tensor) -> np.ndarray:
     return found.double().unsqueeze(0).numpy()
 
 
-def _simulate(model: Any, data: Tensor, *, seed: int) -> np.ndarray:
+def _simulate(model: Any, data: Tensor, *, name: str, seed: int) -> np.ndarray:
     """Simulate data sets of as many points, or 300 of more."""
     template = data.new_empty(_SIMULATIONS, min(len(data), _SIMULATED_POINTS), data.shape[-1])
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(seed)
-        return simulate(model, template)[0].double().numpy()
+        try:
+            return simulate(model, template)[0].double().numpy()
+        except ValueError:
+            raise ValueError(
+                f"guide '{name}' comes from '{model.name}', which has no likelihood to run MCMC with and "
+                "cannot be simulated; draw from it in Python with guide.posterior(data), or use another guide"
+            ) from None
 
 
 def _draw_mcmc(model: Any, data: Tensor, *, num_draws: int, num_chains: int, seed: int) -> PartitionDraws:

@@ -8,9 +8,11 @@ from typing import Any
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.arguments import ENCODERS, FUTURES, build_order
 from pyroclust.guides.neural_clustering_process import light_scorer_for
+from pyroclust.guides.retarget import retarget
 from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
 from pyroclust.nn import LightScorer, NeighbourScorer, RandomOrder, SummedScorer
 from pyroclust.part_descriptions import PRIORS, build_part
+from pyroclust.pretrained import load_guide
 
 __all__ = [
     "ChoicePart",

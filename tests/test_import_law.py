@@ -24,11 +24,13 @@ ALLOWED = {
     "pyroclust.atomic": set(),
     "pyroclust.diagnostics": {"pyroclust.partitions"},
     "pyroclust.comparison": {"pyroclust.partitions", "pyroclust.diagnostics"},
+    "pyroclust.guide_alone": {"pyroclust.comparison", "pyroclust.diagnostics"},
     "pyroclust.plots": {"pyroclust.partitions", "pyroclust.diagnostics", "pyroclust.comparison"},
     "pyroclust.report": {
         "pyroclust.partitions",
         "pyroclust.diagnostics",
         "pyroclust.comparison",
+        "pyroclust.guide_alone",
         "pyroclust.plots",
     },
     "pyroclust.suggestions": set(),

@@ -120,7 +120,7 @@ class ClusterwisePartition(PartitionDistribution):
         Each cluster takes the mode of its latent and every point whose probability is above one half: a
         quick point estimate, *not* a draw from the posterior, and no maximum over partitions either.
         """
-        return canonical(self._run(self.batch_shape, most_likely)[0].labels).view(
+        return canonical(self._run(self.batch_shape, most_likely).labels).view(
             self.batch_shape + self.event_shape
         )
 
@@ -140,7 +140,7 @@ class ClusterwisePartition(PartitionDistribution):
         """Draw partitions with estimates whose reciprocals are unbiased, in nats."""
         shape = self._extended_shape(Size(sample_shape))
         with torch.no_grad():
-            made, order = self._run(shape[:-1], DrawAndScore(self.num_particles))
+            made = self._run(shape[:-1], DrawAndScore(self.num_particles))
             labels = canonical(made.labels).view(shape)
             log_prob = made.log_prob.view(shape[:-1])
             if self.num_orders > 1:
@@ -150,7 +150,7 @@ class ClusterwisePartition(PartitionDistribution):
 
     def _sample(self, sample_shape: Size) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        return canonical(self._run(shape[:-1], draw)[0].labels).view(shape)
+        return canonical(self._run(shape[:-1], draw).labels).view(shape)
 
     def _log_prob(self, value: Tensor) -> Tensor:
         batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
@@ -199,7 +199,7 @@ class ClusterwisePartition(PartitionDistribution):
             return self.order[dataset]
         return torch.rand(len(dataset), self.num_points, device=dataset.device).argsort(-1)
 
-    def _run(self, batch: Size, decide: Decide) -> tuple[ClusterwiseDraws, Tensor]:
+    def _run(self, batch: Size, decide: Decide) -> ClusterwiseDraws:
         dataset = self.dataset.expand(batch).reshape(-1)
         order = self._orders(dataset)
         rows = max(1, _POINTS_AT_ONCE // self.num_points)
@@ -209,7 +209,7 @@ class ClusterwisePartition(PartitionDistribution):
                 for d, o in zip(dataset.split(rows), order.split(rows), strict=True)
             ]
         fields = zip(*(vars(part).values() for part in parts), strict=True)
-        return ClusterwiseDraws(*(torch.cat(field) for field in fields)), order
+        return ClusterwiseDraws(*(torch.cat(field) for field in fields))
 
     def _with(self, **changed: Any) -> "ClusterwisePartition":
         own = {

@@ -20,11 +20,15 @@ class PartitionDistribution(TorchDistribution):
 
     Shape:
         batch_shape: data sets; event_shape: ``(num_points,)``.
+
+    Attributes:
+        is_exact: log-probabilities are exact; where they are estimates the class says how.
     """
 
     support = partition
     arg_constraints: dict[str, Any] = {}  # noqa: RUF012  (torch's own class attribute)
     has_enumerate_support = False
+    is_exact: bool = True
 
     def __init__(
         self, num_points: int, *, batch_shape: Size = Size(), validate_args: bool | None = None

@@ -126,11 +126,10 @@ class InclusiveKL(ELBO):
         simulated = self.simulate(model, *template)
         names = tuple(getattr(guide, "conditions", ()))
         _check_conditions(names, simulated)
-        values: dict[str, Tensor] = {
+        values: dict[str, Any] = {
             name: simulated.nodes[name]["value"] for name in ("data", "assignments", *names)
         }
-        conditions = {name: values.pop(name) for name in names}
-        return values | {"conditions": conditions}
+        return values | {"conditions": {name: values.pop(name) for name in names}}
 
     def _get_trace(self, model: Any, guide: Any, args: Any, kwargs: Any) -> tuple[Trace, Trace]:
         simulated = self.simulate(model, *args)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from pyroclust.distributions import Component, ConjugateComponent, PartitionPrior
 from pyroclust.distributions.filter_scorer import FilterEncoding, FilterScorer
+from pyroclust.distributions.order_averaged import OrderAveragedPartition
 from pyroclust.distributions.sequential import SequentialPartition
 from pyroclust.infer.checks import check_finite
 from pyroclust.infer.smc_exponents import learn_exponents
@@ -29,8 +30,8 @@ class FilteredModel(Protocol):
 class PointwiseGuide(Protocol):
     """A guide that labels points one after the other, as sequential Monte Carlo sees it."""
 
-    def posterior(self, data: Tensor) -> SequentialPartition:
-        """Return the guide's law of the partition, with its scorer, encoding and visiting order."""
+    def posterior(self, data: Tensor) -> SequentialPartition | OrderAveragedPartition:
+        """Return the guide's law of the partition, with its scorer, encoding and one visiting order."""
         ...
 
 
@@ -146,7 +147,7 @@ def sequential_monte_carlo(
     check_finite(data)
     batch, points, size = data.shape[:-2], data.shape[-2], num_particles // num_islands
     with torch.no_grad():
-        posterior = guide.posterior(data)
+        posterior = _one_order(guide.posterior(data))
         target = _target(model, posterior, data)
         dataset = posterior.dataset.reshape(-1)
         exponents = torch.ones(points, len(dataset), dtype=torch.float64)
@@ -189,15 +190,20 @@ def _population(
     return Population(proposal, target, dataset=dataset, num_particles=size)
 
 
+def _one_order(posterior: Any) -> SequentialPartition:
+    if not isinstance(posterior, SequentialPartition):
+        raise ValueError(
+            f"guide.posterior(data) is a {type(posterior).__name__}, expected a SequentialPartition: "
+            "use guide.mixed(1) for a guide that mixes visiting orders, and importance_sample with guides "
+            "that do not label point by point"
+        )
+    return posterior
+
+
 def _target(
     model: FilteredModel, posterior: SequentialPartition, data: Tensor
 ) -> tuple[FilterScorer, FilterEncoding]:
     """Return the model's exact filter on the points in visiting order, the guide's own if it is that."""
-    if not isinstance(posterior, SequentialPartition):
-        raise ValueError(
-            f"guide.posterior(data) is a {type(posterior).__name__}, expected a SequentialPartition: "
-            "use importance_sample with guides that do not label point by point"
-        )
     if not isinstance(model.component, ConjugateComponent):
         raise ValueError(
             f"model.component is a {type(model.component).__name__}, expected a ConjugateComponent: "

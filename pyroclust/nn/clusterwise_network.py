@@ -33,9 +33,9 @@ class ClusterwiseNetwork(nn.Module):
         C = f\big(e_d, U, \textstyle\sum_{j<k} g(\bar e_j), \text{kernels at } x_d\big), \qquad
         \text{logit}_i = \rho\big(A e_i + B \delta(x_i - x_d) + E \delta(x_i - m(C, z)) + F [C, z]\big)
 
-    U pools the unassigned points as seen from the anchor; :math:`\delta` are differences, to the anchor and to
-    a centre m that context and latent point at. First layers are applied to points once a data set. Without
-    ``differences`` and ``bandwidths`` this is the published network up to widths. Cost of a cluster:
+    U pools the unassigned points as seen from the anchor; :math:`\delta` are differences, to the anchor and
+    to a centre m that context and latent point at. First layers are applied to points once a data set.
+    Without ``differences`` and ``bandwidths`` this is the published network up to widths. Cost of a cluster:
     O(T W^2 + P T V^2) for T unassigned points and P latents.
 
     Args:
@@ -111,7 +111,7 @@ class ClusterwiseNetwork(nn.Module):
         return bool(self.latents.is_exact)
 
     def encode(self, data: Tensor) -> ClusterwiseEncoding:
-        """Embed the points with what lies around each, O(N min(N, 2048) H + N W^2).
+        """Embed the points with what lies around each, O(N min(N, 1024) H + N W^2).
 
         Shape:
             data: ``(B, N, D)``.

@@ -10,16 +10,20 @@ from pyroclust.nn.attention_block import MultiheadAttentionBlock
 
 __all__ = ["FutureAttention"]
 
+_SMALLEST_WEIGHT = 1e-12
+
 
 class FutureAttention(nn.Module):
     r"""Contexts of the points still to come, each asked for by the point at hand.
 
     .. math:: U_n = \mathrm{MAB}\big(x_n, \{\varnothing, x_{n+1}, \ldots, x_N\}\big), \qquad
-        \text{weight of } x_i = \frac{e^{s_{ni}}}{e^{s_{n\varnothing}} + \sum_{j>n} e^{s_{nj}}}
+        \text{weight of } x_i = \frac{e^{-|q_n - k_i|^2 / 2}}{e^b + \sum_{j>n} e^{-|q_n - k_j|^2 / 2}}
 
-    one block after the other. The learned point :math:`\varnothing`, "nothing", makes the weights those of a
-    kernel look-ahead with a learned kernel: what it leaves over tells how many points to come are like this
-    one, which a softmax over the points alone would hide. It also is what the last point sees.
+    one block after the other, with queries q and keys k of each head linear in the normalised points. This is
+    :class:`~pyroclust.nn.KernelLookAhead` with learned kernels: "nothing", of learned score b, value 0, has
+    the weight that tells how many points to come are like this one, which a softmax over the points alone
+    would hide, and minus its logarithm over 3 is the last number of each head. At the start keys are made as
+    queries are, in bandwidths from head to head, so that points attend to their like.
 
     All N contexts are causal attention on the reversed sequence: cost O(N^2 W + N W^2) a data set and block,
     memory O(N W), nothing a draw.
@@ -61,21 +65,48 @@ class _LaterPoints(MultiheadAttentionBlock):
 
     def __init__(self, width: int, *, num_heads: int) -> None:
         super().__init__(width, num_heads=num_heads)
-        self.nothing = nn.Parameter(torch.zeros(2, num_heads, 1, width // num_heads))
+        self.log_nothing = nn.Parameter(torch.zeros(num_heads, 1, 1))
+        self._start_with_similarity(width // num_heads)
 
     def forward(self, queries: Tensor, keys: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
         return super().forward(queries, queries, mask)
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-        # Backwards, and one place behind nothing, "strictly after" is what causal attention sees.
+        # Two more numbers make inner products distances, and nothing as near as its score says:
+        # (q, 1, |q|^2 / 2) with (k, -|k|^2 / 2, -1) for points and with (0, score, 0) for nothing.
+        asked = torch.cat([queries, torch.ones_like(queries[..., :1]), _half_square(queries)], -1)
+        offered = torch.cat([keys, -_half_square(keys), -torch.ones_like(keys[..., :1])], -1)
+        none = F.pad(self.log_nothing, (keys.shape[-1], 1))
+        # The last number of a value marks nothing, whose weight comes out with the average.
         seen = F.scaled_dot_product_attention(
-            queries.flip(-2).contiguous(),
-            self._behind_nothing(0, keys),
-            self._behind_nothing(1, values),
+            asked.flip(-2).contiguous(),
+            _behind(none, offered),
+            _behind(_mark(torch.zeros_like(none), 1.0), _mark(F.pad(values, (0, 2)), 0.0)),
             is_causal=True,
-        )
-        return self.project(seen.flip(-2))
+            scale=1.0,
+        )[..., : keys.shape[-1]]
+        left_over = seen[..., -1:].clamp(min=_SMALLEST_WEIGHT)
+        return self.project(torch.cat([seen[..., :-1], -left_over.log() / 3], -1).flip(-2))
 
-    def _behind_nothing(self, part: int, points: Tensor) -> Tensor:
-        nothing = self.nothing[part].expand(len(points), -1, -1, -1)
-        return torch.cat([nothing, points[:, :, 1:].flip(-2)], -2)
+    def _start_with_similarity(self, size: int) -> None:
+        """Make keys as queries are made, in bandwidths of 1/2, 1, 2, 4 of the normalised points."""
+        precision = torch.logspace(1, 2 - self.num_heads, self.num_heads, base=2.0).repeat_interleave(size)
+        with torch.no_grad():
+            self.to_queries.weight.normal_().mul_(precision.unsqueeze(-1) / size**0.5)
+            self.to_keys.weight.copy_(self.to_queries.weight)
+        nn.init.zeros_(self.to_queries.bias)
+        nn.init.zeros_(self.to_keys.bias)
+
+
+def _half_square(vectors: Tensor) -> Tensor:
+    return vectors.square().sum(-1, keepdim=True) / 2
+
+
+def _mark(padded: Tensor, value: float) -> Tensor:
+    """Overwrite the last number before the padding."""
+    return torch.cat([padded[..., :-3], torch.full_like(padded[..., :1], value), padded[..., -2:]], -1)
+
+
+def _behind(nothing: Tensor, points: Tensor) -> Tensor:
+    """Put nothing in front of the points after the first, backwards."""
+    return torch.cat([nothing.expand(len(points), -1, -1, -1), points[:, :, 1:].flip(-2)], -2)

@@ -21,8 +21,8 @@ class InducedFuture(nn.Module):
     Induced set attention restricted to what comes after each point. The inducing points ask the same at every
     step, so that the softmax over a suffix is a ratio of two sums from the end, all found by one cumulative
     sum of positive weights: nothing is subtracted, and nothing overflows, because scores s enter as
-    :math:`c \tanh(s / c)`. "Nothing", of score 0 and value 0, leaves the number of points visible and is what
-    the last point sees.
+    :math:`c \tanh(s / c)`. "Nothing", of score 0 and value 0, is what the last point sees. The last number of
+    each head is the logarithm of the sum of the weights, over 3: how many points to come it is about.
 
     Cost O(N m W^2) a data set, memory O(N m W), nothing a draw.
 
@@ -68,7 +68,9 @@ class _Suffixes(MultiheadAttentionBlock):
         score = torch.einsum("hmd,rhnd->rnhm", queries, keys) / queries.shape[-1] ** 0.5
         weight = (_LARGEST_SCORE * (score / _LARGEST_SCORE).tanh()).exp()
         weighted = torch.einsum("rnhm,rhnd->rnhmd", weight, values)
-        return self.project(_sum_after(weighted) / (1 + _sum_after(weight)).unsqueeze(-1))
+        total = (1 + _sum_after(weight)).unsqueeze(-1)
+        seen = _sum_after(weighted)[..., :-1] / total
+        return self.project(torch.cat([seen, total.log() / 3], -1))
 
 
 def _sum_after(values: Tensor) -> Tensor:

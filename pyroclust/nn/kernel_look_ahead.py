@@ -3,9 +3,12 @@
 import torch
 from torch import Tensor, nn
 
+from pyroclust.nn.gaussian_kernel import gaussian_kernel
+
 __all__ = ["KernelLookAhead"]
 
 _PAIRS_AT_ONCE = 1 << 22
+_REFERENCES = 1024
 
 
 class KernelLookAhead(nn.Module):
@@ -14,8 +17,8 @@ class KernelLookAhead(nn.Module):
     .. math:: s_h = \sum_{j > n} \exp(-|y_j|^2 / 2h^2), \qquad
         m_h = \frac{1}{h} \frac{\sum_{j>n} e^{-|y_j|^2/2h^2} \, y_j}{1 + s_h}, \qquad y_j = W (x_j - q)
 
-    for learned bandwidths h, in units of the frame W. Features: log1p(s_h), m_h. Cost O(N H) a place, in
-    blocks of bounded memory.
+    for learned bandwidths h, in units of the frame W. Features: log1p(s_h), m_h. Beyond 1,024 points
+    every k-th stands for k: cost O(min(N, 1024) H) a place, in blocks of bounded memory.
 
     Args:
         dim: dimension D.
@@ -48,24 +51,32 @@ class KernelLookAhead(nn.Module):
         """
         if not self.num_features:
             return places.new_zeros(*places.shape[:-1], 0)
+        stride = -(-positions.shape[1] // _REFERENCES)
         ahead = int(steps[0]) + 1
-        future = positions[:, ahead:]
-        block = max(1, _PAIRS_AT_ONCE // max(1, future.shape[0] * future.shape[1]))
+        first = -(-ahead // stride)
+        references = positions[:, first * stride :: stride]
+        # Number of references at or before each step, among those that are left.
+        seen = steps // stride + 1 - first
+        block = max(1, _PAIRS_AT_ONCE // max(1, references.shape[0] * references.shape[1]))
         if block >= len(steps):
-            return self._block(future, places, whiten, steps - ahead)
+            return self._block(references, places, whiten, seen, stride)
         frames = whiten.expand(*places.shape, self.dim).split(block, 1)
-        parts = zip(places.split(block, 1), frames, steps.split(block), strict=True)
-        return torch.cat([self._block(future, p, w, s - ahead) for p, w, s in parts], 1)
+        parts = zip(places.split(block, 1), frames, seen.split(block), strict=True)
+        return torch.cat([self._block(references, p, w, s, stride) for p, w, s in parts], 1)
 
-    def _block(self, future: Tensor, places: Tensor, whiten: Tensor, steps: Tensor) -> Tensor:
-        difference = future.unsqueeze(1) - places.unsqueeze(2)
+    def _block(
+        self, references: Tensor, places: Tensor, whiten: Tensor, seen: Tensor, stride: int
+    ) -> Tensor:
+        difference = references.unsqueeze(1) - places.unsqueeze(2)
         offset = difference @ whiten.mT
         squared = offset.square().sum(-1)
         precision = (-2 * self.log_bandwidths).exp()
-        weight = (-0.5 * precision.view(-1, 1) * squared.unsqueeze(2)).exp()
-        if len(steps) > 1:
-            past = torch.arange(future.shape[1], device=future.device) <= steps.unsqueeze(-1)
+        weight = gaussian_kernel(precision.view(-1, 1) * squared.unsqueeze(2))
+        if len(seen) > 1:
+            past = torch.arange(references.shape[1], device=seen.device) < seen.unsqueeze(-1)
             weight = weight.masked_fill(past.unsqueeze(1), 0.0)
+        if stride > 1:
+            weight = weight * stride
         count = weight.sum(-1)
         share = 1 / (1 + count).unsqueeze(-1)
         shift = (weight @ offset) * share * precision.sqrt().unsqueeze(-1)

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from pyroclust.nn.gaussian_kernel import gaussian_kernel
+
 __all__ = ["KernelSummary"]
 
 _PAIRS_AT_ONCE = 1 << 20
-_REFERENCES = 2048
+_REFERENCES = 1024
 
 
 class KernelSummary(nn.Module):
@@ -47,7 +49,7 @@ class KernelSummary(nn.Module):
         """
         bandwidths = self.log_bandwidths.exp()
         squared = offsets.square().sum(-1, keepdim=True)
-        weight = (-0.5 * squared / bandwidths.square()).exp() * mask.unsqueeze(-1)
+        weight = gaussian_kernel(squared / bandwidths.square()) * mask.unsqueeze(-1)
         count = weight.sum(1)
         shift = (weight.mT @ offsets) / (1 + count).unsqueeze(-1)
         scaled = shift / bandwidths.unsqueeze(-1)
@@ -56,7 +58,7 @@ class KernelSummary(nn.Module):
     def around_points(self, positions: Tensor) -> Tensor:
         """Return the features of every point of a data set among the others.
 
-        Beyond 2,048 points, every k-th point stands for k: time and memory are linear in N.
+        Beyond 1,024 points, every k-th point stands for k: time and memory are linear in N.
 
         Shape:
             positions: ``(B, N, D)``; output: ``(B, N, H (1 + D))``.
@@ -75,7 +77,7 @@ class KernelSummary(nn.Module):
 
 def _among(places: Tensor, references: Tensor, bandwidths: Tensor, multiplicity: float) -> Tensor:
     squared = torch.cdist(places, references, compute_mode="donot_use_mm_for_euclid_dist").square()
-    weight = (-0.5 * squared.unsqueeze(1) / bandwidths.square().view(-1, 1, 1)).exp()
+    weight = gaussian_kernel(squared.unsqueeze(1) / bandwidths.square().view(-1, 1, 1))
     count = weight.sum(-1, keepdim=True) * multiplicity
     centre = (weight @ references.unsqueeze(1)) * multiplicity
     shift = (centre - count * places.unsqueeze(1)) / count.clamp(min=1) / bandwidths.view(-1, 1, 1)

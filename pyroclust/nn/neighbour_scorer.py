@@ -11,7 +11,7 @@ from pyroclust.nn.pair_features import PairFeatures, pair_features
 
 __all__ = ["NeighbourEncoding", "NeighbourScorer"]
 
-_PLACE = 5  # x, y and their products
+_PLACE = 3  # x, y and their squared length
 _NUMBERS_AT_ONCE = 1 << 25
 
 
@@ -19,7 +19,7 @@ _NUMBERS_AT_ONCE = 1 << 25
 class NeighbourEncoding:
     """Data sets in visiting order, encoded once for all draws."""
 
-    moments: Tensor  # (B, N, N + 5 + W) float64: the point's own number, place, embedding
+    moments: Tensor  # (B, N, N + 3 + W) float64: the point's own number, place, embedding
     context: Tensor  # (B, N, W)
     past: Tensor  # (B, F, N, N): channels of the points visited before
 
@@ -41,6 +41,14 @@ class NeighbourScorer(nn.Module):
     Args:
         scale: unit of length, a typical standard deviation within a cluster.
         width: W.
+
+    Raises:
+        ValueError: if ``scale`` is not positive.
+
+    Example:
+        >>> encoding = NeighbourScorer().encode(torch.zeros(3, 20, 2))
+        >>> encoding.past.shape[0], encoding.context.shape
+        (3, torch.Size([3, 20, 48]))
     """
 
     conditions = None
@@ -48,6 +56,8 @@ class NeighbourScorer(nn.Module):
 
     def __init__(self, scale: float = 1.0, *, width: int = 48) -> None:
         super().__init__()
+        if not scale > 0:
+            raise ValueError(f"scale is {scale}, expected a positive number")
         self.scale, self.width = float(scale), width
         seen = PairFeatures.num_features
         self.embed = nn.Sequential(nn.Linear(4 + 2 * seen, width), nn.SiLU(), nn.Linear(width, width))
@@ -90,7 +100,12 @@ class NeighbourScorer(nn.Module):
 
         Shape:
             data: ``(B, N, 2)``.
+
+        Raises:
+            ValueError: if the points are not in the plane.
         """
+        if data.shape[-1] != 2:
+            raise ValueError(f"data has shape {tuple(data.shape)}, expected two columns, (B, N, 2)")
         positions = data.to(self.new_cluster.dtype) / self.scale
         sets, points = positions.shape[:2]
         pairs = pair_features(positions)
@@ -105,8 +120,7 @@ class NeighbourScorer(nn.Module):
         progress = torch.stack([steps.log1p() / 3, left.log1p() / 3, steps / points], -1).to(positions)
         around = [embedded, progress.expand(sets, -1, -1), _features(before), _features(every - before - own)]
         context = self.context(torch.cat(around, -1))
-        x, y = positions.unbind(-1)
-        place = torch.stack([x, y, x * x, x * y, y * y], -1)
+        place = torch.cat([positions, positions.square().sum(-1, keepdim=True)], -1)
         number = torch.eye(points, dtype=torch.float64, device=data.device).expand(sets, -1, -1)
         return NeighbourEncoding(torch.cat([number, place.double(), embedded.double()], -1), context, past)
 
@@ -126,7 +140,7 @@ class NeighbourScorer(nn.Module):
         Shape:
             dataset: ``(R,)``; output: ``(M,)`` and ``(R (N - 1),)``.
         """
-        rows, points = steps.labels.shape
+        points = steps.labels.shape[1]
         together = steps.together(torch.float64)
         moments = together @ encoding.moments[dataset][..., points:]
         state = self._state(together.sum(-1), moments)
@@ -156,8 +170,8 @@ class NeighbourScorer(nn.Module):
         """Describe clusters by their size, place, shape and mean embedding."""
         mean = moments / counts.unsqueeze(-1)
         place, embedded = mean.split([_PLACE, self.width], -1)
-        x, y, xx, xy, yy = place.unbind(-1)
-        volume = ((xx - x * x) + (yy - y * y)).clamp(min=0)
+        x, y, squared = place.unbind(-1)
+        volume = (squared - x * x - y * y).clamp(min=0)
         summary = [x.asinh(), y.asinh(), counts.log() / 3, 1 / counts, (volume + 0.01).log() / 3]
         summary.append(torch.hypot(x, y).log1p())
         return self.state(torch.cat([torch.stack(summary, -1), embedded], -1).to(self.new_cluster.dtype))

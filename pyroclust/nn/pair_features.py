@@ -65,8 +65,8 @@ def pair_features(positions: Tensor) -> PairFeatures:
         P_{ij} \propto e^{-d_{ij}^2 / \sigma_i \sigma_j}, \qquad P^t, \; t = 1, 4, 16, 64
 
     with the distance :math:`\sigma_i` to a near neighbour; the kernels; the powers of P, in which points are
-    near when a chain of any points, labelled or not, joins them; the same for a walk that keeps to the local
-    tangents, so that it goes straight on where two curves cross; and moments of the offsets.
+    near when a chain of any points, labelled or not, joins them; the same for a walk whose steps weigh more
+    where they follow the tangents at both ends; and moments of the offsets.
 
     Shape:
         positions: ``(B, N, 2)``.

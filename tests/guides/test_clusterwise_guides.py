@@ -188,6 +188,13 @@ def test_pseudo_marginal_chains_have_the_exact_posterior(name: str) -> None:
         assert 0.5 * (same - log_probs.exp()).abs().sum() < 0.03
 
 
+def test_blocks_are_refused_for_clusterwise_proposals() -> None:
+    model = overlap2d()
+    kernel = GuideProposal(model, GUIDES["acp-s"](model).eval())
+    with pytest.raises(ValueError, match=r"do not re-draw blocks of points.*pass blocks=\(\)"):
+        kernel.run(data_of(kernel.guide, 5), num_draws=2, num_chains=2, seed=0)
+
+
 def test_training_gradients_are_unbiased() -> None:
     """Doubly reparameterised gradients of the posterior network against the plain ones, in expectation."""
     torch.manual_seed(4)

@@ -126,6 +126,8 @@ def test_images_of_another_shape_are_refused(guide: NeuralClusteringProcess) -> 
         guide.posterior(torch.zeros(5, 64))
     with pytest.raises(ValueError, match=r"data has shape \(5, 8, 9\), expected \(\.\.\., N, 8, 8\)"):
         guide.posterior(torch.zeros(5, 8, 9))
+    with pytest.raises(ValueError, match=r"data has shape \(5, 9, 8\), expected \(\.\.\., N, 8, 8\)"):
+        guide.posterior(torch.zeros(5, 9, 8))
     with pytest.raises(ValueError, match="at least one point"):
         guide.posterior(torch.zeros(0, 8, 8))
     with pytest.raises(ValueError, match=r"data has shape \(5, 64\), expected \(\.\.\., N, 8, 8\)"):

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.infer.chunked_loss import backward_in_chunks
+from pyroclust.infer.visiting_orders import VisitingOrders
 from pyroclust.models import gaussian2d, sensitivity2d
 from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
 
@@ -64,7 +65,9 @@ def test_orders_are_averaged(make):
     guide, state = make(RandomOrder()), torch.get_rng_state()
     drawn = simulated(guide.model, 4, 9)
     state = torch.get_rng_state()
-    losses = backward_in_chunks(guide, drawn["data"], assignments=drawn["assignments"], num_orders=3)
+    losses = backward_in_chunks(
+        guide, drawn["data"], assignments=drawn["assignments"], orders=VisitingOrders(3)
+    )
     torch.set_rng_state(state)
     orders = torch.rand(12, 9).argsort(-1).view(3, 4, 9)
     each = [guide.posterior(drawn["data"], order=one).log_prob(drawn["assignments"]) for one in orders]
@@ -89,7 +92,11 @@ def test_every_data_set_has_its_own_conditions(num_orders):
     state = torch.get_rng_state()
     values = {name: drawn[name] for name in names}
     losses = backward_in_chunks(
-        guide, drawn["data"], assignments=drawn["assignments"], conditions=values, num_orders=num_orders
+        guide,
+        drawn["data"],
+        assignments=drawn["assignments"],
+        conditions=values,
+        orders=VisitingOrders(num_orders),
     )
     torch.set_rng_state(state)
     orders = torch.rand(5 * num_orders, 8).argsort(-1).view(num_orders, 5, 8)
@@ -98,15 +105,63 @@ def test_every_data_set_has_its_own_conditions(num_orders):
     torch.testing.assert_close(losses, -torch.stack(each).mean(0).detach())
 
 
-@pytest.mark.parametrize("num_orders", [0, 2])
-def test_a_rule_gives_one_order(num_orders):
+@pytest.mark.parametrize("make", [published, light])
+@pytest.mark.parametrize("candidates", [150, 1 << 20])
+def test_disagreement_of_antithetic_orders_is_penalised(make, candidates):
+    guide = make(RandomOrder())
+    drawn = simulated(guide.model, 5, 9)
+    state = torch.get_rng_state()
+    orders = VisitingOrders(4, antithetic=True, consistency=0.7)
+    losses = backward_in_chunks(
+        guide,
+        drawn["data"],
+        assignments=drawn["assignments"],
+        orders=orders,
+        scale=0.3,
+        candidates_at_once=candidates,
+    )
+    left = gradients(guide)
+    assert not losses.requires_grad
+    torch.set_rng_state(state)
+    candidates_there = int((drawn["assignments"].cummax(-1).values + 2).sum()) * 4
+    rows = torch.arange(5).split(max(1, 5 * candidates // candidates_there))
+    visits = [torch.rand(2 * len(some), 9).argsort(-1).view(2, len(some), 9) for some in rows]
+    half = torch.cat(visits, 1)
+    paired = torch.stack([half[0], half[0].flip(-1), half[1], half[1].flip(-1)])
+    log_prob = torch.stack(
+        [guide.posterior(drawn["data"], order=one).log_prob(drawn["assignments"]) for one in paired]
+    )
+    torch.testing.assert_close(losses, -log_prob.mean(0).detach(), rtol=1e-4, atol=1e-4)
+    guide.zero_grad()
+    variance = (log_prob - log_prob.mean(0)).square().sum(0) / 3
+    (0.3 * (0.7 * variance - log_prob.mean(0)).mean()).backward()
+    whole = gradients(guide)
+    norm = torch.stack([one.norm() for one in whole]).norm().item()
+    torch.testing.assert_close(left, whole, rtol=1e-3, atol=1e-4 * norm)
+
+
+@pytest.mark.parametrize("num_orders", [1, 2])
+def test_a_guide_that_mixes_orders_is_trained_order_by_order(num_orders):
+    guide = light(RandomOrder())
+    drawn = simulated(guide.model, 5, 9)
+    state = torch.get_rng_state()
+    found = []
+    for one in (guide, guide.mixed(4)):
+        torch.set_rng_state(state)
+        orders = VisitingOrders(num_orders)
+        loss = backward_in_chunks(one, drawn["data"], assignments=drawn["assignments"], orders=orders)
+        found.append(loss)
+    assert torch.equal(*found)
+
+
+def test_a_rule_gives_one_order():
     drawn = simulated(gaussian2d(), 2, 4)
-    with pytest.raises(ValueError, match=f"num_orders is {num_orders}, expected"):
+    with pytest.raises(ValueError, match=r"orders.number is 2, expected 1"):
         backward_in_chunks(
             published(DensestFirst(1.0)),
             drawn["data"],
             assignments=drawn["assignments"],
-            num_orders=num_orders,
+            orders=VisitingOrders(2),
         )
 
 

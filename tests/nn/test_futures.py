@@ -58,16 +58,18 @@ def test_attention_is_its_formula() -> None:
     """Weigh the points to come and nothing by hand, one head at a time."""
     future = FutureAttention(WIDTH, num_heads=2).double()
     (block,) = future.blocks
-    block.nothing.data.normal_()
+    for parameter in block.parameters():
+        parameter.data += 0.2 * torch.randn_like(parameter)
     data = points(5)
     normed = block.norm_queries(data), block.norm_keys(data)
     asked, keys, values = block.to_queries(normed[0]), block.to_keys(normed[1]), block.to_values(normed[1])
     for n in range(5):
         heads = []
         for head, own in enumerate((slice(0, 4), slice(4, 8))):
-            offered = torch.cat([block.nothing[0, head], keys[n + 1 :, own]])
-            weight = (offered @ asked[n, own] / 2.0).softmax(0)
-            heads.append(weight @ torch.cat([block.nothing[1, head], values[n + 1 :, own]]))
+            kernel = (-(keys[n + 1 :, own] - asked[n, own]).square().sum(-1) / 2).exp()
+            total = block.log_nothing[head, 0].exp() + kernel.sum()
+            left_over = block.log_nothing[head, 0].exp() / total
+            heads.append(torch.cat([(kernel @ values[n + 1 :, own] / total)[:-1], -left_over.log() / 3]))
         hidden = data[n] + block.to_output(torch.cat(heads))
         expected = hidden + block.feed_forward(hidden)
         torch.testing.assert_close(future(data.unsqueeze(0))[0, n], expected)
@@ -82,7 +84,8 @@ def test_induced_attention_is_its_formula() -> None:
         heads = []
         for own in (slice(0, 4), slice(4, 8)):
             weight = (10 * (asked[:, own] @ keys[n + 1 :, own].T / 20).tanh()).exp()
-            heads.append(weight @ values[n + 1 :, own] / (1 + weight.sum(-1, keepdim=True)))
+            total = 1 + weight.sum(-1, keepdim=True)
+            heads.append(torch.cat([(weight @ values[n + 1 :, own] / total)[:, :-1], total.log() / 3], -1))
         hidden = future.inducing + gather.to_output(torch.cat(heads, -1))
         summary = hidden + gather.feed_forward(hidden)
         expected = future.spread(data[n].view(1, 1, -1), summary.unsqueeze(0))[0, 0]
@@ -93,6 +96,19 @@ def test_contexts_tell_how_many_points_are_to_come(future: nn.Module) -> None:
     """A softmax over equal points alone would hide their number."""
     contexts = future(points(1, 1).expand(1, 6, -1))
     assert (contexts[0, 1:] - contexts[0, :-1]).abs().max(-1).values.min() > 1e-6
+
+
+def test_untrained_attention_attends_to_the_like_in_several_bandwidths() -> None:
+    (block,) = FutureAttention(16, num_heads=4).double().blocks
+    data = torch.randn(200, 16, dtype=torch.float64)
+    asked, keys = (
+        part(data).unflatten(-1, (4, 4)).transpose(0, 1) for part in (block.to_queries, block.to_keys)
+    )
+    assert torch.cdist(asked, keys).diagonal(dim1=1, dim2=2).max() < 1e-6
+    ratio = torch.pdist(asked[0]).mean() / torch.stack([torch.pdist(one).mean() for one in asked])
+    torch.testing.assert_close(ratio, torch.tensor([1.0, 2, 4, 8]).double(), rtol=0.5, atol=0)
+    own, whole = (torch.pdist(one).square().mean().item() for one in (asked[1], data))
+    assert own == pytest.approx(whole, rel=0.5)
 
 
 def test_large_scores_stay_finite() -> None:

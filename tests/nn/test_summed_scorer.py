@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from pyroclust.distributions import ChineseRestaurantProcess
 from pyroclust.distributions.forced_steps import ForcedSteps
 from pyroclust.distributions.teacher_forcing import _forced_logits, teacher_forced_log_prob
-from pyroclust.nn import SummedScorer
+from pyroclust.nn import FutureAttention, InducedFuture, SummedScorer
 from pyroclust.partitions import canonical
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "sequential_ncp_training.py"
@@ -71,6 +71,38 @@ def test_several_orders_share_their_points(scorer):
     alone = scorer.encode(data[dataset].gather(1, order.unsqueeze(-1).expand(-1, -1, 2)))
     for name in ("moments", "alone", "unassigned", "weight", "bias"):
         torch.testing.assert_close(getattr(shared, name), getattr(alone, name))
+
+
+@torch.no_grad()
+def test_attention_takes_the_place_of_the_sum():
+    """Recompute every candidate's G and U from scratch, U by attention to what is left of the points."""
+    encoder, future = nn.Linear(5, 3), FutureAttention(4, num_heads=2)
+    scorer = SummedScorer(3, width=8, sizes=(6, 10), future=future, encoder=encoder).eval()
+    data, labels = torch.randn(6, 5), torch.tensor([0, 1, 0, 2, 1, 0])
+    points = encoder(data)
+    h, u = scorer.h(points), scorer.u(points).float()
+    expected = torch.tensor(0.0).double()
+    for n in range(1, 6):
+        context = future(u[n:].unsqueeze(0))[0, 0]
+        logits = []
+        for candidate in range(int(labels[:n].max()) + 2):
+            joined = torch.cat([labels[:n], torch.tensor([candidate])])
+            sums = [h[: n + 1][joined == k].sum(0) for k in range(int(joined.max()) + 1)]
+            logits.append(scorer.f(torch.cat([sum(scorer.g(total) for total in sums), context])))
+        expected += torch.cat(logits).log_softmax(0)[labels[n]]
+    rows = torch.tensor([0])
+    actual = teacher_forced_log_prob(scorer, scorer.encode(data.unsqueeze(0)), rows, labels.unsqueeze(0))
+    torch.testing.assert_close(actual[0], expected, rtol=0, atol=1e-5)
+
+
+@torch.no_grad()
+def test_several_orders_share_their_points_but_not_their_contexts():
+    scorer = SummedScorer(2, width=8, sizes=(6, 10), future=InducedFuture(4, num_heads=2)).eval()
+    data, dataset = torch.randn(2, 6, 2), torch.tensor([1, 0, 1])
+    order = torch.rand(3, 6).argsort(-1)
+    shared = scorer.arrange(scorer.encode_points(data), dataset, order)
+    alone = scorer.encode(data[dataset].gather(1, order.unsqueeze(-1).expand(-1, -1, 2)))
+    torch.testing.assert_close(shared.unassigned, alone.unassigned, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("num_points", [2, 3, 12])

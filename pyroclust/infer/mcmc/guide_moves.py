@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.distributions.order_averaged import OrderAveragedPartition
 from pyroclust.distributions.sequential import SequentialPartition
 
 __all__ = [
@@ -29,10 +30,15 @@ class _Posterior(Protocol):
 
 
 class BlockGuide(Protocol):
-    """A guide that labels points one after the other, in any order asked for."""
+    """A guide that labels points one after the other, in any order asked for.
 
-    def posterior(self, data: Tensor, *, order: Tensor | None = None) -> SequentialPartition:
-        """Return the guide's law of the partition."""
+    One that mixes visiting orders proposes whole partitions from the mixture, and blocks from one order.
+    """
+
+    def posterior(
+        self, data: Tensor, *, order: Tensor | None = None
+    ) -> SequentialPartition | OrderAveragedPartition:
+        """Return the guide's law of the partition, for one order a SequentialPartition."""
         ...
 
 
@@ -139,6 +145,10 @@ def block_steps(
     _check_count("block size", block.shape[-1])
     copies = data.to(torch.get_default_dtype()).expand(len(assignments), *data.shape)
     posterior = guide.posterior(copies, order=block_last(order, block))
+    if isinstance(posterior, OrderAveragedPartition):
+        raise ValueError(
+            "guide.posterior(data, order=...) mixes several orders, expected a SequentialPartition"
+        )
     law = posterior.given(assignments, num_free=block.shape[-1])
     draws, drawn_log_q, log_q = law.propose(num_proposals)
     labels = torch.cat([assignments.unsqueeze(0), draws])

@@ -31,9 +31,13 @@ class GuideProposal(PartitionKernel):
     draw costs some hundred Gibbs sweeps of a small data set, so this pays where chains stick: see
     ``benchmarks/guide_proposal.py``.
 
+    A guide whose log-probabilities are estimates, as a clusterwise one, proposes whole partitions
+    (``blocks=()``): its estimates for draws have unbiased reciprocals and those for given partitions are
+    unbiased, and the chain is exact on the space extended by what they average over (pseudo-marginal).
+
     Args:
         model: a conjugate model; it need not be the guide's.
-        guide: a guide with exact log-probabilities that labels points one after the other.
+        guide: a guide that labels points one after the other, or any for whole partitions alone.
         num_proposals: proposals of the whole partition a step, and of each block; 0 for blocks alone.
         blocks: rules that choose the points of block moves, one move each a step; empty for whole partitions
         alone. init: where chains start, see :class:`PartitionKernel`.
@@ -55,6 +59,7 @@ class GuideProposal(PartitionKernel):
     References:
         Tierney (1994), Markov chains for exploring posterior distributions.
         https://doi.org/10.1214/aos/1176325750
+        Andrieu & Roberts (2009), The pseudo-marginal approach. https://arxiv.org/abs/0903.5480
     """
 
     def __init__(
@@ -109,6 +114,13 @@ class GuideTransition(Transition):
         self._kernel, self._data, self._generator = kernel, data, generator
         with torch.no_grad():
             self._posterior = kernel.guide.posterior(data.to(torch.get_default_dtype()))
+        # A mixture of orders re-draws blocks in one of them.
+        one_order = getattr(self._posterior, "orders", self._posterior)
+        if kernel.blocks and not hasattr(one_order, "given"):
+            raise ValueError(
+                f"guide has posteriors of class {type(self._posterior).__name__}, which do not re-draw "
+                "blocks of points, expected one that labels points one after the other: pass blocks=()"
+            )
         self._last: MovedChains | None = None
         names = ["partition", *(f"block {index}" for index in range(len(kernel.blocks)))]
         self.rates: dict[str, list[float]] = {name: [] for name in names}

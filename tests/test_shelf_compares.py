@@ -1,0 +1,29 @@
+"""Every guide on the shelf works in ``compare`` on data of its dimension."""
+
+import json
+
+import numpy as np
+import pytest
+
+from pyroclust import compare
+from pyroclust.cards import list_guides
+from pyroclust.pretrained import load_guide
+
+
+@pytest.mark.parametrize("card", list_guides(), ids=lambda card: card.name)
+def test_every_guide_compares(card, tmp_path):
+    points = np.random.default_rng(0).standard_normal((16, card.dim))
+    told = {name: 1.0 for name in getattr(load_guide(card.name), "conditions", ())}
+    settings = {"num_draws": 20, "num_chains": 1, "mcmc_draws": 20}
+    result = compare(points, guide=card.name, conditions=told, out=tmp_path / "out", **settings)
+    assert result.comparison.guide.assignments.shape == (1, 20, 16)
+    assert np.isfinite(result.comparison.guide.log_prob).all()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "assignments.csv",
+        "draws.nc",
+        "report.html",
+        "summary.json",
+    ]
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["guide"] == card.name
+    assert summary["verdict"]["sentence"] == result.summary.verdict.sentence
