@@ -20,10 +20,6 @@ _POOLS: dict[str, Any] = {one.__name__: one for one in (AttentivePool, GatedPool
 
 def describe_network(network: ClusterwiseNetwork) -> dict[str, Any]:
     """Return what :func:`build_network` needs, ready for JSON."""
-    encoders = {
-        name: None if one is None else dict(one.arguments)
-        for name, one in (("up_front", network.up_front), ("each_step", network.each_step))
-    }
     return {
         "scale": network.scale,
         "width": network.width,
@@ -32,7 +28,8 @@ def describe_network(network: ClusterwiseNetwork) -> dict[str, Any]:
         "pool": type(network.pool).__name__,
         "bandwidths": list(network.bandwidths),
         "differences": network.differences,
-        **encoders,
+        "up_front": _arguments(network.up_front),
+        "each_step": _arguments(network.each_step),
     }
 
 
@@ -45,18 +42,23 @@ def build_network(model: CollapsedModel, described: Mapping[str, Any]) -> Cluste
     """
     rest = dict(described)
     latents, pool, width = rest.pop("latents"), rest.pop("pool"), rest["width"]
-    encoders = {
-        name: None if one is None else SetEncoder(width, **one)
-        for name, one in ((name, rest.pop(name)) for name in ("up_front", "each_step"))
-    }
     return ClusterwiseNetwork(
         model.component.dim,
         rest.pop("scale"),
         latents=_known(_LATENTS, latents["class"], where="latents")(**latents["arguments"]),
         pool=_known(_POOLS, pool, where="pool"),
-        **encoders,
+        up_front=_encoder(width, rest.pop("up_front")),
+        each_step=_encoder(width, rest.pop("each_step")),
         **rest,
     )
+
+
+def _arguments(encoder: SetEncoder | None) -> dict[str, Any] | None:
+    return None if encoder is None else dict(encoder.arguments)
+
+
+def _encoder(width: int, arguments: Mapping[str, Any] | None) -> SetEncoder | None:
+    return None if arguments is None else SetEncoder(width, **arguments)
 
 
 def _known(classes: Mapping[str, Any], name: str, *, where: str) -> Any:

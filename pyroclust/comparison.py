@@ -255,7 +255,7 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
     estimate_guide = estimate_of(guide, comparison.true_labels, seed)
     estimate_mcmc = estimate_of(mcmc, comparison.true_labels, seed)
     values = diagnostics.functionals(mcmc.assignments, seed=seed, reference=estimate_mcmc.assignments)
-    values = {"log_joint": mcmc.log_joint, **values}
+    values = {"log_joint": _log_joint(mcmc), **values}
     rows = diagnostics.convergence(values)
     agreement = diagnostics.agreement(guide.assignments, mcmc.assignments)
     corrected = diagnostics.agreement(guide.assignments, mcmc.assignments, weights=weighting.weights)
@@ -286,8 +286,14 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
     )
 
 
+def _log_joint(draws: PartitionDraws) -> np.ndarray:
+    if draws.log_joint is None:
+        raise ValueError(f"{draws.name} has no log_joint, expected log p of each draw: weights need it")
+    return draws.log_joint
+
+
 def _weigh(guide: PartitionDraws) -> Weighting:
-    log_weights = np.ravel(guide.log_joint - guide.log_prob).astype(np.float64)
+    log_weights = np.ravel(_log_joint(guide) - guide.log_prob).astype(np.float64)
     weights = diagnostics.importance_weights(log_weights)
     return Weighting(
         log_weights,

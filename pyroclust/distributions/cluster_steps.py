@@ -66,17 +66,22 @@ class MembershipLaw(Protocol):
 
 
 class ClusterwiseScorer(Protocol):
-    """What a clusterwise partition asks of its network.
+    """What a clusterwise partition asks of its network."""
 
-    Attributes:
-        num_latents: Z.
-        num_contributions: G.
-        is_exact: estimates of its laws are exact.
-    """
+    @property
+    def num_latents(self) -> int:
+        """Z."""
+        ...
 
-    num_latents: int
-    num_contributions: int
-    is_exact: bool
+    @property
+    def num_contributions(self) -> int:
+        """G."""
+        ...
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the estimates of its laws are exact."""
+        ...
 
     def encode(self, data: Tensor) -> Any:
         """Encode data sets, ``(B, N, ...)``, once for all draws."""

@@ -37,7 +37,7 @@ class ClusterwisePartition(PartitionDistribution):
     With a fixed order this is the law of the partition. Without one every draw has its own uniform order, so
     anchors are uniform among the unassigned points, and :math:`q(c \mid x) = E_\pi\, q(c \mid x, \pi)`.
 
-    Log-probabilities are *estimates* wherever z is continuous or the order is free; :attr:`is_exact` says so:
+    Log-probabilities are *estimates* wherever z is continuous or the order is free; ``is_exact`` says so:
 
     * ``log_prob(value)`` averages over ``num_particles`` latents drawn from the posterior network, for each
       cluster, and over ``num_orders`` orders. Its exponential has expectation q(c | x); the logarithm lies
@@ -78,13 +78,9 @@ class ClusterwisePartition(PartitionDistribution):
             if value < 1:
                 raise ValueError(f"{name} is {value}, expected at least 1")
         self.scorer, self.encoding, self.order, self.dataset = scorer, encoding, order, dataset
+        self.is_exact = scorer.is_exact and order is not None
         self.num_particles, self.num_orders = num_particles, num_orders if order is None else 1
         super().__init__(num_points, batch_shape=dataset.shape, validate_args=validate_args)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether log-probabilities are exact, not estimates."""
-        return self.scorer.is_exact and self.order is not None
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "ClusterwisePartition":
         """Return the same distribution with a larger batch shape; nothing is encoded again."""
@@ -104,7 +100,7 @@ class ClusterwisePartition(PartitionDistribution):
         """Estimate log-probabilities in nats, with their standard errors in nats.
 
         The error is that of the average over particles and orders, to first order; zero where
-        :attr:`is_exact`, and unknown (nan) for a free order with ``num_orders = 1``.
+        ``is_exact``, and unknown (nan) for a free order with ``num_orders = 1``.
 
         Shape:
             value: ``(..., N)``; output: ``(...)`` float64 each, broadcast with ``batch_shape``.

@@ -12,6 +12,7 @@ from pyroclust.nn.cluster_latents import ClusterLatents, GaussianLatents
 from pyroclust.nn.kernel_summary import KernelSummary
 from pyroclust.nn.memberships import DiscreteMemberships, GaussianMemberships
 from pyroclust.nn.point_pools import GatedPool, PointPool
+from pyroclust.nn.set_encoder import SetEncoder
 
 __all__ = ["ClusterwiseEncoding", "ClusterwiseNetwork"]
 
@@ -61,8 +62,8 @@ class ClusterwiseNetwork(nn.Module):
         decoder_width: int = 32,
         latents: ClusterLatents | None = None,
         pool: PointPool = GatedPool,
-        up_front: nn.Module | None = None,
-        each_step: nn.Module | None = None,
+        up_front: SetEncoder | None = None,
+        each_step: SetEncoder | None = None,
         bandwidths: Sequence[float] = (0.7, 1.4, 2.8, 5.6),
         differences: bool = True,
     ) -> None:
@@ -116,7 +117,7 @@ class ClusterwiseNetwork(nn.Module):
         Shape:
             data: ``(B, N, D)``.
         """
-        positions = data.to(self.head[1].weight.dtype) / self.scale
+        positions = data.to(self.latent_to_decoder.weight.dtype) / self.scale
         features = [positions / 10, positions.asinh()]
         if self.kernels is not None:
             features.append(self.kernels.around_points(positions))

@@ -56,5 +56,5 @@ class ImageEncoder(nn.Module):
         """Encode each image on its own."""
         datasets, points = images.shape[:2]
         single = images.reshape(datasets * points, 1, self.height, self.width)
-        vectors: Tensor = self.layers(single.to(self.layers[0].weight.dtype))
+        vectors: Tensor = self.layers(single.to(next(self.parameters()).dtype))
         return vectors.view(datasets, points, self.dim)

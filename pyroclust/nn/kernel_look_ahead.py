@@ -64,9 +64,7 @@ class KernelLookAhead(nn.Module):
         parts = zip(places.split(block, 1), frames, seen.split(block), strict=True)
         return torch.cat([self._block(references, p, w, s, stride) for p, w, s in parts], 1)
 
-    def _block(
-        self, references: Tensor, places: Tensor, whiten: Tensor, seen: Tensor, stride: int
-    ) -> Tensor:
+    def _block(self, references: Tensor, places: Tensor, whiten: Tensor, seen: Tensor, stride: int) -> Tensor:
         difference = references.unsqueeze(1) - places.unsqueeze(2)
         offset = difference @ whiten.mT
         squared = offset.square().sum(-1)
