@@ -183,6 +183,13 @@ def test_the_published_scorer_has_a_table_of_its_own(tmp_path: Path) -> None:
         ("[choice]", "[start]\nguide = 'ncp-nig1d'\n[choice]", r"\[start\] and \[light\] exclude each other"),
         ("[choice]", "[validation]\nexact_points = 11\n[choice]", "exact_points is 11, expected from 2 to 8"),
         ("[choice]", "[guide]\nconditions = ['rate']\n[choice]", "rate"),
+        ("[choice]", "[clusterwise]\n[choice]", r"\[clusterwise\] and \[light\] exclude each other"),
+        (
+            "[light]",
+            "[guide]\nnum_orders = 2\n[clusterwise]",
+            r"\[guide\] has entries, expected none for a clust",
+        ),
+        ("[light]", "[attentive]\nanchord = true", "unknown key 'attentive.anchord', did you mean"),
     ],
 )
 def test_bad_recipes_are_explained(tmp_path: Path, old: str, new: str, message: str) -> None:

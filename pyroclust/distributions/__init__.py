@@ -5,6 +5,7 @@ from pyroclust.distributions.block_counts import block_sizes
 from pyroclust.distributions.chinese_restaurant import ChineseRestaurantProcess
 from pyroclust.distributions.chinese_restaurant_prior import ChineseRestaurantPrior
 from pyroclust.distributions.clustered_data import ClusteredData, block_moments
+from pyroclust.distributions.clusterwise import ClusterwisePartition
 from pyroclust.distributions.components import Component, ConjugateComponent
 from pyroclust.distributions.dirichlet_multinomial import DirichletMultinomialPartition
 from pyroclust.distributions.dirichlet_multinomial_prior import DirichletMultinomialPrior
@@ -33,6 +34,7 @@ __all__ = [
     "ChineseRestaurantPrior",
     "ChineseRestaurantProcess",
     "ClusteredData",
+    "ClusterwisePartition",
     "Component",
     "ConjugateComponent",
     "DirichletMultinomialPartition",

@@ -15,6 +15,7 @@ from pyroclust.infer.smc import ParticleSample, sequential_monte_carlo
 from pyroclust.infer.training import Devices, FitResult, FitSettings, Validation, fit
 from pyroclust.infer.truncated_gaussian_mixture import truncated_gaussian_mixture
 from pyroclust.infer.variational import VariationalDraws, variational_posterior
+from pyroclust.infer.visiting_orders import VisitingOrders
 
 __all__ = [
     "AmortizationGap",
@@ -31,6 +32,7 @@ __all__ = [
     "ParticleSample",
     "Validation",
     "VariationalDraws",
+    "VisitingOrders",
     "amortization_gap",
     "backward_in_chunks",
     "certify",

@@ -1,7 +1,9 @@
-"""Networks: scorers of sequential guides, cluster frames, look-ahead and visiting orders."""
+"""Networks: scorers of pointwise guides, networks of clusterwise ones, set attention, visiting orders."""
 
 from pyroclust.nn.attention_block import MultiheadAttentionBlock
+from pyroclust.nn.cluster_latents import DiscreteLatents, GaussianLatents
 from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
+from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.condition_inputs import ConditionInput, ConditionInputs
 from pyroclust.nn.future import Future
 from pyroclust.nn.future_attention import FutureAttention
@@ -12,18 +14,25 @@ from pyroclust.nn.light_scorer import LightScorer
 from pyroclust.nn.nearest_next import NearestNext
 from pyroclust.nn.neighbour_scorer import NeighbourScorer
 from pyroclust.nn.orders import DensestFirst, Order, RandomOrder
+from pyroclust.nn.point_pools import AttentivePool, GatedPool, SummedPool
 from pyroclust.nn.set_attention import InducedSetAttention, PooledAttention
+from pyroclust.nn.set_encoder import SetEncoder
 from pyroclust.nn.summed_scorer import SummedScorer
 
 __all__ = [
     "AdaptiveShape",
+    "AttentivePool",
     "ClusterShape",
+    "ClusterwiseNetwork",
     "ConditionInput",
     "ConditionInputs",
     "DensestFirst",
+    "DiscreteLatents",
     "FixedShape",
     "Future",
     "FutureAttention",
+    "GatedPool",
+    "GaussianLatents",
     "ImageEncoder",
     "InducedFuture",
     "InducedSetAttention",
@@ -35,5 +44,7 @@ __all__ = [
     "Order",
     "PooledAttention",
     "RandomOrder",
+    "SetEncoder",
+    "SummedPool",
     "SummedScorer",
 ]
