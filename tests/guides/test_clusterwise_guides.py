@@ -10,7 +10,7 @@ import torch
 from pyro.infer import SVI
 from pyro.optim import Adam
 
-from pyroclust.guides import AttentiveClusteringProcess, ClusterwiseClusteringProcess
+from pyroclust.guides import AttentiveClusteringProcess, ClusterwiseClusteringProcess, retarget
 from pyroclust.guides.attentive_clustering_process import attentive_network_for
 from pyroclust.infer import InclusiveKL, exact_posterior, importance_sample
 from pyroclust.infer.mcmc import CollapsedGibbs, Compose, GuideProposal
@@ -245,6 +245,14 @@ def test_both_sites_and_two_guides_learn() -> None:
         after = dict(guide.named_parameters())
         still = [name for name, old in before.items() if torch.equal(old, after[name])]
         assert still == []
+
+
+def test_weights_carry_over_to_another_model(guide: Guide) -> None:
+    new = retarget(guide, gaussian2d())
+    assert type(new) is type(guide)
+    assert new.model.name == "gaussian2d"
+    weights = guide.state_dict()
+    assert all(torch.equal(value, weights[name]) for name, value in new.state_dict().items())
 
 
 def test_bad_input_is_named(guide: Guide) -> None:
