@@ -1,20 +1,28 @@
 """Checks of what posteriors are asked for."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Size, Tensor
 
 __all__ = ["check_points", "checked_permutations"]
 
 
-def check_points(data: Tensor, dim: int) -> None:
-    """Refuse what are not finite points of a dimension.
+def check_points(data: Tensor, event_shape: Sequence[int]) -> None:
+    """Refuse what are not finite points of a shape.
 
     Raises:
-        ValueError: if the shape is not ``(..., N, D)`` with at least one point, or a value is not finite.
+        ValueError: if the shape is not ``(..., N, *event_shape)`` with at least one point, or a value is not
+            finite.
+
+    Example:
+        >>> check_points(torch.zeros(3, 5, 2), (2,))
     """
-    if data.dim() < 2 or data.shape[-2] < 1 or data.shape[-1] != dim:
+    event, points = tuple(event_shape), data.dim() - len(event_shape) - 1
+    if points < 0 or data.shape[points] < 1 or data.shape[points + 1 :] != event:
         raise ValueError(
-            f"data has shape {tuple(data.shape)}, expected (..., N, {dim}) with at least one point"
+            f"data has shape {tuple(data.shape)}, expected (..., N, {', '.join(map(str, event))}) with "
+            "at least one point"
         )
     if not bool(torch.isfinite(data).all()):
         raise ValueError(

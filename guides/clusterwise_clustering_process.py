@@ -137,7 +137,7 @@ class ClusterwiseClusteringProcess(PyroModule):
             >>> partitions.shape, log_q.shape
             (torch.Size([3, 5]), torch.Size([3]))
         """
-        check_points(data, self.model.component.dim)
+        check_points(data, self.model.event_shape)
         batch = data.shape[: -self.event_dim]
         flat = data.reshape(-1, *data.shape[-self.event_dim :])
         network = self.network

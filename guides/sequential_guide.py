@@ -15,6 +15,7 @@ from pyroclust.distributions import ConjugateComponent, PartitionPrior
 from pyroclust.distributions.order_averaged import OrderAveragedPartition
 from pyroclust.distributions.scorer import Scorer
 from pyroclust.distributions.sequential import SequentialPartition
+from pyroclust.guides.checked_data import check_points, checked_permutations
 from pyroclust.guides.condition_values import checked_values, values_of_data_sets
 from pyroclust.nn import Order, RandomOrder, SummedScorer
 from pyroclust.nn.orders import antithetic_orders
@@ -179,7 +180,11 @@ class SequentialGuide(PyroModule):
         batch = data.shape[: -self.event_dim]
         flat = data.reshape(-1, *data.shape[-self.event_dim :])
         values = values_of_data_sets(self.condition_values, batch, data.device)
-        visit = self._visit(flat, values) if order is None else _permutations(order, flat, batch)
+        visit = (
+            self._visit(flat, values)
+            if order is None
+            else checked_permutations(order.to(flat.device), num_points=flat.shape[1], batch=batch)
+        )
         dataset = torch.arange(len(flat), device=data.device).view(batch)
         return self._sequential(flat, visit, dataset, values)
 
@@ -212,7 +217,7 @@ class SequentialGuide(PyroModule):
         batch = torch.Size((len(order), *data.shape[: -self.event_dim]))
         flat = data.reshape(-1, *data.shape[-self.event_dim :])
         copies = torch.arange(len(flat), device=data.device).repeat(len(order))
-        visit = _permutations(order, flat, batch)
+        visit = checked_permutations(order.to(flat.device), num_points=flat.shape[1], batch=batch)
         dataset = torch.arange(len(copies), device=data.device).view(batch)
         scorer = self.scorer
         if isinstance(scorer, SummedScorer) and not self.condition_values:
@@ -250,26 +255,7 @@ class SequentialGuide(PyroModule):
                 f"guide has the conditions {', '.join(self.conditions)}, expected numbers for them: call "
                 f"guide.condition({call}) first"
             )
-        event, points = self.model.event_shape, data.dim() - self.event_dim
-        if points < 0 or data.shape[points] < 1 or data.shape[points + 1 :] != event:
-            raise ValueError(
-                f"data has shape {tuple(data.shape)}, expected (..., N, {', '.join(map(str, event))}) with "
-                "at least one point"
-            )
-        if not bool(torch.isfinite(data).all()):
-            raise ValueError(
-                "data has NaN or infinite values, expected finite numbers; drop or impute them first"
-            )
-
-
-def _permutations(order: Tensor, flat: Tensor, batch: torch.Size) -> Tensor:
-    points, order = flat.shape[1], order.to(flat.device)
-    straight = torch.arange(points, device=flat.device)
-    if order.shape[-1:] != (points,) or not bool((order.sort(-1).values == straight).all()):
-        raise ValueError(
-            f"order has shape {tuple(order.shape)}, expected permutations of {points} points, (..., {points})"
-        )
-    return order.expand(*batch, points).reshape(-1, points)
+        check_points(data, self.model.event_shape)
 
 
 def _checked_number(num_orders: int, order: Order) -> int:

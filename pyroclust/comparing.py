@@ -218,8 +218,9 @@ def _check_size(
 
 def _about_log_prob(guide: Any, data: Tensor) -> tuple[str, ...]:
     """Say where log q of the guide is estimated; a guide that does not say so has it exactly."""
-    if getattr(guide.posterior(data[:2]), "is_exact", True):
-        return ()
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        if getattr(guide.posterior(data[:2]), "is_exact", True):
+            return ()
     return (
         "The guide's log q is estimated by simulation: its importance weights stay right on average, "
         "and are more uneven for it.",

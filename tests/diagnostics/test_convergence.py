@@ -46,6 +46,12 @@ def test_chains_that_stand_still_apart():
     assert max_rhat([row]) == math.inf
 
 
+def test_one_chain_whose_halves_stand_still_has_no_rhat():
+    halves = np.repeat([[0.0, 1.0]], 10, axis=1)
+    assert np.isnan(rhat(halves))
+    assert max_rhat(convergence({"num_clusters": halves})) == np.inf
+
+
 def test_a_fair_coin_has_an_rhat():
     coin = np.random.default_rng(0).integers(2, size=(4, 400)).astype(float)
     assert rhat(coin) < 1.02

@@ -19,7 +19,8 @@ from pyroclust.models import gaussian2d, overlap2d
 from pyroclust.nn import DensestFirst, RandomOrder
 from pyroclust.nn.cluster_latents import DiscreteLatents, GaussianLatents
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
-from pyroclust.nn.point_pools import SummedPool
+from pyroclust.nn.point_pools import AttentivePool, SummedPool
+from pyroclust.nn.set_encoder import SetEncoder
 from pyroclust.partitions import enumerate_partitions, is_canonical
 
 Guide = ClusterwiseClusteringProcess
@@ -46,6 +47,11 @@ GUIDES: dict[str, Callable[[Any], Guide]] = {
     "discrete latent, uniform anchors": lambda m: Guide(m, network=network(DiscreteLatents(3, 4))),
     "published": lambda m: Guide(
         m, network=network(GaussianLatents(3), pool=SummedPool, bandwidths=(), differences=False)
+    ),
+    "acp, discrete latent": lambda m: AttentiveClusteringProcess(
+        m,
+        network=network(DiscreteLatents(3, 4), pool=AttentivePool, each_step=SetEncoder(12, num_inducing=3)),
+        order=RandomOrder(),
     ),
     "acp": lambda m: attentive(m, anchored=True),
     "acp-s": lambda m: attentive(m, anchored=False),
@@ -92,6 +98,21 @@ def test_reciprocals_of_the_estimates_of_draws_are_unbiased(guide: Guide) -> Non
     seen = which.sum(0) > 200
     assert seen.sum() >= 5
     assert ((term.mean(0) - 1).abs() <= 4.5 * error)[seen].all()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [("discrete latent, uniform anchors", "num_orders"), ("gaussian latent, random order", "num_particles")],
+)
+def test_estimates_of_draws_narrow_with_what_they_average_over(name: str, counts: str) -> None:
+    guide = GUIDES[name](overlap2d()).eval()
+    posterior, errors = guide.posterior(data_of(guide, 8)), []
+    for number in (1, 32):
+        draws, log_prob = posterior.estimated_with(**{counts: number}).sample_and_log_prob((200,))
+        exact = posterior.estimated_with(**{counts: 500}).log_prob(draws)
+        errors.append((log_prob - exact).square().mean())
+    assert errors[1] < 0.2 * errors[0]
 
 
 @torch.no_grad()
