@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from pyroclust.nn.gaussian_kernel import gaussian_kernel
 
@@ -68,8 +69,12 @@ class KernelSummary(nn.Module):
         references = positions[:, ::stride]
         bandwidths = self.log_bandwidths.exp()
         block = max(1, _PAIRS_AT_ONCE // (len(positions) * references.shape[1]))
+        multiplicity = num_points / references.shape[1]
+        if block >= num_points:
+            return _among(positions, references, bandwidths, multiplicity)
+        # Gradients would keep every pair: blocks are computed again in the backward pass instead.
         parts = [
-            _among(part, references, bandwidths, num_points / references.shape[1])
+            checkpoint(_among, part, references, bandwidths, multiplicity, use_reentrant=False)
             for part in positions.split(block, 1)
         ]
         return torch.cat(parts, 1)

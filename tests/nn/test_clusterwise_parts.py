@@ -84,6 +84,11 @@ def test_kernels_around_points_count_the_others_and_thin_large_sets(monkeypatch:
     )
     monkeypatch.setattr(kernel_summary, "_PAIRS_AT_ONCE", 1000)
     torch.testing.assert_close(kernels.around_points(positions), full)
+    gradient = [
+        torch.autograd.grad(one.sum(), kernels.log_bandwidths)[0]
+        for one in (full, kernels.around_points(positions))
+    ]
+    torch.testing.assert_close(*gradient)
     monkeypatch.setattr(kernel_summary, "_REFERENCES", 200)
     thinned = kernels.around_points(positions)
     assert (thinned[..., 0] - full[..., 0]).abs().mean() < 0.1
