@@ -37,8 +37,8 @@ def rhat(x: np.ndarray) -> float:
     """Return the split rank-normalised R-hat of chains.
 
     Shape:
-        x: ``(chains, draws)``; output: a number, 1 at convergence; nan for a constant, fewer than four
-        draws a chain or halves that each stand still, inf for chains that each stand still at different values.
+        x: ``(chains, draws)``; output: a number, 1 at convergence; nan for a constant, fewer than four draws
+        a chain or halves that each stand still, inf for chains that each stand still at different values.
 
     Raises:
         ValueError: if ``x`` is not a finite matrix.
@@ -58,8 +58,8 @@ def rhat(x: np.ndarray) -> float:
         return float("inf")
     with np.errstate(all="ignore"):
         # The folded part is nan where deviations from the median are constant, as for a fair coin.
-        parts = [float(array_stats.rhat(x, method=method)) for method in ("z_scale", "folded")]
-    return float(np.fmax(*parts))
+        scaled, folded = (float(array_stats.rhat(x, method=method)) for method in ("z_scale", "folded"))
+    return float(np.fmax(scaled, folded))
 
 
 def ess(x: np.ndarray) -> float:
