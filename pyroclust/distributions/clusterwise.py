@@ -86,7 +86,9 @@ class ClusterwisePartition(PartitionDistribution):
         """Return the same distribution with a larger batch shape; nothing is encoded again."""
         return self._with(dataset=self.dataset.expand(batch_shape))
 
-    def estimated_with(self, *, num_particles: int | None = None, num_orders: int | None = None) -> Any:
+    def estimated_with(
+        self, *, num_particles: int | None = None, num_orders: int | None = None
+    ) -> "ClusterwisePartition":
         """Return the same distribution whose log-probabilities average over other numbers of particles.
 
         Cost of log-probabilities: proportional to both numbers.
