@@ -20,6 +20,7 @@ REFERENCES = {
     "ccp-gaussian2d": 0.15,
     "acp-gaussian2d": 0.08,
     "acps-gaussian2d": 0.08,
+    "ccx-gaussian2d": 0.05,
 }
 AHEAD = [name for name in TRAINED if name not in REFERENCES]
 
