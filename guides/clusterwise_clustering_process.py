@@ -54,6 +54,7 @@ class ClusterwiseClusteringProcess(PyroModule):
     """
 
     event_dim = 2
+    conditions: tuple[str, ...] = ()
 
     def __init__(
         self,

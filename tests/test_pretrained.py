@@ -94,10 +94,9 @@ def test_every_guide_on_the_shelf_loads_and_samples():
     for card in list_guides():
         guide = load_guide(card.name)
         assert guide.model.name == card.model
-        dim = card.model_arguments["dim"]
         if guide.conditions:
             guide = guide.condition(**dict.fromkeys(guide.conditions, 2.0))
-        draws, log_prob = guide.posterior(torch.randn(9, dim)).sample_and_log_prob((4,))
+        draws, log_prob = guide.posterior(torch.randn(9, card.dim)).sample_and_log_prob((4,))
         assert draws.shape == (4, 9)
         assert torch.isfinite(log_prob).all()
 
@@ -106,7 +105,7 @@ def test_models_on_the_shelf_are_described_as_their_cards_say():
     for card in list_guides():
         described = describe_model(load_guide(card.name).model)
         assert described == {"name": card.model, "arguments": card.model_arguments}
-        assert card.dim == card.model_arguments["dim"]
+        assert card.dim == card.model_arguments.get("component", card.model_arguments)["dim"]
 
 
 FINE_TUNED = {
