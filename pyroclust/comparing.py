@@ -24,7 +24,7 @@ from pyroclust.tables import Table
 
 __all__ = ["DEFAULT_GUIDES", "MAX_POINTS", "ComparisonResult", "compare", "has_likelihood"]
 
-DEFAULT_GUIDES = {1: "ncp-nig1d", 2: "ncp-niw2d", 3: "ncp-niw3d"}
+DEFAULT_GUIDES = {1: "ncp-nig1d", 2: "ncp-niw2d", 3: "ncp-niw3d", 4: "ncp-niw4d"}
 """Guides for standardised real data, by dimension."""
 
 MAX_POINTS = 5000
