@@ -21,7 +21,6 @@ import pandas as pd
 import pyro
 import torch
 import typer
-from mixed_orders import MixedOrders
 from rich.console import Console
 from torch import Tensor, nn
 
@@ -127,7 +126,7 @@ def run(model_name: str, variant: str, steps: int, seed: int) -> list[dict[str, 
     rows = [row | measure(model, guide)]
     if variant == "random order":
         mixed = {"variant": "random order, four mixed"}
-        rows.append(row | mixed | measure(model, MixedOrders(guide, 4)))
+        rows.append(row | mixed | measure(model, guide.mixed(4)))
     return rows
 
 

@@ -19,7 +19,6 @@ import pandas as pd
 import pyro
 import torch
 import typer
-from mixed_orders import MixedOrders
 from rich.console import Console
 from torch import Tensor
 
@@ -66,7 +65,7 @@ def measure(guide: Any, *, scale: float, draw_scale: float = 1.0) -> dict[str, A
     kl = divergences(model, guide, small)
     figures |= {"KL": kl.mean().item(), "KL se": (kl.std() / len(kl) ** 0.5).item()}
     figures["share of the filter's KL"] = figures["KL"] / divergences(model, baseline, small).mean().item()
-    mixed = MixedOrders(guide, 4) if isinstance(guide.order, RandomOrder) else None
+    mixed = guide.mixed(4) if isinstance(guide.order, RandomOrder) else None
     if mixed is not None:
         figures["KL, 4 orders, first eighth"] = (
             divergences(model, mixed, small[: len(small) // 8]).mean().item()

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Mapping
-from itertools import count
 from typing import Any, Self
 
 import pyro
@@ -15,13 +14,12 @@ from pyroclust.distributions.clusterwise import ClusterwisePartition
 from pyroclust.guides.arguments import build_order, describe
 from pyroclust.guides.checked_data import check_points, checked_permutations
 from pyroclust.guides.clusterwise_arguments import build_network, describe_network
+from pyroclust.guides.names import own_name
 from pyroclust.guides.sequential_guide import CollapsedModel
 from pyroclust.nn import Order
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 
 __all__ = ["ClusterwiseClusteringProcess"]
-
-_serial = count()
 
 
 class ClusterwiseClusteringProcess(PyroModule):
@@ -65,7 +63,7 @@ class ClusterwiseClusteringProcess(PyroModule):
         num_particles: int = 16,
         num_orders: int = 8,
     ) -> None:
-        super().__init__(name=f"{type(self).__name__}_{next(_serial)}")
+        super().__init__(name=own_name(type(self)))
         self.model, self.order = model, order
         self.network = self.default_network(model) if network is None else network
         self.num_particles, self.num_orders = num_particles, num_orders

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from itertools import count
 from typing import Any, Protocol, Self
 
 import pyro
@@ -17,12 +16,11 @@ from pyroclust.distributions.scorer import Scorer
 from pyroclust.distributions.sequential import SequentialPartition
 from pyroclust.guides.checked_data import check_points, checked_permutations
 from pyroclust.guides.condition_values import checked_values, values_of_data_sets
+from pyroclust.guides.names import own_name
 from pyroclust.nn import Order, RandomOrder, SummedScorer
 from pyroclust.nn.orders import antithetic_orders
 
 __all__ = ["CollapsedModel", "SequentialGuide"]
-
-_serial = count()
 
 
 class CollapsedModel(Protocol):
@@ -54,9 +52,6 @@ class CollapsedModel(Protocol):
 class SequentialGuide(PyroModule):
     """An amortized guide whose posterior labels points one after the other.
 
-    Every guide gets a name of its own, because Pyro's parameter store is keyed by names: two guides of one
-    class would otherwise share, and not train, their parameters under ``pyro.infer.SVI``.
-
     Args:
         model: the Pyro model whose posterior is approximated.
         scorer: scores the candidates of each decision.
@@ -81,7 +76,7 @@ class SequentialGuide(PyroModule):
         conditions: Sequence[str] = (),
         num_orders: int = 1,
     ) -> None:
-        super().__init__(name=f"{type(self).__name__}_{next(_serial)}")
+        super().__init__(name=own_name(type(self)))
         self.model, self.scorer, self.order = model, scorer, order
         self.num_orders = _checked_number(num_orders, order)
         self.conditions = tuple(conditions)

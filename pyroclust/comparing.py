@@ -15,14 +15,16 @@ from pyroclust.cards import find_guide, list_guides, read_card
 from pyroclust.comparison import Comparison, ComparisonSummary, PartitionDraws, summarise
 from pyroclust.datasets import Source, read_table
 from pyroclust.guide_alone import AloneSummary, GuideAlone, summarise_alone
+from pyroclust.infer.likelihood import has_likelihood
 from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.infer.quality import posterior_is_exact
 from pyroclust.infer.simulation import simulate
 from pyroclust.outputs import prepare_folder, write_outputs
 from pyroclust.pretrained import load_guide
 from pyroclust.standardise import Standardised, principal_components, standardise, unscaled
 from pyroclust.tables import Table
 
-__all__ = ["DEFAULT_GUIDES", "MAX_POINTS", "ComparisonResult", "compare", "has_likelihood"]
+__all__ = ["DEFAULT_GUIDES", "MAX_POINTS", "ComparisonResult", "compare"]
 
 DEFAULT_GUIDES = {1: "ncp-nig1d", 2: "ncp-niw2d", 3: "ncp-niw3d", 4: "ncp-niw4d"}
 """Guides for standardised real data, by dimension."""
@@ -149,27 +151,6 @@ def compare(
     return ComparisonResult(table, comparison, summary, folder)
 
 
-def has_likelihood(model: Any) -> bool:
-    """Say whether a model can evaluate log p(assignments, data), which MCMC and importance weights need.
-
-    Args:
-        model: any model of a guide.
-
-    Example:
-        >>> from pyroclust.models import gaussian2d, warped_clusters
-        >>> has_likelihood(gaussian2d()), has_likelihood(warped_clusters())
-        (True, False)
-    """
-    if not hasattr(model, "log_joint"):
-        return False
-    try:
-        model.log_joint(torch.zeros(1, model.component.dim), torch.zeros(1, dtype=torch.int64))
-    except (ValueError, NotImplementedError):
-        # A mixture whose family is not conjugate says so only here.
-        return False
-    return True
-
-
 def _pick(
     guide: str | PathLike[str] | torch.nn.Module | None, dim: int
 ) -> tuple[str, int | None, Mapping[str, Any], Any]:
@@ -219,7 +200,7 @@ def _check_size(
 def _about_log_prob(guide: Any, data: Tensor) -> tuple[str, ...]:
     """Say where log q of the guide is estimated; a guide that does not say so has it exactly."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        if getattr(guide.posterior(data[:2]), "is_exact", True):
+        if posterior_is_exact(guide.posterior(data[:2])):
             return ()
     return (
         "The guide's log q is estimated by simulation: its importance weights stay right on average, "

@@ -14,6 +14,7 @@ __all__ = [
     "Comparison",
     "ComparisonSummary",
     "Estimate",
+    "GuideOnData",
     "NumClusters",
     "PartitionDraws",
     "Weighting",
@@ -55,18 +56,17 @@ class PartitionDraws:
                 raise ValueError(f"{name} has shape {values.shape}, expected {self.assignments.shape[:2]}")
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """One data set, and draws of its partition from a guide and from MCMC on the same model.
+@dataclass(frozen=True, kw_only=True)
+class GuideOnData:
+    """One data set, and draws of its partition from a guide.
 
     Attributes:
         source: name of the data set.
         model_name: name of the model.
         guide_name: name of the guide.
         columns: names of the D columns.
-        data: standardised data, ``(N, D)``; the original is ``data * scale + location``.
-        guide: draws of the guide, with ``log_prob``.
-        mcmc: draws of MCMC.
+        data: the points as the guide saw them, ``(N, D)``; the original is ``data * scale + location``.
+        guide: draws of the guide.
         location: ``(D,)``, in the units of the columns.
         scale: ``(D,)``, in the units of the columns.
         true_labels: known labels, ``(N,)``, or ``None``.
@@ -74,7 +74,7 @@ class Comparison:
         notes: sentences that reports repeat, such as what was left out of the table.
 
     Raises:
-        ValueError: if the shapes do not fit, or the guide's draws come without ``log_prob``.
+        ValueError: if the shapes do not fit.
     """
 
     source: str
@@ -83,7 +83,6 @@ class Comparison:
     columns: tuple[str, ...]
     data: np.ndarray
     guide: PartitionDraws
-    mcmc: PartitionDraws
     location: np.ndarray
     scale: np.ndarray
     true_labels: np.ndarray | None = None
@@ -94,11 +93,32 @@ class Comparison:
         """Check the shapes."""
         if self.data.ndim != 2 or self.data.shape[1] != len(self.columns):
             raise ValueError(f"data has shape {self.data.shape}, expected (N, {len(self.columns)})")
-        for name, draws in (("guide", self.guide), ("mcmc", self.mcmc)):
-            if draws.assignments.shape[-1] != len(self.data):
-                raise ValueError(
-                    f"{name} has draws of {draws.assignments.shape[-1]} points, expected {len(self.data)}"
-                )
+        self._check_points("guide", self.guide)
+
+    def _check_points(self, name: str, draws: PartitionDraws) -> None:
+        if draws.assignments.shape[-1] != len(self.data):
+            raise ValueError(
+                f"{name} has draws of {draws.assignments.shape[-1]} points, expected {len(self.data)}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(GuideOnData):
+    """One data set, and draws of its partition from a guide and from MCMC on the same model.
+
+    Attributes besides those of :class:`GuideOnData`, whose draws come with ``log_prob``:
+        mcmc: draws of MCMC.
+
+    Raises:
+        ValueError: if the shapes do not fit, or draws come without what weights need.
+    """
+
+    mcmc: PartitionDraws
+
+    def __post_init__(self) -> None:
+        """Check the shapes, and what weights need."""
+        super().__post_init__()
+        self._check_points("mcmc", self.mcmc)
         if self.guide.log_prob is None:
             raise ValueError("guide has no log_prob, expected log q of each draw: weights need it")
         if self.guide.log_joint is None or self.mcmc.log_joint is None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyroclust import diagnostics
-from pyroclust.comparison import Estimate, PartitionDraws, estimate_of, plain
+from pyroclust.comparison import Estimate, GuideOnData, estimate_of, plain
 from pyroclust.diagnostics import Familiarity, Trust, Verdict
 
 __all__ = ["AloneSummary", "GuideAlone", "summarise_alone"]
@@ -16,51 +16,20 @@ __all__ = ["AloneSummary", "GuideAlone", "summarise_alone"]
 _UNFAMILIAR = 0.01
 
 
-@dataclass(frozen=True)
-class GuideAlone:
+@dataclass(frozen=True, kw_only=True)
+class GuideAlone(GuideOnData):
     """One data set, and draws of its partition from a guide whose model has no likelihood.
 
-    Attributes:
-        source: name of the data set.
-        model_name: name of the model.
-        guide_name: name of the guide.
-        columns: names of the D columns.
-        data: the points as the guide saw them, ``(N, D)``; the original is ``data * scale + location``.
-        guide: draws of the guide, without ``log_joint``.
+    Attributes besides those of :class:`~pyroclust.comparison.GuideOnData`, whose draws have no ``log_joint``:
         simulations: data sets that the model simulates, ``(S, M, D)``, M being N or 300 if N is larger.
         certificate: what the guide's card says was measured; empty without one.
-        location: ``(D,)``, in the units of the columns.
-        scale: ``(D,)``, in the units of the columns.
-        true_labels: known labels, ``(N,)``, or ``None``.
-        row_names: names of the N rows, or ``None``.
-        notes: sentences that reports repeat.
 
     Raises:
         ValueError: if the shapes do not fit.
     """
 
-    source: str
-    model_name: str
-    guide_name: str
-    columns: tuple[str, ...]
-    data: np.ndarray
-    guide: PartitionDraws
     simulations: np.ndarray
     certificate: Mapping[str, Any]
-    location: np.ndarray
-    scale: np.ndarray
-    true_labels: np.ndarray | None = None
-    row_names: tuple[str, ...] | None = None
-    notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Check the shapes."""
-        if self.data.ndim != 2 or self.data.shape[1] != len(self.columns):
-            raise ValueError(f"data has shape {self.data.shape}, expected (N, {len(self.columns)})")
-        if self.guide.assignments.shape[-1] != len(self.data):
-            raise ValueError(
-                f"guide has draws of {self.guide.assignments.shape[-1]} points, expected {len(self.data)}"
-            )
 
     @property
     def missing(self) -> str:

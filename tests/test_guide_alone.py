@@ -12,12 +12,12 @@ import xarray as xr
 
 from pyroclust import compare, to_arviz
 from pyroclust.cli import main
-from pyroclust.comparing import has_likelihood
 from pyroclust.comparison import PartitionDraws
 from pyroclust.diagnostics import Trust
 from pyroclust.distributions import ChineseRestaurantPrior, student_t
 from pyroclust.guide_alone import GuideAlone, summarise_alone
 from pyroclust.guides import NeuralClusteringProcess
+from pyroclust.infer.likelihood import has_likelihood
 from pyroclust.infer.simulation import simulate
 from pyroclust.models import Mixture, gaussian2d, warped_clusters
 from pyroclust.nn import NearestNext, NeighbourScorer

@@ -14,25 +14,13 @@ from pyroclust.infer.importance import ImportanceSample
 from pyroclust.infer.quality import divergences, importance_samples
 from pyroclust.infer.simulation import World
 
-__all__ = ["exact_row", "has_joint", "order_row", "sampled_row", "speed_row", "truth_row"]
+__all__ = ["exact_row", "order_row", "sampled_row", "speed_row", "truth_row"]
 
 _POINTS_AT_ONCE = 20_000
 _HIGH_K = 0.7
 
 
 Worlds = Sequence[World]
-
-
-def has_joint(world: World) -> bool:
-    """Say whether a model can evaluate log p(assignments, data); implicit models cannot."""
-    if not hasattr(world.model, "log_joint"):
-        return False
-    try:
-        world.model.log_joint(world.data[:1], world.assignments[:1])
-    except ValueError:
-        # A mixture whose family is not conjugate says so only here.
-        return False
-    return True
 
 
 def exact_row(worlds: Worlds) -> ExactRow:

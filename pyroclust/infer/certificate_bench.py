@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from pyroclust.infer.certificate_accuracy import (
     exact_row,
-    has_joint,
     order_row,
     sampled_row,
     speed_row,
@@ -24,6 +23,7 @@ from pyroclust.infer.certificate_rows import (
     TruthRow,
 )
 from pyroclust.infer.certificate_settings import CertificateSettings
+from pyroclust.infer.likelihood import has_likelihood
 from pyroclust.infer.simulation import World, own_random_numbers, simulate_worlds
 
 __all__ = ["Bench"]
@@ -104,7 +104,7 @@ class Bench:
 
     def _joint(self) -> bool:
         with own_random_numbers(self.settings.seed):
-            return has_joint(self._worlds((1, 2))[0])
+            return has_likelihood(self._worlds((1, 2))[0].model)
 
     def _on_fresh(
         self, part: int, what: str, size: tuple[int, int], measure: Callable[[Sequence[World]], Row]

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from pyroclust.distributions.block_counts import block_sizes
-from pyroclust.infer.certificate_accuracy import has_joint
 from pyroclust.infer.certificate_rows import CalibrationRow, ClusterCountRow
+from pyroclust.infer.likelihood import has_likelihood
 from pyroclust.infer.simulation import World
 from pyroclust.partitions import num_clusters
 
@@ -53,7 +53,7 @@ def calibration_rows(
 
 def _blocks(world: World, num_draws: int) -> Iterator[tuple[Tensor, dict[str, Tensor]]]:
     """Draw for some data sets at a time; yield partitions, the truth first, and their functionals."""
-    joint = has_joint(world)
+    joint = has_likelihood(world.model)
     rows = max(1, _DRAWS_AT_ONCE // num_draws)
     for some, truth in zip(world.data.split(rows), world.assignments.split(rows), strict=True):
         posterior = world.guide.posterior(some)

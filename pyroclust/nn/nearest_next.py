@@ -1,14 +1,14 @@
 """A visiting order that walks along the data: next comes whatever is nearest to the points visited."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
+
+from pyroclust.nn.orders import DensestFirst
 
 __all__ = ["NearestNext"]
 
 
-class NearestNext:
+class NearestNext(DensestFirst):
     r"""From the densest point on, always the point nearest to those visited: the order of Prim's tree.
 
     .. math:: \pi_1 = \arg\max_i \rho_i, \qquad
@@ -33,22 +33,12 @@ class NearestNext:
         https://doi.org/10.1002/j.1538-7305.1957.tb01515.x
     """
 
-    def __init__(self, bandwidth: float) -> None:
-        if not bandwidth > 0:
-            raise ValueError(f"bandwidth is {bandwidth}, expected a positive number")
-        self.bandwidth = float(bandwidth)
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments, ready for JSON."""
-        return {"bandwidth": self.bandwidth}
-
     def __call__(self, positions: Tensor) -> Tensor:
         """Return a permutation a data set, ``(B, N, D) -> (B, N)``."""
         away = torch.cdist(
             positions.detach(), positions.detach(), compute_mode="donot_use_mm_for_euclid_dist"
         )
-        density = (-0.5 * (away / self.bandwidth).square()).exp().sum(-1)
+        density = self.density(positions)
         every = torch.arange(len(away), device=away.device)
         latest = density.argmax(-1)
         gap = torch.full_like(density, torch.inf)

@@ -65,6 +65,10 @@ class DensestFirst:
 
     def __call__(self, positions: Tensor) -> Tensor:
         """Rank the points by density."""
+        return self.density(positions).argsort(dim=-1, descending=True, stable=True)
+
+    def density(self, positions: Tensor) -> Tensor:
+        """Return the density at every point, ``(B, N, D) -> (B, N)``."""
         scaled = positions.detach() / self.bandwidth
         references = scaled[:, :: -(-scaled.shape[1] // _REFERENCES)]
         rows = max(1, _PAIRS_AT_ONCE // (references.shape[0] * references.shape[1]))
@@ -74,7 +78,7 @@ class DensestFirst:
             ).sum(-1)
             for block in scaled.split(rows, dim=1)
         ]
-        return torch.cat(blocks, 1).argsort(dim=-1, descending=True, stable=True)
+        return torch.cat(blocks, 1)
 
 
 def random_orders(num_orders: int, like: Tensor) -> Tensor:

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import threshold
 
+from pyroclust.nn.gaussian_kernel import gaussian_kernel
+
 __all__ = ["PairFeatures", "pair_features"]
 
 _KERNELS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
@@ -91,8 +93,8 @@ def _walks(offset: Tensor, squared: Tensor) -> tuple[Tensor, Tensor]:
     points = squared.shape[-1]
     ranked = squared.sort(-1).values
     near, far = ((ranked[..., min(k, points - 1)] + 1e-3).sqrt() for k in _NEIGHBOURS)
-    free = (-squared / (near.unsqueeze(-1) * near.unsqueeze(-2))).exp()
-    wide = (-squared / (far.unsqueeze(-1) * far.unsqueeze(-2))).exp()
+    free = gaussian_kernel(2 * squared / (near.unsqueeze(-1) * near.unsqueeze(-2)))
+    wide = gaussian_kernel(2 * squared / (far.unsqueeze(-1) * far.unsqueeze(-2)))
     direction = offset / (squared + 1e-9).sqrt().unsqueeze(-1)
     a, b = direction.unbind(-1)
     tangent = torch.stack([wide * a * a, wide * a * b, wide * b * b], -1).sum(-2)
