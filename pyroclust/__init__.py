@@ -8,13 +8,15 @@ if TYPE_CHECKING:
     from pyroclust.comparing import compare as compare
     from pyroclust.export import to_arviz as to_arviz
     from pyroclust.pretrained import load_guide as load_guide
+    from pyroclust.pyro_results import from_pyro as from_pyro
 
-__all__ = ["__version__", "compare", "load_guide", "to_arviz"]
+__all__ = ["__version__", "compare", "from_pyro", "load_guide", "to_arviz"]
 
 __version__ = version("pyroclust")
 
 _HOMES = {
     "compare": "pyroclust.comparing",
+    "from_pyro": "pyroclust.pyro_results",
     "load_guide": "pyroclust.pretrained",
     "to_arviz": "pyroclust.export",
 }

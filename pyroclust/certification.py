@@ -3,15 +3,20 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from pyroclust.atomic import replace_file
 from pyroclust.cards import CARD_FILE, GuideCard, find_guide, read_card
+from pyroclust.diagnostics import ball_coverage, pair_reliability
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer.certificate import Certificate, full_certificate
+from pyroclust.infer.certificate_rows import CoverageRow, ReliabilityRow
 from pyroclust.infer.certificate_settings import CertificateSettings
 from pyroclust.judgement import Judgement, judge_certificate
 from pyroclust.pretrained import load_guide
@@ -50,13 +55,22 @@ def certify_guide(
 ) -> Certificate:
     """Measure everything about a guide, with the exact filter of its model as the baseline if there is one.
 
+    Coverage of credible balls and reliability of pair probabilities come from the draws of the calibration.
+
     Args:
         guide: a guide with its ``model``.
         settings: how much is measured; ``CertificateSettings().up_to(max_points)`` fits a trained guide.
         progress: told what is measured next.
     """
-    baseline = _baseline(guide)
-    return full_certificate(guide.model, guide, settings=settings, baseline=baseline, progress=progress)
+    wanted = settings or CertificateSettings()
+    return full_certificate(
+        guide.model,
+        guide,
+        settings=wanted,
+        baseline=_baseline(guide),
+        progress=progress,
+        checks=partial(_partition_checks, seed=wanted.seed),
+    )
 
 
 def check_guide(
@@ -121,3 +135,36 @@ def _baseline(guide: Any) -> PredictiveFilter | None:
     except ValueError:
         # Random hyperparameters that the guide is not told have no filter.
         return None
+
+
+def _partition_checks(every: Tensor, *, seed: int) -> tuple[CoverageRow, ReliabilityRow | None]:
+    """Return coverage and reliability of draws below the truth, ``(S + 1, B, N)``, as a card stores them."""
+    truth, draws = every[0].cpu().numpy(), every[1:].cpu().numpy()
+    num_draws, num_datasets, num_points = draws.shape
+    size = {"num_points": num_points, "num_datasets": num_datasets, "num_draws": num_draws}
+    balls = ball_coverage(truth, draws, seed=seed)
+    coverage = CoverageRow(
+        **size,
+        levels=tuple(balls.levels.tolist()),
+        observed=tuple(balls.observed.tolist()),
+        low=tuple(balls.low.tolist()),
+        high=tuple(balls.high.tolist()),
+        p_value=balls.p_value,
+    )
+    if num_points < 2:
+        return coverage, None
+    pairs = pair_reliability(truth, draws, seed=seed)
+    reliability = ReliabilityRow(
+        **size,
+        predicted=tuple(pairs.predicted.tolist()),
+        observed=tuple(pairs.observed.tolist()),
+        low=tuple(pairs.low.tolist()),
+        high=tuple(pairs.high.tolist()),
+        counts=tuple(pairs.counts.tolist()),
+        brier=pairs.brier,
+        brier_prior=pairs.brier_prior,
+        ece=pairs.ece,
+        ece_noise=pairs.ece_noise,
+        p_value=pairs.p_value,
+    )
+    return coverage, reliability

@@ -5,21 +5,23 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score
 
 from pyroclust import diagnostics
-from pyroclust.diagnostics import Agreement, Convergence, Evidence, Verdict
+from pyroclust.baseline_rows import BaselineRow, baseline_rows
+from pyroclust.diagnostics import Agreement, Convergence, Evidence, LogEvidence, SourceComparison, Verdict
+from pyroclust.draws_summary import DrawsSummary, Estimate, summarise_draws
+from pyroclust.scores import partition_scores
 
 __all__ = [
     "Comparison",
     "ComparisonSummary",
-    "Estimate",
+    "CrossScored",
     "GuideOnData",
     "NumClusters",
     "PartitionDraws",
     "Weighting",
-    "estimate_of",
     "plain",
+    "source_figures",
     "summarise",
 ]
 
@@ -54,6 +56,19 @@ class PartitionDraws:
         for name, values in (("log_joint", self.log_joint), ("log_prob", self.log_prob)):
             if values is not None and values.shape != self.assignments.shape[:2]:
                 raise ValueError(f"{name} has shape {values.shape}, expected {self.assignments.shape[:2]}")
+
+
+@dataclass(frozen=True)
+class CrossScored:
+    """Every k-th draw of MCMC with both densities, for estimates of the evidence that use MCMC.
+
+    Attributes:
+        log_joint: log p(assignments, data) in nats, ``(chains, draws)``.
+        log_prob: log q(assignments | data) of the guide at the same draws, in nats, ``(chains, draws)``.
+    """
+
+    log_joint: np.ndarray
+    log_prob: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,12 +123,14 @@ class Comparison(GuideOnData):
 
     Attributes besides those of :class:`GuideOnData`, whose draws come with ``log_prob``:
         mcmc: draws of MCMC.
+        cross: some of them with the guide's log q; ``None`` where that is only estimated.
 
     Raises:
         ValueError: if the shapes do not fit, or draws come without what weights need.
     """
 
     mcmc: PartitionDraws
+    cross: CrossScored | None = None
 
     def __post_init__(self) -> None:
         """Check the shapes, and what weights need."""
@@ -143,34 +160,6 @@ class NumClusters:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """One partition that stands for a source's draws.
-
-    Attributes:
-        assignments: the point estimate under variation of information, ``(N,)`` canonical.
-        uncertainty: for each point the probability of being apart from its companions, ``(N,)``.
-        truth_rand: adjusted Rand index to the known labels, or ``None``.
-    """
-
-    assignments: np.ndarray
-    uncertainty: np.ndarray
-    truth_rand: float | None
-
-    @property
-    def num_clusters(self) -> int:
-        """Number of clusters of the estimate."""
-        return int(self.assignments.max()) + 1
-
-    def figures(self) -> dict[str, object]:
-        """Return what ``summary.json`` says of it."""
-        return {
-            "num_clusters": self.num_clusters,
-            "mean_uncertainty": self.uncertainty.mean(),
-            "adjusted_rand_to_labels": self.truth_rand,
-        }
-
-
-@dataclass(frozen=True)
 class Weighting:
     """The guide's draws as importance samples of the posterior.
 
@@ -196,30 +185,32 @@ class ComparisonSummary:
 
     Attributes:
         verdict: whether to trust the guide here, in a sentence.
-        num_clusters: posteriors of the number of clusters.
-        co_assignment_guide: ``(N, N)``, from the guide's draws.
-        co_assignment_corrected: ``(N, N)``, from the weighted draws.
-        co_assignment_mcmc: ``(N, N)``.
-        agreement: of the guide's draws with MCMC. agreement_corrected: of the weighted draws with MCMC.
-        functionals: of MCMC, name -> ``(chains, draws)``, with ``log_joint``. convergence: one row a
-        functional. weighting: the guide's importance weights. estimate_guide: point estimate of the guide's
-        draws. estimate_mcmc: point estimate of MCMC. estimates_rand: adjusted Rand index between the two
-        estimates. guide_seconds: seconds per effective draw of the guide. mcmc_seconds: seconds per effective
-        draw of MCMC, by its slowest functional; nan where all are constant.
+        num_clusters: posteriors of the number of clusters on one support.
+        guide: what the guide's draws say.
+        mcmc: what the draws of MCMC say.
+        co_assignment_corrected: ``(N, N)``, from the guide's weighted draws.
+        agreement_corrected: of the weighted draws with MCMC.
+        sources: the guide's draws beside those of MCMC: distances and two-sample tests.
+        weighting: the guide's importance weights.
+        evidences: estimates of log p(x): from the guide's draws, and where the guide scores draws of MCMC
+            exactly, from those and from both.
+        baselines: classical clusterings, seen from the posterior by MCMC.
+        estimates_rand: adjusted Rand index between the two point estimates.
+        guide_seconds: seconds per effective draw of the guide.
+        mcmc_seconds: seconds per effective draw of MCMC, by its slowest functional; nan where all are
+            constant.
     """
 
     verdict: Verdict
     num_clusters: NumClusters
-    co_assignment_guide: np.ndarray
+    guide: DrawsSummary
+    mcmc: DrawsSummary
     co_assignment_corrected: np.ndarray
-    co_assignment_mcmc: np.ndarray
-    agreement: Agreement
     agreement_corrected: Agreement
-    functionals: dict[str, np.ndarray]
-    convergence: tuple[Convergence, ...]
+    sources: SourceComparison
     weighting: Weighting
-    estimate_guide: Estimate
-    estimate_mcmc: Estimate
+    evidences: tuple[LogEvidence, ...]
+    baselines: tuple[BaselineRow, ...]
     estimates_rand: float
     guide_seconds: float
     mcmc_seconds: float
@@ -229,6 +220,38 @@ class ComparisonSummary:
         """How many times more seconds MCMC needs per effective draw than the guide."""
         return self.mcmc_seconds / self.guide_seconds if self.guide_seconds > 0 else math.nan
 
+    @property
+    def agreement(self) -> Agreement:
+        """Agreement of the guide's draws, as drawn, with MCMC."""
+        return self.sources.agreement
+
+    @property
+    def co_assignment_guide(self) -> np.ndarray:
+        return self.guide.co_assignment
+
+    @property
+    def co_assignment_mcmc(self) -> np.ndarray:
+        return self.mcmc.co_assignment
+
+    @property
+    def functionals(self) -> dict[str, np.ndarray]:
+        return self.mcmc.functionals
+
+    @property
+    def estimate_guide(self) -> Estimate:
+        """Point estimate of the guide's draws."""
+        return self.guide.estimate
+
+    @property
+    def estimate_mcmc(self) -> Estimate:
+        """Point estimate of MCMC."""
+        return self.mcmc.estimate
+
+    @property
+    def convergence(self) -> tuple[Convergence, ...]:
+        """Convergence of MCMC, one row a functional."""
+        return self.mcmc.convergence
+
     def to_dict(self) -> dict[str, object]:
         """Return the figures without matrices and draws, fit for JSON: not finite becomes ``None``."""
         weighting, estimates = self.weighting, {"guide": self.estimate_guide, "mcmc": self.estimate_mcmc}
@@ -237,6 +260,7 @@ class ComparisonSummary:
             "num_clusters": asdict(self.num_clusters),
             "agreement": asdict(self.agreement),
             "agreement_corrected": asdict(self.agreement_corrected),
+            "two_samples": source_figures(self.sources),
             "convergence": [asdict(row) for row in self.convergence],
             "importance": {
                 "draws": len(weighting.weights),
@@ -246,6 +270,7 @@ class ComparisonSummary:
                 "log_evidence": weighting.log_evidence,
                 "log_evidence_error": weighting.log_evidence_error,
             },
+            "log_evidence": [asdict(one) for one in self.evidences],
             "seconds_per_effective_draw": {
                 "guide": self.guide_seconds,
                 "mcmc": self.mcmc_seconds,
@@ -253,6 +278,8 @@ class ComparisonSummary:
             },
             "point_estimates": {name: found.figures() for name, found in estimates.items()},
             "adjusted_rand_between_estimates": self.estimates_rand,
+            "sources": {"guide": self.guide.figures(), "mcmc": self.mcmc.figures()},
+            "baselines": [one.figures() for one in self.baselines],
         }
         return plain(figures)
 
@@ -260,49 +287,77 @@ class ComparisonSummary:
 def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
     """Compute every figure of a comparison.
 
-    Cost: ten co-assignment matrices and two point estimates; about a second at N = 100 and five at N = 300
-    with 4000 draws of MCMC.
+    Cost: ten co-assignment matrices, two searches for point estimates and two two-sample tests; some seconds
+    at N = 300 with 4000 draws of MCMC.
 
     Args:
         comparison: the draws of both sources.
-        seed: of the random subsets and pairs that the diagnostics use.
+        seed: of the random subsets, starts and pairs that the diagnostics use.
 
     Raises:
         ValueError: if the draws are not labels 0 to N - 1, or a log-probability is not finite.
     """
     guide, mcmc = comparison.guide, comparison.mcmc
     weighting = _weigh(guide)
-    estimate_guide = estimate_of(guide, comparison.true_labels, seed)
-    estimate_mcmc = estimate_of(mcmc, comparison.true_labels, seed)
-    values = diagnostics.functionals(mcmc.assignments, seed=seed, reference=estimate_mcmc.assignments)
-    values = {"log_joint": _log_joint(mcmc), **values}
-    rows = diagnostics.convergence(values)
-    agreement = diagnostics.agreement(guide.assignments, mcmc.assignments)
+    beside = {"seed": seed, "data": comparison.data, "true_labels": comparison.true_labels}
+    of_guide = summarise_draws(guide.assignments, name=guide.name, log_joint=_log_joint(guide), **beside)
+    of_mcmc = summarise_draws(mcmc.assignments, name=mcmc.name, log_joint=_log_joint(mcmc), **beside)
+    sources = diagnostics.compare_sources(
+        guide.assignments, mcmc.assignments, seed=seed, names=("The guide", "MCMC")
+    )
     corrected = diagnostics.agreement(guide.assignments, mcmc.assignments, weights=weighting.weights)
     evidence = Evidence(
-        guide=agreement,
+        guide=sources.agreement,
         corrected=corrected,
-        max_rhat=diagnostics.max_rhat(rows),
-        min_ess=diagnostics.min_ess(rows),
+        max_rhat=diagnostics.max_rhat(of_mcmc.convergence),
+        min_ess=of_mcmc.min_ess,
         pareto_k=weighting.pareto_k,
         effective_draws=weighting.effective_draws,
     )
+    estimates = of_guide.estimate.assignments, of_mcmc.estimate.assignments
     return ComparisonSummary(
         verdict=diagnostics.judge(evidence),
         num_clusters=_num_clusters(guide.assignments, mcmc.assignments, weighting.weights),
-        co_assignment_guide=diagnostics.co_assignment(guide.assignments),
+        guide=of_guide,
+        mcmc=of_mcmc,
         co_assignment_corrected=diagnostics.co_assignment(guide.assignments, weights=weighting.weights),
-        co_assignment_mcmc=diagnostics.co_assignment(mcmc.assignments),
-        agreement=agreement,
         agreement_corrected=corrected,
-        functionals=values,
-        convergence=rows,
+        sources=sources,
         weighting=weighting,
-        estimate_guide=estimate_guide,
-        estimate_mcmc=estimate_mcmc,
-        estimates_rand=float(adjusted_rand_score(estimate_guide.assignments, estimate_mcmc.assignments)),
+        evidences=_evidences(comparison, weighting),
+        baselines=baseline_rows(
+            comparison.data,
+            mcmc.assignments,
+            summary=of_mcmc,
+            true_labels=comparison.true_labels,
+            seed=seed,
+        ),
+        estimates_rand=partition_scores(*estimates).adjusted_rand,
         guide_seconds=guide.seconds / (len(weighting.weights) * weighting.efficiency),
-        mcmc_seconds=mcmc.seconds / evidence.min_ess if math.isfinite(evidence.min_ess) else math.nan,
+        mcmc_seconds=mcmc.seconds / of_mcmc.min_ess if math.isfinite(of_mcmc.min_ess) else math.nan,
+    )
+
+
+def source_figures(found: SourceComparison) -> dict[str, Any]:
+    """Return two sources' figures without the null distributions of the tests.
+
+    Args:
+        found: from :func:`pyroclust.diagnostics.compare_sources`.
+    """
+    figures = asdict(found)
+    figures["verdict"] = {"level": found.verdict.level.value, "sentence": found.verdict.sentence}
+    for test in ("mmd", "classifier", "counts"):
+        figures[test].pop("null")
+    return figures
+
+
+def _evidences(comparison: Comparison, weighting: Weighting) -> tuple[LogEvidence, ...]:
+    cross, guide = comparison.cross, comparison.guide
+    if cross is None or guide.log_prob is None:
+        figures = weighting.log_evidence, weighting.log_evidence_error, weighting.pareto_k
+        return (LogEvidence("importance sampling", *figures),)
+    return diagnostics.log_evidences(
+        cross.log_joint, cross.log_prob, guide_log_joint=_log_joint(guide), guide_log_prob=guide.log_prob
     )
 
 
@@ -323,20 +378,6 @@ def _weigh(guide: PartitionDraws) -> Weighting:
         diagnostics.effective_draws(weights),
         *diagnostics.log_evidence(log_weights),
     )
-
-
-def estimate_of(draws: PartitionDraws, true_labels: np.ndarray | None, seed: int) -> Estimate:
-    """Return the point estimate of one source's draws, with its uncertainty.
-
-    Args:
-        draws: the draws.
-        true_labels: known labels, or ``None``.
-        seed: of the search.
-    """
-    assignments = diagnostics.point_estimate(draws.assignments, seed=seed)
-    uncertainty = diagnostics.point_uncertainty(draws.assignments, assignments)
-    rand = None if true_labels is None else float(adjusted_rand_score(true_labels, assignments))
-    return Estimate(assignments, uncertainty, rand)
 
 
 def _num_clusters(guide: np.ndarray, mcmc: np.ndarray, weights: np.ndarray) -> NumClusters:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from pyroclust import diagnostics
-from pyroclust.comparison import Estimate, GuideOnData, estimate_of, plain
+from pyroclust.baseline_rows import BaselineRow, baseline_rows
+from pyroclust.comparison import GuideOnData, plain
 from pyroclust.diagnostics import Familiarity, Trust, Verdict
+from pyroclust.draws_summary import DrawsSummary, Estimate, summarise_draws
 
 __all__ = ["AloneSummary", "GuideAlone", "summarise_alone"]
 
@@ -46,35 +48,50 @@ class AloneSummary:
 
     Attributes:
         verdict: how far to trust the guide here, in a sentence.
-        values: numbers of clusters, ``(V,)``.
-        probabilities: of these, ``(V,)``.
-        co_assignment: ``(N, N)``.
-        estimate: the point estimate.
+        draws: what the draws say.
         familiarity: where the data lie among simulations of the model.
         calibration_tests: calibration tests in the guide's certificate.
         calibration_passed: of these, how many it passed.
+        baselines: classical clusterings, seen from the guide's posterior.
         guide_seconds: seconds a draw; all draws are independent.
     """
 
     verdict: Verdict
-    values: np.ndarray
-    probabilities: np.ndarray
-    co_assignment: np.ndarray
-    estimate: Estimate
+    draws: DrawsSummary
     familiarity: Familiarity
     calibration_tests: int
     calibration_passed: int
+    baselines: tuple[BaselineRow, ...]
     guide_seconds: float
+
+    @property
+    def values(self) -> np.ndarray:
+        return self.draws.values
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        return self.draws.probabilities
+
+    @property
+    def co_assignment(self) -> np.ndarray:
+        return self.draws.co_assignment
+
+    @property
+    def estimate(self) -> Estimate:
+        """Point estimate of the draws."""
+        return self.draws.estimate
 
     def to_dict(self) -> dict[str, object]:
         """Return the figures without matrices and draws, fit for JSON."""
         figures = {
             "verdict": {"level": self.verdict.level.value, "sentence": self.verdict.sentence},
-            "num_clusters": {"values": self.values, "guide": self.probabilities},
+            "num_clusters": {"values": self.draws.values, "guide": self.draws.probabilities},
             "familiarity": asdict(self.familiarity),
             "calibration": {"tests": self.calibration_tests, "passed": self.calibration_passed},
             "seconds_per_effective_draw": {"guide": self.guide_seconds},
             "point_estimates": {"guide": self.estimate.figures()},
+            "sources": {"guide": self.draws.figures()},
+            "baselines": [one.figures() for one in self.baselines],
         }
         found: dict[str, object] = plain(figures)
         return found
@@ -93,18 +110,20 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
         seed: of the random subsets that the diagnostics use.
     """
     draws = alone.guide
-    values, probabilities = diagnostics.cluster_count_posterior(draws.assignments)
+    found = summarise_draws(
+        draws.assignments, name=draws.name, seed=seed, data=alone.data, true_labels=alone.true_labels
+    )
     familiar = diagnostics.familiarity(alone.data, alone.simulations, seed=seed)
     tests = _calibration(alone.certificate)
     return AloneSummary(
         verdict=_judge(familiar, tests),
-        values=values,
-        probabilities=probabilities,
-        co_assignment=diagnostics.co_assignment(draws.assignments),
-        estimate=estimate_of(draws, alone.true_labels, seed),
+        draws=found,
         familiarity=familiar,
         calibration_tests=len(tests),
         calibration_passed=sum(tests),
+        baselines=baseline_rows(
+            alone.data, draws.assignments, summary=found, true_labels=alone.true_labels, seed=seed
+        ),
         guide_seconds=draws.seconds / math.prod(draws.assignments.shape[:2]),
     )
 

@@ -63,6 +63,8 @@ def judge_certificate(certificate: Certificate) -> Judgement:
 
     * Ranks of each functional are uniform: chi-square and simultaneous ECDF band, p at least 0.005.
     * Numbers of clusters, one draw a data set, follow their prior: chi-square, p at least 0.005.
+    * Credible balls cover as often as they say, and pairs share a cluster as often as predicted: p at least
+      0.005 each, where the certificate has them.
     * At most a quarter of the data sets have a Pareto k above 0.7, at every size: binomial, p at least 0.05.
     * log q of the truth is not below the baseline's by 2.6 standard errors, at any size.
 
@@ -85,6 +87,12 @@ def _calibrated(certificate: Certificate) -> list[Finding]:
     if row is not None and row.prior is not None:
         p = goodness_of_fit(np.array(row.single_counts), np.array(row.prior))
         found.append(_p_value(f"averaged posterior of K at N = {row.num_points}, p", p))
+    balls, pairs = certificate.coverage, certificate.reliability
+    if balls is not None:
+        found.append(_p_value(f"calibration of credible balls at N = {balls.num_points}, p", balls.p_value))
+    if pairs is not None:
+        what = f"calibration of pair probabilities at N = {pairs.num_points}, p"
+        found.append(_p_value(what, pairs.p_value))
     return found
 
 

@@ -1,7 +1,9 @@
-"""The files of a comparison: report, draws, summary and assignments."""
+"""The files of a comparison or a diagnosis: report, draws, summary and assignments."""
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -11,10 +13,18 @@ from typing import Any
 import pandas as pd
 
 from pyroclust.comparison import Comparison, ComparisonSummary
+from pyroclust.diagnosis import Diagnosis
 from pyroclust.guide_alone import AloneSummary, GuideAlone
 from pyroclust.tables import Table
 
-__all__ = ["assignments_frame", "prepare_folder", "summary_content", "write_outputs"]
+__all__ = [
+    "assignments_frame",
+    "points_frame",
+    "prepare_folder",
+    "summary_content",
+    "write_diagnosis",
+    "write_outputs",
+]
 
 
 def prepare_folder(out: str | PathLike[str]) -> Path:
@@ -100,19 +110,61 @@ def write_outputs(
     *,
     seed: int,
 ) -> None:
-    """Write ``report.html``, ``draws.nc``, ``summary.json`` and ``assignments.csv``.
-
-    All are finished in a folder beside them first: a failure leaves the files of an earlier run whole.
-    """
+    """Write ``report.html``, ``draws.nc``, ``summary.json`` and ``assignments.csv``, all or none."""
     from pyroclust.export import to_arviz
     from pyroclust.report import write_report
 
-    with TemporaryDirectory(dir=folder, prefix=".part-") as part:
-        unfinished = Path(part)
-        write_report(comparison, summary, unfinished)
-        to_arviz(comparison).to_netcdf(str(unfinished / "draws.nc"), engine="h5netcdf")
-        content = json.dumps(summary_content(comparison, summary, seed=seed), indent=2, ensure_ascii=False)
-        (unfinished / "summary.json").write_text(content + "\n", encoding="utf-8")
-        assignments_frame(table, summary).to_csv(unfinished / "assignments.csv", index=False)
-        for path in sorted(unfinished.iterdir()):
+    with _finished_together(folder) as part:
+        write_report(comparison, summary, part)
+        to_arviz(comparison).to_netcdf(str(part / "draws.nc"), engine="h5netcdf")
+        _write_json(part / "summary.json", summary_content(comparison, summary, seed=seed))
+        assignments_frame(table, summary).to_csv(part / "assignments.csv", index=False)
+
+
+def points_frame(diagnosis: Diagnosis) -> pd.DataFrame:
+    """Return one row a point: name, columns and label as given, cluster and uncertainty by every source."""
+    frame = pd.DataFrame({"point": diagnosis.point_names})
+    table = diagnosis.table
+    if table is not None:
+        frame = pd.concat([frame, pd.DataFrame(table.data, columns=list(table.columns))], axis=1)
+        if table.labels is not None:
+            frame = pd.concat([frame, pd.Series(table.labels, name="label")], axis=1)
+    found = {
+        f"{one.name}_{column}": values
+        for one in diagnosis.summaries
+        for column, values in (
+            ("cluster", one.estimate.assignments),
+            ("uncertainty", one.estimate.uncertainty),
+        )
+    }
+    return pd.concat([frame, pd.DataFrame(found)], axis=1)
+
+
+def write_diagnosis(folder: Path, diagnosis: Diagnosis) -> None:
+    """Write ``report.html``, ``summary.json`` and ``points.csv``, all or none.
+
+    Args:
+        folder: an existing folder.
+        diagnosis: what to write.
+    """
+    from pyroclust.report import write_diagnosis_report
+
+    with _finished_together(folder) as part:
+        write_diagnosis_report(diagnosis, part)
+        _write_json(part / "summary.json", diagnosis.to_dict())
+        points_frame(diagnosis).to_csv(part / "points.csv", index=False)
+
+
+@contextmanager
+def _finished_together(folder: Path) -> Iterator[Path]:
+    """Finish files in a folder beside their place first: a failure leaves those of an earlier run whole."""
+    with TemporaryDirectory(dir=folder, prefix=".part-") as unfinished:
+        part = Path(unfinished)
+        yield part
+        for path in sorted(part.iterdir()):
             os.replace(path, folder / path.name)
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")

@@ -23,13 +23,44 @@ ALLOWED = {
     },
     "pyroclust.atomic": set(),
     "pyroclust.diagnostics": {"pyroclust.partitions"},
-    "pyroclust.comparison": {"pyroclust.partitions", "pyroclust.diagnostics"},
-    "pyroclust.guide_alone": {"pyroclust.comparison", "pyroclust.diagnostics"},
+    "pyroclust.scores": {"pyroclust.diagnostics"},
+    "pyroclust.baselines": {"pyroclust.partitions", "pyroclust.diagnostics"},
+    "pyroclust.draws_summary": {"pyroclust.diagnostics", "pyroclust.scores"},
+    "pyroclust.draws_verdict": {"pyroclust.diagnostics", "pyroclust.draws_summary"},
+    "pyroclust.baseline_rows": {
+        "pyroclust.baselines",
+        "pyroclust.diagnostics",
+        "pyroclust.draws_summary",
+        "pyroclust.scores",
+    },
+    "pyroclust.comparison": {
+        "pyroclust.baseline_rows",
+        "pyroclust.diagnostics",
+        "pyroclust.draws_summary",
+        "pyroclust.scores",
+    },
+    "pyroclust.guide_alone": {
+        "pyroclust.baseline_rows",
+        "pyroclust.comparison",
+        "pyroclust.diagnostics",
+        "pyroclust.draws_summary",
+    },
+    "pyroclust.diagnosis": {
+        "pyroclust.baseline_rows",
+        "pyroclust.comparison",
+        "pyroclust.diagnostics",
+        "pyroclust.draws_summary",
+        "pyroclust.standardise",
+        "pyroclust.tables",
+    },
     "pyroclust.plots": {"pyroclust.partitions", "pyroclust.diagnostics", "pyroclust.comparison"},
     "pyroclust.report": {
         "pyroclust.partitions",
         "pyroclust.diagnostics",
+        "pyroclust.baseline_rows",
         "pyroclust.comparison",
+        "pyroclust.diagnosis",
+        "pyroclust.draws_summary",
         "pyroclust.guide_alone",
         "pyroclust.plots",
     },
@@ -38,8 +69,19 @@ ALLOWED = {
     "pyroclust.cards": {"pyroclust.suggestions"},
 }
 # What diagnostics may import from elsewhere, besides the standard library.
-DIAGNOSTICS = {"numpy", "scipy", "arviz_stats", "pyroclust"}
-STANDARD = {"collections", "dataclasses", "enum", "functools", "itertools", "math", "typing", "warnings"}
+DIAGNOSTICS = {"numpy", "scipy", "numba", "arviz_stats", "pyroclust"}
+STANDARD = {
+    "abc",
+    "collections",
+    "concurrent",
+    "dataclasses",
+    "enum",
+    "functools",
+    "itertools",
+    "math",
+    "typing",
+    "warnings",
+}
 
 
 def sources() -> dict[str, Path]:

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from pyroclust.cli.checking import check
+from pyroclust.cli.diagnosing import diagnose
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.cli.training import train
 
@@ -138,3 +139,4 @@ def _console() -> Console:
 
 app.command()(train)
 app.command()(check)
+app.command()(diagnose)

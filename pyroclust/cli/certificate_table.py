@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["certificate_view"]
 
+_SHOWN_LEVELS = (0.5, 0.8, 0.9, 0.95)
+
 
 def certificate_view(result: "CheckResult") -> RenderableType:
     """Lay out a certificate by part, leaving out what was not measured, the verdict last."""
@@ -104,6 +106,7 @@ def _num_clusters(row: "ClusterCountRow") -> Table:
 def _lines(certificate: "Certificate") -> list[str]:
     found = []
     counts, order, speed = certificate.num_clusters, certificate.order, certificate.speed
+    found += _partition_lines(certificate)
     if counts is not None and counts.total_variation is not None:
         found.append(
             f"Total variation between prior and averaged posterior of K: {counts.total_variation:.3f} "
@@ -118,4 +121,23 @@ def _lines(certificate: "Certificate") -> list[str]:
         )
     if speed is not None:
         found.append(f"Draws a second at N = {speed.num_points} on one thread: {speed.draws_per_second:,.0f}")
+    return found
+
+
+def _partition_lines(certificate: "Certificate") -> list[str]:
+    found = []
+    balls, pairs = certificate.coverage, certificate.reliability
+    if balls is not None:
+        shown = [
+            f"{observed:.0%} at {level:.0%}"
+            for level, observed in zip(balls.levels, balls.observed, strict=True)
+            if round(level, 3) in _SHOWN_LEVELS
+        ]
+        found.append(f"Coverage of credible balls: {', '.join(shown)} (p = {balls.p_value:.2g})")
+    if pairs is not None:
+        found.append(
+            f"Pair probabilities: calibration error {pairs.ece:.4f} (exact posteriors would show "
+            f"{pairs.ece_noise:.4f}; p = {pairs.p_value:.2g}), Brier score {pairs.brier:.4f} (base rate "
+            f"{pairs.brier_prior:.4f})"
+        )
     return found

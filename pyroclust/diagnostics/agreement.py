@@ -8,7 +8,7 @@ from pyroclust.diagnostics.counts import count_clusters, total_variation
 from pyroclust.diagnostics.membership import as_chains, checked_weights, flatten
 from pyroclust.diagnostics.similarity import co_assignment
 
-__all__ = ["Agreement", "agreement"]
+__all__ = ["Agreement", "Marginals", "Noise", "agreement", "distances", "marginals", "noise_floor"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,34 @@ class Agreement:
     noise_total_variation: float
     noise_largest_difference: float
     noise_mean_difference: float
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Distances between two halves of one source: what chance alone makes of them.
+
+    Attributes:
+        total_variation: of the posteriors of the number of clusters.
+        largest_difference: of the co-assignment probabilities.
+        mean_difference: of the co-assignment probabilities of different points.
+    """
+
+    total_variation: float
+    largest_difference: float
+    mean_difference: float
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """What the distances are made of.
+
+    Attributes:
+        counts: probabilities of 0 to N clusters, ``(N + 1,)``.
+        together: co-assignment probabilities, ``(N, N)``.
+    """
+
+    counts: np.ndarray
+    together: np.ndarray
 
 
 def agreement(draws_a: np.ndarray, draws_b: np.ndarray, *, weights: np.ndarray | None = None) -> Agreement:
@@ -58,27 +86,74 @@ def agreement(draws_a: np.ndarray, draws_b: np.ndarray, *, weights: np.ndarray |
     first, second = flatten(draws_a), as_chains(draws_b)
     if first.shape[-1] != second.shape[-1]:
         raise ValueError(f"draws have {first.shape[-1]} and {second.shape[-1]} points, expected equally many")
-    share = None if weights is None else checked_weights(weights, len(first))
-    between = _distances(first, flatten(second), share)
-    return Agreement(*between, *_distances(*_halves(second)))
+    between = distances(marginals(first, weights=weights), marginals(second))
+    floor = noise_floor(second)
+    return Agreement(*between, floor.total_variation, floor.largest_difference, floor.mean_difference)
 
 
-def _halves(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    if len(draws) == 1:
-        half = max(1, draws.shape[1] // 2)
-        return draws[0, :half], draws[0, half:] if draws.shape[1] > 1 else draws[0]
-    half = len(draws) // 2
-    return flatten(draws[:half]), flatten(draws[half:])
+def noise_floor(draws: np.ndarray, *, weights: np.ndarray | None = None) -> Noise:
+    """Return the distances between two halves of one source.
+
+    One half of the chains against the other half, or the two halves of a single chain. Cost: two
+    co-assignment matrices of half the draws.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw.
+
+    Args:
+        draws: posterior draws; a single one is compared with itself.
+        weights: importance weights; equal by default.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
+
+    Example:
+        >>> noise_floor(np.array([[0, 0], [0, 0], [0, 1], [0, 1]])).largest_difference
+        1.0
+    """
+    draws = as_chains(draws)
+    chains, length, points = draws.shape
+    total = chains * length
+    share = checked_weights(weights, total)
+    half = (chains // 2) * length if chains > 1 else max(1, length // 2)
+    parts = [slice(0, half), slice(half if total > 1 else 0, total)]
+    if min(share[part].sum() for part in parts) == 0:
+        return Noise(1.0, 1.0, 1.0)
+    flat = draws.reshape(total, points)
+    return Noise(
+        *distances(
+            *(marginals(flat[part], weights=None if weights is None else share[part]) for part in parts)
+        )
+    )
 
 
-def _distances(
-    first: np.ndarray, second: np.ndarray, weights: np.ndarray | None = None
-) -> tuple[float, float, float]:
-    points = first.shape[-1]
-    counts = [
-        np.bincount(count_clusters(draws), weights=share, minlength=points + 1)
-        for draws, share in ((first, weights), (second, None))
-    ]
-    counts = [count / count.sum() for count in counts]
-    gap = np.abs(co_assignment(first, weights=weights) - co_assignment(second))
-    return total_variation(*counts), float(gap.max()), float(gap.sum() / max(1, points * (points - 1)))
+def marginals(draws: np.ndarray, *, weights: np.ndarray | None = None) -> Marginals:
+    """Return the posterior of the number of clusters and the co-assignment matrix.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
+
+    Example:
+        >>> marginals(np.array([[0, 0], [0, 1]])).counts.tolist()
+        [0.0, 0.5, 0.5]
+    """
+    flat = flatten(draws)
+    share = None if weights is None else checked_weights(weights, len(flat))
+    counts = np.bincount(count_clusters(flat), weights=share, minlength=flat.shape[-1] + 1)
+    return Marginals(counts / counts.sum(), co_assignment(flat, weights=share))
+
+
+def distances(first: Marginals, second: Marginals) -> tuple[float, float, float]:
+    """Return the total variation of the cluster counts, and the largest and mean co-assignment difference.
+
+    Example:
+        >>> distances(marginals(np.array([[0, 0]])), marginals(np.array([[0, 1]])))
+        (1.0, 1.0, 1.0)
+    """
+    gap = np.abs(first.together - second.together)
+    points = len(gap)
+    variation = total_variation(first.counts, second.counts)
+    return variation, float(gap.max()), float(gap.sum() / max(1, points * (points - 1)))

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from arviz_stats.base import array_stats
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
-__all__ = ["Convergence", "convergence", "ess", "max_rhat", "min_ess", "rhat"]
+__all__ = ["Convergence", "bulk_ess", "convergence", "ess", "max_rhat", "min_ess", "rhat", "rhats"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Convergence:
 
 
 def rhat(x: np.ndarray) -> float:
-    """Return the split rank-normalised R-hat of chains.
+    """Return the split rank-normalised R-hat of chains, or of the two halves of one chain.
 
     Shape:
         x: ``(chains, draws)``; output: a number, 1 at convergence; nan for a constant, fewer than four draws
@@ -51,15 +53,7 @@ def rhat(x: np.ndarray) -> float:
         >>> rhat(np.random.default_rng(0).standard_normal((4, 500))) < 1.01
         True
     """
-    x = _checked(x)
-    if _undefined(x):
-        return float("nan")
-    if (x == x[:, :1]).all():
-        return float("inf")
-    with np.errstate(all="ignore"):
-        # The folded part is nan where deviations from the median are constant, as for a fair coin.
-        scaled, folded = (float(array_stats.rhat(x, method=method)) for method in ("z_scale", "folded"))
-    return float(np.fmax(scaled, folded))
+    return float(rhats(_checked(x)[..., None])[0])
 
 
 def ess(x: np.ndarray) -> float:
@@ -80,11 +74,46 @@ def ess(x: np.ndarray) -> float:
         >>> ess(np.random.default_rng(0).standard_normal((4, 500))) > 1500
         True
     """
-    x = _checked(x)
-    if _undefined(x):
-        return float("nan")
-    with np.errstate(all="ignore"):
-        return float(array_stats.ess(x, method="bulk"))
+    return float(bulk_ess(_checked(x)[..., None])[0])
+
+
+def rhats(x: np.ndarray) -> np.ndarray:
+    """Return :func:`rhat` of many functionals at once.
+
+    Shape:
+        x: ``(chains, draws, F)``, finite; output: ``(F,)``.
+
+    Example:
+        >>> rhats(np.zeros((4, 100, 2))).tolist()
+        [nan, nan]
+    """
+    still = (x == x[:, :1]).all((0, 1))
+    found = np.where(still, np.inf, np.nan)
+    found[_undefined(x)] = np.nan
+    moving = ~still & ~_undefined(x)
+    if moving.any():
+        split = _one_chain if len(x) == 1 else _many_chains
+        with np.errstate(all="ignore"):
+            found[moving] = split(x[..., moving])
+    return found
+
+
+def bulk_ess(x: np.ndarray) -> np.ndarray:
+    """Return :func:`ess` of many functionals at once.
+
+    Shape:
+        x: ``(chains, draws, F)``, finite; output: ``(F,)``.
+
+    Example:
+        >>> bulk_ess(np.zeros((4, 100, 2))).tolist()
+        [nan, nan]
+    """
+    found = np.full(x.shape[-1], np.nan)
+    varies = ~_undefined(x)
+    if varies.any():
+        with np.errstate(all="ignore"):
+            found[varies] = array_stats.ess(x[..., varies], chain_axis=0, draw_axis=1, method="bulk")
+    return found
 
 
 def convergence(values: Mapping[str, np.ndarray]) -> tuple[Convergence, ...]:
@@ -125,9 +154,36 @@ def min_ess(rows: Sequence[Convergence]) -> float:
     return min((0.0 if math.isnan(value) else value for value in found), default=math.inf)
 
 
+def _many_chains(x: np.ndarray) -> np.ndarray:
+    # The folded part is nan where deviations from the median are constant, as for a fair coin.
+    scaled, folded = (
+        array_stats.rhat(x, chain_axis=0, draw_axis=1, method=method) for method in ("z_scale", "folded")
+    )
+    return np.fmax(scaled, folded)
+
+
+def _one_chain(x: np.ndarray) -> np.ndarray:
+    """The same of the two halves of one chain, for which arviz_stats has no number."""
+    half = x.shape[1] // 2
+    halves = np.concatenate([x[:, :half], x[:, -half:]])
+    folded = np.abs(halves - np.median(halves, axis=(0, 1)))
+    return np.fmax(*(_ratio(_rank_normal(part)) for part in (halves, folded)))
+
+
+def _rank_normal(x: np.ndarray) -> np.ndarray:
+    ranks = rankdata(x.reshape(-1, x.shape[-1]), axis=0).reshape(x.shape)
+    return ndtri((ranks - 0.375) / (x.shape[0] * x.shape[1] + 0.25))
+
+
+def _ratio(x: np.ndarray) -> np.ndarray:
+    within, between = x.var(1, ddof=1).mean(0), x.mean(1).var(0, ddof=1)
+    ratio = np.sqrt(between / within + (x.shape[1] - 1) / x.shape[1])
+    return np.where(within > 0, ratio, np.nan)
+
+
 def _row(name: str, x: np.ndarray) -> Convergence:
     tail = float("nan")
-    if not _undefined(x):
+    if not _undefined(x[..., None])[0]:
         with np.errstate(all="ignore"):
             tail = float(array_stats.ess(x, method="tail", prob=(0.05, 0.95)))
     constant = bool((x == x.flat[0]).all())
@@ -143,5 +199,5 @@ def _checked(x: np.ndarray) -> np.ndarray:
     return x
 
 
-def _undefined(x: np.ndarray) -> bool:
-    return x.shape[1] < 4 or bool((x == x.flat[0]).all())
+def _undefined(x: np.ndarray) -> np.ndarray:
+    return (x.shape[1] < 4) | (x == x[:1, :1]).all((0, 1))

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.distance import cdist
+
+from pyroclust.diagnostics.familiarity_rows import FamiliarityRow, familiarity_rows, most_unusual
 
 __all__ = ["Familiarity", "familiarity"]
 
-_NEIGHBOURS = (1, 3, 8)
-_QUANTILES = (0.05, 0.25, 0.5, 0.75, 1.0)
 _MOST_POINTS = 300
+_UNFAMILIAR = 0.01
 
 
 @dataclass(frozen=True)
@@ -17,74 +17,138 @@ class Familiarity:
     """Where a data set lies among simulated ones.
 
     Attributes:
-        p_value: share of data sets, this one included, that are at least as unusual.
-        distance: Mahalanobis distance of its summaries from those of the simulations.
+        p_value: share of data sets, this one included, whose distances between points are as unusual.
+        distance: Mahalanobis distance of the summaries of these from those of the simulations.
         median_distance: of the simulations themselves.
         num_simulations: data sets simulated.
+        rows: every summary on its own; ``p_value`` is the first row's.
+        overall: all summaries in one p-value.
+        warning: what is unusual, in words; ``None`` for data inside the training world.
+        num_points: of the data.
+        training_points: fewest and most points in training; ``None`` where they were not given.
     """
 
     p_value: float
     distance: float
     median_distance: float
     num_simulations: int
+    rows: tuple[FamiliarityRow, ...] = ()
+    overall: float = 1.0
+    warning: str | None = None
+    num_points: int | None = None
+    training_points: tuple[int, int] | None = None
 
 
-def familiarity(data: np.ndarray, simulations: np.ndarray, *, seed: int = 0) -> Familiarity:
-    r"""Compare the distances between points with those of simulated data sets; labels play no part.
+def familiarity(
+    data: np.ndarray,
+    simulations: np.ndarray,
+    *,
+    seed: int = 0,
+    training_points: tuple[int, int] | None = None,
+    log_evidence: float | None = None,
+    simulated_log_evidence: np.ndarray | None = None,
+) -> Familiarity:
+    r"""Compare numbers of a data set with those of simulated data sets; labels play no part.
 
     .. math::
         p = \frac{1 + \#\{s: d_s \ge d\}}{1 + S}, \qquad d^2 = (t - \bar t)^\top \Sigma^{-1} (t - \bar t)
 
     with summaries t: logarithms of the median distances to the first, third and eighth neighbour, of five
     quantiles of the distances of all pairs, and of the root mean square of the points. Mean and covariance
-    are taken over all S + 1 data sets, so that under the model every rank of d is equally likely. A small p
-    says that the data are unlike the simulations; a large one does not say that the model is right. Of more
-    than 300 points a random 300 are looked at. Cost O(S N^2).
+    are taken over all S + 1 data sets, so that under the model every rank of d is equally likely. Rows of
+    their own have the mean and the spread of each column, the distance of the points' kernel embedding (MMD)
+    from that of all data sets, and the log evidence where it is given. The overall p-value ranks the largest
+    ``unusualness`` over all rows, and is exact however the rows depend on each other. Data outside the range
+    of sizes, of another dimension, or with an overall p-value below 0.01 come with a warning.
+
+    A small p says that the data are unlike the simulations; a large one does not say that the model is right.
+    Of more than 300 points a random 300 are looked at. Cost O(S N^2).
 
     Args:
         data: points, ``(N, D)``.
         simulations: data sets of as many points, ``(S, N, D)``; of more than 300, 300 are enough.
-        seed: of the points that are looked at.
+        seed: of the points that are looked at, and of the embedding.
+        training_points: fewest and most points in training.
+        log_evidence: an estimate of log p(data).
+        simulated_log_evidence: the same estimate of each simulated data set, ``(S,)``.
 
     Raises:
-        ValueError: if the shapes do not fit, or there are fewer than 20 simulations.
+        ValueError: if the shapes do not fit, there are fewer than 20 simulations, or one of the log evidences
+            is missing.
 
     Example:
         >>> rng = np.random.default_rng(0)
-        >>> simulations = rng.standard_normal((99, 50, 2))
-        >>> familiarity(rng.standard_normal((50, 2)), simulations).p_value > 0.05
+        >>> simulations = rng.standard_normal((199, 50, 2))
+        >>> familiarity(rng.standard_normal((50, 2)), simulations).warning is None
         True
-        >>> familiarity(rng.standard_cauchy((50, 2)), simulations).p_value
-        0.01
+        >>> warning = familiarity(rng.standard_normal((50, 2)) * [4, 1], simulations).warning
+        >>> warning.split("; ")[0]  # doctest: +NORMALIZE_WHITESPACE
+        'The data are outside the training world (p = 0.005):
+         the spread of column 1 is larger than in 199 of 199 simulations'
 
     References:
         Box (1980), Sampling and Bayes' inference in scientific modelling and robustness.
         https://doi.org/10.2307/2982063
+        Schmitt et al. (2023), Detecting model misspecification in amortized Bayesian inference with neural
+        networks. https://arxiv.org/abs/2112.08866
     """
+    size = _size_warning(len(data), training_points)
+    if simulations.ndim == 3 and data.ndim == 2 and simulations.shape[2] != data.shape[1]:
+        other = f"the data have {data.shape[1]} columns, the simulations {simulations.shape[2]}"
+        warning = _sentence([other, *size])
+        return Familiarity(
+            0.0, np.inf, np.nan, len(simulations), (), 0.0, warning, len(data), training_points
+        )
+    sets = _sets(data, simulations, seed)
+    evidence = _evidence(log_evidence, simulated_log_evidence, len(simulations))
+    rows, every = familiarity_rows(sets, evidence, seed=seed)
+    largest = every.max(0)
+    overall = float((largest >= largest[0]).mean())
+    odd = most_unusual(rows, num_simulations=len(simulations)) if overall < _UNFAMILIAR else []
+    chance = f" (p = {overall:.3g})" if odd else ""
+    return Familiarity(
+        p_value=rows[0].p_value,
+        distance=rows[0].value,
+        median_distance=rows[0].median,
+        num_simulations=len(simulations),
+        rows=rows,
+        overall=overall,
+        warning=_sentence([*size, *odd], chance),
+        num_points=len(data),
+        training_points=training_points,
+    )
+
+
+def _sets(data: np.ndarray, simulations: np.ndarray, seed: int) -> np.ndarray:
+    """Put the data before the simulations, all of as many points, ``(S + 1, N, D)``."""
     shown = min(len(data), _MOST_POINTS)
-    fits = simulations.ndim == 3 and simulations.shape[2] == data.shape[1] and simulations.shape[1] >= shown
-    if not fits or len(simulations) < 20:
+    if simulations.ndim != 3 or simulations.shape[1] < shown or len(simulations) < 20:
         raise ValueError(
             f"simulations has shape {simulations.shape}, expected at least 20 data sets of {shown} points in "
             f"{data.shape[1]} dimensions, (S, N, D)"
         )
     own = data[np.random.default_rng(seed).permutation(len(data))[:shown]]
-    rows = np.stack([_summaries(own), *(_summaries(one[:shown]) for one in simulations)])
-    centred = rows - rows.mean(0)
-    ridge = 1e-6 * np.eye(rows.shape[1])
-    solved = np.linalg.solve(centred.T @ centred / len(rows) + ridge, centred.T).T
-    distances = np.sqrt((centred * solved).sum(-1))
-    unusual = int((distances[1:] >= distances[0]).sum())
-    share = (1 + unusual) / len(rows)
-    return Familiarity(share, float(distances[0]), float(np.median(distances[1:])), len(simulations))
+    return np.concatenate([own[None], simulations[:, :shown]]).astype(np.float64)
 
 
-def _summaries(points: np.ndarray) -> np.ndarray:
-    """Describe the distances of a point set, unmoved by the order of the points."""
-    size = np.sqrt((points**2).mean())
-    if len(points) < 2:
-        return np.log([size + 1e-9])
-    pairs = np.sort(cdist(points, points), axis=1)
-    near = [np.median(pairs[:, min(k, len(points) - 1)]) for k in _NEIGHBOURS]
-    apart = np.quantile(pairs[:, 1:], _QUANTILES)
-    return np.log(np.array([size, *near, *apart]) + 1e-9)
+def _evidence(own: float | None, simulated: np.ndarray | None, num_simulations: int) -> np.ndarray | None:
+    if own is None and simulated is None:
+        return None
+    if own is None or simulated is None or np.shape(simulated) != (num_simulations,):
+        raise ValueError(
+            f"log_evidence is {own} and simulated_log_evidence has shape {np.shape(simulated)}, expected a "
+            f"number and ({num_simulations},), one a simulation"
+        )
+    return np.concatenate([[own], simulated])
+
+
+def _size_warning(num_points: int, training: tuple[int, int] | None) -> list[str]:
+    if training is None or training[0] <= num_points <= training[1]:
+        return []
+    return [f"the data have {num_points} points, those of training had {training[0]} to {training[1]}"]
+
+
+def _sentence(reasons: list[str], chance: str = "") -> str | None:
+    if not reasons:
+        return None
+    return f"The data are outside the training world{chance}: {'; '.join(reasons)}."

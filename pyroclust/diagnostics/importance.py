@@ -4,7 +4,14 @@ import numpy as np
 from arviz_stats.base import array_stats
 from scipy.special import logsumexp
 
-__all__ = ["effective_draws", "importance_efficiency", "importance_weights", "log_evidence", "pareto_k"]
+__all__ = [
+    "effective_draws",
+    "importance_efficiency",
+    "importance_weights",
+    "log_evidence",
+    "pareto_k",
+    "weighted_expectation",
+]
 
 _TIE = 1e-4  # nats: two draws of one partition may differ by float32 rounding
 _MIN_TAIL = 5
@@ -111,6 +118,44 @@ def log_evidence(log_weights: np.ndarray) -> tuple[float, float]:
     relative = np.exp(log_weights - estimate)
     error = relative.std(ddof=1) / np.sqrt(len(relative)) if len(relative) > 1 else np.nan
     return estimate, float(error)
+
+
+def weighted_expectation(values: np.ndarray, log_weights: np.ndarray) -> tuple[float, float, float]:
+    r"""Return a posterior expectation from importance samples, its standard error and its Pareto k.
+
+    .. math:: \mu = \sum_s w_s h_s, \qquad se^2 = \sum_s w_s^2 (h_s - \mu)^2
+
+    with Pareto-smoothed weights that sum to 1. The k is the larger of that of the weights and that of their
+    products with :math:`|h - \mu|`, whose tail decides on the variance: below 0.7 the estimate can be relied
+    on. Where h is constant only the weights count; a k that cannot be fitted is left out.
+
+    Shape:
+        values: S entries; log_weights: S entries of log p(c, x) - log q(c), any shapes.
+
+    Raises:
+        ValueError: if the numbers of entries differ, or one is nan or infinite.
+
+    References:
+        Vehtari et al. (2024), Pareto smoothed importance sampling. https://jmlr.org/papers/v25/19-556.html
+
+    Example:
+        >>> round(weighted_expectation(np.array([1.0, 3.0]), np.log([3.0, 1.0]))[0], 6)
+        1.5
+    """
+    flat, log_weights = np.asarray(values, dtype=np.float64).reshape(-1), _checked(log_weights)
+    if len(flat) != len(log_weights):
+        raise ValueError(f"values has {len(flat)} entries, expected {len(log_weights)}, one a log-weight")
+    if not np.isfinite(flat).all():
+        raise ValueError("values has numbers that are not finite, expected finite ones")
+    weights, k = _smoothed(log_weights)
+    estimate = float(weights @ flat)
+    apart = np.abs(flat - estimate)
+    error = float(np.sqrt((weights**2) @ apart**2))
+    if np.ptp(flat) == 0:
+        return estimate, error, k
+    # A value at the mean would have log-product -inf: it goes below all others, where no tail begins.
+    products = log_weights + np.log(np.maximum(apart, apart.max() * 1e-12))
+    return estimate, error, float(np.fmax(k, _smoothed(products)[1]))
 
 
 def _smoothed(log_weights: np.ndarray) -> tuple[np.ndarray, float]:

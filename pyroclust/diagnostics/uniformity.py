@@ -1,11 +1,12 @@
 """Are counts in equal bins those of uniform numbers? Chi-square, and simultaneous bands of the ECDF."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import stats
 
-__all__ = ["Uniformity", "ecdf_band", "goodness_of_fit", "uniformity"]
+__all__ = ["Uniformity", "ecdf_band", "ecdf_test", "goodness_of_fit", "threshold_band", "uniformity"]
 
 _LEAST_EXPECTED = 5.0
 _BISECTIONS = 40
@@ -58,13 +59,46 @@ def uniformity(counts: np.ndarray) -> Uniformity:
     """
     counts = _checked(counts)
     total, num_bins = int(counts.sum()), len(counts)
-    below, thresholds = counts.cumsum()[:-1], np.arange(1, num_bins) / num_bins
-    lower = stats.binom.cdf(below, total, thresholds)
-    upper = stats.binom.sf(below - 1, total, thresholds)
+    p_value = ecdf_test(counts.cumsum()[:-1], _inner(num_bins), num_values=total)
+    return Uniformity(float(stats.chisquare(counts).pvalue), p_value)
+
+
+def ecdf_test(below: np.ndarray, thresholds: np.ndarray, *, num_values: int) -> float:
+    r"""Return the p-value of the largest deviation of an ECDF from uniformity at given thresholds.
+
+    The statistic and its exact law are those of :func:`uniformity`; the thresholds need not be equally far
+    apart. Cost O(n^2) a threshold at most.
+
+    Shape:
+        below, thresholds: ``(T,)``.
+
+    Args:
+        below: how many of the numbers are at or below each threshold.
+        thresholds: rising, between 0 and 1.
+        num_values: n, how many numbers.
+
+    Raises:
+        ValueError: if the thresholds do not rise between 0 and 1, or the counts do not fit.
+
+    Example:
+        >>> ecdf_test(np.array([50, 90]), np.array([0.5, 0.9]), num_values=100)
+        1.0
+        >>> ecdf_test(np.array([30, 90]), np.array([0.5, 0.9]), num_values=100) < 0.001
+        True
+    """
+    below, thresholds = np.asarray(below), _checked_thresholds(thresholds)
+    fits = below.shape == thresholds.shape and (np.diff(below, prepend=0) >= 0).all()
+    if not fits or below[-1] > num_values or num_values < 1:
+        raise ValueError(
+            f"below is {below.tolist()}, expected {len(thresholds)} counts that rise to at most num_values, "
+            f"{num_values}, at least 1"
+        )
+    lower = stats.binom.cdf(below, num_values, thresholds)
+    upper = stats.binom.sf(below - 1, num_values, thresholds)
     gamma = float(min(1.0, 2 * np.minimum(lower, upper).min()))
     # Strictly inside: gamma itself counts as a deviation. Its own rounding must not.
-    inside = _coverage(total, num_bins, gamma * (1 + 1e-9))
-    return Uniformity(float(stats.chisquare(counts).pvalue), float(np.clip(1 - inside, 0, 1)))
+    inside = _coverage(num_values, thresholds, gamma * (1 + 1e-9))
+    return float(np.clip(1 - inside, 0, 1))
 
 
 def ecdf_band(num_values: int, num_bins: int, *, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
@@ -94,15 +128,39 @@ def ecdf_band(num_values: int, num_bins: int, *, level: float = 0.95) -> tuple[n
             f"num_values, num_bins and level are {num_values}, {num_bins} and {level}, "
             "expected at least 1, at least 2, and a number between 0 and 1"
         )
-    small, large = 0.0, 1.0
-    for _ in range(_BISECTIONS):
-        middle = (small + large) / 2
-        if _coverage(num_values, num_bins, middle) >= level:
-            small = middle
-        else:
-            large = middle
-    low, high = _limits(num_values, num_bins, small)
-    return low / num_values, high / num_values
+    return threshold_band(num_values, _inner(num_bins), level=level)
+
+
+def threshold_band(
+    num_values: int, thresholds: np.ndarray, *, level: float = 0.95
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Return a band that contains the ECDF of uniform numbers at all thresholds with a given probability.
+
+    Shape:
+        thresholds: ``(T,)``, rising between 0 and 1; output: lower and upper limits, both ``(T,)``.
+
+    Args:
+        num_values: how many numbers.
+        thresholds: where the ECDF is looked at; :func:`ecdf_band` has equal steps.
+        level: at least this probability.
+
+    Raises:
+        ValueError: if the thresholds do not rise between 0 and 1, or another argument is not possible.
+
+    Example:
+        >>> low, high = threshold_band(100, np.array([0.5, 0.9]))
+        >>> low.tolist(), high.tolist()
+        ([0.39, 0.83], [0.61, 0.96])
+    """
+    thresholds = _checked_thresholds(thresholds)
+    if num_values < 1 or not 0 < level < 1:
+        raise ValueError(
+            f"num_values and level are {num_values} and {level}, expected at least 1 and a number between 0 "
+            "and 1"
+        )
+    low, high = _band(num_values, tuple(thresholds.tolist()), level)
+    # The caller may write into what it gets.
+    return low.copy(), high.copy()
 
 
 def goodness_of_fit(counts: np.ndarray, probabilities: np.ndarray) -> float:
@@ -147,9 +205,27 @@ def _groups(expected: np.ndarray) -> np.ndarray:
     return np.array(found)
 
 
-def _limits(num_values: int, num_bins: int, gamma: float) -> tuple[np.ndarray, np.ndarray]:
+def _inner(num_bins: int) -> np.ndarray:
+    """Return where equal bins meet."""
+    return np.arange(1, num_bins) / num_bins
+
+
+@lru_cache(maxsize=64)
+def _band(num_values: int, levels: tuple[float, ...], level: float) -> tuple[np.ndarray, np.ndarray]:
+    thresholds = np.array(levels)
+    small, large = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        middle = (small + large) / 2
+        if _coverage(num_values, thresholds, middle) >= level:
+            small = middle
+        else:
+            large = middle
+    low, high = _limits(num_values, thresholds, small)
+    return low / num_values, high / num_values
+
+
+def _limits(num_values: int, thresholds: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest and largest counts below each threshold whose tail probabilities exceed gamma."""
-    thresholds = np.arange(1, num_bins) / num_bins
     every = np.arange(num_values + 1)[:, None]
     lower = 2 * stats.binom.cdf(every, num_values, thresholds) > gamma
     upper = 2 * stats.binom.sf(every - 1, num_values, thresholds) > gamma
@@ -158,20 +234,27 @@ def _limits(num_values: int, num_bins: int, gamma: float) -> tuple[np.ndarray, n
     return inside.argmax(0), num_values - inside[::-1].argmax(0)
 
 
-def _coverage(num_values: int, num_bins: int, gamma: float) -> float:
+def _coverage(num_values: int, thresholds: np.ndarray, gamma: float) -> float:
     """Return the probability that every count below a threshold lies within the limits of gamma."""
     if gamma >= 1:
         return 0.0
-    low, high = _limits(num_values, num_bins, gamma)
-    reached, mass = np.zeros(1, dtype=np.int64), np.ones(1)
-    for step, (least, most) in enumerate(zip(low, high, strict=True)):
+    low, high = _limits(num_values, thresholds, gamma)
+    reached, mass, passed = np.zeros(1, dtype=np.int64), np.ones(1), 0.0
+    for least, most, threshold in zip(low, high, thresholds, strict=True):
         following = np.arange(least, most + 1)
-        # A value that is not yet below falls into the next of the bins that are left.
-        share = 1 / (num_bins - step)
+        # A value that is not yet below is uniform on what is left.
+        share = (threshold - passed) / (1 - passed)
         added = following[:, None] - reached
         mass = stats.binom.pmf(added, num_values - reached, share) @ mass
-        reached = following
+        reached, passed = following, threshold
     return float(mass.sum())
+
+
+def _checked_thresholds(thresholds: np.ndarray) -> np.ndarray:
+    found = np.asarray(thresholds, dtype=np.float64)
+    if found.ndim != 1 or not len(found) or not (np.diff(found, prepend=0, append=1) > 0).all():
+        raise ValueError(f"thresholds are {found.tolist()}, expected rising numbers between 0 and 1")
+    return found
 
 
 def _checked(counts: np.ndarray) -> np.ndarray:

@@ -15,13 +15,15 @@ MAX_PARETO_K = 0.7
 
 
 class Trust(Enum):
-    """Levels of a verdict, from best to worst."""
+    """Levels of a verdict: of one source from best to worst, then of two sources that nobody has to trust."""
 
     TRUST = "trust"
     AVERAGE = "trust on average"
     CORRECT = "trust after correction"
     UNKNOWN = "cannot tell"
     DISTRUST = "do not trust"
+    AGREE = "agree"
+    DIFFER = "differ"
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Verdict:
     """A level, and the sentence that says why.
 
     Attributes:
-        level: whether to use the guide's draws.
+        level: whether to use the draws, or whether two sources agree.
         sentence: the reason, for people.
     """
 

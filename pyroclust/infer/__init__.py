@@ -5,6 +5,7 @@ from pyroclust.infer.batched_wake_sleep import BatchedWakeSleep
 from pyroclust.infer.certificate import Certificate, certify, full_certificate
 from pyroclust.infer.certificate_settings import CertificateSettings
 from pyroclust.infer.chunked_loss import backward_in_chunks
+from pyroclust.infer.cluster_parameters import cluster_parameters
 from pyroclust.infer.exact import exact_posterior, log_evidence
 from pyroclust.infer.fine_tune import FineTuning, decaying_baseline, fine_tune
 from pyroclust.infer.importance import ImportanceSample, importance_sample
@@ -36,6 +37,7 @@ __all__ = [
     "amortization_gap",
     "backward_in_chunks",
     "certify",
+    "cluster_parameters",
     "decaying_baseline",
     "divergences",
     "efficiencies",

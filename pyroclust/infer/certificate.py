@@ -9,11 +9,14 @@ from typing import Any, TypeVar
 import torch
 
 from pyroclust.infer.certificate_bench import Bench
+from pyroclust.infer.certificate_calibration import PartitionChecks
 from pyroclust.infer.certificate_rows import (
     CalibrationRow,
     ClusterCountRow,
+    CoverageRow,
     ExactRow,
     OrderRow,
+    ReliabilityRow,
     SampledRow,
     SpeedRow,
     TruthRow,
@@ -39,6 +42,8 @@ class Certificate:
         truth: log q of the truth beside a baseline, a row a size.
         calibration: ranks of the truth, a row a functional.
         num_clusters: prior against averaged posterior of K.
+        coverage: of credible balls of partitions, in the draws of the calibration.
+        reliability: of pair probabilities, in the same draws.
         order: dependence on the visiting order.
         speed: draws a second.
         seconds: what the certificate took.
@@ -59,6 +64,8 @@ class Certificate:
     baseline: str | None = None
     conditions: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    coverage: CoverageRow | None = None
+    reliability: ReliabilityRow | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, strings, lists and ``None``, ready for JSON; what a card stores."""
@@ -96,6 +103,8 @@ _ROWS: tuple[tuple[str, type[Any]], ...] = (
 )
 _SINGLE: tuple[tuple[str, type[Any]], ...] = (
     ("num_clusters", ClusterCountRow),
+    ("coverage", CoverageRow),
+    ("reliability", ReliabilityRow),
     ("order", OrderRow),
     ("speed", SpeedRow),
 )
@@ -143,6 +152,7 @@ def full_certificate(
     settings: CertificateSettings | None = None,
     baseline: Any | None = None,
     progress: Callable[[str], None] | None = None,
+    checks: PartitionChecks | None = None,
 ) -> Certificate:
     """Measure everything about a guide on fresh data sets of a model.
 
@@ -155,6 +165,7 @@ def full_certificate(
         settings: what to measure, and on how much.
         baseline: another guide of the model, scored on the same data sets.
         progress: told what is measured next.
+        checks: finds coverage and reliability in the draws of the calibration; ``None`` leaves both out.
 
     Example:
         >>> from pyroclust.guides import PredictiveFilter
@@ -167,16 +178,19 @@ def full_certificate(
         ['num_clusters', 'entropy', 'together', 'pairs', 'neighbours', 'log_prob', 'log_joint']
     """
     start = time.perf_counter()
-    bench = Bench(model, guide, baseline, settings or CertificateSettings(), progress or (lambda _: None))
+    tell = progress or (lambda _: None)
+    bench = Bench(model, guide, baseline, settings or CertificateSettings(), tell, checks)
     with torch.no_grad():
-        calibration, num_clusters = bench.calibration()
+        calibrated = bench.calibration()
         found = Certificate(
             seed=bench.settings.seed,
             exact=bench.exact(),
             sampled=bench.sampled(),
             truth=bench.truth(),
-            calibration=calibration,
-            num_clusters=num_clusters,
+            calibration=calibrated.rows,
+            num_clusters=calibrated.num_clusters,
+            coverage=calibrated.coverage,
+            reliability=calibrated.reliability,
             order=bench.order(),
             speed=bench.speed(),
             baseline=None if baseline is None else type(baseline).__name__,

@@ -12,10 +12,8 @@ from pyroclust.infer.certificate_accuracy import (
     speed_row,
     truth_row,
 )
-from pyroclust.infer.certificate_calibration import calibration_rows
+from pyroclust.infer.certificate_calibration import CalibrationParts, PartitionChecks, calibration_rows
 from pyroclust.infer.certificate_rows import (
-    CalibrationRow,
-    ClusterCountRow,
     ExactRow,
     OrderRow,
     SampledRow,
@@ -44,6 +42,7 @@ class Bench:
         baseline: another guide of the model, scored on the same data sets; ``None`` without one.
         settings: how much is measured.
         progress: told what is measured next.
+        checks: finds coverage and reliability in the draws of the calibration; ``None`` leaves both out.
     """
 
     model: Any
@@ -51,6 +50,7 @@ class Bench:
     baseline: Any | None
     settings: CertificateSettings
     progress: Callable[[str], None]
+    checks: PartitionChecks | None = None
 
     def exact(self) -> tuple[ExactRow, ...]:
         """Compare with enumerated posteriors; nothing without ``log_joint``."""
@@ -74,12 +74,17 @@ class Bench:
         sizes = [(self.settings.datasets_at(n)[1], n) for n in self.settings.sampled_points]
         return tuple(self._on_fresh(_TRUTH, "log q of the truth", one, truth_row) for one in sizes)
 
-    def calibration(self) -> tuple[tuple[CalibrationRow, ...], ClusterCountRow | None]:
-        """Rank the truth among draws, and average the posterior of the number of clusters."""
+    def calibration(self) -> CalibrationParts:
+        """Rank the truth among draws, average the posterior of K, check the partitions."""
         settings = self.settings
-        measure = partial(calibration_rows, num_draws=settings.calibrated_draws, num_bins=settings.num_bins)
+        measure = partial(
+            calibration_rows,
+            num_draws=settings.calibrated_draws,
+            num_bins=settings.num_bins,
+            checks=self.checks,
+        )
         if not settings.num_calibrated:
-            return (), None
+            return CalibrationParts()
         size = (settings.num_calibrated, settings.calibrated_points)
         return self._on_fresh(_CALIBRATION, "calibration", size, measure)
 

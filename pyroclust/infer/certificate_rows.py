@@ -5,8 +5,10 @@ from dataclasses import dataclass
 __all__ = [
     "CalibrationRow",
     "ClusterCountRow",
+    "CoverageRow",
     "ExactRow",
     "OrderRow",
+    "ReliabilityRow",
     "SampledRow",
     "SpeedRow",
     "TruthRow",
@@ -139,6 +141,66 @@ class ClusterCountRow:
     single_counts: tuple[int, ...]
     total_variation: float | None
     total_variation_noise: float
+
+
+@dataclass(frozen=True)
+class CoverageRow:
+    """Nominal against observed coverage of the credible balls of partitions.
+
+    Attributes:
+        num_points: N.
+        num_datasets: fresh data sets.
+        num_draws: draws a data set.
+        levels: nominal.
+        observed: share of the data sets whose ball contains the truth, one a level.
+        low: lower limits of what exact posteriors would show, 95 % for all levels together.
+        high: upper limits.
+        p_value: that observed coverage is nominal.
+    """
+
+    num_points: int
+    num_datasets: int
+    num_draws: int
+    levels: tuple[float, ...]
+    observed: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    p_value: float
+
+
+@dataclass(frozen=True)
+class ReliabilityRow:
+    """Predicted probability that two points share a cluster against how often they do, in equal bins.
+
+    Attributes:
+        num_points: N.
+        num_datasets: fresh data sets.
+        num_draws: draws a data set.
+        predicted: mean probability of the pairs in each bin that has any.
+        observed: share of them that do share a cluster.
+        low: lower limits of what exact posteriors would show, 95 % for all bins together.
+        high: upper limits.
+        counts: pairs in each bin, over all data sets.
+        brier: mean squared difference of outcomes and probabilities.
+        brier_prior: the same with the base rate for every pair.
+        ece: expected calibration error.
+        ece_noise: what exact posteriors would have, on average.
+        p_value: that the probabilities are calibrated; at least 0.001.
+    """
+
+    num_points: int
+    num_datasets: int
+    num_draws: int
+    predicted: tuple[float, ...]
+    observed: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    counts: tuple[int, ...]
+    brier: float
+    brier_prior: float
+    ece: float
+    ece_noise: float
+    p_value: float
 
 
 @dataclass(frozen=True)

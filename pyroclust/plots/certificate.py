@@ -8,22 +8,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pyroclust.diagnostics import ecdf_band
-from pyroclust.plots.num_clusters import plot_num_clusters
-from pyroclust.plots.style import CYCLE, INK, new_figure, style
+from pyroclust.plots.averaged_posterior import plot_averaged_posterior
+from pyroclust.plots.coverage import draw_coverage
+from pyroclust.plots.names import functional_name
+from pyroclust.plots.reliability import draw_reliability
+from pyroclust.plots.style import CYCLE, GREY, INK, new_figure, style
 
 __all__ = ["plot_certificate", "plot_efficiency", "plot_order_spread", "plot_rank_ecdf"]
 
 # Yellow and grey lines would be lost in front of a grey band.
 _LINES = (*CYCLE[:6], INK)
-_WORDS = {
-    "num_clusters": "number of clusters",
-    "entropy": "entropy",
-    "together": "points 1 and 2 together",
-    "pairs": "pairs together",
-    "neighbours": "neighbours together",
-    "log_prob": "log q",
-    "log_joint": "log joint",
-}
 
 
 def plot_efficiency(rows: Sequence[Mapping[str, Any]], *, ax: Axes) -> Axes:
@@ -81,12 +75,16 @@ def plot_rank_ecdf(counts: Mapping[str, Sequence[int]], *, ax: Axes, level: floa
     grid = np.arange(1, bins) / bins
     low, high = ecdf_band(total, bins, level=level)
     inside = f"{100 * level:.0f} % of calibrated"
-    ax.fill_between(grid, low - grid, high - grid, color="#8a9099", alpha=0.25, lw=0, label=inside)
+    ax.fill_between(grid, low - grid, high - grid, color=GREY, alpha=0.25, lw=0, label=inside)
     for index, (name, row) in enumerate(counts.items()):
         ecdf = np.cumsum(row) / np.sum(row)
         padded = np.concatenate([[0], ecdf - np.arange(1, bins + 1) / bins])
         ax.plot(
-            np.linspace(0, 1, bins + 1), padded, color=_LINES[index % len(_LINES)], lw=1.4, label=_words(name)
+            np.linspace(0, 1, bins + 1),
+            padded,
+            color=_LINES[index % len(_LINES)],
+            lw=1.4,
+            label=functional_name(name),
         )
     ax.axhline(0, color=INK, lw=0.8, ls=(0, (4, 3)))
     ax.set(xlabel="rank of the truth among the draws", ylabel="ECDF minus uniform", xlim=(0, 1))
@@ -124,7 +122,8 @@ def plot_order_spread(row: Mapping[str, Any], *, ax: Axes) -> Axes:
 def plot_certificate(content: Mapping[str, Any], *, name: str) -> Figure:
     """Draw efficiency by size, ranks, prior and averaged posterior of K, and order invariance.
 
-    A part that the certificate lacks is left blank.
+    A part that the certificate lacks is left blank. Where it has coverage or reliability there is a third row
+    of panels for them.
 
     Args:
         content: a certificate as a card stores it.
@@ -136,13 +135,17 @@ def plot_certificate(content: Mapping[str, Any], *, name: str) -> Figure:
         4
     """
     with style():
-        figure = new_figure(10, 7.2)
+        rows = 3 if content.get("coverage") or content.get("reliability") else 2
+        figure = new_figure(10, 3.6 * rows)
         figure.suptitle(_title(content, name), x=0.01, ha="left", fontweight="bold")
-        panels = figure.subplots(2, 2)
+        panels = figure.subplots(rows, 2)
         _efficiency_panel(content, panels[0, 0])
         _rank_panel(content, panels[0, 1])
         _cluster_panel(content, panels[1, 0])
         _order_panel(content, panels[1, 1])
+        if rows == 3:
+            _coverage_panel(content, panels[2, 0])
+            _reliability_panel(content, panels[2, 1])
     return figure
 
 
@@ -179,14 +182,9 @@ def _cluster_panel(content: Mapping[str, Any], ax: Axes) -> None:
         _blank(ax)
         return
     known = row.get("prior") is not None
-    averaged, error = np.array(row["averaged"]), np.array(row["averaged_se"])
-    first = ("prior", row["prior"]) if known else ("simulated", row["simulated"])
-    bars = {first[0]: np.array(first[1]), "averaged posterior": averaged}
-    values = np.arange(1, len(averaged) + 1)
-    plot_num_clusters(values, bars, ax=ax, colours=(CYCLE[7], CYCLE[0]))
-    ax.errorbar(values + 0.2, averaged, 2 * error, color=INK, ls="none", lw=1)
-    ax.legend(loc="upper right", handlelength=1.1)
-    ax.set_ylabel("probability")
+    name = "prior" if known else "simulated"
+    rows = (np.array(row[part]) for part in (name, "averaged", "averaged_se"))
+    plot_averaged_posterior(*rows, ax=ax, prior_name=name)
     distance = row.get("total_variation")
     if distance is not None:
         noise = row["total_variation_noise"]
@@ -201,10 +199,28 @@ def _order_panel(content: Mapping[str, Any], ax: Axes) -> None:
     plot_order_spread(content["order"], ax=ax)
 
 
+def _coverage_panel(content: Mapping[str, Any], ax: Axes) -> None:
+    row = content.get("coverage")
+    ax.set_title("Credible balls")
+    if not row:
+        _blank(ax)
+        return
+    draw_coverage(*(np.array(row[part]) for part in ("levels", "observed", "low", "high")), ax=ax)
+    ax.set_title(f"Credible balls: p = {row['p_value']:.3f}")
+
+
+def _reliability_panel(content: Mapping[str, Any], ax: Axes) -> None:
+    row = content.get("reliability")
+    ax.set_title("Probabilities of pairs")
+    if not row:
+        _blank(ax)
+        return
+    parts = ("predicted", "observed", "low", "high", "counts")
+    draw_reliability(*(np.array(row[part]) for part in parts), ax=ax)
+    error, noise = row["ece"], row["ece_noise"]
+    ax.set_title(f"Probabilities of pairs: error {error:.3f} (noise {noise:.3f})")
+
+
 def _blank(ax: Axes) -> None:
     ax.set_axis_off()
     ax.text(0.5, 0.5, "not measured", transform=ax.transAxes, ha="center", color="#8a9099")
-
-
-def _words(name: str) -> str:
-    return _WORDS.get(name, name)

@@ -8,7 +8,7 @@ import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-__all__ = ["CYCLE", "INK", "MARKERS", "new_figure", "png_bytes", "style"]
+__all__ = ["CYCLE", "GREY", "INK", "MARKERS", "new_figure", "png_bytes", "style"]
 
 CYCLE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#7F7F7F")
 """The colours of Okabe and Ito (https://jfly.uni-koeln.de/color/), grey for black."""
@@ -18,6 +18,9 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 
 INK = "#33373d"
 
+GREY = "#8a9099"
+"""Of frames and bands; too pale for text."""
+
 _PARAMETERS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 10,
@@ -25,7 +28,7 @@ _PARAMETERS: dict[Any, Any] = {
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
     "axes.labelsize": 10,
-    "axes.edgecolor": "#8a9099",
+    "axes.edgecolor": GREY,
     "axes.labelcolor": INK,
     "axes.titlecolor": INK,
     "axes.spines.top": False,

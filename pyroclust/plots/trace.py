@@ -41,6 +41,6 @@ def plot_trace(values: np.ndarray, *, ax: Axes, name: str) -> Axes:
     if (values == values.flat[0]).all():
         ax.set_ylim(values.flat[0] - 1, values.flat[0] + 1)
         ax.text(0.5, 0.62, "constant", transform=ax.transAxes, ha="center")
-    ax.set_title(name)
+    ax.set(title=name, xlabel="draw")
     ax.set_xlim(0, max(1, draws - 1))
     return ax

@@ -11,10 +11,11 @@ from pyroclust.plots.style import CYCLE, new_figure, style
 __all__ = ["plot_training", "plot_training_loss"]
 
 _MOST_POINTS = 400
+_STEPS_A_BLOCK = 8
 _PANELS = {
-    "mean_kl": "mean KL to the exact posterior, nats",
-    "median_efficiency": "importance-sampling efficiency, median",
-    "log_prob_truth": "mean log q of the truth, nats",
+    "mean_kl": "Mean KL to the exact posterior (nats)",
+    "median_efficiency": "Importance-sampling efficiency, median",
+    "log_prob_truth": "Mean log q of the truth (nats)",
 }
 
 
@@ -29,7 +30,7 @@ def plot_training_loss(steps: np.ndarray, loss: np.ndarray, *, ax: Axes) -> Axes
         >>> axes.get_ylabel()
         'loss, nats per point'
     """
-    blocks = np.array_split(np.arange(len(steps)), min(len(steps), _MOST_POINTS))
+    blocks = np.array_split(np.arange(len(steps)), min(-(-len(steps) // _STEPS_A_BLOCK), _MOST_POINTS))
     low, mean, high = (
         np.array([figure(loss[block]) for block in blocks])
         for figure in (lambda x: np.quantile(x, 0.1), np.mean, lambda x: np.quantile(x, 0.9))

@@ -1,5 +1,6 @@
-"""A comparison as one self-contained HTML page."""
+"""Results as self-contained HTML pages."""
 
-from pyroclust.report.page import render, write_report
+from pyroclust.report.kinds import render, write_report
+from pyroclust.report.page import Page, render_page, write_page
 
-__all__ = ["render", "write_report"]
+__all__ = ["Page", "render", "render_page", "write_page", "write_report"]

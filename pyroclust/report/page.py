@@ -1,39 +1,97 @@
-"""The page: a template filled with the figures of a comparison."""
+"""One model of a page for every kind of result, and the one template that writes it.
 
+How to add a page for a new kind of result:
+
+1. Write a module ``<kind>_page.py`` with one function from the result to a :class:`Page`. Its sections are a
+   tuple of functions, each from the result to a :class:`~pyroclust.report.parts.Section`; the page has them in
+   that order, and to add a section is to write one function and name it there.
+2. A section holds parts, from top to bottom: a :class:`~pyroclust.report.parts.Paragraph`, a picture
+   (:func:`~pyroclust.report.picture.picture_of` a matplotlib figure, drawn inside ``plots.style()``), a small
+   :class:`~pyroclust.report.parts.FigureTable` of figures written by :mod:`~pyroclust.report.words`, or the
+   data's rows (:func:`~pyroclust.report.parts.rows_table`). Open the first sections, fold the rest; give each
+   a gist.
+3. Questions of ``verdict_rows`` are asked so that "yes" is good; answer, figure and limit are short.
+4. Write it with :func:`render_page` or :func:`write_page`; everything is escaped, so names go in as they are.
+5. Add one to the pages of ``tests/report/pages.py``: they are tried in a browser.
+
+A new kind of part is a subclass of :class:`~pyroclust.report.parts.Part` with its own template beside
+``page.html.jinja``, in which it is called ``part``.
+"""
+
+import re
+from base64 import b64encode
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import version
 from importlib.resources import files
+from os import PathLike
 from pathlib import Path
 
-import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from pyroclust.comparison import Comparison, ComparisonSummary
-from pyroclust.guide_alone import AloneSummary, GuideAlone
-from pyroclust.report.alone import alone_page
-from pyroclust.report.figures import pictures
-from pyroclust.report.words import functional_title, number, seconds
+from pyroclust.report.parts import Headline, Section, Tile, VerdictRow
 
-__all__ = ["render", "write_report"]
+__all__ = ["Page", "render_page", "write_page"]
 
 FILE_NAME = "report.html"
+_TAKEN = ("main", "verdict", "contents", "notes", "open-all", "close-all")
 
 
-def render(comparison: Comparison | GuideAlone, summary: ComparisonSummary | AloneSummary) -> str:
-    """Return the report as one HTML page that needs no other file and no network.
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """Everything that one page says, as plain text.
+
+    Attributes:
+        title: of the browser's tab.
+        kicker: the command that made it, in small letters above the heading.
+        heading: what it is about, usually the name of the data.
+        introduction: one or two sentences.
+        verdict: the answer in large letters.
+        verdict_rows: the questions behind it, in a table.
+        sections: what folds, in order.
+        tiles: a few large numbers.
+        notes: sentences on what was left out or changed.
+        footer: what words on the page mean.
+    """
+
+    title: str
+    kicker: str
+    heading: str
+    introduction: str
+    verdict: Headline
+    verdict_rows: tuple[VerdictRow, ...]
+    sections: tuple[Section, ...]
+    tiles: tuple[Tile, ...] = ()
+    notes: tuple[str, ...] = ()
+    footer: str = ""
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """For each section the name that links on the page have for it.
+
+        Example:
+            >>> from pyroclust.report.parts import Mark
+            >>> verdict = Headline(Mark.GOOD, "trust", "It agrees.")
+            >>> page = Page(title="", kicker="", heading="", introduction="", verdict=verdict,
+            ...     verdict_rows=(), sections=(Section("How many?", ()), Section("How many", ())))
+            >>> page.addresses
+            ('how-many', 'how-many-2')
+        """
+        found: list[str] = []
+        for section in self.sections:
+            slug = re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-") or "section"
+            names = (slug, *(f"{slug}-{again}" for again in range(2, len(found) + 3)))
+            found.append(next(name for name in names if name not in {*found, *_TAKEN}))
+        return tuple(found)
+
+
+def render_page(page: Page) -> str:
+    """Return a page as HTML that needs no other file and no network, and lets none in.
 
     Args:
-        comparison: the draws.
-        summary: their figures, from :func:`pyroclust.comparison.summarise`, or of a guide's draws alone from
-            :func:`pyroclust.guide_alone.summarise_alone`.
+        page: what it says.
     """
-    if isinstance(comparison, GuideAlone) and isinstance(summary, AloneSummary):
-        return _fill("alone.html.jinja", **alone_page(comparison, summary))
-    if isinstance(comparison, Comparison) and isinstance(summary, ComparisonSummary):
-        return _fill("report.html.jinja", **_page(comparison, summary))
-    raise TypeError("comparison and summary belong to different kinds of draws, expected one kind")
-
-
-def _fill(template: str, **values: object) -> str:
     environment = Environment(
         loader=PackageLoader("pyroclust.report", ""),
         autoescape=True,
@@ -41,54 +99,39 @@ def _fill(template: str, **values: object) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, seconds=seconds, functional=functional_title)
-    style = Markup(files("pyroclust.report").joinpath("report.css").read_text(encoding="utf-8"))
-    return environment.get_template(template).render(style=style, **values)
+    style, script = _own_file("report.css"), _own_file("page.js")
+    return environment.get_template("page.html.jinja").render(
+        page=page,
+        style=Markup(style),
+        script=Markup(script),
+        policy=_policy(style, script),
+        version=version("pyroclust"),
+    )
 
 
-def _page(comparison: Comparison, summary: ComparisonSummary) -> dict[str, object]:
-    return {
-        "comparison": comparison,
-        "summary": summary,
-        "level": summary.verdict.level.name.lower(),
-        "pictures": pictures(comparison, summary),
-        "rows": _rows(comparison, summary),
-        "num_points": len(comparison.data),
-        "total_draws": int(np.prod(comparison.mcmc.assignments.shape[:2])),
-    }
-
-
-def write_report(
-    comparison: Comparison | GuideAlone, summary: ComparisonSummary | AloneSummary, folder: Path
-) -> Path:
-    """Write the report as ``report.html`` into an existing folder and return its path.
+def write_page(page: Page, folder: str | PathLike[str]) -> Path:
+    """Write a page as ``report.html`` into an existing folder and return its path.
 
     Args:
-        comparison: the draws.
-        summary: their figures.
+        page: what it says.
         folder: where to write.
 
     Raises:
         OSError: if the folder cannot be written.
     """
     path = Path(folder) / FILE_NAME
-    path.write_text(render(comparison, summary), encoding="utf-8")
+    path.write_text(render_page(page), encoding="utf-8")
     return path
 
 
-def _rows(comparison: Comparison, summary: ComparisonSummary) -> list[dict[str, object]]:
-    values = comparison.data * comparison.scale + comparison.location
-    names = comparison.row_names or tuple(str(row + 1) for row in range(len(values)))
-    guide, mcmc = summary.estimate_guide, summary.estimate_mcmc
-    return [
-        {
-            "name": names[row],
-            "values": [f"{value:.6g}" for value in values[row]],
-            "mcmc": int(mcmc.assignments[row]) + 1,
-            "guide": int(guide.assignments[row]) + 1,
-            "mcmc_uncertainty": mcmc.uncertainty[row],
-            "guide_uncertainty": guide.uncertainty[row],
-            "label": None if comparison.true_labels is None else comparison.true_labels[row],
-        }
-        for row in range(len(values))
-    ]
+def _own_file(name: str) -> str:
+    return files("pyroclust.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    """Allow this style, this script and pictures inside the page, and nothing else."""
+    styles, scripts = (b64encode(sha256(text.encode()).digest()).decode() for text in (style, script))
+    return (
+        f"default-src 'none'; img-src data:; style-src 'sha256-{styles}'; script-src 'sha256-{scripts}'; "
+        "base-uri 'none'; form-action 'none'"
+    )

@@ -39,6 +39,176 @@ def test_unlike_data_are_found(change):
     assert found.num_simulations == 199
 
 
+def overall(change, *, rows: int = 100, repeats: int = 60, **settings) -> np.ndarray:
+    """Overall p-values of changed data sets."""
+    rng = np.random.default_rng(7)
+    found = []
+    for _ in range(repeats):
+        own, simulations = _split(worlds(rng, rows))
+        found.append(familiarity(change(own), simulations, **settings).overall)
+    return np.array(found)
+
+
+def test_overall_p_values_are_uniform_under_the_model():
+    p = overall(lambda own: own, rows=60, repeats=200)
+    assert stats.kstest(p, "uniform").pvalue > 0.01
+    for level in (0.02, 0.1, 0.5):
+        assert (p <= level).sum() <= stats.binom.ppf(0.999, len(p), level)
+
+
+def test_each_row_has_its_level():
+    rng = np.random.default_rng(8)
+    found = [familiarity(*_split(worlds(rng, 60))) for _ in range(200)]
+    for place in range(len(found[0].rows)):
+        p = np.array([one.rows[place].p_value for one in found])
+        assert stats.kstest(p, "uniform").pvalue > 0.001
+
+
+def test_warnings_are_rare_under_the_model():
+    rng = np.random.default_rng(9)
+    simulations = worlds(rng, 400)
+    p = [familiarity(one, simulations[100:]) for one in simulations[:100]]
+    warned = sum(one.warning is not None for one in p)
+    assert warned <= stats.binom.ppf(0.999, 100, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda own: own * np.array([30.0, 1.0]), "the spread of column 1 is larger than in 300 of 300"),
+        (lambda own: own * np.array([1.0, 1e-3]), "the spread of column 2 is smaller than in 300 of 300"),
+        (lambda own: own + np.array([0.0, 60.0]), "the mean of column 2 is larger than in 300 of 300"),
+        (lambda own: own - np.array([60.0, 0.0]), "the mean of column 1 is smaller than in 300 of 300"),
+        (lambda own: np.round(own / 4) * 4, "the distances between points are more unusual than in 300"),
+    ],
+    ids=["wide", "narrow", "above", "below", "rounded"],
+)
+def test_warnings_name_what_is_unusual(change, words):
+    own, simulations = _split(worlds(np.random.default_rng(10), 301))
+    found = familiarity(change(own), simulations)
+    assert found.warning.startswith("The data are outside the training world (p = 0.00332): ")
+    assert found.overall == pytest.approx(1 / 301)
+    assert words in found.warning
+    named = found.warning.split(": ")[1].split("; ")
+    assert words in named[0]
+    assert 1 <= len(named) <= 3
+
+
+def test_heavy_tails_and_other_scales_are_found():
+    rng = np.random.default_rng(11)
+
+    def heavy(own: np.ndarray) -> np.ndarray:
+        return own + 0.5 * rng.standard_t(1.2, size=own.shape)
+
+    assert (overall(heavy) <= 0.02).mean() > 0.5
+    assert (overall(lambda own: 6 * own) <= 0.02).mean() > 0.8
+    assert (overall(lambda own: own / 6) <= 0.02).mean() > 0.8
+
+
+def test_rows_by_hand():
+    sets = worlds(np.random.default_rng(12), 41)
+    found = familiarity(sets[0], sets[1:])
+    assert [row.name for row in found.rows] == [
+        "the distances between points",
+        "the embedding of the points",
+        "the mean of column 1",
+        "the spread of column 1",
+        "the mean of column 2",
+        "the spread of column 2",
+    ]
+    assert found.p_value == found.rows[0].p_value
+    assert (found.distance, found.median_distance) == (found.rows[0].value, found.rows[0].median)
+    row, values = found.rows[5], np.log(sets[:, :, 1].std(1))
+    assert row.value == pytest.approx(values[0], abs=1e-6)
+    assert (row.num_below, row.num_above) == ((values[1:] < values[0]).sum(), (values[1:] > values[0]).sum())
+    assert row.num_below + row.num_above == 40
+    low, median, high = np.quantile(values[1:], (0.05, 0.5, 0.95))
+    assert (row.low, row.median, row.high) == pytest.approx((low, median, high), abs=1e-6)
+    share = min((values >= values[0]).mean(), (values <= values[0]).mean())
+    assert row.p_value == pytest.approx(min(1, 2 * share))
+    low, median, high = np.quantile(values, (0.05, 0.5, 0.95))
+    expected = max((values[0] - median) / (high - median), (median - values[0]) / (median - low))
+    assert row.unusualness == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_overall_p_value_ranks_the_largest_unusualness():
+    sets = worlds(np.random.default_rng(13), 60)
+    p = []
+    for place in range(60):
+        found = familiarity(sets[place], np.delete(sets, place, 0), seed=0)
+        p.append((max(row.unusualness for row in found.rows), found.overall))
+    largest, shares = np.array(p).T
+    # Every data set in turn: the more unusual, the smaller the share; the embedding alone is random.
+    assert stats.spearmanr(largest, shares).statistic < -0.98
+    assert abs(np.sort(shares) - np.arange(1, 61) / 60).max() < 0.1
+
+
+def test_sizes_outside_the_training_range_are_warned_of():
+    own, simulations = _split(worlds(np.random.default_rng(14), 100))
+    for training in (None, (1, 40), (40, 90)):
+        found = familiarity(own, simulations, training_points=training)
+        assert found.warning is None
+        assert (found.num_points, found.training_points) == (40, training)
+    for training in ((1, 39), (41, 90)):
+        found = familiarity(own, simulations, training_points=training)
+        assert found.warning == (
+            "The data are outside the training world: the data have 40 points, those of training had "
+            f"{training[0]} to {training[1]}."
+        )
+        assert found.overall > 0.01
+    both = familiarity(50 * own, simulations, training_points=(1, 39))
+    assert "have 40 points" in both.warning
+    assert "the spread of column" in both.warning
+
+
+def test_another_dimension_is_warned_of():
+    found = familiarity(np.zeros((40, 3)), worlds(np.random.default_rng(15), 30))
+    assert (found.p_value, found.overall, found.rows) == (0.0, 0.0, ())
+    assert found.warning == (
+        "The data are outside the training world: the data have 3 columns, the simulations 2."
+    )
+
+
+def test_log_evidence_has_a_row_of_its_own():
+    rng = np.random.default_rng(16)
+    own, simulations = _split(worlds(rng, 200))
+    evidence = rng.normal(-100, 5, size=199)
+    usual = familiarity(own, simulations, log_evidence=-101.0, simulated_log_evidence=evidence)
+    assert usual.rows[-1].name == "the log evidence"
+    assert usual.rows[-1].p_value > 0.05
+    assert usual.warning is None
+    low = familiarity(own, simulations, log_evidence=-190.0, simulated_log_evidence=evidence)
+    assert low.overall == pytest.approx(1 / 200)
+    assert "the log evidence is smaller than in 199 of 199 simulations" in low.warning
+    with pytest.raises(ValueError, match=r"log_evidence is -1.0 .* \(199,\), one a simulation"):
+        familiarity(own, simulations, log_evidence=-1.0)
+    with pytest.raises(ValueError, match=r"has shape \(198,\)"):
+        familiarity(own, simulations, log_evidence=-1.0, simulated_log_evidence=evidence[1:])
+
+
+def test_the_embedding_sees_what_means_and_spreads_do_not():
+    """Two clusters of equal mean and spread, at the corners of one diagonal or of the other."""
+    rng = np.random.default_rng(17)
+    sign = rng.choice([-1.0, 1.0], size=(200, 60, 1))
+    sets = 3 * sign * np.array([1.0, 1.0]) + 0.3 * rng.standard_normal((200, 60, 2))
+    found = familiarity(sets[0] * np.array([1.0, -1.0]), sets[1:])
+    assert found.rows[1].num_below == 199
+    assert found.overall == pytest.approx(1 / 200)
+    assert found.rows[0].p_value > 0.01
+    assert "the embedding of the points is farther from the average than in 199 of 199" in found.warning
+    assert familiarity(sets[0], sets[1:]).warning is None
+
+
+def test_columns_without_spread_in_any_data_set_are_not_unusual():
+    sets = worlds(np.random.default_rng(18), 60)
+    sets[..., 1] = 2.0
+    found = familiarity(*_split(sets))
+    assert found.rows[5].unusualness == 0.0
+    assert found.rows[5].p_value == 1.0
+    moved = sets[0] + np.array([0.0, 1e-3])
+    assert familiarity(moved, sets[1:]).overall == pytest.approx(1 / 60)
+
+
 def test_moving_the_rows_changes_nothing():
     rng = np.random.default_rng(2)
     own, simulations = _split(worlds(rng, 40))

@@ -15,7 +15,8 @@ from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.certificate import Certificate, certify, full_certificate, simulate
 from pyroclust.infer.certificate_accuracy import _tails
-from pyroclust.infer.certificate_calibration import _functionals, _neighbours, _ranks
+from pyroclust.infer.certificate_calibration import _ranks
+from pyroclust.infer.certificate_draws import neighbour_share, partition_functionals
 from pyroclust.infer.certificate_settings import CertificateSettings
 from pyroclust.infer.importance import ImportanceSample, importance_sample
 from pyroclust.infer.quality import divergences, efficiencies
@@ -329,7 +330,7 @@ def test_order_invariance_of_exact_and_dependent_guides() -> None:
 
 
 def test_functionals_of_known_partitions() -> None:
-    values = _functionals(torch.tensor([[[0, 0, 1, 1, 2]], [[0, 1, 1, 1, 1]]]))
+    values = partition_functionals(torch.tensor([[[0, 0, 1, 1, 2]], [[0, 1, 1, 1, 1]]]))
     assert values["num_clusters"].tolist() == [[3], [2]]
     assert values["together"].tolist() == [[1], [0]]
     assert values["pairs"].tolist() == [[2], [1]]
@@ -339,7 +340,7 @@ def test_functionals_of_known_partitions() -> None:
 
 def test_neighbours_of_known_points() -> None:
     data = torch.tensor([[[0.0], [0.1], [5.0], [5.1], [5.3]]])
-    values = _neighbours(data, torch.tensor([[[0, 0, 1, 1, 1]], [[0, 0, 1, 1, 2]], [[0, 1, 2, 0, 1]]]))
+    values = neighbour_share(data, torch.tensor([[[0, 0, 1, 1, 1]], [[0, 0, 1, 1, 2]], [[0, 1, 2, 0, 1]]]))
     assert values["neighbours"].squeeze(-1).tolist() == pytest.approx([1, 0.8, 0])
 
 

@@ -34,9 +34,9 @@ def test_stacked_dots_do_not_overlap(ax):
 
 
 def test_colours_and_markers_of_64_clusters_differ():
-    from pyroclust.plots.clustering import _marker
+    from pyroclust.plots.marks import cluster_marker
 
-    looks = {(plots.CYCLE[label % 8], _marker(label)) for label in range(64)}
+    looks = {(plots.CYCLE[label % 8], cluster_marker(label)) for label in range(64)}
     assert len(looks) == 64
 
 

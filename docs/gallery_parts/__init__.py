@@ -1,0 +1,1 @@
+"""What docs/gallery.py is made of."""

@@ -1,0 +1,155 @@
+"""The draws that the pictures of the gallery show."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from pyroclust import diagnostics, load_guide
+from pyroclust.datasets import read_table
+from pyroclust.guides import NeuralClusteringProcess
+from pyroclust.guides.neural_clustering_process import light_scorer_for
+from pyroclust.infer import FitSettings, Validation, fit
+from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.infer.simulation import simulate
+from pyroclust.models import gaussian2d
+from pyroclust.standardise import standardise
+
+__all__ = ["Gallery", "Posterior", "prepare", "shares_of_counts"]
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Draws for one data set: of chains, and of a guide.
+
+    Attributes:
+        data: ``(N, D)`` in the units of the table.
+        columns: names of the D columns.
+        draws: of four Gibbs chains, ``(4, S, N)``.
+        log_joint: of these draws, ``(4, S)``.
+        guide: draws of the guide, ``(S, N)``.
+        log_weights: their log importance weights, ``(S,)``.
+        estimate: point estimate of the chains, ``(N,)``.
+        similarity: co-assignment of the chains, ``(N, N)``.
+        truth: labels that the table came with, ``(N,)``; zeros where it has none.
+    """
+
+    data: np.ndarray
+    columns: tuple[str, ...]
+    draws: np.ndarray
+    log_joint: np.ndarray
+    guide: np.ndarray
+    log_weights: np.ndarray
+    estimate: np.ndarray
+    similarity: np.ndarray
+    truth: np.ndarray
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """What the pictures are drawn from.
+
+    Attributes:
+        galaxies: velocities of 82 galaxies.
+        few: every seventh of them.
+        iris: petals of 150 irises.
+        flowers: all four columns of the irises.
+        truth: partitions of simulated data sets, ``(B, N)``.
+        simulated: draws of a guide for these data sets, ``(S, B, N)``.
+        familiar: simulations of as many points as there are galaxies, ``(B, 82, 1)``.
+        log: of a short training.
+        validation: of the same.
+    """
+
+    galaxies: Posterior
+    few: Posterior
+    iris: Posterior
+    flowers: Posterior
+    truth: np.ndarray
+    simulated: np.ndarray
+    familiar: np.ndarray
+    log: dict[str, np.ndarray]
+    validation: dict[str, np.ndarray]
+
+
+def shares_of_counts(draws: np.ndarray) -> np.ndarray:
+    """Return the shares of 1, ..., N clusters among draws."""
+    counts = draws.max(-1).ravel()
+    return np.bincount(counts, minlength=draws.shape[-1]) / counts.size
+
+
+def posterior_of(
+    source: str,
+    guide_name: str,
+    *,
+    num_draws: int,
+    columns: dict[str, str],
+    scale: float = 1.0,
+    every: int = 1,
+) -> Posterior:
+    """Draw partitions of a table, or of every so many rows, by Gibbs chains and a guide of the same model."""
+    table = read_table(source, columns=list(columns))
+    guide = load_guide(guide_name)
+    data = torch.tensor(standardise(table).data[::every])
+    run = CollapsedGibbs(guide.model, thin=10).run(data, num_draws=num_draws, warmup=200, seed=0)
+    draws = run.assignments.numpy()
+    with torch.no_grad():
+        torch.manual_seed(0)
+        drawn, log_q = guide.posterior(data).sample_and_log_prob((num_draws,))
+        log_weights = guide.model.log_joint(data, drawn) - log_q
+    truth = np.zeros(len(data)) if table.labels is None else np.asarray(table.labels)[::every]
+    return Posterior(
+        data=np.asarray(table.data)[::every] / scale,
+        columns=tuple(columns.values()),
+        draws=draws,
+        log_joint=run.log_joint.numpy(),
+        guide=drawn.numpy(),
+        log_weights=log_weights.numpy(),
+        estimate=diagnostics.point_estimate(draws, seed=0),
+        similarity=diagnostics.co_assignment(draws),
+        truth=np.unique(truth, return_inverse=True)[1],
+    )
+
+
+def short_training(folder: Path, steps: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Train a small guide and return its log and validations, as the training wrote them."""
+    torch.manual_seed(0)
+    model = gaussian2d()
+    settings = FitSettings(steps=steps, max_points=20, warmup_steps=min(20, steps))
+    measured = Validation(every=max(1, steps // 8), num_datasets=10, exact_points=5, sampled_points=15)
+    guide = NeuralClusteringProcess(model, scorer=light_scorer_for(model, use_filter=False))
+    fit(model, guide, settings=settings, folder=folder, validation=measured, progress=False)
+    tables = [
+        np.genfromtxt(folder / f"{name}.csv", delimiter=",", names=True) for name in ("log", "validation")
+    ]
+    log, validation = ({name: np.atleast_1d(table[name]) for name in table.dtype.names} for table in tables)
+    return log, validation
+
+
+def prepare(folder: Path, *, num_draws: int, num_simulations: int, steps: int) -> Gallery:
+    """Make all draws that the pictures need."""
+    velocity = {"velocity_km_s": "velocity, 1000 km/s"}
+    petals = {"petal_length_cm": "petal length, cm", "petal_width_cm": "petal width, cm"}
+    sepals = {"sepal_length_cm": "sepal length, cm", "sepal_width_cm": "sepal width, cm"}
+    guide = load_guide("ncp-nig1d")
+    with torch.no_grad():
+        torch.manual_seed(1)
+        data, truth = simulate(guide.model, torch.empty(num_simulations, 30, 1))
+        # So many that 20 bins hold equally many of the possible ranks.
+        simulated = guide.posterior(data).sample((199 if num_draws > 199 else 19,))
+        familiar, _ = simulate(guide.model, torch.empty(max(20, num_simulations), 82, 1))
+    log, validation = short_training(folder, steps)
+    return Gallery(
+        galaxies=posterior_of("galaxies", "ncp-nig1d", num_draws=num_draws, columns=velocity, scale=1000),
+        few=posterior_of("galaxies", "ncp-nig1d", num_draws=num_draws, columns=velocity, scale=1000, every=7),
+        iris=posterior_of("iris", "ncp-niw2d", num_draws=num_draws, columns=petals),
+        flowers=posterior_of(
+            "iris", "ncp-niw4d", num_draws=max(20, num_draws // 10), columns=sepals | petals
+        ),
+        truth=truth.numpy(),
+        simulated=simulated.numpy(),
+        familiar=familiar.numpy(),
+        log=log,
+        validation=validation,
+    )

@@ -1,0 +1,48 @@
+"""Several classical clusterings of one data set."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pyroclust.baselines.agglomerative import Agglomerative
+from pyroclust.baselines.baseline import Baseline
+from pyroclust.baselines.density_based import DensityBased
+from pyroclust.baselines.em_gaussian_mixture import EMGaussianMixture
+from pyroclust.baselines.k_means import KMeans
+from pyroclust.baselines.result import BaselineResult
+from pyroclust.baselines.variational_gaussian_mixture import VariationalGaussianMixture
+
+__all__ = ["BASELINES", "run_baselines"]
+
+BASELINES: tuple[Baseline, ...] = (
+    KMeans(),
+    EMGaussianMixture(),
+    VariationalGaussianMixture(),
+    DensityBased(),
+    Agglomerative(),
+)
+
+
+def run_baselines(
+    data: np.ndarray, *, seed: int, baselines: Sequence[Baseline] = BASELINES
+) -> tuple[BaselineResult, ...]:
+    """Cluster one data set by several methods, one after the other.
+
+    Args:
+        data: the points, columns on one scale.
+        seed: of every method.
+        baselines: the methods; k-means, Gaussian mixtures by EM and by variational Bayes, DBSCAN and Ward's
+            method by default.
+
+    Shape:
+        data: ``(N, D)``.
+
+    Raises:
+        ValueError: if there are fewer than two points, a number is not finite, or all points are equal.
+
+    Example:
+        >>> points = np.random.default_rng(0).normal(size=(40, 2)) + 9 * (np.arange(40) % 2)[:, None]
+        >>> [found.num_clusters for found in run_baselines(points, seed=0)]
+        [2, 2, 2, 2, 2]
+    """
+    return tuple(baseline.partition(data, seed=seed) for baseline in baselines)

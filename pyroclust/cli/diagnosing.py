@@ -1,0 +1,69 @@
+"""The command ``pyroclust diagnose``."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from pyroclust.cli.errors import one_sentence_errors
+
+__all__ = ["diagnose"]
+
+
+@one_sentence_errors
+def diagnose(
+    draws: Annotated[str, typer.Argument(help="Draws of a partition: a .csv, .tsv, .npy, .npz or .nc file.")],
+    other: Annotated[
+        str | None, typer.Argument(help="A second source of draws, to compare the first with.")
+    ] = None,
+    variable: Annotated[str | None, typer.Option(help="Name of the labels in the files.")] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Group of the first .nc file, such as guide; posterior by default.")
+    ] = None,
+    other_group: Annotated[str | None, typer.Option(help="Group of the second .nc file.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Table that was clustered, rows in the order of the points.")
+    ] = None,
+    columns: Annotated[str | None, typer.Option(help="Columns of the table, separated by commas.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column of reference labels in the table.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results; diagnose-DRAWS by default.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same figures.", min=0)] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,  # noqa: FBT002
+) -> None:
+    """Diagnose draws of a partition from any software: convergence, clusters, certainty; no model needed.
+
+    With a second source, say whether the two agree. With --data, show the points, and classical clusterings
+    beside the posterior.
+    """
+    folder = Path(f"diagnose-{Path(draws).stem}") if out is None else out
+    with Console(stderr=True).status("starting", spinner="line") as status:
+        from pyroclust.diagnosing import diagnose as run
+        from pyroclust.draws_files import read_draws
+
+        status.update("reading the draws")
+        first = read_draws(draws, variable=variable, group=group)
+        second = None if other is None else read_draws(other, variable=variable, group=other_group)
+        found = run(
+            first,
+            second,
+            data=data,
+            columns=None if columns is None else [name.strip() for name in columns.split(",")],
+            label=label,
+            out=folder,
+            seed=seed,
+            progress=status.update,
+        )
+    if as_json:
+        print(json.dumps(found.to_dict(), indent=2, allow_nan=False))
+        return
+    from pyroclust.cli.diagnosis_table import diagnosis_view
+
+    # Tables cut to 80 columns in a pipe would lose figures.
+    console = Console() if sys.stdout.isatty() else Console(width=110)
+    console.print(diagnosis_view(found), highlight=False)
+    console.print(f"Written: {folder / 'report.html'}, summary.json, points.csv", highlight=False)

@@ -1,0 +1,170 @@
+"""Sums over the cells of contingency tables, compiled: what every loss between partitions is made of."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numba import get_num_threads, njit
+
+__all__ = ["all_losses", "compact", "matched_losses"]
+
+_PAIRS_A_BLOCK = 1_000_000
+_POINTS_A_THREAD = 1_000_000
+
+
+@njit(cache=True, nogil=True)
+def _compact(labels: np.ndarray, compacted: np.ndarray, counts: np.ndarray) -> None:
+    names = np.empty(labels.shape[1], np.int32)
+    for s in range(labels.shape[0]):
+        names[:] = -1
+        found = 0
+        for i in range(labels.shape[1]):
+            label = labels[s, i]
+            if names[label] < 0:
+                names[label] = found
+                found += 1
+            compacted[s, i] = names[label]
+        counts[s] = found
+
+
+def compact(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Renumber the clusters of each row by first appearance, and count them: O(N) a row.
+
+    Shape:
+        labels: ``(S, N)`` int64, 0 to N - 1; output: ``(S, N)`` int32 and ``(S,)`` int64.
+
+    Example:
+        >>> [part.tolist() for part in compact(np.array([[2, 2, 0], [1, 1, 1]]))]
+        [[[0, 0, 1], [0, 0, 0]], [2, 1]]
+    """
+    compacted, counts = np.empty(labels.shape, np.int32), np.empty(len(labels), np.int64)
+    # Read-only or strided arrays would be compiled for once more.
+    _compact(np.require(labels, requirements=["C", "W"]), compacted, counts)
+    return compacted, counts
+
+
+@njit(cache=True, nogil=True)
+def _sorted_points(labels: np.ndarray, starts: np.ndarray, points: np.ndarray) -> None:
+    starts[:] = 0
+    for label in labels:
+        starts[label + 1] += 1
+    for k in range(1, len(starts)):
+        starts[k] += starts[k - 1]
+    for i in range(len(labels)):
+        points[starts[labels[i]]] = i
+        starts[labels[i]] += 1
+    for k in range(len(starts) - 1, 0, -1):
+        starts[k] = starts[k - 1]
+    starts[0] = 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _losses(
+    a: np.ndarray,
+    a_counts: np.ndarray,
+    b: np.ndarray,
+    b_counts: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    terms: np.ndarray,
+    form: np.ndarray,
+    losses: np.ndarray,
+) -> None:
+    points, row = np.empty(a.shape[1], np.int64), np.zeros(a.shape[1], np.int64)
+    starts, last = np.empty(a.shape[1] + 1, np.int64), -1
+    sizes, own = np.zeros(a.shape[1], np.int64), 0.0
+    for p in range(len(rows)):
+        clusters = a_counts[rows[p]]
+        if rows[p] != last:
+            last = rows[p]
+            _sorted_points(a[last], starts[: clusters + 1], points)
+            own = 0.0
+            for k in range(clusters):
+                own += terms[starts[k + 1] - starts[k]]
+        partner, width = b[columns[p]], b_counts[columns[p]]
+        joint, cells = 0.0, 0
+        for k in range(clusters):
+            begin, end = starts[k], starts[k + 1]
+            for i in range(begin, end):
+                row[partner[points[i]]] += 1
+            if end - begin < width:
+                # Cells met again are empty by then and add nothing: cheaper than asking.
+                for i in range(begin, end):
+                    label = partner[points[i]]
+                    count = row[label]
+                    joint += terms[count]
+                    cells += count > 0
+                    sizes[label] += count
+                    row[label] = 0
+            else:
+                for label in range(width):
+                    count = row[label]
+                    joint += terms[count]
+                    cells += count > 0
+                    sizes[label] += count
+                    row[label] = 0
+        other = 0.0
+        for label in range(width):
+            other += terms[sizes[label]]
+            sizes[label] = 0
+        # As many cells as clusters on either side: equal partitions, whatever the rounding says.
+        if cells == clusters and cells == width:
+            losses[p] = 0.0
+        else:
+            above = form[0] * own + form[1] * other - 2 * joint
+            below = form[2] + form[3] * joint + form[4] * (own + other) + form[5] * own * other
+            losses[p] = max(above / below, 0.0)
+
+
+def matched_losses(
+    a: np.ndarray, b: np.ndarray, rows: np.ndarray, columns: np.ndarray, terms: np.ndarray, form: np.ndarray
+) -> np.ndarray:
+    """Return the losses of listed pairs of partitions: O(N) a pair, in threads.
+
+    Shape:
+        a: ``(S, N)``, b: ``(T, N)`` int64; rows, columns: ``(P,)``, which pairs; terms: ``(N + 1,)``, what a
+        cell of so many points adds; form: ``(6,)``, see :class:`PartitionLoss`; output: ``(P,)``.
+
+    Example:
+        >>> form, first = np.array([1.0, 1, 1, 0, 0, 0]), np.zeros(1, dtype=int)
+        >>> a, b, terms = np.array([[0, 0]]), np.array([[0, 1]]), np.array([0, 0.25, 1])
+        >>> matched_losses(a, b, first, first, terms, form).tolist()
+        [0.5]
+    """
+    left, right = compact(a), compact(b)
+    losses = np.empty(len(rows))
+    # Few pairs are not worth a thread.
+    step = max(1 + _POINTS_A_THREAD // a.shape[1], -(-len(rows) // get_num_threads()))
+
+    def run(begin: int) -> None:
+        part = slice(begin, begin + step)
+        _losses(*left, *right, rows[part], columns[part], terms, form, losses[part])
+
+    if step >= len(rows):
+        run(0)
+    else:
+        with ThreadPoolExecutor(get_num_threads()) as pool:
+            list(pool.map(run, range(0, len(rows), step)))
+    return losses
+
+
+def all_losses(
+    a: np.ndarray, b: np.ndarray, terms: np.ndarray, form: np.ndarray
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield the losses of all pairs of partitions in blocks of rows, so that memory stays below 100 MB.
+
+    Shape:
+        a: ``(S, N)``, b: ``(T, N)`` int64; terms: ``(N + 1,)``; form: ``(6,)``;
+        output: rows of ``a``, and their losses ``(rows, T)``.
+
+    Example:
+        >>> form, labels = np.array([1.0, 1, 1, 0, 0, 0]), np.array([[0, 0], [0, 1]])
+        >>> [losses.tolist() for _, losses in all_losses(labels, labels, np.array([0, 0.25, 1]), form)]
+        [[[0.0, 0.5], [0.5, 0.0]]]
+    """
+    step = max(1, _PAIRS_A_BLOCK // len(b))
+    for begin in range(0, len(a), step):
+        rows = np.arange(len(a[begin : begin + step]))
+        pairs = np.repeat(rows, len(b)), np.tile(np.arange(len(b)), len(rows))
+        losses = matched_losses(a[begin : begin + step], b, *pairs, terms, form)
+        yield slice(begin, begin + len(rows)), losses.reshape(len(rows), len(b))

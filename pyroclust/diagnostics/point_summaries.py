@@ -1,0 +1,112 @@
+"""Numbers that describe point sets and do not look at labels or at the order of the points."""
+
+import numpy as np
+from scipy.spatial.distance import cdist, pdist
+
+__all__ = ["column_summaries", "distance_summaries", "embedding_distances", "mahalanobis"]
+
+_NEIGHBOURS = (1, 3, 8)
+_QUANTILES = (0.05, 0.25, 0.5, 0.75, 1.0)
+_TINY = 1e-9
+_FEATURES = 200
+_POOLED = 1000
+
+
+def distance_summaries(sets: np.ndarray) -> np.ndarray:
+    """Describe the distances between the points of each set, and its size.
+
+    Logarithms of the root mean square of the points, of the median distances to the first, third and eighth
+    neighbour, and of five quantiles of the distances of all pairs; single points have the first alone. Cost
+    O(S N^2 log N).
+
+    Shape:
+        sets: ``(S, N, D)``; output: ``(S, 9)``, or ``(S, 1)`` for single points.
+
+    Example:
+        >>> distance_summaries(np.zeros((3, 20, 2))).shape
+        (3, 9)
+    """
+    return np.stack([_distances(points) for points in sets])
+
+
+def column_summaries(sets: np.ndarray) -> dict[str, np.ndarray]:
+    """Return location and spread of the columns: means, and logarithms of standard deviations.
+
+    Shape:
+        sets: ``(S, N, D)``; output: ``(S,)`` each, by name.
+
+    Example:
+        >>> list(column_summaries(np.zeros((3, 20, 1))))
+        ['the mean of column 1', 'the spread of column 1']
+    """
+    mean, spread = sets.mean(1), np.log(sets.std(1) + _TINY)
+    found = {}
+    for column in range(sets.shape[2]):
+        found[f"the mean of column {column + 1}"] = mean[:, column]
+        found[f"the spread of column {column + 1}"] = spread[:, column]
+    return found
+
+
+def embedding_distances(sets: np.ndarray, *, seed: int) -> np.ndarray:
+    r"""Return how far the kernel mean embedding of each set is from that of all sets together.
+
+    .. math::
+        MMD_s = \lVert \mu_s - \bar\mu \rVert, \qquad
+        \mu_s = \frac1N \sum_n \phi(x_{sn}), \qquad
+        \phi(x) = F^{-1/2} \bigl(\cos(\omega_f^\top x), \sin(\omega_f^\top x)\bigr)_f
+
+    with random frequencies of the Gaussian kernel whose width is the median distance between points of
+    different sets or the same. Cost O(S N D F), F = 200.
+
+    Shape:
+        sets: ``(S, N, D)``; output: ``(S,)``.
+
+    References:
+        Gretton et al. (2012), A kernel two-sample test. https://jmlr.org/papers/v13/gretton12a.html
+        Rahimi and Recht (2007), Random features for large-scale kernel machines.
+        https://papers.nips.cc/paper/3182-random-features-for-large-scale-kernel-machines
+
+    Example:
+        >>> sets = np.random.default_rng(0).standard_normal((30, 40, 2))
+        >>> sets[7] += 3
+        >>> int(embedding_distances(sets, seed=0).argmax())
+        7
+    """
+    rng = np.random.default_rng(seed)
+    points = sets.reshape(-1, sets.shape[2])
+    pooled = points[rng.permutation(len(points))[:_POOLED]]
+    width = np.median(pdist(pooled)) if len(pooled) > 1 else 1.0
+    frequencies = rng.standard_normal((sets.shape[2], _FEATURES)) / max(width, _TINY)
+    phases = sets @ frequencies
+    embedded = np.concatenate([np.cos(phases), np.sin(phases)], -1).mean(1) / np.sqrt(_FEATURES)
+    return np.linalg.norm(embedded - embedded.mean(0), axis=-1)
+
+
+def mahalanobis(rows: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """Return the distance of each row to a centre, in the metric of the rows' covariance.
+
+    Shape:
+        rows: ``(S, P)``; centre: ``(P,)``; output: ``(S,)``.
+
+    Example:
+        >>> rows = np.array([[1.0], [-1.0]])
+        >>> mahalanobis(rows, rows.mean(0)).round(3).tolist()
+        [1.0, 1.0]
+    """
+    centred = rows - rows.mean(0)
+    ridge = 1e-6 * np.eye(rows.shape[1])
+    gaps = rows - centre
+    solved = np.linalg.solve(centred.T @ centred / len(rows) + ridge, gaps.T).T
+    return np.sqrt((gaps * solved).sum(-1))
+
+
+def _distances(points: np.ndarray) -> np.ndarray:
+    size = np.sqrt((points**2).mean())
+    if len(points) < 2:
+        return np.log([size + _TINY])
+    places = [min(k, len(points) - 1) for k in _NEIGHBOURS]
+    pairs = cdist(points, points)
+    near = np.median(np.partition(pairs, places, axis=1)[:, places], axis=0)
+    # Every pair twice, as in a matrix without its diagonal.
+    apart = np.quantile(np.tile(pdist(points), 2), _QUANTILES)
+    return np.log(np.array([size, *near, *apart]) + _TINY)

@@ -1,0 +1,144 @@
+"""Labels as some program wrote them, turned into canonical draws."""
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+
+from pyroclust.partitions import canonical
+
+__all__ = ["FoundDraws", "canonical_draws", "check_memory"]
+
+_BLOCK = 4_000_000
+# Bytes for each label while a file is read: as found, as codes, canonical.
+_BYTES_A_LABEL = 24
+
+
+@dataclass(frozen=True)
+class FoundDraws:
+    """What a file holds, before labels are renumbered.
+
+    Attributes:
+        labels: whole numbers or strings, ``(chains, draws, N)`` or ``(draws, N)``.
+        log_joint: log p(assignments, data) in nats, one a draw, or ``None``.
+        log_prob: log q(assignments | data) in nats, one a draw, or ``None``.
+        point_names: N names, or ``None``.
+        notes: sentences on what was left out or guessed.
+    """
+
+    labels: np.ndarray
+    log_joint: np.ndarray | None = None
+    log_prob: np.ndarray | None = None
+    point_names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def canonical_draws(labels: np.ndarray, *, where: str) -> np.ndarray:
+    """Renumber labels of any kind by first appearance in each draw.
+
+    Cost: one sort a draw, O(N log N); memory beyond the output that of four million labels, and the codes
+    of strings.
+
+    Args:
+        labels: whole numbers, or strings; two points share a cluster where their labels are equal.
+        where: name of the file or array, for errors.
+
+    Shape:
+        labels: ``(chains, draws, N)`` or ``(draws, N)``; output: ``(chains, draws, N)`` int64.
+
+    Raises:
+        ValueError: if there are fewer than two points or no draws, or a label is missing or not whole.
+
+    Example:
+        >>> canonical_draws(np.array([["b", "a", "b"]]), where="letters").tolist()
+        [[[0, 1, 0]]]
+    """
+    if labels.ndim not in (2, 3):
+        raise ValueError(
+            f"{where} has shape {labels.shape}, expected (draws, points) or (chains, draws, points): "
+            "one row a draw, one column a point"
+        )
+    if labels.size == 0:
+        raise ValueError(f"{where} is empty: its shape is {labels.shape}, expected at least one draw")
+    if labels.shape[-1] < 2:
+        raise ValueError(
+            f"{where} has draws of {labels.shape[-1]} point, expected at least 2 points, one a column"
+        )
+    chains = labels.shape[0] if labels.ndim == 3 else 1
+    flat = _whole(labels.reshape(-1, labels.shape[-1]), where)
+    draws = np.empty(flat.shape, dtype=np.int64)
+    step = max(1, _BLOCK // flat.shape[-1])
+    for begin in range(0, len(flat), step):
+        block = np.array(flat[begin : begin + step], dtype=np.int64)
+        draws[begin : begin + step] = canonical(torch.from_numpy(block)).numpy()
+    return draws.reshape(chains, -1, flat.shape[-1])
+
+
+def _whole(flat: np.ndarray, where: str) -> np.ndarray:
+    if flat.dtype.kind in "iub":
+        return flat
+    if flat.dtype.kind == "f":
+        _check_whole(flat, where)
+        return flat.astype(np.int64)
+    if flat.dtype.kind not in "OUST":
+        raise ValueError(
+            f"{where} holds values of type {flat.dtype}, expected labels: whole numbers or names"
+        )
+    codes, _ = pd.factorize(flat.ravel())
+    if codes.min() < 0:
+        _refuse_missing((codes < 0).reshape(flat.shape), where)
+    return codes.reshape(flat.shape)
+
+
+def _check_whole(flat: np.ndarray, where: str) -> None:
+    lost = ~np.isfinite(flat)
+    if lost.any():
+        _refuse_missing(lost, where)
+    broken = np.trunc(flat) != flat
+    if broken.any():
+        draw, point = np.argwhere(broken)[0]
+        raise ValueError(
+            f"{where} holds {flat[draw, point]:g} in draw {draw + 1}, point {point + 1}, expected whole "
+            "numbers: labels of clusters, not measurements or probabilities"
+        )
+    if np.abs(flat).max() >= 2.0**53:
+        raise ValueError(
+            f"{where} holds floating-point labels beyond 2^53, which are not exact: write integers"
+        )
+
+
+def _refuse_missing(lost: np.ndarray, where: str) -> None:
+    draw, point = np.argwhere(lost)[0]
+    raise ValueError(
+        f"{where} holds {lost.sum()} missing or infinite label(s), the first in draw {draw + 1}, point "
+        f"{point + 1}: every point needs a label in every draw"
+    )
+
+
+def check_memory(where: str, num_labels: int) -> None:
+    """Refuse to read more labels than the machine can hold.
+
+    Raises:
+        ValueError: if they need more than the machine's memory, with what to do.
+
+    Example:
+        >>> check_memory("draws.npy", 10**15)
+        Traceback (most recent call last):
+        ValueError: draws.npy holds 1e+15 labels, ...; thin the draws
+    """
+    needed, present = num_labels * _BYTES_A_LABEL, _memory()
+    if present is not None and needed > present:
+        raise ValueError(
+            f"{where} holds {num_labels:.3g} labels, which take {needed / 2**30:.3g} GiB of memory, and this "
+            f"machine has {present / 2**30:.3g} GiB; thin the draws"
+        )
+
+
+def _memory() -> int | None:
+    """Bytes of memory that the machine has, ``None`` where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None

@@ -1,0 +1,95 @@
+"""Draws of partitions in NumPy files."""
+
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from pyroclust.drawn_labels import FoundDraws, check_memory
+from pyroclust.suggestions import unknown_name
+
+__all__ = ["read_npy_draws", "read_npz_draws"]
+
+_BESIDE = ("log_joint", "log_prob", "point_names")
+
+
+def read_npy_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
+    """Read draws from the one array of a ``.npy`` file.
+
+    Raises:
+        ValueError: if the file is damaged, holds Python objects, or a variable is asked for.
+    """
+    if variable is not None:
+        raise ValueError(
+            f"variable is '{variable}', but the one array of '{path}' has no name; leave variable out"
+        )
+    content = _opened(path)
+    check_memory(f"'{path}'", content.size)
+    return FoundDraws(np.asarray(content))
+
+
+def read_npz_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
+    """Read draws from an array of a ``.npz`` file, with ``log_joint``, ``log_prob`` and ``point_names``.
+
+    Args:
+        path: an existing file.
+        variable: name of the array; ``assignments`` by default, or the only one of two or three dimensions.
+
+    Raises:
+        ValueError: if the file is damaged, or the array is not there or not the only one.
+    """
+    with _opened(path) as content:
+        names = list(content.keys())
+        check_memory(f"'{path}'", sum(item.file_size for item in content.zip.infolist()) // 8)
+        if variable is not None and variable not in names:
+            raise ValueError(f"'{path}': {unknown_name('array', variable, names)}")
+        arrays = {name: _entry(content, name, path) for name in names}
+    labels = arrays[variable or _only_array(arrays, path)]
+    points = arrays.get("point_names")
+    if points is not None and points.shape != labels.shape[-1:]:
+        raise ValueError(f"'{path}' has point_names of shape {points.shape}, expected {labels.shape[-1:]}")
+    return FoundDraws(
+        labels,
+        arrays.get("log_joint"),
+        arrays.get("log_prob"),
+        None if points is None else tuple(str(name) for name in points),
+    )
+
+
+def _only_array(arrays: dict[str, np.ndarray], path: Path) -> str:
+    if "assignments" in arrays:
+        return "assignments"
+    found = [name for name, array in arrays.items() if array.ndim in (2, 3) and name not in _BESIDE]
+    if len(found) != 1:
+        raise ValueError(
+            f"'{path}' holds the arrays {', '.join(sorted(arrays)) or 'none'}, and {len(found)} of them can "
+            "be draws: name one with variable"
+        )
+    return found[0]
+
+
+def _opened(path: Path) -> Any:
+    is_array = path.suffix.lower() == ".npy"
+    try:
+        # Mapped, so that the shape is known before anything is read.
+        content = np.load(path, allow_pickle=False, mmap_mode="r" if is_array else None)
+    except PermissionError:
+        raise
+    except (ValueError, OSError, EOFError, BadZipFile) as error:
+        raise _damaged(path, error) from None
+    if isinstance(content, np.ndarray) != is_array:
+        raise ValueError(f"'{path}' is a NumPy file of the other kind; rename it to .npy or .npz")
+    return content
+
+
+def _entry(content: Any, name: str, path: Path) -> np.ndarray:
+    try:
+        return np.asarray(content[name])
+    except (ValueError, OSError, EOFError, BadZipFile) as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> ValueError:
+    reason = (str(error).strip().splitlines() or ["unknown reason"])[0].rstrip(".")
+    return ValueError(f"'{path}' is not a readable {path.suffix} file ({reason}); write it again")

@@ -1,0 +1,66 @@
+"""The posterior of cluster parameters, given a partition."""
+
+from typing import Any
+
+from torch import Tensor
+
+from pyroclust.distributions.clustered_data import block_moments
+from pyroclust.distributions.components import ConjugateComponent
+
+__all__ = ["cluster_parameters"]
+
+
+def cluster_parameters(
+    model: Any, data: Tensor, assignments: Tensor, *, num_samples: int = 1000
+) -> dict[str, Tensor]:
+    r"""Draw the parameters of every cluster from their exact posterior given the partition.
+
+    .. math:: \theta_k \mid x, c \sim p(\theta_k) \prod_{i: c_i = k} F(x_i; \theta_k)
+
+    Clusters are independent given the partition. Given one estimate the draws leave out how unsure the
+    partition is: for that, give posterior draws of the partition, one sample each. Cost O(N + S K).
+
+    Shape:
+        data: ``(N, D)``; assignments: ``(..., N)`` canonical.
+        output: name -> ``(num_samples, ..., K, *parameter)``, in the units of the data; rows of clusters
+        that a partition lacks are draws of the prior.
+
+    Args:
+        model: a mixture whose component family is conjugate, its hyperparameters known.
+        data: the points.
+        assignments: such as :func:`pyroclust.diagnostics.point_estimate` as a tensor.
+        num_samples: S.
+
+    Raises:
+        ValueError: if the family is not conjugate, or the shapes do not fit.
+
+    References:
+        Gelman et al. (2013), Bayesian Data Analysis, chapter 3. http://www.stat.columbia.edu/~gelman/book/
+
+    Example:
+        >>> import torch
+        >>> from pyroclust.models import gaussian2d
+        >>> data, assignments = torch.zeros(4, 2), torch.tensor([0, 0, 0, 1])
+        >>> draws = cluster_parameters(gaussian2d(), data, assignments, num_samples=10)
+        >>> {name: tuple(value.shape) for name, value in draws.items()}
+        {'loc': (10, 2, 2)}
+    """
+    component = model.component
+    if not isinstance(component, ConjugateComponent):
+        raise ValueError(
+            f"model.component is a {type(component).__name__}, expected a conjugate family: "
+            "other parameters have no posterior in closed form, run NUTS on the companion model"
+        )
+    if num_samples < 1:
+        raise ValueError(f"num_samples is {num_samples}, expected at least 1")
+    if data.dim() < 2 or assignments.shape[-1:] != data.shape[-2:-1]:
+        raise ValueError(
+            f"data and assignments have shapes {tuple(data.shape)} and {tuple(assignments.shape)}, "
+            "expected (N, D) and (..., N)"
+        )
+    counts, moments = block_moments(component, data, assignments)
+    shape = (num_samples, *counts.shape)
+    draws: dict[str, Tensor] = component.sample_parameters(
+        counts.expand(shape), moments.expand(*shape, moments.shape[-1])
+    )
+    return draws

@@ -1,0 +1,85 @@
+"""Names of functionals and losses for people."""
+
+from pyroclust.diagnostics import (
+    AdjustedRand,
+    Binder,
+    NormalisedVariationOfInformation,
+    PartitionLoss,
+    VariationOfInformation,
+)
+
+__all__ = ["counted", "functional_name", "loss_name", "loss_unit", "with_unit"]
+
+_WORDS = {
+    "num_clusters": "number of clusters",
+    "entropy": "entropy",
+    "largest_share": "largest cluster's share",
+    "distance_to_reference": "distance to the estimate",
+    "together": "points 1 and 2 together",
+    "pairs": "pairs together",
+    "neighbours": "neighbours together",
+    "log_prob": "log q",
+    "log_joint": "log joint",
+}
+_LOSSES = {
+    VariationOfInformation: "variation of information",
+    Binder: "Binder loss",
+    NormalisedVariationOfInformation: "normalised variation of information",
+    AdjustedRand: "one minus the adjusted Rand index",
+}
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number of things, with an s unless it is one.
+
+    Example:
+        >>> counted(1, "cluster"), counted(3, "cluster")
+        ('1 cluster', '3 clusters')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def functional_name(name: str) -> str:
+    """Write the name of a functional for people; unknown names stay as they are.
+
+    Example:
+        >>> functional_name("together_3_17"), functional_name("num_clusters"), functional_name("mine")
+        ('points 4 and 18 together', 'number of clusters', 'mine')
+    """
+    pair = name.removeprefix("together_").split("_")
+    if name.startswith("together_") and len(pair) == 2 and all(point.isdigit() for point in pair):
+        return f"points {int(pair[0]) + 1} and {int(pair[1]) + 1} together"
+    return _WORDS.get(name, name)
+
+
+def loss_name(loss: PartitionLoss) -> str:
+    """Write the name of a loss for people; the class's name where it is not one of ours.
+
+    Example:
+        >>> loss_name(VariationOfInformation()), loss_name(Binder(weight=0.5))
+        ('variation of information', 'Binder loss, weight 0.5')
+    """
+    name = _LOSSES.get(type(loss), type(loss).__name__)
+    weight = getattr(loss, "weight", 1.0)
+    return name if weight == 1.0 else f"{name}, weight {weight:g}"
+
+
+def loss_unit(loss: PartitionLoss) -> str:
+    """Return the unit of a loss with a space before it, or nothing.
+
+    Example:
+        >>> loss_unit(VariationOfInformation()), loss_unit(Binder())
+        (' bits', '')
+    """
+    return " bits" if isinstance(loss, VariationOfInformation) else ""
+
+
+def with_unit(words: str, loss: PartitionLoss) -> str:
+    """Add the unit of a loss in brackets, where it has one.
+
+    Example:
+        >>> with_unit("distance", VariationOfInformation()), with_unit("distance", Binder())
+        ('distance (bits)', 'distance')
+    """
+    unit = loss_unit(loss)
+    return f"{words} ({unit.strip()})" if unit else words

@@ -1,0 +1,93 @@
+"""How near a partition comes to a known one."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, normalized_mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
+
+from pyroclust.diagnostics import variation_of_information
+
+__all__ = ["PartitionScores", "partition_scores"]
+
+
+@dataclass(frozen=True)
+class PartitionScores:
+    """Scores of a partition against a known one; all but the last two are 1 for equal partitions.
+
+    Attributes:
+        adjusted_rand: Rand index adjusted for chance; 0 on average for unrelated partitions.
+        adjusted_mutual_information: mutual information adjusted for chance, over the arithmetic mean of the
+            two entropies.
+        normalised_mutual_information_arithmetic: mutual information over the arithmetic mean of the two
+            entropies; papers also divide by the geometric mean, the smaller or the larger, which differ.
+        accuracy: largest share of points that fall into their own class when every cluster is matched with
+            one class at most (Hungarian method).
+        num_clusters_error: how many clusters too many, or too few, as a number that is not negative.
+        variation_of_information: in bits, 0 for equal partitions.
+    """
+
+    adjusted_rand: float
+    adjusted_mutual_information: float
+    normalised_mutual_information_arithmetic: float
+    accuracy: float
+    num_clusters_error: int
+    variation_of_information: float
+
+
+def partition_scores(truth: ArrayLike, assignments: ArrayLike) -> PartitionScores:
+    """Score a partition against a known one.
+
+    A noise label, such as -1, is a class like any other: take those points out first where they are to count
+    for nothing. Cost: O(N + K^3) for K clusters, and the expectation of mutual information.
+
+    Args:
+        truth: known labels: numbers or names.
+        assignments: labels of the partition to score: numbers or names.
+
+    Shape:
+        truth, assignments: ``(N,)``.
+
+    Raises:
+        ValueError: if the shapes differ, there are no points, or a label is missing.
+
+    References:
+        Hubert and Arabie (1985), Comparing partitions. https://doi.org/10.1007/BF01908075
+        Vinh, Epps and Bailey (2010), Information theoretic measures for clusterings comparison.
+        https://jmlr.org/papers/v11/vinh10a.html
+
+    Example:
+        >>> scores = partition_scores(["a", "a", "b", "b"], [0, 0, 1, 2])
+        >>> round(scores.adjusted_rand, 3), scores.accuracy, scores.num_clusters_error
+        (0.571, 0.75, 1)
+    """
+    known, found = _codes("truth", truth), _codes("assignments", assignments)
+    if known.shape != found.shape:
+        raise ValueError(
+            f"assignments has shape {found.shape}, expected {known.shape} as truth: one label a point"
+        )
+    table = contingency_matrix(known, found)
+    matched = table[linear_sum_assignment(table, maximize=True)].sum()
+    return PartitionScores(
+        adjusted_rand=float(adjusted_rand_score(known, found)),
+        adjusted_mutual_information=float(adjusted_mutual_info_score(known, found)),
+        normalised_mutual_information_arithmetic=float(
+            normalized_mutual_info_score(known, found, average_method="arithmetic")
+        ),
+        accuracy=float(matched / len(known)),
+        num_clusters_error=abs(int(found.max()) - int(known.max())),
+        variation_of_information=float(variation_of_information(known, found)),
+    )
+
+
+def _codes(name: str, labels: ArrayLike) -> np.ndarray:
+    values = np.asarray(labels)
+    if values.ndim != 1 or values.size == 0:
+        raise ValueError(f"{name} has shape {values.shape}, expected (N,) with at least one point")
+    codes, _ = pd.factorize(values)
+    if codes.min() < 0:
+        raise ValueError(f"{name} has {(codes < 0).sum()} missing label(s); leave those points out of both")
+    return codes.astype(np.int64)

@@ -1,0 +1,101 @@
+"""`pyroclust diagnose` reads draws of any software, writes three files, and fails in one sentence."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyroclust.cli import main
+from pyroclust.datasets import read_table
+
+SEED = 0
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[str, str]:
+    with pytest.raises(SystemExit) as end:
+        main(["diagnose", *arguments])
+    out, err = capsys.readouterr()
+    assert end.value.code == code, err
+    return out, err
+
+
+def iris_draws(*, noise: float, seed: int, chains: int = 2, draws: int = 150) -> np.ndarray:
+    """Return species labels, each point's own with probability 1 - noise."""
+    rng = np.random.default_rng(seed)
+    truth = pd.factorize(read_table("iris").labels)[0]
+    other = rng.integers(3, size=(chains, draws, len(truth)))
+    return np.where(rng.random(other.shape) < noise, other, truth)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("draws")
+    first, second = iris_draws(noise=0.1, seed=0), iris_draws(noise=0.1, seed=1)
+    chains = np.repeat([1, 2], first.shape[1])
+    columns = [f"row{i}" for i in range(first.shape[2])]
+    frame = pd.DataFrame(first.reshape(-1, first.shape[2]), columns=columns)
+    frame.insert(0, ".chain", chains)
+    frame.to_csv(folder / "a.csv", index=False)
+    np.save(folder / "b.npy", second)
+    np.save(folder / "c.npy", iris_draws(noise=0.6, seed=2))
+    np.save(folder / "short.npy", second[..., :140])
+    (folder / "broken.nc").write_bytes(b"not a file")
+    return {path.stem: str(path) for path in folder.iterdir()}
+
+
+def test_one_source_without_model_or_data(files, tmp_path, capsys):
+    out, _ = run(capsys, files["a"], "--out", str(tmp_path / "out"))
+    assert "2 chain(s) of 150 draws, 150 points" in out
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "points.csv",
+        "report.html",
+        "summary.json",
+    ]
+    content = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert content["sources"][0]["point_estimate"]["num_clusters"] == 3
+    assert content["verdict"]["level"] == "trust"
+    points = pd.read_csv(tmp_path / "out" / "points.csv")
+    assert len(points) == 150
+    assert points["a_uncertainty"].between(0, 1).all()
+
+
+def test_two_sources_with_data_and_labels(files, tmp_path, capsys):
+    folder = str(tmp_path / "out")
+    out, _ = run(capsys, files["a"], files["b"], "--data", "iris", "--json", "--out", folder)
+    content = json.loads(out)
+    assert content["verdict"]["level"] == "agree", content["verdict"]
+    assert content["sources"][0]["point_estimate"]["adjusted_rand_to_labels"] == 1
+    assert {row["name"] for row in content["baselines"]} >= {"k-means"}
+    assert content == json.loads((tmp_path / "out" / "summary.json").read_text())
+
+
+def test_other_posterior_is_flagged(files, tmp_path, capsys):
+    out, _ = run(capsys, files["a"], files["c"], "--json", "--out", str(tmp_path / "out"))
+    assert json.loads(out)["verdict"]["level"] == "differ"
+
+
+def test_same_seed_same_figures(files, tmp_path, capsys):
+    once, _ = run(capsys, files["a"], "--json", "--seed", "3", "--out", str(tmp_path / "x"))
+    again, _ = run(capsys, files["a"], "--json", "--seed", "3", "--out", str(tmp_path / "y"))
+    assert once == again
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["missing.csv"], "there is no file"),
+        (["broken"], "not a readable .nc file"),
+        (["a", "short"], "expected the same points"),
+        (["short", "--data", "iris"], "expected one row a point"),
+        (["a", "--data", "iris", "--label", "specis"], "specis"),
+    ],
+)
+def test_bad_input_is_one_sentence(files, arguments, sentence, tmp_path, capsys):
+    out, err = run(capsys, *(files.get(one, one) for one in arguments), "--out", str(tmp_path / "o"), code=2)
+    lines = [line for line in err.splitlines() if line.startswith("pyroclust:")]
+    assert len(lines) == 1
+    assert sentence in lines[0]
+    assert not out
+    assert not Path(tmp_path / "o").exists() or not list((tmp_path / "o").iterdir())

@@ -1,0 +1,193 @@
+"""Log-evidence against exact sums over the 52 partitions of five points."""
+
+import math
+
+import numpy as np
+import pytest
+
+from pyroclust.diagnostics import (
+    bridge_log_evidence,
+    log_evidence,
+    log_evidences,
+    pareto_k,
+    reciprocal_log_evidence,
+    weighted_expectation,
+)
+
+EVIDENCE = -7.3
+SIZE = 52
+
+
+def discrete(seed: int, *, spread: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """A random posterior and a guide near it, as log-probabilities of all partitions."""
+    rng = np.random.default_rng(seed)
+    posterior = rng.normal(size=SIZE) * 1.5
+    guide = posterior + spread * rng.normal(size=SIZE)
+    return tuple(x - np.logaddexp.reduce(x) for x in (posterior, guide))
+
+
+def states(rng: np.random.Generator, log_probs: np.ndarray, shape: tuple[int, ...], hold: float = 0.0):
+    """Draws of the number of a partition, chains that stay where they are with probability ``hold``."""
+    fresh = rng.choice(SIZE, size=shape, p=np.exp(log_probs))
+    moves = rng.random(shape) >= hold
+    moves[..., 0] = True
+    source = np.maximum.accumulate(np.where(moves, np.arange(shape[-1]), 0), axis=-1)
+    return np.take_along_axis(fresh, source, axis=-1)
+
+
+def estimates(seed: int, *, hold: float = 0.0, spread: float = 1.0) -> dict[str, tuple[float, float]]:
+    posterior, guide = discrete(seed, spread=spread)
+    rng = np.random.default_rng(seed + 1000)
+    mine, theirs = states(rng, posterior, (4, 500), hold), states(rng, guide, (2000,))
+    joint = posterior + EVIDENCE
+    ours = {"guide_log_joint": joint[theirs], "guide_log_prob": guide[theirs]}
+    return {
+        "importance": log_evidence(joint[theirs] - guide[theirs]),
+        "reciprocal": reciprocal_log_evidence(joint[mine], guide[mine]),
+        "bridge": bridge_log_evidence(joint[mine], guide[mine], **ours),
+    }
+
+
+@pytest.mark.parametrize("hold", [0.0, 0.9])
+def test_estimates_and_their_errors(hold):
+    found = [estimates(seed, hold=hold) for seed in range(60)]
+    for name in ("reciprocal", "bridge"):
+        scores = np.array([(run[name][0] - EVIDENCE) / run[name][1] for run in found])
+        # Errors are honest: neither too small, above all for chains that hardly move, nor too large.
+        assert 0.7 < np.sqrt((scores**2).mean()) < 1.4, name
+        assert abs(scores.mean()) < 0.5, name
+        assert max(run[name][1] for run in found) < 0.6, name
+
+
+def test_the_bridge_is_the_best_of_the_three():
+    found = [estimates(seed, spread=2.0) for seed in range(30)]
+    spread = {name: np.mean([abs(run[name][0] - EVIDENCE) for run in found]) for name in found[0]}
+    assert spread["bridge"] < spread["importance"]
+    assert spread["bridge"] < spread["reciprocal"]
+
+
+def test_bridge_solves_its_equation():
+    posterior, guide = discrete(3)
+    rng = np.random.default_rng(0)
+    mine, theirs = states(rng, posterior, (1000,)), states(rng, guide, (1000,))
+    # Far from 1, so that a sum outside the logarithm would overflow.
+    joint = posterior - 2000.0
+    log_r, _ = bridge_log_evidence(
+        joint[mine], guide[mine], guide_log_joint=joint[theirs], guide_log_prob=guide[theirs]
+    )
+    # Meng and Wong's iteration, with equally many draws of both.
+    first, second, r = np.exp(posterior - guide)[mine], np.exp(posterior - guide)[theirs], 1.0
+    for _ in range(200):
+        r = np.mean(second / (second + r)) / np.mean(1 / (first + r))
+    assert log_r == pytest.approx(np.log(r) - 2000.0, abs=0.02)
+    assert log_r == pytest.approx(-2000.0, abs=0.2)
+
+
+def test_a_shift_of_the_joint_shifts_every_estimate():
+    posterior, guide = discrete(5)
+    rng = np.random.default_rng(2)
+    mine, theirs = states(rng, posterior, (2, 300)), states(rng, guide, (400,))
+    low, high = (
+        log_evidences(
+            (posterior + shift)[mine],
+            guide[mine],
+            guide_log_joint=(posterior + shift)[theirs],
+            guide_log_prob=guide[theirs],
+        )
+        for shift in (0.0, 1234.0)
+    )
+    for before, after in zip(low, high, strict=True):
+        assert after.estimate - before.estimate == pytest.approx(1234.0)
+        assert after.error == pytest.approx(before.error)
+        assert math.isnan(before.pareto_k) or after.pareto_k == pytest.approx(before.pareto_k)
+
+
+def test_a_guide_with_a_missing_part_is_seen():
+    posterior, _ = discrete(7)
+    kept = np.arange(SIZE) % 2 == 0
+    guide = np.where(kept, posterior, -40.0)
+    guide -= np.logaddexp.reduce(guide)
+    rng = np.random.default_rng(0)
+    mine, theirs = states(rng, posterior, (4, 500)), states(rng, guide, (2000,))
+    alone, reciprocal, bridge = log_evidences(
+        posterior[mine], guide[mine], guide_log_joint=posterior[theirs], guide_log_prob=guide[theirs]
+    )
+    missing = np.logaddexp.reduce(posterior[kept])
+    assert alone.estimate == pytest.approx(missing, abs=1e-6)
+    assert alone.error < 0.01
+    for found in (reciprocal, bridge):
+        assert abs(found.estimate) < 4 * found.error < 0.2
+    assert [row.method.split()[0] for row in (alone, reciprocal, bridge)] == [
+        "importance",
+        "reciprocal",
+        "bridge",
+    ]
+
+
+def test_reciprocal_weights_with_a_heavy_tail_have_a_large_k():
+    rng = np.random.default_rng(0)
+    # Posterior N(0, 1) and a guide three times as wide: q/p has no mean square.
+    x = rng.standard_normal((4, 1000))
+    joint, wide = -0.5 * x**2, -0.5 * (x / 3) ** 2 - np.log(3)
+    found = log_evidences(joint, wide, guide_log_joint=joint, guide_log_prob=wide)
+    assert found[1].pareto_k > 0.7
+    narrow = -0.5 * (x / 0.7) ** 2 - np.log(0.7)
+    assert log_evidences(joint, narrow, guide_log_joint=joint, guide_log_prob=narrow)[1].pareto_k < 0.5
+
+
+def test_bad_arrays():
+    good = np.zeros((2, 5))
+    with pytest.raises(ValueError, match=r"shapes \(2, 5\) and \(5,\)"):
+        reciprocal_log_evidence(good, np.zeros(5))
+    with pytest.raises(ValueError, match="not finite"):
+        reciprocal_log_evidence(good, np.full((2, 5), -np.inf))
+    with pytest.raises(ValueError, match="not finite"):
+        bridge_log_evidence(good, good, guide_log_joint=np.full(3, np.nan), guide_log_prob=np.zeros(3))
+    with pytest.raises(ValueError, match=r"\(0,\)"):
+        reciprocal_log_evidence(np.zeros(0), np.zeros(0))
+
+
+def test_few_draws_do_not_fail():
+    assert reciprocal_log_evidence(np.zeros(1), np.ones(1))[0] == pytest.approx(-1.0)
+    estimate, error = reciprocal_log_evidence(np.zeros((3, 2)), np.arange(6.0).reshape(3, 2))
+    assert math.isfinite(estimate)
+    assert error > 0
+
+
+def test_expectations_of_weighted_draws():
+    # Draws of N(0, 1) for the mean of N(0.5, 1); the evidence is not 1.
+    runs = []
+    for seed in range(60):
+        x = np.random.default_rng(seed).standard_normal(1000)
+        runs.append(weighted_expectation(x, 0.5 * x - 0.125 + 123.0))
+    scores = np.array([(estimate - 0.5) / error for estimate, error, _ in runs])
+    assert 0.7 < scores.std() < 1.4
+    assert abs(scores.mean()) < 0.5
+    assert max(error for _, error, _ in runs) < 0.1
+    assert max(k for *_, k in runs) < 0.7
+
+
+def test_expectations_of_heavy_tailed_values_have_the_k_of_the_product():
+    rng = np.random.default_rng(0)
+    flat = np.zeros(4000)
+    heavy = rng.pareto(1.25, size=4000)
+    assert pareto_k(flat) == -math.inf
+    assert weighted_expectation(heavy, flat)[2] > 0.6
+    assert weighted_expectation(rng.random(4000), flat)[2] < 0.3
+    # The origin of the values does not matter.
+    weights = rng.normal(size=4000)
+    assert weighted_expectation(heavy + 1000.0, weights)[2] == pytest.approx(
+        weighted_expectation(heavy, weights)[2], abs=0.02
+    )
+    # A constant is known exactly, whatever the weights.
+    assert weighted_expectation(np.full(4000, 2.0), weights)[:2] == pytest.approx((2.0, 0.0))
+
+
+def test_indicators_and_bad_values():
+    estimate, error, k = weighted_expectation(np.arange(100) % 2, np.zeros(100))
+    assert (estimate, k) == (pytest.approx(0.5), -math.inf)
+    assert error == pytest.approx(0.05)
+    with pytest.raises(ValueError, match="3 entries, expected 4"):
+        weighted_expectation(np.zeros(3), np.zeros(4))
+    with pytest.raises(ValueError, match="not finite"):
+        weighted_expectation(np.array([0.0, np.inf]), np.zeros(2))
