@@ -17,6 +17,16 @@ from PIL import Image
 
 from pyroclust import plots
 
+SECTIONS = (
+    "One posterior",
+    "Estimates",
+    "Convergence",
+    "Two sources",
+    "Calibration",
+    "Other methods",
+    "Training",
+)
+
 
 def page(pictures: list[Picture]) -> str:
     """Write the page: sections, and for each picture its image, how to read it and the call."""
@@ -24,24 +34,33 @@ def page(pictures: list[Picture]) -> str:
         "# Gallery",
         "",
         "Every picture that `pyroclust.plots` draws, made by `python docs/gallery.py`. Functions take Axes",
-        "and return Axes; `with plots.style():` around them gives the look. Galaxies: velocities of 82 of",
-        "them, by Gibbs chains and the guide `ncp-nig1d`; iris: petals of 150 flowers, by Gibbs chains and",
-        "the guide `ncp-niw2d`.",
+        "and return Axes; `with plots.style():` around them gives the look. Posteriors have `data`, MCMC",
+        "`draws` (chains, draws, points), draws of a `guide` (draws, points) and a point `estimate`:",
+        "`galaxies` are velocities of 82 galaxies, with the guide `ncp-nig1d`, and `few` every seventh of",
+        "them; `iris` are the petals of 150 flowers, with `ncp-niw2d`, and `flowers` all their four columns,",
+        "with `ncp-niw4d`. Calibration is that of `ncp-nig1d` on data sets of 30 points of its model:",
+        "`truth` are the partitions that they were simulated from, `simulated` its draws (draws, data sets,",
+        "points); `near` is what `pyroclust.calibrating.calibrate_near` says of the galaxies. What belongs",
+        "neither to `plots` nor to `diagnostics` is defined in `docs/gallery_parts`.",
     ]
-    section = ""
-    for one in pictures:
-        if one.section != section:
-            section = one.section
-            lines += ["", f"## {section}"]
-        title = one.name.replace("_", " ").capitalize()
-        lines += ["", f"### {title}", "", f"![{title}](gallery/{one.name}.png)", "", one.words]
-        lines += ["", "```python", one.code, "```"]
+    for section in SECTIONS:
+        lines += ["", f"## {section}"]
+        for one in (one for one in pictures if one.section == section):
+            title = one.name.replace("_", " ").capitalize().replace("ecdf", "ECDF")
+            lines += ["", f"### {title}", "", f"![{title}](gallery/{one.name}.png)", "", one.words]
+            lines += ["", "```python", one.code, "```"]
     return "\n".join([*lines, ""])
 
 
+MOST_BYTES = 100_000
+
+
 def small_png(content: bytes, path: Path) -> None:
-    """Write a PNG with a palette of 128 colours, about half as large as one with all of them."""
-    Image.open(BytesIO(content)).convert("RGB").quantize(128).save(path, optimize=True)
+    """Write a PNG; where it is large, with a palette of 256 colours, which halves it."""
+    if len(content) < MOST_BYTES:
+        path.write_bytes(content)
+    else:
+        Image.open(BytesIO(content)).convert("RGB").quantize(256).save(path, optimize=True)
 
 
 def main() -> None:

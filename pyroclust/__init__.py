@@ -5,16 +5,20 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pyroclust.calibrating import calibrate as calibrate
+    from pyroclust.calibrating import calibrate_near as calibrate_near
     from pyroclust.comparing import compare as compare
     from pyroclust.export import to_arviz as to_arviz
     from pyroclust.pretrained import load_guide as load_guide
     from pyroclust.pyro_results import from_pyro as from_pyro
 
-__all__ = ["__version__", "compare", "from_pyro", "load_guide", "to_arviz"]
+__all__ = ["__version__", "calibrate", "calibrate_near", "compare", "from_pyro", "load_guide", "to_arviz"]
 
 __version__ = version("pyroclust")
 
 _HOMES = {
+    "calibrate": "pyroclust.calibrating",
+    "calibrate_near": "pyroclust.calibrating",
     "compare": "pyroclust.comparing",
     "from_pyro": "pyroclust.pyro_results",
     "load_guide": "pyroclust.pretrained",

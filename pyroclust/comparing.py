@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.cards import find_guide, list_guides, read_card
-from pyroclust.comparison import Comparison, ComparisonSummary, PartitionDraws, summarise
+from pyroclust.comparison import Comparison, ComparisonSummary, CrossScored, PartitionDraws, summarise
 from pyroclust.datasets import Source, read_table
 from pyroclust.guide_alone import AloneSummary, GuideAlone, summarise_alone
 from pyroclust.infer.likelihood import has_likelihood
@@ -34,6 +34,8 @@ MAX_POINTS = 5000
 
 _SWEEPS_A_DRAW = 10
 _NUMBERS_AT_ONCE = 1 << 22
+# Labels of MCMC that the guide scores, for estimates of the evidence: as many as 400 draws of 500 points.
+_CROSS_DRAWS, _CROSS_LABELS = 400, 200_000
 _SIMULATIONS, _SIMULATED_POINTS = 199, 300
 
 
@@ -137,7 +139,7 @@ def compare(
     if has_likelihood(module.model):
         tell(f"running {num_chains} Gibbs chains")
         mcmc = _draw_mcmc(module.model, data, num_draws=mcmc_draws, num_chains=num_chains, seed=seed)
-        comparison = Comparison(**about, mcmc=mcmc)
+        comparison = Comparison(**about, mcmc=mcmc, cross=_cross(module, data, mcmc))
         tell("comparing")
         summary = summarise(comparison, seed=seed)
     else:
@@ -222,6 +224,21 @@ def _draw_guide(guide: Any, data: Tensor, *, name: str, num_draws: int, seed: in
         seconds=seconds,
         log_prob=log_prob.double().unsqueeze(0).numpy(),
     )
+
+
+def _cross(guide: Any, data: Tensor, mcmc: PartitionDraws) -> CrossScored | None:
+    """Score every k-th draw of each chain by the guide; ``None`` where log q is estimated."""
+    chains, draws, num_points = mcmc.assignments.shape
+    wanted = max(1, min(_CROSS_DRAWS, _CROSS_LABELS // num_points) // chains)
+    kept = slice(None, None, -(-draws // wanted))
+    some = torch.from_numpy(mcmc.assignments[:, kept].reshape(-1, num_points))
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        posterior = guide.posterior(data)
+        if mcmc.log_joint is None or not posterior_is_exact(posterior):
+            return None
+        log_prob = posterior.log_prob(some).double().numpy()
+    log_joint = mcmc.log_joint[:, kept]
+    return CrossScored(log_joint, log_prob.reshape(log_joint.shape))
 
 
 def _log_joint(model: Any, data: Tensor, draws: Tensor) -> np.ndarray:

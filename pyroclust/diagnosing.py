@@ -1,6 +1,7 @@
 """From draws of any software to their diagnosis: files or arrays in, verdict, figures and report out."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
@@ -12,10 +13,10 @@ from pyroclust.comparing import MAX_POINTS
 from pyroclust.datasets import Source, read_table
 from pyroclust.diagnosis import Diagnosis
 from pyroclust.diagnostics import compare_sources
+from pyroclust.drawn_labels import canonical_draws
 from pyroclust.draws_files import DrawsFile, read_draws
 from pyroclust.draws_summary import DrawsSummary, summarise_draws
 from pyroclust.draws_verdict import judge_draws
-from pyroclust.drawn_labels import canonical_draws
 from pyroclust.outputs import prepare_folder, write_diagnosis
 from pyroclust.standardise import Standardised, standardise
 from pyroclust.tables import Table
@@ -63,6 +64,7 @@ def diagnose(
     tell = progress or (lambda stage: None)
     tell("reading the draws")
     sources = [_read(one, number) for number, one in enumerate((source, other)) if one is not None]
+    sources = _named_apart(sources)
     _check_sources(sources)
     table = None if data is None else read_table(data, columns=columns, label=label)
     points = None if table is None else _checked_points(table, sources[0])
@@ -101,6 +103,13 @@ def _read(source: DrawsSource, number: int) -> DrawsFile:
         name = "AB"[number]
         return DrawsFile(f"source {name}", canonical_draws(source, where=f"source {name}"))
     return read_draws(Path(source))
+
+
+def _named_apart(sources: list[DrawsFile]) -> list[DrawsFile]:
+    """Give two sources of one name a letter each."""
+    if len({one.name for one in sources}) == len(sources):
+        return sources
+    return [replace(one, name=f"{one.name} {letter}") for one, letter in zip(sources, "AB", strict=True)]
 
 
 def _check_sources(sources: Sequence[DrawsFile]) -> None:

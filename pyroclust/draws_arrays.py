@@ -1,5 +1,6 @@
 """Draws of partitions in NumPy files."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -24,7 +25,9 @@ def read_npy_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
         raise ValueError(
             f"variable is '{variable}', but the one array of '{path}' has no name; leave variable out"
         )
-    content = _opened(path)
+    _check_kind(path, b"PK", ".npz")
+    # Mapped, so that the shape is known before anything is read.
+    content = _tried(path, lambda: np.load(path, allow_pickle=False, mmap_mode="r"))
     check_memory(f"'{path}'", content.size)
     return FoundDraws(np.asarray(content))
 
@@ -39,12 +42,9 @@ def read_npz_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
     Raises:
         ValueError: if the file is damaged, or the array is not there or not the only one.
     """
-    with _opened(path) as content:
-        names = list(content.keys())
-        check_memory(f"'{path}'", sum(item.file_size for item in content.zip.infolist()) // 8)
-        if variable is not None and variable not in names:
-            raise ValueError(f"'{path}': {unknown_name('array', variable, names)}")
-        arrays = {name: _entry(content, name, path) for name in names}
+    arrays = _arrays(path)
+    if variable is not None and variable not in arrays:
+        raise ValueError(f"'{path}': {unknown_name('array', variable, arrays)}")
     labels = arrays[variable or _only_array(arrays, path)]
     points = arrays.get("point_names")
     if points is not None and points.shape != labels.shape[-1:]:
@@ -69,27 +69,27 @@ def _only_array(arrays: dict[str, np.ndarray], path: Path) -> str:
     return found[0]
 
 
-def _opened(path: Path) -> Any:
-    is_array = path.suffix.lower() == ".npy"
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    _check_kind(path, b"\x93NUMPY", ".npy")
+    with path.open("rb") as file, _tried(path, lambda: np.load(file, allow_pickle=False)) as content:
+        check_memory(f"'{path}'", sum(entry.file_size for entry in content.zip.infolist()) // 8)
+        return _tried(path, lambda: {name: np.asarray(content[name]) for name in content})
+
+
+def _check_kind(path: Path, beginning: bytes, kind: str) -> None:
+    """Refuse a file that is of the other kind by its first bytes."""
+    with path.open("rb") as file:
+        if file.read(len(beginning)) == beginning:
+            raise ValueError(f"'{path}' holds what belongs into a {kind} file; rename it")
+
+
+def _tried(path: Path, action: Callable[[], Any]) -> Any:
     try:
-        # Mapped, so that the shape is known before anything is read.
-        content = np.load(path, allow_pickle=False, mmap_mode="r" if is_array else None)
+        return action()
     except PermissionError:
         raise
     except (ValueError, OSError, EOFError, BadZipFile) as error:
-        raise _damaged(path, error) from None
-    if isinstance(content, np.ndarray) != is_array:
-        raise ValueError(f"'{path}' is a NumPy file of the other kind; rename it to .npy or .npz")
-    return content
-
-
-def _entry(content: Any, name: str, path: Path) -> np.ndarray:
-    try:
-        return np.asarray(content[name])
-    except (ValueError, OSError, EOFError, BadZipFile) as error:
-        raise _damaged(path, error) from None
-
-
-def _damaged(path: Path, error: Exception) -> ValueError:
-    reason = (str(error).strip().splitlines() or ["unknown reason"])[0].rstrip(".")
-    return ValueError(f"'{path}' is not a readable {path.suffix} file ({reason}); write it again")
+        reason = (str(error).strip().splitlines() or ["unknown reason"])[0].rstrip(".")
+        raise ValueError(
+            f"'{path}' is not a readable {path.suffix} file ({reason}); write it again"
+        ) from None

@@ -33,7 +33,7 @@ def take_out(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     is_index = np.array([place == 0 and name == "Unnamed: 0" for place, name in enumerate(names)], dtype=bool)
     found = {plain[place]: frame.iloc[:, place].to_numpy() for place in np.flatnonzero(is_beside)}
     kept = frame.loc[:, ~(is_beside | is_index)].rename(columns=str)
-    return kept.reset_index(drop=True), found
+    return kept, found
 
 
 def choose_points(

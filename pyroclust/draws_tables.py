@@ -1,9 +1,10 @@
 """Draws of partitions in delimited text: one row a draw, one column a point."""
 
-from collections.abc import Mapping
+import csv
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,8 @@ __all__ = ["read_table_draws"]
 
 _ORDER = ("iteration", "draw")
 _LOG_JOINT, _LOG_PROB = ("log_joint", "lp__", "lp"), ("log_prob",)
+# Lines that are looked at to tell names of columns from a draw.
+_LOOKED_AT = 100
 
 
 def read_table_draws(path: Path, *, separator: str, variable: str | None = None) -> FoundDraws:
@@ -41,6 +44,8 @@ def read_table_draws(path: Path, *, separator: str, variable: str | None = None)
         notes = (*notes, *chosen)
     elif variable is not None:
         raise ValueError(f"variable is '{variable}', but '{path}' has no names of columns; leave it out")
+    if not points:
+        raise ValueError(f"'{path}' has no column that could be a point; expected one a point")
     labels = _labels(frame[points])
     order, num_chains = _order(beside, len(labels), path)
     return FoundDraws(
@@ -67,22 +72,24 @@ _HEADER = _FirstLine(is_header=True, names_points=True)
 
 def _read_frame(path: Path, separator: str) -> tuple[pd.DataFrame, _FirstLine]:
     try:
-        with path.open(encoding="utf-8") as file:
-            start = file.read(1)
-        options: dict[str, Any] = {
-            "sep": separator,
-            "skipinitialspace": True,
-            # CmdStan writes comments, also between the draws; elsewhere '#' may be part of a label.
-            "comment": "#" if start == "#" else None,
-            "low_memory": False,
-        }
-        header = _first_line(pd.read_csv(path, header=None, nrows=2, **options))
-        frame = pd.read_csv(path, header=0 if header.is_header else None, **options)
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            top = _top(file, separator)
+        # CmdStan writes comments, also between the draws; elsewhere '#' may be part of a label.
+        comment = "#" if top and top[0][0].startswith("#") else None
+        header = _first_line([row for row in top if comment is None or not row[0].startswith("#")])
+        frame = pd.read_csv(
+            path,
+            sep=separator,
+            header=0 if header.is_header else None,
+            skipinitialspace=True,
+            comment=comment,
+            low_memory=False,
+        )
     except PermissionError:
         raise
     except pd.errors.EmptyDataError:
         raise ValueError(f"'{path}' is empty; expected one row a draw and one column a point") from None
-    except (ValueError, OSError, EOFError) as error:
+    except (ValueError, OSError, EOFError, csv.Error) as error:
         reason = (str(error).strip().splitlines() or ["unknown reason"])[0].rstrip(".")
         raise ValueError(
             f"'{path}' is not a readable {path.suffix} table ({reason}); every row needs the same columns"
@@ -95,27 +102,42 @@ def _read_frame(path: Path, separator: str) -> tuple[pd.DataFrame, _FirstLine]:
     return frame, header
 
 
-def _first_line(top: pd.DataFrame) -> _FirstLine:
-    """Guess whether the first of two lines names the columns."""
-    first = top.iloc[0]
-    numbers = pd.to_numeric(first, errors="coerce")
-    if numbers.notna().all():
-        return _numbered_line(numbers.to_numpy(), top.iloc[1:])
-    if first.isna().any():
-        # Only an index has a column without a name, and it is the first.
-        return _HEADER if first.isna().sum() == 1 and pd.isna(first.iloc[0]) else _NO_HEADER
-    # Labels may be names: then a draw repeats one, and the second line holds no numbers either.
-    below = pd.to_numeric(top.iloc[1:].stack(), errors="coerce")
-    return _HEADER if first.is_unique or below.notna().all() else _NO_HEADER
+def _top(file: Iterable[str], separator: str) -> list[list[str]]:
+    """Return the cells of the first lines that are not blank."""
+    rows = ([cell.strip() for cell in row] for row in csv.reader(file, delimiter=separator))
+    return list(islice((row for row in rows if any(row)), _LOOKED_AT))
 
 
-def _numbered_line(numbers: np.ndarray, below: pd.DataFrame) -> _FirstLine:
-    """Tell the columns 0, 1, 2, ... that pandas writes from a draw in which every point is alone."""
-    counted = len(numbers) > 2 and numbers[0] in (0, 1) and bool((np.diff(numbers) == 1).all())
-    if not counted or len(below) == 0 or below.iloc[0].is_unique:
+def _first_line(top: list[list[str]]) -> _FirstLine:
+    """Guess whether the first line names the columns."""
+    if not top:
         return _NO_HEADER
-    note = f"The first line, {numbers[0]:.0f} to {numbers[-1]:.0f}, was read as names of the columns."
-    return _FirstLine(is_header=True, names_points=False, notes=(note,))
+    first, below = top[0], top[1:]
+    numbers = _numbers(first)
+    if not np.isnan(numbers).any():
+        return _numbered_line(numbers, below)
+    empty = [place for place, cell in enumerate(first) if not cell]
+    if empty:
+        # Only an index has a column without a name, and it is the first.
+        return _HEADER if empty == [0] else _NO_HEADER
+    # Labels may be names: then a draw repeats one, and the second line holds no numbers either.
+    repeats = len(set(first)) < len(first)
+    names_below = bool(below) and bool(np.isnan(_numbers(below[0])).any())
+    return _NO_HEADER if repeats and names_below else _HEADER
+
+
+def _numbered_line(numbers: np.ndarray, below: list[list[str]]) -> _FirstLine:
+    """Tell the columns 0, 1, 2, ... that pandas writes from a draw in which every point is alone."""
+    if len(numbers) < 3 or numbers[0] not in (0, 1) or (np.diff(numbers) != 1).any():
+        return _NO_HEADER
+    is_header = bool(below) and all(len(set(row)) < len(row) for row in below)
+    what = "names of the columns" if is_header else "a draw"
+    note = f"The first line, {numbers[0]:.0f} to {numbers[-1]:.0f}, was read as {what}."
+    return _FirstLine(is_header=is_header, names_points=False, notes=(note,))
+
+
+def _numbers(cells: list[str]) -> np.ndarray:
+    return pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").to_numpy(dtype=np.float64)
 
 
 def _labels(frame: pd.DataFrame) -> np.ndarray:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from pyroclust.arviz_calibration import prior_sbc_group
 from pyroclust.arviz_container import arviz_container
 from pyroclust.arviz_groups import (
-    central_draw,
+    chosen_reference,
     draws_group,
     log_likelihood_group,
     observed_group,
     point_coordinate,
-    prior_sbc_group,
     reference_group,
     sample_stats_group,
 )
@@ -76,7 +76,7 @@ def to_arviz(
     """
     drawn = _drawn(source)
     draws = drawn.posterior.assignments
-    reference = central_draw(draws) if reference is None else _checked(reference, draws.shape[-1])
+    reference = chosen_reference(reference, draws)
     points = point_coordinate(drawn.point_names, draws.shape[-1])
     found: dict[str, xr.Dataset | None] = {
         "posterior": _group(drawn.posterior, drawn, reference, points),
@@ -147,10 +147,3 @@ def _log_likelihood(
     flat = torch.from_numpy(draws.reshape(-1, draws.shape[-1]))
     pointwise = pointwise_log_likelihood(model, torch.as_tensor(source.data), flat)
     return log_likelihood_group(pointwise.numpy().reshape(draws.shape), points=points)
-
-
-def _checked(reference: np.ndarray, num_points: int) -> np.ndarray:
-    labels = np.asarray(reference)
-    if labels.shape != (num_points,):
-        raise ValueError(f"reference has shape {labels.shape}, expected ({num_points},), one label a point")
-    return labels

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from pyroclust.arviz_container import arviz_container
 from pyroclust.arviz_groups import (
-    central_draw,
+    chosen_reference,
     draws_group,
     log_likelihood_group,
     observed_group,
@@ -72,7 +72,7 @@ def from_pyro(
         raise ValueError(f"data has shape {tuple(data.shape)}, expected ({num_points}, D) as the draws")
     if model is not None and data is None:
         raise ValueError("model is given without data, expected the points that it is to evaluate")
-    reference = central_draw(labels) if reference is None else np.asarray(reference)
+    reference = chosen_reference(reference, labels)
     points = point_coordinate(point_names, num_points)
     sites = {
         name: values.double().numpy()

@@ -113,11 +113,13 @@ def test_guides_have_a_rank_of_log_q() -> None:
         "log_joint",
     ]
     assert result.passed
+    assert result.p_value == min(1.0, 4 * min(result.p_values.values()))
     assert (result.num_points, result.num_datasets, result.num_draws) == (6, 300, 19)
     assert result.verdict.level is Trust.AVERAGE
     assert "300 data sets of 6 points" in result.verdict.sentence
     wrong = found(EnumeratedGuide(MODEL, power=0.5), num_draws=19, num_bins=10)
     assert not wrong.passed
+    assert wrong.p_value == pytest.approx(4 * min(wrong.p_values.values()))
     assert min(row.p_value for row in wrong.sbc.rows if row.name.startswith("log")) < 1e-6
 
 
@@ -142,6 +144,7 @@ def test_the_truth_is_not_among_the_draws() -> None:
     assert result.num_clusters.averaged[0] == 1
     assert result.num_clusters.simulated[0] < 1
     assert result.reliability.predicted[-1] > 0.9
+    assert result.reliability.brier > 0.1
     assert result.coverage.ranks.max() == 19
 
 

@@ -1,10 +1,37 @@
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import arviz
+import arviz_functions
 import numpy as np
 import pytest
+import torch
 import xarray as xr
+from pyro.distributions import Poisson
 
 from pyroclust import to_arviz
+from pyroclust.arviz_calibration import prior_sbc_group
+from pyroclust.arviz_groups import central_draw
 from pyroclust.comparison import Comparison, PartitionDraws
+from pyroclust.diagnostics import SimulationBasedCalibration, functionals, sbc, variation_of_information
+from pyroclust.distributions import (
+    FiniteMixturesPrior,
+    NormalInverseGamma,
+    NormalKnownVariance,
+    PitmanYorPrior,
+)
+from pyroclust.draws_files import DrawsFile
+from pyroclust.guide_alone import GuideAlone
+from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.models import Mixture, niw_mixture
+from pyroclust.partitions import canonical, enumerate_partitions
+from pyroclust.pointwise import pointwise_log_likelihood
+
+# An interpreter that has arviz >= 1 and what pyroclust.export imports; CI sets it where it has one.
+ARVIZ_1 = os.environ.get("PYROCLUST_ARVIZ1_PYTHON")
 
 
 @pytest.fixture
@@ -27,12 +54,81 @@ def comparison() -> Comparison:
     )
 
 
+@pytest.fixture
+def calibration() -> SimulationBasedCalibration:
+    rng = np.random.default_rng(0)
+    truth = {"num_clusters": rng.integers(1, 4, size=60).astype(float), "entropy": rng.normal(size=60)}
+    draws = {
+        "num_clusters": rng.integers(1, 4, size=(9, 60)).astype(float),
+        "entropy": rng.normal(size=(9, 60)),
+    }
+    return sbc(truth, draws, seed=0, num_bins=10)
+
+
 def test_groups_and_dimensions(comparison):
     tree = to_arviz(comparison)
     assert dict(tree["posterior"]["assignments"].sizes) == {"chain": 2, "draw": 5, "point": 3}
     assert dict(tree["guide"]["log_prob"].sizes) == {"chain": 1, "draw": 5}
     assert "log_prob" not in tree["posterior"]
     assert dict(tree["observed_data"]["data"].sizes) == {"point": 3, "column": 2}
+    assert {"log_likelihood", "prior_sbc"}.isdisjoint(tree.groups())
+
+
+def test_functionals_are_those_of_the_diagnostics(comparison):
+    tree = to_arviz(comparison)
+    reference = tree["constant_data"]["reference"].values
+    for group, draws in (("posterior", comparison.mcmc), ("guide", comparison.guide)):
+        expected = functionals(draws.assignments, reference=reference, num_pairs=0)
+        assert set(tree[group].data_vars) - {"log_joint", "log_prob"} == set(expected)
+        for name, values in expected.items():
+            assert tree[group][name].dtype == np.float64
+            np.testing.assert_array_equal(tree[group][name], values)
+
+
+def test_sample_stats_of_the_posterior(comparison):
+    tree = to_arviz(comparison)
+    np.testing.assert_array_equal(tree["sample_stats"]["lp"], comparison.mcmc.log_joint)
+    assert set(tree["sample_stats"].data_vars) == {"lp"}
+
+
+def test_a_guide_alone_is_the_posterior(comparison):
+    shared = {
+        name: getattr(comparison, name)
+        for name in ("source", "model_name", "guide_name", "columns", "data", "location", "scale")
+    }
+    guide = PartitionDraws(
+        "filter", comparison.guide.assignments, None, 0.5, log_prob=comparison.guide.log_prob
+    )
+    tree = to_arviz(GuideAlone(**shared, guide=guide, simulations=np.zeros((1, 3, 2)), certificate={}))
+    np.testing.assert_array_equal(tree["posterior"]["assignments"], guide.assignments)
+    assert set(tree["sample_stats"].data_vars) == {"log_prob"}
+    assert "log_joint" not in tree["posterior"]
+    assert tree["posterior"]["point"].values.tolist() == [0, 1, 2]
+
+
+def test_draws_from_a_file(comparison):
+    tree = to_arviz(DrawsFile("others", comparison.mcmc.assignments, point_names=("p", "q", "r")))
+    assert tree["posterior"].attrs["source"] == "others"
+    assert tree["posterior"]["point"].values.tolist() == ["p", "q", "r"]
+    assert {"sample_stats", "observed_data", "guide"}.isdisjoint(tree.groups())
+
+
+def test_reference_is_where_distances_start(comparison):
+    reference = np.array([0, 1, 2])
+    tree = to_arviz(comparison, reference=reference)
+    expected = variation_of_information(comparison.mcmc.assignments, reference)
+    np.testing.assert_allclose(tree["posterior"]["distance_to_reference"], expected)
+    np.testing.assert_array_equal(tree["constant_data"]["reference"], reference)
+    with pytest.raises(ValueError, match=r"reference has shape \(2,\), expected \(3,\)"):
+        to_arviz(comparison, reference=reference[:2])
+
+
+def test_central_draw_is_the_medoid():
+    draws = np.array([[[0, 1, 2, 3], [0, 0, 1, 1]], [[0, 0, 1, 2], [0, 0, 0, 0]]])
+    flat = draws.reshape(4, 4)
+    means = [variation_of_information(flat, one).mean() for one in flat]
+    np.testing.assert_array_equal(central_draw(draws), flat[int(np.argmin(means))])
+    assert central_draw(np.zeros((3, 1000, 2), dtype=np.int64)).tolist() == [0, 0]
 
 
 def test_file_keeps_integer_labels_names_and_units(comparison, tmp_path):
@@ -45,9 +141,12 @@ def test_file_keeps_integer_labels_names_and_units(comparison, tmp_path):
         np.testing.assert_array_equal(posterior["log_joint"], comparison.mcmc.log_joint)
         assert posterior["point"].values.tolist() == ["p", "q", "r"]
         assert posterior.attrs["seconds"] == 1.5
+        assert posterior.attrs["model"] == "niw_mixture"
     with xr.open_dataset(path, group="observed_data", engine="h5netcdf") as observed:
         assert observed["label"].values.tolist() == ["a", "a", "b"]
         np.testing.assert_array_equal(observed["scale"], comparison.scale)
+        np.testing.assert_array_equal(observed["location"], comparison.location)
+        assert observed["column"].values.tolist() == ["width", "height"]
 
 
 def test_arviz_reads_the_file(comparison, tmp_path):
@@ -56,3 +155,163 @@ def test_arviz_reads_the_file(comparison, tmp_path):
     again = arviz.from_netcdf(str(path), engine="h5netcdf")
     assert again["posterior"]["assignments"].dtype == np.int64
     np.testing.assert_array_equal(again["guide"]["log_prob"], comparison.guide.log_prob)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("num_clusters", [4, 1])
+def test_arviz_summarises_and_draws_without_being_told_of_labels(tmp_path, num_clusters):
+    comparison = arviz_functions.many_points(num_clusters=num_clusters)
+    tree = to_arviz(comparison)
+    arviz_functions.check_summary(tree)
+    arviz_functions.check_plots(arviz_functions.check_file(tree, comparison, tmp_path / "draws.nc"))
+    arviz_functions.check_calibration(comparison)
+
+
+def test_a_tree_where_arviz_is_1(comparison, calibration, tmp_path, monkeypatch):
+    monkeypatch.setattr(arviz, "__version__", "1.3.0")
+    tree = to_arviz(comparison, calibration=calibration)
+    assert isinstance(tree, xr.DataTree)
+    assert set(tree.children) == {
+        "posterior",
+        "guide",
+        "sample_stats",
+        "observed_data",
+        "constant_data",
+        "prior_sbc",
+    }
+    tree.to_netcdf(tmp_path / "tree.nc", engine="h5netcdf")
+    with xr.open_datatree(tmp_path / "tree.nc", engine="h5netcdf") as again:
+        np.testing.assert_array_equal(again["posterior"]["assignments"], comparison.mcmc.assignments)
+        assert again["posterior"]["assignments"].dtype == np.int64
+        assert again["posterior"]["point"].values.tolist() == ["p", "q", "r"]
+        assert again["prior_sbc"]["entropy"].shape == (1, 60)
+
+
+def test_containers_need_no_torch():
+    script = "import sys; import pyroclust.export, pyroclust.arviz_groups; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.skipif(ARVIZ_1 is None, reason="PYROCLUST_ARVIZ1_PYTHON names no interpreter with ArviZ 1.x")
+def test_arviz_1_in_its_own_interpreter(tmp_path):
+    root = Path(__file__).parents[1]
+    script = Path(arviz_functions.__file__)
+    run = subprocess.run(
+        [str(ARVIZ_1), "-B", str(script), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+    )
+    assert run.stdout.startswith("arviz 1."), run.stderr
+
+
+class TestPriorSbc:
+    def test_ranks_become_uniform_numbers_within_their_step(self, calibration):
+        group = prior_sbc_group(calibration, seed=3)
+        for name, ranks in calibration.ranks.items():
+            values = group[name].values
+            assert values.shape == (1, 60)
+            np.testing.assert_array_equal(np.floor(values[0] * 10), ranks)
+        assert len(np.unique(group["num_clusters"])) == 60
+        xr.testing.assert_identical(group, prior_sbc_group(calibration, seed=3))
+        assert not group.equals(prior_sbc_group(calibration, seed=4))
+
+    def test_pit_values_stay_as_they_are(self, comparison):
+        tree = to_arviz(comparison, calibration={"entropy": np.array([0.0, 0.5, 1.0])})
+        assert tree["prior_sbc"]["entropy"].values.tolist() == [[0.0, 0.5, 1.0]]
+
+    def test_names_choose(self, calibration):
+        assert list(prior_sbc_group(calibration, names=["entropy"])) == ["entropy"]
+        with pytest.raises(ValueError, match="unknown functional 'entorpy', did you mean 'entropy'"):
+            prior_sbc_group(calibration, names=["entorpy"])
+
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            ({"a": np.array([0.0, 7.0])}, "from 0 to 7, expected PIT values in"),
+            ({"a": np.array([0.0, np.nan])}, "expected PIT values"),
+            ({"a": np.array([-0.1, 0.0])}, "expected PIT values"),
+            ({"a": np.zeros(2), "b": np.zeros(3)}, "expected one"),
+            ({"a": np.zeros((2, 2))}, "expected one"),
+            ({}, "calibration is empty"),
+        ],
+    )
+    def test_bad_values_are_refused(self, values, message):
+        with pytest.raises(ValueError, match=message):
+            prior_sbc_group(values)
+
+
+class TestLogLikelihood:
+    @pytest.mark.parametrize(
+        "model",
+        [
+            niw_mixture(),
+            Mixture(PitmanYorPrior(0.5, 1.0), NormalInverseGamma(2, 0.3, shape=2.0, rate=1.0)),
+            Mixture(FiniteMixturesPrior(1.0, Poisson(3.0)), NormalKnownVariance(2)),
+        ],
+        ids=["crp", "pitman-yor", "finite mixtures"],
+    )
+    def test_equals_the_sum_over_places_of_the_point(self, comparison, model):
+        found = to_arviz(comparison, model=model)["log_likelihood"]["data"]
+        assert found.dims == ("chain", "draw", "point")
+        data = torch.as_tensor(comparison.data)
+        for point, (chain, draw) in itertools.product(range(3), np.ndindex(2, 5)):
+            rest = [other for other in range(3) if other != point]
+            others = canonical(torch.from_numpy(comparison.mcmc.assignments[chain, draw, rest]))
+            placed = torch.stack(
+                [torch.cat([others, torch.tensor([k])]) for k in range(int(others.max()) + 2)]
+            )
+            whole = model.log_joint(data[[*rest, point]], canonical(placed)).logsumexp(0)
+            expected = whole - model.log_joint(data[rest], others)
+            assert found.values[chain, draw, point] == pytest.approx(float(expected), abs=1e-6)
+
+    @pytest.mark.filterwarnings("ignore:overflow encountered in exp", "ignore:Estimated shape parameter")
+    def test_leave_one_out_equals_the_predictive_density(self):
+        # The posterior without a point, by weights, against a run without it.
+        torch.manual_seed(0)
+        data = torch.tensor([[-2.0, 0.1], [-2.2, 0.3], [2.0, 0.0], [2.3, -0.2], [0.2, 0.1]])
+        model = niw_mixture()
+        draws = CollapsedGibbs(model).run(data, num_draws=4000, warmup=200, num_chains=4, seed=0)
+        tree = to_arviz(comparison_of(draws, data), model=model)
+        loo = arviz.loo(tree, pointwise=True).loo_i.values
+        for point in range(5):
+            rest = torch.tensor([other for other in range(5) if other != point])
+            assert loo[point] == pytest.approx(exact_predictive(model, data, rest, point), abs=0.05)
+
+    def test_blocks_change_nothing(self, monkeypatch):
+        data, draws = torch.randn(6, 2), torch.randint(3, (50, 6))
+        draws = torch.from_numpy(np.stack([np.unique(row, return_inverse=True)[1] for row in draws.numpy()]))
+        whole = pointwise_log_likelihood(niw_mixture(), data, draws)
+        monkeypatch.setattr("pyroclust.pointwise._NUMBERS", 200)
+        torch.testing.assert_close(pointwise_log_likelihood(niw_mixture(), data, draws), whole)
+
+    def test_what_cannot_be_evaluated_is_refused(self, comparison):
+        with pytest.raises(ValueError, match="model has no conjugate component family"):
+            to_arviz(comparison, model=object())
+        with pytest.raises(ValueError, match="draws from a file come without the points"):
+            to_arviz(DrawsFile("others", comparison.mcmc.assignments), model=niw_mixture())
+        with pytest.raises(ValueError, match=r"data and draws have shapes \(3, 2\) and \(1, 4\)"):
+            pointwise_log_likelihood(niw_mixture(), torch.zeros(3, 2), torch.zeros(1, 4, dtype=torch.int64))
+
+
+def exact_predictive(model, data, rest, point) -> float:
+    """log p(x_i | x_-i), by enumeration of all partitions."""
+    order = torch.cat([rest, torch.tensor([point])])
+    whole = model.log_joint(data[order], enumerate_partitions(len(order))).logsumexp(0)
+    part = model.log_joint(data[rest], enumerate_partitions(len(rest))).logsumexp(0)
+    return float(whole - part)
+
+
+def comparison_of(draws, data) -> Comparison:
+    labels, log_joint = draws.assignments.numpy(), draws.log_joint.numpy()
+    return Comparison(
+        source="few",
+        model_name="niw_mixture",
+        guide_name="none",
+        columns=("x", "y"),
+        data=data.double().numpy(),
+        guide=PartitionDraws("none", labels, log_joint, 1.0, log_prob=log_joint),
+        mcmc=PartitionDraws("CollapsedGibbs", labels, log_joint, 1.0),
+        location=np.zeros(2),
+        scale=np.ones(2),
+    )

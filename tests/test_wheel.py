@@ -58,7 +58,7 @@ def installed(wheel, tmp_path_factory) -> Path:
 def test_every_file_of_the_package_is_inside(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    suffixes = {".py", ".typed", ".csv", ".json", ".safetensors", ".jinja", ".css"}
+    suffixes = {".py", ".typed", ".csv", ".json", ".safetensors", ".jinja", ".css", ".js"}
     for folder in FOLDERS:
         prefix = "" if folder == "pyroclust" else "pyroclust/"
         for path in (ROOT / folder).rglob("*"):

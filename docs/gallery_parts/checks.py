@@ -79,7 +79,7 @@ def log_weights(seen: Gallery) -> Figure:
 @picture(
     "Calibration",
     "Simulation-based calibration: lines inside the band mean that the truth is like one more draw of "
-    "the guide. The same picture of simulations near the observed data is the local check.",
+    "the guide.",
 )
 def rank_ecdf(seen: Gallery) -> Figure:
     figure = plots.new_figure(9, 3.6)
@@ -94,6 +94,18 @@ def values_of(partitions: np.ndarray) -> dict[str, np.ndarray]:
     reference = np.zeros(partitions.shape[-1], dtype=np.int64)
     found = diagnostics.functionals(partitions, reference=reference, num_pairs=0)
     return {name: found[name] for name in ("num_clusters", "entropy", "largest_share")}
+
+
+@picture(
+    "Calibration",
+    "The local check: the same for those simulations that are most like the observed data, here the "
+    "galaxies.",
+)
+def local_calibration(seen: Gallery) -> Figure:
+    figure = plots.new_figure(9, 3.6)
+    rows = seen.near.calibration.sbc.rows
+    plots.plot_rank_ecdf({row.name: row.counts for row in rows}, ax=figure.subplots())
+    return figure
 
 
 @picture(

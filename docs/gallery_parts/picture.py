@@ -1,6 +1,7 @@
 """A picture of the gallery: how to read it, the call, and what draws it."""
 
 import inspect
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ from gallery_parts.posteriors import Gallery
 __all__ = ["PICTURES", "Picture", "picture"]
 
 Draw = Callable[[Gallery], Figure]
+
+# "iris = seen.iris" says nothing to a reader of the page.
+_SHORTER_NAME = re.compile(r"(\w+) = seen\.\1")
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,8 @@ def picture(section: str, words: str) -> Callable[[Draw], Draw]:
     def add(draw: Draw) -> Draw:
         body = inspect.getsource(draw).split("-> Figure:\n")[1]
         code = textwrap.dedent(body).removesuffix("return figure\n").removeprefix("return ").strip()
-        PICTURES.append(Picture(draw.__name__, section, words, code.replace("seen.", ""), draw))
+        lines = [line.replace("seen.", "") for line in code.split("\n") if not _SHORTER_NAME.fullmatch(line)]
+        PICTURES.append(Picture(draw.__name__, section, words, "\n".join(lines), draw))
         return draw
 
     return add

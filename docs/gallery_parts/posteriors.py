@@ -7,6 +7,8 @@ import numpy as np
 import torch
 
 from pyroclust import diagnostics, load_guide
+from pyroclust.calibrating import calibrate_near
+from pyroclust.calibration import LocalCalibration
 from pyroclust.datasets import read_table
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
@@ -57,6 +59,7 @@ class Gallery:
         flowers: all four columns of the irises.
         truth: partitions of simulated data sets, ``(B, N)``.
         simulated: draws of a guide for these data sets, ``(S, B, N)``.
+        near: calibration of the guide on simulations like the galaxies.
         familiar: simulations of as many points as there are galaxies, ``(B, 82, 1)``.
         log: of a short training.
         validation: of the same.
@@ -68,6 +71,7 @@ class Gallery:
     flowers: Posterior
     truth: np.ndarray
     simulated: np.ndarray
+    near: LocalCalibration
     familiar: np.ndarray
     log: dict[str, np.ndarray]
     validation: dict[str, np.ndarray]
@@ -112,6 +116,14 @@ def posterior_of(
     )
 
 
+def near_calibration(num_simulations: int, *, num_draws: int) -> LocalCalibration:
+    """Calibrate the guide for one column on the third of some simulations that is most like the galaxies."""
+    guide = load_guide("ncp-nig1d")
+    data = torch.tensor(standardise(read_table("galaxies")).data)
+    nearest = {"num_simulations": 3 * num_simulations // 2, "num_nearest": num_simulations // 2}
+    return calibrate_near(guide, guide.model, data, num_draws=num_draws, **nearest)
+
+
 def short_training(folder: Path, steps: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Train a small guide and return its log and validations, as the training wrote them."""
     torch.manual_seed(0)
@@ -149,6 +161,7 @@ def prepare(folder: Path, *, num_draws: int, num_simulations: int, steps: int) -
         ),
         truth=truth.numpy(),
         simulated=simulated.numpy(),
+        near=near_calibration(num_simulations, num_draws=99 if num_draws > 99 else 19),
         familiar=familiar.numpy(),
         log=log,
         validation=validation,

@@ -59,10 +59,10 @@ def partition_entropy(draws: np.ndarray, *, weights: np.ndarray | None = None) -
     drawn = found.mass > 0
     mass = found.mass[drawn]
     times = np.bincount(found.members[found.shares > 0], minlength=len(drawn))[drawn]
-    coverage = float(mass[times > 1].sum())
+    coverage = min(1.0, float(mass[times > 1].sum()))
     corrected = float("nan")
     if coverage > 0:
         share = coverage * mass
         number = 1 / (found.shares**2).sum()
-        corrected = float(-(share * np.log2(share) / -np.expm1(number * np.log1p(-share))).sum()) + 0.0
+        corrected = float(-(share * np.log2(share) / (1 - (1 - share) ** number)).sum()) + 0.0
     return PartitionEntropy(float(-(mass * np.log2(mass)).sum()) + 0.0, corrected, coverage, len(mass))

@@ -128,7 +128,9 @@ def log_evidences(
 
     Importance sampling from the guide's draws, reciprocal importance sampling from posterior draws, and
     bridge sampling from both, whose k is the larger of its two averages'. A guide that leaves out part of the
-    posterior shows as an estimate from its own draws that lies below the one from posterior draws.
+    posterior shows as an estimate from its own draws that lies below the one from posterior draws. All log q
+    must be of one distribution: from one ``guide.posterior(data)``, as each may visit the points in another
+    order.
 
     Shape:
         log_joint, log_prob: ``(chains, draws)`` or ``(S,)``; guide_log_joint, guide_log_prob: the same.

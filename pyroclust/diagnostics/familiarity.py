@@ -59,7 +59,8 @@ def familiarity(
     their own have the mean and the spread of each column, the distance of the points' kernel embedding (MMD)
     from that of all data sets, and the log evidence where it is given. The overall p-value ranks the largest
     ``unusualness`` over all rows, and is exact however the rows depend on each other. Data outside the range
-    of sizes, of another dimension, or with an overall p-value below 0.01 come with a warning.
+    of sizes, of another dimension, or with an overall p-value of at most 0.01, come with a warning, for which
+    at least 99 simulations are needed.
 
     A small p says that the data are unlike the simulations; a large one does not say that the model is right.
     Of more than 300 points a random 300 are looked at. Cost O(S N^2).
@@ -104,7 +105,7 @@ def familiarity(
     rows, every = familiarity_rows(sets, evidence, seed=seed)
     largest = every.max(0)
     overall = float((largest >= largest[0]).mean())
-    odd = most_unusual(rows, num_simulations=len(simulations)) if overall < _UNFAMILIAR else []
+    odd = most_unusual(rows, num_simulations=len(simulations)) if overall <= _UNFAMILIAR else []
     chance = f" (p = {overall:.3g})" if odd else ""
     return Familiarity(
         p_value=rows[0].p_value,

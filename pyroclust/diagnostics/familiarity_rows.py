@@ -109,14 +109,17 @@ def _row(name: str, values: np.ndarray, unusual: np.ndarray, *, upper_only: bool
 def most_unusual(rows: tuple[FamiliarityRow, ...], *, num_simulations: int) -> list[str]:
     """Put the most unusual rows into words: always the first, others where hardly a simulation is beyond.
 
+    At most three are named, means, spreads and evidence before distances and embedding, which say less.
+
     Example:
         >>> row = FamiliarityRow("the log evidence", -9.0, -3.0, -2.0, -1.0, 0, 99, 0.02, 7.0)
         >>> most_unusual((row,), num_simulations=99)
         ['the log evidence is smaller than in 99 of 99 simulations']
     """
-    ranked = sorted(rows, key=lambda row: -row.unusualness)[:_NAMED]
+    ranked = sorted(rows, key=lambda row: -row.unusualness)
     named = [row for place, row in enumerate(ranked) if not place or row.p_value <= _HARDLY]
-    return [_words(row, num_simulations) for row in named]
+    telling = sorted(named, key=lambda row: row.name in _MORE_UNUSUAL)
+    return [_words(row, num_simulations) for row in telling[:_NAMED]]
 
 
 def _words(row: FamiliarityRow, total: int) -> str:

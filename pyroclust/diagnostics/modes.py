@@ -100,9 +100,12 @@ def partition_modes(
     weight = np.bincount(nearest, weights=found.mass, minlength=len(modes))
     spread = np.bincount(nearest, weights=found.mass * away.min(0), minlength=len(modes))
     order = np.argsort(-weight, kind="stable")
-    rank = np.argsort(order)
-    spread = spread / np.where(weight > 0, weight, 1.0)
-    return PartitionModes(modes[order], weight[order], rank[nearest][found.members], spread[order])
+    return PartitionModes(
+        partitions=modes[order],
+        weights=weight[order] / weight.sum(),
+        members=np.argsort(order)[nearest][found.members],
+        spread=(spread / np.where(weight > 0, weight, 1.0))[order],
+    )
 
 
 def _sample(

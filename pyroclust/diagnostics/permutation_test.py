@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["TwoSampleTest", "permuted_memberships", "tested"]
+__all__ = ["TwoSampleTest", "against_null", "permuted_memberships"]
 
 _TIE = 1e-9
 
@@ -53,14 +53,14 @@ def permuted_memberships(num_a: int, num_b: int, *, num_permutations: int, seed:
     return members
 
 
-def tested(statistics: np.ndarray, *, num_a: int, num_b: int) -> TwoSampleTest:
+def against_null(statistics: np.ndarray, *, num_a: int, num_b: int) -> TwoSampleTest:
     """Return the test of the first of the statistics against the others.
 
     Shape:
         statistics: ``(P + 1,)``.
 
     Example:
-        >>> tested(np.array([3.0, 1.0, 2.0, 4.0]), num_a=5, num_b=5).p_value
+        >>> against_null(np.array([3.0, 1.0, 2.0, 4.0]), num_a=5, num_b=5).p_value
         0.5
     """
     observed, null = float(statistics[0]), statistics[1:]

@@ -15,7 +15,7 @@ class Problem(NamedTuple):
     """Draws and a loss, as the search reads them.
 
     Attributes:
-        rows: ``(N, M)`` int32, the row of each item's cluster in each draw, all clusters of all draws numbered.
+        rows: ``(N, M)`` int32, the row of each item's cluster in each draw: all clusters are numbered.
         mass: ``(M,)`` probabilities of the draws.
         terms: ``(N + 1,)``, what a cell of so many points adds to the loss's sums.
         steps: ``(N + 1,)``, what a cell gains when its count n becomes n + 1.

@@ -89,7 +89,7 @@ class EnumerationSearch(PartitionSearch):
         >>> from pyroclust.diagnostics import point_estimate
         >>> draws = np.array([[0, 0, 1], [0, 1, 1], [0, 1, 0]])
         >>> point_estimate(draws, seed=0, search=EnumerationSearch()).tolist()
-        [0, 0, 0]
+        [0, 1, 2]
     """
 
     def find(self, draws: DistinctDraws, *, loss: PartitionLoss, seed: int) -> np.ndarray:
@@ -123,7 +123,8 @@ def _linkage_cuts(draws: DistinctDraws) -> np.ndarray:
         return np.zeros((1, 1), dtype=np.int64)
     tree = average_linkage(co_assignment(draws.partitions, weights=draws.mass))
     most = min(points, int(count_clusters(draws.partitions).max()) + 2)
-    cuts = cut_tree(tree, n_clusters=np.arange(1, most + 1))
+    # Falling: scipy forgets the cut into single points anywhere but in front.
+    cuts = cut_tree(tree, n_clusters=np.arange(most, 0, -1))
     return compact(cuts.T.astype(np.int64))[0].astype(np.int64)
 
 

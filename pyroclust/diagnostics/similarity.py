@@ -19,8 +19,8 @@ def co_assignment(draws: np.ndarray, *, weights: np.ndarray | None = None) -> np
     .. math:: P_{ij} = \sum_s w_s \, 1[c^{(s)}_i = c^{(s)}_j]
 
     Cost: O(S N^2 / 2) comparisons of bytes in compiled threads (two bytes where a draw has more than 256
-    clusters, four where draws have weights), about 20 ps each on two cores. Memory: the output, and at most
-    100 MB for a block of draws.
+    clusters, four where draws have unequal weights), about 20 ps each on two cores. Memory: the output, and
+    at most 100 MB for a block of draws.
 
     Shape:
         draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries;
@@ -34,15 +34,15 @@ def co_assignment(draws: np.ndarray, *, weights: np.ndarray | None = None) -> np
         [1.0, 0.5, 0.0]
     """
     draws = flatten(draws)
-    share = None if weights is None else checked_weights(weights, len(draws))
+    share = checked_weights(weights, len(draws))
+    equal = np.ptp(share) == 0
     total = np.zeros((draws.shape[-1], draws.shape[-1]))
     step = max(1, _BLOCK_ENTRIES // draws.shape[-1])
     for begin in range(0, len(draws), step):
         labels, counts = compact(draws[begin : begin + step])
-        gains = np.ones(len(labels), np.uint8)
-        if share is not None:
-            # Of mean one, far from the smallest numbers of float32.
-            gains = (share[begin : begin + step] * len(draws)).astype(np.float32)
+        # Weights of mean one: far from the smallest numbers of float32.
+        gains = share[begin : begin + step] * len(draws)
+        gains = np.ones(len(labels), np.uint8) if equal else gains.astype(np.float32)
         add_equal_labels(labels.astype(np.min_scalar_type(counts.max() - 1)), gains, total)
     total /= len(draws)
     return np.minimum(total, 1.0, out=total)

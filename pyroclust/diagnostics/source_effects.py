@@ -105,7 +105,7 @@ def pair_p_value(a: Marginals, b: Marginals, *, effective_a: float, effective_b:
     Args:
         a: of the first source.
         b: of the second source.
-        effective_a: independent draws that the first source is worth.
+        effective_a: independent draws that the first source is worth; fewer than one count as one.
         effective_b: independent draws that the second source is worth.
 
     Example:
@@ -117,6 +117,7 @@ def pair_p_value(a: Marginals, b: Marginals, *, effective_a: float, effective_b:
     first, second, points = a.together[pair], b.together[pair], len(a.together)
     if first == second:
         return 1.0
+    effective_a, effective_b = max(1.0, effective_a), max(1.0, effective_b)
     pooled = (effective_a * first + effective_b * second) / (effective_a + effective_b)
     error = math.sqrt(pooled * (1 - pooled) * (1 / effective_a + 1 / effective_b))
     return float(min(1.0, points * (points - 1) * norm.sf(abs(first - second) / error)))

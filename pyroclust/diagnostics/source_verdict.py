@@ -6,11 +6,9 @@ from pyroclust.diagnostics.source_effects import Effect, VariationBlocks
 from pyroclust.diagnostics.thinning import Mixing
 from pyroclust.diagnostics.verdict import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS, Trust, Verdict
 
-__all__ = ["BEYOND_NOISE", "LEVEL", "judge_sources"]
+__all__ = ["LEVEL", "judge_sources"]
 
-# A difference is beyond noise where it is this many times that of two halves of one source. Half the draws
-# make noise 1.4 times as large as in the comparison of all: about twice what is expected by chance.
-BEYOND_NOISE = 1.5
+# Of the p-values of all differences together.
 LEVEL = 0.01
 
 
@@ -26,8 +24,8 @@ def judge_sources(
     Each source must have converged first: R-hat at most 1.05 (above 1.01 the sentence warns) and worth at
     least 100 independent draws (below 400 it warns). The size of a difference decides as well as its p-value:
 
-    * ``DIFFER``: some difference is larger than its limit, larger than 1.5 times the noise floor, and its
-      p-value, times the number of differences looked at, is below 0.01.
+    * ``DIFFER``: some difference is larger than its limit and than the noise floor, and its p-value, times
+      the number of differences looked at, is below 0.01.
     * ``UNKNOWN``: a source has not converged, or a difference is larger than its limit but may be chance.
     * ``AGREE``: no difference is larger than its limit. The sentence names those that are certain all the
       same.
@@ -55,7 +53,7 @@ def judge_sources(
         return Verdict(Trust.UNKNOWN, f"Cannot tell whether {first} and {second} agree: {'; '.join(unfit)}.")
     caveat = _caveat(names, mixings)
     certain = [effect for effect in effects if effect.p_value * len(effects) < LEVEL]
-    decisive = [found for found in certain if found.large and found.value > BEYOND_NOISE * found.noise]
+    decisive = [found for found in certain if found.large and found.value > found.noise]
     if decisive:
         return Verdict(
             Trust.DIFFER,
@@ -90,7 +88,7 @@ def _caveat(names: tuple[str, str], mixings: tuple[Mixing, Mixing]) -> str:
             said.append(f" Every draw of {name} is the same partition: it is that sure, or stuck.")
         elif found.max_rhat > GOOD_RHAT or found.effective < GOOD_ESS:
             figures = f"largest R-hat {found.max_rhat:.3f}, worth {found.effective:.0f} independent draws"
-            said.append(f" {name} is only roughly converged ({figures}).")
+            said.append(f" {name} is only roughly known ({figures}).")
     return "".join(said)
 
 

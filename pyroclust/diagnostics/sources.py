@@ -9,7 +9,7 @@ from pyroclust.diagnostics.counts import count_clusters
 from pyroclust.diagnostics.membership import as_chains
 from pyroclust.diagnostics.pairwise import pairwise_loss
 from pyroclust.diagnostics.partition_losses import Binder, check_points
-from pyroclust.diagnostics.permutation_test import TwoSampleTest, permuted_memberships, tested
+from pyroclust.diagnostics.permutation_test import TwoSampleTest, against_null, permuted_memberships
 from pyroclust.diagnostics.source_effects import (
     Effect,
     VariationBlocks,
@@ -169,9 +169,9 @@ def _run_tests(
     losses = pairwise_loss(pooled, pooled)
     return _Tests(
         variation=variation_blocks(losses, len(first)),
-        mmd=tested(squared_mmds(pairwise_loss(pooled, pooled, loss=Binder()), members), **sizes),
-        classifier=tested(accuracies(losses, members), **sizes),
-        counts=tested(total_variations(count_clusters(pooled), members), **sizes),
+        mmd=against_null(squared_mmds(pairwise_loss(pooled, pooled, loss=Binder()), members), **sizes),
+        classifier=against_null(accuracies(losses, members), **sizes),
+        counts=against_null(total_variations(count_clusters(pooled), members), **sizes),
     )
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from pyroclust.diagnostics.counts import count_clusters
 from pyroclust.diagnostics.pairwise import pairwise_loss
 from pyroclust.diagnostics.partition_losses import Binder
-from pyroclust.diagnostics.permutation_test import TwoSampleTest, permuted_memberships, tested
+from pyroclust.diagnostics.permutation_test import TwoSampleTest, against_null, permuted_memberships
 from pyroclust.diagnostics.thinning import independent_draws, mixing
 
 __all__ = ["accuracies", "classifier_test", "count_test", "mmd_test", "squared_mmds", "total_variations"]
@@ -60,7 +60,7 @@ def mmd_test(
     """
     draws, num_a, members = _prepared(draws_a, draws_b, weights, seed, num_permutations)
     statistics = squared_mmds(pairwise_loss(draws, draws, loss=Binder()), members)
-    return tested(statistics, num_a=num_a, num_b=len(draws) - num_a)
+    return against_null(statistics, num_a=num_a, num_b=len(draws) - num_a)
 
 
 def classifier_test(
@@ -107,7 +107,9 @@ def classifier_test(
         True
     """
     draws, num_a, members = _prepared(draws_a, draws_b, weights, seed, num_permutations)
-    return tested(accuracies(pairwise_loss(draws, draws), members), num_a=num_a, num_b=len(draws) - num_a)
+    return against_null(
+        accuracies(pairwise_loss(draws, draws), members), num_a=num_a, num_b=len(draws) - num_a
+    )
 
 
 def count_test(
@@ -144,7 +146,9 @@ def count_test(
         0.001
     """
     draws, num_a, members = _prepared(draws_a, draws_b, weights, seed, num_permutations)
-    return tested(total_variations(count_clusters(draws), members), num_a=num_a, num_b=len(draws) - num_a)
+    return against_null(
+        total_variations(count_clusters(draws), members), num_a=num_a, num_b=len(draws) - num_a
+    )
 
 
 def squared_mmds(losses: np.ndarray, members: np.ndarray) -> np.ndarray:

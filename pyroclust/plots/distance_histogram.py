@@ -38,19 +38,23 @@ def plot_distance_histogram(
     top = max(float(np.max(ball.distances)), ball.radius, 1e-9)
     edges = _edges(top, ball.radius, num_bins)
     inside = ball.distances <= ball.radius + 1e-9
-    shares = [np.full(member.sum(), 1 / len(inside)) for member in (inside, ~inside)]
-    _, _, groups = ax.hist(
-        [ball.distances[inside], ball.distances[~inside]],
-        bins=edges.tolist(),
-        weights=shares,
-        stacked=True,
-        color=[CYCLE[0], GREY],
-        label=[f"in the ball: {ball.coverage:.0%}", "farther"],
-        edgecolor="white",
-        lw=0.4,
-    )
-    for bar in groups[1]:
-        bar.set_hatch("////")
+    looks = ((inside, CYCLE[0], "", f"in the ball: {ball.coverage:.0%}"), (~inside, GREY, "////", "farther"))
+    bottom = np.zeros(len(edges) - 1)
+    for member, colour, hatch, name in looks:
+        heights = np.histogram(ball.distances[member], edges)[0] / len(inside)
+        ax.bar(
+            edges[:-1],
+            heights,
+            np.diff(edges),
+            bottom,
+            align="edge",
+            color=colour,
+            hatch=hatch,
+            label=name,
+            edgecolor="white",
+            lw=0.4,
+        )
+        bottom = heights
     ax.axvline(ball.radius, color=INK, lw=1.2, ls=(0, (4, 3)))
     label = f"radius {ball.radius:.2f}{loss_unit(loss)}, level {ball.level:.0%}"
     ax.text(

@@ -9,7 +9,7 @@ from pyroclust.report.clustering import clustering_picture
 from pyroclust.report.data_rows import data_rows
 from pyroclust.report.parts import Section
 from pyroclust.report.picture import picture_of
-from pyroclust.report.words import number
+from pyroclust.report.words import count, number
 
 __all__ = ["SECTIONS"]
 
@@ -19,7 +19,7 @@ def _clustering(alone: GuideAlone, summary: AloneSummary) -> Section:
         "The data, by the point estimate",
         (clustering_picture(alone, summary.estimate, source="the guide"),),
         is_open=True,
-        gist=f"{summary.estimate.num_clusters} clusters",
+        gist=count(summary.estimate.num_clusters, "cluster"),
     )
 
 
@@ -35,7 +35,7 @@ def _num_clusters(alone: GuideAlone, summary: AloneSummary) -> Section:
         picture = picture_of(
             figure,
             alternative=f"Bars of the posterior of the number of clusters by the guide; {gist}.",
-            caption="How to read it: the height of a bar is the share of the guide's draws with so many "
+            caption="The height of a bar is the share of the guide's draws with so many "
             "clusters; no other source can be put beside it.",
         )
     return Section("How many clusters", (picture,), is_open=True, gist=gist)
@@ -50,7 +50,7 @@ def _co_assignment(alone: GuideAlone, summary: AloneSummary) -> Section:
             figure,
             alternative="Matrix of pairs of rows: the probability by the guide that they share a cluster, "
             f"rows ordered so that the {summary.estimate.num_clusters} clusters are squares on the diagonal.",
-            caption="How to read it: each pixel is a pair of rows, its darkness the probability that the "
+            caption="Each pixel is a pair of rows, its darkness the probability that the "
             "pair shares a cluster. Dark squares on the diagonal are clusters, pale ones are doubtful.",
         )
     return Section(

@@ -3,6 +3,7 @@
 from pyroclust import plots
 from pyroclust.comparison import Estimate, GuideOnData
 from pyroclust.report.picture import Picture, picture_of
+from pyroclust.report.words import axis_names, count
 
 __all__ = ["clustering_picture"]
 
@@ -24,13 +25,17 @@ def clustering_picture(compared: GuideOnData, estimate: Estimate, *, source: str
     with plots.style():
         figure = plots.new_figure(9, 2.7 if dim == 1 else 4.8)
         plots.plot_clustering(
-            shown, estimate.assignments, estimate.uncertainty, ax=figure.subplots(), columns=compared.columns
+            shown,
+            estimate.assignments,
+            estimate.uncertainty,
+            ax=figure.subplots(),
+            columns=axis_names(compared.columns),
         )
         return picture_of(
             figure,
             alternative=f"The {num_points} rows of {compared.source} over {', '.join(compared.columns)}, "
-            f"coloured by {estimate.num_clusters} clusters; {_uncertain(estimate)}.",
-            caption=f"How to read it: {layout} Colour and shape are clusters of the partition with the least "
+            f"coloured by {count(estimate.num_clusters, 'cluster')}; {_uncertain(estimate)}.",
+            caption=f"{layout} Colour and shape are clusters of the partition with the least "
             f"expected variation of information under {source}. A full mark is sure to be with its "
             f"companions; a hollow one is apart from them in at least half of the draws. {more}".rstrip(),
         )

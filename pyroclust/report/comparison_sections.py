@@ -10,7 +10,7 @@ from pyroclust.report.comparison_tables import convergence_table, cost_table, di
 from pyroclust.report.data_rows import data_rows
 from pyroclust.report.parts import Section
 from pyroclust.report.picture import picture_of
-from pyroclust.report.words import functional_title, number
+from pyroclust.report.words import count, functional_title, number
 
 __all__ = ["SECTIONS"]
 
@@ -19,15 +19,16 @@ _TRACED = ("log_joint", "num_clusters", "largest_share", "distance_to_reference"
 
 def _clustering(comparison: Comparison, summary: ComparisonSummary) -> Section:
     estimate = summary.estimate_mcmc
+    own = count(summary.estimate_guide.num_clusters, "cluster")
     same = (
-        f"The guide's own estimate has {summary.estimate_guide.num_clusters} clusters (adjusted Rand index "
+        f"The guide's own estimate has {own} (adjusted Rand index "
         f"to this one {number(summary.estimates_rand, 2)}, 1 being equal)."
     )
     return Section(
         "The data, by the point estimate",
         (clustering_picture(comparison, estimate, source="MCMC", more=same),),
         is_open=True,
-        gist=f"{estimate.num_clusters} clusters by MCMC, {summary.estimate_guide.num_clusters} by the guide",
+        gist=f"{count(estimate.num_clusters, 'cluster')} by MCMC, {own} by the guide",
     )
 
 
@@ -43,10 +44,10 @@ def _num_clusters(comparison: Comparison, summary: ComparisonSummary) -> Section
             alternative="Bars of the posterior of the number of clusters. The likeliest number is "
             + ", ".join(f"{number_} by {name}" for name, number_ in likeliest.items())
             + ".",
-            caption="How to read it: bars of equal height at each number mean that the guide and MCMC agree. "
-            "Weighted are the same draws of the guide, each counted by its importance weight. Total "
-            f"variation to MCMC: {number(plain.total_variation)} as drawn, {number(weighted.total_variation)} weighted "
-            f"(0 equal, 1 disjoint; two halves of MCMC: {number(plain.noise_total_variation)}).",
+            caption="Bars of equal height at each number mean that the guide and MCMC agree. Weighted are "
+            "the same draws of the guide, each counted by its importance weight. Total variation to MCMC: "
+            f"{number(plain.total_variation)} as drawn, {number(weighted.total_variation)} weighted (0 "
+            f"equal, 1 disjoint; two halves of MCMC: {number(plain.noise_total_variation)}).",
         )
     gist = f"Likeliest: {likeliest['guide']} by the guide, {likeliest['MCMC']} by MCMC"
     return Section("How many clusters", (picture,), is_open=True, gist=gist)
@@ -67,11 +68,11 @@ def _co_assignment(comparison: Comparison, summary: ComparisonSummary) -> Sectio
             figure,
             alternative="Three matrices of pairs of rows: co-assignment probabilities by the guide, by MCMC, "
             f"and their difference, at most {number(found.largest_difference, 2)}.",
-            caption="How to read it: each pixel is a pair of rows, its darkness the probability that the "
-            "pair shares a cluster. All three panels have the same order of rows, from the dendrogram of the MCMC "
-            "matrix: dark squares on the diagonal are clusters, pale ones are doubtful. In the third panel "
-            f"white is agreement. Largest difference: {number(found.largest_difference, 2)} (two halves of "
-            f"MCMC: {number(found.noise_largest_difference, 2)}).",
+            caption="Each pixel is a pair of rows, its darkness the probability that the "
+            "pair shares a cluster. All three panels have the same order of rows, from the dendrogram of the "
+            "MCMC matrix: dark squares on the diagonal are clusters, pale ones are doubtful. In the third "
+            f"panel white is agreement. Largest difference: {number(found.largest_difference, 2)} (two "
+            f"halves of MCMC: {number(found.noise_largest_difference, 2)}).",
         )
     gist = f"Probabilities of pairs differ by at most {number(found.largest_difference, 2)}"
     return Section("Which rows belong together", (picture,), is_open=True, gist=gist)
@@ -79,9 +80,9 @@ def _co_assignment(comparison: Comparison, summary: ComparisonSummary) -> Sectio
 
 def _distances(comparison: Comparison, summary: ComparisonSummary) -> Section:
     return Section(
-        "Figures",
+        "Distances and cost",
         (distance_table(summary), cost_table(comparison, summary)),
-        gist="Distances to MCMC, cost, and the point estimates",
+        gist="What the guide and two halves of MCMC differ by, seconds, point estimates",
     )
 
 
@@ -94,9 +95,9 @@ def _weights(comparison: Comparison, summary: ComparisonSummary) -> Section:
         picture = picture_of(
             figure,
             alternative=f"Histogram of the log importance weights of the guide's draws; {worth}.",
-            caption="How to read it: a perfect guide has all its weight at the dashed line. Draws to the "
-            f"right stand for many that the guide should have made. The {worth}. Weights see only where the guide "
-            "went: a mode that it never visits does not show here, but above.",
+            caption="A perfect guide has all its weight at the dashed line. Draws to the "
+            f"right stand for many that the guide should have made. The {worth}. Weights see only where the "
+            "guide went: a mode that it never visits does not show here, but above.",
         )
     return Section("The guide's importance weights", (picture,), gist=worth)
 
@@ -115,7 +116,7 @@ def _convergence(comparison: Comparison, summary: ComparisonSummary) -> Section:
             alternative="Traces over the draws of the MCMC chains, one panel each: "
             + ", ".join(functional_title(name) for name in _TRACED)
             + ".",
-            caption="How to read it: one colour a chain, burn-in removed. Chains that lie over each other "
+            caption="One colour a chain, burn-in removed. Chains that lie over each other "
             "and wander over the whole range have converged; chains at different levels have not, and then "
             "nothing above can be judged.",
         )

@@ -3,12 +3,14 @@
 from pathlib import Path
 
 from pyroclust.comparison import Comparison, ComparisonSummary
+from pyroclust.diagnosis import Diagnosis
 from pyroclust.guide_alone import AloneSummary, GuideAlone
 from pyroclust.report.alone_page import alone_page
 from pyroclust.report.comparison_page import comparison_page
+from pyroclust.report.diagnosis_page import diagnosis_page
 from pyroclust.report.page import Page, render_page, write_page
 
-__all__ = ["render", "write_report"]
+__all__ = ["render", "write_diagnosis_report", "write_report"]
 
 
 def render(comparison: Comparison | GuideAlone, summary: ComparisonSummary | AloneSummary) -> str:
@@ -40,6 +42,19 @@ def write_report(
         TypeError: if the one is of a guide alone and the other is not.
     """
     return write_page(_page_of(comparison, summary), folder)
+
+
+def write_diagnosis_report(diagnosis: Diagnosis, folder: Path) -> Path:
+    """Write the report of draws from any software as ``report.html`` into an existing folder.
+
+    Args:
+        diagnosis: the draws and their figures.
+        folder: where to write.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
+    return write_page(diagnosis_page(diagnosis), folder)
 
 
 def _page_of(comparison: Comparison | GuideAlone, summary: ComparisonSummary | AloneSummary) -> Page:

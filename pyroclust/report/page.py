@@ -3,8 +3,8 @@
 How to add a page for a new kind of result:
 
 1. Write a module ``<kind>_page.py`` with one function from the result to a :class:`Page`. Its sections are a
-   tuple of functions, each from the result to a :class:`~pyroclust.report.parts.Section`; the page has them in
-   that order, and to add a section is to write one function and name it there.
+   tuple of functions, each from the result to a :class:`~pyroclust.report.parts.Section`; the page has them
+   in that order, and to add a section is to write one function and name it there.
 2. A section holds parts, from top to bottom: a :class:`~pyroclust.report.parts.Paragraph`, a picture
    (:func:`~pyroclust.report.picture.picture_of` a matplotlib figure, drawn inside ``plots.style()``), a small
    :class:`~pyroclust.report.parts.FigureTable` of figures written by :mod:`~pyroclust.report.words`, or the
@@ -12,7 +12,7 @@ How to add a page for a new kind of result:
    a gist.
 3. Questions of ``verdict_rows`` are asked so that "yes" is good; answer, figure and limit are short.
 4. Write it with :func:`render_page` or :func:`write_page`; everything is escaped, so names go in as they are.
-5. Add one to the pages of ``tests/report/pages.py``: they are tried in a browser.
+5. Add one to the pages of ``tests/report_pages.py``: they are tried in a browser.
 
 A new kind of part is a subclass of :class:`~pyroclust.report.parts.Part` with its own template beside
 ``page.html.jinja``, in which it is called ``part``.

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any, ClassVar
 
 from pyroclust.diagnostics import Trust, Verdict
+from pyroclust.report.words import short
 
 __all__ = [
     "FigureTable",
@@ -139,6 +140,7 @@ class FigureTable(Part):
     """
 
     template: ClassVar[str] = "part_table.html.jinja"
+    name: ClassVar[str] = "figures"
     caption: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -160,6 +162,7 @@ class RowsTable(FigureTable):
     """
 
     template: ClassVar[str] = "part_rows.html.jinja"
+    name: ClassVar[str] = "rows"
     num_rows: int
     elsewhere: str
 
@@ -202,13 +205,11 @@ def rows_table(
         raise ValueError(f"columns have lengths {sorted(lengths)}, expected one length")
     num_rows = lengths.pop()
     shown = min(num_rows, MOST_ROWS, max(1, MOST_CELLS // len(columns)))
-    cells = [[_short(column.write(column.values[i])) for i in range(shown)] for column in columns]
-    header = tuple(_short(column.title) for column in columns)
+    cells = [
+        [short(column.write(column.values[i]), LONGEST_CELL) for i in range(shown)] for column in columns
+    ]
+    header = tuple(short(column.title, LONGEST_CELL) for column in columns)
     return RowsTable(caption, header, tuple(zip(*cells, strict=True)), num_rows, elsewhere)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def clear_row(uncertainty: np.ndarray) -> VerdictRow:
     elif mean <= _DOUBTFUL:
         answer, mark = "Partly", Mark.CAUTION
     else:
-        answer, mark = "No", Mark.BAD
+        answer, mark = "No", Mark.CAUTION
     figure = f"mean uncertainty of a row {number(mean, 2)}; {apart:,} of {len(uncertainty):,} rows above 0.5"
     return VerdictRow(
         "Is the point estimate clear?", answer, mark, figure, f"at most {_CLEAR:g}; partly: {_DOUBTFUL:g}"

@@ -2,7 +2,7 @@
 
 import math
 
-__all__ = ["functional_title", "number", "seconds"]
+__all__ = ["axis_names", "count", "functional_title", "number", "p_value", "seconds", "short"]
 
 _TITLES = {
     "log_joint": "log joint (nats)",
@@ -26,6 +26,16 @@ def functional_title(name: str) -> str:
     return _TITLES.get(name, name)
 
 
+def count(value: int, noun: str) -> str:
+    """Write how many there are.
+
+    Example:
+        >>> count(1, "cluster"), count(1200, "row")
+        ('1 cluster', '1,200 rows')
+    """
+    return f"{value:,} {noun}" + ("" if value == 1 else "s")
+
+
 def number(value: float, digits: int = 3) -> str:
     """Write a figure with ``digits`` decimals, a dash where it is undefined.
 
@@ -38,6 +48,16 @@ def number(value: float, digits: int = 3) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     return f"{value:,.{digits}f}".replace("-", "−")
+
+
+def p_value(value: float) -> str:
+    """Write a p-value, small ones as below a thousandth.
+
+    Example:
+        >>> p_value(0.0312), p_value(0.0)
+        ('0.031', '< 0.001')
+    """
+    return "< 0.001" if value < 0.001 else number(value)
 
 
 def seconds(value: float) -> str:
@@ -53,3 +73,23 @@ def seconds(value: float) -> str:
         if value >= size:
             return f"{value / size:.3g} {unit}"
     return f"{value / 1e-6:.2g} µs"
+
+
+def short(text: str, length: int) -> str:
+    """Cut a name that is too long for its place, an axis or a cell.
+
+    Example:
+        >>> short("velocity", 20), short("velocity_of_recession", 12)
+        ('velocity', 'velocity_of…')
+    """
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def axis_names(columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Cut the names of columns so that they fit beside axes.
+
+    Example:
+        >>> axis_names(("x", "a name that is much too long for an axis"))
+        ('x', 'a name that is much too long for a…')
+    """
+    return tuple(short(column, 35) for column in columns)

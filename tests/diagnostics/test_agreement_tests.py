@@ -14,7 +14,7 @@ from pyroclust.diagnostics import (
 )
 from pyroclust.diagnostics.counts import count_clusters
 from pyroclust.diagnostics.partition_losses import Binder
-from pyroclust.diagnostics.permutation_test import permuted_memberships, tested
+from pyroclust.diagnostics.permutation_test import against_null, permuted_memberships
 from pyroclust.diagnostics.thinning import independent_draws, mixing
 from pyroclust.diagnostics.two_sample import accuracies, squared_mmds, total_variations
 from pyroclust.partitions import enumerate_partitions
@@ -31,7 +31,7 @@ def chains_of(
     seed: int, concentration: float = 1.0, *, chains: int = 4, length: int = 1000, hold: float = 0.8
 ):
     rng = np.random.default_rng(seed)
-    fresh = restaurant_draws(rng, (chains, length), num_points=12, concentration=concentration)
+    fresh = restaurant_draws(rng, (4, length), num_points=12, concentration=concentration)
     return sticky(rng, fresh, hold=hold)
 
 
@@ -44,7 +44,7 @@ def p_values(first: np.ndarray, second: np.ndarray, seed: int) -> list[float]:
         accuracies(pairwise_loss(pooled, pooled), members),
         total_variations(count_clusters(pooled), members),
     )
-    return [tested(found, num_a=len(first), num_b=len(second)).p_value for found in statistics]
+    return [against_null(found, num_a=len(first), num_b=len(second)).p_value for found in statistics]
 
 
 def check_level(found: np.ndarray) -> None:
@@ -69,7 +69,7 @@ def test_level_on_independent_draws(sizes):
 def test_level_on_chains_that_repeat_themselves():
     found = []
     for repeat in range(100):
-        first, second = chains_of(repeat), chains_of(1000 + repeat)
+        first, second = (chains_of(seed, length=500, hold=0.7) for seed in (repeat, 1000 + repeat))
         sizes = [mixing(draws, seed=repeat).effective for draws in (first, second)]
         kept = [
             independent_draws(draws, seed=repeat, effective=size)
@@ -80,13 +80,10 @@ def test_level_on_chains_that_repeat_themselves():
 
 
 def test_chains_taken_as_they_are_would_be_rejected():
-    # Why draws are thinned: the same chains, every fifth draw only.
-    found = [p_values(chains_of(r)[:, ::5].reshape(-1, 12), draws_of(r, (800,)), r) for r in range(10)]
-    assert np.mean(np.array(found)[:, 0] <= 0.05) < 1
-    raw = [
-        p_values(chains_of(r, hold=0.95)[:1, ::2].reshape(-1, 12), draws_of(r, (500,)), r) for r in range(20)
-    ]
-    assert np.mean(np.array(raw)[:, 0] <= 0.05) > 0.5
+    # Why draws are thinned.
+    chains = [chains_of(seed, hold=0.95, length=125) for seed in range(20)]
+    found = [p_values(x.reshape(-1, 12), draws_of(seed, (200,)), seed) for seed, x in enumerate(chains)]
+    assert np.mean(np.array(found)[:, 0] <= 0.05) > 0.5
 
 
 def test_level_on_weighted_draws():
@@ -200,7 +197,7 @@ def test_a_classifier_with_unequal_sources_can_be_right_always():
 
 
 def test_p_value_counts_ties_and_the_data_themselves():
-    found = tested(np.array([0.3, 0.1, 0.3 + 1e-12, 0.5, 0.2]), num_a=3, num_b=4)
+    found = against_null(np.array([0.3, 0.1, 0.3 + 1e-12, 0.5, 0.2]), num_a=3, num_b=4)
     assert found.p_value == pytest.approx(3 / 5)
     assert (found.statistic, len(found.null), found.num_a, found.num_b) == (0.3, 4, 3, 4)
 
@@ -224,6 +221,7 @@ def test_mixing_and_thinning():
     assert len(independent_draws(slow[0, :5], seed=0, effective=3.0)) == 5
     still = mixing(np.zeros((2, 60, 4), dtype=int), seed=0)
     assert (still.effective, still.max_rhat, still.constant) == (120.0, 1.0, True)
+    assert mixing(draws_of(0, (4, 3)), seed=0).effective == 0
     stuck = np.stack([np.zeros((50, 4), dtype=int), np.tile([0, 0, 1, 1], (50, 1))])
     assert mixing(stuck, seed=0).max_rhat == np.inf
 

@@ -5,7 +5,7 @@ import pytest
 from exchangeable_partitions import drawn
 from scipy import stats
 
-from pyroclust.diagnostics import ball_coverage, variation_of_information
+from pyroclust.diagnostics import ball_coverage, threshold_band, variation_of_information
 from pyroclust.diagnostics.coverage import _medoid_distances
 
 
@@ -83,8 +83,9 @@ def test_observed_coverage_follows_from_the_ranks() -> None:
     assert (found.ranks < 3).mean() <= found.observed[1] <= (found.ranks < 4).mean()
     assert (found.num_datasets, found.num_draws, found.band_level) == (300, 9, 0.95)
     assert found.levels.tolist() == [0.1, 0.35, 0.8]
-    assert (found.low < found.levels).all()
-    assert (found.levels < found.high).all()
+    np.testing.assert_array_equal((found.low, found.high), threshold_band(300, found.levels))
+    narrow = ball_coverage(truth, draws, seed=0, levels=[0.1, 0.35, 0.8], band_level=0.5)
+    assert (narrow.high - narrow.low < found.high - found.low).all()
 
 
 def test_names_of_clusters_play_no_part() -> None:

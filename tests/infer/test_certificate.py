@@ -10,6 +10,7 @@ import torch
 from enumerated_guide import EnumeratedGuide
 
 from pyroclust.certification import certificate_content, certify_guide
+from pyroclust.cli.certificate_table import _lines
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior
@@ -17,6 +18,7 @@ from pyroclust.infer.certificate import Certificate, certify, full_certificate, 
 from pyroclust.infer.certificate_accuracy import _tails
 from pyroclust.infer.certificate_calibration import _ranks
 from pyroclust.infer.certificate_draws import neighbour_share, partition_functionals
+from pyroclust.infer.certificate_rows import CoverageRow, ReliabilityRow
 from pyroclust.infer.certificate_settings import CertificateSettings
 from pyroclust.infer.importance import ImportanceSample, importance_sample
 from pyroclust.infer.quality import divergences, efficiencies
@@ -358,3 +360,53 @@ def test_settings() -> None:
         CertificateSettings(num_draws=0)
     with pytest.raises(ValueError, match="one less than a multiple of the 20 bins"):
         CertificateSettings(calibrated_draws=100)
+
+
+def test_coverage_and_reliability_come_from_the_draws_of_the_calibration() -> None:
+    guide = EnumeratedGuide(overlap2d())
+    settings = replace(ONLY_CALIBRATION, num_calibrated=300)
+    found = certify_guide(guide, settings=settings)
+    plain = full_certificate(guide.model, guide, settings=settings)
+    assert plain.coverage is plain.reliability is None
+    assert plain.calibration == found.calibration
+    assert plain.num_clusters == found.num_clusters
+    for row in (found.coverage, found.reliability):
+        assert (row.num_points, row.num_datasets, row.num_draws) == (6, 300, 99)
+        assert row.p_value > 0.005
+        assert len(row.observed) == len(row.low) == len(row.high)
+    assert sum(found.reliability.counts) == 300 * 15
+    assert found.reliability.brier < found.reliability.brier_prior
+    assert found.coverage.levels[-1] == 0.95
+    names = [one.what for one in judge_certificate(found).findings]
+    assert "calibration of credible balls at N = 6, p" in names
+    assert "calibration of pair probabilities at N = 6, p" in names
+    assert Certificate.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False))) == found
+
+
+def test_too_sure_balls_and_pairs_fail() -> None:
+    settings = replace(ONLY_CALIBRATION, num_calibrated=400)
+    found = failures(certify_guide(EnumeratedGuide(overlap2d(), power=3.0), settings=settings))
+    assert any("credible balls" in one for one in found)
+    assert any("pair probabilities" in one for one in found)
+
+
+def test_single_points_have_balls_and_no_pairs() -> None:
+    settings = replace(ONLY_CALIBRATION, num_calibrated=40, calibrated_points=1)
+    found = certify_guide(PredictiveFilter(overlap2d()), settings=settings)
+    assert found.coverage is not None
+    assert found.reliability is None
+
+
+def test_the_table_says_how_balls_cover_and_pairs_are_predicted() -> None:
+    coverage = CoverageRow(6, 300, 99, (0.5, 0.9), (0.41, 0.87), (0.4, 0.8), (0.6, 1.0), 0.04)
+    pairs = (6, 300, 99, (0.1, 0.9), (0.2, 0.8), (0.0, 0.7), (0.3, 1.0), (40, 60))
+    reliability = ReliabilityRow(*pairs, 0.12, 0.25, 0.031, 0.022, 0.003)
+    certificate = Certificate(1, coverage=coverage, reliability=reliability)
+    lines = _lines(certificate)
+    assert lines[0] == "Coverage of credible balls: 41% at 50%, 87% at 90% (p = 0.04)"
+    assert "calibration error 0.0310 (exact posteriors would show 0.0220; p = 0.003)" in lines[1]
+    assert "Brier score 0.1200 (base rate 0.2500)" in lines[1]
+    balls, probabilities = judge_certificate(certificate).findings
+    assert (balls.passed, balls.figure) == (True, 0.04)
+    assert (probabilities.passed, probabilities.figure) == (False, 0.003)
+    assert _lines(Certificate(1)) == []

@@ -94,3 +94,42 @@ def test_without_a_prior_simulated_frequencies_stand_beside_the_posterior() -> N
     figure = plots.plot_certificate({**CONTENT, "num_clusters": counts}, name="mine")
     heights = [round(bar.get_height(), 3) for bar in figure.axes[2].patches]
     assert heights[:3] == [0.4, 0.4, 0.2]
+
+
+PARTITIONS = {
+    "coverage": {
+        "levels": [0.5, 0.9],
+        "observed": [0.5, 0.7],
+        "low": [0.4, 0.8],
+        "high": [0.6, 1.0],
+        "p_value": 0.02,
+    },
+    "reliability": {
+        "predicted": [0.1, 0.9],
+        "observed": [0.1, 0.8],
+        "low": [0.0, 0.7],
+        "high": [0.2, 1.0],
+        "counts": [30, 10],
+        "ece": 0.025,
+        "ece_noise": 0.011,
+    },
+}
+
+
+def test_coverage_and_reliability_stand_in_a_third_row() -> None:
+    figure = plots.plot_certificate({**CONTENT, **PARTITIONS}, name="mine")
+    assert len(figure.axes) == 6
+    balls, pairs = figure.axes[4:]
+    assert balls.get_title(loc="left") == "Credible balls: p = 0.020"
+    assert pairs.get_title(loc="left") == "Probabilities of pairs: error 0.025 (noise 0.011)"
+    assert balls.lines[1].get_ydata().tolist() == [0.5, 0.7]
+    heights = [bar.get_height() for bar in pairs.patches]
+    assert heights[0] == pytest.approx(3 * heights[1])
+    assert plots.png_bytes(figure, dpi=40).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("part", list(PARTITIONS))
+def test_one_of_the_two_leaves_the_other_blank(part) -> None:
+    figure = plots.plot_certificate({**CONTENT, part: PARTITIONS[part]}, name="mine")
+    assert len(figure.axes) == 6
+    assert sum(any(text.get_text() == "not measured" for text in ax.texts) for ax in figure.axes) == 1

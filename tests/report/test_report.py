@@ -1,72 +1,138 @@
 import base64
-import dataclasses
+import hashlib
+import html as entities
 import re
 from html.parser import HTMLParser
+from io import BytesIO
 
 import numpy as np
 import pytest
-from synthetic_comparison import make_comparison
+from PIL import Image
+from report_pages import HOSTILE, KINDS, alone_case, comparison_case, written
 
-from pyroclust.comparison import summarise
-from pyroclust.report import render, write_report
-from pyroclust.report.words import functional_title, number, seconds
+from pyroclust import plots
+from pyroclust.diagnostics import Trust, Verdict
+from pyroclust.report import Page, render, render_page, write_report
+from pyroclust.report.parts import (
+    FigureTable,
+    Headline,
+    Mark,
+    Paragraph,
+    RowColumn,
+    Section,
+    VerdictRow,
+    rows_table,
+)
+from pyroclust.report.picture import picture_of
+from pyroclust.report.verdict_words import agreement_row, clear_row, convergence_row, labels_row
+from pyroclust.report.words import count, functional_title, number, seconds
 
-VOID = {"meta", "link", "img", "br"}
+VOID = {"meta", "link", "img", "br", "path", "circle", "rect"}
 
 
-class Page(HTMLParser):
+class Reader(HTMLParser):
     def __init__(self):
         super().__init__()
-        self.open, self.addresses, self.images, self.text = [], [], [], []
+        self.open, self.addresses, self.images, self.text, self.styles = [], [], [], [], []
+        self.handlers = []
 
     def handle_starttag(self, tag, attrs):
         found = dict(attrs)
         self.addresses += [found[name] for name in ("src", "href", "srcset", "action") if name in found]
+        self.handlers += [name for name in found if name.startswith("on") or name == "style"]
         if tag == "img":
             self.images.append(found)
         if tag not in VOID:
             self.open.append(tag)
 
     def handle_endtag(self, tag):
-        assert self.open.pop() == tag
+        if tag not in VOID:
+            assert self.open.pop() == tag
 
     def handle_data(self, data):
-        self.text.append(data)
+        if not {"style", "script"} & set(self.open):
+            self.text.append(data)
 
 
 def parsed(html):
-    page = Page()
-    page.feed(html)
-    page.close()
-    assert page.open == []
-    return page
+    reader = Reader()
+    reader.feed(html)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+def words(html):
+    return " ".join(" ".join(parsed(html).text).split())
 
 
 @pytest.fixture(scope="module", params=[1, 3])
 def case(request):
-    comparison = make_comparison(dim=request.param, num_points=40, draws=200)
-    comparison = dataclasses.replace(comparison, source="<b>table & co</b>")
-    return comparison, summarise(comparison)
+    return comparison_case(dim=request.param, source="<b>table & co</b>")
 
 
-def test_page_is_whole_and_alone(case):
-    html = render(*case)
+def small_page(*parts, **changes):
+    fields = {
+        "title": "t",
+        "kicker": "k",
+        "heading": "h",
+        "introduction": "i",
+        "verdict": Headline(Mark.GOOD, "trust", "It agrees."),
+        "verdict_rows": (VerdictRow("Is it?", "Yes", Mark.GOOD, "0.1", "0.2"),),
+        "sections": (Section("Parts", tuple(parts)),),
+    }
+    return Page(**fields | changes)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_page_is_whole_and_alone(kind):
+    html = written(kind)
     page = parsed(html)
-    assert all(address.startswith("data:") for address in page.addresses)
-    assert not re.search(r"https?://|url\(|@import|<script", html)
-    assert len(page.images) == 5
+    assert all(address.startswith(("data:", "#")) for address in page.addresses)
+    assert not re.search(r"https?://|url\(|@import", html)
+    assert page.handlers == []
+    assert len(page.images) >= 3
     for image in page.images:
-        assert base64.b64decode(image["src"].split(",")[1]).startswith(b"\x89PNG")
+        picture = Image.open(BytesIO(base64.b64decode(image["src"].split(",")[1])))
+        assert picture.format == "PNG"
+        shape = int(image["width"]) / int(image["height"])
+        assert picture.width / picture.height == pytest.approx(shape, rel=0.02)
         assert len(image["alt"]) > 20
-    assert len(html) < 3_000_000
+    assert len(html) < 1_000_000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_policy_lets_in_this_script_and_this_style_only(kind):
+    html = written(kind)
+    policy = entities.unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', html)[1])
+    assert "default-src 'none'; img-src data:;" in policy
+    for tag, directive in (("style", "style-src"), ("script", "script-src")):
+        (content,) = re.findall(f"<{tag}>(.*?)</{tag}>", html, flags=re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{directive} 'sha256-{digest}'" in policy
+    assert html.index("Content-Security-Policy") < html.index("<style>")
+    assert "unsafe" not in policy
+
+
+def test_names_are_text_wherever_they_stand():
+    names = tuple(HOSTILE for _ in range(40))
+    changes = {name: HOSTILE for name in ("source", "model_name", "guide_name")}
+    html = render(*comparison_case(columns=(HOSTILE,), row_names=names, notes=(HOSTILE,), **changes))
+    assert html.count("<script") == 1
+    assert "alert(1)</" not in html
+    assert words(html).count(HOSTILE) >= 45
+    html = render(*alone_case(columns=("x", HOSTILE), **changes))
+    assert html.count("<script") == 1
+    assert words(html).count(HOSTILE) >= 4
 
 
 def test_page_says_what_was_found(case):
     comparison, summary = case
     html = render(comparison, summary)
-    text = " ".join(" ".join(parsed(html).text).split())
+    text = words(html)
     assert summary.verdict.sentence in text
-    assert text.index(summary.verdict.sentence) < text.index("How many clusters")
+    order = [text.index(found) for found in (summary.verdict.sentence, "Did MCMC converge?", "On this page")]
+    assert order == sorted(order)
     assert f"{summary.agreement.largest_difference:.3f}" in text
     assert comparison.notes[0] in text
     assert "<b>table & co</b>" in text
@@ -76,20 +142,121 @@ def test_page_says_what_was_found(case):
 
 def test_every_row_has_its_values_in_the_original_units(case):
     comparison, summary = case
-    text = " ".join(parsed(render(comparison, summary)).text)
+    text = words(render(comparison, summary))
     values = comparison.data * comparison.scale + comparison.location
     for row in (0, -1):
         assert f"{values[row, 0]:.6g}" in text
 
 
-def test_written_without_labels_and_notes(case, tmp_path):
-    comparison, _ = case
-    bare = dataclasses.replace(comparison, true_labels=None, notes=(), row_names=tuple("r" * 40))
-    path = write_report(bare, summarise(bare), tmp_path)
+def test_written_without_labels_and_notes(tmp_path):
+    bare, summary = comparison_case(true_labels=None, notes=())
+    path = write_report(bare, summary, tmp_path)
     assert path == tmp_path / "report.html"
-    assert "known label" not in path.read_text(encoding="utf-8")
+    html = path.read_text(encoding="utf-8")
+    assert "known label" not in html
+    assert "notes" not in parsed(html).addresses
     with pytest.raises(OSError, match="nowhere"):
-        write_report(bare, summarise(bare), tmp_path / "nowhere")
+        write_report(bare, summary, tmp_path / "nowhere")
+
+
+def test_first_sections_are_open_and_all_are_in_the_contents():
+    page = parsed(html := written("one column"))
+    assert [bool(one) for one in re.findall(r"<details( open)?>", html)] == [True] * 3 + [False] * 4
+    targets = [address[1:] for address in page.addresses if address.startswith("#")]
+    assert len(targets) == 9
+    assert all(html.count(f'id="{target}"') == 1 for target in targets)
+
+
+def test_parts_have_their_place_and_order():
+    table = FigureTable("How much.", ("", "a", "b"), (("one", "1", "2"),))
+    html = render_page(small_page(Paragraph("First & foremost."), table))
+    assert words(html).index("First & foremost.") < words(html).index("How much.")
+    assert '<th scope="row">one</th><td>1</td><td>2</td>' in html
+    assert '<td></td><th scope="col">a</th>' in html
+    with pytest.raises(ValueError, match="a row has 2 cells, expected 3"):
+        FigureTable("", ("", "a", "b"), (("one", "1"),))
+
+
+@pytest.mark.parametrize("mark", Mark)
+def test_marks_have_a_word_and_a_shape(mark):
+    html = render_page(small_page(verdict=Headline(mark, "level", "why")))
+    assert f'aria-label="{mark.value}:"' in html
+    shapes = re.findall(r"<svg[^>]*>(.*?)</svg>", html)
+    good = re.findall(r"<svg[^>]*>(.*?)</svg>", render_page(small_page()))
+    assert (shapes[0] == good[0]) is (mark is Mark.GOOD)
+
+
+def test_every_verdict_has_a_mark():
+    assert {Headline.of(Verdict(level, "")).mark for level in Trust} == set(Mark) - {Mark.PLAIN}
+    assert Headline.of(Verdict(Trust.DISTRUST, "why")) == Headline(Mark.BAD, "do not trust", "why")
+
+
+def test_addresses_of_sections_differ():
+    titles = ("How many?", "How many", "How many 2", "Main", "–")
+    page = small_page(sections=tuple(Section(title, ()) for title in titles))
+    assert page.addresses == ("how-many", "how-many-2", "how-many-2-2", "main-2", "section")
+
+
+def test_large_tables_are_cut_and_say_so():
+    rows = np.arange(100_000)
+    wide = [RowColumn(f"{column} " + "x" * 200, rows) for column in range(40)]
+    for columns, shown in ((wide[:2], 2000), (wide, 600)):
+        table = rows_table("All.", columns)
+        assert (len(table.rows), table.num_rows) == (shown, 100_000)
+        html = render_page(small_page(table))
+        assert f"first {shown:,} of 100,000 rows; assignments.csv has them all" in words(html)
+        assert len(html) < 1_200_000
+    long = rows_table("All.", [RowColumn("name", ["y" * 500])])
+    assert len(long.rows[0][0]) == 60
+    assert "has them all" not in render_page(small_page(long))
+    with pytest.raises(ValueError, match=r"lengths \[1, 2\], expected one"):
+        rows_table("All.", [RowColumn("a", "x"), RowColumn("b", "xy")])
+
+
+def test_pictures_keep_their_colours_and_stay_small():
+    noise = np.random.default_rng(0).random((300, 300))
+    with plots.style():
+        figure = plots.new_figure(9, 4)
+        figure.subplots().imshow(noise, cmap="PuOr")
+        picture = picture_of(figure, alternative="noise", caption="noise")
+        drawn = Image.open(BytesIO(plots.png_bytes(figure, dpi=110))).convert("RGB")
+    kept = Image.open(BytesIO(base64.b64decode(picture.source.split(",")[1])))
+    assert (picture.width, picture.height, picture.is_wide) == (864, 384, True)
+    assert (kept.mode, kept.size) == ("P", drawn.size)
+    # Of 255: the common quantisation of Pillow is off by 60, and draws a purple scale in grey.
+    assert np.abs(np.asarray(kept.convert("RGB"), dtype=int) - np.asarray(drawn, dtype=int)).max() < 20
+    assert len(picture.source) < 400_000
+
+
+@pytest.mark.parametrize(
+    ("max_rhat", "min_ess", "answer"),
+    [
+        (1.0, np.inf, "Yes"),
+        (1.01, 400, "Yes"),
+        (1.011, 400, "Roughly"),
+        (1.0, 399, "Roughly"),
+        (1.051, 500, "No"),
+        (1.0, 99, "No"),
+        (np.nan, 500, "No"),
+    ],
+)
+def test_convergence_is_answered_by_its_limits(max_rhat, min_ess, answer):
+    row = convergence_row("?", max_rhat=max_rhat, min_ess=min_ess)
+    assert row.answer == answer
+
+
+def test_agreement_is_answered_by_its_limits():
+    marks = [
+        agreement_row("?", "gap", found=f, noise=n).mark for f, n in ((0.15, 0.2), (0.2, 0.2), (0.2, 0.1))
+    ]
+    assert marks == [Mark.GOOD, Mark.UNKNOWN, Mark.BAD]
+
+
+def test_clarity_and_labels_are_answered_by_their_limits():
+    values = (0.1, 0.3, 0.6)
+    assert [clear_row(np.full(4, value)).answer for value in values] == ["Yes", "Partly", "No"]
+    assert "4 of 4 rows" in clear_row(np.full(4, 0.6)).figure
+    assert [labels_row(rand).answer for rand in (0.95, 0.6, 0.1)] == ["Closely", "Partly", "Hardly"]
 
 
 def test_words():
@@ -97,3 +264,4 @@ def test_words():
     assert functional_title("unheard_of") == "unheard_of"
     assert [number(value) for value in (1234.5678, -1, np.inf, np.nan)] == ["1,234.568", "−1.000", "∞", "–"]
     assert [seconds(value) for value in (75.0, 0.02, 3e-5, 4e-8)] == ["75 s", "20 ms", "30 µs", "0.04 µs"]
+    assert [count(value, "row") for value in (0, 1, 2000)] == ["0 rows", "1 row", "2,000 rows"]

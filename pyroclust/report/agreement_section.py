@@ -1,0 +1,138 @@
+"""Whether two sources of draws agree: distances with their noise, and tests of whole partitions."""
+
+import numpy as np
+
+from pyroclust import plots
+from pyroclust.diagnostics import SourceComparison, dendrogram_order
+from pyroclust.report.parts import FigureTable, Paragraph, Section
+from pyroclust.report.picture import Picture, picture_of
+from pyroclust.report.view import View
+from pyroclust.report.words import number, p_value
+
+__all__ = ["agreement_section", "difference_picture"]
+
+
+def agreement_section(found: SourceComparison, first: View, second: View, *, seed: int) -> Section:
+    """Show how far two sources are apart, beside what chance makes of their own draws.
+
+    Args:
+        found: the figures.
+        first: one source.
+        second: the other, the reference.
+        seed: of the draws in the picture.
+    """
+    parts = (
+        Paragraph(found.verdict.sentence),
+        _marginals(found),
+        _distances(found, first, second, seed),
+        _map(found, first, second, seed),
+        _nulls(found),
+        _effects(found),
+    )
+    gist = (
+        f"Draws are {number(found.vi_between, 2)} bits apart between the sources, "
+        f"{number(found.vi_within_a, 2)} and {number(found.vi_within_b, 2)} within them"
+    )
+    return Section("Do the sources agree", parts, is_open=True, gist=gist)
+
+
+def difference_picture(first: View, second: View) -> Picture:
+    """Draw the co-assignment matrices of two sources and their difference, rows in one order.
+
+    Args:
+        first: one source.
+        second: the other, which orders the rows.
+    """
+    a, b = first.summary.co_assignment, second.summary.co_assignment
+    order, gap = dendrogram_order(b), float(np.abs(a - b).max())
+    with plots.style():
+        figure = plots.new_figure(9, 3.9)
+        axes = figure.subplots(1, 3)
+        plots.plot_co_assignment(a, order, ax=axes[0]).set_title(first.label)
+        plots.plot_co_assignment(b, order, ax=axes[1]).set_title(second.label)
+        plots.plot_co_assignment_difference(a, b, order, ax=axes[2]).set_title("difference")
+        return picture_of(
+            figure,
+            alternative=f"Co-assignment matrices of {first.source} and {second.source}, and their "
+            f"difference, at most {number(gap, 2)}.",
+            caption="Each pixel is a pair of rows, its darkness the probability that the "
+            f"pair shares a cluster, rows ordered by the dendrogram of {second.source}. In the third panel "
+            f"white is agreement. Largest difference: {number(gap, 2)}.",
+        )
+
+
+def _marginals(found: SourceComparison) -> Picture:
+    one = found.agreement
+    with plots.style():
+        figure = plots.new_figure(9, 2.8)
+        plots.plot_agreement(one, ax=figure.subplots())
+        return picture_of(
+            figure,
+            alternative="Distances between the sources with their noise floors: total variation of the "
+            f"number of clusters {number(one.total_variation)} (noise {number(one.noise_total_variation)}), "
+            f"largest co-assignment difference {number(one.largest_difference)} "
+            f"(noise {number(one.noise_largest_difference)}).",
+            caption=f"Full marks are distances between {found.names[0]} and "
+            f"{found.names[1]}, hollow ones those between two halves of {found.names[1]}: what chance alone "
+            "makes.",
+        )
+
+
+def _distances(found: SourceComparison, first: View, second: View, seed: int) -> Picture:
+    with plots.style():
+        figure = plots.new_figure(9, 3.2)
+        plots.plot_two_samples(
+            first.draws, second.draws, ax=figure.subplots(), seed=seed, names=(first.label, second.label)
+        )
+        return picture_of(
+            figure,
+            alternative="Distances between draws within and between the sources: on average "
+            f"{number(found.vi_between, 2)} bits between, {number(found.vi_within_a, 2)} and "
+            f"{number(found.vi_within_b, 2)} within.",
+            caption="Distances of pairs of draws. Where the sources sample the same, the three curves lie "
+            "over each other; a third one right of the others means that they do not.",
+        )
+
+
+def _map(found: SourceComparison, first: View, second: View, seed: int) -> Picture:
+    with plots.style():
+        figure = plots.new_figure(6.5, 4.6)
+        plots.plot_partition_map(
+            first.draws, second.draws, ax=figure.subplots(), seed=seed, names=(first.label, second.label)
+        )
+        return picture_of(
+            figure,
+            alternative=f"A map of draws of {found.names[0]} and {found.names[1]}, similar ones near.",
+            caption="Every mark is a draw, and near marks are similar partitions, as far as a plane can show "
+            "it. The sources should be mixed; groups are modes.",
+        )
+
+
+def _nulls(found: SourceComparison) -> Picture:
+    tests = {"squared MMD": found.mmd, "accuracy of a classifier": found.classifier}
+    with plots.style():
+        figure = plots.new_figure(9, 2.8)
+        for ax, (name, test) in zip(figure.subplots(1, 2), tests.items(), strict=True):
+            plots.plot_permutation_null(test, ax=ax, statistic=name)
+        return picture_of(
+            figure,
+            alternative=f"Null distributions of two tests; p {p_value(found.mmd.p_value)} by the kernel "
+            f"test, {p_value(found.classifier.p_value)} by the classifier.",
+            caption="The bars are what the statistic would be if the draws had been dealt to "
+            "the two sources at random, the line is what it is. A line right of the bars means that the "
+            "sources differ; whether by much, the distances above say.",
+        )
+
+
+def _effects(found: SourceComparison) -> FigureTable:
+    rows = tuple(
+        (one.name, number(one.value), number(one.noise), f"{one.limit:g}", p_value(one.p_value))
+        for one in found.effects
+    )
+    return FigureTable(
+        "What the verdict rests on. The sources differ where a difference is above its limit, above 1.5 "
+        f"times its noise, and certain. Worth {number(found.effective_a, 0)} ({found.names[0]}) and "
+        f"{number(found.effective_b, 0)} ({found.names[1]}) independent draws.",
+        ("", "between", "noise", "limit", "p"),
+        rows,
+    )

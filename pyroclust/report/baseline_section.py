@@ -1,0 +1,86 @@
+"""Classical clusterings beside the posterior."""
+
+from collections.abc import Sequence
+
+from pyroclust import plots
+from pyroclust.baseline_rows import BaselineRow
+from pyroclust.report.parts import FigureTable, Part, Section
+from pyroclust.report.picture import Picture, picture_of
+from pyroclust.report.view import View
+from pyroclust.report.words import number
+
+__all__ = ["baseline_section"]
+
+
+def baseline_section(rows: Sequence[BaselineRow], view: View) -> Section:
+    """Show what classical methods make of the data, and where each lies in the posterior.
+
+    Args:
+        rows: one a method.
+        view: the source of the posterior.
+    """
+    inside = sum(row.inside for row in rows)
+    parts: tuple[Part, ...] = (_picture(rows, view), _table(rows, view))
+    gist = f"{inside} of {len(rows)} lie inside the credible ball"
+    return Section("What classical methods find", parts, gist=gist)
+
+
+def _picture(rows: Sequence[BaselineRow], view: View) -> Picture:
+    assert view.data is not None
+    partitions = {"Bayesian estimate": view.summary.estimate.assignments}
+    partitions |= {row.result.name: row.result.assignments for row in rows}
+    with plots.style():
+        figure = plots.new_figure(9, 3.4 if view.data.shape[1] == 1 else 5.4)
+        axes = figure.subplots(2, -(-len(partitions) // 2), squeeze=False).ravel()
+        for ax in axes[len(partitions) :]:
+            ax.remove()
+        plots.plot_baselines(view.data, partitions, axes=axes[: len(partitions)], columns=view.columns)
+        found = ", ".join(f"{row.result.num_clusters} by {row.result.name}" for row in rows)
+        return picture_of(
+            figure,
+            alternative=f"The rows coloured by the Bayesian estimate, with "
+            f"{view.summary.estimate.num_clusters} clusters, and by classical methods: {found}.",
+            caption="One panel a method, clusters in the colour of the one of the Bayesian "
+            "estimate that they overlap. None of the others says how sure it is.",
+        )
+
+
+def _table(rows: Sequence[BaselineRow], view: View) -> FigureTable:
+    labelled = view.summary.estimate.scores is not None
+    header = ["", "clusters", "ARI to the estimate", "expected VI, bits", "in the ball"]
+    if labelled:
+        header += ["ARI to the labels", "AMI", "accuracy"]
+    own = view.summary.estimate.scores
+    lines = [
+        [
+            f"Bayesian estimate ({view.source})",
+            str(view.summary.estimate.num_clusters),
+            number(1.0, 2),
+            number(float(view.summary.ball.distances.mean())),
+            "yes",
+            *([] if own is None else _scores(own)),
+        ]
+    ]
+    for row in rows:
+        line = [
+            row.result.name,
+            str(row.result.num_clusters),
+            number(row.to_estimate.adjusted_rand, 2),
+            number(row.expected_vi),
+            "yes" if row.inside else "no",
+        ]
+        lines.append(line + ([] if row.to_labels is None else _scores(row.to_labels)))
+    return FigureTable(
+        "Each method from the posterior's point of view: its posterior expected variation of information "
+        "(the estimate has the least that was found) and whether it lies in the 95 % credible ball. ARI: "
+        "adjusted Rand index; AMI: adjusted mutual information, over the arithmetic mean of the entropies.",
+        tuple(header),
+        tuple(tuple(line) for line in lines),
+    )
+
+
+def _scores(scores: "object") -> list[str]:
+    return [
+        number(getattr(scores, name), 2)
+        for name in ("adjusted_rand", "adjusted_mutual_information", "accuracy")
+    ]

@@ -1,0 +1,134 @@
+"""How sure the point estimate is: credible ball, likeliest partitions, modes, points."""
+
+import math
+
+from pyroclust import plots
+from pyroclust.diagnostics import dendrogram_order
+from pyroclust.report.parts import FigureTable, Part, Section
+from pyroclust.report.picture import Picture, picture_of
+from pyroclust.report.view import View
+from pyroclust.report.words import number
+
+__all__ = ["certainty_section"]
+
+_MOST_MODES = 4
+
+
+def certainty_section(view: View) -> Section:
+    """Show the ball around the estimate, the likeliest partitions and the modes.
+
+    Args:
+        view: the source.
+    """
+    parts: list[Part] = [_distances(view)]
+    if view.data is not None:
+        parts.append(_ball(view))
+    if len(view.summary.modes.weights) > 1 and view.data is not None:
+        parts.append(_modes(view))
+    parts += [_ranked(view), _points(view), _table(view)]
+    ball = view.summary.ball
+    gist = f"{number(100 * ball.coverage, 0)} % of the draws lie within {number(ball.radius, 2)} bits of it"
+    return Section("How sure is the estimate", tuple(parts), gist=gist)
+
+
+def _distances(view: View) -> Picture:
+    ball = view.summary.ball
+    with plots.style():
+        figure = plots.new_figure(9, 2.8)
+        plots.plot_distance_histogram(ball, ax=figure.subplots())
+        return picture_of(
+            figure,
+            alternative=f"Histogram of the distances of the draws of {view.source} to the point estimate; "
+            f"the {number(100 * ball.level, 0)} % credible ball ends at {number(ball.radius, 2)} bits.",
+            caption="Each draw is a partition, its place the variation of information to the "
+            f"point estimate in bits, 0 being equal. {number(100 * ball.coverage, 1)} % of the draws lie "
+            "inside the ball. A heap far from 0 means that no draw looks quite like the estimate.",
+        )
+
+
+def _ball(view: View) -> Picture:
+    assert view.data is not None
+    ball = view.summary.ball
+    with plots.style():
+        figure = plots.new_figure(9, 3.6 if view.data.shape[1] == 1 else 6.2)
+        plots.plot_credible_ball(view.data, ball, axes=figure.subplots(2, 2).ravel(), columns=view.columns)
+        return picture_of(
+            figure,
+            alternative="The rows coloured by the estimate and by three bounds of its credible ball, with "
+            f"{_clusters(ball.estimate)}, {_clusters(ball.horizontal[0])}, {_clusters(ball.upper[0])} and "
+            f"{_clusters(ball.lower[0])} clusters.",
+            caption="The bounds are the partitions at the edge of the ball: the farthest of "
+            "all (horizontal), the farthest with the fewest clusters (upper) and with the most (lower). What "
+            "is the same in all four panels is sure; clusters keep their colour where they overlap.",
+        )
+
+
+def _modes(view: View) -> Picture:
+    assert view.data is not None
+    modes = view.summary.modes
+    count = min(len(modes.weights), _MOST_MODES)
+    some = type(modes)(modes.partitions[:count], modes.weights[:count], modes.members, modes.spread[:count])
+    weights = ", ".join(number(weight, 2) for weight in some.weights)
+    with plots.style():
+        figure = plots.new_figure(9, 2.4 if view.data.shape[1] == 1 else 3.6)
+        plots.plot_modes(
+            view.data, some, axes=figure.subplots(1, count, squeeze=False)[0], columns=view.columns
+        )
+        return picture_of(
+            figure,
+            alternative=f"The rows coloured by {count} modes of the posterior, with weights {weights}.",
+            caption="The draws gather around more than one partition, and each panel is the "
+            "centre of one group, with the share of the draws in it. A single estimate hides all but one.",
+        )
+
+
+def _ranked(view: View) -> Picture:
+    ranked = view.summary.ranked
+    order = dendrogram_order(view.summary.co_assignment)
+    with plots.style():
+        figure = plots.new_figure(9, 3.4)
+        plots.plot_ranked_partitions(ranked, order, ax=figure.subplots())
+        return picture_of(
+            figure,
+            alternative=f"The likeliest partitions as strips of coloured rows; the first has probability "
+            f"{number(ranked.probabilities[0])} and there are {ranked.num_distinct:,} different ones.",
+            caption="Each strip is one partition, rows in the order of the dendrogram, runs "
+            "of one colour being a cluster. Where the likeliest probability is small, the posterior is "
+            "spread over so many partitions that single ones mean little: look at pairs of rows instead.",
+        )
+
+
+def _points(view: View) -> Picture:
+    estimate = view.summary.estimate
+    doubtful = int((estimate.uncertainty > 0.5).sum())
+    with plots.style():
+        figure = plots.new_figure(9, 2.8)
+        plots.plot_point_uncertainty(estimate.uncertainty, estimate.assignments, ax=figure.subplots())
+        return picture_of(
+            figure,
+            alternative=f"Uncertainty of each row, by cluster and sorted; {doubtful} above one half.",
+            caption="Each mark is a row, its height the probability of being apart from its "
+            "companions in the estimate. Marks above one half are more often elsewhere than there.",
+        )
+
+
+def _table(view: View) -> FigureTable:
+    summary = view.summary
+    entropy = summary.entropy
+    rows = (
+        ("clusters of the point estimate", str(summary.estimate.num_clusters)),
+        ("radius of the ball, bits", number(summary.ball.radius)),
+        ("different partitions among the draws", f"{entropy.num_distinct:,}"),
+        ("probability that the next draw was seen before", number(entropy.coverage)),
+        ("entropy of the posterior, bits", number(entropy.corrected)),
+        ("entropy of the draws, at most log2 of their number, bits", number(entropy.plug_in)),
+        ("modes and their weights", ", ".join(number(weight, 2) for weight in summary.modes.weights)),
+    )
+    undefined = "" if math.isfinite(entropy.corrected) else " No partition was drawn twice: no entropy then."
+    return FigureTable(
+        f"The posterior of the partition by {view.source}.{undefined}", ("", view.source), rows
+    )
+
+
+def _clusters(partition: "object") -> int:
+    return len(set(partition.tolist()))  # type: ignore[attr-defined]

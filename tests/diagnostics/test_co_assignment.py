@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+from pyroclust.diagnostics import co_assignment
+
+
+def brute_force(draws, shares):
+    total = np.zeros((draws.shape[1], draws.shape[1]))
+    for labels, share in zip(draws, shares, strict=True):
+        total += share * (labels[:, None] == labels)
+    return total
+
+
+# Below, at and above the tiles of 256 points and 128 draws, and more clusters than a byte counts.
+@pytest.mark.parametrize(
+    ("num_draws", "num_points", "num_clusters"),
+    [(1, 1, 1), (5, 3, 3), (127, 255, 4), (128, 256, 4), (129, 257, 256), (300, 600, 3), (20, 700, 700)],
+)
+@pytest.mark.parametrize("entries", [16_000_000, 30_000])
+def test_against_brute_force(num_draws, num_points, num_clusters, entries, monkeypatch):
+    monkeypatch.setattr("pyroclust.diagnostics.similarity._BLOCK_ENTRIES", entries)
+    rng = np.random.default_rng(0)
+    draws = rng.integers(num_clusters, size=(num_draws, num_points))
+    found = co_assignment(draws)
+    expected = brute_force(draws, np.full(num_draws, 1.0)) / num_draws
+    np.testing.assert_array_equal(found, expected)
+    weights = rng.random(num_draws)
+    found = co_assignment(draws, weights=weights)
+    np.testing.assert_allclose(found, brute_force(draws, weights / weights.sum()), atol=1e-6)
+    np.testing.assert_array_equal(found, found.T)
+    assert found.max() <= 1
+
+
+def test_labels_beyond_a_byte_that_agree_in_their_last_byte():
+    # 0 and 256 differ in the second byte alone.
+    labels = np.arange(300)
+    np.testing.assert_array_equal(co_assignment(labels[None]), np.eye(300))
+
+
+def test_many_equal_draws_do_not_overflow_a_byte():
+    draws = np.zeros((1000, 3), dtype=int)
+    np.testing.assert_array_equal(co_assignment(draws), np.ones((3, 3)))
+
+
+def test_weights_are_repetitions():
+    rng = np.random.default_rng(1)
+    draws, times = rng.integers(4, size=(50, 30)), rng.integers(0, 5, size=50)
+    np.testing.assert_allclose(
+        co_assignment(draws, weights=times), co_assignment(np.repeat(draws, times, axis=0)), atol=1e-6
+    )
+
+
+def test_uneven_weights_keep_their_ratio():
+    draws = np.array([[0, 0], [0, 1]])
+    found = co_assignment(draws, weights=np.array([1e-12, 1.0]))
+    assert found[0, 1] == pytest.approx(1e-12, rel=1e-5)

@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+
+from pyroclust.diagnostics import (
+    Binder,
+    VariationOfInformation,
+    binder,
+    credible_ball,
+    point_estimate,
+    variation_of_information,
+)
+from pyroclust.diagnostics.counts import count_clusters
+from pyroclust.diagnostics.membership import renumbered
+from pyroclust.partitions import enumerate_partitions
+
+CENTRE = [0, 0, 1, 1]
+
+
+@pytest.fixture
+def draws():
+    return renumbered(np.random.default_rng(0).integers(3, size=(80, 7)))
+
+
+def test_a_ball_by_hand():
+    # Binder losses from the centre: 0 (five times), 6/16, 8/16, 4/16, 8/16
+    draws = np.array([CENTRE] * 5 + [[0, 0, 0, 1], [0, 0, 0, 0], [0, 1, 2, 3], [0, 1, 0, 1]])
+    ball = credible_ball(draws, np.array(CENTRE), level=0.6, loss=Binder())
+    np.testing.assert_allclose(ball.distances * 16, [0] * 5 + [6, 8, 4, 8])
+    assert ball.radius == pytest.approx(4 / 16)
+    assert ball.coverage == pytest.approx(6 / 9)
+    assert ball.horizontal.tolist() == ball.lower.tolist() == [[0, 1, 2, 3]]
+    assert ball.upper.tolist() == [CENTRE]
+    assert (ball.level, ball.estimate.tolist()) == (0.6, CENTRE)
+    whole = credible_ball(draws, np.array(CENTRE), level=1.0, loss=Binder())
+    assert (whole.radius, whole.coverage) == (pytest.approx(0.5), pytest.approx(1.0))
+    assert sorted(whole.horizontal.tolist()) == [[0, 0, 0, 0], [0, 1, 0, 1]]
+    assert whole.upper.tolist() == [[0, 0, 0, 0]]
+    assert whole.lower.tolist() == [[0, 1, 2, 3]]
+
+
+def test_the_farthest_among_those_with_fewest_and_most_clusters():
+    draws = np.array([[0, 0, 0, 0, 0, 1], [0, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 2], [0, 1, 2, 0, 2, 0]])
+    centre = np.array([0, 0, 0, 0, 0, 1])
+    ball = credible_ball(draws, centre, level=1.0)
+    away = variation_of_information(centre, draws)
+    assert away[1] > away[0]
+    assert away[3] > away[2]
+    assert ball.upper.tolist() == [draws[1].tolist()]
+    assert ball.lower.tolist() == [draws[3].tolist()]
+
+
+@pytest.mark.parametrize("level", [0.05, 0.5, 0.9, 0.95, 1.0])
+@pytest.mark.parametrize("distance", [variation_of_information, binder])
+def test_the_ball_against_its_definition(draws, level, distance):
+    loss = {variation_of_information: VariationOfInformation(), binder: Binder()}[distance]
+    weights = np.random.default_rng(1).random(80)
+    estimate = point_estimate(draws, seed=0, weights=weights)
+    ball = credible_ball(draws, estimate, level=level, loss=loss, weights=weights)
+    away = distance(estimate, draws).round(9)
+    share = weights / weights.sum()
+    radii = np.unique(away)
+    held = np.array([share[away <= radius].sum() for radius in radii])
+    radius = radii[held >= level - 1e-9][0]
+    inside = away <= radius
+    np.testing.assert_allclose(ball.distances, away, atol=1e-8)
+    assert ball.radius == pytest.approx(radius, abs=1e-8)
+    assert ball.coverage == pytest.approx(share[inside].sum())
+    clusters = count_clusters(draws)
+    same(ball.horizontal, draws[inside & (away == radius)])
+    for rows, number in ((ball.upper, clusters[inside].min()), (ball.lower, clusters[inside].max())):
+        chosen = inside & (clusters == number)
+        same(rows, draws[chosen & (away == away[chosen].max())])
+
+
+def same(found, expected):
+    assert {tuple(row) for row in found} == {tuple(row) for row in expected}
+    assert len({tuple(row) for row in found}) == len(found)
+
+
+def test_weights_are_repetitions(draws):
+    times = np.random.default_rng(2).integers(0, 4, size=80)
+    estimate = draws[0]
+    a = credible_ball(draws, estimate, level=0.8, weights=times)
+    b = credible_ball(np.repeat(draws, times, axis=0), estimate, level=0.8)
+    assert (a.radius, a.coverage) == (pytest.approx(b.radius), pytest.approx(b.coverage))
+    same(a.horizontal, b.horizontal)
+    same(a.lower, b.lower)
+
+
+def test_draws_without_weight_are_no_bounds():
+    draws = np.array([[0, 0, 0], [0, 0, 1], [0, 1, 2]])
+    ball = credible_ball(draws, np.array([0, 0, 0]), level=1.0, weights=np.array([0.5, 0.5, 0]))
+    assert ball.horizontal.tolist() == [[0, 0, 1]]
+    assert ball.coverage == pytest.approx(1.0)
+
+
+def test_any_labels_and_chains(draws):
+    flat = credible_ball(draws, draws[3])
+    renamed = credible_ball(6 - draws.reshape(4, 20, 7), 6 - draws[3])
+    np.testing.assert_allclose(flat.distances, renamed.distances)
+    same(flat.horizontal, renamed.horizontal)
+
+
+def test_the_loss_takes_the_estimate_first():
+    every = enumerate_partitions(4).numpy()
+    loss = VariationOfInformation(weight=0.2)
+    ball = credible_ball(every, every[5], loss=loss)
+    np.testing.assert_allclose(ball.distances, loss(every[5], every), atol=1e-12)
+    assert not np.allclose(ball.distances, loss(every, every[5]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"level": 0.0}, "level is 0.0"),
+        ({"level": 1.5}, "level is 1.5"),
+        ({"weights": np.ones(2)}, "weights has 2 entries"),
+    ],
+)
+def test_bad_arguments(draws, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        credible_ball(draws, draws[0], **arguments)
+    with pytest.raises(ValueError, match=r"estimate has shape \(3,\), expected \(7,\)"):
+        credible_ball(draws, np.zeros(3, dtype=int))

@@ -1,0 +1,133 @@
+"""Where points lie, how clusters look, and that they keep their look from panel to panel."""
+
+import numpy as np
+import pytest
+from matplotlib.markers import MarkerStyle
+
+from pyroclust import plots
+from pyroclust.plots.marks import cluster_colour, cluster_marker, fade, mark_clusters, text_colour
+from pyroclust.plots.matching import matched_labels
+from pyroclust.plots.panels import draw_panels
+from pyroclust.plots.projection import place_points
+
+
+def test_relabelled_partitions_are_matched_back():
+    rng = np.random.default_rng(0)
+    reference = np.repeat(np.arange(6), 10)
+    others = np.array([rng.permutation(6)[reference] for _ in range(20)])
+    assert (matched_labels(others, reference=reference) == reference).all()
+
+
+def test_matching_keeps_the_partition_and_never_merges():
+    partitions = np.random.default_rng(1).integers(5, size=(30, 25))
+    matched = matched_labels(partitions)
+    for before, after in zip(partitions, matched, strict=True):
+        assert ((before[:, None] == before) == (after[:, None] == after)).all()
+
+
+def test_the_larger_overlap_wins_and_new_clusters_are_new():
+    matched = matched_labels(np.array([[0, 0, 0, 1, 1], [0, 0, 1, 1, 1], [0, 1, 2, 3, 3]]))
+    assert matched[1].tolist() == [0, 0, 1, 1, 1]
+    assert matched[2, 3] == matched[2, 4] == 1
+    assert {0} < set(matched[2, :3].tolist())
+    assert matched[2].max() >= 2
+
+
+def test_overlaps_are_shared_out_for_the_best_total():
+    # Greedy matching gives cluster 0 (3 points of old 0, 2 of old 1) to old 0, and loses in total.
+    reference = np.array([0, 0, 0, 1, 1, 0, 0])
+    partition = np.array([0, 0, 0, 0, 0, 1, 1])
+    assert matched_labels(partition[None], reference=reference)[0].tolist() == [1, 1, 1, 1, 1, 0, 0]
+
+
+def test_a_cluster_that_comes_back_after_a_draw_without_it_has_its_colour_again():
+    split, joined = np.array([0, 0, 0, 1, 1]), np.zeros(5, dtype=int)
+    matched = matched_labels(np.array([split, joined, split]))
+    assert matched[0].tolist() == matched[2].tolist() == [0, 0, 0, 1, 1]
+
+
+def test_a_cluster_without_overlap_takes_no_old_label():
+    matched = matched_labels(np.array([[0, 0, 0, 1, 0]]), reference=np.array([0, 0, 0, 0, 1]))
+    assert matched[0].tolist() == [0, 0, 0, 2, 0]
+
+
+def test_a_cluster_that_the_reference_lacks_keeps_the_label_it_got():
+    split = np.array([0, 0, 0, 0, 1, 1])
+    matched = matched_labels(np.array([split, split]), reference=np.zeros(6, dtype=int))
+    assert matched.tolist() == [[0, 0, 0, 0, 1, 1]] * 2
+
+
+def test_matching_refuses_other_points():
+    with pytest.raises(ValueError, match=r"shapes \(1, 2\) and \(3,\)"):
+        matched_labels(np.zeros((1, 2), dtype=int), reference=np.zeros(3, dtype=int))
+
+
+def test_one_column_is_stacked_in_order_of_values():
+    values = np.array([5.0, 0.0, 0.001, 0.002, 10.0])
+    places = place_points(values[:, None])
+    assert places.stacked
+    assert places.points[:, 1].tolist() == [0, 0, 1, 2, 0]
+    assert np.abs(places.points[:, 0] - values).max() <= 10 / 70
+
+
+def test_two_columns_are_themselves_and_more_are_projected():
+    data = np.random.default_rng(0).standard_normal((40, 4)) * [9, 1, 3, 0.1]
+    np.testing.assert_array_equal(place_points(data[:, :2]).points, data[:, :2])
+    found = place_points(data)
+    _, _, axes = np.linalg.svd(data - data.mean(0))
+    np.testing.assert_allclose(np.abs(found.points), np.abs((data - data.mean(0)) @ axes[:2].T), atol=1e-9)
+    assert found.labels[0].startswith("principal component 1 (")
+
+
+def test_names_and_shapes_are_checked():
+    with pytest.raises(ValueError, match="columns has 1 names"):
+        place_points(np.zeros((3, 2)), columns=["a"])
+    with pytest.raises(ValueError, match=r"shape \(3,\)"):
+        place_points(np.zeros(3))
+
+
+def test_marks_have_the_look_of_their_label():
+    ax = plots.new_figure(3, 3).subplots()
+    mark_clusters(np.arange(6.0).reshape(3, 2), np.array([2, 2, 9]), ax=ax, size=30)
+    first, second = ax.collections
+    assert first.get_offsets().tolist() == [[0, 1], [2, 3]]
+    np.testing.assert_allclose(first.get_facecolors()[0, :3], fade(cluster_colour(2), np.zeros(1))[0])
+    assert cluster_colour(9) == cluster_colour(1)
+    assert cluster_marker(9) != cluster_marker(1)
+    outlines = [MarkerStyle(cluster_marker(label)) for label in (2, 9)]
+    for marks, outline in zip((first, second), outlines, strict=True):
+        expected = outline.get_path().transformed(outline.get_transform()).vertices
+        np.testing.assert_allclose(marks.get_paths()[0].vertices, expected)
+    assert second.get_offsets().tolist() == [[4, 5]]
+
+
+def test_words_on_colours_have_contrast():
+    def luminance(rgb: np.ndarray) -> float:
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    for colour in plots.CYCLE:
+        rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+        bright = luminance(rgb)
+        ratio = (bright + 0.05) / 0.05 if text_colour(colour) == "black" else 1.05 / (bright + 0.05)
+        assert ratio >= 4.5, colour
+
+
+def test_panels_match_colours_and_name_only_the_outer_axes():
+    axes = plots.new_figure(6, 4).subplots(2, 2)
+    data = np.random.default_rng(0).standard_normal((6, 2))
+    same = np.array([0, 0, 0, 1, 1, 1])
+    partitions = np.array([same, 1 - same, same, 1 - same])
+    flat = draw_panels(data, partitions, list("abcd"), axes=axes, columns=["u", "v"])
+    for ax in flat:
+        np.testing.assert_allclose(ax.collections[0].get_offsets(), data[:3])
+    assert [ax.get_xlabel() for ax in flat] == ["", "", "u", "u"]
+    assert [ax.get_ylabel() for ax in flat] == ["v", "", "v", ""]
+
+
+def test_panels_want_one_axes_a_partition():
+    axes = plots.new_figure(6, 4).subplots(1, 2)
+    with pytest.raises(ValueError, match="axes has 2 Axes, expected 3"):
+        draw_panels(np.zeros((4, 2)), np.zeros((3, 4), dtype=int), list("abc"), axes=axes)
+    with pytest.raises(ValueError, match="expected \\(N, D\\) and \\(M, N\\)"):
+        draw_panels(np.zeros((4, 2)), np.zeros((2, 5), dtype=int), list("ab"), axes=axes)

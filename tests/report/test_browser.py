@@ -1,0 +1,186 @@
+"""Every kind of page in a real browser: light and dark, wide and narrow, by keyboard, on paper."""
+
+import re
+from io import BytesIO
+from itertools import pairwise, product
+from pathlib import Path
+
+import pytest
+from browser import Browser, browsing, need_browser
+from pypdf import PdfReader
+from report_pages import KINDS, written
+
+HERE = Path(__file__).parent
+WIDTHS, SCHEMES = (360, 1280), ("light", "dark")
+LOOKS = list(product(KINDS, WIDTHS, SCHEMES))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    need_browser()
+    folder = tmp_path_factory.mktemp("browser")
+    for kind in KINDS:
+        page = written(kind)
+        (folder / f"{kind}.html").write_text(page, encoding="utf-8")
+        bare = re.sub("<script>.*</script>", "", page, flags=re.DOTALL)
+        (folder / f"{kind}, no script.html").write_text(bare, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser(folder):
+    with browsing(folder) as browser:
+        yield browser
+
+
+def unfold(browser: Browser) -> None:
+    browser.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+
+
+@pytest.mark.parametrize(("kind", "width", "scheme"), LOOKS)
+def test_page_looks_right(browser, folder, kind, width, scheme):
+    path = folder / f"{kind}.html"
+    browser.show(path, width=width, scheme=scheme)
+    unfold(browser)
+    images = browser.run(
+        "return [...document.images].map((one) => [one.complete, one.naturalWidth, one.clientWidth])"
+    )
+    assert len(images) >= 3
+    assert all(complete and natural > 300 and shown > 100 for complete, natural, shown in images)
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+    contrast = browser.run((HERE / "contrast.js").read_text(encoding="utf-8"))
+    assert contrast["count"] > 60
+    assert contrast["found"] == []
+    dark = browser.run("return getComputedStyle(document.body).backgroundColor")
+    assert (max(map(int, re.findall(r"\d+", dark))) < 80) == (scheme == "dark")
+    assert browser.complaints() == []
+    assert browser.requests() == [path.as_uri()]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_cut_and_nothing_lies_over_another(browser, folder, kind, width):
+    browser.show(folder / f"{kind}.html", width=width, scheme="light")
+    unfold(browser)
+    cut = browser.run((HERE / "cut.js").read_text(encoding="utf-8"))
+    assert cut == []
+    over = browser.run((HERE / "overlaps.js").read_text(encoding="utf-8"))
+    assert over == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_page_is_told_to_those_who_do_not_see_it(browser, folder, kind):
+    browser.show(folder / f"{kind}.html", width=1280, scheme="light")
+    unfold(browser)
+    levels = browser.run(
+        "return [...document.querySelectorAll('h1, h2, h3, h4')].map((one) => Number(one.tagName[1]))"
+    )
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    ids = browser.run("return [...document.querySelectorAll('[id]')].map((one) => one.id)")
+    assert len(ids) == len(set(ids))
+    unnamed = browser.run((HERE / "unnamed.js").read_text(encoding="utf-8"))
+    assert unnamed == []
+    landmarks = browser.run(
+        "return ['header', 'main', 'nav', 'footer'].map((one) => document.querySelectorAll(one).length)"
+    )
+    assert landmarks == [1, 1, 1, 1]
+    assert browser.run("return [document.documentElement.lang, document.title.length > 0]") == ["en", True]
+
+
+def test_tree_for_screen_readers(browser, folder):
+    browser.show(folder / "one column.html", width=360, scheme="light")
+    nodes = browser.command("Accessibility.getFullAXTree")["nodes"]
+    found = [
+        (node["role"]["value"], node.get("name", {}).get("value", ""))
+        for node in nodes
+        if not node["ignored"]
+    ]
+    roles = [role for role, _ in found]
+    assert {"banner", "main", "navigation", "contentinfo", "table", "rowheader", "columnheader"} <= set(roles)
+    assert ("heading", "Verdict") in found
+    assert ("image", "good:") in found or ("img", "good:") in found
+    assert ("rowheader", "Did MCMC converge?") in found
+    assert any(role == "DisclosureTriangle" and "How many clusters" in name for role, name in found)
+
+
+def test_keyboard(browser, folder):
+    from selenium.webdriver import Keys
+
+    browser.show(folder / "one column.html", width=1280, scheme="light")
+    browser.press(Keys.TAB)
+    assert browser.run("return document.activeElement.className") == "skip"
+    assert browser.run("return document.activeElement.getBoundingClientRect().top") >= 0
+    browser.press(Keys.ENTER)
+    assert browser.run("return document.activeElement.id") == "main"
+    opened = "return [...document.querySelectorAll('details')].map((one) => one.open)"
+    before, reached = browser.run(opened), 0
+    order = []
+    for _ in range(80):
+        browser.press(Keys.TAB)
+        tag, outline, top = browser.run(
+            """
+            const [one, place] = [document.activeElement, document.activeElement.getBoundingClientRect()];
+            return [one.tagName, getComputedStyle(one).outlineStyle, place.top + scrollY];
+            """
+        )
+        if tag == "BODY":
+            break
+        assert outline != "none", tag
+        if tag == "SUMMARY":
+            order.append(top)
+            is_open = "return document.activeElement.parentElement.open"
+            assert browser.run(is_open) is before[reached]
+            browser.press(Keys.ENTER)
+            assert browser.run(is_open) is not before[reached]
+            browser.press(Keys.SPACE)
+            assert browser.run(is_open) is before[reached]
+            reached += 1
+    assert reached == len(before) == 7
+    assert order == sorted(order)
+
+
+def test_open_all_and_close_all(browser, folder):
+    browser.show(folder / "alone.html", width=1280, scheme="light")
+    opened = "return [...document.querySelectorAll('details')].map((one) => one.open)"
+    start = browser.run(opened)
+    assert start[0]
+    assert not start[-1]
+    browser.run("document.getElementById('close-all').click()")
+    assert not any(browser.run(opened))
+    browser.run("document.getElementById('open-all').click()")
+    assert all(browser.run(opened))
+
+
+@pytest.mark.parametrize("name", ["alone.html", "alone, no script.html"])
+def test_a_link_unfolds_its_section(browser, folder, name):
+    browser.show(folder / name, width=1280, scheme="light")
+    details = "return document.querySelector('#every-row').closest('details')"
+    assert not browser.run(details + ".open")
+    browser.driver.find_elements("css selector", "nav a")[-1].click()
+    assert browser.run(details + ".open")
+    assert -2 <= browser.run(details + ".getBoundingClientRect().top") < 900
+
+
+@pytest.mark.parametrize("name", ["one column.html", "one column, no script.html"])
+def test_paper_has_what_is_folded(browser, folder, name):
+    browser.show(folder / name, width=1280, scheme="dark")
+    printed = browser.printed()
+    assert printed.startswith(b"%PDF")
+    assert not browser.run("return [...document.querySelectorAll('details')].at(-1).open")
+    text = " ".join(" ".join(page.extract_text() for page in PdfReader(BytesIO(printed)).pages).split())
+    for words in ("Did MCMC converge?", "Convergence of MCMC on numbers", "row 40 "):
+        assert words in text
+    assert "Open all" not in text
+
+
+def test_without_a_script_nothing_is_offered_that_needs_one(browser, folder):
+    browser.show(folder / "alone, no script.html", width=1280, scheme="light")
+    assert browser.run(
+        "return [...document.querySelectorAll('button')].every((one) => !one.checkVisibility())"
+    )
+    browser.show(folder / "alone.html", width=1280, scheme="light")
+    assert browser.run(
+        "return [...document.querySelectorAll('button')].every((one) => one.checkVisibility())"
+    )

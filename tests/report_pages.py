@@ -1,0 +1,74 @@
+"""One page of each kind, with names that mean something in HTML."""
+
+import dataclasses
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from synthetic_comparison import make_comparison
+
+from pyroclust.comparison import Comparison, ComparisonSummary, PartitionDraws, summarise
+from pyroclust.diagnosing import diagnose
+from pyroclust.diagnosis import Diagnosis
+from pyroclust.draws_files import DrawsFile
+from pyroclust.guide_alone import AloneSummary, GuideAlone, summarise_alone
+from pyroclust.report import render, render_page
+from pyroclust.report.diagnosis_page import diagnosis_page
+
+HOSTILE = "<script>alert(1)</script> & \"co\" 'x'"
+LONG = "a_column_whose_name_nobody_would_call_short_and_that_has_no_space_to_break_at"
+
+KINDS = ("one column", "many columns", "alone", "draws", "two sources")
+
+
+def comparison_case(*, dim: int = 1, **changes: Any) -> tuple[Comparison, ComparisonSummary]:
+    comparison = make_comparison(dim=dim, num_points=40, draws=200)
+    comparison = dataclasses.replace(comparison, **changes)
+    return comparison, summarise(comparison)
+
+
+def alone_case(**changes: Any) -> tuple[GuideAlone, AloneSummary]:
+    rng = np.random.default_rng(0)
+    labels = np.zeros((1, 40, 12), dtype=np.int64)
+    labels[:, :, 6:] = 1
+    labels[:, :10, 9:] = 2
+    tests = [{"what": "calibration of entropy at N = 30, p", "passed": True}]
+    fields: dict[str, Any] = {
+        "source": "made up",
+        "model_name": "warped_clusters",
+        "guide_name": "a guide",
+        "columns": ("x", "y"),
+        "data": rng.standard_normal((12, 2)),
+        "guide": PartitionDraws("a guide", labels, None, 0.08, np.zeros((1, 40))),
+        "simulations": rng.standard_normal((199, 12, 2)),
+        "certificate": {"verdict": {"findings": tests}},
+        "location": np.zeros(2),
+        "scale": np.ones(2),
+    }
+    alone = GuideAlone(**fields | changes)
+    return alone, summarise_alone(alone)
+
+
+def diagnosis_case(*, beside: bool) -> Diagnosis:
+    """Return draws alone, or beside a second source and their data."""
+    comparison = make_comparison(dim=2, num_points=30, draws=60)
+    mine = DrawsFile(HOSTILE, comparison.mcmc.assignments)
+    if not beside:
+        return diagnose(mine)
+    frame = pd.DataFrame(comparison.data, columns=[HOSTILE, LONG])
+    return diagnose(mine, DrawsFile(LONG, comparison.guide.assignments), data=frame)
+
+
+@cache
+def written(kind: str) -> str:
+    """Return the HTML of one kind of page."""
+    if kind == "one column":
+        names = (HOSTILE, *(f"row {row}" for row in range(2, 41)))
+        return render(*comparison_case(source=HOSTILE, row_names=names))
+    if kind == "many columns":
+        columns = (HOSTILE, LONG, *(f"measurement_{d}" for d in range(2, 12)))
+        return render(*comparison_case(dim=12, columns=columns, notes=(HOSTILE, LONG)))
+    if kind == "alone":
+        return render(*alone_case(source=LONG, columns=("x", HOSTILE)))
+    return render_page(diagnosis_page(diagnosis_case(beside=kind == "two sources")))
