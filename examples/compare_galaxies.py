@@ -32,12 +32,12 @@ def main() -> None:
         velocity.set_title("82 galaxies, by the point estimate")
         found = summary.num_clusters
         plots.plot_num_clusters(found.values, {"guide": found.guide, "MCMC": found.mcmc}, ax=counts)
-        order = dendrogram_order(summary.co_assignment_mcmc)
+        order = dendrogram_order(summary.mcmc.co_assignment)
         guide, mcmc, difference = bottom.subplots(1, 3)
-        plots.plot_co_assignment(summary.co_assignment_guide, order, ax=guide)
-        plots.plot_co_assignment(summary.co_assignment_mcmc, order, ax=mcmc)
+        plots.plot_co_assignment(summary.guide.co_assignment, order, ax=guide)
+        plots.plot_co_assignment(summary.mcmc.co_assignment, order, ax=mcmc)
         plots.plot_co_assignment_difference(
-            summary.co_assignment_guide, summary.co_assignment_mcmc, order, ax=difference
+            summary.guide.co_assignment, summary.mcmc.co_assignment, order, ax=difference
         )
         for ax, title in ((guide, "guide"), (mcmc, "MCMC"), (difference, "guide minus MCMC")):
             ax.set_title(title)

@@ -8,11 +8,23 @@ if TYPE_CHECKING:
     from pyroclust.calibrating import calibrate as calibrate
     from pyroclust.calibrating import calibrate_near as calibrate_near
     from pyroclust.comparing import compare as compare
+    from pyroclust.diagnosing import diagnose as diagnose
     from pyroclust.export import to_arviz as to_arviz
+    from pyroclust.exporting.pyro_results import from_pyro as from_pyro
     from pyroclust.pretrained import load_guide as load_guide
-    from pyroclust.pyro_results import from_pyro as from_pyro
+    from pyroclust.reading import read_draws as read_draws
 
-__all__ = ["__version__", "calibrate", "calibrate_near", "compare", "from_pyro", "load_guide", "to_arviz"]
+__all__ = [
+    "__version__",
+    "calibrate",
+    "calibrate_near",
+    "compare",
+    "diagnose",
+    "from_pyro",
+    "load_guide",
+    "read_draws",
+    "to_arviz",
+]
 
 __version__ = version("pyroclust")
 
@@ -20,8 +32,10 @@ _HOMES = {
     "calibrate": "pyroclust.calibrating",
     "calibrate_near": "pyroclust.calibrating",
     "compare": "pyroclust.comparing",
-    "from_pyro": "pyroclust.pyro_results",
+    "diagnose": "pyroclust.diagnosing",
+    "from_pyro": "pyroclust.exporting.pyro_results",
     "load_guide": "pyroclust.pretrained",
+    "read_draws": "pyroclust.reading",
     "to_arviz": "pyroclust.export",
 }
 

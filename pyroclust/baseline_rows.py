@@ -56,7 +56,7 @@ def baseline_rows(
     true_labels: np.ndarray | None,
     seed: int,
 ) -> tuple[BaselineRow, ...]:
-    """Run the classical methods and place each among the draws.
+    """Run the classical methods and place each among the draws; none where all points are equal.
 
     Args:
         data: the points, on the scale on which they were clustered, ``(N, D)``.
@@ -68,6 +68,8 @@ def baseline_rows(
     Raises:
         ValueError: if the data cannot be clustered.
     """
+    if (data == data[0]).all():
+        return ()
     results = run_baselines(data, seed=seed)
     partitions = np.stack([one.assignments for one in results])
     loss = VariationOfInformation()

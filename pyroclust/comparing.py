@@ -1,28 +1,27 @@
 """From a table to the posterior of its partition by a guide and, where possible, by MCMC of its model."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from pyroclust.cards import find_guide, list_guides, read_card
-from pyroclust.comparison import Comparison, ComparisonSummary, CrossScored, PartitionDraws, summarise
+from pyroclust.comparison import Comparison, ComparisonSummary, summarise
 from pyroclust.datasets import Source, read_table
+from pyroclust.draw_sources import cross_scored, draw_guide, draw_mcmc
 from pyroclust.guide_alone import AloneSummary, GuideAlone, summarise_alone
 from pyroclust.infer.likelihood import has_likelihood
-from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.infer.quality import posterior_is_exact
-from pyroclust.infer.simulation import simulate
 from pyroclust.outputs import prepare_folder, write_outputs
 from pyroclust.pretrained import load_guide
+from pyroclust.simulated_world import simulated_world
 from pyroclust.standardise import Standardised, principal_components, standardise, unscaled
 from pyroclust.tables import Table
+from pyroclust.training_world import TrainingWorld
 
 __all__ = ["DEFAULT_GUIDES", "MAX_POINTS", "ComparisonResult", "compare"]
 
@@ -31,12 +30,6 @@ DEFAULT_GUIDES = {1: "ncp-nig1d", 2: "ncp-niw2d", 3: "ncp-niw3d", 4: "ncp-niw4d"
 
 MAX_POINTS = 5000
 """Above, the matrices of pairs of points do not fit into the memory of a small machine."""
-
-_SWEEPS_A_DRAW = 10
-_NUMBERS_AT_ONCE = 1 << 22
-# Labels of MCMC that the guide scores, for estimates of the evidence: as many as 400 draws of 500 points.
-_CROSS_DRAWS, _CROSS_LABELS = 400, 200_000
-_SIMULATIONS, _SIMULATED_POINTS = 199, 300
 
 
 @dataclass(frozen=True)
@@ -120,32 +113,35 @@ def compare(
     notes = _check_size(table, points, module.model.component.dim, name, max_points)
     folder = None if out is None else prepare_folder(out)
     data = torch.tensor(points.data)
+    likelihood = has_likelihood(module.model)
+    tell("simulating data sets like those of the training")
+    world = _world(module, data, name=name, max_points=max_points, needed=not likelihood, seed=seed)
     tell(f"drawing {num_draws} partitions from {name}")
+    drawn, posterior = draw_guide(module, data, name=name, num_draws=num_draws, seed=seed)
     about: dict[str, Any] = {
         "source": table.name,
         "model_name": module.model.name,
         "guide_name": name,
         "columns": points.columns,
         "data": points.data,
-        "guide": _draw_guide(module, data, name=name, num_draws=num_draws, seed=seed),
+        "guide": drawn,
         "location": points.location,
         "scale": points.scale,
         "true_labels": table.labels,
         "row_names": table.row_names,
+        "world": world,
         "notes": (*points.notes, *notes, *_about_log_prob(module, data)),
     }
     comparison: Comparison | GuideAlone
     summary: ComparisonSummary | AloneSummary
-    if has_likelihood(module.model):
+    if likelihood:
         tell(f"running {num_chains} Gibbs chains")
-        mcmc = _draw_mcmc(module.model, data, num_draws=mcmc_draws, num_chains=num_chains, seed=seed)
-        comparison = Comparison(**about, mcmc=mcmc, cross=_cross(module, data, mcmc))
+        mcmc = draw_mcmc(module.model, data, num_draws=mcmc_draws, num_chains=num_chains, seed=seed)
+        comparison = Comparison(**about, mcmc=mcmc, cross=cross_scored(posterior, mcmc))
         tell("comparing")
         summary = summarise(comparison, seed=seed)
     else:
-        tell(f"simulating {_SIMULATIONS} data sets")
-        simulations = _simulate(module.model, data, name=name, seed=seed)
-        comparison = GuideAlone(**about, simulations=simulations, certificate=certificate)
+        comparison = GuideAlone(**about, certificate=certificate)
         summary = summarise_alone(comparison, seed=seed)
     if folder is not None:
         tell("writing the report")
@@ -210,58 +206,16 @@ def _about_log_prob(guide: Any, data: Tensor) -> tuple[str, ...]:
     )
 
 
-def _draw_guide(guide: Any, data: Tensor, *, name: str, num_draws: int, seed: int) -> PartitionDraws:
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(seed)
-        guide.posterior(data).sample((1,))
-        began = time.perf_counter()
-        draws, log_prob = guide.posterior(data).sample_and_log_prob((num_draws,))
-        seconds = time.perf_counter() - began
-    return PartitionDraws(
-        name=name,
-        assignments=draws.unsqueeze(0).numpy(),
-        log_joint=_log_joint(guide.model, data, draws) if has_likelihood(guide.model) else None,
-        seconds=seconds,
-        log_prob=log_prob.double().unsqueeze(0).numpy(),
-    )
-
-
-def _cross(guide: Any, data: Tensor, mcmc: PartitionDraws) -> CrossScored | None:
-    """Score every k-th draw of each chain by the guide; ``None`` where log q is estimated."""
-    chains, draws, num_points = mcmc.assignments.shape
-    wanted = max(1, min(_CROSS_DRAWS, _CROSS_LABELS // num_points) // chains)
-    kept = slice(None, None, -(-draws // wanted))
-    some = torch.from_numpy(mcmc.assignments[:, kept].reshape(-1, num_points))
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        posterior = guide.posterior(data)
-        if mcmc.log_joint is None or not posterior_is_exact(posterior):
+def _world(
+    guide: Any, data: Tensor, *, name: str, max_points: int | None, needed: bool, seed: int
+) -> TrainingWorld | None:
+    """Simulate the guide's training world; ``None`` where its model cannot be simulated."""
+    try:
+        return simulated_world(guide, data, max_points=max_points, seed=seed)
+    except ValueError:
+        if not needed:
             return None
-        log_prob = posterior.log_prob(some).double().numpy()
-    log_joint = mcmc.log_joint[:, kept]
-    return CrossScored(log_joint, log_prob.reshape(log_joint.shape))
-
-
-def _log_joint(model: Any, data: Tensor, draws: Tensor) -> np.ndarray:
-    rows = max(1, _NUMBERS_AT_ONCE // data.numel())
-    found = torch.cat([model.log_joint(data, part) for part in draws.split(rows)])
-    return found.double().unsqueeze(0).numpy()
-
-
-def _simulate(model: Any, data: Tensor, *, name: str, seed: int) -> np.ndarray:
-    """Simulate data sets of as many points, or 300 of more."""
-    template = data.new_empty(_SIMULATIONS, min(len(data), _SIMULATED_POINTS), data.shape[-1])
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(seed)
-        try:
-            return simulate(model, template)[0].double().numpy()
-        except ValueError:
-            raise ValueError(
-                f"guide '{name}' comes from '{model.name}', which has no likelihood to run MCMC with and "
-                "cannot be simulated; draw from it in Python with guide.posterior(data), or use another guide"
-            ) from None
-
-
-def _draw_mcmc(model: Any, data: Tensor, *, num_draws: int, num_chains: int, seed: int) -> PartitionDraws:
-    kernel = CollapsedGibbs(model, thin=_SWEEPS_A_DRAW)
-    run = kernel.run(data, num_draws=num_draws, warmup=num_draws // 4, num_chains=num_chains, seed=seed)
-    return PartitionDraws("CollapsedGibbs", run.assignments.numpy(), run.log_joint.numpy(), run.seconds)
+        raise ValueError(
+            f"guide '{name}' comes from '{guide.model.name}', which has no likelihood to run MCMC with and "
+            "cannot be simulated; draw from it in Python with guide.posterior(data), or use another guide"
+        ) from None

@@ -8,9 +8,18 @@ import numpy as np
 
 from pyroclust import diagnostics
 from pyroclust.baseline_rows import BaselineRow, baseline_rows
-from pyroclust.diagnostics import Agreement, Convergence, Evidence, LogEvidence, SourceComparison, Verdict
+from pyroclust.diagnostics import (
+    Agreement,
+    Convergence,
+    Evidence,
+    Familiarity,
+    LogEvidence,
+    SourceComparison,
+    Verdict,
+)
 from pyroclust.draws_summary import DrawsSummary, Estimate, summarise_draws
 from pyroclust.scores import partition_scores
+from pyroclust.training_world import TrainingWorld
 
 __all__ = [
     "Comparison",
@@ -86,6 +95,7 @@ class GuideOnData:
         scale: ``(D,)``, in the units of the columns.
         true_labels: known labels, ``(N,)``, or ``None``.
         row_names: names of the N rows, or ``None``.
+        world: simulations of the guide's model, or ``None`` where it cannot be simulated.
         notes: sentences that reports repeat, such as what was left out of the table.
 
     Raises:
@@ -102,6 +112,7 @@ class GuideOnData:
     scale: np.ndarray
     true_labels: np.ndarray | None = None
     row_names: tuple[str, ...] | None = None
+    world: TrainingWorld | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -195,6 +206,7 @@ class ComparisonSummary:
         evidences: estimates of log p(x): from the guide's draws, and where the guide scores draws of MCMC
             exactly, from those and from both.
         baselines: classical clusterings, seen from the posterior by MCMC.
+        familiarity: where the data lie among simulations of the model; ``None`` without simulations.
         estimates_rand: adjusted Rand index between the two point estimates.
         guide_seconds: seconds per effective draw of the guide.
         mcmc_seconds: seconds per effective draw of MCMC, by its slowest functional; nan where all are
@@ -211,6 +223,7 @@ class ComparisonSummary:
     weighting: Weighting
     evidences: tuple[LogEvidence, ...]
     baselines: tuple[BaselineRow, ...]
+    familiarity: Familiarity | None
     estimates_rand: float
     guide_seconds: float
     mcmc_seconds: float
@@ -224,18 +237,6 @@ class ComparisonSummary:
     def agreement(self) -> Agreement:
         """Agreement of the guide's draws, as drawn, with MCMC."""
         return self.sources.agreement
-
-    @property
-    def co_assignment_guide(self) -> np.ndarray:
-        return self.guide.co_assignment
-
-    @property
-    def co_assignment_mcmc(self) -> np.ndarray:
-        return self.mcmc.co_assignment
-
-    @property
-    def functionals(self) -> dict[str, np.ndarray]:
-        return self.mcmc.functionals
 
     @property
     def estimate_guide(self) -> Estimate:
@@ -277,6 +278,7 @@ class ComparisonSummary:
                 "ratio": self.speed_ratio,
             },
             "point_estimates": {name: found.figures() for name, found in estimates.items()},
+            "familiarity": None if self.familiarity is None else asdict(self.familiarity),
             "adjusted_rand_between_estimates": self.estimates_rand,
             "sources": {"guide": self.guide.figures(), "mcmc": self.mcmc.figures()},
             "baselines": [one.figures() for one in self.baselines],
@@ -332,6 +334,9 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
             true_labels=comparison.true_labels,
             seed=seed,
         ),
+        familiarity=None
+        if comparison.world is None
+        else comparison.world.familiarity(comparison.data, seed=seed),
         estimates_rand=partition_scores(*estimates).adjusted_rand,
         guide_seconds=guide.seconds / (len(weighting.weights) * weighting.efficiency),
         mcmc_seconds=mcmc.seconds / of_mcmc.min_ess if math.isfinite(of_mcmc.min_ess) else math.nan,

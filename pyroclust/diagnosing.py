@@ -13,11 +13,11 @@ from pyroclust.comparing import MAX_POINTS
 from pyroclust.datasets import Source, read_table
 from pyroclust.diagnosis import Diagnosis
 from pyroclust.diagnostics import compare_sources
-from pyroclust.drawn_labels import canonical_draws
-from pyroclust.draws_files import DrawsFile, read_draws
 from pyroclust.draws_summary import DrawsSummary, summarise_draws
 from pyroclust.draws_verdict import judge_draws
 from pyroclust.outputs import prepare_folder, write_diagnosis
+from pyroclust.reading.draws import DrawsFile, read_draws
+from pyroclust.reading.labels import canonical_draws
 from pyroclust.standardise import Standardised, standardise
 from pyroclust.tables import Table
 
@@ -43,7 +43,7 @@ def diagnose(
     posterior, and known labels are compared with the estimate.
 
     Args:
-        source: a file (.csv, .tsv, .npy, .npz or .nc; see :func:`~pyroclust.draws_files.read_draws`), or an
+        source: a file (.csv, .tsv, .npy, .npz or .nc; see :func:`~pyroclust.reading.draws.read_draws`), or an
             array ``(chains, draws, N)`` or ``(draws, N)``.
         other: a second source of draws of the same points.
         data: the table that was clustered, its rows in the order of the points.

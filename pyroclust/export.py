@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pyroclust.arviz_calibration import prior_sbc_group
-from pyroclust.arviz_container import arviz_container
-from pyroclust.arviz_groups import (
+from pyroclust.comparison import Comparison, PartitionDraws
+from pyroclust.diagnostics import SimulationBasedCalibration
+from pyroclust.exporting.calibration import prior_sbc_group
+from pyroclust.exporting.container import arviz_container
+from pyroclust.exporting.groups import (
     chosen_reference,
     draws_group,
     log_likelihood_group,
@@ -18,13 +20,11 @@ from pyroclust.arviz_groups import (
     reference_group,
     sample_stats_group,
 )
-from pyroclust.comparison import Comparison, PartitionDraws
-from pyroclust.diagnostics import SimulationBasedCalibration
 from pyroclust.guide_alone import GuideAlone
 
 if TYPE_CHECKING:
     # It brings torch, which a container of draws does without.
-    from pyroclust.draws_files import DrawsFile
+    from pyroclust.reading.draws import DrawsFile
 
 __all__ = ["to_arviz"]
 
@@ -140,7 +140,7 @@ def _log_likelihood(
 ) -> xr.Dataset:
     import torch
 
-    from pyroclust.pointwise import pointwise_log_likelihood
+    from pyroclust.exporting.pointwise import pointwise_log_likelihood
 
     if not isinstance(source, Comparison | GuideAlone):
         raise ValueError("model is given, but draws from a file come without the points; leave model out")

@@ -5,15 +5,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
-from pyroclust import diagnostics
 from pyroclust.baseline_rows import BaselineRow, baseline_rows
 from pyroclust.comparison import GuideOnData, plain
 from pyroclust.diagnostics import Familiarity, Trust, Verdict
 from pyroclust.draws_summary import DrawsSummary, Estimate, summarise_draws
+from pyroclust.training_world import TrainingWorld
 
 __all__ = ["AloneSummary", "GuideAlone", "summarise_alone"]
+
 
 _UNFAMILIAR = 0.01
 
@@ -23,14 +22,13 @@ class GuideAlone(GuideOnData):
     """One data set, and draws of its partition from a guide whose model has no likelihood.
 
     Attributes besides those of :class:`~pyroclust.comparison.GuideOnData`, whose draws have no ``log_joint``:
-        simulations: data sets that the model simulates, ``(S, M, D)``, M being N or 300 if N is larger.
         certificate: what the guide's card says was measured; empty without one.
 
     Raises:
         ValueError: if the shapes do not fit.
     """
 
-    simulations: np.ndarray
+    world: TrainingWorld
     certificate: Mapping[str, Any]
 
     @property
@@ -65,18 +63,6 @@ class AloneSummary:
     guide_seconds: float
 
     @property
-    def values(self) -> np.ndarray:
-        return self.draws.values
-
-    @property
-    def probabilities(self) -> np.ndarray:
-        return self.draws.probabilities
-
-    @property
-    def co_assignment(self) -> np.ndarray:
-        return self.draws.co_assignment
-
-    @property
     def estimate(self) -> Estimate:
         """Point estimate of the draws."""
         return self.draws.estimate
@@ -103,7 +89,8 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
     The verdict is "trust on average" where the data look like the model's simulations and the certificate
     passed its calibration tests: over such data sets the guide's probabilities are right on average, which
     is no statement about this one. It is "do not trust" where fewer than one simulation in a hundred is as
-    unusual as the data, and "cannot tell" without a certificate, or with one that failed.
+    unusual as the data, and "cannot tell" without a certificate, with one that failed, or for more points
+    than in training.
 
     Args:
         alone: the draws.
@@ -113,7 +100,7 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
     found = summarise_draws(
         draws.assignments, name=draws.name, seed=seed, data=alone.data, true_labels=alone.true_labels
     )
-    familiar = diagnostics.familiarity(alone.data, alone.simulations, seed=seed)
+    familiar = alone.world.familiarity(alone.data, seed=seed)
     tests = _calibration(alone.certificate)
     return AloneSummary(
         verdict=_judge(familiar, tests),
@@ -138,8 +125,8 @@ def _calibration(certificate: Mapping[str, Any]) -> list[bool]:
 
 
 def _judge(found: Familiarity, tests: list[bool]) -> Verdict:
-    among = f"p = {found.p_value:.3f} among {found.num_simulations} simulations"
-    if found.p_value < _UNFAMILIAR:
+    among = f"p = {found.overall:.3f} among {found.num_simulations} simulations"
+    if found.overall <= _UNFAMILIAR:
         return Verdict(
             Trust.DISTRUST,
             f"Do not trust the guide here: the data are unlike those it was trained on ({among}), and it "
@@ -151,6 +138,8 @@ def _judge(found: Familiarity, tests: list[bool]) -> Verdict:
             Trust.UNKNOWN,
             f"No verdict: the guide {why}, and it cannot be checked by MCMC; run pyroclust check.",
         )
+    if found.warning is not None:
+        return Verdict(Trust.UNKNOWN, f"No verdict: {found.warning} It cannot be checked by MCMC.")
     return Verdict(
         Trust.AVERAGE,
         f"The guide can be trusted on average over data like these: they look like its model's ({among}), on "

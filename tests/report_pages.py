@@ -11,10 +11,11 @@ from synthetic_comparison import make_comparison
 from pyroclust.comparison import Comparison, ComparisonSummary, PartitionDraws, summarise
 from pyroclust.diagnosing import diagnose
 from pyroclust.diagnosis import Diagnosis
-from pyroclust.draws_files import DrawsFile
 from pyroclust.guide_alone import AloneSummary, GuideAlone, summarise_alone
+from pyroclust.reading.draws import DrawsFile
 from pyroclust.report import render, render_page
 from pyroclust.report.diagnosis_page import diagnosis_page
+from pyroclust.training_world import TrainingWorld
 
 HOSTILE = "<script>alert(1)</script> & \"co\" 'x'"
 LONG = "a_column_whose_name_nobody_would_call_short_and_that_has_no_space_to_break_at"
@@ -41,7 +42,7 @@ def alone_case(**changes: Any) -> tuple[GuideAlone, AloneSummary]:
         "columns": ("x", "y"),
         "data": rng.standard_normal((12, 2)),
         "guide": PartitionDraws("a guide", labels, None, 0.08, np.zeros((1, 40))),
-        "simulations": rng.standard_normal((199, 12, 2)),
+        "world": TrainingWorld(rng.standard_normal((199, 12, 2))),
         "certificate": {"verdict": {"findings": tests}},
         "location": np.zeros(2),
         "scale": np.ones(2),

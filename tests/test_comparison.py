@@ -45,7 +45,7 @@ def test_costs_and_counts():
         assert probabilities.sum() == pytest.approx(1)
     shares = (comparison.mcmc.assignments.max(-1) + 1).ravel()
     np.testing.assert_allclose(counts.mcmc, [(shares == value).mean() for value in counts.values])
-    assert next(iter(summary.functionals)) == "log_joint"
+    assert next(iter(summary.mcmc.functionals)) == "log_joint"
     assert summary.estimate_mcmc.truth_rand > 0.7
 
 

@@ -11,10 +11,11 @@ import pytest
 import torch
 import xarray as xr
 
-from pyroclust import drawn_labels, to_arviz
-from pyroclust.drawn_labels import canonical_draws, check_memory
-from pyroclust.draws_files import DrawsFile, read_draws
+from pyroclust import to_arviz
 from pyroclust.partitions import canonical
+from pyroclust.reading import labels as reading_labels
+from pyroclust.reading.draws import DrawsFile, read_draws
+from pyroclust.reading.labels import canonical_draws, check_memory
 
 
 @pytest.fixture
@@ -447,12 +448,12 @@ class TestAnyFile:
         labels = np.zeros((20, 30), int)
         write(labels, path)
         assert read_draws(path).assignments.shape == (1, 20, 30)
-        monkeypatch.setattr(drawn_labels, "_memory", lambda: 10_000)
+        monkeypatch.setattr(reading_labels, "_memory", lambda: 10_000)
         with pytest.raises(ValueError, match=r"this machine has .* GiB; thin the draws"):
             read_draws(path)
 
     def test_memory_that_the_system_does_not_tell(self, monkeypatch):
-        monkeypatch.setattr(drawn_labels, "_memory", lambda: None)
+        monkeypatch.setattr(reading_labels, "_memory", lambda: None)
         check_memory("draws", 10**18)
 
     def test_memory_that_runs_out(self, tmp_path, monkeypatch):
@@ -468,7 +469,7 @@ class TestAnyFile:
 
 def test_labels_are_renumbered_in_blocks(monkeypatch):
     labels = np.random.default_rng(1).integers(9, size=(3, 11, 13))
-    monkeypatch.setattr(drawn_labels, "_BLOCK", 7)
+    monkeypatch.setattr(reading_labels, "_BLOCK", 7)
     np.testing.assert_array_equal(canonical_draws(labels, where="z"), renumbered(labels))
 
 

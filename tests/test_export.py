@@ -13,22 +13,23 @@ import xarray as xr
 from pyro.distributions import Poisson
 
 from pyroclust import to_arviz
-from pyroclust.arviz_calibration import prior_sbc_group
-from pyroclust.arviz_groups import central_draw
 from pyroclust.comparison import Comparison, PartitionDraws
 from pyroclust.diagnostics import SimulationBasedCalibration, functionals, sbc, variation_of_information
+from pyroclust.diagnostics.thinning import central_draw
 from pyroclust.distributions import (
     FiniteMixturesPrior,
     NormalInverseGamma,
     NormalKnownVariance,
     PitmanYorPrior,
 )
-from pyroclust.draws_files import DrawsFile
+from pyroclust.exporting.calibration import prior_sbc_group
+from pyroclust.exporting.pointwise import pointwise_log_likelihood
 from pyroclust.guide_alone import GuideAlone
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.models import Mixture, niw_mixture
 from pyroclust.partitions import canonical, enumerate_partitions
-from pyroclust.pointwise import pointwise_log_likelihood
+from pyroclust.reading.draws import DrawsFile
+from pyroclust.training_world import TrainingWorld
 
 # An interpreter that has arviz >= 1 and what pyroclust.export imports; CI sets it where it has one.
 ARVIZ_1 = os.environ.get("PYROCLUST_ARVIZ1_PYTHON")
@@ -99,7 +100,9 @@ def test_a_guide_alone_is_the_posterior(comparison):
     guide = PartitionDraws(
         "filter", comparison.guide.assignments, None, 0.5, log_prob=comparison.guide.log_prob
     )
-    tree = to_arviz(GuideAlone(**shared, guide=guide, simulations=np.zeros((1, 3, 2)), certificate={}))
+    tree = to_arviz(
+        GuideAlone(**shared, guide=guide, world=TrainingWorld(np.zeros((1, 3, 2))), certificate={})
+    )
     np.testing.assert_array_equal(tree["posterior"]["assignments"], guide.assignments)
     assert set(tree["sample_stats"].data_vars) == {"log_prob"}
     assert "log_joint" not in tree["posterior"]
@@ -188,7 +191,9 @@ def test_a_tree_where_arviz_is_1(comparison, calibration, tmp_path, monkeypatch)
 
 
 def test_containers_need_no_torch():
-    script = "import sys; import pyroclust.export, pyroclust.arviz_groups; assert 'torch' not in sys.modules"
+    script = (
+        "import sys; import pyroclust.export, pyroclust.exporting.groups; assert 'torch' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
@@ -282,7 +287,7 @@ class TestLogLikelihood:
         data, draws = torch.randn(6, 2), torch.randint(3, (50, 6))
         draws = torch.from_numpy(np.stack([np.unique(row, return_inverse=True)[1] for row in draws.numpy()]))
         whole = pointwise_log_likelihood(niw_mixture(), data, draws)
-        monkeypatch.setattr("pyroclust.pointwise._NUMBERS", 200)
+        monkeypatch.setattr("pyroclust.exporting.pointwise._NUMBERS", 200)
         torch.testing.assert_close(pointwise_log_likelihood(niw_mixture(), data, draws), whole)
 
     def test_what_cannot_be_evaluated_is_refused(self, comparison):

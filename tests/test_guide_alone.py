@@ -23,6 +23,7 @@ from pyroclust.models import Mixture, gaussian2d, warped_clusters
 from pyroclust.nn import NearestNext, NeighbourScorer
 from pyroclust.pretrained import load_guide, save_guide
 from pyroclust.report import render
+from pyroclust.training_world import TrainingWorld
 
 
 def certificate(*passed: bool) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def alone(**changes: Any) -> GuideAlone:
             "columns": ("x", "y"),
             "data": rng.standard_normal((12, 2)),
             "guide": PartitionDraws("a guide", labels, None, 0.08, np.zeros((1, 40))),
-            "simulations": rng.standard_normal((199, 12, 2)),
+            "world": TrainingWorld(rng.standard_normal((199, 12, 2))),
             "certificate": certificate(True, True),
             "location": np.zeros(2),
             "scale": np.ones(2),
@@ -69,12 +70,19 @@ def test_verdicts(changes, level, words):
     assert words in summary.verdict.sentence
 
 
+def test_more_points_than_in_training_cannot_be_told():
+    world = TrainingWorld(np.random.default_rng(0).standard_normal((199, 12, 2)), training_points=(1, 9))
+    summary = summarise_alone(alone(world=world))
+    assert summary.verdict.level is Trust.UNKNOWN
+    assert "12 points, those of training had 1 to 9" in summary.verdict.sentence
+
+
 def test_figures():
     summary = summarise_alone(alone())
-    assert summary.values.tolist() == [2, 3]
-    assert summary.probabilities.tolist() == [0.75, 0.25]
+    assert summary.draws.values.tolist() == [2, 3]
+    assert summary.draws.probabilities.tolist() == [0.75, 0.25]
     assert summary.estimate.truth_rand == 1
-    assert summary.co_assignment[6, 11] == 0.75
+    assert summary.draws.co_assignment[6, 11] == 0.75
     assert summary.guide_seconds == pytest.approx(0.002)
     figures = json.loads(json.dumps(summary.to_dict(), allow_nan=False))
     assert figures["calibration"] == {"tests": 2, "passed": 2}
@@ -92,7 +100,7 @@ def test_shapes_are_checked():
 def test_report_says_what_is_missing_and_why():
     page = render(draws := alone(), summarise_alone(draws))
     assert draws.missing.replace("'", "&#39;") in page
-    assert page.count("<img") == 3
+    assert page.count("<img") == 11
     assert "http:" not in page
     assert "https:" not in page
     with pytest.raises(TypeError, match="different kinds"):

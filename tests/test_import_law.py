@@ -27,6 +27,7 @@ ALLOWED = {
     "pyroclust.baselines": {"pyroclust.partitions", "pyroclust.diagnostics"},
     "pyroclust.draws_summary": {"pyroclust.diagnostics", "pyroclust.scores"},
     "pyroclust.draws_verdict": {"pyroclust.diagnostics", "pyroclust.draws_summary"},
+    "pyroclust.training_world": {"pyroclust.diagnostics"},
     "pyroclust.baseline_rows": {
         "pyroclust.baselines",
         "pyroclust.diagnostics",
@@ -38,12 +39,14 @@ ALLOWED = {
         "pyroclust.diagnostics",
         "pyroclust.draws_summary",
         "pyroclust.scores",
+        "pyroclust.training_world",
     },
     "pyroclust.guide_alone": {
         "pyroclust.baseline_rows",
         "pyroclust.comparison",
         "pyroclust.diagnostics",
         "pyroclust.draws_summary",
+        "pyroclust.training_world",
     },
     "pyroclust.diagnosis": {
         "pyroclust.baseline_rows",
@@ -65,6 +68,13 @@ ALLOWED = {
         "pyroclust.plots",
     },
     "pyroclust.suggestions": set(),
+    "pyroclust.reading": {"pyroclust.diagnostics", "pyroclust.partitions", "pyroclust.suggestions"},
+    "pyroclust.exporting": {
+        "pyroclust.diagnostics",
+        "pyroclust.distributions",
+        "pyroclust.infer",
+        "pyroclust.partitions",
+    },
     "pyroclust.tables": {"pyroclust.suggestions"},
     "pyroclust.cards": {"pyroclust.suggestions"},
 }

@@ -150,8 +150,8 @@ def averaged_posterior(seen: Gallery) -> Figure:
 
 @picture(
     "Calibration",
-    "Where the data lie among simulations of the guide's model, summary by summary: a red mark far "
-    "outside the grey range is something that the guide has not been trained for.",
+    "Where the data lie among simulations of the guide's model, summary by summary: a red cross far "
+    "outside the grey band is something that the guide has not been trained for.",
 )
 def familiarity(seen: Gallery) -> Figure:
     galaxies = standardise(read_table("galaxies")).data

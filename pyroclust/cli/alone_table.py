@@ -31,7 +31,7 @@ def _clusters(summary: AloneSummary) -> Table:
     table = Table(title="Posterior of the number of clusters", title_justify="left")
     for column in ("clusters", "guide"):
         table.add_column(column, justify="right")
-    for value, probability in zip(summary.values, summary.probabilities, strict=True):
+    for value, probability in zip(summary.draws.values, summary.draws.probabilities, strict=True):
         if probability >= _SMALLEST_SHOWN:
             table.add_row(str(value), f"{probability:.3f}")
     return table
@@ -45,7 +45,7 @@ def _figures(alone: GuideAlone, summary: AloneSummary) -> Table:
     table.add_row("seconds", f"{alone.guide.seconds:.3g}")
     table.add_row("clusters of the point estimate", str(summary.estimate.num_clusters))
     table.add_row("mean uncertainty of a row", f"{summary.estimate.uncertainty.mean():.3g}")
-    share = f"{summary.familiarity.p_value:.3f} of {summary.familiarity.num_simulations + 1}"
+    share = f"{summary.familiarity.overall:.3f} of {summary.familiarity.num_simulations + 1}"
     table.add_row("simulations at least as unusual", share)
     tests = f"{summary.calibration_passed} of {summary.calibration_tests}"
     table.add_row("calibration tests passed", tests)

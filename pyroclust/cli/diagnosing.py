@@ -43,7 +43,7 @@ def diagnose(
     folder = Path(f"diagnose-{Path(draws).stem}") if out is None else out
     with Console(stderr=True).status("starting", spinner="line") as status:
         from pyroclust.diagnosing import diagnose as run
-        from pyroclust.draws_files import read_draws
+        from pyroclust.reading.draws import read_draws
 
         status.update("reading the draws")
         first = read_draws(draws, variable=variable, group=group)

@@ -135,9 +135,10 @@ def _sets(data: np.ndarray, simulations: np.ndarray, seed: int) -> np.ndarray:
 def _evidence(own: float | None, simulated: np.ndarray | None, num_simulations: int) -> np.ndarray | None:
     if own is None and simulated is None:
         return None
-    if own is None or simulated is None or np.shape(simulated) != (num_simulations,):
+    shape = None if simulated is None else simulated.shape
+    if own is None or simulated is None or shape != (num_simulations,):
         raise ValueError(
-            f"log_evidence is {own} and simulated_log_evidence has shape {np.shape(simulated)}, expected a "
+            f"log_evidence is {own} and simulated_log_evidence has shape {shape}, expected a "
             f"number and ({num_simulations},), one a simulation"
         )
     return np.concatenate([[own], simulated])

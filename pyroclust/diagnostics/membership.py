@@ -1,10 +1,16 @@
-"""Draws of partitions as flat label arrays and as membership indicators."""
-
-from collections.abc import Iterator
+"""Draws of partitions as flat label arrays."""
 
 import numpy as np
 
-__all__ = ["as_chains", "checked_labels", "checked_weights", "flatten", "memberships", "renumbered"]
+__all__ = [
+    "as_chains",
+    "checked_integers",
+    "checked_labels",
+    "checked_weights",
+    "flat_integers",
+    "flatten",
+    "renumbered",
+]
 
 
 def checked_labels(name: str, assignments: np.ndarray) -> np.ndarray:
@@ -20,6 +26,22 @@ def checked_labels(name: str, assignments: np.ndarray) -> np.ndarray:
         >>> checked_labels("draws", np.array([[0, 0, 1]])).dtype
         dtype('int64')
     """
+    return checked_integers(name, assignments).astype(np.int64, copy=False)
+
+
+def checked_integers(name: str, assignments: np.ndarray) -> np.ndarray:
+    """Check that ``assignments`` are labels 0 to N - 1 and return them in their own integer type.
+
+    Shape:
+        assignments: ``(..., N)``; output: the same.
+
+    Raises:
+        ValueError: if the array is empty, not of integers, or has labels outside 0 to N - 1.
+
+    Example:
+        >>> checked_integers("draws", np.array([[0, 0, 1]], dtype=np.uint8)).dtype
+        dtype('uint8')
+    """
     labels = np.asarray(assignments)
     if labels.ndim == 0 or labels.size == 0:
         raise ValueError(
@@ -33,7 +55,7 @@ def checked_labels(name: str, assignments: np.ndarray) -> np.ndarray:
             f"{name} has labels from {low} to {high}, expected 0 to {labels.shape[-1] - 1}: "
             "renumber them with pyroclust.partitions.canonical"
         )
-    return labels.astype(np.int64, copy=False)
+    return labels
 
 
 def flatten(draws: np.ndarray) -> np.ndarray:
@@ -49,7 +71,23 @@ def flatten(draws: np.ndarray) -> np.ndarray:
         >>> flatten(np.zeros((4, 10, 3), dtype=int)).shape
         (40, 3)
     """
-    labels = checked_labels("draws", draws)
+    return flat_integers(draws).astype(np.int64, copy=False)
+
+
+def flat_integers(draws: np.ndarray) -> np.ndarray:
+    """Merge chains and draws, without a copy where the array allows it.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(draws, N)``; output: ``(S, N)`` of the same integer type.
+
+    Raises:
+        ValueError: if ``draws`` has another number of dimensions or is not made of labels.
+
+    Example:
+        >>> flat_integers(np.zeros((4, 10, 3), dtype=np.uint8)).dtype
+        dtype('uint8')
+    """
+    labels = checked_integers("draws", draws)
     if labels.ndim not in (2, 3):
         raise ValueError(
             f"draws has shape {labels.shape}, expected (chains, draws, points) or (draws, points)"
@@ -96,36 +134,6 @@ def checked_weights(weights: np.ndarray | None, num_draws: int) -> np.ndarray:
     if not np.isfinite(flat).all() or flat.min() < 0 or flat.sum() <= 0:
         raise ValueError("weights must be finite, not negative and not all zero")
     return flat / flat.sum()
-
-
-def memberships(
-    draws: np.ndarray, *, max_entries: int = 4_000_000
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield the clusters of blocks of draws as rows of 0 and 1.
-
-    Two matrix products with these rows give co-assignments and contingency tables, exactly in float32 up to
-    16 million points. A block holds about ``max_entries`` numbers, so memory does not grow with the draws.
-
-    Shape:
-        draws: ``(S, N)`` labels.
-        output: ``members (M, N)`` float32, one row a cluster; ``owner (M,)`` the draw of each row;
-        ``starts`` the first row of each draw of the block.
-
-    Example:
-        >>> [members.tolist() for members, _, _ in memberships(np.array([[0, 0, 1]]))]
-        [[[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]]
-    """
-    total, points = draws.shape
-    width = int(draws.max()) + 1
-    step = max(1, max_entries // (points * width))
-    for begin in range(0, total, step):
-        block = draws[begin : begin + step]
-        cells = block + width * np.arange(len(block))[:, None]
-        used, row = np.unique(cells, return_inverse=True)
-        members = np.zeros((len(used), points), dtype=np.float32)
-        members[row.reshape(cells.shape), np.arange(points)] = 1
-        owner = used // width
-        yield members, begin + owner, np.searchsorted(owner, np.arange(len(block)))
 
 
 def renumbered(assignments: np.ndarray) -> np.ndarray:

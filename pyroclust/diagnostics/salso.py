@@ -33,8 +33,8 @@ class SalsoSearch(PartitionSearch):
     unless ``max_clusters`` rules theirs out.
 
     Cost: O(M K) for one item, with M distinct draws and K clusters of the estimate, hence O(N M K) a sweep
-    and about a dozen sweeps a start: some 3 seconds for 1000 points, 1000 draws and 10 clusters on two
-    cores. Starts run in threads; the result depends on the seed alone. Memory: 4 N M bytes, and for every
+    and about a dozen sweeps a start: 2 to 9 seconds of processor time for 1000 points, 1000 draws and 10
+    clusters. Starts run in threads; the result depends on the seed alone. Memory: 4 N M bytes, and for every
     thread 4 bytes for each cluster of each draw times ``max_clusters``; where that would be above a gigabyte,
     the starts see a random part of the draws.
 

@@ -6,7 +6,7 @@ from scipy.spatial.distance import squareform
 
 from pyroclust.diagnostics.contingency import compact
 from pyroclust.diagnostics.equal_labels import add_equal_labels
-from pyroclust.diagnostics.membership import checked_weights, flatten
+from pyroclust.diagnostics.membership import checked_weights, flat_integers
 
 __all__ = ["average_linkage", "co_assignment", "dendrogram_order"]
 
@@ -19,8 +19,8 @@ def co_assignment(draws: np.ndarray, *, weights: np.ndarray | None = None) -> np
     .. math:: P_{ij} = \sum_s w_s \, 1[c^{(s)}_i = c^{(s)}_j]
 
     Cost: O(S N^2 / 2) comparisons of bytes in compiled threads (two bytes where a draw has more than 256
-    clusters, four where draws have unequal weights), about 20 ps each on two cores. Memory: the output, and
-    at most 100 MB for a block of draws.
+    clusters, four where draws have unequal weights), about 35 ps of processor time each: 16 s for
+    10,000 draws of 10,000 points. Memory: the output, and at most 150 MB for a block of draws.
 
     Shape:
         draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries;
@@ -33,13 +33,13 @@ def co_assignment(draws: np.ndarray, *, weights: np.ndarray | None = None) -> np
         >>> co_assignment(np.array([[0, 0, 1], [0, 1, 1]]))[0].tolist()
         [1.0, 0.5, 0.0]
     """
-    draws = flatten(draws)
+    draws = flat_integers(draws)
     share = checked_weights(weights, len(draws))
     equal = np.ptp(share) == 0
     total = np.zeros((draws.shape[-1], draws.shape[-1]))
     step = max(1, _BLOCK_ENTRIES // draws.shape[-1])
     for begin in range(0, len(draws), step):
-        labels, counts = compact(draws[begin : begin + step])
+        labels, counts = compact(draws[begin : begin + step].astype(np.int64, copy=False))
         # Weights of mean one: far from the smallest numbers of float32.
         gains = share[begin : begin + step] * len(draws)
         gains = np.ones(len(labels), np.uint8) if equal else gains.astype(np.float32)

@@ -9,13 +9,15 @@ from pyroclust.plots.style import CYCLE, GREY, INK
 __all__ = ["plot_familiarity"]
 
 _LINEAR = 3.0
+_UNUSUAL = 0.1
 
 
 def plot_familiarity(found: Familiarity, *, ax: Axes) -> Axes:
     """Draw one row a summary: where the data lie, as multiples of the distance from the median to 5 or 95 %.
 
-    The band holds 90 % of the simulations in every row; marks in it are dots, marks outside are crosses. The
-    axis is linear up to 3 and logarithmic beyond. The title gives the p-value of all rows together.
+    The band holds 90 % of the simulations in every row. Dots are usual, crosses are not: they lie outside the
+    band, on a side that counts (of distances to the average only large ones do). The axis is linear up to 3
+    and logarithmic beyond. The title gives the p-value of all rows together.
 
     Args:
         found: such as :func:`pyroclust.diagnostics.familiarity`.
@@ -39,12 +41,13 @@ def plot_familiarity(found: Familiarity, *, ax: Axes) -> Axes:
     reach = np.maximum(np.where(value < middle, middle - low, high - middle), 1e-12)
     place = (value - middle) / reach
     height = np.arange(len(place))[::-1]
-    outside = np.abs(place) > 1
+    # Of some summaries only large values count: a small one lies outside the band and is usual all the same.
+    outside = (np.abs(place) > 1) & np.array([row.p_value <= _UNUSUAL for row in found.rows])
     ax.axvspan(-1, 1, color=GREY, alpha=0.2, lw=0, label="90 % of the simulations")
     ax.axvline(0, color=INK, lw=0.9, ls=(0, (4, 3)))
-    ax.plot(place[~outside], height[~outside], "o", color=CYCLE[0], ms=7, label="data, inside")
+    ax.plot(place[~outside], height[~outside], "o", color=CYCLE[0], ms=7, label="data, usual")
     if outside.any():
-        ax.plot(place[outside], height[outside], "X", color=CYCLE[3], ms=8, label="data, outside")
+        ax.plot(place[outside], height[outside], "X", color=CYCLE[3], ms=8, label="data, unusual")
     ax.set_xscale("symlog", linthresh=_LINEAR)
     end = max(_LINEAR, 1.2 * float(np.abs(place).max()))
     ticks = [tick for tick in (-100, -30, -10, -3, -2, -1, 0, 1, 2, 3, 10, 30, 100) if abs(tick) <= end]

@@ -1,15 +1,13 @@
 """Whether two sources of draws agree: distances with their noise, and tests of whole partitions."""
 
-import numpy as np
-
 from pyroclust import plots
-from pyroclust.diagnostics import SourceComparison, dendrogram_order
+from pyroclust.diagnostics import SourceComparison
 from pyroclust.report.parts import FigureTable, Paragraph, Section
 from pyroclust.report.picture import Picture, picture_of
 from pyroclust.report.view import View
 from pyroclust.report.words import number, p_value
 
-__all__ = ["agreement_section", "difference_picture"]
+__all__ = ["agreement_section"]
 
 
 def agreement_section(found: SourceComparison, first: View, second: View, *, seed: int) -> Section:
@@ -34,31 +32,6 @@ def agreement_section(found: SourceComparison, first: View, second: View, *, see
         f"{number(found.vi_within_a, 2)} and {number(found.vi_within_b, 2)} within them"
     )
     return Section("Do the sources agree", parts, is_open=True, gist=gist)
-
-
-def difference_picture(first: View, second: View) -> Picture:
-    """Draw the co-assignment matrices of two sources and their difference, rows in one order.
-
-    Args:
-        first: one source.
-        second: the other, which orders the rows.
-    """
-    a, b = first.summary.co_assignment, second.summary.co_assignment
-    order, gap = dendrogram_order(b), float(np.abs(a - b).max())
-    with plots.style():
-        figure = plots.new_figure(9, 3.9)
-        axes = figure.subplots(1, 3)
-        plots.plot_co_assignment(a, order, ax=axes[0]).set_title(first.label)
-        plots.plot_co_assignment(b, order, ax=axes[1]).set_title(second.label)
-        plots.plot_co_assignment_difference(a, b, order, ax=axes[2]).set_title("difference")
-        return picture_of(
-            figure,
-            alternative=f"Co-assignment matrices of {first.source} and {second.source}, and their "
-            f"difference, at most {number(gap, 2)}.",
-            caption="Each pixel is a pair of rows, its darkness the probability that the "
-            f"pair shares a cluster, rows ordered by the dendrogram of {second.source}. In the third panel "
-            f"white is agreement. Largest difference: {number(gap, 2)}.",
-        )
 
 
 def _marginals(found: SourceComparison) -> Picture:

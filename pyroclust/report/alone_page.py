@@ -1,15 +1,14 @@
 """The page of a guide's draws alone."""
 
 from pyroclust.guide_alone import AloneSummary, GuideAlone
-from pyroclust.report.alone_sections import SECTIONS
+from pyroclust.report.alone_sections import alone_sections
+from pyroclust.report.familiarity_section import familiarity_row
 from pyroclust.report.page import Page
 from pyroclust.report.parts import Headline, Mark, Tile, VerdictRow
 from pyroclust.report.verdict_words import clear_row, labels_row
-from pyroclust.report.words import number, seconds
+from pyroclust.report.words import listed, number, seconds
 
 __all__ = ["alone_page"]
-
-_UNFAMILIAR = 0.01
 
 
 def alone_page(alone: GuideAlone, summary: AloneSummary) -> Page:
@@ -24,13 +23,13 @@ def alone_page(alone: GuideAlone, summary: AloneSummary) -> Page:
         kicker="pyroclust compare",
         heading=alone.source,
         introduction=(
-            f"{len(alone.data):,} rows of {', '.join(alone.columns)}. The guide {alone.guide_name} of the "
+            f"{len(alone.data):,} rows of {listed(alone.columns)}. The guide {alone.guide_name} of the "
             f"model {alone.model_name} drew {alone.guide.assignments.shape[1]:,} partitions. {alone.missing}"
         ),
         verdict=Headline.of(summary.verdict),
         verdict_rows=_verdicts(summary),
         tiles=_tiles(summary),
-        sections=tuple(section(alone, summary) for section in SECTIONS),
+        sections=alone_sections(alone, summary),
         notes=alone.notes,
         footer=(
             "Uncertainty of a row: the probability that it is apart from its companions in the estimate. "
@@ -43,7 +42,7 @@ def alone_page(alone: GuideAlone, summary: AloneSummary) -> Page:
 def _verdicts(summary: AloneSummary) -> tuple[VerdictRow, ...]:
     rand = summary.estimate.truth_rand
     return (
-        _familiar(summary),
+        familiarity_row(summary.familiarity),
         _calibrated(summary),
         VerdictRow(
             "Does the guide agree with MCMC here?",
@@ -54,18 +53,6 @@ def _verdicts(summary: AloneSummary) -> tuple[VerdictRow, ...]:
         ),
         clear_row(summary.estimate.uncertainty),
         *(() if rand is None else (labels_row(rand),)),
-    )
-
-
-def _familiar(summary: AloneSummary) -> VerdictRow:
-    found = summary.familiarity
-    alike = found.p_value >= _UNFAMILIAR
-    return VerdictRow(
-        "Do the data look like those that the guide was trained on?",
-        "Yes" if alike else "No",
-        Mark.GOOD if alike else Mark.BAD,
-        f"p = {number(found.p_value)} among {found.num_simulations:,} simulations",
-        f"p at least {_UNFAMILIAR:g}",
     )
 
 
@@ -84,12 +71,12 @@ def _calibrated(summary: AloneSummary) -> VerdictRow:
 
 
 def _tiles(summary: AloneSummary) -> tuple[Tile, ...]:
-    likeliest = summary.probabilities.argmax()
+    likeliest = summary.draws.probabilities.argmax()
     return (
         Tile(
             "Likeliest number of clusters",
-            str(summary.values[likeliest]),
-            f"probability {number(summary.probabilities[likeliest], 2)}",
+            str(summary.draws.values[likeliest]),
+            f"probability {number(summary.draws.probabilities[likeliest], 2)}",
         ),
         Tile("Clusters", str(summary.estimate.num_clusters), "of the point estimate"),
         Tile("Uncertainty", number(summary.estimate.uncertainty.mean(), 2), "mean over rows"),

@@ -7,7 +7,7 @@ from pyroclust.baseline_rows import BaselineRow
 from pyroclust.report.parts import FigureTable, Part, Section
 from pyroclust.report.picture import Picture, picture_of
 from pyroclust.report.view import View
-from pyroclust.report.words import number
+from pyroclust.report.words import axis_names, number
 
 __all__ = ["baseline_section"]
 
@@ -26,15 +26,16 @@ def baseline_section(rows: Sequence[BaselineRow], view: View) -> Section:
 
 
 def _picture(rows: Sequence[BaselineRow], view: View) -> Picture:
-    assert view.data is not None
     partitions = {"Bayesian estimate": view.summary.estimate.assignments}
     partitions |= {row.result.name: row.result.assignments for row in rows}
     with plots.style():
-        figure = plots.new_figure(9, 3.4 if view.data.shape[1] == 1 else 5.4)
+        figure = plots.new_figure(9, 3.4 if view.points.shape[1] == 1 else 5.4)
         axes = figure.subplots(2, -(-len(partitions) // 2), squeeze=False).ravel()
         for ax in axes[len(partitions) :]:
             ax.remove()
-        plots.plot_baselines(view.data, partitions, axes=axes[: len(partitions)], columns=view.columns)
+        plots.plot_baselines(
+            view.points, partitions, axes=axes[: len(partitions)], columns=axis_names(view.columns)
+        )
         found = ", ".join(f"{row.result.num_clusters} by {row.result.name}" for row in rows)
         return picture_of(
             figure,

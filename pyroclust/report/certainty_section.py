@@ -7,7 +7,7 @@ from pyroclust.diagnostics import dendrogram_order
 from pyroclust.report.parts import FigureTable, Part, Section
 from pyroclust.report.picture import Picture, picture_of
 from pyroclust.report.view import View
-from pyroclust.report.words import number
+from pyroclust.report.words import axis_names, number
 
 __all__ = ["certainty_section"]
 
@@ -47,11 +47,12 @@ def _distances(view: View) -> Picture:
 
 
 def _ball(view: View) -> Picture:
-    assert view.data is not None
     ball = view.summary.ball
     with plots.style():
-        figure = plots.new_figure(9, 3.6 if view.data.shape[1] == 1 else 6.2)
-        plots.plot_credible_ball(view.data, ball, axes=figure.subplots(2, 2).ravel(), columns=view.columns)
+        figure = plots.new_figure(9, 3.6 if view.points.shape[1] == 1 else 6.2)
+        plots.plot_credible_ball(
+            view.points, ball, axes=figure.subplots(2, 2).ravel(), columns=axis_names(view.columns)
+        )
         return picture_of(
             figure,
             alternative="The rows coloured by the estimate and by three bounds of its credible ball, with "
@@ -64,15 +65,17 @@ def _ball(view: View) -> Picture:
 
 
 def _modes(view: View) -> Picture:
-    assert view.data is not None
     modes = view.summary.modes
     count = min(len(modes.weights), _MOST_MODES)
     some = type(modes)(modes.partitions[:count], modes.weights[:count], modes.members, modes.spread[:count])
     weights = ", ".join(number(weight, 2) for weight in some.weights)
     with plots.style():
-        figure = plots.new_figure(9, 2.4 if view.data.shape[1] == 1 else 3.6)
+        figure = plots.new_figure(9, 2.4 if view.points.shape[1] == 1 else 3.6)
         plots.plot_modes(
-            view.data, some, axes=figure.subplots(1, count, squeeze=False)[0], columns=view.columns
+            view.points,
+            some,
+            axes=figure.subplots(1, count, squeeze=False)[0],
+            columns=axis_names(view.columns),
         )
         return picture_of(
             figure,

@@ -3,10 +3,11 @@
 import numpy as np
 
 from pyroclust.comparison import Comparison, ComparisonSummary
-from pyroclust.report.comparison_sections import SECTIONS
+from pyroclust.report.comparison_sections import comparison_sections
 from pyroclust.report.comparison_verdicts import comparison_tiles, comparison_verdicts
 from pyroclust.report.page import Page
 from pyroclust.report.parts import Headline
+from pyroclust.report.words import listed
 
 __all__ = ["comparison_page"]
 
@@ -25,14 +26,14 @@ def comparison_page(comparison: Comparison, summary: ComparisonSummary) -> Page:
         kicker="pyroclust compare",
         heading=comparison.source,
         introduction=(
-            f"{len(comparison.data):,} rows of {', '.join(comparison.columns)}. The guide "
+            f"{len(comparison.data):,} rows of {listed(comparison.columns)}. The guide "
             f"{comparison.guide_name} drew {len(summary.weighting.weights):,} partitions; MCMC on the same "
             f"model, {comparison.model_name}, kept {total:,} in {chains} chains."
         ),
         verdict=Headline.of(summary.verdict),
         verdict_rows=comparison_verdicts(summary),
         tiles=comparison_tiles(summary),
-        sections=tuple(section(comparison, summary) for section in SECTIONS),
+        sections=comparison_sections(comparison, summary),
         notes=comparison.notes,
         footer=(
             "Uncertainty of a row: the probability that it is apart from its companions in the estimate. "

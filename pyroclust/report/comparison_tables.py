@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from pyroclust.comparison import Comparison, ComparisonSummary
-from pyroclust.diagnostics import Convergence
+from pyroclust.diagnostics import Convergence, LogEvidence
 from pyroclust.report.parts import FigureTable
 from pyroclust.report.words import functional_title, number, seconds
 
-__all__ = ["convergence_table", "cost_table", "distance_table"]
+__all__ = ["convergence_table", "cost_table", "distance_table", "evidence_table"]
 
 
 def distance_table(summary: ComparisonSummary) -> FigureTable:
@@ -63,6 +63,24 @@ def cost_table(comparison: Comparison, summary: ComparisonSummary) -> FigureTabl
         rows.append(("adjusted Rand index to the known labels", *rand))
     return FigureTable(
         "Cost, and how each source's point estimate looks.", ("", "guide", "MCMC"), tuple(rows)
+    )
+
+
+def evidence_table(found: Sequence[LogEvidence]) -> FigureTable:
+    """List the estimates of log p(x).
+
+    Args:
+        found: one a method.
+    """
+    return FigureTable(
+        "Log evidence log p(data) in nats, by draws of the guide (importance sampling), of MCMC (reciprocal "
+        "importance sampling) and of both (bridge sampling). A guide that leaves out part of the posterior "
+        "has the first below the others. From Pareto k 0.7 on an estimate and its error cannot be relied on.",
+        ("", "nats", "standard error", "Pareto k"),
+        tuple(
+            (one.method, number(one.estimate, 2), number(one.error, 2), number(one.pareto_k, 2))
+            for one in found
+        ),
     )
 
 

@@ -5,6 +5,7 @@ import math
 from pyroclust import diagnostics
 from pyroclust.comparison import ComparisonSummary
 from pyroclust.diagnostics.verdict import MAX_DIFFERENCE, MAX_PARETO_K, MIN_ESS
+from pyroclust.report.familiarity_section import familiarity_row
 from pyroclust.report.parts import Mark, Tile, VerdictRow
 from pyroclust.report.verdict_words import agreement_row, clear_row, convergence_row, labels_row
 from pyroclust.report.words import number
@@ -38,6 +39,7 @@ def comparison_verdicts(summary: ComparisonSummary) -> tuple[VerdictRow, ...]:
         ),
         _usable(summary),
         _corrected(summary),
+        *(() if summary.familiarity is None else (familiarity_row(summary.familiarity),)),
         clear_row(summary.estimate_mcmc.uncertainty),
         *(() if rand is None else (labels_row(rand),)),
     )
@@ -94,7 +96,7 @@ def comparison_tiles(summary: ComparisonSummary) -> tuple[Tile, ...]:
         ),
         Tile(
             "Speed",
-            f"{number(ratio, 0 if ratio >= 10 else 1)} ×",
+            f"{number(ratio, 0 if ratio >= 10 else 1 if ratio >= 1 else 2)} ×",
             "seconds per effective draw, MCMC over guide",
         ),
         Tile(

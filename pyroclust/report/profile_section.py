@@ -4,7 +4,7 @@ from pyroclust import plots
 from pyroclust.report.parts import FigureTable, Section
 from pyroclust.report.picture import Picture, picture_of
 from pyroclust.report.view import View
-from pyroclust.report.words import number
+from pyroclust.report.words import axis_names, number
 
 __all__ = ["profile_section"]
 
@@ -39,7 +39,7 @@ def _picture(view: View) -> Picture:
             profiles.centre_low[:, :shown],
             profiles.centre_high[:, :shown],
             axes=figure.subplots(1, shown, squeeze=False)[0],
-            columns=view.columns[:shown],
+            columns=axis_names(view.columns[:shown]),
             sizes=profiles.sizes,
         )
         return picture_of(

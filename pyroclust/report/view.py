@@ -31,9 +31,20 @@ class View:
     columns: tuple[str, ...]
 
     @property
+    def points(self) -> np.ndarray:
+        """The data, where there are some.
+
+        Raises:
+            ValueError: if there are none.
+        """
+        if self.data is None:
+            raise ValueError(f"{self.source} has no data, expected a source with data")
+        return self.data
+
+    @property
     def label(self) -> str:
         """The source's name, short enough for a legend."""
-        return short(self.source, 28)
+        return short(self.source, 18)
 
 
 def view_of_compared(compared: GuideOnData, draws: np.ndarray, summary: DrawsSummary, *, source: str) -> View:

@@ -2,7 +2,7 @@
 
 import math
 
-__all__ = ["axis_names", "count", "functional_title", "number", "p_value", "seconds", "short"]
+__all__ = ["axis_names", "count", "functional_title", "listed", "number", "p_value", "seconds", "short"]
 
 _TITLES = {
     "log_joint": "log joint (nats)",
@@ -34,6 +34,17 @@ def count(value: int, noun: str) -> str:
         ('1 cluster', '1,200 rows')
     """
     return f"{value:,} {noun}" + ("" if value == 1 else "s")
+
+
+def listed(names: tuple[str, ...], most: int = 8) -> str:
+    """Write names one after the other, and how many are left out.
+
+    Example:
+        >>> listed(("x", "y")), listed(("a", "b", "c", "d"), 2)
+        ('x, y', 'a, b and 2 more')
+    """
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -196,6 +196,18 @@ def test_a_classifier_with_unequal_sources_can_be_right_always():
     assert found.p_value == 0.01
 
 
+def test_a_classifier_is_not_fooled_by_the_less_spread_out_source():
+    members = permuted_memberships(400, 400, num_permutations=1, seed=0)[:1]
+    found = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        sources = [restaurant_draws(rng, (400,), num_points=30, concentration=c) for c in (1.0, 2.0)]
+        pooled = np.concatenate(sources)
+        found.append(accuracies(pairwise_loss(pooled, pooled), members)[0])
+    # By a fixed majority 0.525.
+    assert np.mean(found) > 0.58
+
+
 def test_p_value_counts_ties_and_the_data_themselves():
     found = against_null(np.array([0.3, 0.1, 0.3 + 1e-12, 0.5, 0.2]), num_a=3, num_b=4)
     assert found.p_value == pytest.approx(3 / 5)

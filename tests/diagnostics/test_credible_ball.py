@@ -31,6 +31,8 @@ def test_a_ball_by_hand():
     assert ball.horizontal.tolist() == ball.lower.tolist() == [[0, 1, 2, 3]]
     assert ball.upper.tolist() == [CENTRE]
     assert (ball.level, ball.estimate.tolist()) == (0.6, CENTRE)
+    # A level that a ball holds exactly.
+    assert credible_ball(draws, np.array(CENTRE), level=5 / 9, loss=Binder()).radius == 0
     whole = credible_ball(draws, np.array(CENTRE), level=1.0, loss=Binder())
     assert (whole.radius, whole.coverage) == (pytest.approx(0.5), pytest.approx(1.0))
     assert sorted(whole.horizontal.tolist()) == [[0, 0, 0, 0], [0, 1, 0, 1]]

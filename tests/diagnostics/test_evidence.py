@@ -180,7 +180,9 @@ def test_expectations_of_heavy_tailed_values_have_the_k_of_the_product():
         weighted_expectation(heavy, weights)[2], abs=0.02
     )
     # A constant is known exactly, whatever the weights.
-    assert weighted_expectation(np.full(4000, 2.0), weights)[:2] == pytest.approx((2.0, 0.0))
+    assert weighted_expectation(np.full(4000, 2.0), weights) == pytest.approx((2.0, 0.0, pareto_k(weights)))
+    # A value at the mean has no weight in the tail.
+    assert weighted_expectation(np.tile([-1.0, 0.0, 1.0], 100), np.zeros(300))[0] == 0
 
 
 def test_indicators_and_bad_values():

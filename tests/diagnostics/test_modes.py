@@ -49,6 +49,12 @@ def test_one_undecided_point_and_rare_outliers_are_no_modes():
     assert partition_modes(outliers, seed=0, num_modes=2).weights == pytest.approx([0.975, 0.025])
 
 
+def test_two_clouds_that_run_into_each_other_are_one_mode():
+    rng = np.random.default_rng(4)
+    draws = np.concatenate([around(FIRST, rng, 100, 0.4), around(SECOND, rng, 100, 0.4)])
+    assert len(partition_modes(draws, seed=0).weights) == 1
+
+
 def test_three_modes():
     rng = np.random.default_rng(1)
     third = np.zeros(60, dtype=int)
@@ -98,9 +104,9 @@ def test_medoids_are_the_best_of_all_subsets(number):
 
 def test_silhouette_by_hand():
     places = np.array([0.0, 1.0, 4.0])
-    losses, mass = np.abs(places[:, None] - places), np.array([0.25, 0.25, 0.5])
+    losses, mass = np.abs(places[:, None] - places), np.array([0.2, 0.2, 0.6])
     # a = (1/2, 1/2, 0), b = (4, 3, 3.5)
-    expected = 0.25 * 3.5 / 4 + 0.25 * 2.5 / 3 + 0.5
+    expected = 0.2 * 3.5 / 4 + 0.2 * 2.5 / 3 + 0.6
     assert silhouette(losses, mass, np.array([0, 0, 1])) == pytest.approx(expected)
 
 

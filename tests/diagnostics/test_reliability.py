@@ -41,6 +41,16 @@ def test_tempered_draws_are_rejected(power: float) -> None:
         assert (slope < 1) == (power > 1)
 
 
+def test_a_slope_needs_few_data_sets() -> None:
+    """No bin is far out by itself; all of them together are, in one direction."""
+    p = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        truth, draws = drawn(rng, num_datasets=400, num_draws=49, num_points=5, power=0.4)
+        p.append(pair_reliability(truth, draws, seed=seed).p_value)
+    assert np.less_equal(p, 0.005).sum() >= 6
+
+
 def test_every_figure_by_hand() -> None:
     truth, draws = drawn(np.random.default_rng(5), num_datasets=12, num_draws=7)
     every, bins = np.concatenate([truth[None], draws]), 4

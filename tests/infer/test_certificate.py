@@ -377,6 +377,8 @@ def test_coverage_and_reliability_come_from_the_draws_of_the_calibration() -> No
     assert sum(found.reliability.counts) == 300 * 15
     assert found.reliability.brier < found.reliability.brier_prior
     assert found.coverage.levels[-1] == 0.95
+    blind = certify_guide(OneCluster(overlap2d()), settings=replace(settings, num_calibrated=100))
+    assert blind.reliability.brier > 0.1
     names = [one.what for one in judge_certificate(found).findings]
     assert "calibration of credible balls at N = 6, p" in names
     assert "calibration of pair probabilities at N = 6, p" in names

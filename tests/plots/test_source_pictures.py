@@ -136,12 +136,13 @@ def test_the_averaged_posterior_stands_beside_the_prior(ax):
 def test_familiarity_is_in_units_of_the_simulations(ax):
     row = diagnostics.FamiliarityRow("spread", 5.0, 1.0, 3.0, 4.0, 90, 5, 0.1, 2.0)
     low = replace(row, name="mean", value=2.0)
-    found = diagnostics.Familiarity(0.1, 1.0, 1.0, 95, rows=(row, low), overall=0.123)
+    near = replace(row, name="embedding", value=-1.0, p_value=0.98)
+    found = diagnostics.Familiarity(0.1, 1.0, 1.0, 95, rows=(row, low, near), overall=0.123)
     plots.plot_familiarity(found, ax=ax)
     _, inside, outside = ax.lines
-    assert outside.get_xydata().tolist() == [[2.0, 1.0]]
-    assert inside.get_xydata().tolist() == [[-0.5, 0.0]]
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["spread", "mean"]
+    assert outside.get_xydata().tolist() == [[2.0, 2.0]]
+    assert inside.get_xydata().tolist() == [[-0.5, 1.0], [-2.0, 0.0]]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["spread", "mean", "embedding"]
     assert ax.get_title() == "p = 0.123 among 95 simulations"
     with pytest.raises(ValueError, match="found has no rows"):
         plots.plot_familiarity(replace(found, rows=()), ax=ax)

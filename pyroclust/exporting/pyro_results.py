@@ -9,8 +9,8 @@ import xarray as xr
 from pyro.infer import MCMC
 from torch import Tensor
 
-from pyroclust.arviz_container import arviz_container
-from pyroclust.arviz_groups import (
+from pyroclust.exporting.container import arviz_container
+from pyroclust.exporting.groups import (
     chosen_reference,
     draws_group,
     log_likelihood_group,
@@ -108,7 +108,7 @@ def _sample_stats(mcmc: MCMC, shape: tuple[int, int], log_joint: np.ndarray | No
 
 
 def _pointwise(model: Any, data: Tensor, labels: np.ndarray, sites: Mapping[str, np.ndarray]) -> np.ndarray:
-    from pyroclust.pointwise import pointwise_log_likelihood
+    from pyroclust.exporting.pointwise import pointwise_log_likelihood
 
     scalars = {name: torch.from_numpy(array).reshape(-1) for name, array in sites.items() if array.ndim == 2}
     flat = torch.from_numpy(labels.reshape(-1, labels.shape[-1]))

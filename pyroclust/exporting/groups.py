@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pyroclust.diagnostics import functionals, pairwise_loss
+from pyroclust.diagnostics import functionals
+from pyroclust.diagnostics.thinning import central_draw
 
 __all__ = [
-    "central_draw",
     "chosen_reference",
     "draws_group",
     "log_likelihood_group",
@@ -20,7 +20,6 @@ __all__ = [
 ]
 
 _DRAWS = ("chain", "draw")
-_COMPARED = 200
 
 
 def point_coordinate(names: Sequence[str] | None, num_points: int) -> dict[str, Any]:
@@ -36,24 +35,6 @@ def point_coordinate(names: Sequence[str] | None, num_points: int) -> dict[str, 
     if names is not None and len(names) != num_points:
         raise ValueError(f"there are {len(names)} names of points, expected {num_points}, one a point")
     return {"point": np.arange(num_points) if names is None else [str(name) for name in names]}
-
-
-def central_draw(draws: np.ndarray) -> np.ndarray:
-    """Return the draw with the smallest mean variation of information to the others: a quick reference.
-
-    Of many draws, 200 at equal distances in their order are compared. Cost: O(N) a pair of these.
-
-    Shape:
-        draws: ``(chains, draws, N)``; output: ``(N,)`` int64.
-
-    Example:
-        >>> central_draw(np.array([[[0, 0, 1], [0, 0, 1], [0, 1, 2]]])).tolist()
-        [0, 0, 1]
-    """
-    flat = draws.reshape(-1, draws.shape[-1])
-    some = flat[np.linspace(0, len(flat) - 1, min(len(flat), _COMPARED)).astype(np.int64)]
-    found: np.ndarray = some[pairwise_loss(some, some).mean(1).argmin()]
-    return found
 
 
 def chosen_reference(reference: np.ndarray | None, draws: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from pyroclust.drawn_labels import FoundDraws, check_memory
+from pyroclust.reading.labels import FoundDraws, check_memory
 from pyroclust.suggestions import unknown_name
 
 __all__ = ["read_npy_draws", "read_npz_draws"]

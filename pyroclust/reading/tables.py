@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pyroclust.drawn_labels import FoundDraws, check_memory
-from pyroclust.draws_columns import choose_points, take_out
+from pyroclust.reading.columns import choose_points, take_out
+from pyroclust.reading.labels import FoundDraws, check_memory
 
 __all__ = ["read_table_draws"]
 
@@ -21,7 +21,7 @@ _LOOKED_AT = 100
 
 
 def read_table_draws(path: Path, *, separator: str, variable: str | None = None) -> FoundDraws:
-    """Read draws from a table; see :func:`pyroclust.draws_files.read_draws` for what it may hold.
+    """Read draws from a table; see :func:`pyroclust.reading.draws.read_draws` for what it may hold.
 
     Args:
         path: an existing file.

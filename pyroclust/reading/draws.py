@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from pyroclust.drawn_labels import FoundDraws, canonical_draws
-from pyroclust.draws_arrays import read_npy_draws, read_npz_draws
-from pyroclust.draws_netcdf import read_netcdf_draws
-from pyroclust.draws_tables import read_table_draws
+from pyroclust.reading.arrays import read_npy_draws, read_npz_draws
+from pyroclust.reading.labels import FoundDraws, canonical_draws
+from pyroclust.reading.netcdf import read_netcdf_draws
+from pyroclust.reading.tables import read_table_draws
 
 __all__ = ["DRAWS_SUFFIXES", "DrawsFile", "read_draws"]
 

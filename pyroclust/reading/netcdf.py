@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pyroclust.drawn_labels import FoundDraws, check_memory
+from pyroclust.reading.labels import FoundDraws, check_memory
 from pyroclust.suggestions import unknown_name
 
 __all__ = ["read_netcdf_draws"]
