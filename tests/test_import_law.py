@@ -74,6 +74,7 @@ ALLOWED = {
         "pyroclust.distributions",
         "pyroclust.infer",
         "pyroclust.partitions",
+        "pyroclust.suggestions",
     },
     "pyroclust.tables": {"pyroclust.suggestions"},
     "pyroclust.cards": {"pyroclust.suggestions"},
