@@ -301,7 +301,7 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
     """
     guide, mcmc = comparison.guide, comparison.mcmc
     weighting = _weigh(guide)
-    beside = {"seed": seed, "data": comparison.data, "true_labels": comparison.true_labels}
+    beside: dict[str, Any] = {"seed": seed, "data": comparison.data, "true_labels": comparison.true_labels}
     of_guide = summarise_draws(guide.assignments, name=guide.name, log_joint=_log_joint(guide), **beside)
     of_mcmc = summarise_draws(mcmc.assignments, name=mcmc.name, log_joint=_log_joint(mcmc), **beside)
     sources = diagnostics.compare_sources(

@@ -23,6 +23,8 @@ from pyroclust.tables import Table
 
 __all__ = ["DrawsSource", "diagnose"]
 
+_UNNAMED = "the draws"
+
 DrawsSource: TypeAlias = str | PathLike[str] | np.ndarray | DrawsFile
 
 
@@ -63,8 +65,7 @@ def diagnose(
     """
     tell = progress or (lambda stage: None)
     tell("reading the draws")
-    sources = [_read(one, number) for number, one in enumerate((source, other)) if one is not None]
-    sources = _named_apart(sources)
+    sources = _named_apart([_read(one) for one in (source, other) if one is not None])
     _check_sources(sources)
     table = None if data is None else read_table(data, columns=columns, label=label)
     points = None if table is None else _checked_points(table, sources[0])
@@ -96,12 +97,11 @@ def diagnose(
     return found
 
 
-def _read(source: DrawsSource, number: int) -> DrawsFile:
+def _read(source: DrawsSource) -> DrawsFile:
     if isinstance(source, DrawsFile):
         return source
     if isinstance(source, np.ndarray):
-        name = "AB"[number]
-        return DrawsFile(f"source {name}", canonical_draws(source, where=f"source {name}"))
+        return DrawsFile(_UNNAMED, canonical_draws(source, where=_UNNAMED))
     return read_draws(Path(source))
 
 

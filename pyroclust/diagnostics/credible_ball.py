@@ -88,7 +88,7 @@ def credible_ball(
         raise ValueError(f"estimate has shape {estimate.shape}, expected ({found.partitions.shape[1]},)")
     distances = loss(estimate, found.partitions)
     order = np.argsort(distances, kind="stable")
-    reached = np.searchsorted(found.mass[order].cumsum(), level - _ROUNDING)
+    reached = int(np.searchsorted(found.mass[order].cumsum(), level - _ROUNDING))
     radius = distances[order[min(reached, len(order) - 1)]]
     inside = (distances <= radius + _ROUNDING) & (found.mass > 0)
     partitions, away = found.partitions[inside], distances[inside]

@@ -49,7 +49,7 @@ def distinct_draws(draws: np.ndarray, *, weights: np.ndarray | None = None) -> D
     rows = labels.view(np.dtype((np.void, labels.itemsize * labels.shape[1]))).reshape(-1)
     _, first, place = np.unique(rows, return_index=True, return_inverse=True)
     mass = np.bincount(place.reshape(-1), weights=shares)
-    mass /= mass.sum()
+    mass = mass / mass.sum()
     # Equal up to the rounding of sums: then the order is that of the labels.
     order = np.argsort(-mass.round(12), kind="stable")
     rank = np.empty(len(order), dtype=np.int64)

@@ -56,4 +56,4 @@ def add_equal_labels(labels: np.ndarray, gains: np.ndarray, total: np.ndarray) -
     starts = range(0, labels.shape[1], _TILE)
     tiles = [(first, second) for first in starts for second in starts if second >= first]
     with ThreadPoolExecutor(get_num_threads()) as pool:
-        list(pool.map(lambda tile: _add_tile(labels, gains, *tile, total), tiles))
+        list(pool.map(lambda tile: _add_tile(labels, gains, tile[0], tile[1], total), tiles))

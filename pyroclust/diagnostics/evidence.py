@@ -1,5 +1,6 @@
 """Log-evidence from posterior draws, and from posterior draws and a guide's draws together."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,7 +115,7 @@ def bridge_log_evidence(
     """
     log_r, *terms = _bridge(log_joint, log_prob, guide_log_joint, guide_log_prob)
     errors = [_relative_error(np.exp(part - logsumexp(part))) for part in terms]
-    return log_r, float(np.hypot(*errors))
+    return log_r, math.hypot(*errors)
 
 
 def log_evidences(
@@ -158,7 +159,7 @@ def log_evidences(
     _, *terms = _bridge(log_joint, log_prob, guide_log_joint, guide_log_prob)
     ours = {"guide_log_joint": guide_log_joint, "guide_log_prob": guide_log_prob}
     bridged = bridge_log_evidence(log_joint, log_prob, **ours)
-    tail = float(np.fmax(*(pareto_k(part) for part in terms)))
+    tail = float(np.fmax.reduce([pareto_k(part) for part in terms]))
     return (
         LogEvidence("importance sampling", *log_evidence(guide), pareto_k(guide)),
         LogEvidence(

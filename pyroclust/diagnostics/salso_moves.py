@@ -1,11 +1,14 @@
 """The compiled part of the SALSO search: items move between clusters, losses follow from counts."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numba import njit
 
 __all__ = ["Problem", "State", "run_start"]
+
+# What numba compiles to 64-bit integers, by the names that numpy gives them.
+Index: TypeAlias = "int | np.signedinteger[Any]"
 
 _BETTER = 1e-12
 _MAX_SWEEPS = 200
@@ -58,7 +61,7 @@ class State(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _below(state: State, bound: int) -> int:
+def _below(state: State, bound: Index) -> np.int64:
     # Marsaglia's xorshift: a state of its own, so that threads do not share one.
     x = state.random[0]
     x ^= x << np.uint64(13)
@@ -76,7 +79,7 @@ def _shuffle(state: State, items: np.ndarray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _add(problem: Problem, state: State, item: int, cluster: int) -> None:
+def _add(problem: Problem, state: State, item: Index, cluster: Index) -> None:
     for s in range(len(problem.mass)):
         row = problem.rows[item, s]
         state.joint[s] += problem.steps[state.counts[row, cluster]]
@@ -87,7 +90,7 @@ def _add(problem: Problem, state: State, item: int, cluster: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _remove(problem: Problem, state: State, item: int) -> None:
+def _remove(problem: Problem, state: State, item: Index) -> None:
     cluster = state.labels[item]
     for s in range(len(problem.mass)):
         row = problem.rows[item, s]
@@ -132,7 +135,7 @@ def _loss(problem: Problem, state: State, form: np.ndarray) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _sum_costs(problem: Problem, state: State, form: np.ndarray, item: int, width: int) -> float:
+def _sum_costs(problem: Problem, state: State, form: np.ndarray, item: Index, width: int) -> float:
     """Fill ``costs`` where the loss is a sum; return the cost of the item's own cluster."""
     current, stay = state.labels[item], 0.0
     costs, steps = state.costs, problem.steps
@@ -148,7 +151,7 @@ def _sum_costs(problem: Problem, state: State, form: np.ndarray, item: int, widt
 
 
 @njit(cache=True, nogil=True)
-def _ratio_costs(problem: Problem, state: State, form: np.ndarray, item: int, width: int) -> float:
+def _ratio_costs(problem: Problem, state: State, form: np.ndarray, item: Index, width: int) -> float:
     """Fill ``costs`` where the loss of each draw is a ratio; return the cost of the item's own cluster."""
     current, stay = state.labels[item], 0.0
     costs, steps, sizes = state.costs, problem.steps, state.sizes
@@ -167,7 +170,7 @@ def _ratio_costs(problem: Problem, state: State, form: np.ndarray, item: int, wi
 
 
 @njit(cache=True, nogil=True)
-def _best_cluster(problem: Problem, state: State, form: np.ndarray, item: int) -> int:
+def _best_cluster(problem: Problem, state: State, form: np.ndarray, item: Index) -> int:
     """Return the cheapest cluster of an item, the next number for a new one; its own unless worse."""
     current, clusters = state.labels[item], state.clusters[0]
     # Whole vectors: the columns beyond the last cluster are zeros.
@@ -232,15 +235,13 @@ def run_start(problem: Problem, state: State, initial: np.ndarray, attempts: int
     """
     order = np.arange(len(initial))
     _shuffle(state, order)
-    for item in range(len(initial)):
-        if initial[item] >= 0:
-            _add(problem, state, item, initial[item])
+    for point in range(len(initial)):
+        if initial[point] >= 0:
+            _add(problem, state, point, initial[point])
     for item in order:
         if initial[item] < 0:
             _add(problem, state, item, _best_cluster(problem, state, problem.allocation, item))
     _sweeten(problem, state, order)
-    tries = 0
-    while tries < attempts:
-        tries += 1
+    for _ in range(attempts):
         if _zealous(problem, state):
             _sweeten(problem, state, order)

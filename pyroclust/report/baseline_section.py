@@ -30,11 +30,11 @@ def _picture(rows: Sequence[BaselineRow], view: View) -> Picture:
     partitions |= {row.result.name: row.result.assignments for row in rows}
     with plots.style():
         figure = plots.new_figure(9, 3.4 if view.points.shape[1] == 1 else 5.4)
-        axes = figure.subplots(2, -(-len(partitions) // 2), squeeze=False).ravel()
+        axes = list(figure.subplots(2, -(-len(partitions) // 2), squeeze=False).flat)
         for ax in axes[len(partitions) :]:
             ax.remove()
         plots.plot_baselines(
-            view.points, partitions, axes=axes[: len(partitions)], columns=axis_names(view.columns)
+            view.points, partitions, axes=list(axes[: len(partitions)]), columns=axis_names(view.columns)
         )
         found = ", ".join(f"{row.result.num_clusters} by {row.result.name}" for row in rows)
         return picture_of(

@@ -39,7 +39,9 @@ def diagnosed_rows(found: Diagnosis) -> Section:
     return _rows(found.point_names, columns, estimates, elsewhere="points.csv")
 
 
-def _table(values: np.ndarray, names: Sequence[str], labels: Sequence[Any] | None) -> list[RowColumn]:
+def _table(
+    values: np.ndarray, names: Sequence[str], labels: Sequence[Any] | np.ndarray | None
+) -> list[RowColumn]:
     columns = [RowColumn(name, values[:, place], "{:.6g}".format) for place, name in enumerate(names)]
     return columns if labels is None else [*columns, RowColumn("known label", labels)]
 

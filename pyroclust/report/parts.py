@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
 
+import numpy as np
+
 from pyroclust.diagnostics import Trust, Verdict
 from pyroclust.report.words import short
 
@@ -178,7 +180,7 @@ class RowColumn:
     """
 
     title: str
-    values: Sequence[Any]
+    values: Sequence[Any] | np.ndarray
     write: Callable[[Any], str] = str
 
 

@@ -139,6 +139,7 @@ def test_keyboard(browser, folder):
             reached += 1
     assert reached == len(before) > 5
     assert order == sorted(order)
+    assert browser.complaints() == []
 
 
 def test_open_all_and_close_all(browser, folder):
@@ -151,6 +152,7 @@ def test_open_all_and_close_all(browser, folder):
     assert not any(browser.run(opened))
     browser.run("document.getElementById('open-all').click()")
     assert all(browser.run(opened))
+    assert browser.complaints() == []
 
 
 @pytest.mark.parametrize("name", ["alone.html", "alone, no script.html"])
@@ -161,6 +163,7 @@ def test_a_link_unfolds_its_section(browser, folder, name):
     browser.driver.find_elements("css selector", "nav a")[-1].click()
     assert browser.run(details + ".open")
     assert -2 <= browser.run(details + ".getBoundingClientRect().top") < 900
+    assert browser.complaints() == []
 
 
 @pytest.mark.parametrize("name", ["one column.html", "one column, no script.html"])
