@@ -66,6 +66,7 @@ ALLOWED = {
         "pyroclust.draws_summary",
         "pyroclust.guide_alone",
         "pyroclust.plots",
+        "pyroclust.scores",
     },
     "pyroclust.suggestions": set(),
     "pyroclust.reading": {"pyroclust.diagnostics", "pyroclust.partitions", "pyroclust.suggestions"},

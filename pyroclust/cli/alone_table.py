@@ -23,6 +23,8 @@ def alone_view(alone: GuideAlone, summary: AloneSummary) -> RenderableType:
     head.append(f"{alone.guide_name} on {alone.model_name}, alone")
     parts: list[RenderableType] = [head, _clusters(summary), _figures(alone, summary)]
     parts += [Text(f"Note: {note}") for note in (alone.missing, *alone.notes)]
+    if summary.familiarity.warning is not None:
+        parts.append(Text(summary.familiarity.warning, style="bold"))
     parts.append(Text(summary.verdict.sentence, style="bold"))
     return Group(*parts)
 

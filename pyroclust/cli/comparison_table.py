@@ -1,13 +1,13 @@
 """A comparison as tables for the terminal."""
 
 import math
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from pyroclust.cli.alone_table import alone_view
+from pyroclust.cli.diagnosis_table import convergence_table
 from pyroclust.comparison import Comparison, ComparisonSummary
 from pyroclust.guide_alone import AloneSummary, GuideAlone
 
@@ -39,10 +39,12 @@ def comparison_view(
         head,
         _clusters(summary),
         _agreement(summary),
-        _chains(summary),
+        convergence_table(summary.convergence, title="Convergence of MCMC"),
         _cost(comparison, summary),
     ]
     parts += [Text(f"Note: {note}") for note in comparison.notes]
+    if summary.familiarity is not None and summary.familiarity.warning is not None:
+        parts.append(Text(summary.familiarity.warning, style="bold"))
     parts.append(Text(summary.verdict.sentence, style="bold"))
     return Group(*parts)
 
@@ -78,21 +80,6 @@ def _agreement(summary: ComparisonSummary) -> Table:
     return table
 
 
-def _chains(summary: ComparisonSummary) -> Table:
-    table = Table(title="Convergence of MCMC", title_justify="left")
-    table.add_column("functional")
-    for column in ("mean", "sd", "R-hat", "bulk ESS", "tail ESS"):
-        table.add_column(column, justify="right")
-    for row in summary.convergence:
-        figures = ("constant", "", "") if row.constant else _convergence_figures(row)
-        table.add_row(row.name, _short(row.mean), _short(row.sd), *figures)
-    return table
-
-
-def _convergence_figures(row: Any) -> tuple[str, str, str]:
-    return f"{row.rhat:.3f}", f"{row.ess_bulk:.0f}", f"{row.ess_tail:.0f}"
-
-
 def _cost(comparison: Comparison, summary: ComparisonSummary) -> Table:
     weighting = summary.weighting
     table = Table(title="Cost and weights", title_justify="left")
@@ -103,8 +90,8 @@ def _cost(comparison: Comparison, summary: ComparisonSummary) -> Table:
     table.add_row("seconds per effective draw", _short(summary.guide_seconds), _short(summary.mcmc_seconds))
     table.add_row("importance-sampling efficiency", f"{weighting.efficiency:.3f}", "")
     table.add_row("Pareto k", _short(weighting.pareto_k), "")
-    evidence = f"{weighting.log_evidence:.2f} ± {weighting.log_evidence_error:.2f}"
-    table.add_row("log evidence, nats", evidence, "")
+    evidences = [f"{one.estimate:.2f} ± {one.error:.2f}" for one in summary.evidences]
+    table.add_row("log evidence, nats", evidences[0], evidences[1] if len(evidences) > 1 else "")
     rand = (summary.estimate_guide.truth_rand, summary.estimate_mcmc.truth_rand)
     if rand[0] is not None and rand[1] is not None:
         table.add_row("adjusted Rand index to the labels", _short(rand[0]), _short(rand[1]))

@@ -36,7 +36,7 @@ def counted(number: int, noun: str) -> str:
         >>> counted(1, "cluster"), counted(3, "cluster")
         ('1 cluster', '3 clusters')
     """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def functional_name(name: str) -> str:

@@ -1,6 +1,7 @@
 """The sections of a guide's draws alone."""
 
 from pyroclust.guide_alone import AloneSummary, GuideAlone
+from pyroclust.plots.names import counted
 from pyroclust.report.baseline_section import baseline_section
 from pyroclust.report.certainty_section import certainty_section
 from pyroclust.report.clustering_section import clustering_section
@@ -11,7 +12,6 @@ from pyroclust.report.pairs_section import pairs_section
 from pyroclust.report.parts import Section
 from pyroclust.report.profile_section import profile_section
 from pyroclust.report.view import view_of_compared
-from pyroclust.report.words import count
 
 __all__ = ["alone_sections"]
 
@@ -30,7 +30,7 @@ def alone_sections(alone: GuideAlone, summary: AloneSummary) -> tuple[Section, .
     """
     view = view_of_compared(alone, alone.guide.assignments, summary.draws, source="the guide")
     return (
-        clustering_section(view, gist=count(summary.estimate.num_clusters, "cluster")),
+        clustering_section(view, gist=counted(summary.estimate.num_clusters, "cluster")),
         counts_section(*posteriors_of_k([view]), caption=_COUNTS),
         pairs_section(view),
         familiarity_section(summary.familiarity),

@@ -8,6 +8,7 @@ from pyroclust.report.parts import FigureTable, Part, Section
 from pyroclust.report.picture import Picture, picture_of
 from pyroclust.report.view import View
 from pyroclust.report.words import axis_names, number
+from pyroclust.scores import PartitionScores
 
 __all__ = ["baseline_section"]
 
@@ -80,8 +81,6 @@ def _table(rows: Sequence[BaselineRow], view: View) -> FigureTable:
     )
 
 
-def _scores(scores: "object") -> list[str]:
-    return [
-        number(getattr(scores, name), 2)
-        for name in ("adjusted_rand", "adjusted_mutual_information", "accuracy")
-    ]
+def _scores(scores: PartitionScores) -> list[str]:
+    figures = scores.adjusted_rand, scores.adjusted_mutual_information, scores.accuracy
+    return [number(figure, 2) for figure in figures]

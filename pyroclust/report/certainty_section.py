@@ -1,6 +1,9 @@
 """How sure the point estimate is: credible ball, likeliest partitions, modes, points."""
 
 import math
+from dataclasses import replace
+
+import numpy as np
 
 from pyroclust import plots
 from pyroclust.diagnostics import dendrogram_order
@@ -67,7 +70,12 @@ def _ball(view: View) -> Picture:
 def _modes(view: View) -> Picture:
     modes = view.summary.modes
     count = min(len(modes.weights), _MOST_MODES)
-    some = type(modes)(modes.partitions[:count], modes.weights[:count], modes.members, modes.spread[:count])
+    some = replace(
+        modes,
+        partitions=modes.partitions[:count],
+        weights=modes.weights[:count],
+        spread=modes.spread[:count],
+    )
     weights = ", ".join(number(weight, 2) for weight in some.weights)
     with plots.style():
         figure = plots.new_figure(9, 2.4 if view.points.shape[1] == 1 else 3.6)
@@ -133,5 +141,5 @@ def _table(view: View) -> FigureTable:
     )
 
 
-def _clusters(partition: "object") -> int:
-    return len(set(partition.tolist()))  # type: ignore[attr-defined]
+def _clusters(partition: np.ndarray) -> int:
+    return len(np.unique(partition))

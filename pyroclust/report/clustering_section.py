@@ -1,10 +1,11 @@
 """The section that shows the data in the clusters of the point estimate."""
 
 from pyroclust import plots
+from pyroclust.plots.names import counted
 from pyroclust.report.parts import Section
 from pyroclust.report.picture import Picture, picture_of
 from pyroclust.report.view import View
-from pyroclust.report.words import axis_names, count
+from pyroclust.report.words import axis_names
 
 __all__ = ["clustering_section"]
 
@@ -37,7 +38,7 @@ def _picture(view: View, more: str) -> Picture:
         return picture_of(
             figure,
             alternative=f"The {num_points} rows over {', '.join(view.columns)}, coloured by "
-            f"{count(estimate.num_clusters, 'cluster')}; {doubtful} of them uncertain and hollow.",
+            f"{counted(estimate.num_clusters, 'cluster')}; {doubtful} of them uncertain and hollow.",
             caption=f"{layout} Colour and shape are clusters of the partition with the least expected "
             f"variation of information under {view.source}. A full mark is sure to be with its companions; a "
             f"hollow one is apart from them in at least half of the draws. {more}".rstrip(),

@@ -4,6 +4,7 @@ import math
 
 from pyroclust.diagnosis import Diagnosis
 from pyroclust.diagnostics import SourceComparison, Trust
+from pyroclust.plots.names import counted
 from pyroclust.report.agreement_section import agreement_section
 from pyroclust.report.baseline_section import baseline_section
 from pyroclust.report.certainty_section import certainty_section
@@ -17,7 +18,7 @@ from pyroclust.report.parts import Headline, Mark, Section, Tile, VerdictRow
 from pyroclust.report.profile_section import profile_section
 from pyroclust.report.verdict_words import clear_row, convergence_row, labels_row
 from pyroclust.report.view import View, view_of_diagnosis
-from pyroclust.report.words import count, number
+from pyroclust.report.words import number
 
 __all__ = ["diagnosis_page"]
 
@@ -33,7 +34,7 @@ def diagnosis_page(found: Diagnosis) -> Page:
     views = [view_of_diagnosis(found, place) for place in range(len(found.summaries))]
     names = " beside ".join(one.source for one in views)
     sizes = "; ".join(
-        f"{count(one.summary.shape[0], 'chain')} of {one.summary.shape[1]:,} draws from {one.source}"
+        f"{counted(one.summary.shape[0], 'chain')} of {one.summary.shape[1]:,} draws from {one.source}"
         for one in views
     )
     return Page(
@@ -105,7 +106,7 @@ def _sections(found: Diagnosis, views: list[View]) -> list[Section]:
     if found.between is not None:
         sections.append(agreement_section(found.between, *views, seed=found.seed))
     if first.data is not None:
-        gist = f"{count(first.summary.estimate.num_clusters, 'cluster')} by {first.source}"
+        gist = f"{counted(first.summary.estimate.num_clusters, 'cluster')} by {first.source}"
         sections.append(clustering_section(first, gist=gist))
     sections.append(counts_section(*posteriors_of_k(views), caption=_COUNTS))
     sections.append(pairs_section(*views))

@@ -4,10 +4,11 @@ import numpy as np
 
 from pyroclust import plots
 from pyroclust.diagnostics import dendrogram_order
+from pyroclust.plots.names import counted
 from pyroclust.report.parts import Section
 from pyroclust.report.picture import Picture, picture_of
 from pyroclust.report.view import View
-from pyroclust.report.words import count, number
+from pyroclust.report.words import number
 
 __all__ = ["pairs_section"]
 
@@ -38,7 +39,7 @@ def _matrix(view: View) -> Picture:
         return picture_of(
             figure,
             alternative=f"Matrix of pairs of rows: the probability by {view.source} that they share a "
-            f"cluster, rows ordered so that {count(view.summary.estimate.num_clusters, 'cluster')} show as "
+            f"cluster, rows ordered so that {counted(view.summary.estimate.num_clusters, 'cluster')} show as "
             "squares on the diagonal.",
             caption="Each pixel is a pair of rows, its darkness the probability that the pair shares a "
             "cluster. Dark squares on the diagonal are clusters, pale ones are doubtful.",

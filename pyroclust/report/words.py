@@ -2,38 +2,22 @@
 
 import math
 
-__all__ = ["axis_names", "count", "functional_title", "listed", "number", "p_value", "seconds", "short"]
+from pyroclust.plots.names import functional_name
 
-_TITLES = {
-    "log_joint": "log joint (nats)",
-    "num_clusters": "number of clusters",
-    "entropy": "entropy of shares (bits)",
-    "largest_share": "largest cluster's share",
-    "distance_to_reference": "VI to point estimate (bits)",
-}
+__all__ = ["axis_names", "functional_title", "listed", "number", "p_value", "seconds", "short"]
+
+_UNITS = {"log_joint": "nats", "entropy": "bits", "distance_to_reference": "bits"}
 
 
 def functional_title(name: str) -> str:
-    """Write the name of a functional for people.
+    """Write the name of a functional with its unit.
 
     Example:
-        >>> functional_title("together_3_17")
-        'rows 4 and 18 together'
+        >>> functional_title("together_3_17"), functional_title("entropy")
+        ('points 4 and 18 together', 'entropy (bits)')
     """
-    if name.startswith("together_"):
-        first, second = (int(row) + 1 for row in name.removeprefix("together_").split("_"))
-        return f"rows {first} and {second} together"
-    return _TITLES.get(name, name)
-
-
-def count(value: int, noun: str) -> str:
-    """Write how many there are.
-
-    Example:
-        >>> count(1, "cluster"), count(1200, "row")
-        ('1 cluster', '1,200 rows')
-    """
-    return f"{value:,} {noun}" + ("" if value == 1 else "s")
+    unit = _UNITS.get(name)
+    return functional_name(name) + (f" ({unit})" if unit else "")
 
 
 def listed(names: tuple[str, ...], most: int = 8) -> str:

@@ -12,6 +12,7 @@ from report_pages import HOSTILE, KINDS, alone_case, comparison_case, written
 
 from pyroclust import plots
 from pyroclust.diagnostics import Trust, Verdict
+from pyroclust.plots.names import counted
 from pyroclust.report import Page, render, render_page, write_report
 from pyroclust.report.parts import (
     FigureTable,
@@ -25,7 +26,7 @@ from pyroclust.report.parts import (
 )
 from pyroclust.report.picture import picture_of
 from pyroclust.report.verdict_words import agreement_row, clear_row, convergence_row, labels_row
-from pyroclust.report.words import count, functional_title, number, seconds
+from pyroclust.report.words import functional_title, number, seconds
 
 VOID = {"meta", "link", "img", "br", "path", "circle", "rect"}
 
@@ -262,8 +263,8 @@ def test_clarity_and_labels_are_answered_by_their_limits():
 
 
 def test_words():
-    assert functional_title("together_0_4") == "rows 1 and 5 together"
+    assert functional_title("together_0_4") == "points 1 and 5 together"
     assert functional_title("unheard_of") == "unheard_of"
     assert [number(value) for value in (1234.5678, -1, np.inf, np.nan)] == ["1,234.568", "−1.000", "∞", "–"]
     assert [seconds(value) for value in (75.0, 0.02, 3e-5, 4e-8)] == ["75 s", "20 ms", "30 µs", "0.04 µs"]
-    assert [count(value, "row") for value in (0, 1, 2000)] == ["0 rows", "1 row", "2,000 rows"]
+    assert [counted(value, "row") for value in (0, 1, 2000)] == ["0 rows", "1 row", "2,000 rows"]
