@@ -10,14 +10,23 @@ from pyroclust.cards import list_guides
 from pyroclust.pretrained import load_guide
 
 
+SETTINGS = {"num_draws": 20, "num_chains": 1, "mcmc_draws": 20}
+
+
 @pytest.mark.parametrize("card", list_guides(), ids=lambda card: card.name)
-def test_every_guide_compares(card, tmp_path):
+def test_every_guide_compares(card):
     points = np.random.default_rng(0).standard_normal((16, card.dim))
     told = {name: 1.0 for name in getattr(load_guide(card.name), "conditions", ())}
-    settings = {"num_draws": 20, "num_chains": 1, "mcmc_draws": 20}
-    result = compare(points, guide=card.name, conditions=told, out=tmp_path / "out", **settings)
+    result = compare(points, guide=card.name, conditions=told, **SETTINGS)
     assert result.comparison.guide.assignments.shape == (1, 20, 16)
     assert np.isfinite(result.comparison.guide.log_prob).all()
+    assert result.summary.verdict.sentence
+
+
+@pytest.mark.parametrize("name", ["ccp-gaussian2d", "ncp-warped2d"])
+def test_files_where_log_q_is_estimated_and_where_there_is_no_likelihood(name, tmp_path):
+    points = np.random.default_rng(0).standard_normal((16, 2))
+    result = compare(points, guide=name, out=tmp_path / "out", **SETTINGS)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "assignments.csv",
         "draws.nc",
@@ -25,5 +34,5 @@ def test_every_guide_compares(card, tmp_path):
         "summary.json",
     ]
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
-    assert summary["guide"] == card.name
+    assert summary["guide"] == name
     assert summary["verdict"]["sentence"] == result.summary.verdict.sentence
