@@ -9,7 +9,6 @@ from pyroclust import compare
 from pyroclust.cards import list_guides
 from pyroclust.pretrained import load_guide
 
-
 SETTINGS = {"num_draws": 20, "num_chains": 1, "mcmc_draws": 20}
 
 
