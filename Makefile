@@ -15,8 +15,9 @@ export OMP_NUM_THREADS ?= 2
 demo: $(VENV)/.demo
 	$(BIN)/pyroclust compare galaxies
 
+# One thread a worker: the workers are as many as the cores already.
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
 # Types are checked on an installed copy: in a checkout pyroclust.models and pyroclust.guides lie elsewhere.
 lint: $(VENV)/.test
