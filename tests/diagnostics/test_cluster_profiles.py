@@ -1,5 +1,7 @@
 """Profiles of the clusters of an estimate, by hand."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -45,7 +47,8 @@ def test_many_draws_go_in_blocks(monkeypatch):
     rng = np.random.default_rng(0)
     draws, data = rng.integers(4, size=(50, 9)), rng.standard_normal((9, 2))
     whole = cluster_profiles(draws, draws[0], data=data)
-    monkeypatch.setattr("pyroclust.diagnostics.cluster_profiles._MAX_CELLS", 100)
+    # The package has a function of the module's name.
+    monkeypatch.setattr(sys.modules["pyroclust.diagnostics.cluster_profiles"], "_MAX_CELLS", 100)
     np.testing.assert_allclose(cluster_profiles(draws, draws[0], data=data).centre_low, whole.centre_low)
 
 
