@@ -1,5 +1,7 @@
 """The guides on the shelf: each carries a certificate, and beats the exact filter on fresh data."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -27,6 +29,16 @@ AHEAD = [name for name in TRAINED if name not in {*REFERENCES, "ncp-published-ga
 
 def test_the_promised_guides_are_there() -> None:
     assert {"ncp-gaussian2d", "ncp-overlap2d", "ncp-nig1d", "ncp-niw2d"} <= set(TRAINED)
+
+
+def assert_same_verdict(stored: dict[str, Any], judged: dict[str, Any]) -> None:
+    """Compare verdicts, figures up to rounding: sums may be taken in another order since."""
+    assert stored["passed"] == judged["passed"]
+    for old, new in zip(stored["findings"], judged["findings"], strict=True):
+        assert (old["what"], old["passed"]) == (new["what"], new["passed"])
+        assert [old["figure"], old["limit"]] == pytest.approx(
+            [new["figure"], new["limit"]], rel=1e-6, abs=1e-9
+        )
 
 
 @pytest.mark.parametrize("name", [*TRAINED, *ALONE])
@@ -61,7 +73,7 @@ def test_no_certificate_no_place_on_the_shelf(name: str) -> None:
     assert certificate.order.num_datasets == full.num_ordered
     assert certificate.speed is not None
     assert certificate.versions["pyroclust"]
-    assert card.certificate["verdict"] == judge_certificate(certificate).to_dict()
+    assert_same_verdict(card.certificate["verdict"], judge_certificate(certificate).to_dict())
 
 
 @pytest.mark.parametrize("name", ALONE)
@@ -78,7 +90,7 @@ def test_guides_without_likelihood_carry_the_rest_of_the_certificate(name: str) 
     }
     assert certificate.order is not None
     assert certificate.speed is not None
-    assert card.certificate["verdict"] == judge_certificate(certificate).to_dict()
+    assert_same_verdict(card.certificate["verdict"], judge_certificate(certificate).to_dict())
 
 
 @pytest.mark.parametrize("name", REFERENCES)
