@@ -2,7 +2,6 @@
 
 import math
 
-from pyroclust import diagnostics
 from pyroclust.comparison import ComparisonSummary
 from pyroclust.diagnostics.verdict import MAX_DIFFERENCE, MAX_PARETO_K, MIN_ESS
 from pyroclust.report.familiarity_section import familiarity_row
@@ -20,11 +19,8 @@ def comparison_verdicts(summary: ComparisonSummary) -> tuple[VerdictRow, ...]:
         summary: the figures.
     """
     found, rand = summary.agreement, summary.estimate_mcmc.truth_rand
-    rows = summary.convergence
     return (
-        convergence_row(
-            "Did MCMC converge?", max_rhat=diagnostics.max_rhat(rows), min_ess=diagnostics.min_ess(rows)
-        ),
+        convergence_row("Did MCMC converge?", max_rhat=summary.mcmc.max_rhat, min_ess=summary.mcmc.min_ess),
         agreement_row(
             "Does the guide agree with MCMC on the number of clusters?",
             "total variation",
