@@ -25,8 +25,8 @@ from pyroclust.infer import FitSettings, fit
 from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.infer.simulation import own_random_numbers, simulate
 from pyroclust.models import gaussian2d
-from pyroclust.recipe_clusterwise import AttentivePart, ClusterwisePart
-from pyroclust.recipe_parts import GuidePart
+from pyroclust.recipes.clusterwise_parts import AttentivePart, ClusterwisePart
+from pyroclust.recipes.parts import GuidePart
 
 RESULTS = Path(__file__).parent / "results" / "clusterwise_ablation.json"
 DENSEST = {"class": "DensestFirst", "arguments": {"bandwidth": 1.4}}

@@ -28,7 +28,7 @@ from pyroclust.infer.certificate import simulate
 from pyroclust.infer.certificate_settings import CertificateSettings
 from pyroclust.infer.quality import divergences, importance_samples
 from pyroclust.nn import RandomOrder
-from pyroclust.training_runs import train_recipe
+from pyroclust.recipes.training_runs import train_recipe
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results" / "recipes.json"

@@ -10,18 +10,20 @@ import torch
 from torch import Tensor
 
 from pyroclust.cards import find_guide, list_guides, read_card
-from pyroclust.comparison import Comparison, ComparisonSummary, summarise
 from pyroclust.datasets import Source, read_table
 from pyroclust.draw_sources import cross_scored, draw_guide, draw_mcmc
-from pyroclust.guide_alone import AloneSummary, GuideAlone, summarise_alone
 from pyroclust.infer.likelihood import has_likelihood
 from pyroclust.infer.quality import posterior_is_exact
 from pyroclust.outputs import prepare_folder, write_outputs
 from pyroclust.pretrained import load_guide
 from pyroclust.simulated_world import simulated_world
 from pyroclust.standardise import Standardised, principal_components, standardise, unscaled
+from pyroclust.summaries.comparison import Comparison
+from pyroclust.summaries.comparison_summary import ComparisonSummary
+from pyroclust.summaries.guide_alone import AloneSummary, GuideAlone, summarise_alone
+from pyroclust.summaries.summarising import summarise
+from pyroclust.summaries.training_world import TrainingWorld
 from pyroclust.tables import Table
-from pyroclust.training_world import TrainingWorld
 
 __all__ = ["DEFAULT_GUIDES", "MAX_POINTS", "ComparisonResult", "compare"]
 

@@ -8,17 +8,17 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pyroclust.baseline_rows import BaselineRow, baseline_rows
 from pyroclust.comparing import MAX_POINTS
 from pyroclust.datasets import Source, read_table
-from pyroclust.diagnosis import Diagnosis
 from pyroclust.diagnostics import compare_sources
-from pyroclust.draws_summary import DrawsSummary, summarise_draws
-from pyroclust.draws_verdict import judge_draws
 from pyroclust.outputs import prepare_folder, write_diagnosis
 from pyroclust.reading.draws import DrawsFile, read_draws
 from pyroclust.reading.labels import canonical_draws
 from pyroclust.standardise import Standardised, standardise
+from pyroclust.summaries.baseline_rows import BaselineRow, baseline_rows
+from pyroclust.summaries.diagnosis import Diagnosis
+from pyroclust.summaries.draws_summary import DrawsSummary, summarise_draws
+from pyroclust.summaries.draws_verdict import judge_draws
 from pyroclust.tables import Table
 
 __all__ = ["DrawsSource", "diagnose"]

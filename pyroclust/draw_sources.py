@@ -7,10 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.comparison import CrossScored, PartitionDraws
 from pyroclust.infer.likelihood import has_likelihood
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.infer.quality import posterior_is_exact
+from pyroclust.summaries.comparison import CrossScored, PartitionDraws
 
 __all__ = ["cross_scored", "draw_guide", "draw_mcmc"]
 

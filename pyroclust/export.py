@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pyroclust.comparison import Comparison, PartitionDraws
 from pyroclust.diagnostics import SimulationBasedCalibration
 from pyroclust.exporting.calibration import prior_sbc_group
 from pyroclust.exporting.container import arviz_container
@@ -20,7 +19,8 @@ from pyroclust.exporting.groups import (
     reference_group,
     sample_stats_group,
 )
-from pyroclust.guide_alone import GuideAlone
+from pyroclust.summaries.comparison import Comparison, PartitionDraws
+from pyroclust.summaries.guide_alone import GuideAlone
 
 if TYPE_CHECKING:
     # It brings torch, which a container of draws does without.

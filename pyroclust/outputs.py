@@ -12,9 +12,10 @@ from typing import Any
 
 import pandas as pd
 
-from pyroclust.comparison import Comparison, ComparisonSummary
-from pyroclust.diagnosis import Diagnosis
-from pyroclust.guide_alone import AloneSummary, GuideAlone
+from pyroclust.summaries.comparison import Comparison
+from pyroclust.summaries.comparison_summary import ComparisonSummary
+from pyroclust.summaries.diagnosis import Diagnosis
+from pyroclust.summaries.guide_alone import AloneSummary, GuideAlone
 from pyroclust.tables import Table
 
 __all__ = [

@@ -15,9 +15,9 @@ from torch import Tensor
 from pyroclust.atomic import replace_file
 from pyroclust.cards import CARD_FILE, WEIGHTS_FILE, GuideCard, find_guide, read_card
 from pyroclust.descriptions import build_model, describe_model
+from pyroclust.descriptions.registry import GUIDES
 from pyroclust.distributions.filter_scorer import FilterScorer
 from pyroclust.models import Mixture
-from pyroclust.registry import GUIDES
 from pyroclust.suggestions import unknown_name
 
 __all__ = ["load_guide", "save_guide"]

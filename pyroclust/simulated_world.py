@@ -8,7 +8,7 @@ from torch import Tensor
 from pyroclust.infer.likelihood import has_likelihood
 from pyroclust.infer.quality import posterior_is_exact
 from pyroclust.infer.simulation import simulate
-from pyroclust.training_world import TrainingWorld
+from pyroclust.summaries.training_world import TrainingWorld
 
 __all__ = ["simulated_world"]
 

@@ -13,10 +13,10 @@ import numpy as np
 import xarray as xr
 from matplotlib import pyplot
 
-from pyroclust.comparison import Comparison, PartitionDraws
 from pyroclust.diagnostics import sbc
 from pyroclust.diagnostics.membership import renumbered
 from pyroclust.export import to_arviz
+from pyroclust.summaries.comparison import Comparison, PartitionDraws
 
 IS_TREE = int(arviz.__version__.split(".")[0]) >= 1
 FUNCTIONALS = ["num_clusters", "entropy", "largest_share", "distance_to_reference", "log_joint"]

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -92,6 +93,27 @@ class Browser:
         sent = [one for one in messages if one["method"] == "Network.requestWillBeSent"]
         addresses = [one["params"]["request"]["url"] for one in sent]
         return [one for one in addresses if not one.startswith("data:")]
+
+    def told(self) -> list[tuple[str, str]]:
+        """Return role and name of all that a screen reader is told, once the tree has stopped growing.
+
+        The browser builds the tree beside the page: on a busy machine the first answers lack its end, the
+        footer (role contentinfo).
+        """
+        end, before = time.monotonic() + 60, None
+        while True:
+            nodes = self.command("Accessibility.getFullAXTree")["nodes"]
+            found = [
+                (node["role"]["value"], node.get("name", {}).get("value", ""))
+                for node in nodes
+                if not node["ignored"]
+            ]
+            if (
+                found == before and any(role == "contentinfo" for role, _ in found)
+            ) or time.monotonic() > end:
+                return found
+            before = found
+            time.sleep(0.2)
 
     def press(self, *keys: str) -> None:
         from selenium.webdriver import ActionChains

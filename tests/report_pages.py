@@ -8,14 +8,16 @@ import numpy as np
 import pandas as pd
 from synthetic_comparison import make_comparison
 
-from pyroclust.comparison import Comparison, ComparisonSummary, PartitionDraws, summarise
 from pyroclust.diagnosing import diagnose
-from pyroclust.diagnosis import Diagnosis
-from pyroclust.guide_alone import AloneSummary, GuideAlone, summarise_alone
 from pyroclust.reading.draws import DrawsFile
 from pyroclust.report import render, render_page
 from pyroclust.report.diagnosis_page import diagnosis_page
-from pyroclust.training_world import TrainingWorld
+from pyroclust.summaries.comparison import Comparison, PartitionDraws
+from pyroclust.summaries.comparison_summary import ComparisonSummary
+from pyroclust.summaries.diagnosis import Diagnosis
+from pyroclust.summaries.guide_alone import AloneSummary, GuideAlone, summarise_alone
+from pyroclust.summaries.summarising import summarise
+from pyroclust.summaries.training_world import TrainingWorld
 
 HOSTILE = "<script>alert(1)</script> & \"co\" 'x'"
 LONG = "a_column_whose_name_nobody_would_call_short_and_that_has_no_space_to_break_at"

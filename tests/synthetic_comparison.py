@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from scipy.special import logsumexp, softmax
 
-from pyroclust.comparison import Comparison, PartitionDraws
 from pyroclust.partitions import canonical
+from pyroclust.summaries.comparison import Comparison, PartitionDraws
 
 LOG_EVIDENCE = -123.0
 

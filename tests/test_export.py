@@ -13,7 +13,6 @@ import xarray as xr
 from pyro.distributions import Poisson
 
 from pyroclust import to_arviz
-from pyroclust.comparison import Comparison, PartitionDraws
 from pyroclust.diagnostics import SimulationBasedCalibration, functionals, sbc, variation_of_information
 from pyroclust.diagnostics.thinning import central_draw
 from pyroclust.distributions import (
@@ -24,12 +23,13 @@ from pyroclust.distributions import (
 )
 from pyroclust.exporting.calibration import prior_sbc_group
 from pyroclust.exporting.pointwise import pointwise_log_likelihood
-from pyroclust.guide_alone import GuideAlone
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.models import Mixture, niw_mixture
 from pyroclust.partitions import canonical, enumerate_partitions
 from pyroclust.reading.draws import DrawsFile
-from pyroclust.training_world import TrainingWorld
+from pyroclust.summaries.comparison import Comparison, PartitionDraws
+from pyroclust.summaries.guide_alone import GuideAlone
+from pyroclust.summaries.training_world import TrainingWorld
 
 # An interpreter that has arviz >= 1 and what pyroclust.export imports; CI sets it where it has one.
 ARVIZ_1 = os.environ.get("PYROCLUST_ARVIZ1_PYTHON")

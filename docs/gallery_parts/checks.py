@@ -9,8 +9,8 @@ from pyroclust import diagnostics, plots
 from pyroclust.baselines import run_baselines
 from pyroclust.cards import find_guide, read_card
 from pyroclust.datasets import read_table
-from pyroclust.scores import partition_scores
 from pyroclust.standardise import standardise
+from pyroclust.summaries.scores import partition_scores
 
 
 @picture(

@@ -7,9 +7,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pyroclust.diagnosis import Diagnosis
 from pyroclust.diagnostics import Convergence, SourceComparison
-from pyroclust.draws_summary import DrawsSummary
+from pyroclust.summaries.diagnosis import Diagnosis
+from pyroclust.summaries.draws_summary import DrawsSummary
 
 __all__ = ["clusters_table", "convergence_table", "diagnosis_view"]
 

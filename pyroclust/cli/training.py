@@ -11,7 +11,7 @@ from rich.console import Console
 from pyroclust.cli.errors import one_sentence_errors
 
 if TYPE_CHECKING:
-    from pyroclust.training_runs import TrainedGuide
+    from pyroclust.recipes.training_runs import TrainedGuide
 
 __all__ = ["train"]
 
@@ -39,7 +39,7 @@ def train(
         from pyroclust.infer.certificate_settings import CertificateSettings
         from pyroclust.outputs import prepare_folder
         from pyroclust.recipes import read_recipe
-        from pyroclust.training_runs import train_recipe
+        from pyroclust.recipes.training_runs import train_recipe
 
         read_recipe(recipe)
         folder = prepare_folder(out)

@@ -1,12 +1,12 @@
 """The page of a guide's draws alone."""
 
-from pyroclust.guide_alone import AloneSummary, GuideAlone
 from pyroclust.report.alone_sections import alone_sections
 from pyroclust.report.familiarity_section import familiarity_row
 from pyroclust.report.page import Page
 from pyroclust.report.parts import Headline, Mark, Tile, VerdictRow
 from pyroclust.report.verdict_words import clear_row, labels_row
 from pyroclust.report.words import listed, number, seconds
+from pyroclust.summaries.guide_alone import AloneSummary, GuideAlone
 
 __all__ = ["alone_page"]
 

@@ -1,6 +1,5 @@
 """The sections of a guide's draws alone."""
 
-from pyroclust.guide_alone import AloneSummary, GuideAlone
 from pyroclust.plots.names import counted
 from pyroclust.report.baseline_section import baseline_section
 from pyroclust.report.certainty_section import certainty_section
@@ -12,6 +11,7 @@ from pyroclust.report.pairs_section import pairs_section
 from pyroclust.report.parts import Section
 from pyroclust.report.profile_section import profile_section
 from pyroclust.report.view import view_of_compared
+from pyroclust.summaries.guide_alone import AloneSummary, GuideAlone
 
 __all__ = ["alone_sections"]
 

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from pyroclust.comparison import Comparison, ComparisonSummary
 from pyroclust.report.comparison_sections import comparison_sections
 from pyroclust.report.comparison_verdicts import comparison_tiles, comparison_verdicts
 from pyroclust.report.page import Page
 from pyroclust.report.parts import Headline
 from pyroclust.report.words import listed
+from pyroclust.summaries.comparison import Comparison
+from pyroclust.summaries.comparison_summary import ComparisonSummary
 
 __all__ = ["comparison_page"]
 

@@ -1,7 +1,6 @@
 """The sections of a comparison with MCMC, each a function of the draws and their figures."""
 
 from pyroclust import plots
-from pyroclust.comparison import Comparison, ComparisonSummary
 from pyroclust.report.agreement_section import agreement_section
 from pyroclust.report.baseline_section import baseline_section
 from pyroclust.report.certainty_section import certainty_section
@@ -17,6 +16,8 @@ from pyroclust.report.picture import picture_of
 from pyroclust.report.profile_section import profile_section
 from pyroclust.report.view import View, view_of_compared
 from pyroclust.report.words import number
+from pyroclust.summaries.comparison import Comparison
+from pyroclust.summaries.comparison_summary import ComparisonSummary
 
 __all__ = ["comparison_sections"]
 

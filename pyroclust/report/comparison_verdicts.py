@@ -2,12 +2,12 @@
 
 import math
 
-from pyroclust.comparison import ComparisonSummary
 from pyroclust.diagnostics.verdict import MAX_DIFFERENCE, MAX_PARETO_K, MIN_ESS
 from pyroclust.report.familiarity_section import familiarity_row
 from pyroclust.report.parts import Mark, Tile, VerdictRow
 from pyroclust.report.verdict_words import agreement_row, clear_row, convergence_row, labels_row
 from pyroclust.report.words import number
+from pyroclust.summaries.comparison_summary import ComparisonSummary
 
 __all__ = ["comparison_tiles", "comparison_verdicts"]
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.comparison import GuideOnData
-from pyroclust.diagnosis import Diagnosis
-from pyroclust.draws_summary import Estimate
 from pyroclust.report.parts import RowColumn, Section, rows_table
 from pyroclust.report.words import number
+from pyroclust.summaries.comparison import GuideOnData
+from pyroclust.summaries.diagnosis import Diagnosis
+from pyroclust.summaries.draws_summary import Estimate
 
 __all__ = ["compared_rows", "diagnosed_rows"]
 

@@ -2,7 +2,6 @@
 
 import math
 
-from pyroclust.diagnosis import Diagnosis
 from pyroclust.diagnostics import SourceComparison, Trust
 from pyroclust.plots.names import counted
 from pyroclust.report.agreement_section import agreement_section
@@ -19,6 +18,7 @@ from pyroclust.report.profile_section import profile_section
 from pyroclust.report.verdict_words import clear_row, convergence_row, labels_row
 from pyroclust.report.view import View, view_of_diagnosis
 from pyroclust.report.words import number
+from pyroclust.summaries.diagnosis import Diagnosis
 
 __all__ = ["diagnosis_page"]
 

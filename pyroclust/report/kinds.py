@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-from pyroclust.comparison import Comparison, ComparisonSummary
-from pyroclust.diagnosis import Diagnosis
-from pyroclust.guide_alone import AloneSummary, GuideAlone
 from pyroclust.report.alone_page import alone_page
 from pyroclust.report.comparison_page import comparison_page
 from pyroclust.report.diagnosis_page import diagnosis_page
 from pyroclust.report.page import Page, render_page, write_page
+from pyroclust.summaries.comparison import Comparison
+from pyroclust.summaries.comparison_summary import ComparisonSummary
+from pyroclust.summaries.diagnosis import Diagnosis
+from pyroclust.summaries.guide_alone import AloneSummary, GuideAlone
 
 __all__ = ["render", "write_diagnosis_report", "write_report"]
 
@@ -18,8 +19,8 @@ def render(comparison: Comparison | GuideAlone, summary: ComparisonSummary | Alo
 
     Args:
         comparison: the draws.
-        summary: their figures, from :func:`pyroclust.comparison.summarise`, or of a guide's draws alone from
-            :func:`pyroclust.guide_alone.summarise_alone`.
+        summary: their figures, from :func:`pyroclust.summaries.summarising.summarise`, or of a guide's draws
+            alone from :func:`pyroclust.summaries.guide_alone.summarise_alone`.
 
     Raises:
         TypeError: if the one is of a guide alone and the other is not.

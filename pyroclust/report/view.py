@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.comparison import GuideOnData
-from pyroclust.diagnosis import Diagnosis
-from pyroclust.draws_summary import DrawsSummary
 from pyroclust.report.words import axis_names, short
+from pyroclust.summaries.comparison import GuideOnData
+from pyroclust.summaries.diagnosis import Diagnosis
+from pyroclust.summaries.draws_summary import DrawsSummary
 
 __all__ = ["View", "view_of_compared", "view_of_diagnosis"]
 

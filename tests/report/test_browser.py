@@ -91,12 +91,7 @@ def test_page_is_told_to_those_who_do_not_see_it(browser, folder, kind):
 
 def test_tree_for_screen_readers(browser, folder):
     browser.show(folder / "one column.html", width=360, scheme="light")
-    nodes = browser.command("Accessibility.getFullAXTree")["nodes"]
-    found = [
-        (node["role"]["value"], node.get("name", {}).get("value", ""))
-        for node in nodes
-        if not node["ignored"]
-    ]
+    found = browser.told()
     roles = [role for role, _ in found]
     assert {"banner", "main", "navigation", "contentinfo", "table", "rowheader", "columnheader"} <= set(roles)
     assert ("heading", "Verdict") in found

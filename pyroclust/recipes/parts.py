@@ -5,13 +5,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pyroclust.descriptions.parts import PRIORS, build_part
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.arguments import ENCODERS, FUTURES, build_order
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.guides.retarget import retarget
 from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
 from pyroclust.nn import LightScorer, NeighbourScorer, RandomOrder, SummedScorer
-from pyroclust.part_descriptions import PRIORS, build_part
 from pyroclust.pretrained import load_guide
 
 __all__ = [

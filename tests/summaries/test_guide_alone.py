@@ -12,10 +12,8 @@ import xarray as xr
 
 from pyroclust import compare, to_arviz
 from pyroclust.cli import main
-from pyroclust.comparison import PartitionDraws
 from pyroclust.diagnostics import Trust
 from pyroclust.distributions import ChineseRestaurantPrior, student_t
-from pyroclust.guide_alone import GuideAlone, summarise_alone
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.infer.likelihood import has_likelihood
 from pyroclust.infer.simulation import simulate
@@ -23,7 +21,9 @@ from pyroclust.models import Mixture, gaussian2d, warped_clusters
 from pyroclust.nn import NearestNext, NeighbourScorer
 from pyroclust.pretrained import load_guide, save_guide
 from pyroclust.report import render
-from pyroclust.training_world import TrainingWorld
+from pyroclust.summaries.comparison import PartitionDraws
+from pyroclust.summaries.guide_alone import GuideAlone, summarise_alone
+from pyroclust.summaries.training_world import TrainingWorld
 
 
 def certificate(*passed: bool) -> dict[str, Any]:

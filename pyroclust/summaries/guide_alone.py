@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pyroclust.baseline_rows import BaselineRow, baseline_rows
-from pyroclust.comparison import GuideOnData, plain
 from pyroclust.diagnostics import Familiarity, Trust, Verdict
-from pyroclust.draws_summary import DrawsSummary, Estimate, summarise_draws
-from pyroclust.training_world import TrainingWorld
+from pyroclust.summaries.baseline_rows import BaselineRow, baseline_rows
+from pyroclust.summaries.comparison import GuideOnData
+from pyroclust.summaries.draws_summary import DrawsSummary, Estimate, summarise_draws
+from pyroclust.summaries.json_figures import plain
+from pyroclust.summaries.training_world import TrainingWorld
 
 __all__ = ["AloneSummary", "GuideAlone", "summarise_alone"]
 
@@ -21,7 +22,8 @@ _UNFAMILIAR = 0.01
 class GuideAlone(GuideOnData):
     """One data set, and draws of its partition from a guide whose model has no likelihood.
 
-    Attributes besides those of :class:`~pyroclust.comparison.GuideOnData`, whose draws have no ``log_joint``:
+    Attributes besides those of :class:`~pyroclust.summaries.comparison.GuideOnData`, whose draws have no
+    ``log_joint``:
         certificate: what the guide's card says was measured; empty without one.
 
     Raises:

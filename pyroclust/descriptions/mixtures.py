@@ -5,10 +5,10 @@ import reprlib
 from collections.abc import Mapping
 from typing import Any
 
+from pyroclust.descriptions.numbers import build_number, build_tensor
+from pyroclust.descriptions.parts import COMPONENTS, PRIORS, build_part, call_with, describe_part
+from pyroclust.descriptions.registry import MODELS
 from pyroclust.models import AbsentTables, LabelledTables, Mixture
-from pyroclust.number_descriptions import build_number, build_tensor
-from pyroclust.part_descriptions import COMPONENTS, PRIORS, build_part, call_with, describe_part
-from pyroclust.registry import MODELS
 from pyroclust.suggestions import unknown_name
 
 __all__ = ["build_model", "describe_model"]

@@ -13,9 +13,9 @@ from pyroclust.infer.certificate_settings import CertificateSettings
 from pyroclust.infer.choices import HardStandardised
 from pyroclust.nn import SummedScorer
 from pyroclust.recipes import read_recipe
-from pyroclust.training_runs import train_recipe
+from pyroclust.recipes.training_runs import train_recipe
 
-RECIPES = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))
+RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.toml"))
 TINY = """
 about = "tiny"
 [model]

@@ -8,8 +8,8 @@ import numpy as np
 
 from pyroclust.baselines import BaselineResult, run_baselines
 from pyroclust.diagnostics import VariationOfInformation
-from pyroclust.draws_summary import DrawsSummary
-from pyroclust.scores import PartitionScores, partition_scores
+from pyroclust.summaries.draws_summary import DrawsSummary
+from pyroclust.summaries.scores import PartitionScores, partition_scores
 
 __all__ = ["BaselineRow", "baseline_rows"]
 

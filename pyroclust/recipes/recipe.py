@@ -10,8 +10,8 @@ import torch
 from pyroclust.descriptions import build_model
 from pyroclust.infer import FitSettings, Validation
 from pyroclust.infer.choices import Choice
-from pyroclust.recipe_clusterwise import AttentivePart, ClusterwisePart
-from pyroclust.recipe_parts import (
+from pyroclust.recipes.clusterwise_parts import AttentivePart, ClusterwisePart
+from pyroclust.recipes.parts import (
     ChoicePart,
     GuidePart,
     LightPart,
@@ -21,7 +21,7 @@ from pyroclust.recipe_parts import (
     StartPart,
     TablesPart,
 )
-from pyroclust.typed_tables import check_keys, read_table, read_typed
+from pyroclust.recipes.typed_tables import check_keys, read_table, read_typed
 
 __all__ = ["Recipe", "read_recipe"]
 

@@ -15,7 +15,10 @@ from torch import distributions as torch_dist
 
 from pyroclust.cards import GuideCard
 from pyroclust.descriptions import build_model, describe_model
-from pyroclust.distribution_descriptions import DISTRIBUTIONS, build_distribution, describe_distribution
+from pyroclust.descriptions.distributions import DISTRIBUTIONS, build_distribution, describe_distribution
+from pyroclust.descriptions.parts import COMPONENTS
+from pyroclust.descriptions.parts import PRIORS as PRIOR_CLASSES
+from pyroclust.descriptions.registry import MODELS
 from pyroclust.distributions import (
     BernoulliBeta,
     ChineseRestaurantPrior,
@@ -40,9 +43,6 @@ from pyroclust.models import (
     overlap2d,
     warped_clusters,
 )
-from pyroclust.part_descriptions import COMPONENTS
-from pyroclust.part_descriptions import PRIORS as PRIOR_CLASSES
-from pyroclust.registry import MODELS
 
 KNOWN_PRIOR, KNOWN_FAMILY = ChineseRestaurantPrior(0.7), NormalKnownVariance(2)
 RANDOM_FAMILIES = {

@@ -8,7 +8,8 @@ from typing import Any, get_args
 from torch import Tensor
 from torch.distributions import Distribution
 
-from pyroclust.distribution_descriptions import build_distribution, describe_distribution
+from pyroclust.descriptions.distributions import build_distribution, describe_distribution
+from pyroclust.descriptions.numbers import build_number, build_tensor, build_whole, describe_numbers
 from pyroclust.distributions import (
     BernoulliBeta,
     ChineseRestaurantPrior,
@@ -30,7 +31,6 @@ from pyroclust.distributions import (
 )
 from pyroclust.distributions.hyperparameters import Hyperparameterised
 from pyroclust.models import warped_arcs
-from pyroclust.number_descriptions import build_number, build_tensor, build_whole, describe_numbers
 from pyroclust.suggestions import unknown_name
 
 __all__ = ["COMPONENTS", "PRIORS", "build_part", "call_with", "describe_part"]

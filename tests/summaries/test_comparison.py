@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from synthetic_comparison import LOG_EVIDENCE, make_comparison
 
-from pyroclust.comparison import summarise
 from pyroclust.diagnostics import Trust
+from pyroclust.summaries.summarising import summarise
 
 
 @pytest.mark.parametrize(

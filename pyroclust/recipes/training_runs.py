@@ -16,7 +16,7 @@ from pyroclust.infer import Certificate, Devices, FitResult, fit
 from pyroclust.infer.certificate_settings import CertificateSettings
 from pyroclust.infer.training import LOG_FILE, VALIDATION_FILE
 from pyroclust.pretrained import save_guide
-from pyroclust.recipes import Recipe, read_recipe
+from pyroclust.recipes.recipe import Recipe, read_recipe
 
 __all__ = ["PICTURE_FILE", "RECIPE_FILE", "TrainedGuide", "train_recipe"]
 

@@ -4,7 +4,7 @@ import math
 
 from pyroclust.diagnostics import Trust, Verdict
 from pyroclust.diagnostics.verdict import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
-from pyroclust.draws_summary import DrawsSummary
+from pyroclust.summaries.draws_summary import DrawsSummary
 
 __all__ = ["judge_draws"]
 
@@ -19,7 +19,7 @@ def judge_draws(summary: DrawsSummary) -> Verdict:
     * ``DISTRUST``: chains, or the halves of one, differ.
 
     Args:
-        summary: from :func:`~pyroclust.draws_summary.summarise_draws`.
+        summary: from :func:`~pyroclust.summaries.draws_summary.summarise_draws`.
 
     References:
         Vehtari et al. (2021), Rank-normalization, folding, and localization.

@@ -10,7 +10,7 @@ from pyro import distributions
 from torch import Tensor
 from torch.distributions import Distribution
 
-from pyroclust.number_descriptions import build_number, build_tensor, shortest
+from pyroclust.descriptions.numbers import build_number, build_tensor, shortest
 from pyroclust.suggestions import unknown_name
 
 __all__ = ["DISTRIBUTIONS", "build_distribution", "describe_distribution"]

@@ -17,7 +17,7 @@ from pyroclust.diagnostics import (
     RankedPartitions,
 )
 from pyroclust.diagnostics.membership import as_chains
-from pyroclust.scores import PartitionScores, partition_scores
+from pyroclust.summaries.scores import PartitionScores, partition_scores
 
 __all__ = ["DrawsSummary", "Estimate", "summarise_draws"]
 

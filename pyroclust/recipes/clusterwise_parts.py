@@ -10,7 +10,7 @@ from pyroclust.nn.cluster_latents import DiscreteLatents, GaussianLatents
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.point_pools import AttentivePool, GatedPool, PointPool, SummedPool
 from pyroclust.nn.set_encoder import SetEncoder
-from pyroclust.recipe_parts import GuidePart
+from pyroclust.recipes.parts import GuidePart
 
 __all__ = ["AttentivePart", "ClusterwisePart"]
 

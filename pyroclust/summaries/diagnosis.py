@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.baseline_rows import BaselineRow
-from pyroclust.comparison import plain, source_figures
 from pyroclust.diagnostics import SourceComparison, Trust, Verdict
-from pyroclust.draws_summary import DrawsSummary
 from pyroclust.standardise import Standardised
+from pyroclust.summaries.baseline_rows import BaselineRow
+from pyroclust.summaries.draws_summary import DrawsSummary
+from pyroclust.summaries.json_figures import plain, source_figures
 from pyroclust.tables import Table
 
 __all__ = ["Diagnosis"]
