@@ -23,7 +23,6 @@ import numpy as np
 import pandas as pd
 import torch
 import typer
-from numba import get_num_threads
 from pyro.infer import MCMC
 from rich.console import Console
 
@@ -40,6 +39,7 @@ from pyroclust.diagnostics import (
 )
 from pyroclust.infer.mcmc import CollapsedGibbs, assignments
 from pyroclust.models import overlap2d
+from pyroclust.threads import num_threads
 
 RESULTS = Path(__file__).parent / "results" / "point_estimates.json"
 NUM_DRAWS, NUM_CLUSTERS, NOISE, THIN = 1000, 8, 0.3, 3
@@ -135,7 +135,7 @@ def main(only: tuple[int, int] = (0, 0)) -> None:
     console.print(pd.DataFrame(matrices).round(3).to_string(index=False))
     machine = {
         "processor": platform.processor() or platform.machine(),
-        "threads": get_num_threads(),
+        "threads": num_threads(),
         "load": os.getloadavg()[0],
     }
     RESULTS.write_text(

@@ -11,7 +11,8 @@ MAPPED = {"models": "pyroclust.models", "guides": "pyroclust.guides"}
 # A package may import itself and these packages of ours.
 ALLOWED = {
     "pyroclust.partitions": set(),
-    "pyroclust.distributions": {"pyroclust.partitions"},
+    "pyroclust.threads": set(),
+    "pyroclust.distributions": {"pyroclust.partitions", "pyroclust.threads"},
     "pyroclust.nn": {"pyroclust.partitions", "pyroclust.distributions"},
     "pyroclust.models": {"pyroclust.partitions", "pyroclust.distributions", "pyroclust.nn"},
     "pyroclust.guides": {"pyroclust.partitions", "pyroclust.distributions", "pyroclust.nn"},
@@ -22,7 +23,7 @@ ALLOWED = {
         "pyroclust.nn",
     },
     "pyroclust.atomic": set(),
-    "pyroclust.diagnostics": {"pyroclust.partitions"},
+    "pyroclust.diagnostics": {"pyroclust.partitions", "pyroclust.threads"},
     "pyroclust.baselines": {"pyroclust.partitions", "pyroclust.diagnostics"},
     "pyroclust.summaries": {
         "pyroclust.baselines",

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numba import get_num_threads, njit
+from numba import njit
+
+from pyroclust.threads import num_threads
 
 __all__ = ["all_losses", "compact", "matched_losses"]
 
@@ -134,7 +136,7 @@ def matched_losses(
     left, right = compact(a), compact(b)
     losses = np.empty(len(rows))
     # Few pairs are not worth a thread.
-    step = max(1 + _POINTS_A_THREAD // a.shape[1], -(-len(rows) // get_num_threads()))
+    step = max(1 + _POINTS_A_THREAD // a.shape[1], -(-len(rows) // num_threads()))
 
     def run(begin: int) -> None:
         part = slice(begin, begin + step)
@@ -143,7 +145,7 @@ def matched_losses(
     if step >= len(rows):
         run(0)
     else:
-        with ThreadPoolExecutor(get_num_threads()) as pool:
+        with ThreadPoolExecutor(num_threads()) as pool:
             list(pool.map(run, range(0, len(rows), step)))
     return losses
 

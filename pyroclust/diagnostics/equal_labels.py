@@ -3,7 +3,9 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numba import get_num_threads, njit
+from numba import njit
+
+from pyroclust.threads import num_threads
 
 __all__ = ["add_equal_labels"]
 
@@ -55,5 +57,5 @@ def add_equal_labels(labels: np.ndarray, gains: np.ndarray, total: np.ndarray) -
     """
     starts = range(0, labels.shape[1], _TILE)
     tiles = [(first, second) for first in starts for second in starts if second >= first]
-    with ThreadPoolExecutor(get_num_threads()) as pool:
+    with ThreadPoolExecutor(num_threads()) as pool:
         list(pool.map(lambda tile: _add_tile(labels, gains, tile[0], tile[1], total), tiles))

@@ -4,7 +4,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from numba import get_num_threads
 
 from pyroclust.diagnostics.contingency import compact
 from pyroclust.diagnostics.counts import count_clusters
@@ -12,6 +11,7 @@ from pyroclust.diagnostics.distinct import DistinctDraws
 from pyroclust.diagnostics.partition_losses import PartitionLoss
 from pyroclust.diagnostics.salso_moves import Problem, State, run_start
 from pyroclust.diagnostics.searches import DrawsSearch, LinkageSearch, PartitionSearch, best_of
+from pyroclust.threads import num_threads
 
 __all__ = ["SalsoSearch"]
 
@@ -81,7 +81,7 @@ class SalsoSearch(PartitionSearch):
             ends[start] = state.labels
 
         seeds = rng.integers(1, 2**63, size=len(starts), dtype=np.uint64)
-        with ThreadPoolExecutor(get_num_threads()) as pool:
+        with ThreadPoolExecutor(num_threads()) as pool:
             list(pool.map(run, range(len(starts))))
         found = np.concatenate([compact(ends)[0], starts[starts[:, 0] >= 0]])
         return best_of(found.astype(np.int64), draws, loss=loss)

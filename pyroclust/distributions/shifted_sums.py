@@ -1,6 +1,5 @@
 """Sums over the number of components, for many numbers of clusters."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -9,6 +8,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.distributions.shared_terms import SharedTerms, fill_log_sums, pull_back
+from pyroclust.threads import num_threads
 
 __all__ = ["ShiftedSums", "shifted_log_sums"]
 
@@ -47,7 +47,7 @@ def shifted_log_sums(log_terms: np.ndarray, clusters: np.ndarray) -> tuple[np.nd
     if tasks == 1:
         add(0)
     else:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(num_threads()) as pool:
             list(pool.map(add, range(tasks)))
     return found, converged > 0
 

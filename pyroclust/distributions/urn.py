@@ -1,12 +1,13 @@
 """Drawing partitions of the two-parameter family point by point, in compiled code."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
 from numba import njit
 from torch import Tensor
+
+from pyroclust.threads import num_threads
 
 __all__ = ["draw_from_urn"]
 
@@ -51,7 +52,7 @@ def draw_from_urn(discount: Tensor, concentration: Tensor, *, num_points: int) -
     if len(starts) == 1:
         seat(0, seeds[0])
     else:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(num_threads()) as pool:
             list(pool.map(seat, starts, seeds))
     return torch.from_numpy(labels).view(*discount.shape, num_points).to(discount.device)
 

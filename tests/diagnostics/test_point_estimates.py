@@ -149,7 +149,7 @@ def test_estimates_are_canonical_and_repeatable(search):
 def test_number_of_threads_does_not_matter(monkeypatch):
     draws = noisy_draws(np.random.default_rng(2), 100, 60, 6, 0.6)
     expected = point_estimate(draws, seed=3, loss=Binder())
-    monkeypatch.setattr("pyroclust.diagnostics.salso.get_num_threads", lambda: 1)
+    monkeypatch.setattr("pyroclust.diagnostics.salso.num_threads", lambda: 1)
     np.testing.assert_array_equal(point_estimate(draws, seed=3, loss=Binder()), expected)
 
 
