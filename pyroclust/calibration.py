@@ -1,6 +1,7 @@
 """What simulated data sets say of a sampler: all parts of a calibration, and a verdict."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -113,3 +114,22 @@ class LocalCalibration:
                 f"this one is unlike all of them (p = {self.p_value_data:.2g}).",
             )
         return found
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures without ranks, fit for JSON; numbers may be those of numpy, or not finite."""
+        found, verdict = self.calibration, self.verdict
+        pairs = found.reliability
+        return {
+            "verdict": {"level": verdict.level.value, "sentence": verdict.sentence},
+            "simulations": self.num_simulations,
+            "nearest": found.num_datasets,
+            "draws": found.num_draws,
+            "radius": self.radius,
+            "median_distance": self.median_distance,
+            "p_value_data": self.p_value_data,
+            "p_value": found.p_value,
+            "p_values": found.p_values,
+            "functionals": {row.name: row.p_value for row in found.sbc.rows},
+            "coverage": {"levels": found.coverage.levels, "observed": found.coverage.observed},
+            "pairs": None if pairs is None else {name: getattr(pairs, name) for name in ("brier", "ece")},
+        }

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pyroclust.calibrating import calibrate_near
+from pyroclust.calibration import LocalCalibration
 from pyroclust.cards import find_guide, list_guides, read_card
 from pyroclust.datasets import Source, read_table
 from pyroclust.draw_sources import cross_scored, draw_guide, draw_mcmc
@@ -64,6 +66,7 @@ def compare(
     num_draws: int = 1000,
     num_chains: int = 4,
     mcmc_draws: int = 1000,
+    calibrate: bool = False,
     out: str | PathLike[str] | None = None,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
@@ -86,6 +89,8 @@ def compare(
         num_draws: draws of the guide, at least 10.
         num_chains: Gibbs chains.
         mcmc_draws: draws each chain keeps, at least 10.
+        calibrate: also calibrate the guide on the 200 of 2000 simulations that are nearest to the data, see
+            :func:`~pyroclust.calibrate_near`; this costs 20,000 draws of the guide.
         out: folder for ``report.html``, ``draws.nc``, ``summary.json`` and ``assignments.csv``; by default
             nothing is written.
         seed: same seed, same draws; the caller's random state is left alone.
@@ -118,6 +123,7 @@ def compare(
     likelihood = has_likelihood(module.model)
     tell("simulating data sets like those of the training")
     world = _world(module, data, name=name, max_points=max_points, needed=not likelihood, seed=seed)
+    near = _calibrate(module, data, name=name, seed=seed, tell=tell) if calibrate else None
     tell(f"drawing {num_draws} partitions from {name}")
     drawn, posterior = draw_guide(module, data, name=name, num_draws=num_draws, seed=seed)
     about: dict[str, Any] = {
@@ -132,6 +138,7 @@ def compare(
         "true_labels": table.labels,
         "row_names": table.row_names,
         "world": world,
+        "calibration": near,
         "notes": (*points.notes, *notes, *_about_log_prob(module, data)),
     }
     comparison: Comparison | GuideAlone
@@ -221,3 +228,14 @@ def _world(
             f"guide '{name}' comes from '{guide.model.name}', which has no likelihood to run MCMC with and "
             "cannot be simulated; draw from it in Python with guide.posterior(data), or use another guide"
         ) from None
+
+
+def _calibrate(
+    guide: Any, data: Tensor, *, name: str, seed: int, tell: Callable[[str], None]
+) -> LocalCalibration:
+    """Calibrate the guide on simulations near the data."""
+    tell("calibrating on simulations near the data")
+    try:
+        return calibrate_near(guide, guide.model, data, seed=seed)
+    except ValueError as error:
+        raise ValueError(f"guide '{name}' cannot be calibrated near the data: {error}") from None

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from near_cases import near_case
 from synthetic_comparison import make_comparison
 
 from pyroclust.diagnosing import diagnose
@@ -68,10 +69,10 @@ def written(kind: str) -> str:
     """Return the HTML of one kind of page."""
     if kind == "one column":
         names = (HOSTILE, *(f"row {row}" for row in range(2, 41)))
-        return render(*comparison_case(source=HOSTILE, row_names=names))
+        return render(*comparison_case(source=HOSTILE, row_names=names, calibration=near_case()))
     if kind == "many columns":
         columns = (HOSTILE, LONG, *(f"measurement_{d}" for d in range(2, 12)))
         return render(*comparison_case(dim=12, columns=columns, notes=(HOSTILE, LONG)))
     if kind == "alone":
-        return render(*alone_case(source=LONG, columns=("x", HOSTILE)))
+        return render(*alone_case(source=LONG, columns=("x", HOSTILE), calibration=near_case(wrong=True)))
     return render_page(diagnosis_page(diagnosis_case(beside=kind == "two sources")))

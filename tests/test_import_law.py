@@ -25,14 +25,17 @@ ALLOWED = {
     "pyroclust.atomic": set(),
     "pyroclust.diagnostics": {"pyroclust.partitions", "pyroclust.threads"},
     "pyroclust.baselines": {"pyroclust.partitions", "pyroclust.diagnostics"},
+    "pyroclust.calibration": {"pyroclust.diagnostics", "pyroclust.infer"},
     "pyroclust.summaries": {
         "pyroclust.baselines",
+        "pyroclust.calibration",
         "pyroclust.diagnostics",
         "pyroclust.standardise",
         "pyroclust.tables",
     },
     "pyroclust.plots": {"pyroclust.diagnostics"},
     "pyroclust.report": {
+        "pyroclust.calibration",
         "pyroclust.diagnostics",
         "pyroclust.plots",
         "pyroclust.summaries",

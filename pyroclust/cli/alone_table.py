@@ -25,6 +25,8 @@ def alone_view(alone: GuideAlone, summary: AloneSummary) -> RenderableType:
     parts += [Text(f"Note: {note}") for note in (alone.missing, *alone.notes)]
     if summary.familiarity.warning is not None:
         parts.append(Text(summary.familiarity.warning, style="bold"))
+    if summary.calibration is not None:
+        parts.append(Text(f"Near these data: {summary.calibration.verdict.sentence}"))
     parts.append(Text(summary.verdict.sentence, style="bold"))
     return Group(*parts)
 

@@ -67,6 +67,9 @@ def compare(
     mcmc_draws: Annotated[
         int, typer.Option(help="Draws each chain keeps, one in ten sweeps.", min=10)
     ] = 1000,
+    calibrate: Annotated[  # noqa: FBT002
+        bool, typer.Option("--calibrate", help="Also calibrate the guide on simulations near the data.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results; compare-SOURCE by default.")
     ] = None,
@@ -91,6 +94,7 @@ def compare(
             num_draws=draws,
             num_chains=chains,
             mcmc_draws=mcmc_draws,
+            calibrate=calibrate,
             out=folder,
             seed=seed,
             progress=status.update,

@@ -46,6 +46,8 @@ def comparison_view(
     parts += [Text(f"Note: {note}") for note in comparison.notes]
     if summary.familiarity is not None and summary.familiarity.warning is not None:
         parts.append(Text(summary.familiarity.warning, style="bold"))
+    if summary.calibration is not None:
+        parts.append(Text(f"Near these data: {summary.calibration.verdict.sentence}"))
     parts.append(Text(summary.verdict.sentence, style="bold"))
     return Group(*parts)
 

@@ -1,6 +1,7 @@
 """The page of a guide's draws alone."""
 
 from pyroclust.report.alone_sections import alone_sections
+from pyroclust.report.calibration_section import calibration_row
 from pyroclust.report.familiarity_section import familiarity_row
 from pyroclust.report.page import Page
 from pyroclust.report.parts import Headline, Mark, Tile, VerdictRow
@@ -44,6 +45,7 @@ def _verdicts(summary: AloneSummary) -> tuple[VerdictRow, ...]:
     return (
         familiarity_row(summary.familiarity),
         _calibrated(summary),
+        *(() if summary.calibration is None else (calibration_row(summary.calibration),)),
         VerdictRow(
             "Does the guide agree with MCMC here?",
             "Cannot tell",

@@ -2,6 +2,7 @@
 
 from pyroclust.plots.names import counted
 from pyroclust.report.baseline_section import baseline_section
+from pyroclust.report.calibration_section import calibration_section
 from pyroclust.report.certainty_section import certainty_section
 from pyroclust.report.clustering_section import clustering_section
 from pyroclust.report.counts_section import counts_section, posteriors_of_k
@@ -34,6 +35,7 @@ def alone_sections(alone: GuideAlone, summary: AloneSummary) -> tuple[Section, .
         counts_section(*posteriors_of_k([view]), caption=_COUNTS),
         pairs_section(view),
         familiarity_section(summary.familiarity),
+        *([calibration_section(summary.calibration)] if summary.calibration is not None else []),
         certainty_section(view),
         profile_section(view),
         *([baseline_section(summary.baselines, view)] if summary.baselines else []),

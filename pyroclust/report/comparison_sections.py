@@ -3,6 +3,7 @@
 from pyroclust import plots
 from pyroclust.report.agreement_section import agreement_section
 from pyroclust.report.baseline_section import baseline_section
+from pyroclust.report.calibration_section import calibration_section
 from pyroclust.report.certainty_section import certainty_section
 from pyroclust.report.clustering_section import clustering_section
 from pyroclust.report.comparison_tables import cost_table, distance_table, evidence_table
@@ -31,7 +32,7 @@ def comparison_sections(comparison: Comparison, summary: ComparisonSummary) -> t
     """
     guide = view_of_compared(comparison, comparison.guide.assignments, summary.guide, source="guide")
     mcmc = view_of_compared(comparison, comparison.mcmc.assignments, summary.mcmc, source="MCMC")
-    found = summary.familiarity
+    found, near = summary.familiarity, summary.calibration
     return (
         _clustering(summary, mcmc),
         _num_clusters(summary),
@@ -41,6 +42,7 @@ def comparison_sections(comparison: Comparison, summary: ComparisonSummary) -> t
         _distances(comparison, summary),
         _weights(summary),
         *(() if found is None else (familiarity_section(found),)),
+        *(() if near is None else (calibration_section(near),)),
         convergence_section(mcmc, title="Has MCMC converged"),
         profile_section(mcmc),
         *([baseline_section(summary.baselines, mcmc)] if summary.baselines else []),

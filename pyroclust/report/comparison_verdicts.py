@@ -3,6 +3,7 @@
 import math
 
 from pyroclust.diagnostics.verdict import MAX_DIFFERENCE, MAX_PARETO_K, MIN_ESS
+from pyroclust.report.calibration_section import calibration_row
 from pyroclust.report.familiarity_section import familiarity_row
 from pyroclust.report.parts import Mark, Tile, VerdictRow
 from pyroclust.report.verdict_words import agreement_row, clear_row, convergence_row, labels_row
@@ -36,6 +37,7 @@ def comparison_verdicts(summary: ComparisonSummary) -> tuple[VerdictRow, ...]:
         _usable(summary),
         _corrected(summary),
         *(() if summary.familiarity is None else (familiarity_row(summary.familiarity),)),
+        *(() if summary.calibration is None else (calibration_row(summary.calibration),)),
         clear_row(summary.estimate_mcmc.uncertainty),
         *(() if rand is None else (labels_row(rand),)),
     )

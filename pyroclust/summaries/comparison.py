@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyroclust.calibration import LocalCalibration
 from pyroclust.summaries.training_world import TrainingWorld
 
 __all__ = ["Comparison", "CrossScored", "GuideOnData", "PartitionDraws"]
@@ -70,6 +71,7 @@ class GuideOnData:
         true_labels: known labels, ``(N,)``, or ``None``.
         row_names: names of the N rows, or ``None``.
         world: simulations of the guide's model, or ``None`` where it cannot be simulated.
+        calibration: of the guide on simulations near the data; ``None`` where it was not asked for.
         notes: sentences that reports repeat, such as what was left out of the table.
 
     Raises:
@@ -87,6 +89,7 @@ class GuideOnData:
     true_labels: np.ndarray | None = None
     row_names: tuple[str, ...] | None = None
     world: TrainingWorld | None = None
+    calibration: LocalCalibration | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

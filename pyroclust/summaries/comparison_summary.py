@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from pyroclust.calibration import LocalCalibration
 from pyroclust.diagnostics import Agreement, Convergence, Familiarity, LogEvidence, SourceComparison, Verdict
 from pyroclust.summaries.baseline_rows import BaselineRow
 from pyroclust.summaries.draws_summary import DrawsSummary, Estimate
@@ -67,6 +68,7 @@ class ComparisonSummary:
             exactly, from those and from both.
         baselines: classical clusterings, seen from the posterior by MCMC.
         familiarity: where the data lie among simulations of the model; ``None`` without simulations.
+        calibration: of the guide on simulations near the data; ``None`` where it was not asked for.
         estimates_rand: adjusted Rand index between the two point estimates.
         guide_seconds: seconds per effective draw of the guide.
         mcmc_seconds: seconds per effective draw of MCMC, by its slowest functional; nan where all are
@@ -84,6 +86,7 @@ class ComparisonSummary:
     evidences: tuple[LogEvidence, ...]
     baselines: tuple[BaselineRow, ...]
     familiarity: Familiarity | None
+    calibration: LocalCalibration | None
     estimates_rand: float
     guide_seconds: float
     mcmc_seconds: float
@@ -139,6 +142,7 @@ class ComparisonSummary:
             },
             "point_estimates": {name: found.figures() for name, found in estimates.items()},
             "familiarity": None if self.familiarity is None else asdict(self.familiarity),
+            "calibration_near_data": None if self.calibration is None else self.calibration.figures(),
             "adjusted_rand_between_estimates": self.estimates_rand,
             "sources": {"guide": self.guide.figures(), "mcmc": self.mcmc.figures()},
             "baselines": [one.figures() for one in self.baselines],

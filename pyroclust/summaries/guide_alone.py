@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pyroclust.calibration import LocalCalibration
 from pyroclust.diagnostics import Familiarity, Trust, Verdict
 from pyroclust.summaries.baseline_rows import BaselineRow, baseline_rows
 from pyroclust.summaries.comparison import GuideOnData
@@ -50,6 +51,7 @@ class AloneSummary:
         verdict: how far to trust the guide here, in a sentence.
         draws: what the draws say.
         familiarity: where the data lie among simulations of the model.
+        calibration: of the guide on simulations near the data; ``None`` where it was not asked for.
         calibration_tests: calibration tests in the guide's certificate.
         calibration_passed: of these, how many it passed.
         baselines: classical clusterings, seen from the guide's posterior.
@@ -59,6 +61,7 @@ class AloneSummary:
     verdict: Verdict
     draws: DrawsSummary
     familiarity: Familiarity
+    calibration: LocalCalibration | None
     calibration_tests: int
     calibration_passed: int
     baselines: tuple[BaselineRow, ...]
@@ -75,6 +78,7 @@ class AloneSummary:
             "verdict": {"level": self.verdict.level.value, "sentence": self.verdict.sentence},
             "num_clusters": {"values": self.draws.values, "guide": self.draws.probabilities},
             "familiarity": asdict(self.familiarity),
+            "calibration_near_data": None if self.calibration is None else self.calibration.figures(),
             "calibration": {"tests": self.calibration_tests, "passed": self.calibration_passed},
             "seconds_per_effective_draw": {"guide": self.guide_seconds},
             "point_estimates": {"guide": self.estimate.figures()},
@@ -91,8 +95,8 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
     The verdict is "trust on average" where the data look like the model's simulations and the certificate
     passed its calibration tests: over such data sets the guide's probabilities are right on average, which
     is no statement about this one. It is "do not trust" where fewer than one simulation in a hundred is as
-    unusual as the data, and "cannot tell" without a certificate, with one that failed, or for more points
-    than in training.
+    unusual as the data, or the guide is not calibrated on those near the data, and "cannot tell" without a
+    certificate, with one that failed, or for more points than in training.
 
     Args:
         alone: the draws.
@@ -105,9 +109,10 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
     familiar = alone.world.familiarity(alone.data, seed=seed)
     tests = _calibration(alone.certificate)
     return AloneSummary(
-        verdict=_judge(familiar, tests),
+        verdict=_judge(familiar, tests, alone.calibration),
         draws=found,
         familiarity=familiar,
+        calibration=alone.calibration,
         calibration_tests=len(tests),
         calibration_passed=sum(tests),
         baselines=baseline_rows(
@@ -126,13 +131,19 @@ def _calibration(certificate: Mapping[str, Any]) -> list[bool]:
     ]
 
 
-def _judge(found: Familiarity, tests: list[bool]) -> Verdict:
+def _judge(found: Familiarity, tests: list[bool], near: LocalCalibration | None) -> Verdict:
     among = f"p = {found.overall:.3f} among {found.num_simulations} simulations"
     if found.overall <= _UNFAMILIAR:
         return Verdict(
             Trust.DISTRUST,
             f"Do not trust the guide here: the data are unlike those it was trained on ({among}), and it "
             "cannot be checked by MCMC; see whether the scale of the data is the model's (--raw).",
+        )
+    if near is not None and not near.calibration.passed:
+        return Verdict(
+            Trust.DISTRUST,
+            f"Do not trust the guide here: among simulations it is {_lower(near.verdict.sentence)} They were "
+            "chosen for being near this table, which cannot be checked by MCMC.",
         )
     if not tests or not all(tests):
         why = f"passed {sum(tests)} of {len(tests)} calibration tests" if tests else "has no certificate"
@@ -147,3 +158,7 @@ def _judge(found: Familiarity, tests: list[bool]) -> Verdict:
         f"The guide can be trusted on average over data like these: they look like its model's ({among}), on "
         f"which it passed all {len(tests)} calibration tests; on this very table nothing can check it.",
     )
+
+
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]

@@ -67,6 +67,7 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
         familiarity=None
         if comparison.world is None
         else comparison.world.familiarity(comparison.data, seed=seed),
+        calibration=comparison.calibration,
         estimates_rand=partition_scores(*estimates).adjusted_rand,
         guide_seconds=guide.seconds / (len(weighting.weights) * weighting.efficiency),
         mcmc_seconds=mcmc.seconds / of_mcmc.min_ess if math.isfinite(of_mcmc.min_ess) else math.nan,

@@ -1,0 +1,80 @@
+"""The section on whether the guide is calibrated on simulations near the data."""
+
+from pyroclust import plots
+from pyroclust.calibration import LocalCalibration
+from pyroclust.diagnostics import Trust
+from pyroclust.report.parts import FigureTable, Mark, Paragraph, Section, VerdictRow
+from pyroclust.report.picture import Picture, picture_of
+from pyroclust.report.words import functional_title, number, p_value
+
+__all__ = ["calibration_row", "calibration_section"]
+
+_ANSWERS = {
+    Trust.AVERAGE: ("Yes", Mark.GOOD),
+    Trust.DISTRUST: ("No", Mark.BAD),
+    Trust.UNKNOWN: ("Cannot tell", Mark.UNKNOWN),
+}
+
+
+def calibration_row(found: LocalCalibration) -> VerdictRow:
+    """Answer whether the guide is calibrated on simulations near the data.
+
+    Args:
+        found: from :func:`pyroclust.calibrate_near`.
+    """
+    answer, mark = _ANSWERS[found.verdict.level]
+    return VerdictRow(
+        "Is the guide calibrated on simulations near these data?",
+        answer,
+        mark,
+        f"p = {p_value(found.calibration.p_value)} on the {found.calibration.num_datasets} nearest of "
+        f"{found.num_simulations:,}",
+        "p of at least 0.01",
+    )
+
+
+def calibration_section(found: LocalCalibration) -> Section:
+    """Show ranks, coverage and reliability on the simulations nearest to the data.
+
+    Args:
+        found: from :func:`pyroclust.calibrate_near`.
+    """
+    calibration = found.calibration
+    words = (
+        f"Of {found.num_simulations:,} data sets that the guide's model simulates, these are the "
+        f"{calibration.num_datasets} most like the data by the distances between rows and the location and "
+        f"spread of the columns: at most {number(found.radius, 2)} away, where half of all simulations are "
+        f"{number(found.median_distance, 2)} or more away. Their true partitions are known. A guide that is "
+        "right on average over them may still be wrong on this very table."
+    )
+    rows = tuple((functional_title(row.name), p_value(row.p_value)) for row in calibration.sbc.rows)
+    others = tuple((name, p_value(p)) for name, p in calibration.p_values.items() if name != "functionals")
+    table = FigureTable(
+        "p-values: small ones say that the truth is not like one more draw.", ("", "p"), rows + others
+    )
+    gist = found.verdict.sentence
+    parts = (Paragraph(gist), Paragraph(words), _picture(found), table)
+    return Section("Is the guide calibrated near these data", parts, gist=gist)
+
+
+def _picture(found: LocalCalibration) -> Picture:
+    calibration = found.calibration
+    pairs = calibration.reliability
+    with plots.style():
+        figure = plots.new_figure(9, 7 if pairs is not None else 3.4)
+        grid = figure.add_gridspec(1 if pairs is None else 2, 2)
+        ranks = {row.name: row.counts for row in calibration.sbc.rows}
+        plots.plot_rank_ecdf(ranks, ax=figure.add_subplot(grid[0, 0 if pairs is None else slice(None)]))
+        plots.plot_coverage(calibration.coverage, ax=figure.add_subplot(grid[-1, 1 if pairs is None else 0]))
+        if pairs is not None:
+            plots.plot_reliability(pairs, ax=figure.add_subplot(grid[1, 1]))
+        return picture_of(
+            figure,
+            alternative="Ranks of the true partitions among the guide's draws, coverage of credible balls "
+            f"and reliability of pair probabilities, over {calibration.num_datasets} simulations near the "
+            f"data; p = {p_value(calibration.p_value)}.",
+            caption="Above: lines that leave the grey band belong to functionals whose true value is too "
+            "often low (the line above zero) or high among the draws. Below left: credible balls of each "
+            "level should hold the truth that often; dots under the band mean a guide that is too sure. "
+            "Below right: of the pairs with probability p, a share p should be together.",
+        )
