@@ -64,6 +64,7 @@ def diagnose(
         'trust'
     """
     tell = progress or (lambda stage: None)
+    _check_table_options(data, columns, label)
     tell("reading the draws")
     sources = _named_apart([_read(one) for one in (source, other) if one is not None])
     _check_sources(sources)
@@ -95,6 +96,12 @@ def diagnose(
         tell("writing the report")
         write_diagnosis(folder, found)
     return found
+
+
+def _check_table_options(data: Source | None, columns: Sequence[str] | None, label: str | None) -> None:
+    for name, value in (("columns", columns), ("label", label)):
+        if value is not None and data is None:
+            raise ValueError(f"{name} is {value!r}, but there is no table to look for it in: give data too")
 
 
 def _read(source: DrawsSource) -> DrawsFile:

@@ -40,6 +40,11 @@ def diagnose(
     With a second source, say whether the two agree. With --data, show the points, and classical clusterings
     beside the posterior.
     """
+    if other_group is not None and other is None:
+        raise ValueError(
+            f"--other-group is '{other_group}', but there is no second file: name the first once more to "
+            "compare two groups of it"
+        )
     folder = Path(f"diagnose-{Path(draws).stem}") if out is None else out
     with Console(stderr=True).status("starting", spinner="line") as status:
         from pyroclust.diagnosing import diagnose as run

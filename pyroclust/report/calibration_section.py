@@ -52,9 +52,11 @@ def calibration_section(found: LocalCalibration) -> Section:
     table = FigureTable(
         "p-values: small ones say that the truth is not like one more draw.", ("", "p"), rows + others
     )
-    gist = found.verdict.sentence
-    parts = (Paragraph(gist), Paragraph(words), _picture(found), table)
-    return Section("Is the guide calibrated near these data", parts, gist=gist)
+    return Section(
+        "Is the guide calibrated near these data",
+        (Paragraph(words), _picture(found), table),
+        gist=found.verdict.sentence,
+    )
 
 
 def _picture(found: LocalCalibration) -> Picture:
