@@ -33,14 +33,15 @@ class SalsoSearch(PartitionSearch):
     unless ``max_clusters`` rules theirs out.
 
     Cost: O(M K) for one item, with M distinct draws and K clusters of the estimate, hence O(N M K) a sweep
-    and about a dozen sweeps a start: 2 to 9 seconds of processor time for 1000 points, 1000 draws and 10
+    and about a dozen sweeps a start: 3 to 7 seconds of processor time for 1000 points, 1000 draws and 10
     clusters. Starts run in threads; the result depends on the seed alone. Memory: 4 N M bytes, and for every
     thread 4 bytes for each cluster of each draw times ``max_clusters``; where that would be above a gigabyte,
     the starts see a random part of the draws.
 
     Attributes:
         num_starts: how many starts, besides the one or two from quicker searches.
-        max_clusters: the most clusters of the estimate; by default twice as many as any draw has, and 8 more.
+        max_clusters: the most clusters of the estimate; by default four times as many as any draw has, and 64
+            more.
         num_zealous: clusters dissolved per start.
 
     References:
@@ -69,7 +70,7 @@ class SalsoSearch(PartitionSearch):
     def find(self, draws: DistinctDraws, *, loss: PartitionLoss, seed: int) -> np.ndarray:
         """Return the best partition found."""
         clusters = count_clusters(draws.partitions)
-        limit = min(draws.partitions.shape[1], self.max_clusters or 2 * int(clusters.max()) + 8)
+        limit = min(draws.partitions.shape[1], self.max_clusters or 4 * int(clusters.max()) + 64)
         rng = np.random.default_rng(seed)
         starts = self._starts(draws, loss, limit, rng)
         problem = _problem(_part(draws, int(clusters.sum()) * limit, rng), loss, limit)

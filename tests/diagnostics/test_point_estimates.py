@@ -102,18 +102,16 @@ def test_one_start_without_help_descends_by_itself(monkeypatch):
     for loss in LOSSES:
         alone = reached(SalsoSearch(num_starts=1), draws, None, loss)
         assert alone < 0.98 * reached(DrawsSearch(), draws, None, loss)
-        neighbours = single_moves(
-            point_estimate(draws, seed=0, loss=loss, search=SalsoSearch(num_starts=1)), 15
-        )
+        neighbours = single_moves(point_estimate(draws, seed=0, loss=loss, search=SalsoSearch(num_starts=1)))
         assert loss.expected(neighbours, draws).min() >= alone - 1e-10
 
 
-def single_moves(labels, limit):
-    """All partitions that differ in the place of one point, up to a number of clusters."""
-    moved = np.repeat(labels[None], len(labels) * limit, axis=0)
-    moved[np.arange(len(moved)), np.arange(len(moved)) // limit] = np.arange(len(moved)) % limit
-    clusters = [len(np.unique(row)) for row in moved]
-    return renumbered(moved[np.array(clusters) <= limit])
+def single_moves(labels):
+    """All partitions that differ in the place of one point, in another cluster or in one of its own."""
+    clusters = labels.max() + 2
+    moved = np.repeat(labels[None], len(labels) * clusters, axis=0)
+    moved[np.arange(len(moved)), np.arange(len(moved)) // clusters] = np.arange(len(moved)) % clusters
+    return renumbered(moved)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
