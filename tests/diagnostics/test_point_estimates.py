@@ -108,7 +108,7 @@ def test_one_start_without_help_descends_by_itself(monkeypatch):
 
 def single_moves(labels):
     """All partitions that differ in the place of one point, in another cluster or in one of its own."""
-    clusters = labels.max() + 2
+    clusters = min(len(labels), labels.max() + 2)
     moved = np.repeat(labels[None], len(labels) * clusters, axis=0)
     moved[np.arange(len(moved)), np.arange(len(moved)) // clusters] = np.arange(len(moved)) % clusters
     return renumbered(moved)
