@@ -16,4 +16,4 @@ def num_threads() -> int:
         >>> num_threads() >= 1
         True
     """
-    return int(config.NUMBA_NUM_THREADS)
+    return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]

@@ -8,7 +8,16 @@ from pyroclust.diagnostics.counts import count_clusters, total_variation
 from pyroclust.diagnostics.membership import as_chains, checked_weights, flatten
 from pyroclust.diagnostics.similarity import co_assignment
 
-__all__ = ["Agreement", "Marginals", "Noise", "agreement", "distances", "marginals", "noise_floor"]
+__all__ = [
+    "Agreement",
+    "Marginals",
+    "Noise",
+    "agreement",
+    "distances",
+    "marginals",
+    "marginals_and_noise",
+    "noise_floor",
+]
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,7 @@ def agreement(draws_a: np.ndarray, draws_b: np.ndarray, *, weights: np.ndarray |
 
     The noise floor compares one half of the chains with the other half, or the two halves of a single chain.
     Each half has half the draws, so the floor is a little higher than the noise of the comparison itself.
-    Cost: four co-assignment matrices.
+    Cost: two co-assignment matrices.
 
     Shape:
         draws_a, draws_b: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw of ``draws_a``.
@@ -83,11 +92,11 @@ def agreement(draws_a: np.ndarray, draws_b: np.ndarray, *, weights: np.ndarray |
         >>> agreement(draws, draws).largest_difference
         0.0
     """
-    first, second = flatten(draws_a), as_chains(draws_b)
+    first, second = as_chains(draws_a), as_chains(draws_b)
     if first.shape[-1] != second.shape[-1]:
         raise ValueError(f"draws have {first.shape[-1]} and {second.shape[-1]} points, expected equally many")
-    between = distances(marginals(first, weights=weights), marginals(second))
-    floor = noise_floor(second)
+    reference, floor = marginals_and_noise(second)
+    between = distances(marginals_and_noise(first, weights=weights)[0], reference)
     return Agreement(*between, floor.total_variation, floor.largest_difference, floor.mean_difference)
 
 
@@ -111,20 +120,42 @@ def noise_floor(draws: np.ndarray, *, weights: np.ndarray | None = None) -> Nois
         >>> noise_floor(np.array([[0, 0], [0, 0], [0, 1], [0, 1]])).largest_difference
         1.0
     """
+    return marginals_and_noise(draws, weights=weights)[1]
+
+
+def marginals_and_noise(draws: np.ndarray, *, weights: np.ndarray | None = None) -> tuple[Marginals, Noise]:
+    """Return the marginals of one source and its noise floor, for the cost of the marginals alone.
+
+    The marginals of all draws are the mean of those of the halves.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
+
+    Example:
+        >>> found, noise = marginals_and_noise(np.array([[0, 0], [0, 0], [0, 1], [0, 1]]))
+        >>> found.counts.tolist(), noise.total_variation
+        ([0.0, 0.5, 0.5], 1.0)
+    """
     draws = as_chains(draws)
     chains, length, points = draws.shape
     total = chains * length
     share = checked_weights(weights, total)
     half = (chains // 2) * length if chains > 1 else max(1, length // 2)
     parts = [slice(0, half), slice(half if total > 1 else 0, total)]
-    if min(share[part].sum() for part in parts) == 0:
-        return Noise(1.0, 1.0, 1.0)
-    flat = draws.reshape(total, points)
-    return Noise(
-        *distances(
-            *(marginals(flat[part], weights=None if weights is None else share[part]) for part in parts)
-        )
+    flat, mass = draws.reshape(total, points), [float(share[part].sum()) for part in parts]
+    if min(mass) == 0:
+        return marginals(flat, weights=weights), Noise(1.0, 1.0, 1.0)
+    first, second = (
+        marginals(flat[part], weights=None if weights is None else share[part]) for part in parts
     )
+    left = mass[0] / sum(mass)
+    both = Marginals(
+        left * first.counts + (1 - left) * second.counts, left * first.together + (1 - left) * second.together
+    )
+    return both, Noise(*distances(first, second))
 
 
 def marginals(draws: np.ndarray, *, weights: np.ndarray | None = None) -> Marginals:

@@ -9,7 +9,7 @@ from pyroclust.diagnostics.salso import SalsoSearch
 from pyroclust.diagnostics.searches import PartitionSearch
 from pyroclust.diagnostics.similarity import co_assignment
 
-__all__ = ["point_estimate", "point_uncertainty"]
+__all__ = ["point_estimate", "point_uncertainty", "uncertainty_in"]
 
 _DEFAULT_LOSS = VariationOfInformation()
 _DEFAULT_SEARCH = SalsoSearch()
@@ -79,10 +79,26 @@ def point_uncertainty(
         >>> point_uncertainty(np.array([[0, 0, 0], [0, 0, 1]]), np.array([0, 0, 1])).tolist()
         [0.0, 0.0, 0.5]
     """
+    return uncertainty_in(co_assignment(draws, weights=weights), estimate)
+
+
+def uncertainty_in(similarity: np.ndarray, estimate: np.ndarray) -> np.ndarray:
+    """Return the same as :func:`point_uncertainty` from the co-assignment matrix of the draws.
+
+    Shape:
+        similarity: ``(N, N)``; estimate: ``(N,)`` labels; output: ``(N,)``.
+
+    Raises:
+        ValueError: if shapes do not fit.
+
+    Example:
+        >>> uncertainty_in(np.array([[1.0, 0.9], [0.9, 1.0]]), np.array([0, 0])).round(3).tolist()
+        [0.1, 0.1]
+    """
     estimate = checked_labels("estimate", estimate)
-    similarity = co_assignment(draws, weights=weights)
     if estimate.shape != similarity.shape[:1]:
         raise ValueError(f"estimate has shape {estimate.shape}, expected ({len(similarity)},)")
+    similarity = similarity.copy()
     np.fill_diagonal(similarity, 0.0)
     together = estimate[:, None] == estimate
     companions = together.sum(-1) - 1

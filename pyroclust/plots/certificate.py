@@ -52,7 +52,9 @@ def plot_efficiency(rows: Sequence[Mapping[str, Any]], *, ax: Axes) -> Axes:
     return ax
 
 
-def plot_rank_ecdf(counts: Mapping[str, Sequence[int]], *, ax: Axes, level: float = 0.95) -> Axes:
+def plot_rank_ecdf(
+    counts: Mapping[str, Sequence[int] | np.ndarray], *, ax: Axes, level: float = 0.95
+) -> Axes:
     """Draw the ECDF of ranks minus that of uniform ones, inside a simultaneous band.
 
     A line that leaves the band means that the truth is not one more draw of the guide: above zero, that true

@@ -16,6 +16,8 @@ from pyroclust.diagnostics import (
     PartitionModes,
     RankedPartitions,
 )
+from pyroclust.diagnostics.agreement import Marginals, marginals
+from pyroclust.diagnostics.estimates import uncertainty_in
 from pyroclust.diagnostics.membership import as_chains
 from pyroclust.summaries.scores import PartitionScores, partition_scores
 
@@ -63,9 +65,7 @@ class DrawsSummary:
     Attributes:
         name: what reports call the source.
         shape: numbers of chains, draws a chain, and points.
-        values: numbers of clusters that occur, ``(V,)``.
-        probabilities: of these, ``(V,)``.
-        co_assignment: posterior similarity matrix, ``(N, N)``.
+        marginals: posterior of the number of clusters, and posterior similarity matrix.
         estimate: the point estimate, and how sure it is of each point.
         ball: 95 % credible ball around it, under variation of information.
         ranked: the most probable partitions.
@@ -80,9 +80,7 @@ class DrawsSummary:
 
     name: str
     shape: tuple[int, int, int]
-    values: np.ndarray
-    probabilities: np.ndarray
-    co_assignment: np.ndarray
+    marginals: Marginals
     estimate: Estimate
     ball: CredibleBall
     ranked: RankedPartitions
@@ -93,6 +91,21 @@ class DrawsSummary:
     co_membership: CoMembershipEss
     distance_rhat: DistanceRhat
     profiles: ClusterProfiles | None
+
+    @property
+    def values(self) -> np.ndarray:
+        """Numbers of clusters that occur, ``(V,)``."""
+        return np.flatnonzero(self.marginals.counts)
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """Probabilities of ``values``, ``(V,)``."""
+        return self.marginals.counts[self.values]
+
+    @property
+    def co_assignment(self) -> np.ndarray:
+        """Posterior similarity matrix, ``(N, N)``."""
+        return self.marginals.together
 
     @property
     def max_rhat(self) -> float:
@@ -182,15 +195,13 @@ def summarise_draws(
     values = diagnostics.functionals(draws, seed=seed, reference=found)
     if log_joint is not None:
         values = {"log_joint": np.asarray(log_joint, dtype=np.float64), **values}
-    numbers, probabilities = diagnostics.cluster_count_posterior(draws)
+    every = marginals(draws)
     chains, length, points = draws.shape
     return DrawsSummary(
         name=name,
         shape=(chains, length, points),
-        values=numbers,
-        probabilities=probabilities,
-        co_assignment=diagnostics.co_assignment(draws),
-        estimate=_estimate(draws, found, true_labels),
+        marginals=every,
+        estimate=_estimate(every, found, true_labels),
         ball=diagnostics.credible_ball(draws, found),
         ranked=diagnostics.ranked_partitions(draws),
         entropy=diagnostics.partition_entropy(draws),
@@ -203,9 +214,9 @@ def summarise_draws(
     )
 
 
-def _estimate(draws: np.ndarray, found: np.ndarray, true_labels: np.ndarray | None) -> Estimate:
+def _estimate(every: Marginals, found: np.ndarray, true_labels: np.ndarray | None) -> Estimate:
     scores = None if true_labels is None else partition_scores(true_labels, found)
-    return Estimate(found, diagnostics.point_uncertainty(draws, found), scores)
+    return Estimate(found, uncertainty_in(every.together, found), scores)
 
 
 def _counts(partitions: np.ndarray) -> np.ndarray:
