@@ -11,13 +11,12 @@ from torch import Tensor
 
 from pyroclust.calibrating import calibrate_near
 from pyroclust.calibration import LocalCalibration
-from pyroclust.cards import find_guide, list_guides, read_card
 from pyroclust.datasets import Source, read_table
 from pyroclust.draw_sources import cross_scored, draw_guide, draw_mcmc
 from pyroclust.infer.likelihood import has_likelihood
 from pyroclust.infer.quality import posterior_is_exact
 from pyroclust.outputs import prepare_folder, write_outputs
-from pyroclust.pretrained import load_guide
+from pyroclust.picking import PickedGuide, pick_guide
 from pyroclust.simulated_world import simulated_world
 from pyroclust.standardise import Standardised, principal_components, standardise, unscaled
 from pyroclust.summaries.comparison import Comparison
@@ -27,13 +26,7 @@ from pyroclust.summaries.summarising import summarise
 from pyroclust.summaries.training_world import TrainingWorld
 from pyroclust.tables import Table
 
-__all__ = ["DEFAULT_GUIDES", "MAX_POINTS", "ComparisonResult", "compare"]
-
-DEFAULT_GUIDES = {1: "ncp-nig1d", 2: "ncp-niw2d", 3: "ncp-niw3d", 4: "ncp-niw4d"}
-"""Guides for standardised real data, by dimension."""
-
-MAX_POINTS = 5000
-"""Above, the matrices of pairs of points do not fit into the memory of a small machine."""
+__all__ = ["ComparisonResult", "compare"]
 
 
 @dataclass(frozen=True)
@@ -105,52 +98,31 @@ def compare(
         ((1, 50, 82), (4, 50, 82))
     """
     tell = progress or (lambda stage: None)
-    if num_draws < 10 or mcmc_draws < 10 or num_chains < 1:
-        raise ValueError(
-            f"num_draws, mcmc_draws and num_chains are {num_draws}, {mcmc_draws} and {num_chains}, "
-            "expected at least 10, 10 and 1"
-        )
+    _check_numbers(num_draws, mcmc_draws, num_chains)
     tell("reading the table")
     table = read_table(source, columns=columns, label=label)
     points = unscaled(table) if raw else standardise(table)
     points = points if pca is None else principal_components(points, pca)
     tell("loading the guide")
-    name, max_points, certificate, module = _pick(guide, points.data.shape[1])
-    module = _condition(module, name, conditions or {})
-    notes = _check_size(table, points, module.model.component.dim, name, max_points)
+    picked = pick_guide(guide, dim=points.data.shape[1], conditions=conditions or {})
+    notes = picked.notes_on(table, points)
     folder = None if out is None else prepare_folder(out)
-    data = torch.tensor(points.data)
-    likelihood = has_likelihood(module.model)
-    tell("simulating data sets like those of the training")
-    world = _world(module, data, name=name, max_points=max_points, needed=not likelihood, seed=seed)
-    near = _calibrate(module, data, name=name, seed=seed, tell=tell) if calibrate else None
-    tell(f"drawing {num_draws} partitions from {name}")
-    drawn, posterior = draw_guide(module, data, name=name, num_draws=num_draws, seed=seed)
-    about: dict[str, Any] = {
-        "source": table.name,
-        "model_name": module.model.name,
-        "guide_name": name,
-        "columns": points.columns,
-        "data": points.data,
-        "guide": drawn,
-        "location": points.location,
-        "scale": points.scale,
-        "true_labels": table.labels,
-        "row_names": table.row_names,
-        "world": world,
-        "calibration": near,
-        "notes": (*points.notes, *notes, *_about_log_prob(module, data)),
-    }
+    data, model = torch.tensor(points.data), picked.module.model
+    about = _about(table, points, picked, notes) | _simulated(
+        picked, data, calibrate=calibrate, seed=seed, tell=tell
+    )
+    tell(f"drawing {num_draws} partitions from {picked.name}")
+    drawn, posterior = draw_guide(picked.module, data, name=picked.name, num_draws=num_draws, seed=seed)
     comparison: Comparison | GuideAlone
     summary: ComparisonSummary | AloneSummary
-    if likelihood:
+    if has_likelihood(model):
         tell(f"running {num_chains} Gibbs chains")
-        mcmc = draw_mcmc(module.model, data, num_draws=mcmc_draws, num_chains=num_chains, seed=seed)
-        comparison = Comparison(**about, mcmc=mcmc, cross=cross_scored(posterior, mcmc))
+        mcmc = draw_mcmc(model, data, num_draws=mcmc_draws, num_chains=num_chains, seed=seed)
+        comparison = Comparison(**about, guide=drawn, mcmc=mcmc, cross=cross_scored(posterior, mcmc))
         tell("comparing")
         summary = summarise(comparison, seed=seed)
     else:
-        comparison = GuideAlone(**about, certificate=certificate)
+        comparison = GuideAlone(**about, guide=drawn, certificate=picked.certificate)
         summary = summarise_alone(comparison, seed=seed)
     if folder is not None:
         tell("writing the report")
@@ -158,50 +130,41 @@ def compare(
     return ComparisonResult(table, comparison, summary, folder)
 
 
-def _pick(
-    guide: str | PathLike[str] | torch.nn.Module | None, dim: int
-) -> tuple[str, int | None, Mapping[str, Any], Any]:
-    if isinstance(guide, torch.nn.Module):
-        return type(guide).__name__, None, {}, guide
-    if guide is None and dim not in DEFAULT_GUIDES:
-        known = ", ".join(f"{card.name} ({card.dim}-D)" for card in list_guides())
+def _check_numbers(num_draws: int, mcmc_draws: int, num_chains: int) -> None:
+    if num_draws < 10 or mcmc_draws < 10 or num_chains < 1:
         raise ValueError(
-            f"no guide for {dim} columns, there are {known}; "
-            "choose columns with --columns, or reduce with --pca 2"
+            f"num_draws, mcmc_draws and num_chains are {num_draws}, {mcmc_draws} and {num_chains}, "
+            "expected at least 10, 10 and 1"
         )
-    chosen = DEFAULT_GUIDES[dim] if guide is None else guide
-    card = read_card(find_guide(chosen))
-    return card.name, card.max_points, card.certificate, load_guide(chosen)
 
 
-def _condition(guide: Any, name: str, values: Mapping[str, float]) -> Any:
-    wanted = tuple(getattr(guide, "conditions", ()))
-    if set(wanted) != set(values):
-        told = ", ".join(f"--condition {one}=..." for one in wanted) or "none"
-        raise ValueError(f"conditions are {', '.join(sorted(values)) or 'none'}, guide '{name}' takes {told}")
-    return guide.condition(**values) if wanted else guide
+def _about(table: Table, points: Standardised, picked: PickedGuide, notes: tuple[str, ...]) -> dict[str, Any]:
+    """Return what a comparison says of its table and guide."""
+    return {
+        "source": table.name,
+        "model_name": picked.module.model.name,
+        "guide_name": picked.name,
+        "columns": points.columns,
+        "data": points.data,
+        "location": points.location,
+        "scale": points.scale,
+        "true_labels": table.labels,
+        "row_names": table.row_names,
+        "notes": (*points.notes, *notes, *_about_log_prob(picked.module, torch.tensor(points.data))),
+    }
 
 
-def _check_size(
-    table: Table, points: Standardised, dim: int, name: str, max_points: int | None
-) -> tuple[str, ...]:
-    num_points, given = points.data.shape
-    if given != dim:
-        raise ValueError(
-            f"{table.name} has {given} column(s) and guide '{name}' takes {dim}; "
-            f"choose columns with --columns, reduce with --pca {dim}, or leave --guide out"
-        )
-    if num_points > MAX_POINTS:
-        raise ValueError(
-            f"{table.name} has {num_points} points, expected at most {MAX_POINTS}: "
-            "memory grows with the pairs of points; cluster a random sample of the rows"
-        )
-    if max_points is not None and num_points > max_points:
-        return (
-            f"The guide was trained on up to {max_points} points and is used on {num_points}: "
-            "trust it only as far as a comparison goes.",
-        )
-    return ()
+def _simulated(
+    picked: PickedGuide, data: Tensor, *, calibrate: bool, seed: int, tell: Callable[[str], None]
+) -> dict[str, Any]:
+    """Return what simulations of the guide's model say."""
+    tell("simulating data sets like those of the training")
+    world = _world(picked, data, seed=seed)
+    near = None
+    if calibrate:
+        tell("calibrating on simulations near the data")
+        near = _calibrated(picked, data, seed=seed)
+    return {"world": world, "calibration": near}
 
 
 def _about_log_prob(guide: Any, data: Tensor) -> tuple[str, ...]:
@@ -215,27 +178,23 @@ def _about_log_prob(guide: Any, data: Tensor) -> tuple[str, ...]:
     )
 
 
-def _world(
-    guide: Any, data: Tensor, *, name: str, max_points: int | None, needed: bool, seed: int
-) -> TrainingWorld | None:
+def _world(picked: PickedGuide, data: Tensor, *, seed: int) -> TrainingWorld | None:
     """Simulate the guide's training world; ``None`` where its model cannot be simulated."""
+    guide = picked.module
     try:
-        return simulated_world(guide, data, max_points=max_points, seed=seed)
+        return simulated_world(guide, data, max_points=picked.max_points, seed=seed)
     except ValueError:
-        if not needed:
+        if has_likelihood(guide.model):
             return None
         raise ValueError(
-            f"guide '{name}' comes from '{guide.model.name}', which has no likelihood to run MCMC with and "
-            "cannot be simulated; draw from it in Python with guide.posterior(data), or use another guide"
+            f"guide '{picked.name}' comes from '{guide.model.name}', which has no likelihood to run MCMC "
+            "with and cannot be simulated; draw from it in Python with guide.posterior(data), or use another guide"
         ) from None
 
 
-def _calibrate(
-    guide: Any, data: Tensor, *, name: str, seed: int, tell: Callable[[str], None]
-) -> LocalCalibration:
+def _calibrated(picked: PickedGuide, data: Tensor, *, seed: int) -> LocalCalibration:
     """Calibrate the guide on simulations near the data."""
-    tell("calibrating on simulations near the data")
     try:
-        return calibrate_near(guide, guide.model, data, seed=seed)
+        return calibrate_near(picked.module, picked.module.model, data, seed=seed)
     except ValueError as error:
-        raise ValueError(f"guide '{name}' cannot be calibrated near the data: {error}") from None
+        raise ValueError(f"guide '{picked.name}' cannot be calibrated near the data: {error}") from None

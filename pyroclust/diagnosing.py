@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pyroclust.comparing import MAX_POINTS
 from pyroclust.datasets import Source, read_table
 from pyroclust.diagnostics import compare_sources
 from pyroclust.outputs import prepare_folder, write_diagnosis
+from pyroclust.picking import MAX_POINTS
 from pyroclust.reading.draws import DrawsFile, read_draws
 from pyroclust.reading.labels import canonical_draws
 from pyroclust.standardise import Standardised, standardise

@@ -32,25 +32,21 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
     """
     guide, mcmc = comparison.guide, comparison.mcmc
     weighting = _weigh(guide)
-    beside: dict[str, Any] = {"seed": seed, "data": comparison.data, "true_labels": comparison.true_labels}
-    of_guide = summarise_draws(guide.assignments, name=guide.name, log_joint=_log_joint(guide), **beside)
-    of_mcmc = summarise_draws(mcmc.assignments, name=mcmc.name, log_joint=_log_joint(mcmc), **beside)
+    labels: dict[str, Any] = {"true_labels": comparison.true_labels, "seed": seed}
+    of_guide, of_mcmc = (
+        summarise_draws(
+            one.assignments, name=one.name, log_joint=_log_joint(one), data=comparison.data, **labels
+        )
+        for one in (guide, mcmc)
+    )
     sources = diagnostics.compare_sources(
         guide.assignments, mcmc.assignments, seed=seed, names=("The guide", "MCMC")
     )
     weighted = marginals(guide.assignments, weights=weighting.weights)
     corrected = _corrected(weighted, of_mcmc, sources)
-    evidence = Evidence(
-        guide=sources.agreement,
-        corrected=corrected,
-        max_rhat=of_mcmc.max_rhat,
-        min_ess=of_mcmc.min_ess,
-        pareto_k=weighting.pareto_k,
-        effective_draws=weighting.effective_draws,
-    )
-    estimates = of_guide.estimate.assignments, of_mcmc.estimate.assignments
+    world, estimates = comparison.world, (of_guide.estimate.assignments, of_mcmc.estimate.assignments)
     return ComparisonSummary(
-        verdict=diagnostics.judge(evidence),
+        verdict=diagnostics.judge(_evidence(sources, corrected, of_mcmc, weighting)),
         num_clusters=_num_clusters(of_guide.marginals, weighted, of_mcmc.marginals),
         guide=of_guide,
         mcmc=of_mcmc,
@@ -59,20 +55,26 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
         sources=sources,
         weighting=weighting,
         evidences=_evidences(comparison, weighting),
-        baselines=baseline_rows(
-            comparison.data,
-            mcmc.assignments,
-            summary=of_mcmc,
-            true_labels=comparison.true_labels,
-            seed=seed,
-        ),
-        familiarity=None
-        if comparison.world is None
-        else comparison.world.familiarity(comparison.data, seed=seed),
+        baselines=baseline_rows(comparison.data, mcmc.assignments, summary=of_mcmc, **labels),
+        familiarity=None if world is None else world.familiarity(comparison.data, seed=seed),
         calibration=comparison.calibration,
         estimates_rand=partition_scores(*estimates).adjusted_rand,
         guide_seconds=guide.seconds / (len(weighting.weights) * weighting.efficiency),
         mcmc_seconds=mcmc.seconds / of_mcmc.min_ess if math.isfinite(of_mcmc.min_ess) else math.nan,
+    )
+
+
+def _evidence(
+    sources: SourceComparison, corrected: Agreement, of_mcmc: DrawsSummary, weighting: Weighting
+) -> Evidence:
+    """Gather what the verdict rests on."""
+    return Evidence(
+        guide=sources.agreement,
+        corrected=corrected,
+        max_rhat=of_mcmc.max_rhat,
+        min_ess=of_mcmc.min_ess,
+        pareto_k=weighting.pareto_k,
+        effective_draws=weighting.effective_draws,
     )
 
 
