@@ -188,7 +188,8 @@ def _world(picked: PickedGuide, data: Tensor, *, seed: int) -> TrainingWorld | N
             return None
         raise ValueError(
             f"guide '{picked.name}' comes from '{guide.model.name}', which has no likelihood to run MCMC "
-            "with and cannot be simulated; draw from it in Python with guide.posterior(data), or use another guide"
+            "with and cannot be simulated; draw from it in Python with guide.posterior(data), or use another "
+            "guide"
         ) from None
 
 
