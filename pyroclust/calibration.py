@@ -1,7 +1,7 @@
 """What simulated data sets say of a sampler: all parts of a calibration, and a verdict."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from pyroclust.diagnostics import (
     Verdict,
     goodness_of_fit,
 )
-from pyroclust.infer.certificate_rows import ClusterCountRow
+
+if TYPE_CHECKING:
+    from pyroclust.infer.certificate_rows import ClusterCountRow
 
 __all__ = ["Calibration", "LocalCalibration"]
 
@@ -41,7 +43,7 @@ class Calibration:
     sbc: SimulationBasedCalibration
     coverage: BallCoverage
     reliability: PairReliability | None
-    num_clusters: ClusterCountRow
+    num_clusters: "ClusterCountRow"
 
     @property
     def p_values(self) -> dict[str, float]:
