@@ -89,6 +89,28 @@ def test_page_is_told_to_those_who_do_not_see_it(browser, folder, kind):
     assert browser.run("return [document.documentElement.lang, document.title.length > 0]") == ["en", True]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_heads_of_the_verdicts_are_whole_words(browser, folder, kind):
+    browser.show(folder / f"{kind}.html", width=1280, scheme="light")
+    broken = browser.run(
+        """
+        return [...document.querySelectorAll('.questions thead th')].flatMap((cell) => {
+          const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), broken = [];
+          while (texts.nextNode()) {
+            for (const word of texts.currentNode.data.matchAll(/[A-Za-z]+/g)) {
+              const range = document.createRange();
+              range.setStart(texts.currentNode, word.index);
+              range.setEnd(texts.currentNode, word.index + word[0].length);
+              if (range.getClientRects().length > 1) broken.push(word[0]);
+            }
+          }
+          return broken;
+        });
+        """
+    )
+    assert broken == []
+
+
 def test_tree_for_screen_readers(browser, folder):
     browser.show(folder / "one column.html", width=360, scheme="light")
     found = browser.told()
