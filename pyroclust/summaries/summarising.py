@@ -47,7 +47,7 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
     world, estimates = comparison.world, (of_guide.estimate.assignments, of_mcmc.estimate.assignments)
     return ComparisonSummary(
         verdict=diagnostics.judge(_evidence(sources, corrected, of_mcmc, weighting)),
-        num_clusters=_num_clusters(of_guide.marginals, weighted, of_mcmc.marginals),
+        num_clusters=_num_clusters(weighted, of_guide.marginals, of_mcmc.marginals),
         guide=of_guide,
         mcmc=of_mcmc,
         co_assignment_corrected=weighted.together,

@@ -1,0 +1,178 @@
+"""Small runs of every kernel and guide with fixed seeds: the same seeds must give the same draws for ever.
+
+``python tests/stored_draws.py`` writes ``stored_draws.json``; do so only where draws are meant to change, and
+say in CHANGELOG.md that they do.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from pyro.distributions import Beta, Gamma, Poisson
+
+from pyroclust import load_guide
+from pyroclust.cards import list_guides
+from pyroclust.distributions import (
+    BernoulliBeta,
+    ChineseRestaurantPrior,
+    DirichletMultinomialPrior,
+    FiniteMixturesPrior,
+    GammaConcentration,
+    NormalInverseGamma,
+    NormalInverseWishart,
+    NormalKnownVariance,
+    PitmanYorPrior,
+    Product,
+    student_t,
+)
+from pyroclust.guides import (
+    AttentiveClusteringProcess,
+    ClusterwiseClusteringProcess,
+    NeuralClusteringProcess,
+    PredictiveFilter,
+)
+from pyroclust.infer import importance_sample, sequential_monte_carlo
+from pyroclust.infer.mcmc import (
+    AuxiliaryGibbs,
+    CollapsedGibbs,
+    CompanionNUTS,
+    Compose,
+    GuideProposal,
+    MergeSplit,
+    SliceHyperparameters,
+    SplitMerge,
+)
+from pyroclust.models import Mixture, companion, overlap2d
+
+STORED = Path(__file__).parent / "stored_draws.json"
+Labels = list[list[int]]
+
+
+def points(num_points: int = 9, dim: int = 2) -> torch.Tensor:
+    """Points of two groups, the same in every version of torch."""
+    grid = torch.arange(num_points * dim, dtype=torch.float32).view(num_points, dim)
+    return (grid * 2.399963).sin() + 2.0 * (torch.arange(num_points) % 2).unsqueeze(-1)
+
+
+def _normal(dim: int = 2) -> NormalInverseGamma:
+    return NormalInverseGamma(dim, 0.1, shape=2.0, rate=0.3)
+
+
+def _run(kernel, data: torch.Tensor) -> Labels:
+    draws = kernel.run(data, num_draws=6, warmup=5, num_chains=2, seed=3).assignments
+    return draws.flatten(0, 1).tolist()
+
+
+def _nuts() -> Labels:
+    finite = Mixture(FiniteMixturesPrior(1.0, Poisson(2.0)), _normal())
+    kernel = CompanionNUTS(companion(finite, 3))
+    return _run(kernel, points(6))
+
+
+def _guided() -> Labels:
+    model = overlap2d()
+    return _run(Compose([GuideProposal(model, PredictiveFilter(model)), CollapsedGibbs(model)]), points())
+
+
+KERNELS: dict[str, Callable[[], Labels]] = {
+    "CollapsedGibbs, known variance": lambda: _run(CollapsedGibbs(overlap2d()), points()),
+    "CollapsedGibbs, inverse gamma, Gamma concentration": lambda: _run(
+        CollapsedGibbs(Mixture(GammaConcentration(2.0, 4.0), _normal())), points()
+    ),
+    "SplitMerge and CollapsedGibbs, inverse Wishart": lambda: _run(
+        Compose(
+            [
+                SplitMerge(
+                    model := Mixture(
+                        ChineseRestaurantPrior(1.0), NormalInverseWishart(2, 0.1, dof=4.0, scale=0.3)
+                    )
+                ),
+                CollapsedGibbs(model),
+            ]
+        ),
+        points(),
+    ),
+    "MergeSplit and CollapsedGibbs": lambda: _run(
+        Compose([MergeSplit(model := overlap2d()), CollapsedGibbs(model)]), points()
+    ),
+    "SliceHyperparameters and CollapsedGibbs, product": lambda: _run(
+        Compose(
+            [
+                CollapsedGibbs(
+                    model := Mixture(
+                        PitmanYorPrior(discount=Beta(1.0, 9.0), concentration=Gamma(2.0, 4.0)),
+                        Product(
+                            [NormalInverseGamma(1, 0.1, shape=2.0, rate=Gamma(2.0, 10.0)), BernoulliBeta(1)]
+                        ),
+                    )
+                ),
+                SliceHyperparameters(model),
+            ]
+        ),
+        torch.cat([points(9, 1), (points(9, 1) > 0.5).float()], -1),
+    ),
+    "AuxiliaryGibbs, Student-t": lambda: _run(
+        AuxiliaryGibbs(Mixture(ChineseRestaurantPrior(1.0), student_t())), points(7, 1)
+    ),
+    "GuideProposal and CollapsedGibbs": _guided,
+    "CompanionNUTS": _nuts,
+}
+
+
+def _posterior(guide) -> Labels:
+    torch.manual_seed(5)
+    with torch.no_grad():
+        return guide.posterior(points()).sample((6,)).tolist()
+
+
+def _network(kind, model=None) -> Labels:
+    torch.manual_seed(4)
+    return _posterior(kind(model or overlap2d()))
+
+
+def _shelf(name: str) -> Labels:
+    guide = load_guide(name)
+    if guide.conditions:
+        guide = guide.condition(concentration=1.0, prior_scale=3.0)
+    torch.manual_seed(5)
+    shape = guide.model.event_shape
+    with torch.no_grad():
+        return guide.posterior(points(9, *shape)).sample((6,)).tolist()
+
+
+def _weighted() -> Labels:
+    model = overlap2d()
+    torch.manual_seed(6)
+    return importance_sample(model, PredictiveFilter(model), points(), num_draws=6).assignments.tolist()
+
+
+def _particles() -> Labels:
+    model = overlap2d()
+    torch.manual_seed(6)
+    return sequential_monte_carlo(
+        model, PredictiveFilter(model), points(), num_particles=6
+    ).assignments.tolist()
+
+
+GUIDES: dict[str, Callable[[], Labels]] = {
+    "NeuralClusteringProcess": lambda: _network(NeuralClusteringProcess),
+    "ClusterwiseClusteringProcess": lambda: _network(ClusterwiseClusteringProcess),
+    "AttentiveClusteringProcess": lambda: _network(AttentiveClusteringProcess),
+    "PredictiveFilter, known variance": lambda: _network(PredictiveFilter),
+    "PredictiveFilter, Dirichlet-multinomial": lambda: _network(
+        PredictiveFilter, Mixture(DirichletMultinomialPrior(3, 1.0), NormalKnownVariance(2, 3.0))
+    ),
+    "PredictiveFilter, four orders": lambda: _posterior(PredictiveFilter(overlap2d()).mixed(4)),
+    "importance_sample": _weighted,
+    "sequential_monte_carlo": _particles,
+    **{name: (lambda name=name: _shelf(name)) for name in (card.name for card in list_guides())},
+}
+
+CASES = KERNELS | GUIDES
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    found = {name: run() for name, run in CASES.items()}
+    rows = ",\n".join(f"  {json.dumps(name)}: {json.dumps(found[name])}" for name in found)
+    STORED.write_text(f"{{\n{rows}\n}}\n", encoding="utf-8")
