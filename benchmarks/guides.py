@@ -20,10 +20,10 @@ import typer
 from rich.console import Console
 
 from pyroclust import load_guide
-from pyroclust.cards import list_guides
-from pyroclust.certification import certify_guide
-from pyroclust.infer.certificate import Certificate
-from pyroclust.infer.certificate_settings import CertificateSettings
+from pyroclust.calibration.certificate import Certificate
+from pyroclust.calibration.certify import certify_guide
+from pyroclust.calibration.settings import CertificateSettings
+from pyroclust.saving.cards import list_guides
 
 RESULTS = Path(__file__).parent / "results" / "guides.json"
 

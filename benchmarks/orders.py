@@ -21,10 +21,10 @@ import torch
 import typer
 from rich.console import Console
 
+from pyroclust.calibration.accuracy import order_row
+from pyroclust.calibration.certificate import simulate
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.infer import FitSettings, fit
-from pyroclust.infer.certificate import simulate
-from pyroclust.infer.certificate_accuracy import order_row
 from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.infer.simulation import World
 from pyroclust.models import Mixture, gaussian2d, overlap2d

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from sequential_ncp_training import SequentialNeuralClusteringProcess, sequential_step
 
-from pyroclust.distributions.clustered_data import ClusteredData
+from pyroclust.distributions.components.clustered_data import ClusteredData
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.infer import InclusiveKL
 from pyroclust.infer.chunked_loss import backward_in_chunks

@@ -40,8 +40,8 @@ def page(pictures: list[Picture]) -> str:
         "them; `iris` are the petals of 150 flowers, with `ncp-niw2d`, and `flowers` all their four columns,",
         "with `ncp-niw4d`. Calibration is that of `ncp-nig1d` on data sets of 30 points of its model:",
         "`truth` are the partitions that they were simulated from, `simulated` its draws (draws, data sets,",
-        "points); `near` is what `pyroclust.calibrating.calibrate_near` says of the galaxies. What belongs",
-        "neither to `plots` nor to `diagnostics` is defined in `docs/gallery_parts`.",
+        "points); `near` is what `pyroclust.calibrate_near` says of the galaxies. What belongs neither to",
+        "`plots` nor to `diagnostics` is defined in `docs/gallery_parts`.",
     ]
     for section in SECTIONS:
         lines += ["", f"## {section}"]

@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from pyro import poutine
 from torch import Tensor
 
-from pyroclust.datasets import read_table
+from pyroclust.data.datasets import read_table
+from pyroclust.data.standardise import standardise
 from pyroclust.models import nig_mixture, niw_mixture
-from pyroclust.standardise import standardise
 
 COLOURS = matplotlib.colormaps["tab10"]
 LIMIT = 4.0

@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from pyroclust import load_guide
+from pyroclust.calibration.certificate import simulate
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.infer import FitSettings, fit, importance_sample
-from pyroclust.infer.certificate import simulate
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.models import Mixture, overlap2d, sensitivity2d
 from pyroclust.partitions import num_clusters

@@ -2,9 +2,9 @@
 
 from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess
 from pyroclust.guides.sequential_guide import CollapsedModel
+from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
-from pyroclust.nn.point_pools import AttentivePool
-from pyroclust.nn.set_encoder import SetEncoder
+from pyroclust.nn.pools import AttentivePool
 
 __all__ = ["AttentiveClusteringProcess", "attentive_network_for"]
 

@@ -10,14 +10,13 @@ from pyro.distributions import Delta
 from pyro.nn import PyroModule
 from torch import Tensor
 
-from pyroclust.distributions.clusterwise import ClusterwisePartition
-from pyroclust.guides.arguments import build_order, describe
-from pyroclust.guides.checked_data import check_points, checked_permutations
-from pyroclust.guides.clusterwise_arguments import build_network, describe_network
-from pyroclust.guides.names import own_name
+from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
+from pyroclust.guides.base import check_points, checked_permutations, own_name
 from pyroclust.guides.sequential_guide import CollapsedModel
 from pyroclust.nn import Order
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
+from pyroclust.saving.networks import build_network, describe_network
+from pyroclust.saving.scorers import build_order, describe
 
 __all__ = ["ClusterwiseClusteringProcess"]
 

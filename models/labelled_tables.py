@@ -1,7 +1,8 @@
 """Labelled real data as a generative model: draws from tables whose classes are known."""
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyro
@@ -11,10 +12,10 @@ from pyro.distributions import Delta
 from torch import Tensor
 
 from pyroclust.distributions import PartitionPrior
-from pyroclust.distributions.labelled_draws import ClassesByPrior, LabelledRows, PointsAtRandom
+from pyroclust.models.labelled_rows import ClassesByPrior, LabelledRows, PointsAtRandom
 from pyroclust.partitions import canonical
 
-__all__ = ["LabelledComponent", "LabelledTables"]
+__all__ = ["AbsentTables", "LabelledComponent", "LabelledTables"]
 
 
 class LabelledComponent:
@@ -42,7 +43,7 @@ class LabelledTables:
 
     With a prior, as the Neural Clustering Process papers draw from labelled images, the partition comes
     first, every cluster gets a class of its own, and its points come from that class without replacement;
-    what does not fit is drawn again: see :class:`~pyroclust.distributions.labelled_draws.ClassesByPrior`.
+    what does not fit is drawn again: see :class:`~pyroclust.models.labelled_rows.ClassesByPrior`.
 
     The sites are ``"members"`` (which rows, a latent that no guide has), ``"assignments"`` and ``"data"``.
     Only the shape of the argument counts under ``poutine.uncondition``. There is no ``log_joint``: judge a
@@ -190,3 +191,50 @@ def _within_class_scale(pairs: Sequence[tuple[Tensor, Tensor]]) -> float:
 def _class_means(points: Tensor, labels: Tensor) -> Tensor:
     member = torch.nn.functional.one_hot(labels).to(points)
     return member @ (member.T @ points / member.sum(0).unsqueeze(-1))
+
+
+class AbsentTables:
+    """The model of a guide that was trained on labelled tables, after loading: its size, without the tables.
+
+    The guide draws partitions as before; simulating takes the tables, as a
+    :class:`~pyroclust.models.LabelledTables`, or :class:`~pyroclust.models.LabelledImages`.
+
+    Args:
+        dim: number of columns.
+        typical_scale: root mean square distance, per column, of a point to the mean of its class.
+        event_shape: shape of one point, with as many numbers as there are columns; ``(dim,)`` by default.
+
+    Raises:
+        ValueError: if the shape has another number of numbers.
+
+    Example:
+        >>> AbsentTables(4, typical_scale=0.5).event_shape
+        (4,)
+    """
+
+    name = "labelled_tables"
+
+    def __init__(
+        self, dim: int, *, typical_scale: float, event_shape: Sequence[int] | Tensor | None = None
+    ) -> None:
+        self.component = LabelledComponent(int(dim), float(typical_scale))
+        self.hyperpriors: dict[str, Any] = {}
+        self.event_shape = (int(dim),) if event_shape is None else tuple(int(one) for one in event_shape)
+        if math.prod(self.event_shape) != dim:
+            raise ValueError(f"event_shape is {self.event_shape}, expected a shape of {dim} numbers, the dim")
+
+    @property
+    def event_dim(self) -> int:
+        """Dimensions of a data set: that of its points and those of a point."""
+        return 1 + len(self.event_shape)
+
+    def __call__(self, data: Tensor) -> NoReturn:
+        """Refuse to simulate.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(
+            "model is the memory of labelled tables, which a saved guide does not hold, expected the tables: "
+            "build LabelledTables from them"
+        )

@@ -5,14 +5,14 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyroclust.calibrating import calibrate as calibrate
-    from pyroclust.calibrating import calibrate_near as calibrate_near
-    from pyroclust.comparing import compare as compare
-    from pyroclust.diagnosing import diagnose as diagnose
-    from pyroclust.export import to_arviz as to_arviz
-    from pyroclust.exporting.pyro_results import from_pyro as from_pyro
-    from pyroclust.pretrained import load_guide as load_guide
-    from pyroclust.reading import read_draws as read_draws
+    from pyroclust.analysis.compare import compare as compare
+    from pyroclust.analysis.diagnose import diagnose as diagnose
+    from pyroclust.calibration.calibrate import calibrate as calibrate
+    from pyroclust.calibration.calibrate import calibrate_near as calibrate_near
+    from pyroclust.io import read_draws as read_draws
+    from pyroclust.io.arviz import to_arviz as to_arviz
+    from pyroclust.io.pyro_results import from_pyro as from_pyro
+    from pyroclust.saving.guides import load_guide as load_guide
 
 __all__ = [
     "__version__",
@@ -29,14 +29,14 @@ __all__ = [
 __version__ = version("pyroclust")
 
 _HOMES = {
-    "calibrate": "pyroclust.calibrating",
-    "calibrate_near": "pyroclust.calibrating",
-    "compare": "pyroclust.comparing",
-    "diagnose": "pyroclust.diagnosing",
-    "from_pyro": "pyroclust.exporting.pyro_results",
-    "load_guide": "pyroclust.pretrained",
-    "read_draws": "pyroclust.reading",
-    "to_arviz": "pyroclust.export",
+    "calibrate": "pyroclust.calibration.calibrate",
+    "calibrate_near": "pyroclust.calibration.calibrate",
+    "compare": "pyroclust.analysis.compare",
+    "diagnose": "pyroclust.analysis.diagnose",
+    "from_pyro": "pyroclust.io.pyro_results",
+    "load_guide": "pyroclust.saving.guides",
+    "read_draws": "pyroclust.io",
+    "to_arviz": "pyroclust.io.arviz",
 }
 
 

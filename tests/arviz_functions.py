@@ -14,9 +14,9 @@ import xarray as xr
 from matplotlib import pyplot
 
 from pyroclust.diagnostics import sbc
-from pyroclust.diagnostics.membership import renumbered
-from pyroclust.export import to_arviz
-from pyroclust.summaries.comparison import Comparison, PartitionDraws
+from pyroclust.diagnostics.draws import renumbered
+from pyroclust.io.arviz import to_arviz
+from pyroclust.results.comparison import Comparison, PartitionDraws
 
 IS_TREE = int(arviz.__version__.split(".")[0]) >= 1
 FUNCTIONALS = ["num_clusters", "entropy", "largest_share", "distance_to_reference", "log_joint"]

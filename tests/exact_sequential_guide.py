@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pyroclust.distributions.sequential import SequentialPartition
+from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.infer import exact_posterior
 from pyroclust.partitions import canonical
 

@@ -9,16 +9,16 @@ import pandas as pd
 from near_cases import near_case
 from synthetic_comparison import make_comparison
 
-from pyroclust.diagnosing import diagnose
-from pyroclust.reading.draws import DrawsFile
+from pyroclust.analysis.diagnose import diagnose
+from pyroclust.calibration.training_world import TrainingWorld
+from pyroclust.io.draws import DrawsFile
 from pyroclust.report import render, render_page
 from pyroclust.report.diagnosis_page import diagnosis_page
-from pyroclust.summaries.comparison import Comparison, PartitionDraws
-from pyroclust.summaries.comparison_summary import ComparisonSummary
-from pyroclust.summaries.diagnosis import Diagnosis
-from pyroclust.summaries.guide_alone import AloneSummary, GuideAlone, summarise_alone
-from pyroclust.summaries.summarising import summarise
-from pyroclust.summaries.training_world import TrainingWorld
+from pyroclust.results.comparison import Comparison, PartitionDraws
+from pyroclust.results.comparison_summary import ComparisonSummary
+from pyroclust.results.diagnosis import Diagnosis
+from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
+from pyroclust.results.summarising import summarise
 
 HOSTILE = "<script>alert(1)</script> & \"co\" 'x'"
 LONG = "a_column_whose_name_nobody_would_call_short_and_that_has_no_space_to_break_at"

@@ -12,7 +12,6 @@ import torch
 from pyro.distributions import Beta, Gamma, Poisson
 
 from pyroclust import load_guide
-from pyroclust.cards import list_guides
 from pyroclust.distributions import (
     BernoulliBeta,
     ChineseRestaurantPrior,
@@ -44,6 +43,7 @@ from pyroclust.infer.mcmc import (
     SplitMerge,
 )
 from pyroclust.models import Mixture, companion, overlap2d
+from pyroclust.saving.cards import list_guides
 
 STORED = Path(__file__).parent / "stored_draws.json"
 Labels = list[list[int]]

@@ -7,7 +7,7 @@ import torch
 from scipy.special import logsumexp, softmax
 
 from pyroclust.partitions import canonical
-from pyroclust.summaries.comparison import Comparison, PartitionDraws
+from pyroclust.results.comparison import Comparison, PartitionDraws
 
 LOG_EVIDENCE = -123.0
 

@@ -7,8 +7,8 @@ from enumerated_guide import EnumeratedGuide
 from scipy import stats
 from torch import Tensor
 
-from pyroclust.calibrating import calibrate, calibrate_near
-from pyroclust.calibration import Calibration
+from pyroclust.calibration.calibrate import calibrate, calibrate_near
+from pyroclust.calibration.result import Calibration
 from pyroclust.diagnostics import Trust
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.guides import PredictiveFilter

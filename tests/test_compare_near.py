@@ -17,7 +17,7 @@ from pyroclust.models import overlap2d
 from pyroclust.report import render
 from pyroclust.report.calibration_section import calibration_row
 from pyroclust.report.parts import Mark
-from pyroclust.summaries.summarising import summarise
+from pyroclust.results.summarising import summarise
 
 POINTS = np.array([[0.1, 0.0], [0.2, 0.3], [-0.4, 0.2], [2.0, 1.9], [2.2, 2.0]])
 QUICK = {"raw": True, "num_draws": 20, "mcmc_draws": 20, "num_chains": 2}
@@ -76,7 +76,7 @@ def test_what_cannot_be_calibrated_is_said(monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise ValueError("model has no simulations")
 
-    monkeypatch.setattr("pyroclust.comparing.calibrate_near", refuse)
+    monkeypatch.setattr("pyroclust.analysis.compare.calibrate_near", refuse)
     with pytest.raises(
         ValueError, match="'PredictiveFilter' cannot be calibrated near the data: model has no"
     ):

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyroclust.datasets import read_table
-from pyroclust.standardise import principal_components, standardise
-from pyroclust.tables import Table
+from pyroclust.data.datasets import read_table
+from pyroclust.data.standardise import principal_components, standardise
+from pyroclust.data.tables import Table
 
 GOOD = pd.DataFrame({"width": [1.0, 2.0, 4.0, 2.0], "height": [3, 1, 1, 1], "kind": list("aabb")})
 

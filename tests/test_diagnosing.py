@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 import torch
 
-from pyroclust.datasets import read_table
-from pyroclust.diagnosing import diagnose
+from pyroclust.analysis.diagnose import diagnose
+from pyroclust.data.datasets import read_table
+from pyroclust.data.standardise import standardise
 from pyroclust.diagnostics import Trust, compare_sources, importance_weights
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.models import Mixture
-from pyroclust.pretrained import load_guide
-from pyroclust.standardise import standardise
+from pyroclust.saving.guides import load_guide
 
 GUIDES = {"galaxies": "ncp-nig1d", "iris": "ncp-niw2d"}
 WRONG_CONCENTRATION = 8.0

@@ -12,10 +12,10 @@ import torch
 import xarray as xr
 
 from pyroclust import to_arviz
+from pyroclust.io import labels as reading_labels
+from pyroclust.io.draws import DrawsFile, read_draws
+from pyroclust.io.labels import canonical_draws, check_memory
 from pyroclust.partitions import canonical
-from pyroclust.reading import labels as reading_labels
-from pyroclust.reading.draws import DrawsFile, read_draws
-from pyroclust.reading.labels import canonical_draws, check_memory
 
 
 @pytest.fixture

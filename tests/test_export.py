@@ -13,6 +13,7 @@ import xarray as xr
 from pyro.distributions import Poisson
 
 from pyroclust import to_arviz
+from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.diagnostics import SimulationBasedCalibration, functionals, sbc, variation_of_information
 from pyroclust.diagnostics.thinning import central_draw
 from pyroclust.distributions import (
@@ -21,17 +22,16 @@ from pyroclust.distributions import (
     NormalKnownVariance,
     PitmanYorPrior,
 )
-from pyroclust.exporting.calibration import prior_sbc_group
-from pyroclust.exporting.pointwise import pointwise_log_likelihood
 from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.io.arviz_groups import prior_sbc_group
+from pyroclust.io.draws import DrawsFile
+from pyroclust.io.pointwise import pointwise_log_likelihood
 from pyroclust.models import Mixture, niw_mixture
 from pyroclust.partitions import canonical, enumerate_partitions
-from pyroclust.reading.draws import DrawsFile
-from pyroclust.summaries.comparison import Comparison, PartitionDraws
-from pyroclust.summaries.guide_alone import GuideAlone
-from pyroclust.summaries.training_world import TrainingWorld
+from pyroclust.results.comparison import Comparison, PartitionDraws
+from pyroclust.results.guide_alone import GuideAlone
 
-# An interpreter that has arviz >= 1 and what pyroclust.export imports; CI sets it where it has one.
+# An interpreter that has arviz >= 1 and what pyroclust.io.arviz imports; CI sets it where it has one.
 ARVIZ_1 = os.environ.get("PYROCLUST_ARVIZ1_PYTHON")
 
 
@@ -192,7 +192,7 @@ def test_a_tree_where_arviz_is_1(comparison, calibration, tmp_path, monkeypatch)
 
 def test_containers_need_no_torch():
     script = (
-        "import sys; import pyroclust.export, pyroclust.exporting.groups; assert 'torch' not in sys.modules"
+        "import sys; import pyroclust.io.arviz, pyroclust.io.arviz_groups; assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 
@@ -287,7 +287,7 @@ class TestLogLikelihood:
         data, draws = torch.randn(6, 2), torch.randint(3, (50, 6))
         draws = torch.from_numpy(np.stack([np.unique(row, return_inverse=True)[1] for row in draws.numpy()]))
         whole = pointwise_log_likelihood(niw_mixture(), data, draws)
-        monkeypatch.setattr("pyroclust.exporting.pointwise._NUMBERS", 200)
+        monkeypatch.setattr("pyroclust.io.pointwise._NUMBERS", 200)
         torch.testing.assert_close(pointwise_log_likelihood(niw_mixture(), data, draws), whole)
 
     def test_what_cannot_be_evaluated_is_refused(self, comparison):

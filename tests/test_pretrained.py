@@ -7,8 +7,6 @@ import torch
 from pyro.distributions import Gamma, Poisson
 from safetensors.torch import load_file, save_file
 
-from pyroclust.cards import CARD_FILE, WEIGHTS_FILE, find_guide, list_guides, read_card
-from pyroclust.descriptions import describe_model
 from pyroclust.distributions import (
     BernoulliBeta,
     ChineseRestaurantPrior,
@@ -21,7 +19,9 @@ from pyroclust.distributions import (
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.models import Mixture, gaussian2d, niw_mixture
 from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
-from pyroclust.pretrained import load_guide, save_guide
+from pyroclust.saving import describe_model
+from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, find_guide, list_guides, read_card
+from pyroclust.saving.guides import load_guide, save_guide
 
 
 def new_guide() -> NeuralClusteringProcess:

@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from pyroclust import load_guide
-from pyroclust.cards import list_guides
+from pyroclust.calibration import certify
+from pyroclust.calibration.certificate import Certificate
+from pyroclust.calibration.judgement import judge_certificate
+from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.guides import PredictiveFilter
-from pyroclust.infer import certify
-from pyroclust.infer.certificate import Certificate
-from pyroclust.infer.certificate_settings import CertificateSettings
-from pyroclust.judgement import judge_certificate
+from pyroclust.saving.cards import list_guides
 
 # Guides of models without a likelihood have neither divergence nor weights, and no filter beside them.
 ALONE = [card.name for card in list_guides() if card.model == "warped_clusters"]

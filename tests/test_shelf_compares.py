@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pyroclust import compare
-from pyroclust.cards import list_guides
-from pyroclust.pretrained import load_guide
+from pyroclust.saving.cards import list_guides
+from pyroclust.saving.guides import load_guide
 
 SETTINGS = {"num_draws": 20, "num_chains": 1, "mcmc_draws": 20}
 

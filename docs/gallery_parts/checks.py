@@ -7,10 +7,10 @@ from gallery_parts.picture import picture
 from gallery_parts.posteriors import Gallery, Posterior, shares_of_counts
 from pyroclust import diagnostics, plots
 from pyroclust.baselines import run_baselines
-from pyroclust.cards import find_guide, read_card
-from pyroclust.datasets import read_table
-from pyroclust.standardise import standardise
-from pyroclust.summaries.scores import partition_scores
+from pyroclust.data.datasets import read_table
+from pyroclust.data.standardise import standardise
+from pyroclust.results.scores import partition_scores
+from pyroclust.saving.cards import find_guide, read_card
 
 
 @picture(

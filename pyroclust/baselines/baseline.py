@@ -1,4 +1,4 @@
-"""The face of classical clustering methods."""
+"""The contract of classical clustering methods, and what they return."""
 
 import time
 import warnings
@@ -7,10 +7,40 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pyroclust.baselines.result import BaselineResult
-from pyroclust.diagnostics.membership import renumbered
+from pyroclust.diagnostics.draws import renumbered
 
-__all__ = ["Baseline", "Clustering"]
+__all__ = ["Baseline", "BaselineResult", "Clustering", "unit_columns"]
+
+
+@dataclass(frozen=True)
+class BaselineResult:
+    """One partition from a method that is not Bayesian about partitions.
+
+    Attributes:
+        name: what tables call the method.
+        assignments: canonical labels, ``(N,)`` int64.
+        num_clusters: how many clusters it has.
+        seconds: wall time.
+        about: how the partition, and its number of clusters, was chosen, in a sentence.
+        notes: what went wrong or was cut short, such as a fit that did not converge.
+    """
+
+    name: str
+    assignments: np.ndarray
+    num_clusters: int
+    seconds: float
+    about: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def draws(self) -> np.ndarray:
+        """The partition as the one draw of one chain, ``(1, 1, N)``, for every function of draws.
+
+        Example:
+            >>> BaselineResult("by hand", np.array([0, 0, 1]), 2, 0.0, "Chosen by hand.").draws.shape
+            (1, 1, 3)
+        """
+        return self.assignments[None, None, :]
 
 
 @dataclass(frozen=True)
@@ -104,3 +134,17 @@ def _sentences(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:
     """Return the first sentence of each warning once, in the order in which they came."""
     found = (" ".join(str(one.message).split()).split(". ")[0].rstrip(".") for one in caught)
     return tuple(dict.fromkeys(f"scikit-learn: {text}." for text in found))
+
+
+def unit_columns(data: np.ndarray) -> np.ndarray:
+    """Shift and scale columns to mean 0 and variance 1; constant ones are left out.
+
+    Shape:
+        data: ``(N, D)``; output: ``(N, E)``, E of the columns varying.
+
+    Example:
+        >>> unit_columns(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
+        [[-1.0], [1.0]]
+    """
+    varying = data[:, np.ptp(data, axis=0) > 0]
+    return (varying - varying.mean(0)) / varying.std(0)

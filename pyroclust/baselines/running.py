@@ -5,12 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from pyroclust.baselines.agglomerative import Agglomerative
-from pyroclust.baselines.baseline import Baseline
+from pyroclust.baselines.baseline import Baseline, BaselineResult
 from pyroclust.baselines.density_based import DensityBased
-from pyroclust.baselines.em_gaussian_mixture import EMGaussianMixture
+from pyroclust.baselines.gaussian_mixtures import EMGaussianMixture, VariationalGaussianMixture
 from pyroclust.baselines.k_means import KMeans
-from pyroclust.baselines.result import BaselineResult
-from pyroclust.baselines.variational_gaussian_mixture import VariationalGaussianMixture
 
 __all__ = ["BASELINES", "run_baselines"]
 

@@ -4,7 +4,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pyroclust.summaries.guide_alone import AloneSummary, GuideAlone
+from pyroclust.results.guide_alone import AloneSummary, GuideAlone
 
 __all__ = ["alone_view"]
 

@@ -79,9 +79,9 @@ def compare(
     """Compare a guide's posterior of the partition with MCMC on the same model, if that has a likelihood."""
     folder = Path(f"compare-{Path(source).stem}") if out is None else out
     with Console(stderr=True).status("starting", spinner="line") as status:
+        from pyroclust.analysis.compare import compare as run
+        from pyroclust.analysis.outputs import summary_content
         from pyroclust.cli.comparison_table import comparison_view
-        from pyroclust.comparing import compare as run
-        from pyroclust.outputs import summary_content
 
         result = run(
             source,
@@ -113,8 +113,8 @@ def compare(
 @one_sentence_errors
 def guides(as_json: Json = False) -> None:  # noqa: FBT002
     """List the guides that come with the package, with figures measured on fresh data."""
-    from pyroclust.cards import list_guides
     from pyroclust.cli.tables import guides_table
+    from pyroclust.saving.cards import list_guides
 
     cards = list_guides()
     if as_json:

@@ -7,9 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from pyroclust.certification import CheckResult
-    from pyroclust.infer.certificate import Certificate, SampledRow
-    from pyroclust.infer.certificate_rows import ClusterCountRow, TruthRow
+    from pyroclust.calibration.certificate import Certificate, SampledRow
+    from pyroclust.calibration.certify import CheckResult
+    from pyroclust.calibration.rows import ClusterCountRow, TruthRow
 
 __all__ = ["certificate_view"]
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from pyroclust.cli.errors import one_sentence_errors
 
 if TYPE_CHECKING:
-    from pyroclust.certification import CheckResult
-    from pyroclust.infer.certificate_settings import CertificateSettings
+    from pyroclust.calibration.certify import CheckResult
+    from pyroclust.calibration.settings import CertificateSettings
 
 __all__ = ["check"]
 
@@ -39,8 +39,8 @@ def check(
     """
     sizes = None if points is None else _sizes(points)
     with Console(stderr=True).status("loading", spinner="line") as status:
-        from pyroclust.certification import check_guide
-        from pyroclust.outputs import prepare_folder
+        from pyroclust.analysis.outputs import prepare_folder
+        from pyroclust.calibration.certify import check_guide
 
         folder = None if out is None else prepare_folder(out)
         settings = _settings(seed, datasets, quick=quick)
@@ -74,15 +74,15 @@ def _settings(seed: int, datasets: int | None, *, quick: bool) -> "CertificateSe
 
 
 def _effort(*, quick: bool) -> "CertificateSettings":
-    from pyroclust.infer.certificate_settings import CertificateSettings
+    from pyroclust.calibration.settings import CertificateSettings
 
     return CertificateSettings.quick() if quick else CertificateSettings()
 
 
 def _store(result: "CheckResult", *, quick: bool) -> str:
     """Store card and picture; say what was written, or why nothing was."""
-    from pyroclust.cards import CARD_FILE, shelf
-    from pyroclust.certification import store_certificate
+    from pyroclust.calibration.certify import store_certificate
+    from pyroclust.saving.cards import CARD_FILE, shelf
 
     card = result.folder / CARD_FILE
     if quick and result.card.certificate:
@@ -98,7 +98,7 @@ def _store(result: "CheckResult", *, quick: bool) -> str:
 
 
 def _write(result: "CheckResult", folder: Path) -> None:
-    from pyroclust.atomic import replace_file
+    from pyroclust.files import replace_file
 
     text = json.dumps(_content(result), indent=2, allow_nan=False)
     replace_file(folder / _CONTENT, (text + "\n").encode())
@@ -106,7 +106,7 @@ def _write(result: "CheckResult", folder: Path) -> None:
 
 
 def _picture(result: "CheckResult", folder: Path) -> None:
-    from pyroclust.atomic import replace_file
+    from pyroclust.files import replace_file
     from pyroclust.plots import plot_certificate, png_bytes
 
     figure = plot_certificate(result.certificate.to_dict(), name=result.card.name)
@@ -114,6 +114,6 @@ def _picture(result: "CheckResult", folder: Path) -> None:
 
 
 def _content(result: "CheckResult") -> dict[str, Any]:
-    from pyroclust.certification import certificate_content
+    from pyroclust.calibration.certify import certificate_content
 
     return {"guide": result.card.name, "certificate": certificate_content(result.certificate)}

@@ -8,9 +8,9 @@ from rich.text import Text
 
 from pyroclust.cli.alone_table import alone_view
 from pyroclust.cli.diagnosis_table import convergence_table
-from pyroclust.summaries.comparison import Comparison
-from pyroclust.summaries.comparison_summary import ComparisonSummary
-from pyroclust.summaries.guide_alone import AloneSummary, GuideAlone
+from pyroclust.results.comparison import Comparison
+from pyroclust.results.comparison_summary import ComparisonSummary
+from pyroclust.results.guide_alone import AloneSummary, GuideAlone
 
 __all__ = ["comparison_view"]
 

@@ -47,8 +47,8 @@ def diagnose(
         )
     folder = Path(f"diagnose-{Path(draws).stem}") if out is None else out
     with Console(stderr=True).status("starting", spinner="line") as status:
-        from pyroclust.diagnosing import diagnose as run
-        from pyroclust.reading.draws import read_draws
+        from pyroclust.analysis.diagnose import diagnose as run
+        from pyroclust.io.draws import read_draws
 
         status.update("reading the draws")
         first = read_draws(draws, variable=variable, group=group)

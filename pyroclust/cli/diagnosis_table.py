@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pyroclust.diagnostics import Convergence, SourceComparison
-from pyroclust.summaries.diagnosis import Diagnosis
-from pyroclust.summaries.draws_summary import DrawsSummary
+from pyroclust.results.diagnosis import Diagnosis
+from pyroclust.results.draws_summary import DrawsSummary
 
 __all__ = ["clusters_table", "convergence_table", "diagnosis_view"]
 

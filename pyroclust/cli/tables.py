@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from pyroclust.cards import GuideCard
+    from pyroclust.saving.cards import GuideCard
 
 __all__ = ["guides_table"]
 

@@ -35,9 +35,9 @@ def train(
     --resume to the same weights. Several processes: torchrun --nproc-per-node 2 -m pyroclust train ...
     """
     with Console(stderr=True).status("starting", spinner="line") as status:
+        from pyroclust.analysis.outputs import prepare_folder
+        from pyroclust.calibration.settings import CertificateSettings
         from pyroclust.infer import Devices
-        from pyroclust.infer.certificate_settings import CertificateSettings
-        from pyroclust.outputs import prepare_folder
         from pyroclust.recipes import read_recipe
         from pyroclust.recipes.training_runs import train_recipe
 
@@ -87,8 +87,8 @@ def _content(trained: "TrainedGuide") -> dict[str, Any]:
 
 
 def _show(folder: Path) -> None:
-    from pyroclust.cards import read_card
     from pyroclust.cli.tables import guides_table
+    from pyroclust.saving.cards import read_card
 
     # Tables cut to 80 columns in a pipe would lose figures.
     console = Console() if sys.stdout.isatty() else Console(width=110)

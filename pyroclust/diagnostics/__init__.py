@@ -6,22 +6,23 @@ points)`` or ``(draws, points)`` with labels 0 to N - 1.
 
 from pyroclust.diagnostics.agreement import Agreement, Noise, agreement, noise_floor
 from pyroclust.diagnostics.cluster_profiles import ClusterProfiles, cluster_profiles
-from pyroclust.diagnostics.co_membership import CoMembershipEss, co_membership_ess
+from pyroclust.diagnostics.co_assignment import co_assignment, dendrogram_order
 from pyroclust.diagnostics.convergence import Convergence, convergence, ess, max_rhat, min_ess, rhat
-from pyroclust.diagnostics.counts import cluster_count_posterior, total_variation
 from pyroclust.diagnostics.coverage import BallCoverage, ball_coverage
 from pyroclust.diagnostics.credible_ball import CredibleBall, credible_ball
-from pyroclust.diagnostics.distance_rhat import DistanceRhat, distance_rhat
-from pyroclust.diagnostics.entropy import PartitionEntropy, partition_entropy
-from pyroclust.diagnostics.estimates import point_estimate, point_uncertainty
 from pyroclust.diagnostics.evidence import (
     LogEvidence,
     bridge_log_evidence,
     log_evidences,
     reciprocal_log_evidence,
 )
-from pyroclust.diagnostics.familiarity import Familiarity, familiarity
-from pyroclust.diagnostics.familiarity_rows import FamiliarityRow
+from pyroclust.diagnostics.familiarity import Familiarity, FamiliarityRow, familiarity
+from pyroclust.diagnostics.frequencies import (
+    PartitionEntropy,
+    RankedPartitions,
+    partition_entropy,
+    ranked_partitions,
+)
 from pyroclust.diagnostics.functionals import functionals
 from pyroclust.diagnostics.importance import (
     effective_draws,
@@ -32,32 +33,34 @@ from pyroclust.diagnostics.importance import (
     weighted_expectation,
 )
 from pyroclust.diagnostics.losses import (
-    adjusted_rand_loss,
-    binder,
-    expected_vi,
-    normalised_vi,
-    variation_of_information,
-)
-from pyroclust.diagnostics.modes import PartitionModes, partition_modes
-from pyroclust.diagnostics.pairwise import pairwise_loss
-from pyroclust.diagnostics.partition_losses import (
     AdjustedRand,
     Binder,
     NormalisedVariationOfInformation,
     PartitionLoss,
     VariationOfInformation,
+    adjusted_rand_loss,
+    binder,
+    expected_vi,
+    normalised_vi,
+    pairwise_loss,
+    variation_of_information,
 )
-from pyroclust.diagnostics.permutation_test import TwoSampleTest
-from pyroclust.diagnostics.ranked import RankedPartitions, ranked_partitions
-from pyroclust.diagnostics.ranks import rank_counts, rank_statistics
+from pyroclust.diagnostics.modes import PartitionModes, partition_modes
+from pyroclust.diagnostics.num_clusters import cluster_count_posterior, total_variation
+from pyroclust.diagnostics.partition_convergence import (
+    CoMembershipEss,
+    DistanceRhat,
+    co_membership_ess,
+    distance_rhat,
+)
+from pyroclust.diagnostics.point_estimates import point_estimate, point_uncertainty
 from pyroclust.diagnostics.reliability import PairReliability, pair_reliability
 from pyroclust.diagnostics.salso import SalsoSearch
-from pyroclust.diagnostics.sbc import SbcRow, SimulationBasedCalibration, sbc
+from pyroclust.diagnostics.sbc import SbcRow, SimulationBasedCalibration, rank_counts, rank_statistics, sbc
 from pyroclust.diagnostics.searches import DrawsSearch, EnumerationSearch, LinkageSearch, PartitionSearch
-from pyroclust.diagnostics.similarity import co_assignment, dendrogram_order
 from pyroclust.diagnostics.source_effects import Effect
 from pyroclust.diagnostics.sources import SourceComparison, compare_sources
-from pyroclust.diagnostics.two_sample import classifier_test, count_test, mmd_test
+from pyroclust.diagnostics.two_sample import TwoSampleTest, classifier_test, count_test, mmd_test
 from pyroclust.diagnostics.uniformity import (
     Uniformity,
     ecdf_band,

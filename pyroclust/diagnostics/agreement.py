@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.diagnostics.counts import count_clusters, total_variation
-from pyroclust.diagnostics.membership import as_chains, checked_weights, flatten
-from pyroclust.diagnostics.similarity import co_assignment
+from pyroclust.diagnostics.co_assignment import co_assignment
+from pyroclust.diagnostics.draws import as_chains, checked_weights, flatten
+from pyroclust.diagnostics.num_clusters import count_clusters, total_variation
 
 __all__ = [
     "Agreement",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.diagnostics.membership import checked_labels, checked_weights, flatten, renumbered
+from pyroclust.diagnostics.draws import checked_labels, checked_weights, flatten, renumbered
 
 __all__ = ["ClusterProfiles", "cluster_profiles"]
 

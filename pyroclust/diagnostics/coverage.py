@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from pyroclust.diagnostics.membership import checked_labels
-from pyroclust.diagnostics.ranks import rank_statistics
+from pyroclust.diagnostics.draws import checked_labels
+from pyroclust.diagnostics.sbc import rank_statistics
 from pyroclust.diagnostics.uniformity import ecdf_test, goodness_of_fit, threshold_band
 
 __all__ = ["BallCoverage", "ball_coverage"]

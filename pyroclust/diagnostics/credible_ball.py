@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.diagnostics.counts import count_clusters
-from pyroclust.diagnostics.distinct import distinct_draws
-from pyroclust.diagnostics.membership import checked_labels
-from pyroclust.diagnostics.partition_losses import PartitionLoss, VariationOfInformation
+from pyroclust.diagnostics.draws import checked_labels, distinct_draws
+from pyroclust.diagnostics.losses import PartitionLoss, VariationOfInformation
+from pyroclust.diagnostics.num_clusters import count_clusters
 
 __all__ = ["CredibleBall", "credible_ball"]
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pyroclust.diagnostics.counts import count_clusters
-from pyroclust.diagnostics.estimates import point_estimate
+from pyroclust.diagnostics.draws import as_chains
 from pyroclust.diagnostics.losses import variation_of_information
-from pyroclust.diagnostics.membership import as_chains
+from pyroclust.diagnostics.num_clusters import count_clusters
+from pyroclust.diagnostics.point_estimates import point_estimate
 
 __all__ = ["functionals"]
 

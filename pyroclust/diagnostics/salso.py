@@ -1,19 +1,260 @@
-"""The SALSO search: sequentially allocated, then sweetened, from many starts."""
+"""The SALSO search: sequentially allocated, then sweetened, from many starts, in compiled code."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numba import njit
 
 from pyroclust.diagnostics.contingency import compact
-from pyroclust.diagnostics.counts import count_clusters
-from pyroclust.diagnostics.distinct import DistinctDraws
-from pyroclust.diagnostics.partition_losses import PartitionLoss
-from pyroclust.diagnostics.salso_moves import Problem, State, run_start
+from pyroclust.diagnostics.draws import DistinctDraws
+from pyroclust.diagnostics.losses import PartitionLoss
+from pyroclust.diagnostics.num_clusters import count_clusters
 from pyroclust.diagnostics.searches import DrawsSearch, LinkageSearch, PartitionSearch, best_of
 from pyroclust.threads import num_threads
 
-__all__ = ["SalsoSearch"]
+__all__ = ["Problem", "SalsoSearch", "State", "run_start"]
+
+# What numba compiles to 64-bit integers, by the names that numpy gives them.
+Index: TypeAlias = "int | np.signedinteger[Any]"
+
+_BETTER = 1e-12
+_MAX_SWEEPS = 200
+
+
+class Problem(NamedTuple):
+    """Draws and a loss, as the search reads them.
+
+    Attributes:
+        rows: ``(N, M)`` int32, the row of each item's cluster in each draw: all clusters are numbered.
+        mass: ``(M,)`` probabilities of the draws.
+        terms: ``(N + 1,)``, what a cell of so many points adds to the loss's sums.
+        steps: ``(N + 1,)``, what a cell gains when its count n becomes n + 1.
+        other: ``(M,)``, the sum of the loss's terms over the clusters of each draw.
+        form: ``(6,)``, see :class:`PartitionLoss`.
+        allocation: ``(6,)``, the same without a denominator, for partitions of some of the items.
+        limit: the most clusters.
+    """
+
+    rows: np.ndarray
+    mass: np.ndarray
+    terms: np.ndarray
+    steps: np.ndarray
+    other: np.ndarray
+    form: np.ndarray
+    allocation: np.ndarray
+    limit: int
+
+
+class State(NamedTuple):
+    """A partition of the items and its contingency tables with all draws; clusters are 0 to clusters - 1.
+
+    Attributes:
+        labels: ``(N,)`` int64, -1 for items in no cluster.
+        sizes: ``(W,)`` uint32.
+        counts: ``(R, W)`` uint32, points in a cluster of a draw (row) and of the partition (column).
+        joint: ``(M,)``, the sum of the loss's terms over the cells, one a draw.
+        clusters: ``(1,)`` int64.
+        costs: ``(W,)``, room for the candidates of one item.
+        random: ``(1,)`` uint64, the state of the random numbers.
+    """
+
+    labels: np.ndarray
+    sizes: np.ndarray
+    counts: np.ndarray
+    joint: np.ndarray
+    clusters: np.ndarray
+    costs: np.ndarray
+    random: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def _below(state: State, bound: Index) -> np.int64:
+    # Marsaglia's xorshift: a state of its own, so that threads do not share one.
+    x = state.random[0]
+    x ^= x << np.uint64(13)
+    x ^= x >> np.uint64(7)
+    x ^= x << np.uint64(17)
+    state.random[0] = x
+    return np.int64((x >> np.uint64(16)) % np.uint64(bound))
+
+
+@njit(cache=True, nogil=True)
+def _shuffle(state: State, items: np.ndarray) -> None:
+    for last in range(len(items) - 1, 0, -1):
+        other = _below(state, last + 1)
+        items[last], items[other] = items[other], items[last]
+
+
+@njit(cache=True, nogil=True)
+def _add(problem: Problem, state: State, item: Index, cluster: Index) -> None:
+    for s in range(len(problem.mass)):
+        row = problem.rows[item, s]
+        state.joint[s] += problem.steps[state.counts[row, cluster]]
+        state.counts[row, cluster] += 1
+    state.labels[item] = cluster
+    state.sizes[cluster] += 1
+    state.clusters[0] = max(state.clusters[0], cluster + 1)
+
+
+@njit(cache=True, nogil=True)
+def _remove(problem: Problem, state: State, item: Index) -> None:
+    cluster = state.labels[item]
+    for s in range(len(problem.mass)):
+        row = problem.rows[item, s]
+        state.counts[row, cluster] -= 1
+        state.joint[s] -= problem.steps[state.counts[row, cluster]]
+    state.labels[item] = -1
+    state.sizes[cluster] -= 1
+    if state.sizes[cluster] == 0:
+        last = state.clusters[0] - 1
+        state.clusters[0] = last
+        if cluster != last:
+            state.sizes[cluster], state.sizes[last] = state.sizes[last], 0
+            for row in range(len(state.counts)):
+                state.counts[row, cluster] = state.counts[row, last]
+                state.counts[row, last] = 0
+            for i in range(len(state.labels)):
+                if state.labels[i] == last:
+                    state.labels[i] = cluster
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _ratio(form: np.ndarray, joint: float, own: float, other: float) -> float:
+    below = form[2] + form[3] * joint + form[4] * (own + other) + form[5] * own * other
+    above = form[0] * own + form[1] * other - 2 * joint
+    return above / below if abs(below) > 1e-12 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _own(problem: Problem, state: State) -> float:
+    total = 0.0
+    for k in range(state.clusters[0]):
+        total += problem.terms[state.sizes[k]]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _loss(problem: Problem, state: State, form: np.ndarray) -> float:
+    own, total = _own(problem, state), 0.0
+    for s in range(len(problem.mass)):
+        total += problem.mass[s] * _ratio(form, state.joint[s], own, problem.other[s])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _sum_costs(problem: Problem, state: State, form: np.ndarray, item: Index, width: int) -> float:
+    """Fill ``costs`` where the loss is a sum; return the cost of the item's own cluster."""
+    current, stay = state.labels[item], 0.0
+    costs, steps = state.costs, problem.steps
+    for s in range(len(problem.mass)):
+        counts, mass = state.counts[problem.rows[item, s]], problem.mass[s]
+        for k in range(width):
+            costs[k] += mass * steps[counts[k]]
+        if current >= 0:
+            stay += mass * steps[counts[current] - 1]
+    for k in range(width):
+        costs[k] = form[0] * steps[state.sizes[k]] - 2 * costs[k]
+    return form[0] * steps[state.sizes[current] - 1] - 2 * stay if current >= 0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _ratio_costs(problem: Problem, state: State, form: np.ndarray, item: Index, width: int) -> float:
+    """Fill ``costs`` where the loss of each draw is a ratio; return the cost of the item's own cluster."""
+    current, stay = state.labels[item], 0.0
+    costs, steps, sizes = state.costs, problem.steps, state.sizes
+    own = _own(problem, state)
+    if current >= 0:
+        own -= steps[sizes[current] - 1]
+    for s in range(len(problem.mass)):
+        counts, mass = state.counts[problem.rows[item, s]], problem.mass[s]
+        joint, other = state.joint[s], problem.other[s]
+        if current >= 0:
+            joint -= steps[counts[current] - 1]
+            stay += mass * _ratio(form, state.joint[s], own + steps[sizes[current] - 1], other)
+        for k in range(width):
+            costs[k] += mass * _ratio(form, joint + steps[counts[k]], own + steps[sizes[k]], other)
+    return stay
+
+
+@njit(cache=True, nogil=True)
+def _best_cluster(problem: Problem, state: State, form: np.ndarray, item: Index) -> int:
+    """Return the cheapest cluster of an item, the next number for a new one; its own unless worse."""
+    current, clusters = state.labels[item], state.clusters[0]
+    # Whole vectors: the columns beyond the last cluster are zeros.
+    width = 8 * ((clusters + 8) // 8)
+    state.costs[:width] = 0.0
+    if form[3] == 0 and form[4] == 0 and form[5] == 0:
+        stay = _sum_costs(problem, state, form, item, width)
+    else:
+        stay = _ratio_costs(problem, state, form, item, width)
+    best, least = current, stay - _BETTER if current >= 0 else np.inf
+    for k in range(min(clusters + 1, problem.limit)):
+        if k != current and state.costs[k] < least:
+            best, least = k, state.costs[k]
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _sweeten(problem: Problem, state: State, order: np.ndarray) -> None:
+    for _ in range(_MAX_SWEEPS):
+        _shuffle(state, order)
+        moved = False
+        for item in order:
+            best = _best_cluster(problem, state, problem.form, item)
+            own, clusters = state.labels[item], state.clusters[0]
+            if best != own:
+                _remove(problem, state, item)
+                # The last cluster takes the number of one that is gone.
+                if state.clusters[0] < clusters and best == clusters - 1:
+                    best = own
+                _add(problem, state, item, best)
+                moved = True
+        if not moved:
+            return
+
+
+@njit(cache=True, nogil=True)
+def _zealous(problem: Problem, state: State) -> bool:
+    """Dissolve a random cluster and allocate its items anew; undo it where that does not help."""
+    before = _loss(problem, state, problem.form)
+    items = np.flatnonzero(state.labels == _below(state, state.clusters[0]))
+    _shuffle(state, items)
+    for item in items:
+        _remove(problem, state, item)
+    for item in items:
+        _add(problem, state, item, _best_cluster(problem, state, problem.allocation, item))
+    if _loss(problem, state, problem.form) < before - _BETTER:
+        return True
+    for item in items:
+        _remove(problem, state, item)
+    home = state.clusters[0]
+    for item in items:
+        _add(problem, state, item, home)
+    return False
+
+
+@njit(cache=True, nogil=True)
+def run_start(problem: Problem, state: State, initial: np.ndarray, attempts: int) -> None:
+    """Search from one start, the items without a label allocated one after another in random order.
+
+    Shape:
+        initial: ``(N,)`` int64 canonical labels, or -1.
+    """
+    order = np.arange(len(initial))
+    _shuffle(state, order)
+    for point in range(len(initial)):
+        if initial[point] >= 0:
+            _add(problem, state, point, initial[point])
+    for item in order:
+        if initial[item] < 0:
+            _add(problem, state, item, _best_cluster(problem, state, problem.allocation, item))
+    _sweeten(problem, state, order)
+    for _ in range(attempts):
+        if _zealous(problem, state):
+            _sweeten(problem, state, order)
+
 
 _MAX_LINKAGE_POINTS = 2000
 _MAX_CELLS = 250_000_000

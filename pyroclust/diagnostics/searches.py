@@ -7,11 +7,11 @@ from functools import lru_cache
 import numpy as np
 from scipy.cluster.hierarchy import cut_tree
 
+from pyroclust.diagnostics.co_assignment import average_linkage, co_assignment
 from pyroclust.diagnostics.contingency import compact
-from pyroclust.diagnostics.counts import count_clusters
-from pyroclust.diagnostics.distinct import DistinctDraws
-from pyroclust.diagnostics.partition_losses import PartitionLoss
-from pyroclust.diagnostics.similarity import average_linkage, co_assignment
+from pyroclust.diagnostics.draws import DistinctDraws
+from pyroclust.diagnostics.losses import PartitionLoss
+from pyroclust.diagnostics.num_clusters import count_clusters
 
 __all__ = ["DrawsSearch", "EnumerationSearch", "LinkageSearch", "PartitionSearch", "best_of"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import norm
 
 from pyroclust.diagnostics.agreement import Marginals
-from pyroclust.diagnostics.permutation_test import TwoSampleTest
+from pyroclust.diagnostics.two_sample import TwoSampleTest
 
 __all__ = [
     "Effect",

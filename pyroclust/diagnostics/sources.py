@@ -5,11 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.diagnostics.agreement import Agreement, Marginals, Noise, distances, marginals_and_noise
-from pyroclust.diagnostics.counts import count_clusters
-from pyroclust.diagnostics.membership import as_chains
-from pyroclust.diagnostics.pairwise import pairwise_loss
-from pyroclust.diagnostics.partition_losses import Binder, check_points
-from pyroclust.diagnostics.permutation_test import TwoSampleTest, against_null, permuted_memberships
+from pyroclust.diagnostics.draws import as_chains
+from pyroclust.diagnostics.losses import Binder, check_points, pairwise_loss
+from pyroclust.diagnostics.num_clusters import count_clusters
 from pyroclust.diagnostics.source_effects import (
     Effect,
     VariationBlocks,
@@ -20,7 +18,14 @@ from pyroclust.diagnostics.source_effects import (
 )
 from pyroclust.diagnostics.source_verdict import judge_sources
 from pyroclust.diagnostics.thinning import Mixing, independent_draws, mixing
-from pyroclust.diagnostics.two_sample import accuracies, squared_mmds, total_variations
+from pyroclust.diagnostics.two_sample import (
+    TwoSampleTest,
+    accuracies,
+    against_null,
+    permuted_memberships,
+    squared_mmds,
+    total_variations,
+)
 from pyroclust.diagnostics.verdict import MAX_DIFFERENCE, Verdict
 
 __all__ = ["MAX_EXCESS", "MAX_SEPARATION", "SourceComparison", "compare_sources"]

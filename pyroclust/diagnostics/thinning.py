@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.diagnostics.convergence import bulk_ess, rhats
-from pyroclust.diagnostics.distance_rhat import distance_rhat
+from pyroclust.diagnostics.draws import as_chains, checked_weights, flatten
 from pyroclust.diagnostics.functionals import functionals
 from pyroclust.diagnostics.importance import effective_draws
-from pyroclust.diagnostics.membership import as_chains, checked_weights, flatten
-from pyroclust.diagnostics.pairwise import pairwise_loss
+from pyroclust.diagnostics.losses import pairwise_loss
+from pyroclust.diagnostics.partition_convergence import distance_rhat
 
 __all__ = ["Mixing", "central_draw", "independent_draws", "mixing"]
 

@@ -1,33 +1,32 @@
 """Distributions over partitions, conjugate component families, and data given a partition."""
 
-from pyroclust.distributions.bernoulli_beta import BernoulliBeta
-from pyroclust.distributions.block_counts import block_sizes
-from pyroclust.distributions.chinese_restaurant import ChineseRestaurantProcess
-from pyroclust.distributions.chinese_restaurant_prior import ChineseRestaurantPrior
-from pyroclust.distributions.clustered_data import ClusteredData, block_moments
-from pyroclust.distributions.clusterwise import ClusterwisePartition
-from pyroclust.distributions.components import Component, ConjugateComponent
-from pyroclust.distributions.dirichlet_multinomial import DirichletMultinomialPartition
-from pyroclust.distributions.dirichlet_multinomial_prior import DirichletMultinomialPrior
-from pyroclust.distributions.elicitation import elicit
-from pyroclust.distributions.finite_mixtures_prior import FiniteMixturesPrior
-from pyroclust.distributions.gamma_concentration import GammaConcentration
-from pyroclust.distributions.inverse_wishart import InverseWishartCholesky
-from pyroclust.distributions.mixture_of_finite_mixtures import MixtureOfFiniteMixtures
-from pyroclust.distributions.multinomial_dirichlet import MultinomialDirichlet
-from pyroclust.distributions.normal_independent import NormalIndependent
-from pyroclust.distributions.normal_inverse_gamma import NormalInverseGamma
-from pyroclust.distributions.normal_inverse_wishart import NormalInverseWishart
-from pyroclust.distributions.normal_known_variance import NormalKnownVariance
+from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
+from pyroclust.distributions.components.bernoulli_beta import BernoulliBeta
+from pyroclust.distributions.components.clustered_data import ClusteredData, block_moments
+from pyroclust.distributions.components.component import Component, ConjugateComponent
+from pyroclust.distributions.components.inverse_wishart import InverseWishartCholesky
+from pyroclust.distributions.components.multinomial_dirichlet import MultinomialDirichlet
+from pyroclust.distributions.components.normal_independent import NormalIndependent
+from pyroclust.distributions.components.normal_inverse_gamma import NormalInverseGamma
+from pyroclust.distributions.components.normal_inverse_wishart import NormalInverseWishart
+from pyroclust.distributions.components.normal_known_variance import NormalKnownVariance
+from pyroclust.distributions.components.poisson_gamma import PoissonGamma
+from pyroclust.distributions.components.product import Product
+from pyroclust.distributions.components.pyro_component import PyroComponent
+from pyroclust.distributions.components.student_t import student_t
+from pyroclust.distributions.components.von_mises import von_mises
 from pyroclust.distributions.partition_distribution import PartitionDistribution
-from pyroclust.distributions.partition_prior import PartitionPrior
-from pyroclust.distributions.pitman_yor import PitmanYorProcess
-from pyroclust.distributions.pitman_yor_prior import PitmanYorPrior
-from pyroclust.distributions.poisson_gamma import PoissonGamma
-from pyroclust.distributions.product import Product
-from pyroclust.distributions.pyro_component import PyroComponent
-from pyroclust.distributions.student_t import student_t
-from pyroclust.distributions.von_mises import von_mises
+from pyroclust.distributions.priors.chinese_restaurant import ChineseRestaurantPrior, ChineseRestaurantProcess
+from pyroclust.distributions.priors.dirichlet_multinomial import (
+    DirichletMultinomialPartition,
+    DirichletMultinomialPrior,
+)
+from pyroclust.distributions.priors.elicitation import elicit
+from pyroclust.distributions.priors.finite_mixtures import FiniteMixturesPrior, MixtureOfFiniteMixtures
+from pyroclust.distributions.priors.gamma_concentration import GammaConcentration
+from pyroclust.distributions.priors.gibbs_type import block_sizes
+from pyroclust.distributions.priors.pitman_yor import PitmanYorPrior, PitmanYorProcess
+from pyroclust.distributions.priors.prior import PartitionPrior
 
 __all__ = [
     "BernoulliBeta",

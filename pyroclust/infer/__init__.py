@@ -1,28 +1,22 @@
 """Inference: training, exact posteriors, importance sampling, sequential Monte Carlo, references."""
 
 from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
-from pyroclust.infer.batched_wake_sleep import BatchedWakeSleep
-from pyroclust.infer.certificate import Certificate, certify, full_certificate
-from pyroclust.infer.certificate_settings import CertificateSettings
-from pyroclust.infer.chunked_loss import backward_in_chunks
+from pyroclust.infer.chunked_loss import VisitingOrders, backward_in_chunks
 from pyroclust.infer.cluster_parameters import cluster_parameters
 from pyroclust.infer.exact import exact_posterior, log_evidence
 from pyroclust.infer.fine_tune import FineTuning, decaying_baseline, fine_tune
 from pyroclust.infer.importance import ImportanceSample, importance_sample
 from pyroclust.infer.inclusive_kl import InclusiveKL
-from pyroclust.infer.leave_one_out import LeaveOneOut
+from pyroclust.infer.objectives import BatchedWakeSleep, LeaveOneOut
 from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.infer.smc import ParticleSample, sequential_monte_carlo
 from pyroclust.infer.training import Devices, FitResult, FitSettings, Validation, fit
 from pyroclust.infer.truncated_gaussian_mixture import truncated_gaussian_mixture
 from pyroclust.infer.variational import VariationalDraws, variational_posterior
-from pyroclust.infer.visiting_orders import VisitingOrders
 
 __all__ = [
     "AmortizationGap",
     "BatchedWakeSleep",
-    "Certificate",
-    "CertificateSettings",
     "Devices",
     "FineTuning",
     "FitResult",
@@ -36,7 +30,6 @@ __all__ = [
     "VisitingOrders",
     "amortization_gap",
     "backward_in_chunks",
-    "certify",
     "cluster_parameters",
     "decaying_baseline",
     "divergences",
@@ -44,7 +37,6 @@ __all__ = [
     "exact_posterior",
     "fine_tune",
     "fit",
-    "full_certificate",
     "importance_sample",
     "log_evidence",
     "sequential_monte_carlo",

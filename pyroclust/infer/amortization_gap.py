@@ -7,10 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyroclust.infer.data_groups import group_by_size
 from pyroclust.infer.exact import JointModel, exact_posterior
 from pyroclust.infer.importance import ImportanceSample, PartitionGuide
-from pyroclust.infer.simulation import own_random_numbers
+from pyroclust.infer.simulation import group_by_size, own_random_numbers
 from pyroclust.partitions import bell_number
 
 __all__ = ["AmortizationGap", "amortization_gap"]

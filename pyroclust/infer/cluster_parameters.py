@@ -4,8 +4,8 @@ from typing import Any
 
 from torch import Tensor
 
-from pyroclust.distributions.clustered_data import block_moments
-from pyroclust.distributions.components import ConjugateComponent
+from pyroclust.distributions.components.clustered_data import block_moments
+from pyroclust.distributions.components.component import ConjugateComponent
 
 __all__ = ["cluster_parameters"]
 

@@ -18,11 +18,10 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
 from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
-from pyroclust.infer.batched_wake_sleep import BatchedWakeSleep
-from pyroclust.infer.data_groups import group_by_size
 from pyroclust.infer.exact import JointModel
-from pyroclust.infer.simulation import own_random_numbers
-from pyroclust.infer.training.interrupts import interrupt_between_steps
+from pyroclust.infer.objectives import BatchedWakeSleep
+from pyroclust.infer.simulation import group_by_size, own_random_numbers
+from pyroclust.interrupts import interrupt_between_steps
 
 __all__ = ["FineTuning", "decaying_baseline", "fine_tune"]
 

@@ -1,20 +1,155 @@
 """Importance sampling of a model's posterior from an amortized guide."""
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
+from arviz_stats.base import array_stats
+from scipy.special import logsumexp
 from torch import Tensor
 
 from pyroclust.infer.checks import check_finite
 from pyroclust.infer.exact import JointModel
-from pyroclust.infer.pareto import smooth_log_weights
-from pyroclust.infer.weighted_partitions import WeightedPartitions
 
-__all__ = ["ImportanceSample", "PartitionGuide", "PartitionPosterior", "importance_sample"]
+__all__ = [
+    "ImportanceSample",
+    "PartitionGuide",
+    "PartitionPosterior",
+    "WeightedPartitions",
+    "importance_sample",
+    "smooth_log_weights",
+]
+
+
+class WeightedPartitions(ABC):
+    r"""Draws :math:`c_1, \ldots, c_S` with weights whose mean estimates the evidence without bias.
+
+    .. math:: E\Big[\frac1S \sum_s w_s \, f(c_s)\Big] = \sum_c p(c, x) \, f(c)
+
+    Attributes:
+        assignments: the draws, ``(S, *batch, N)`` int64.
+    """
+
+    assignments: Tensor
+
+    if TYPE_CHECKING:
+
+        @property
+        def log_weights(self) -> Tensor:
+            """Log weights, ``(S, *batch)`` in nats."""
+
+    @property
+    @abstractmethod
+    def normalised_log_weights(self) -> Tensor:
+        """Log weights for averages over the draws, ``(S, *batch)`` in nats; they sum to one over S."""
+
+    @property
+    def log_evidence(self) -> Tensor:
+        r"""Estimate of log p(x) in nats, :math:`\log \frac1S \sum_s w_s`, ``(*batch)``, unbiased in w."""
+        return self.log_weights.logsumexp(0) - math.log(len(self.log_weights))
+
+    @property
+    def efficiency(self) -> Tensor:
+        r"""Effective share of the draws :math:`(\sum w)^2 / (S \sum w^2)`, in (0, 1], ``(*batch)``.
+
+        References:
+            Kong, Liu and Wong (1994). https://doi.org/10.1080/01621459.1994.10476469
+        """
+        weights = self.log_weights
+        return (2 * weights.logsumexp(0) - (2 * weights).logsumexp(0) - math.log(len(weights))).exp()
+
+    def expectation(self, values: Tensor) -> Tensor:
+        r"""Return posterior means :math:`\sum_s \bar w_s v_s` of a functional, one value a draw.
+
+        Shape:
+            values: ``(S, *batch, *event)``; output: ``(*batch, *event)`` float64.
+
+        Raises:
+            ValueError: if ``values`` does not begin with the shape of the weights.
+        """
+        weights = self.normalised_log_weights.exp()
+        if values.shape[: weights.dim()] != weights.shape:
+            raise ValueError(
+                f"values has shape {tuple(values.shape)}, expected it to begin with {tuple(weights.shape)}, "
+                "one value a draw"
+            )
+        weights = weights.view(*weights.shape, *(1,) * (values.dim() - weights.dim()))
+        return (weights * values.double()).sum(0)
+
+    def resample(self, num_draws: int) -> Tensor:
+        """Draw partitions with the probabilities of their weights, independently and with replacement.
+
+        Shape:
+            output: ``(num_draws, *batch, N)`` int64.
+
+        Raises:
+            ValueError: if ``num_draws`` is below 1.
+        """
+        if num_draws < 1:
+            raise ValueError(f"num_draws is {num_draws}, expected at least 1")
+        weights = self.normalised_log_weights.exp()
+        columns = weights.reshape(len(weights), -1).T
+        index = torch.multinomial(columns, num_draws, replacement=True).T.reshape(
+            num_draws, *weights.shape[1:]
+        )
+        return self.assignments.gather(
+            0, index.unsqueeze(-1).expand(*index.shape, self.assignments.shape[-1])
+        )
+
+
+# Two draws of one partition may differ by the rounding of a float32 guide, in nats.
+_TIE = 1e-4
+_SHORTEST_TAIL = 5
+
+
+def smooth_log_weights(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
+    """Smooth the tail of log weights by a generalised Pareto; return them normalised, and its shape k.
+
+    The tail is that of :func:`arviz_stats.base.array_stats.psislw`, shortened where the smallest of its draws
+    tie with the cutoff. Where it is one tied value the weights are bounded, k = -inf; with fewer than five
+    draws it cannot be fitted, k = nan; both return the plain weights. Smoothing needs finite weights: draws
+    of weight zero keep it.
+
+    Shape:
+        log_weights: ``(S,)``, in nats; output: ``(S,)`` and a number.
+
+    References:
+        Vehtari et al. (2024), Pareto smoothed importance sampling. https://jmlr.org/papers/v25/19-556.html
+
+    Example:
+        >>> smoothed, k = smooth_log_weights(np.log(np.random.default_rng(0).pareto(2.0, 1000)))
+        >>> 0.3 < k < 0.7, round(float(np.exp(smoothed).sum()), 9)
+        (True, 1.0)
+    """
+    plain = log_weights - logsumexp(log_weights)
+    longest = _longest_tail(len(plain))
+    if longest < _SHORTEST_TAIL:
+        return plain, math.nan
+    ranked = np.sort(plain)
+    tail = int((ranked > ranked[-longest - 1] + _TIE).sum())
+    if tail == 0 or ranked[-1] - ranked[-tail] <= _TIE:
+        return plain, -math.inf
+    if tail < _SHORTEST_TAIL:
+        return plain, math.nan
+    smoothed, k = _fit(plain, tail)
+    return (smoothed if np.isfinite(k) else plain), k
+
+
+def _longest_tail(num_draws: int) -> int:
+    return int(3 * num_draws**0.5) if num_draws > 225 else num_draws // 5
+
+
+def _fit(log_weights: np.ndarray, tail: int) -> tuple[np.ndarray, float]:
+    num_draws = len(log_weights)
+    # psislw negates its argument, and r_eff is its only handle on the length of the tail.
+    r_eff = 1.0 if tail == _longest_tail(num_draws) else 9 * num_draws / (tail + 0.5) ** 2
+    with np.errstate(all="ignore"):
+        smoothed, k = array_stats.psislw(-log_weights, r_eff=r_eff)
+    return smoothed, float(k)
 
 
 class PartitionPosterior(Protocol):

@@ -11,8 +11,7 @@ from pyro.poutine.util import site_is_subsample
 from torch import Tensor
 
 from pyroclust.infer.choices import Choice
-from pyroclust.infer.chunked_loss import backward_in_chunks, losses_over_orders
-from pyroclust.infer.visiting_orders import VisitingOrders
+from pyroclust.infer.chunked_loss import VisitingOrders, backward_in_chunks, losses_over_orders
 
 __all__ = ["InclusiveKL"]
 
@@ -37,7 +36,7 @@ class InclusiveKL(ELBO):
 
     With ``orders``, a guide that labels points one after the other visits each data set in several random
     orders, whose losses are averaged and whose disagreement may cost something: see
-    :class:`~pyroclust.infer.visiting_orders.VisitingOrders`. Each order is then trained by itself, also where
+    :class:`~pyroclust.infer.chunked_loss.VisitingOrders`. Each order is then trained by itself, also where
     the guide's posteriors mix several.
 
     Args:

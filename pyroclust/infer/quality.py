@@ -5,8 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyroclust.distributions.order_averaged import OrderAveragedPartition
-from pyroclust.distributions.sequential import SequentialPartition
+from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 from pyroclust.infer.checks import check_finite
 from pyroclust.infer.exact import JointModel, exact_posterior
 from pyroclust.infer.importance import ImportanceSample, PartitionGuide, importance_sample

@@ -8,13 +8,11 @@ import torch
 from torch import Tensor
 
 from pyroclust.distributions import Component, ConjugateComponent, PartitionPrior
-from pyroclust.distributions.filter_scorer import FilterEncoding, FilterScorer
-from pyroclust.distributions.order_averaged import OrderAveragedPartition
-from pyroclust.distributions.sequential import SequentialPartition
+from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
+from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 from pyroclust.infer.checks import check_finite
-from pyroclust.infer.smc_exponents import learn_exponents
-from pyroclust.infer.smc_population import Population
-from pyroclust.infer.weighted_partitions import WeightedPartitions
+from pyroclust.infer.importance import WeightedPartitions
+from pyroclust.infer.smc_population import Population, learn_exponents
 from pyroclust.partitions import canonical
 
 __all__ = ["FilteredModel", "ParticleSample", "PointwiseGuide", "sequential_monte_carlo"]
@@ -105,7 +103,7 @@ def sequential_monte_carlo(
     island are resampled: stratified, and over all children of the prefixes rather than over copies.
     Resampling follows the weights to a power that a pilot run learns for every step and data set, since a
     guide that looks ahead makes prefixes whose present weight says little about the final one; see
-    :func:`~pyroclust.infer.smc_exponents.learn_exponents`.
+    :func:`~pyroclust.infer.smc_population.learn_exponents`.
 
     Args:
         model: the model, its partition prior of Gibbs type and its components conjugate.

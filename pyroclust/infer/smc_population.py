@@ -1,4 +1,4 @@
-"""A population of weighted label prefixes, and how it takes in one more point."""
+"""A population of weighted label prefixes: how it grows by a point, and when and how it is resampled."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,12 +6,68 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyroclust.distributions.filter_scorer import FilterEncoding, FilterScorer
-from pyroclust.distributions.prefixes import Prefixes
-from pyroclust.distributions.scorer import Scorer
-from pyroclust.infer.smc_allocation import allocate, group_logsumexp
+from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
+from pyroclust.distributions.sequential.sampling import Prefixes
+from pyroclust.distributions.sequential.scorer import Scorer
 
-__all__ = ["Population", "StepReport"]
+__all__ = ["Population", "StepReport", "allocate", "group_logsumexp", "learn_exponents"]
+
+
+def group_logsumexp(values: Tensor, group: Tensor, num_groups: int) -> Tensor:
+    """Sum exponentials over all entries of the rows of each group, in log space; O(M W).
+
+    Shape:
+        values: ``(M, W)``; group: ``(M,)``; output: ``(num_groups,)``, minus infinity where all are.
+
+    Example:
+        >>> group_logsumexp(torch.zeros(3, 2), torch.tensor([0, 0, 1]), 2).exp()
+        tensor([4., 2.])
+    """
+    rows = values.logsumexp(-1)
+    highest = rows.new_full((num_groups,), -torch.inf).scatter_reduce_(0, group, rows, "amax")
+    highest = highest.nan_to_num(neginf=0.0)
+    return rows.new_zeros(num_groups).index_add_(0, group, (rows - highest[group]).exp()).log() + highest
+
+
+def allocate(
+    log_mass: Tensor, group: Tensor, *, num_particles: int, num_groups: int
+) -> tuple[Tensor, Tensor]:
+    r"""Allocate the particles of each group to entries by stratified sampling.
+
+    Particle s of a group goes to the entry at :math:`(s + u_s) / S` of the group's cumulative mass, with
+    independent uniform numbers u_s: entry j expects S r_j particles, its number varies less than under
+    independent draws, and particles in different strata are independent. (One number u for all strata,
+    systematic sampling, would make particles of equal mass choose alike.) Cost O(M W + S G log(M W)).
+
+    Args:
+        log_mass: log masses r that sum to one over each group, ``(M, W)``.
+        group: group of each row, sorted, every group at least once, ``(M,)``.
+        num_particles: S, particles a group.
+        num_groups: G.
+
+    Shape:
+        output: the entries that get particles, ascending indices into the flattened masses, and their numbers
+        of particles, ``(entries,)`` int64 each; S in total for each group.
+
+    References:
+        Douc, Cappe and Moulines (2005), Comparison of resampling schemes for particle filtering.
+        https://doi.org/10.1109/ISPA.2005.195385
+
+    Example:
+        >>> allocate(torch.tensor([[0.5, 0.0, 0.5]]).log(), torch.tensor([0]), num_particles=4, num_groups=1)
+        (tensor([0, 2]), tensor([2, 2]))
+    """
+    cumulative = log_mass.exp().flatten().cumsum(0)
+    last_row = torch.searchsorted(group, torch.arange(num_groups, device=group.device), right=True)
+    end = cumulative[last_row * log_mass.shape[1] - 1].unsqueeze(-1)
+    start = torch.cat([end.new_zeros(1, 1), end[:-1]])
+    strata = torch.arange(num_particles, device=group.device)
+    uniform = torch.rand(num_groups, num_particles, dtype=end.dtype, device=group.device)
+    place = start + (end - start) * ((strata + uniform) / num_particles)
+    # Rounding must not push the last particle into the next group.
+    place = place.minimum(end.nextafter(start))
+    entry = torch.searchsorted(cumulative, place.flatten(), right=True)
+    return entry.unique_consecutive(return_counts=True)
 
 
 @dataclass(frozen=True)
@@ -156,3 +212,45 @@ class Population:
 
     def _sum(self, values: Tensor) -> Tensor:
         return group_logsumexp(values, self._group, self.num_groups)
+
+
+_SMALLEST = 0.01
+
+
+def learn_exponents(pilot: Population, num_points: int) -> Tensor:
+    r"""Run a pilot without resampling and regress final log weights on those of every step.
+
+    .. math::
+        \beta_n = \frac{\mathrm{Cov}(\log w_N, \log w_n)}{\mathrm{Var}(\log w_n)}, \qquad
+        w_n = \frac{p(c_{\le n}, x_{\le n})}{q(c_{\le n} \mid x)}
+
+    clamped to [0.01, 1]. The best weight to resample by is what a particle's final weight can be expected to
+    be, given its present one. For a proposal that is blind to the future, log weights add up without being
+    taken back, and beta is about 1: the usual targets :math:`\gamma_n = p(c_{\le n}, x_{\le n})`. A guide
+    that looks ahead pays now for what the points to come give back: its prefixes look bad by :math:`\gamma_n`
+    although they are right, and beta is small until the end. Cost of one run of S particles; memory O(N S) a
+    group.
+
+    Shape:
+        output: ``(num_points, G)`` float64; the first row is 1.
+    """
+    ones = torch.ones(pilot.num_groups, dtype=torch.float64)
+    reports = [pilot.advance(step, exponent=ones, ess_threshold=0.0) for step in range(1, num_points)]
+    member, backwards = pilot.members(), []
+    for report in reversed(reports):
+        backwards.append(report.log_weight[member])
+        member = report.parent[member]
+    # At the first step all weights are equal.
+    backwards.append(torch.zeros(len(member), dtype=torch.float64))
+    log_weights = torch.stack(backwards[::-1]).view(num_points, pilot.num_groups, -1)
+    alive = log_weights.isfinite() & log_weights[-1].isfinite()
+    centred = _centred(log_weights, alive)
+    covariance = (centred * _centred(log_weights[-1].expand_as(log_weights), alive)).sum(-1)
+    slope = covariance / centred.square().sum(-1)
+    return slope.nan_to_num(nan=1.0, posinf=1.0, neginf=1.0).clamp(_SMALLEST, 1.0)
+
+
+def _centred(values: Tensor, alive: Tensor) -> Tensor:
+    kept = torch.where(alive, values, 0.0)
+    mean = kept.sum(-1, keepdim=True) / alive.sum(-1, keepdim=True).clamp(min=1)
+    return torch.where(alive, kept - mean, 0.0)

@@ -15,7 +15,7 @@ from pyroclust.distributions import (
     NormalInverseWishart,
 )
 from pyroclust.infer.checks import check_points
-from pyroclust.infer.mcmc.protocol import CollapsedModel
+from pyroclust.infer.mcmc.compiled.protocol import CollapsedModel
 from pyroclust.infer.variational import VariationalDraws
 from pyroclust.partitions import canonical
 

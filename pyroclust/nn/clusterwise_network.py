@@ -7,12 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pyroclust.distributions.cluster_steps import ClusterStep
-from pyroclust.nn.cluster_latents import ClusterLatents, GaussianLatents
-from pyroclust.nn.kernel_summary import KernelSummary
-from pyroclust.nn.memberships import DiscreteMemberships, GaussianMemberships
-from pyroclust.nn.point_pools import GatedPool, PointPool
-from pyroclust.nn.set_encoder import SetEncoder
+from pyroclust.distributions.clusterwise.steps import ClusterStep
+from pyroclust.nn.attention import SetEncoder
+from pyroclust.nn.latents import ClusterLatents, DiscreteMemberships, GaussianLatents, GaussianMemberships
+from pyroclust.nn.look_ahead import KernelSummary
+from pyroclust.nn.pools import GatedPool, PointPool
 
 __all__ = ["ClusterwiseEncoding", "ClusterwiseNetwork"]
 

@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pyroclust.distributions.filter_scorer import FilterEncoding, FilterScorer
+from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
+from pyroclust.nn.attention import InducedSetAttention
 from pyroclust.nn.cluster_shape import ClusterShape
-from pyroclust.nn.condition_inputs import ConditionInputs, ConditionShift
-from pyroclust.nn.future import Future
-from pyroclust.nn.kernel_look_ahead import KernelLookAhead
-from pyroclust.nn.set_attention import InducedSetAttention
+from pyroclust.nn.conditions import ConditionInputs, ConditionShift
+from pyroclust.nn.futures import Future
+from pyroclust.nn.look_ahead import KernelLookAhead
 
 __all__ = ["LightEncoding", "LightScorer"]
 

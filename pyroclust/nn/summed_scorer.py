@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pyroclust.distributions.forced_steps import ForcedSteps
-from pyroclust.nn.future import Future
+from pyroclust.distributions.sequential.forcing import ForcedSteps
+from pyroclust.nn.futures import Future
 from pyroclust.nn.prelu_chain import Rows, prelu_chain
 
 __all__ = ["SummedEncoding", "SummedPoints", "SummedScorer"]

@@ -8,10 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pyroclust.diagnostics import ecdf_band
-from pyroclust.plots.averaged_posterior import plot_averaged_posterior
-from pyroclust.plots.coverage import draw_coverage
+from pyroclust.plots.calibration import draw_coverage, draw_reliability, plot_averaged_posterior
 from pyroclust.plots.names import functional_name
-from pyroclust.plots.reliability import draw_reliability
 from pyroclust.plots.style import CYCLE, GREY, INK, new_figure, style
 
 __all__ = ["plot_certificate", "plot_efficiency", "plot_order_spread", "plot_rank_ecdf"]

@@ -1,19 +1,171 @@
-"""R-hat and effective draws of all functionals, against their limits."""
+"""Whether chains have converged: traces, ranks, distances, R-hat and effective draws."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, PercentFormatter
 
-from pyroclust.diagnostics import Convergence
+from pyroclust.diagnostics import (
+    Convergence,
+    DistanceRhat,
+    PartitionLoss,
+    VariationOfInformation,
+    pairwise_loss,
+)
 from pyroclust.diagnostics.verdict import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
-from pyroclust.plots.limits import draw_limit
-from pyroclust.plots.names import functional_name
+from pyroclust.plots.names import functional_name, loss_name, with_unit
 from pyroclust.plots.panels import as_sequence
-from pyroclust.plots.style import CYCLE, GREY
+from pyroclust.plots.style import CYCLE, GREY, INK, draw_limit
 
-__all__ = ["plot_convergence"]
+__all__ = ["plot_convergence", "plot_distances", "plot_rank_bars", "plot_trace"]
+
+MAX_POINTS = 600
+
+
+def plot_trace(values: np.ndarray, *, ax: Axes, name: str) -> Axes:
+    """Draw one line a chain; at most 600 draws of each, evenly spaced.
+
+    Shape:
+        values: ``(chains, draws)``.
+
+    Args:
+        values: a functional, such as one of :func:`pyroclust.diagnostics.functionals`.
+        ax: where to draw.
+        name: title of the panel.
+
+    Raises:
+        ValueError: if ``values`` is not a matrix.
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> len(plot_trace(np.zeros((4, 9)), ax=new_figure(4, 2).subplots(), name="num_clusters").lines)
+        4
+    """
+    if values.ndim != 2:
+        raise ValueError(f"values has shape {values.shape}, expected (chains, draws)")
+    draws = values.shape[1]
+    kept = np.unique(np.linspace(0, draws - 1, min(draws, MAX_POINTS)).round().astype(int))
+    for chain, line in enumerate(values[:, kept]):
+        ax.plot(kept, line, lw=0.7, alpha=0.75, color=CYCLE[chain % len(CYCLE)], label=f"chain {chain + 1}")
+    if (values == values.round()).all():
+        ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    if (values == values.flat[0]).all():
+        ax.set_ylim(values.flat[0] - 1, values.flat[0] + 1)
+        ax.text(0.5, 0.62, "constant", transform=ax.transAxes, ha="center")
+    ax.set(title=name, xlabel="draw")
+    ax.set_xlim(0, max(1, draws - 1))
+    return ax
+
+
+def plot_rank_bars(values: np.ndarray, *, ax: Axes, name: str, num_bins: int = 20) -> Axes:
+    r"""Draw a histogram of ranks a chain, one above the other, over the same bins.
+
+    .. math:: h_{cb} = \sum_s P(R_{cs} \in \text{bin } b)
+
+    R is the rank among all draws of all chains; draws with equal values share their ranks evenly, the
+    expectation under random tie-breaking. Chains that sample the same distribution have bars about the
+    height of their dashed line; a chain that stays low has its bars on the left. Cost O(n log n).
+
+    Shape:
+        values: ``(chains, draws)``.
+
+    Args:
+        values: a functional, such as one of :func:`pyroclust.diagnostics.functionals`.
+        ax: where to draw.
+        name: title of the panel.
+        num_bins: of the ranks.
+
+    Raises:
+        ValueError: if ``values`` is not a finite matrix.
+
+    References:
+        Vehtari et al. (2021), Rank-normalization, folding, and localization.
+        https://doi.org/10.1214/20-BA1221
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> ax = new_figure(4, 3).subplots()
+        >>> len(plot_rank_bars(np.zeros((4, 9)), ax=ax, name="K", num_bins=5).patches)
+        20
+    """
+    if values.ndim != 2 or values.size == 0 or not np.isfinite(values).all():
+        raise ValueError(f"values has shape {values.shape}, expected finite (chains, draws)")
+    counts = _rank_counts(values, num_bins)
+    chains, draws = values.shape
+    height = counts / (draws / num_bins)
+    # One row of bars for a chain; rows further apart than the tallest bar.
+    step = max(1.6, 1.12 * float(height.max()))
+    left = np.arange(num_bins) / num_bins
+    for chain, row in enumerate(height):
+        floor = step * (chains - 1 - chain)
+        ax.bar(left, row, 0.92 / num_bins, floor, align="edge", color=CYCLE[chain % len(CYCLE)])
+        ax.plot([0, 1], [floor + 1, floor + 1], color=INK, lw=0.9, ls=(0, (4, 3)))
+        ax.plot([0, 1], [floor, floor], color=INK, lw=0.6)
+    ax.set_yticks(step * np.arange(chains) + 0.5, [f"chain {chain}" for chain in range(chains, 0, -1)])
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["left", "bottom"]].set_visible(False)
+    ax.xaxis.set_major_formatter(PercentFormatter(1))
+    ax.set(xlabel="rank among all draws", xlim=(0, 1), ylim=(0, step * chains), title=name)
+    return ax
+
+
+def _rank_counts(values: np.ndarray, num_bins: int) -> np.ndarray:
+    """Return the expected counts of ranks under random tie-breaking, ``(chains, num_bins)``."""
+    distinct, place = np.unique(values, return_inverse=True)
+    cell = place.reshape(values.shape) + len(distinct) * np.arange(len(values))[:, None]
+    counts = np.bincount(cell.ravel(), minlength=len(values) * len(distinct)).reshape(len(values), -1)
+    padded = np.pad(np.cumsum(counts, axis=1), ((0, 0), (1, 0)))
+    pooled, edges = padded.sum(0), np.linspace(0, values.size, num_bins + 1)
+    return np.diff([np.interp(edges, pooled, row) for row in padded], axis=1)
+
+
+_DEFAULT_LOSS = VariationOfInformation()
+
+
+def plot_distances(
+    draws: np.ndarray, found: DistanceRhat, *, axes: Sequence[Axes], loss: PartitionLoss = _DEFAULT_LOSS
+) -> list[Axes]:
+    """Draw a trace of distances a reference, the references with the largest R-hat first.
+
+    Chains in different modes keep different distances to a partition of one of them, even where their numbers
+    of clusters agree. Cost O(R S N) for R Axes, in compiled code.
+
+    Shape:
+        draws: ``(chains, draws, N)``; axes: at most as many as there are references.
+
+    Args:
+        draws: posterior draws.
+        found: such as :func:`pyroclust.diagnostics.partition_convergence` of the same draws.
+        axes: where to draw.
+        loss: the distance that ``found`` was made with.
+
+    Raises:
+        ValueError: if the draws have no dimension of chains, or there are more Axes than references.
+
+    Example:
+        >>> from pyroclust.diagnostics import distance_rhat
+        >>> from pyroclust.plots.style import new_figure
+        >>> draws = np.random.default_rng(0).integers(2, size=(4, 50, 5))
+        >>> axes = new_figure(6, 4).subplots(1, 2)
+        >>> len(plot_distances(draws, distance_rhat(draws, seed=0), axes=axes)[0].lines)
+        4
+    """
+    flat = np.ravel(np.asarray(axes, dtype=object)).tolist()
+    if draws.ndim != 3:
+        raise ValueError(f"draws has shape {draws.shape}, expected (chains, draws, N)")
+    if len(flat) > len(found.references):
+        raise ValueError(
+            f"axes has {len(flat)} Axes, expected at most {len(found.references)}, one a reference"
+        )
+    order = np.argsort(-np.nan_to_num(found.rhats, nan=0.0, posinf=np.inf), kind="stable")[: len(flat)]
+    distances = pairwise_loss(found.references[order], draws.reshape(-1, draws.shape[-1]), loss=loss)
+    for ax, place, row in zip(flat, order.tolist(), distances, strict=True):
+        rhat = found.rhats[place]
+        words = "constant" if np.isnan(rhat) else "R-hat ∞" if np.isinf(rhat) else f"R-hat {rhat:.3f}"
+        plot_trace(row.reshape(draws.shape[:2]), ax=ax, name=f"To reference {place + 1}: {words}")
+    flat[0].set_ylabel(with_unit(loss_name(loss), loss).replace(" (", "\n("))
+    return flat
 
 
 def plot_convergence(rows: Sequence[Convergence], *, axes: Sequence[Axes]) -> list[Axes]:

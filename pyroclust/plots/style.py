@@ -1,14 +1,26 @@
-"""One look for every picture: colours that colour-blind readers can tell apart, no pyplot."""
+"""One look for every picture: colours for colour-blind readers, limits and bands, no pyplot."""
 
 from contextlib import AbstractContextManager
 from io import BytesIO
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-__all__ = ["CYCLE", "GREY", "INK", "MARKERS", "new_figure", "png_bytes", "style"]
+__all__ = [
+    "CYCLE",
+    "GREY",
+    "INK",
+    "MARKERS",
+    "draw_inside_and_out",
+    "draw_limit",
+    "new_figure",
+    "png_bytes",
+    "style",
+]
 
 CYCLE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#7F7F7F")
 """The colours of Okabe and Ito (https://jfly.uni-koeln.de/color/), grey for black."""
@@ -86,3 +98,40 @@ def png_bytes(figure: Figure, *, dpi: int = 130) -> bytes:
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi)
     return buffer.getvalue()
+
+
+def draw_limit(value: float, *, ax: Axes, text: str, dashes: tuple[float, float] | None = None) -> None:
+    """Draw a vertical line at a limit, with words above it; solid by default.
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> ax = new_figure(4, 3).subplots()
+        >>> draw_limit(1.01, ax=ax, text="1.01")
+        >>> ax.lines[0].get_xdata()
+        [1.01, 1.01]
+    """
+    ax.axvline(value, color=CYCLE[3], lw=1, ls="-" if dashes is None else (0, dashes), zorder=1)
+    place = ax.get_xaxis_transform()
+    ax.text(value, 1.01, text, transform=place, ha="center", va="bottom", fontsize=8)
+
+
+def draw_inside_and_out(
+    place: np.ndarray, observed: np.ndarray, low: np.ndarray, high: np.ndarray, *, ax: Axes
+) -> None:
+    """Draw blue dots where the band holds what was observed, and red crosses where it does not.
+
+    Shape:
+        all arrays: ``(M,)``.
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> ax = new_figure(4, 3).subplots()
+        >>> x = np.array([0.0, 1.0])
+        >>> draw_inside_and_out(x, np.array([0.5, 2.0]), x, x + 0.5, ax=ax)
+        >>> [line.get_xdata().tolist() for line in ax.lines]
+        [[0.0], [1.0]]
+    """
+    inside = (observed >= low) & (observed <= high)
+    ax.plot(place[inside], observed[inside], "o", color=CYCLE[0], ms=5.5, label="observed")
+    if not inside.all():
+        ax.plot(place[~inside], observed[~inside], "X", color=CYCLE[3], ms=8, label="outside the band")

@@ -5,14 +5,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pyroclust.descriptions.parts import PRIORS, build_part
 from pyroclust.guides import NeuralClusteringProcess
-from pyroclust.guides.arguments import ENCODERS, FUTURES, build_order
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.guides.retarget import retarget
 from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
 from pyroclust.nn import LightScorer, NeighbourScorer, RandomOrder, SummedScorer
-from pyroclust.pretrained import load_guide
+from pyroclust.saving.guides import load_guide
+from pyroclust.saving.parts import PRIORS, build_part
+from pyroclust.saving.scorers import ENCODERS, FUTURES, build_order
 
 __all__ = [
     "ChoicePart",
@@ -169,7 +169,7 @@ class TablesPart:
 
     def build(self, recipe: Path) -> Any:
         """Read the tables."""
-        from pyroclust.labelled import read_labelled_folder
+        from pyroclust.data.labelled import read_labelled_folder
         from pyroclust.models import LabelledTables
 
         tables = read_labelled_folder(recipe.parent / self.folder, label=self.label)

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from pyroclust.descriptions import build_model
 from pyroclust.infer import FitSettings, Validation
 from pyroclust.infer.choices import Choice
 from pyroclust.recipes.clusterwise_parts import AttentivePart, ClusterwisePart
@@ -22,6 +21,7 @@ from pyroclust.recipes.parts import (
     TablesPart,
 )
 from pyroclust.recipes.typed_tables import check_keys, read_table, read_typed
+from pyroclust.saving import build_model
 
 __all__ = ["Recipe", "read_recipe"]
 

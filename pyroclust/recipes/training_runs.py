@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyroclust.atomic import replace_file
-from pyroclust.certification import certify_guide, store_certificate
-from pyroclust.infer import Certificate, Devices, FitResult, fit
-from pyroclust.infer.certificate_settings import CertificateSettings
+from pyroclust.calibration import Certificate
+from pyroclust.calibration.certify import certify_guide, store_certificate
+from pyroclust.calibration.settings import CertificateSettings
+from pyroclust.files import replace_file
+from pyroclust.infer import Devices, FitResult, fit
 from pyroclust.infer.training import LOG_FILE, VALIDATION_FILE
-from pyroclust.pretrained import save_guide
 from pyroclust.recipes.recipe import Recipe, read_recipe
+from pyroclust.saving.guides import save_guide
 
 __all__ = ["PICTURE_FILE", "RECIPE_FILE", "TrainedGuide", "train_recipe"]
 

@@ -5,7 +5,7 @@ from dataclasses import MISSING, fields
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from pyroclust.suggestions import unknown_name
+from pyroclust.errors import unknown_name
 
 __all__ = ["check_keys", "read_table", "read_typed"]
 

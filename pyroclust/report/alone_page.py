@@ -7,7 +7,7 @@ from pyroclust.report.page import Page
 from pyroclust.report.parts import Headline, Mark, Tile, VerdictRow
 from pyroclust.report.verdict_words import clear_row, labels_row
 from pyroclust.report.words import listed, number, seconds
-from pyroclust.summaries.guide_alone import AloneSummary, GuideAlone
+from pyroclust.results.guide_alone import AloneSummary, GuideAlone
 
 __all__ = ["alone_page"]
 

@@ -12,7 +12,7 @@ from pyroclust.report.pairs_section import pairs_section
 from pyroclust.report.parts import Section
 from pyroclust.report.profile_section import profile_section
 from pyroclust.report.view import view_of_compared
-from pyroclust.summaries.guide_alone import AloneSummary, GuideAlone
+from pyroclust.results.guide_alone import AloneSummary, GuideAlone
 
 __all__ = ["alone_sections"]
 

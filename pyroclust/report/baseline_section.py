@@ -7,8 +7,8 @@ from pyroclust.report.parts import FigureTable, Part, Section
 from pyroclust.report.picture import Picture, picture_of
 from pyroclust.report.view import View
 from pyroclust.report.words import axis_names, number
-from pyroclust.summaries.baseline_rows import BaselineRow
-from pyroclust.summaries.scores import PartitionScores
+from pyroclust.results.baseline_rows import BaselineRow
+from pyroclust.results.scores import PartitionScores
 
 __all__ = ["baseline_section"]
 

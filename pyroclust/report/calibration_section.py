@@ -1,7 +1,7 @@
 """The section on whether the guide is calibrated on simulations near the data."""
 
 from pyroclust import plots
-from pyroclust.calibration import LocalCalibration
+from pyroclust.calibration.result import LocalCalibration
 from pyroclust.diagnostics import Trust
 from pyroclust.report.parts import FigureTable, Mark, Paragraph, Section, VerdictRow
 from pyroclust.report.picture import Picture, picture_of

@@ -7,8 +7,8 @@ from pyroclust.report.comparison_verdicts import comparison_tiles, comparison_ve
 from pyroclust.report.page import Page
 from pyroclust.report.parts import Headline
 from pyroclust.report.words import listed
-from pyroclust.summaries.comparison import Comparison
-from pyroclust.summaries.comparison_summary import ComparisonSummary
+from pyroclust.results.comparison import Comparison
+from pyroclust.results.comparison_summary import ComparisonSummary
 
 __all__ = ["comparison_page"]
 

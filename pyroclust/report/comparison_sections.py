@@ -17,8 +17,8 @@ from pyroclust.report.picture import picture_of
 from pyroclust.report.profile_section import profile_section
 from pyroclust.report.view import View, view_of_compared
 from pyroclust.report.words import number
-from pyroclust.summaries.comparison import Comparison
-from pyroclust.summaries.comparison_summary import ComparisonSummary
+from pyroclust.results.comparison import Comparison
+from pyroclust.results.comparison_summary import ComparisonSummary
 
 __all__ = ["comparison_sections"]
 

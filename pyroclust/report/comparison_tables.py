@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pyroclust.diagnostics import Convergence, LogEvidence
 from pyroclust.report.parts import FigureTable
 from pyroclust.report.words import functional_title, number, seconds
-from pyroclust.summaries.comparison import Comparison
-from pyroclust.summaries.comparison_summary import ComparisonSummary
+from pyroclust.results.comparison import Comparison
+from pyroclust.results.comparison_summary import ComparisonSummary
 
 __all__ = ["convergence_table", "cost_table", "distance_table", "evidence_table"]
 

@@ -8,7 +8,7 @@ from pyroclust.report.familiarity_section import familiarity_row
 from pyroclust.report.parts import Mark, Tile, VerdictRow
 from pyroclust.report.verdict_words import agreement_row, clear_row, convergence_row, labels_row
 from pyroclust.report.words import number
-from pyroclust.summaries.comparison_summary import ComparisonSummary
+from pyroclust.results.comparison_summary import ComparisonSummary
 
 __all__ = ["comparison_tiles", "comparison_verdicts"]
 

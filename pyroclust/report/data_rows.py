@@ -7,9 +7,9 @@ import numpy as np
 
 from pyroclust.report.parts import RowColumn, Section, rows_table
 from pyroclust.report.words import number
-from pyroclust.summaries.comparison import GuideOnData
-from pyroclust.summaries.diagnosis import Diagnosis
-from pyroclust.summaries.draws_summary import Estimate
+from pyroclust.results.comparison import GuideOnData
+from pyroclust.results.diagnosis import Diagnosis
+from pyroclust.results.draws_summary import Estimate
 
 __all__ = ["compared_rows", "diagnosed_rows"]
 

@@ -18,7 +18,7 @@ from pyroclust.report.profile_section import profile_section
 from pyroclust.report.verdict_words import clear_row, convergence_row, labels_row
 from pyroclust.report.view import View, view_of_diagnosis
 from pyroclust.report.words import number
-from pyroclust.summaries.diagnosis import Diagnosis
+from pyroclust.results.diagnosis import Diagnosis
 
 __all__ = ["diagnosis_page"]
 

@@ -6,10 +6,10 @@ from pyroclust.report.alone_page import alone_page
 from pyroclust.report.comparison_page import comparison_page
 from pyroclust.report.diagnosis_page import diagnosis_page
 from pyroclust.report.page import Page, render_page, write_page
-from pyroclust.summaries.comparison import Comparison
-from pyroclust.summaries.comparison_summary import ComparisonSummary
-from pyroclust.summaries.diagnosis import Diagnosis
-from pyroclust.summaries.guide_alone import AloneSummary, GuideAlone
+from pyroclust.results.comparison import Comparison
+from pyroclust.results.comparison_summary import ComparisonSummary
+from pyroclust.results.diagnosis import Diagnosis
+from pyroclust.results.guide_alone import AloneSummary, GuideAlone
 
 __all__ = ["render", "write_diagnosis_report", "write_report"]
 
@@ -19,8 +19,8 @@ def render(comparison: Comparison | GuideAlone, summary: ComparisonSummary | Alo
 
     Args:
         comparison: the draws.
-        summary: their figures, from :func:`pyroclust.summaries.summarising.summarise`, or of a guide's draws
-            alone from :func:`pyroclust.summaries.guide_alone.summarise_alone`.
+        summary: their figures, from :func:`pyroclust.results.summarising.summarise`, or of a guide's draws
+            alone from :func:`pyroclust.results.guide_alone.summarise_alone`.
 
     Raises:
         TypeError: if the one is of a guide alone and the other is not.

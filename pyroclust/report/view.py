@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.report.words import axis_names, short
-from pyroclust.summaries.comparison import GuideOnData
-from pyroclust.summaries.diagnosis import Diagnosis
-from pyroclust.summaries.draws_summary import DrawsSummary
+from pyroclust.results.comparison import GuideOnData
+from pyroclust.results.diagnosis import Diagnosis
+from pyroclust.results.draws_summary import DrawsSummary
 
 __all__ = ["View", "view_of_compared", "view_of_diagnosis"]
 

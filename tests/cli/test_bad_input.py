@@ -9,7 +9,7 @@ import pytest
 from pyroclust.cli import main
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.models import nig_mixture
-from pyroclust.pretrained import save_guide
+from pyroclust.saving.guides import save_guide
 
 NUMBERS = np.random.default_rng(0).standard_normal((6, 4))
 
@@ -137,7 +137,7 @@ def test_interrupt_exits_with_130(monkeypatch, capsys):
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pyroclust.cards.list_guides", interrupted)
+    monkeypatch.setattr("pyroclust.saving.cards.list_guides", interrupted)
     with pytest.raises(SystemExit) as end:
         main(["guides"])
     assert end.value.code == 130

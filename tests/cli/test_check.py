@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from pyroclust.cards import read_card
-from pyroclust.certification import check_guide, store_certificate
+from pyroclust.calibration.certificate import Certificate
+from pyroclust.calibration.certify import check_guide, store_certificate
+from pyroclust.calibration.judgement import judge_certificate
+from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.cli import main
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
-from pyroclust.infer.certificate import Certificate
-from pyroclust.infer.certificate_settings import CertificateSettings
-from pyroclust.judgement import judge_certificate
 from pyroclust.models import overlap2d
-from pyroclust.pretrained import load_guide, save_guide
+from pyroclust.saving.cards import read_card
+from pyroclust.saving.guides import load_guide, save_guide
 
 TINY = CertificateSettings(
     num_exact=3,
@@ -124,7 +124,7 @@ def test_a_card_that_cannot_be_written_is_said_to_be_as_it_was(folder, monkeypat
     def refused(folder: Path, certificate: Certificate) -> None:
         raise PermissionError(13, "Permission denied", str(folder))
 
-    monkeypatch.setattr("pyroclust.certification.store_certificate", refused)
+    monkeypatch.setattr("pyroclust.calibration.certify.store_certificate", refused)
     out, _ = run(capsys, str(folder))
     assert "Not stored" in out
     assert "Permission denied" in out
@@ -133,7 +133,7 @@ def test_a_card_that_cannot_be_written_is_said_to_be_as_it_was(folder, monkeypat
 
 
 def test_the_shelf_gets_a_certificate_and_no_picture(folder, monkeypatch, capsys) -> None:
-    monkeypatch.setattr("pyroclust.cards.shelf", lambda: folder.parent)
+    monkeypatch.setattr("pyroclust.saving.cards.shelf", lambda: folder.parent)
     out, _ = run(capsys, "mine")
     assert "Stored" in out
     assert not (folder / "certificate.png").exists()

@@ -10,7 +10,7 @@ import torch
 import xarray as xr
 
 from pyroclust.cli import main
-from pyroclust.datasets import read_table
+from pyroclust.data.datasets import read_table
 
 QUICK = ["--draws", "60", "--mcmc-draws", "40", "--chains", "2"]
 

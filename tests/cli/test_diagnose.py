@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from pyroclust.cli import main
-from pyroclust.datasets import read_table
+from pyroclust.data.datasets import read_table
 
 SEED = 0
 

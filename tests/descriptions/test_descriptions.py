@@ -13,12 +13,6 @@ from pyro import distributions as dist
 from torch import Tensor
 from torch import distributions as torch_dist
 
-from pyroclust.cards import GuideCard
-from pyroclust.descriptions import build_model, describe_model
-from pyroclust.descriptions.distributions import DISTRIBUTIONS, build_distribution, describe_distribution
-from pyroclust.descriptions.parts import COMPONENTS
-from pyroclust.descriptions.parts import PRIORS as PRIOR_CLASSES
-from pyroclust.descriptions.registry import MODELS
 from pyroclust.distributions import (
     BernoulliBeta,
     ChineseRestaurantPrior,
@@ -43,6 +37,12 @@ from pyroclust.models import (
     overlap2d,
     warped_clusters,
 )
+from pyroclust.saving import build_model, describe_model
+from pyroclust.saving.cards import GuideCard
+from pyroclust.saving.distributions import DISTRIBUTIONS, build_distribution, describe_distribution
+from pyroclust.saving.parts import COMPONENTS
+from pyroclust.saving.parts import PRIORS as PRIOR_CLASSES
+from pyroclust.saving.registry import MODELS
 
 KNOWN_PRIOR, KNOWN_FAMILY = ChineseRestaurantPrior(0.7), NormalKnownVariance(2)
 RANDOM_FAMILIES = {

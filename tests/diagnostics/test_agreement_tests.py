@@ -12,11 +12,16 @@ from pyroclust.diagnostics import (
     pairwise_loss,
     variation_of_information,
 )
-from pyroclust.diagnostics.counts import count_clusters
-from pyroclust.diagnostics.partition_losses import Binder
-from pyroclust.diagnostics.permutation_test import against_null, permuted_memberships
+from pyroclust.diagnostics.losses import Binder
+from pyroclust.diagnostics.num_clusters import count_clusters
 from pyroclust.diagnostics.thinning import independent_draws, mixing
-from pyroclust.diagnostics.two_sample import accuracies, squared_mmds, total_variations
+from pyroclust.diagnostics.two_sample import (
+    accuracies,
+    against_null,
+    permuted_memberships,
+    squared_mmds,
+    total_variations,
+)
 from pyroclust.partitions import enumerate_partitions
 
 TESTS = {"mmd": mmd_test, "classifier": classifier_test, "counts": count_test}

@@ -15,7 +15,7 @@ from pyroclust.diagnostics import (
     rhat,
     variation_of_information,
 )
-from pyroclust.diagnostics.partition_losses import Binder
+from pyroclust.diagnostics.losses import Binder
 
 NUM_POINTS = 12
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyroclust.diagnostics import Binder, pairwise_loss, partition_modes, variation_of_information
-from pyroclust.diagnostics.medoids import medoids, silhouette
+from pyroclust.diagnostics.modes import medoids, silhouette
 
 FIRST, SECOND = np.repeat(np.arange(3), 20), np.tile(np.arange(2), 30)
 

@@ -12,7 +12,7 @@ from pyroclust.diagnostics import (
     VariationOfInformation,
     point_estimate,
 )
-from pyroclust.diagnostics.membership import renumbered
+from pyroclust.diagnostics.draws import renumbered
 from pyroclust.partitions import enumerate_partitions
 
 LOSSES = [

@@ -18,7 +18,7 @@ from pyroclust.diagnostics import (
     variation_of_information,
 )
 from pyroclust.diagnostics.agreement import Marginals
-from pyroclust.diagnostics.counts import count_clusters
+from pyroclust.diagnostics.num_clusters import count_clusters
 from pyroclust.diagnostics.source_effects import (
     Effect,
     VariationBlocks,

@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from pyroclust.distributions.prefix_sampling import extend_labels
-from pyroclust.distributions.prefixes import Prefixes
+from pyroclust.distributions.sequential.sampling import Prefixes, extend_labels
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, SequentialGuide
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.models import gaussian2d, niw_mixture, overlap2d

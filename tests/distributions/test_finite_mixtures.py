@@ -16,7 +16,7 @@ from pyroclust.distributions import (
     component_numbers,
     finite_mixtures_v,
 )
-from pyroclust.distributions.component_numbers import log_component_numbers
+from pyroclust.distributions.priors.finite_mixtures_v import log_component_numbers
 from pyroclust.partitions import enumerate_partitions
 
 DOUBLE = {"dtype": torch.float64}

@@ -17,7 +17,7 @@ from pyroclust.distributions import (
     PitmanYorProcess,
     urn,
 )
-from pyroclust.distributions.num_clusters_law import log_stirling_numbers
+from pyroclust.distributions.priors.gibbs_type import log_stirling_numbers
 from pyroclust.partitions import enumerate_partitions, num_clusters
 
 DOUBLE = {"dtype": torch.float64}

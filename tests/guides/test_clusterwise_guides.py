@@ -17,10 +17,10 @@ from pyroclust.infer.mcmc import CollapsedGibbs, Compose, GuideProposal
 from pyroclust.infer.simulation import simulate
 from pyroclust.models import gaussian2d, overlap2d
 from pyroclust.nn import DensestFirst, RandomOrder
-from pyroclust.nn.cluster_latents import DiscreteLatents, GaussianLatents
+from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
-from pyroclust.nn.point_pools import AttentivePool, SummedPool
-from pyroclust.nn.set_encoder import SetEncoder
+from pyroclust.nn.latents import DiscreteLatents, GaussianLatents
+from pyroclust.nn.pools import AttentivePool, SummedPool
 from pyroclust.partitions import enumerate_partitions, is_canonical
 
 Guide = ClusterwiseClusteringProcess

@@ -29,7 +29,7 @@ from pyroclust.distributions import (
     PoissonGamma,
     Product,
 )
-from pyroclust.distributions.opening_odds import log_opening_tables
+from pyroclust.distributions.priors.opening_odds import log_opening_tables
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, SequentialGuide
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import exact_posterior, importance_sample
@@ -37,7 +37,7 @@ from pyroclust.infer.mcmc import GuideProposal
 from pyroclust.models import Mixture, gaussian2d, sensitivity2d
 from pyroclust.nn import AdaptiveShape, FixedShape, RandomOrder, SummedScorer
 from pyroclust.partitions import enumerate_partitions, is_canonical
-from pyroclust.pretrained import load_guide, save_guide
+from pyroclust.saving.guides import load_guide, save_guide
 
 NIG = NormalInverseGamma(1, 0.08, shape=2.0, rate=0.2)
 PRIORS: dict[str, PartitionPrior] = RANDOM | {"gamma_concentration": GammaConcentration(2.0, 4.0)}

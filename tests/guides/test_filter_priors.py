@@ -10,7 +10,7 @@ from pyroclust.distributions import (
     NormalInverseGamma,
     PartitionPrior,
 )
-from pyroclust.distributions.filter_scorer import FilterScorer
+from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.guides import PredictiveFilter
 from pyroclust.models import Mixture
 from pyroclust.partitions import enumerate_partitions, num_clusters

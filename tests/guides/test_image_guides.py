@@ -8,16 +8,16 @@ import torch
 from torch import Tensor, nn
 
 from pyroclust import load_guide
+from pyroclust.calibration.certificate import simulate
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import FitSettings, InclusiveKL, fit
-from pyroclust.infer.certificate import simulate
 from pyroclust.models import LabelledImages
 from pyroclust.nn import FutureAttention, ImageEncoder, InducedFuture, RandomOrder, SummedScorer
 from pyroclust.partitions import enumerate_partitions
-from pyroclust.pretrained import save_guide
 from pyroclust.recipes import read_recipe
+from pyroclust.saving.guides import save_guide
 
 
 @pytest.fixture(scope="module")

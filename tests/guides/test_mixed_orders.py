@@ -11,12 +11,12 @@ from pyro import poutine
 from torch import Tensor
 
 from pyroclust import load_guide
-from pyroclust.distributions.order_averaged import OrderAveragedPartition
+from pyroclust.calibration.accuracy import order_row
+from pyroclust.calibration.certificate import simulate
+from pyroclust.distributions.sequential.partition import OrderAveragedPartition
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, SequentialGuide, retarget
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import exact_posterior, fine_tune, importance_sample, log_evidence
-from pyroclust.infer.certificate import simulate
-from pyroclust.infer.certificate_accuracy import order_row
 from pyroclust.infer.mcmc import GuideProposal, UniformBlocks
 from pyroclust.infer.quality import divergences
 from pyroclust.infer.simulation import World
@@ -25,8 +25,8 @@ from pyroclust.models import gaussian2d, overlap2d, sensitivity2d
 from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
 from pyroclust.nn.orders import antithetic_orders
 from pyroclust.partitions import enumerate_partitions, is_canonical
-from pyroclust.pretrained import save_guide
 from pyroclust.recipes import read_recipe
+from pyroclust.saving.guides import save_guide
 
 
 def light(num_orders: int) -> NeuralClusteringProcess:
@@ -134,7 +134,7 @@ def test_chunks_do_not_change_log_probabilities(monkeypatch: pytest.MonkeyPatch)
     posterior = guide.posterior(data_of(guide, 2, 9))
     draws = posterior.sample((10,))
     whole = posterior.merged_log_prob(draws)
-    monkeypatch.setattr("pyroclust.distributions.sequential._CLUSTERS_AT_ONCE", 20)
+    monkeypatch.setattr("pyroclust.distributions.sequential.partition._CLUSTERS_AT_ONCE", 20)
     torch.testing.assert_close(posterior.merged_log_prob(draws), whole, rtol=0, atol=1e-5)
 
 

@@ -9,20 +9,19 @@ import pytest
 import torch
 from enumerated_guide import EnumeratedGuide
 
-from pyroclust.certification import certificate_content, certify_guide
+from pyroclust.calibration.accuracy import _tails
+from pyroclust.calibration.certificate import Certificate, certify, full_certificate, simulate
+from pyroclust.calibration.certify import certificate_content, certify_guide
+from pyroclust.calibration.judgement import judge_certificate
+from pyroclust.calibration.ranks import _ranks, neighbour_share, partition_functionals
+from pyroclust.calibration.rows import CoverageRow, ReliabilityRow
+from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.cli.certificate_table import _lines
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior
-from pyroclust.infer.certificate import Certificate, certify, full_certificate, simulate
-from pyroclust.infer.certificate_accuracy import _tails
-from pyroclust.infer.certificate_calibration import _ranks
-from pyroclust.infer.certificate_draws import neighbour_share, partition_functionals
-from pyroclust.infer.certificate_rows import CoverageRow, ReliabilityRow
-from pyroclust.infer.certificate_settings import CertificateSettings
 from pyroclust.infer.importance import ImportanceSample, importance_sample
 from pyroclust.infer.quality import divergences, efficiencies
-from pyroclust.judgement import judge_certificate
 from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d, sensitivity2d, warped_clusters
 
 TINY = CertificateSettings(

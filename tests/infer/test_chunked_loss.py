@@ -8,8 +8,7 @@ from pyro import poutine
 from torch import Tensor
 
 from pyroclust.guides import NeuralClusteringProcess
-from pyroclust.infer.chunked_loss import backward_in_chunks
-from pyroclust.infer.visiting_orders import VisitingOrders
+from pyroclust.infer.chunked_loss import VisitingOrders, backward_in_chunks
 from pyroclust.models import gaussian2d, sensitivity2d
 from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
 

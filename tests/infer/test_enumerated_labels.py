@@ -13,7 +13,7 @@ from pyroclust.distributions import (
     NormalKnownVariance,
 )
 from pyroclust.infer import enumerated_labels
-from pyroclust.infer.enumerated_labels import sample_labels
+from pyroclust.infer.variational import sample_labels
 from pyroclust.models import Mixture, companion
 
 DATA = torch.tensor([[0.3], [1.6]], dtype=torch.float64)

@@ -13,9 +13,8 @@ from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.amortization_gap import amortization_gap
-from pyroclust.infer.batched_wake_sleep import BatchedWakeSleep
 from pyroclust.infer.fine_tune import FineTuning, decaying_baseline, fine_tune
-from pyroclust.infer.leave_one_out import LeaveOneOut
+from pyroclust.infer.objectives import BatchedWakeSleep, LeaveOneOut
 from pyroclust.infer.simulation import simulate
 from pyroclust.models import overlap2d
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from pyroclust.datasets import read_table
+from pyroclust.data.datasets import read_table
 from pyroclust.distributions import DirichletMultinomialPrior, NormalIndependent
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import sequential_monte_carlo

@@ -10,6 +10,7 @@ from pyro.distributions import Poisson
 from torch import Tensor
 
 from pyroclust import load_guide
+from pyroclust.calibration.certificate import simulate
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,
@@ -23,9 +24,8 @@ from pyroclust.distributions import (
 )
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior, log_evidence
-from pyroclust.infer.certificate import simulate
 from pyroclust.infer.smc import ParticleSample, sequential_monte_carlo
-from pyroclust.infer.smc_allocation import allocate, group_logsumexp
+from pyroclust.infer.smc_population import allocate, group_logsumexp
 from pyroclust.models import Mixture, niw_mixture, overlap2d
 from pyroclust.nn import DensestFirst
 from pyroclust.partitions import is_canonical, num_clusters

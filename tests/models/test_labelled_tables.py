@@ -12,10 +12,10 @@ from scipy import stats
 from torch import Tensor
 
 from pyroclust.distributions import ChineseRestaurantPrior
-from pyroclust.distributions.labelled_draws import ClassesByPrior, LabelledRows, PointsAtRandom
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import FitSettings, InclusiveKL, fit
+from pyroclust.models.labelled_rows import ClassesByPrior, LabelledRows, PointsAtRandom
 from pyroclust.models.labelled_tables import LabelledTables
 from pyroclust.nn import RandomOrder
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical

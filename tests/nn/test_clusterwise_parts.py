@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from pyroclust.distributions.cluster_steps import row_blocks
+from pyroclust.distributions.clusterwise.steps import row_blocks
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.models import overlap2d
 from pyroclust.nn import (
@@ -20,8 +20,8 @@ from pyroclust.nn import (
     kernel_summary,
     orders,
 )
-from pyroclust.nn.kernel_summary import KernelSummary
-from pyroclust.nn.memberships import DiscreteMemberships, GaussianMemberships
+from pyroclust.nn.latents import DiscreteMemberships, GaussianMemberships
+from pyroclust.nn.look_ahead import KernelSummary
 
 POOLS: dict[str, Callable[[int], nn.Module]] = {
     "attention": AttentivePool,

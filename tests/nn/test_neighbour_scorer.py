@@ -6,14 +6,13 @@ import pytest
 import torch
 from pyro import poutine
 
-from pyroclust.distributions.forced_steps import ForcedSteps
-from pyroclust.distributions.sequential import SequentialPartition
-from pyroclust.distributions.teacher_forcing import _forced_logits
+from pyroclust.distributions.sequential.forcing import ForcedSteps, _forced_logits
+from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.infer import FitSettings, InclusiveKL, fit
 from pyroclust.models import sensitivity2d, warped_clusters
 from pyroclust.nn import NearestNext, NeighbourScorer
-from pyroclust.nn.pair_features import PairFeatures, pair_features
+from pyroclust.nn.neighbour_scorer import PairFeatures, pair_features
 from pyroclust.partitions import canonical, enumerate_partitions
 
 

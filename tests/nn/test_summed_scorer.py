@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from pyroclust.distributions import ChineseRestaurantProcess
-from pyroclust.distributions.forced_steps import ForcedSteps
-from pyroclust.distributions.teacher_forcing import _forced_logits, teacher_forced_log_prob
+from pyroclust.distributions.sequential.forcing import ForcedSteps, _forced_logits, teacher_forced_log_prob
 from pyroclust.nn import FutureAttention, InducedFuture, SummedScorer
 from pyroclust.partitions import canonical
 

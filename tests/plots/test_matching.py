@@ -5,10 +5,15 @@ import pytest
 from matplotlib.markers import MarkerStyle
 
 from pyroclust import plots
-from pyroclust.plots.marks import cluster_colour, cluster_marker, fade, mark_clusters, text_colour
-from pyroclust.plots.matching import matched_labels
-from pyroclust.plots.panels import draw_panels
-from pyroclust.plots.projection import place_points
+from pyroclust.plots.marks import (
+    cluster_colour,
+    cluster_marker,
+    fade,
+    mark_clusters,
+    matched_labels,
+    text_colour,
+)
+from pyroclust.plots.panels import draw_panels, place_points
 
 
 def test_relabelled_partitions_are_matched_back():

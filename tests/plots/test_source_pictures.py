@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from pyroclust import diagnostics, plots
 from pyroclust.diagnostics.verdict import MAX_DIFFERENCE
-from pyroclust.plots.two_samples import _scaled
+from pyroclust.plots.agreement import _scaled
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from pyroclust import compare, load_guide
-from pyroclust.cards import read_card
-from pyroclust.infer.certificate_settings import CertificateSettings
+from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.infer.choices import HardStandardised
 from pyroclust.nn import SummedScorer
 from pyroclust.recipes import read_recipe
 from pyroclust.recipes.training_runs import train_recipe
+from pyroclust.saving.cards import read_card
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.toml"))
 TINY = """

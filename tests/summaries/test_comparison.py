@@ -6,7 +6,7 @@ import pytest
 from synthetic_comparison import LOG_EVIDENCE, make_comparison
 
 from pyroclust.diagnostics import Trust
-from pyroclust.summaries.summarising import summarise
+from pyroclust.results.summarising import summarise
 
 
 @pytest.mark.parametrize(

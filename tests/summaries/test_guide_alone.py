@@ -11,6 +11,7 @@ import torch
 import xarray as xr
 
 from pyroclust import compare, to_arviz
+from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.cli import main
 from pyroclust.diagnostics import Trust
 from pyroclust.distributions import ChineseRestaurantPrior, student_t
@@ -19,11 +20,10 @@ from pyroclust.infer.likelihood import has_likelihood
 from pyroclust.infer.simulation import simulate
 from pyroclust.models import Mixture, gaussian2d, warped_clusters
 from pyroclust.nn import NearestNext, NeighbourScorer
-from pyroclust.pretrained import load_guide, save_guide
 from pyroclust.report import render
-from pyroclust.summaries.comparison import PartitionDraws
-from pyroclust.summaries.guide_alone import GuideAlone, summarise_alone
-from pyroclust.summaries.training_world import TrainingWorld
+from pyroclust.results.comparison import PartitionDraws
+from pyroclust.results.guide_alone import GuideAlone, summarise_alone
+from pyroclust.saving.guides import load_guide, save_guide
 
 
 def certificate(*passed: bool) -> dict[str, Any]:

@@ -9,14 +9,18 @@ import torch
 from torch import Tensor
 
 from pyroclust.distributions import ConjugateComponent
-from pyroclust.infer.mcmc.chain import Chain, place, start_chain
-from pyroclust.infer.mcmc.hyper_places import hyper_places
-from pyroclust.infer.mcmc.joint import log_hyperprior, log_prior_of_states, marginal_names
+from pyroclust.infer.mcmc.compiled.chain import Chain, hyper_places, place, start_chain
+from pyroclust.infer.mcmc.compiled.protocol import CollapsedModel
+from pyroclust.infer.mcmc.compiled.runner import run_draws
 from pyroclust.infer.mcmc.kernel import PartitionKernel
-from pyroclust.infer.mcmc.protocol import CollapsedModel
-from pyroclust.infer.mcmc.runner import run_draws
-from pyroclust.infer.mcmc.states import ChainStates, Trace
-from pyroclust.infer.mcmc.transition import Transition
+from pyroclust.infer.mcmc.loop import Transition
+from pyroclust.infer.mcmc.states import (
+    ChainStates,
+    Trace,
+    log_hyperprior,
+    log_prior_of_states,
+    marginal_names,
+)
 from pyroclust.partitions import num_clusters
 
 __all__ = ["CompiledKernel", "CompiledTransition"]

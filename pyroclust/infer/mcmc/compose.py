@@ -8,9 +8,9 @@ from torch import Tensor
 
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel, CompiledTransition
 from pyroclust.infer.mcmc.kernel import PartitionKernel
+from pyroclust.infer.mcmc.loop import Transition
 from pyroclust.infer.mcmc.starts import Starts
 from pyroclust.infer.mcmc.states import ChainStates
-from pyroclust.infer.mcmc.transition import Transition
 
 __all__ = ["Compose"]
 

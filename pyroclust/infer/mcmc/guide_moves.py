@@ -7,8 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.distributions.order_averaged import OrderAveragedPartition
-from pyroclust.distributions.sequential import SequentialPartition
+from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 
 __all__ = [
     "BlockGuide",

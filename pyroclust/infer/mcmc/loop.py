@@ -1,15 +1,39 @@
-"""The loop over draws: blocks of them, with a progress bar, that an interrupt ends early."""
+"""A kernel bound to data, and the loop over draws: blocks with a bar, which an interrupt ends early."""
 
 import os
 import time
+from abc import ABC, abstractmethod
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from pyroclust.infer.mcmc.states import ChainStates, Trace
-from pyroclust.infer.mcmc.transition import Transition
 
-__all__ = ["check_memory", "run_blocks"]
+__all__ = ["Transition", "check_memory", "run_blocks"]
+
+
+class Transition(ABC):
+    """Moves C chains at once.
+
+    It may keep caches, but what it returns depends on the states given to it alone, unless its kernel says
+    that it keeps parameters.
+    """
+
+    @abstractmethod
+    def step(self, states: ChainStates) -> ChainStates:
+        """Advance every chain by one draw."""
+
+    def advance(self, states: ChainStates, num_draws: int) -> Trace:
+        """Advance every chain by several draws and return them all."""
+        visited = []
+        for _ in range(num_draws):
+            states = self.step(states)
+            visited.append(states)
+        return Trace.stack(visited)
+
+    def prepare(self, states: ChainStates) -> None:  # noqa: B027  (most have nothing to compile)
+        """Compile what needs compiling, without advancing."""
+
 
 # How soon Ctrl-C is obeyed and the bar moves.
 _SECONDS_A_BLOCK = 0.3

@@ -4,13 +4,12 @@ import numpy as np
 import torch
 
 from pyroclust.distributions import ChineseRestaurantPrior, PitmanYorPrior
+from pyroclust.infer.mcmc.compiled.chain import hyper_places
+from pyroclust.infer.mcmc.compiled.hyperparameters import SliceUpdate, density_code
+from pyroclust.infer.mcmc.compiled.protocol import CollapsedModel
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
-from pyroclust.infer.mcmc.densities import density_code
-from pyroclust.infer.mcmc.hyper_places import hyper_places
-from pyroclust.infer.mcmc.joint import marginal_names
-from pyroclust.infer.mcmc.protocol import CollapsedModel
-from pyroclust.infer.mcmc.slice_move import SliceUpdate
 from pyroclust.infer.mcmc.starts import Starts
+from pyroclust.infer.mcmc.states import marginal_names
 
 __all__ = ["SliceHyperparameters"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from pyroclust.atomic import replace_file
+from pyroclust.files import replace_file
 
 __all__ = ["CHECKPOINT_FILE", "read_checkpoint", "write_checkpoint"]
 

@@ -13,12 +13,11 @@ from torch import nn
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.training.checkpoint import CHECKPOINT_FILE, read_checkpoint, write_checkpoint
 from pyroclust.infer.training.devices import Devices
-from pyroclust.infer.training.interrupts import interrupt_between_steps
-from pyroclust.infer.training.logs import TrainingLog
-from pyroclust.infer.training.progress import TrainingProgress
+from pyroclust.infer.training.logs import TrainingLog, TrainingProgress
 from pyroclust.infer.training.settings import FitSettings
 from pyroclust.infer.training.trainer import StepFigures, Trainer
 from pyroclust.infer.training.validation import Validation
+from pyroclust.interrupts import interrupt_between_steps
 
 __all__ = ["FitResult", "fit"]
 

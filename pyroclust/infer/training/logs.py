@@ -1,4 +1,4 @@
-"""What a training writes while it runs: CSV tables and TensorBoard events."""
+"""What a training writes while it runs: CSV tables, TensorBoard events, and a line on standard error."""
 
 import csv
 from collections.abc import Mapping
@@ -6,9 +6,48 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
 
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from tensorboardX import SummaryWriter
 
-__all__ = ["LOG_FILE", "VALIDATION_FILE", "TrainingLog"]
+__all__ = ["LOG_FILE", "VALIDATION_FILE", "TrainingLog", "TrainingProgress"]
+
+
+class TrainingProgress(Progress):
+    """Steps, loss, last validation, data sets a second and the time left.
+
+    Args:
+        total: steps of the training.
+        done: steps done before.
+        shown: whether there is a line at all.
+    """
+
+    def __init__(self, total: int, *, done: int = 0, shown: bool = True) -> None:
+        super().__init__(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TextColumn(
+                "{task.completed}/{task.total} · {task.fields[loss]:.4f} nats/point{task.fields[quality]}"
+                " · {task.fields[rate]:.0f} data sets/s"
+            ),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            disable=not shown,
+        )
+        self._task = self.add_task(
+            "training", total=total, completed=done, loss=float("nan"), rate=0.0, quality=""
+        )
+
+    def step(self, loss: float, rate: float) -> None:
+        """Show a step."""
+        self.update(self._task, advance=1, loss=loss, rate=rate)
+
+    def validation(self, figures: dict[str, float]) -> None:
+        """Show the last validation."""
+        shown = {"mean_kl": "KL", "median_efficiency": "efficiency"}
+        parts = [f" · {word} {figures[name]:.3f}" for name, word in shown.items() if name in figures]
+        self.update(self._task, quality="".join(parts))
+
 
 LOG_FILE = "log.csv"
 VALIDATION_FILE = "validation.csv"

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from pyroclust.infer.visiting_orders import VisitingOrders
+from pyroclust.infer.chunked_loss import VisitingOrders
 
 __all__ = ["FitSettings"]
 
@@ -25,7 +25,7 @@ class FitSettings:
             that visits points in random order.
         antithetic: orders come in pairs, one the reverse of the other.
         consistency: weight of the variance of log q over the orders of a data set; see
-            :class:`~pyroclust.infer.visiting_orders.VisitingOrders`.
+            :class:`~pyroclust.infer.chunked_loss.VisitingOrders`.
         batches_per_step: batches in each process whose gradients are averaged into one step.
         learning_rate: of AdamW, at the end of the warm-up.
         final_fraction: of the learning rate at the end of the cosine.

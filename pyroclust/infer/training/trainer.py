@@ -10,12 +10,12 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from pyroclust.infer.choices import Choice
+from pyroclust.infer.chunked_loss import VisitingOrders
 from pyroclust.infer.inclusive_kl import InclusiveKL
 from pyroclust.infer.simulation import own_random_numbers
 from pyroclust.infer.training.averages import AveragedWeights
 from pyroclust.infer.training.devices import average_gradients
 from pyroclust.infer.training.settings import FitSettings
-from pyroclust.infer.visiting_orders import VisitingOrders
 
 __all__ = ["StepFigures", "Trainer"]
 

@@ -41,8 +41,8 @@ from pyroclust.infer.mcmc import (
     auxiliary_pass,
     auxiliary_pool,
 )
-from pyroclust.infer.mcmc.chain_clusters import ChainClusters, ChainFamilies
-from pyroclust.infer.mcmc.parameter_target import ParameterTarget
+from pyroclust.infer.mcmc.parameters.clusters import ChainClusters, ChainFamilies
+from pyroclust.infer.mcmc.parameters.target import ParameterTarget
 from pyroclust.models import Mixture
 from pyroclust.partitions import enumerate_partitions
 

@@ -17,8 +17,8 @@ from pyroclust.distributions import (
 )
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.mcmc import CompanionNUTS, assignments
-from pyroclust.infer.mcmc.companion_draws import partitions_given
-from pyroclust.infer.mcmc.joint import log_joint
+from pyroclust.infer.mcmc.companion_nuts import partitions_given
+from pyroclust.infer.mcmc.states import log_joint
 from pyroclust.models import Mixture, companion
 from pyroclust.partitions import enumerate_partitions, is_canonical
 

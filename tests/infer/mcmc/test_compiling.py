@@ -8,11 +8,11 @@ import pytest
 from numba.core.errors import NumbaError
 
 from pyroclust.infer.mcmc import compiling
-from pyroclust.infer.mcmc.clusters import rebuild
-from pyroclust.infer.mcmc.runner import run_draws
+from pyroclust.infer.mcmc.compiled.chain import rebuild
+from pyroclust.infer.mcmc.compiled.runner import run_draws
 
 SOURCE = """
-from pyroclust.infer.mcmc.compiling import lean
+from pyroclust.infer.mcmc.compiled.compiling import lean
 
 @lean
 def twice(x):
@@ -23,7 +23,7 @@ def twice(x):
 RENAMED = """
 from typing import NamedTuple
 import numpy as np
-from pyroclust.infer.mcmc.compiling import lean
+from pyroclust.infer.mcmc.compiled.compiling import lean
 
 class {name}(NamedTuple):
     values: np.ndarray
@@ -66,7 +66,7 @@ def test_cache_of_types_that_exist_no_more_is_left(tmp_path, monkeypatch):
 
 
 def test_stamp_covers_names_and_contents(tmp_path, monkeypatch):
-    monkeypatch.setattr(compiling, "__file__", str(tmp_path / "compiling.py"))
+    monkeypatch.setattr(compiling, "__file__", str(tmp_path / "compiled" / "compiling.py"))
     stamps = set()
     for name, text in (("one.py", "a"), ("one.py", "b"), ("two.py", "b"), ("notes.txt", "c")):
         (tmp_path / name).write_text(text)

@@ -24,16 +24,16 @@ from pyroclust.distributions import (
 )
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.mcmc import CollapsedGibbs, MergeSplit, SplitMerge
-from pyroclust.infer.mcmc.chain import place, start_chain
-from pyroclust.infer.mcmc.compiling import lean
-from pyroclust.infer.mcmc.log_rising import log_rising
-from pyroclust.infer.mcmc.protocol import (
+from pyroclust.infer.mcmc.compiled.chain import place, start_chain
+from pyroclust.infer.mcmc.compiled.compiling import lean
+from pyroclust.infer.mcmc.compiled.log_rising import log_rising
+from pyroclust.infer.mcmc.compiled.protocol import (
     compile_family,
     log_marginal,
     log_predictive,
     log_predictive_without,
 )
-from pyroclust.infer.mcmc.variance_quadrature import log_integral, no_nodes
+from pyroclust.infer.mcmc.families.independent_normal import log_integral, no_nodes
 from pyroclust.models import Mixture
 
 SIZES = (1, 2, 3, 9, 25)

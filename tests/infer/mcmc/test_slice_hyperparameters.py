@@ -29,7 +29,13 @@ from pyroclust.distributions import (
     PitmanYorPrior,
 )
 from pyroclust.infer.mcmc import CollapsedGibbs, Compose, SliceHyperparameters, assignments
-from pyroclust.infer.mcmc.densities import density_code, from_real, log_density, log_jacobian, to_real
+from pyroclust.infer.mcmc.compiled.hyperparameters import (
+    density_code,
+    from_real,
+    log_density,
+    log_jacobian,
+    to_real,
+)
 from pyroclust.models import Mixture, gaussian2d
 from pyroclust.partitions import enumerate_partitions
 

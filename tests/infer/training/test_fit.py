@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from pyroclust.calibration import certify
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import light_scorer_for
-from pyroclust.infer import FitSettings, Validation, certify, fit
+from pyroclust.infer import FitSettings, Validation, fit
 from pyroclust.models import gaussian2d, overlap2d, warped_clusters
 from pyroclust.nn import RandomOrder
 

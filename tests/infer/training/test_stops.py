@@ -11,7 +11,7 @@ from training_cases import TINY, new_guide, run, same
 
 from pyroclust.infer import InclusiveKL
 from pyroclust.infer.training.checkpoint import read_checkpoint
-from pyroclust.infer.training.interrupts import interrupt_between_steps
+from pyroclust.interrupts import interrupt_between_steps
 
 
 def after(calls: int, what: Any, monkeypatch: pytest.MonkeyPatch) -> None:

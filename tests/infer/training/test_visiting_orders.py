@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from pyroclust.calibration.certificate import simulate
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import FitSettings, InclusiveKL, fit
-from pyroclust.infer.certificate import simulate
 from pyroclust.infer.choices import HardSimulations
-from pyroclust.infer.visiting_orders import VisitingOrders
+from pyroclust.infer.chunked_loss import VisitingOrders
 from pyroclust.models import overlap2d, sensitivity2d
 from pyroclust.nn import RandomOrder
 

@@ -1,0 +1,1 @@
+"""What the commands do: compare, diagnose, and write the results."""

@@ -1,0 +1,173 @@
+"""From draws of any software to their diagnosis: files or arrays in, verdict, figures and report out."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from pyroclust.analysis.outputs import prepare_folder, write_diagnosis
+from pyroclust.analysis.picking import MAX_POINTS
+from pyroclust.data.datasets import Source, read_table
+from pyroclust.data.standardise import Standardised, standardise
+from pyroclust.data.tables import Table
+from pyroclust.diagnostics import compare_sources
+from pyroclust.io.draws import DrawsFile, read_draws
+from pyroclust.io.labels import canonical_draws
+from pyroclust.results.baseline_rows import BaselineRow, baseline_rows
+from pyroclust.results.diagnosis import Diagnosis
+from pyroclust.results.draws_summary import DrawsSummary, summarise_draws
+from pyroclust.results.draws_verdict import judge_draws
+
+__all__ = ["DrawsSource", "diagnose"]
+
+_UNNAMED = "the draws"
+
+DrawsSource: TypeAlias = str | PathLike[str] | np.ndarray | DrawsFile
+
+
+def diagnose(
+    source: DrawsSource,
+    other: DrawsSource | None = None,
+    *,
+    data: Source | None = None,
+    columns: Sequence[str] | None = None,
+    label: str | None = None,
+    out: str | PathLike[str] | None = None,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Diagnosis:
+    """Diagnose draws of a partition, whatever drew them; beside a second source, say whether the two agree.
+
+    No model is needed. With ``data`` the pictures show the points, classical clusterings stand beside the
+    posterior, and known labels are compared with the estimate.
+
+    Args:
+        source: a file (.csv, .tsv, .npy, .npz or .nc; see :func:`~pyroclust.io.draws.read_draws`), or an
+            array ``(chains, draws, N)`` or ``(draws, N)``.
+        other: a second source of draws of the same points.
+        data: the table that was clustered, its rows in the order of the points.
+        columns: columns of ``data``.
+        label: column of reference labels in ``data``.
+        out: folder for ``report.html``, ``summary.json`` and ``points.csv``; by default nothing is written.
+        seed: same seed, same figures.
+        progress: called with the name of each stage.
+
+    Raises:
+        ValueError: if a source or the data cannot be used; the sentence says what to do.
+
+    Example:
+        >>> draws = np.random.default_rng(0).integers(2, size=(4, 250, 6))
+        >>> diagnose(draws).verdict.level.value
+        'trust'
+    """
+    tell = progress or (lambda stage: None)
+    _check_table_options(data, columns, label)
+    tell("reading the draws")
+    sources = _named_apart([_read(one) for one in (source, other) if one is not None])
+    _check_sources(sources)
+    table = None if data is None else read_table(data, columns=columns, label=label)
+    points = None if table is None else _checked_points(table, sources[0])
+    folder = None if out is None else prepare_folder(out)
+    summaries = []
+    for one in sources:
+        tell(f"summarising {one.name}")
+        summaries.append(_summarise(one, table, seed))
+    between = None
+    if len(sources) == 2:
+        tell("comparing the sources")
+        names = (sources[0].name, sources[1].name)
+        between = compare_sources(sources[0].assignments, sources[1].assignments, seed=seed, names=names)
+    found = Diagnosis(
+        summaries=tuple(summaries),
+        verdicts=tuple(judge_draws(one) for one in summaries),
+        draws=tuple(one.assignments for one in sources),
+        between=between,
+        table=table,
+        points=points,
+        baselines=_baselines(table, points, sources[0], summaries[0], seed),
+        point_names=_names(table, sources[0]),
+        seed=seed,
+        notes=tuple(note for one in sources for note in one.notes),
+    )
+    if folder is not None:
+        tell("writing the report")
+        write_diagnosis(folder, found)
+    return found
+
+
+def _check_table_options(data: Source | None, columns: Sequence[str] | None, label: str | None) -> None:
+    for name, value in (("columns", columns), ("label", label)):
+        if value is not None and data is None:
+            raise ValueError(f"{name} is {value!r}, but there is no table to look for it in: give data too")
+
+
+def _read(source: DrawsSource) -> DrawsFile:
+    if isinstance(source, DrawsFile):
+        return source
+    if isinstance(source, np.ndarray):
+        return DrawsFile(_UNNAMED, canonical_draws(source, where=_UNNAMED))
+    return read_draws(Path(source))
+
+
+def _named_apart(sources: list[DrawsFile]) -> list[DrawsFile]:
+    """Give two sources of one name a letter each."""
+    if len({one.name for one in sources}) == len(sources):
+        return sources
+    return [replace(one, name=f"{one.name} {letter}") for one, letter in zip(sources, "AB", strict=True)]
+
+
+def _check_sources(sources: Sequence[DrawsFile]) -> None:
+    numbers = [one.assignments.shape[-1] for one in sources]
+    if len(set(numbers)) > 1:
+        raise ValueError(
+            f"{sources[0].name} has draws of {numbers[0]} points and {sources[1].name} of {numbers[1]}, "
+            "expected the same points in the same order"
+        )
+    if numbers[0] > MAX_POINTS:
+        raise ValueError(
+            f"{sources[0].name} has {numbers[0]} points, expected at most {MAX_POINTS}: "
+            "memory grows with the pairs of points; use the functions of pyroclust.diagnostics"
+        )
+
+
+def _checked_points(table: Table, source: DrawsFile) -> Standardised:
+    if len(table.data) != source.assignments.shape[-1]:
+        raise ValueError(
+            f"{table.name} has {len(table.data)} rows and {source.name} has draws of "
+            f"{source.assignments.shape[-1]} points, expected one row a point"
+        )
+    return standardise(table)
+
+
+def _summarise(source: DrawsFile, table: Table | None, seed: int) -> DrawsSummary:
+    return summarise_draws(
+        source.assignments,
+        name=source.name,
+        seed=seed,
+        log_joint=source.log_joint,
+        data=None if table is None else table.data,
+        true_labels=None if table is None else table.labels,
+    )
+
+
+def _baselines(
+    table: Table | None,
+    points: Standardised | None,
+    source: DrawsFile,
+    summary: DrawsSummary,
+    seed: int,
+) -> tuple[BaselineRow, ...]:
+    if table is None or points is None:
+        return ()
+    return baseline_rows(
+        points.data, source.assignments, summary=summary, true_labels=table.labels, seed=seed
+    )
+
+
+def _names(table: Table | None, source: DrawsFile) -> tuple[str, ...]:
+    if table is not None:
+        return table.row_names
+    return source.point_names or tuple(str(point + 1) for point in range(source.assignments.shape[-1]))

@@ -1,0 +1,213 @@
+"""Is a sampler of partitions calibrated over the data sets of its model?"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pyroclust.calibration.ranks import cluster_count_law, cluster_count_row, drawn_blocks, tied
+from pyroclust.calibration.result import Calibration, LocalCalibration
+from pyroclust.diagnostics import ball_coverage, pair_reliability, sbc
+from pyroclust.diagnostics.point_summaries import column_summaries, distance_summaries, mahalanobis
+from pyroclust.infer.simulation import World, own_random_numbers, simulate_worlds
+from pyroclust.partitions import num_clusters
+
+__all__ = ["PartitionSampler", "calibrate", "calibrate_near"]
+
+PartitionSampler = Callable[[Tensor], Tensor | np.ndarray]
+"""From data sets ``(B, N, ...)`` to draws of their partitions ``(num_draws, B, N)``."""
+
+_MOST_POINTS = 300
+
+
+def calibrate(
+    sampler: Any,
+    model: Any,
+    *,
+    num_points: int = 30,
+    num_datasets: int = 500,
+    num_draws: int = 99,
+    num_bins: int = 20,
+    seed: int = 0,
+) -> Calibration:
+    """Simulate data sets, draw their partitions, and test whether the truth is one more draw.
+
+    Four parts: ranks of partition functionals (simulation-based calibration), coverage of credible balls,
+    reliability of pair probabilities, and the prior of the number of clusters against the averaged posterior.
+    All tests are exact, or exact up to chi-square approximations, for independent draws; consecutive draws of
+    a chain must be thinned until they are. A sampler that passes is right on average over the model's data
+    sets, as far as these quantities and this many data sets can tell.
+
+    Cost: draws of ``num_datasets`` data sets, and O(B S N (N + min(S, 100))) in compiled code.
+
+    Args:
+        sampler: a guide (anything with ``posterior(data)``), or a callable from data ``(B, N, ...)`` to draws
+            ``(num_draws, B, N)``, tensor or array; labels may be any integers. A guide with conditions is
+            told eight values drawn from their priors.
+        model: the model to simulate from.
+        num_points: N, of each data set.
+        num_datasets: B.
+        num_draws: S; one less than a multiple of ``num_bins``.
+        num_bins: equal bins of the ranks.
+        seed: same seed, same data sets for every sampler; the caller's random state is left alone.
+
+    Raises:
+        ValueError: if a number is not possible, or the sampler gives draws of another shape.
+
+    References:
+        Talts et al. (2018), Validating Bayesian inference algorithms with simulation-based calibration.
+        https://arxiv.org/abs/1804.06788
+
+    Example:
+        >>> from pyroclust.infer import exact_posterior
+        >>> from pyroclust.models import overlap2d
+        >>> model = overlap2d()
+        >>> def exact(data):
+        ...     partitions, log_probs = exact_posterior(model, data)
+        ...     return partitions[torch.distributions.Categorical(logits=log_probs).sample((19,))]
+        >>> calibrate(exact, model, num_points=4, num_datasets=100, num_draws=19).passed
+        True
+    """
+    _check_sizes(num_points, num_datasets, num_draws, num_bins)
+    with torch.no_grad(), own_random_numbers(seed, num_points):
+        worlds = simulate_worlds(model, sampler, None, num_datasets=num_datasets, num_points=num_points)
+        prior = cluster_count_law(worlds)
+        return _calibrated(worlds, prior, num_draws=num_draws, num_bins=num_bins, seed=seed)
+
+
+def calibrate_near(
+    sampler: Any,
+    model: Any,
+    data: Tensor,
+    *,
+    num_simulations: int = 2000,
+    num_nearest: int = 200,
+    num_draws: int = 99,
+    num_bins: int = 20,
+    seed: int = 0,
+) -> LocalCalibration:
+    """Calibrate a sampler on simulated data sets that look like the observed one.
+
+    Data sets of the same size are simulated, and those are kept whose summaries (distances between points,
+    means and spreads of columns: those of :func:`~pyroclust.diagnostics.familiarity`) are nearest to the
+    observed ones, in the metric of their covariance.
+
+    *Why this is valid.* A data set is kept for what the data are, and not for its partition. Given the data,
+    the true partition is a draw from p(c | x) whether the data set is kept or not, and draws of an exact
+    sampler are further draws from it: truth and draws stay exchangeable in every kept data set, and all tests
+    keep their level. The prior of the number of clusters is no reference any more: near this data set other
+    numbers of clusters may be usual, so that part is left out.
+
+    *What it cannot see.* It averages over a neighbourhood: errors that cancel there, or that belong to this
+    very data set, go unseen, and summaries may call data sets near that have other posteriors. It asks
+    whether the sampler follows the model, not whether the model describes the data. And for data unlike all
+    simulations the nearest ones are not near: see ``radius`` beside ``median_distance``, and
+    ``p_value_data``.
+
+    Cost: simulation and summaries of ``num_simulations`` data sets, O(N^2) each (of at most 300 points), and
+    draws for ``num_nearest`` of them.
+
+    Args:
+        sampler: as for :func:`calibrate`; a guide with conditions must be conditioned first, and ``model`` be
+            its model then.
+        model: the model to simulate from.
+        data: the observed points, ``(N, D)``.
+        num_simulations: data sets simulated.
+        num_nearest: data sets kept.
+        num_draws: S, draws a data set; one less than a multiple of ``num_bins``.
+        num_bins: equal bins of the ranks.
+        seed: of everything; the caller's random state is left alone.
+
+    Raises:
+        ValueError: if a number is not possible, the data have another dimension than the model, or the guide
+            is not told its conditions.
+
+    Example:
+        >>> from pyroclust.guides import PredictiveFilter
+        >>> from pyroclust.models import overlap2d
+        >>> guide, data = PredictiveFilter(overlap2d()), torch.zeros(2, 2)
+        >>> found = calibrate_near(guide, guide.model, data, num_simulations=300, num_nearest=60)
+        >>> found.calibration.num_datasets, found.radius < found.median_distance
+        (60, True)
+    """
+    data = torch.as_tensor(data)
+    _check_sizes(len(data), num_nearest, num_draws, num_bins)
+    _check_near(sampler, model, data, num_simulations, num_nearest)
+    with torch.no_grad(), own_random_numbers(seed, len(data), num_simulations):
+        (world,) = simulate_worlds(model, sampler, None, num_datasets=num_simulations, num_points=len(data))
+        rows = _summaries(data, world.data)
+        apart = mahalanobis(rows, rows[0])[1:]
+        usual = mahalanobis(rows, rows.mean(0))
+        kept = torch.as_tensor(np.argsort(apart, kind="stable")[:num_nearest])
+        near = replace(world, data=world.data[kept], assignments=world.assignments[kept])
+        found = _calibrated((near,), None, num_draws=num_draws, num_bins=num_bins, seed=seed)
+    return LocalCalibration(
+        calibration=found,
+        num_simulations=num_simulations,
+        radius=float(apart[kept].max()),
+        median_distance=float(np.median(apart)),
+        p_value_data=float((usual >= usual[0]).mean()),
+    )
+
+
+def _calibrated(
+    worlds: Sequence[World], prior: Tensor | None, *, num_draws: int, num_bins: int, seed: int
+) -> Calibration:
+    """Draw for data sets that are simulated already, and test whether the truth is one more draw."""
+    blocks = [block for world in worlds for block in drawn_blocks(world, num_draws)]
+    every = torch.cat([block.assignments for block in blocks], 1)
+    values = {
+        name: tied(torch.cat([block.values[name] for block in blocks], 1)).cpu().numpy()
+        for name in blocks[0].values
+    }
+    truth, draws = every[0].cpu().numpy(), every[1:].cpu().numpy()
+    return Calibration(
+        num_points=every.shape[2],
+        num_datasets=every.shape[1],
+        num_draws=num_draws,
+        sbc=sbc(
+            {name: one[0] for name, one in values.items()},
+            {name: one[1:] for name, one in values.items()},
+            seed=seed,
+            num_bins=num_bins,
+        ),
+        coverage=ball_coverage(truth, draws, seed=seed),
+        reliability=pair_reliability(truth, draws, seed=seed) if every.shape[2] > 1 else None,
+        num_clusters=cluster_count_row(prior, num_clusters(every), every.shape[2]),
+    )
+
+
+def _check_sizes(num_points: int, num_datasets: int, num_draws: int, num_bins: int) -> None:
+    if min(num_points, num_datasets) < 1 or num_bins < 2 or num_draws < 1 or (num_draws + 1) % num_bins:
+        raise ValueError(
+            f"num_points, num_datasets, num_draws and num_bins are {num_points}, {num_datasets}, {num_draws} "
+            f"and {num_bins}, expected at least 1, 1, 1 and 2, and num_draws one less than a multiple of "
+            "num_bins"
+        )
+
+
+def _check_near(sampler: Any, model: Any, data: Tensor, num_simulations: int, num_nearest: int) -> None:
+    if data.shape[1:] != tuple(model.event_shape):
+        raise ValueError(
+            f"data has shape {tuple(data.shape)}, expected (N, {', '.join(map(str, model.event_shape))}), "
+            "points of the model's dimension"
+        )
+    if num_nearest > num_simulations:
+        raise ValueError(f"num_nearest is {num_nearest}, expected at most num_simulations, {num_simulations}")
+    if names := tuple(getattr(sampler, "conditions", ())):
+        raise ValueError(
+            f"the guide has the conditions {', '.join(names)}, expected one that is told them: call "
+            "guide.condition(...) first"
+        )
+
+
+def _summaries(data: Tensor, simulated: Tensor) -> np.ndarray:
+    """Describe the data, first, and all simulated data sets by at most 300 points, ``(1 + S, P)``."""
+    every = torch.cat([data.to(simulated).unsqueeze(0), simulated])
+    # Points of a data set are exchangeable in the simulations, not in the data.
+    order = torch.randperm(every.shape[1])[:_MOST_POINTS]
+    sets = every[:, order].flatten(2).double().cpu().numpy()
+    return np.column_stack([distance_summaries(sets), *column_summaries(sets).values()])

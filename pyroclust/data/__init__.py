@@ -1,0 +1,1 @@
+"""Built-in data sets, tables from files, and their scale."""

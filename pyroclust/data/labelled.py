@@ -1,0 +1,68 @@
+"""Folders of labelled tables, to train guides on real data."""
+
+from pathlib import Path
+
+import numpy as np
+
+from pyroclust.data.tables import SUFFIXES, Table, read_frame, table_from_frame
+
+__all__ = ["read_labelled_folder"]
+
+
+def read_labelled_folder(folder: str | Path, *, label: str, min_points: int = 5) -> list[Table]:
+    r"""Read every table of a folder, all but the label column as points, in the order of file names.
+
+    Files of other kinds are passed over, folders inside are not searched.
+
+    Args:
+        folder: holds CSV, TSV, Parquet or .npy files; columns of a .npy file are called ``x1, x2, ...``.
+        label: column of classes, the same in every table.
+        min_points: smallest number of rows that is accepted.
+
+    Raises:
+        ValueError: if there is no folder or no table, the label column is missing or gives every row a class
+            of its own, the tables have different columns, too few rows, or values that are not finite.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "boxes.csv").write_text("width,kind\n1,a\n2,a\n5,b\n6,b\n7,b\n")
+        >>> [table.name for table in read_labelled_folder(folder, label="kind")]
+        ['boxes']
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ValueError(f"there is no folder '{folder}'; check the path")
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
+    if not paths:
+        raise ValueError(f"'{folder}' holds no table, expected at least one {', '.join(SUFFIXES)} file")
+    tables = [_read(path, label=label, min_points=min_points) for path in paths]
+    first = tables[0]
+    for table in tables[1:]:
+        if table.columns != first.columns:
+            raise ValueError(
+                f"{table.name} has columns {', '.join(table.columns)}, expected {', '.join(first.columns)} "
+                f"as {first.name}: give all tables the same columns in the same order"
+            )
+    return tables
+
+
+def _read(path: Path, *, label: str, min_points: int) -> Table:
+    frame = read_frame(path).rename(columns=str)
+    table = table_from_frame(frame, path.stem, label=label)
+    if len(table.data) < min_points:
+        raise ValueError(
+            f"{table.name} has {len(table.data)} row(s), expected at least {min_points}: "
+            "take the file out of the folder, or lower min_points"
+        )
+    if frame[label].isna().any():
+        raise ValueError(
+            f"{table.name}: column '{label}' has {int(frame[label].isna().sum())} missing value(s), "
+            "expected a class for every row: drop those rows first"
+        )
+    if len(np.unique(frame[label].astype(str))) == len(frame):
+        raise ValueError(
+            f"{table.name}: column '{label}' gives every row a class of its own, "
+            "expected classes of several rows: name another column"
+        )
+    return table

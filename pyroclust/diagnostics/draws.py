@@ -1,0 +1,208 @@
+"""Draws of partitions as label arrays: checked, flattened, weighted, equal ones merged."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyroclust.diagnostics.contingency import compact
+
+__all__ = [
+    "DistinctDraws",
+    "as_chains",
+    "checked_integers",
+    "checked_labels",
+    "checked_weights",
+    "distinct_draws",
+    "flat_integers",
+    "flatten",
+    "renumbered",
+]
+
+
+def checked_labels(name: str, assignments: np.ndarray) -> np.ndarray:
+    """Return ``assignments`` as int64 after checking that they are labels 0 to N - 1.
+
+    Shape:
+        assignments: ``(..., N)``; output: the same.
+
+    Raises:
+        ValueError: if the array is empty, not of integers, or has labels outside 0 to N - 1.
+
+    Example:
+        >>> checked_labels("draws", np.array([[0, 0, 1]])).dtype
+        dtype('int64')
+    """
+    return checked_integers(name, assignments).astype(np.int64, copy=False)
+
+
+def checked_integers(name: str, assignments: np.ndarray) -> np.ndarray:
+    """Check that ``assignments`` are labels 0 to N - 1 and return them in their own integer type.
+
+    Shape:
+        assignments: ``(..., N)``; output: the same.
+
+    Raises:
+        ValueError: if the array is empty, not of integers, or has labels outside 0 to N - 1.
+
+    Example:
+        >>> checked_integers("draws", np.array([[0, 0, 1]], dtype=np.uint8)).dtype
+        dtype('uint8')
+    """
+    labels = np.asarray(assignments)
+    if labels.ndim == 0 or labels.size == 0:
+        raise ValueError(
+            f"{name} has shape {labels.shape}, expected (..., N) with at least one draw and one point"
+        )
+    if not np.issubdtype(labels.dtype, np.integer):
+        raise ValueError(f"{name} has dtype {labels.dtype}, expected integers")
+    low, high = labels.min(), labels.max()
+    if low < 0 or high >= labels.shape[-1]:
+        raise ValueError(
+            f"{name} has labels from {low} to {high}, expected 0 to {labels.shape[-1] - 1}: "
+            "renumber them with pyroclust.partitions.canonical"
+        )
+    return labels
+
+
+def flatten(draws: np.ndarray) -> np.ndarray:
+    """Merge chains and draws.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(draws, N)``; output: ``(S, N)`` int64.
+
+    Raises:
+        ValueError: if ``draws`` has another number of dimensions or is not made of labels.
+
+    Example:
+        >>> flatten(np.zeros((4, 10, 3), dtype=int)).shape
+        (40, 3)
+    """
+    return flat_integers(draws).astype(np.int64, copy=False)
+
+
+def flat_integers(draws: np.ndarray) -> np.ndarray:
+    """Merge chains and draws, without a copy where the array allows it.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(draws, N)``; output: ``(S, N)`` of the same integer type.
+
+    Raises:
+        ValueError: if ``draws`` has another number of dimensions or is not made of labels.
+
+    Example:
+        >>> flat_integers(np.zeros((4, 10, 3), dtype=np.uint8)).dtype
+        dtype('uint8')
+    """
+    labels = checked_integers("draws", draws)
+    if labels.ndim not in (2, 3):
+        raise ValueError(
+            f"draws has shape {labels.shape}, expected (chains, draws, points) or (draws, points)"
+        )
+    return labels.reshape(-1, labels.shape[-1])
+
+
+def as_chains(draws: np.ndarray) -> np.ndarray:
+    """Give draws a chain dimension where they have none.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(draws, N)``; output: ``(chains, draws, N)`` int64.
+
+    Raises:
+        ValueError: if ``draws`` has another number of dimensions or is not made of labels.
+
+    Example:
+        >>> as_chains(np.zeros((10, 3), dtype=int)).shape
+        (1, 10, 3)
+    """
+    labels = flatten(draws)
+    chains = np.shape(draws)[0] if np.ndim(draws) == 3 else 1
+    return labels.reshape(chains, -1, labels.shape[-1])
+
+
+def checked_weights(weights: np.ndarray | None, num_draws: int) -> np.ndarray:
+    """Return normalised weights of the draws, equal ones for ``None``.
+
+    Shape:
+        weights: any shape with ``num_draws`` entries; output: ``(num_draws,)``, sums to 1.
+
+    Raises:
+        ValueError: if the number of weights differs, or one is negative or not finite, or all are zero.
+
+    Example:
+        >>> checked_weights(np.array([1.0, 3.0]), 2).tolist()
+        [0.25, 0.75]
+    """
+    if weights is None:
+        return np.full(num_draws, 1 / num_draws)
+    flat = np.asarray(weights, dtype=np.float64).reshape(-1)
+    if len(flat) != num_draws:
+        raise ValueError(f"weights has {len(flat)} entries, expected {num_draws}, one a draw")
+    if not np.isfinite(flat).all() or flat.min() < 0 or flat.sum() <= 0:
+        raise ValueError("weights must be finite, not negative and not all zero")
+    return flat / flat.sum()
+
+
+def renumbered(assignments: np.ndarray) -> np.ndarray:
+    """Renumber clusters by first appearance: :func:`pyroclust.partitions.canonical` without torch.
+
+    Shape:
+        assignments: ``(S, N)`` labels 0 to N - 1; output: the same.
+
+    Example:
+        >>> renumbered(np.array([[2, 2, 0, 1]])).tolist()
+        [[0, 0, 1, 2]]
+    """
+    position = np.arange(assignments.shape[-1])
+    rows = np.arange(len(assignments))[:, None]
+    first = np.full_like(assignments, len(position))
+    np.minimum.at(first, (rows, assignments), position)
+    first_of_point = first[rows, assignments]
+    rank = np.cumsum(first_of_point == position, axis=-1) - 1
+    return rank[rows, first_of_point]
+
+
+@dataclass(frozen=True)
+class DistinctDraws:
+    """The partitions among draws, each once, the heaviest first.
+
+    Attributes:
+        partitions: ``(M, N)`` canonical int64.
+        mass: ``(M,)``, sums to 1.
+        members: ``(S,)``, the partition of each draw.
+        shares: ``(S,)``, the normalised weight of each draw.
+    """
+
+    partitions: np.ndarray
+    mass: np.ndarray
+    members: np.ndarray
+    shares: np.ndarray
+
+
+def distinct_draws(draws: np.ndarray, *, weights: np.ndarray | None = None) -> DistinctDraws:
+    """Merge draws of the same partition; the order does not depend on the order of the draws.
+
+    Cost: a sort of the draws, O(S log S) comparisons of at most N labels.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
+
+    Example:
+        >>> found = distinct_draws(np.array([[0, 0], [0, 1], [1, 0]]))
+        >>> found.partitions.tolist(), found.members.tolist()
+        ([[0, 1], [0, 0]], [1, 0, 0])
+    """
+    flat = flatten(draws)
+    shares = checked_weights(weights, len(flat))
+    labels, _ = compact(flat)
+    rows = labels.view(np.dtype((np.void, labels.itemsize * labels.shape[1]))).reshape(-1)
+    _, first, place = np.unique(rows, return_index=True, return_inverse=True)
+    mass = np.bincount(place.reshape(-1), weights=shares)
+    mass = mass / mass.sum()
+    # Equal up to the rounding of sums: then the order is that of the labels.
+    order = np.argsort(-mass.round(12), kind="stable")
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return DistinctDraws(labels[first[order]].astype(np.int64), mass[order], rank[place.reshape(-1)], shares)

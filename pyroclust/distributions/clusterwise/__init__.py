@@ -1,0 +1,1 @@
+"""Laws of guides that make one cluster after the other."""

@@ -1,0 +1,218 @@
+"""Partitions made cluster by cluster: the distribution behind every clusterwise guide."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Size, Tensor
+
+from pyroclust.distributions.clusterwise.forcing import ForcedClusters
+from pyroclust.distributions.clusterwise.sampling import (
+    ClusterwiseDraws,
+    Decide,
+    DrawAndScore,
+    draw,
+    most_likely,
+    sample_clusters,
+)
+from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
+from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.partitions import canonical
+
+__all__ = ["ClusterwisePartition"]
+
+_POINTS_AT_ONCE = 1 << 20
+
+
+class ClusterwisePartition(PartitionDistribution):
+    r"""Partitions whose clusters are drawn one after the other, each around an anchor.
+
+    The anchor of a cluster is the first point in the visiting order that is still unassigned; its company
+    is drawn at once, independent given a latent z:
+
+    .. math::
+        q(c \mid x, \pi) = \prod_{k=1}^{K} \int p(z_k \mid d_k, x, c_{<k}) \prod_{i \text{ unassigned}}
+        p(b_{ki} \mid z_k, d_k, x, c_{<k}) \, dz_k
+
+    With a fixed order this is the law of the partition. Without one every draw has its own uniform order, so
+    anchors are uniform among the unassigned points, and :math:`q(c \mid x) = E_\pi\, q(c \mid x, \pi)`.
+
+    Log-probabilities are *estimates* wherever z is continuous or the order is free; ``is_exact`` says so:
+
+    * ``log_prob(value)`` averages over ``num_particles`` latents drawn from the posterior network, for each
+      cluster, and over ``num_orders`` orders. Its exponential has expectation q(c | x); the logarithm lies
+      below on average, by half of the squared standard error.
+    * ``sample_and_log_prob`` counts the latents and the order that made the draw among those averaged over.
+      Then :math:`1/\hat q` has expectation :math:`1/q`: importance weights :math:`p(c, x) / \hat q` are
+      unbiased, and Metropolis-Hastings with these estimates is exact (pseudo-marginal).
+
+    Args:
+        scorer: the network.
+        encoding: what it made of the data sets, in the data's own order.
+        order: visiting orders ``(B, N)``, one row a data set of the encoding; None for anchors drawn anew for
+            every draw.
+        dataset: which row each batch element uses, of shape ``batch_shape``.
+        num_points: N.
+        num_particles: latents averaged over for each cluster.
+        num_orders: orders averaged over where none is fixed.
+        validate_args: check values.
+
+    References:
+        Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
+        Andrieu & Roberts (2009), pseudo-marginal. https://arxiv.org/abs/0903.5480
+    """
+
+    def __init__(
+        self,
+        scorer: ClusterwiseScorer,
+        encoding: Any,
+        *,
+        order: Tensor | None,
+        dataset: Tensor,
+        num_points: int,
+        num_particles: int = 16,
+        num_orders: int = 8,
+        validate_args: bool | None = None,
+    ) -> None:
+        for name, value in (("num_particles", num_particles), ("num_orders", num_orders)):
+            if value < 1:
+                raise ValueError(f"{name} is {value}, expected at least 1")
+        self.scorer, self.encoding, self.order, self.dataset = scorer, encoding, order, dataset
+        self.is_exact = scorer.is_exact and order is not None
+        self.num_particles, self.num_orders = num_particles, num_orders if order is None else 1
+        super().__init__(num_points, batch_shape=dataset.shape, validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> "ClusterwisePartition":
+        """Return the same distribution with a larger batch shape; nothing is encoded again."""
+        return self._with(dataset=self.dataset.expand(batch_shape))
+
+    def estimated_with(
+        self, *, num_particles: int | None = None, num_orders: int | None = None
+    ) -> "ClusterwisePartition":
+        """Return the same distribution whose log-probabilities average over other numbers of particles.
+
+        Cost of log-probabilities: proportional to both numbers.
+        """
+        return self._with(
+            num_particles=self.num_particles if num_particles is None else num_particles,
+            num_orders=self.num_orders if num_orders is None else num_orders,
+        )
+
+    def log_prob_and_error(self, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Estimate log-probabilities in nats, with their standard errors in nats.
+
+        The error is that of the average over particles and orders, to first order; zero where
+        ``is_exact``, and unknown (nan) for a free order with ``num_orders = 1``.
+
+        Shape:
+            value: ``(..., N)``; output: ``(...)`` float64 each, broadcast with ``batch_shape``.
+        """
+        self._check_value(value)
+        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        log_prob, variance = self._estimate(value, batch)
+        return log_prob, variance.sqrt()
+
+    def map_partition(self) -> Tensor:
+        """Return the partition of most likely latents and memberships, ``(*batch_shape, N)``.
+
+        Each cluster takes the mode of its latent and every point whose probability is above one half: a
+        quick point estimate, *not* a draw from the posterior, and no maximum over partitions either.
+        """
+        return canonical(self._run(self.batch_shape, most_likely).labels).view(
+            self.batch_shape + self.event_shape
+        )
+
+    def latents(self, value: Tensor) -> Tensor:
+        """Draw latents of the clusters of given partitions from the posterior network.
+
+        Shape:
+            value: ``(..., N)``; output: ``(..., max K, Z)`` in the order in which the clusters are made,
+                zero where there is no cluster.
+        """
+        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        dataset, order, labels = self._forced(value, batch, 1)
+        found = self._clusters(dataset, order, labels).latents()
+        return found.view(*batch, *found.shape[1:])
+
+    def sample_and_log_prob(self, sample_shape: Any = Size()) -> tuple[Tensor, Tensor]:
+        """Draw partitions with estimates whose reciprocals are unbiased, in nats."""
+        shape = self._extended_shape(Size(sample_shape))
+        with torch.no_grad():
+            made = self._run(shape[:-1], DrawAndScore(self.num_particles))
+            labels = canonical(made.labels).view(shape)
+            log_prob = made.log_prob.view(shape[:-1])
+            if self.num_orders > 1:
+                others, _ = self._over_orders(labels, shape[:-1], self.num_orders - 1)
+                log_prob = torch.cat([log_prob.unsqueeze(0), others]).logsumexp(0) - math.log(self.num_orders)
+        return labels, log_prob
+
+    def _sample(self, sample_shape: Size) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        return canonical(self._run(shape[:-1], draw).labels).view(shape)
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        return self._estimate(value, batch)[0]
+
+    def _estimate(self, value: Tensor, batch: Size) -> tuple[Tensor, Tensor]:
+        """Return log-probabilities and relative variances."""
+        log_prob, variance = self._over_orders(value, batch, self.num_orders)
+        if self.order is not None:
+            return log_prob[0], variance[0]
+        share = log_prob.softmax(0)
+        count = self.num_orders
+        spread = (count * share.square().sum(0) - 1) / (count - 1) if count > 1 else variance[0] * math.nan
+        return log_prob.logsumexp(0) - math.log(count), spread.clamp(min=0)
+
+    def _over_orders(self, value: Tensor, batch: Size, num_orders: int) -> tuple[Tensor, Tensor]:
+        """Estimate under several orders, ``(M, *batch)`` each."""
+        dataset, order, labels = self._forced(value, batch, num_orders)
+        rows = max(1, _POINTS_AT_ONCE // self.num_points)
+        parts = [
+            self._clusters(d, o, c).log_prob()
+            for d, o, c in zip(dataset.split(rows), order.split(rows), labels.split(rows), strict=True)
+        ]
+        log_prob, variance = (torch.cat(some).view(num_orders, *batch) for some in zip(*parts, strict=True))
+        return log_prob, variance
+
+    def _clusters(self, dataset: Tensor, order: Tensor, labels: Tensor) -> ForcedClusters:
+        return ForcedClusters(
+            self.scorer,
+            self.encoding,
+            dataset=dataset,
+            order=order,
+            labels=labels,
+            num_particles=self.num_particles,
+        )
+
+    def _forced(self, value: Tensor, batch: Size, num_orders: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Return data set, order and labels in visiting order for every value and order."""
+        dataset = self.dataset.expand(num_orders, *batch).reshape(-1)
+        order = self._orders(dataset)
+        labels = value.long().expand(num_orders, *batch, -1).reshape(-1, self.num_points)
+        return dataset, order, canonical(labels.gather(-1, order))
+
+    def _orders(self, dataset: Tensor) -> Tensor:
+        if self.order is not None:
+            return self.order[dataset]
+        return torch.rand(len(dataset), self.num_points, device=dataset.device).argsort(-1)
+
+    def _run(self, batch: Size, decide: Decide) -> ClusterwiseDraws:
+        dataset = self.dataset.expand(batch).reshape(-1)
+        order = self._orders(dataset)
+        rows = max(1, _POINTS_AT_ONCE // self.num_points)
+        with torch.no_grad():
+            parts = [
+                sample_clusters(self.scorer, self.encoding, dataset=d, order=o, decide=decide)
+                for d, o in zip(dataset.split(rows), order.split(rows), strict=True)
+            ]
+        fields = zip(*(vars(part).values() for part in parts), strict=True)
+        return ClusterwiseDraws(*(torch.cat(field) for field in fields))
+
+    def _with(self, **changed: Any) -> "ClusterwisePartition":
+        own = {
+            name: getattr(self, name)
+            for name in ("order", "dataset", "num_points", "num_particles", "num_orders")
+        }
+        arguments = own | {"validate_args": self._validate_args} | changed
+        return ClusterwisePartition(self.scorer, self.encoding, **arguments)

@@ -1,0 +1,1 @@
+"""Component families: what the points of a cluster are drawn from."""

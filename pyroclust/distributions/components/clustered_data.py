@@ -1,0 +1,94 @@
+"""Data given a partition, the cluster parameters integrated out."""
+
+from typing import Any
+
+import torch
+from pyro.distributions import TorchDistribution
+from torch import Size, Tensor
+from torch.distributions import constraints
+
+from pyroclust.distributions.components.component import Component, ConjugateComponent
+from pyroclust.partitions import num_clusters
+
+__all__ = ["ClusteredData", "block_moments"]
+
+
+def block_moments(component: ConjugateComponent, data: Tensor, assignments: Tensor) -> tuple[Tensor, Tensor]:
+    """Sum counts and sufficient statistics over the clusters of each partition.
+
+    One scatter-add: cost O(N F) a partition, memory O(N F) a partition.
+
+    Shape:
+        data: ``(..., N, D)``; assignments: ``(..., N)``, broadcast; output: counts ``(..., K)`` and moments
+            ``(..., K, F)``, float64.
+    """
+    moments = component.moments(data)
+    batch = torch.broadcast_shapes(moments.shape[:-2], assignments.shape[:-1])
+    moments = moments.expand(*batch, *moments.shape[-2:])
+    labels = assignments.expand(*batch, assignments.shape[-1])
+    width = int(num_clusters(assignments).max())
+    counts = moments.new_zeros(*batch, width).scatter_add_(
+        -1, labels, torch.ones_like(labels, dtype=moments.dtype)
+    )
+    index = labels.unsqueeze(-1).expand_as(moments)
+    return counts, moments.new_zeros(*batch, width, moments.shape[-1]).scatter_add_(-2, index, moments)
+
+
+class ClusteredData(TorchDistribution):
+    r"""Data sets of points whose clusters are known and whose cluster parameters are integrated out.
+
+    .. math:: \log p(x \mid c) = \sum_k \log \int \prod_{i: c_i = k} F(x_i; \theta) \, G_0(d\theta)
+
+    Every component family samples; the log-density needs a conjugate one.
+
+    Args:
+        component: the family, all hyperparameters known.
+        assignments: canonical labels, ``(..., N)``.
+        validate_args: check that values lie in the support of the family.
+
+    Shape:
+        batch_shape: that of ``assignments.shape[:-1]`` and of the hyperparameters; event_shape: ``(N, D)``.
+    """
+
+    arg_constraints: dict[str, Any] = {}  # noqa: RUF012
+
+    def __init__(
+        self, component: Component, assignments: Tensor, *, validate_args: bool | None = None
+    ) -> None:
+        batch = torch.broadcast_shapes(assignments.shape[:-1], component.batch_shape)
+        num_points = assignments.shape[-1]
+        self.component, self.assignments = component, assignments.expand(*batch, num_points)
+        super().__init__(batch, Size((num_points, component.dim)), validate_args=validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        """Every point lies in the support of the family."""
+        return constraints.independent(self.component.support, 1)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> "ClusteredData":
+        """Return the same distribution with a larger batch shape."""
+        assignments = self.assignments.expand(*batch_shape, self.assignments.shape[-1])
+        return ClusteredData(self.component, assignments, validate_args=self._validate_args)
+
+    def sample(self, sample_shape: Any = Size()) -> Tensor:
+        """Draw cluster parameters afresh, then the points."""
+        with torch.no_grad():
+            shape = (*sample_shape, *self.assignments.shape)
+            return self.component.sample(self.assignments.expand(shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Return the collapsed log-likelihood in nats, float64; cost O(N).
+
+        Raises:
+            ValueError: if the family is not conjugate, or (under validation) a point is outside its support.
+        """
+        if not isinstance(self.component, ConjugateComponent):
+            raise ValueError(
+                f"component is a {type(self.component).__name__}, expected a conjugate family: for others "
+                "the likelihood of a partition has no formula; keep the cluster parameters, as "
+                "AuxiliaryGibbs does, or train a guide by simulation"
+            )
+        if self._validate_args:
+            self.component.check(value)
+        counts, moments = block_moments(self.component, value, self.assignments)
+        return self.component.log_marginal(counts, moments).sum(-1)

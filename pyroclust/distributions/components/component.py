@@ -1,0 +1,231 @@
+"""Component families: what a cluster's points are drawn from."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import torch
+from pyro.distributions import TorchDistribution
+from torch import Size, Tensor
+from torch.distributions import Distribution, constraints
+
+from pyroclust.distributions.components.parameter_sites import (
+    log_density_of_parameters,
+    sample_parameters_of_clusters,
+)
+from pyroclust.distributions.hyperparameters import Hyperparameter, Hyperparameterised
+from pyroclust.partitions import num_clusters
+
+__all__ = ["Component", "ConjugateComponent"]
+
+
+class Component(Hyperparameterised, ABC):
+    r"""A family of clusters: a prior of the parameters and the law of a point given them.
+
+    .. math:: \theta_k \sim G_0, \qquad x_i \mid c, \theta \sim F(\theta_{c_i})
+
+    Subclasses write :meth:`parameters`, :meth:`likelihood` and :attr:`typical_scale`, and may list
+    hyperparameters in ``hyper_names``: numbers, batches with one number a data set, or priors.
+
+    Attributes:
+        dim: dimension D of a point.
+        support: where points lie, a constraint of event dimension 1.
+        expected: the support in words, for errors.
+    """
+
+    support: constraints.Constraint = constraints.real_vector
+    expected: str = "finite numbers"
+
+    def __init__(self, dim: int) -> None:
+        if dim < 1:
+            raise ValueError(f"dim is {dim}, expected at least 1")
+        self.dim = dim
+
+    @property
+    @abstractmethod
+    def typical_scale(self) -> float:
+        """A typical standard deviation within a cluster, in data units: where networks start looking."""
+
+    @property
+    def scale_is_known(self) -> bool:
+        """Whether all clusters have the same known covariance, ``typical_scale**2`` times the identity."""
+        return False
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Tensor]:
+        """Sample the parameters of a cluster: a Pyro program, run where every site stands for many clusters.
+
+        Each site has its own name, no plate of its own, and a batch shape that broadcasts with
+        ``(*batch, clusters)``.
+
+        Shape:
+            output: ``(*plates, *event)`` by name, the last plate over clusters.
+        """
+
+    @abstractmethod
+    def likelihood(self, parameters: Mapping[str, Tensor]) -> TorchDistribution:
+        """Return the law of a point given its cluster's parameters.
+
+        Shape:
+            parameters: ``(*batch, *event)`` by name; output: batch shape ``(*batch)``, event shape ``(D,)``.
+        """
+
+    @property
+    def batch_shape(self) -> Size:
+        """The broadcast shape of the hyperparameters given as batches."""
+        values = (getattr(self, name) for name in self.hyper_names)
+        return torch.broadcast_shapes(*(one.shape for one in values if isinstance(one, Tensor)))
+
+    def sample_prior(self, shape: Size | tuple[int, ...]) -> dict[str, Tensor]:
+        """Draw parameters of many clusters, outside of any enclosing Pyro program.
+
+        Shape:
+            shape: ``(..., K)``, ``batch_shape`` broadcast against the dimensions before K; output:
+            ``(*shape, *event)`` by name.
+        """
+        with torch.no_grad():
+            return sample_parameters_of_clusters(self.parameters, Size(shape))
+
+    def log_prior(self, parameters: Mapping[str, Tensor]) -> Tensor:
+        """Return the log-density of parameters under the prior in nats.
+
+        Shape:
+            parameters: ``(..., K, *event)`` by name; output: ``(..., K)``.
+
+        Raises:
+            ValueError: if a parameter is missing.
+        """
+        return log_density_of_parameters(self.parameters, parameters)
+
+    def sample(self, assignments: Tensor) -> Tensor:
+        """Draw parameters for every cluster, then points, in O(N).
+
+        Shape:
+            assignments: ``(..., N)`` canonical; output: ``(..., N, D)``.
+        """
+        clusters = (*assignments.shape[:-1], int(num_clusters(assignments).max()))
+        parameters = self.sample_prior(clusters)
+        with torch.no_grad():
+            return self.likelihood(parameters_of_points(parameters, assignments)).sample()
+
+    def check(self, data: Tensor) -> None:
+        """Refuse data outside the support.
+
+        Shape:
+            data: ``(..., D)``.
+
+        Raises:
+            ValueError: if the last dimension is not D, or a point lies outside the support.
+        """
+        if data.dim() < 1 or data.shape[-1] != self.dim:
+            raise ValueError(f"data has shape {tuple(data.shape)}, expected (..., {self.dim})")
+        inside = self.support.check(data) & data.isfinite().all(-1)
+        if not bool(inside.all()):
+            index = tuple((~inside).nonzero()[0].tolist())
+            raise ValueError(
+                f"data has the point {data[index].tolist()} at index {index}, expected {self.expected} "
+                f"for {type(self).__name__}"
+            )
+
+    def hyper(self, name: str, *, trailing: int = 1) -> Tensor:
+        """Return a hyperparameter shaped for formulas over clusters, float64.
+
+        Shape:
+            output: ``()`` for a number, else ``(*batch, 1, ..., 1)`` with ``trailing`` ones.
+        """
+        value = self.value(name)
+        return value.reshape(*value.shape, *(1,) * trailing) if value.dim() else value
+
+    def per_column(self, name: str) -> Tensor:
+        """Return a hyperparameter as the parameter of a program's site, in the default dtype.
+
+        Shape:
+            output: ``(D,)`` for a number, else ``(*batch, 1, D)``.
+        """
+        value = self.hyper(name, trailing=2).to(torch.get_default_dtype())
+        return value.expand(*value.shape[:-1], self.dim)
+
+    def _typical(self, name: str) -> float:
+        """Return a number near a hyperparameter: itself, its mean over the batch, or its prior's median."""
+        one = getattr(self, name)
+        if isinstance(one, Distribution):
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(0)
+                return float(one.sample(Size((1001,))).median())
+        return float(one.double().mean()) if isinstance(one, Tensor) else float(one)
+
+
+class ConjugateComponent(Component):
+    """A component family whose parameters integrate out.
+
+    A block of points enters only through its count and the sum of ``moments(x)`` over its points, so that
+    adding, removing and merging are additions of vectors. All is float64: sums of squares lose too much in
+    float32.
+
+    Shape:
+        moments: ``(..., D) -> (..., F)``; counts ``(...)``, or ``(..., K)`` with batches of hyperparameters
+        broadcast against the dimensions before K; predictive parameters ``(..., P)``.
+    """
+
+    @abstractmethod
+    def moments(self, data: Tensor) -> Tensor:
+        """Return the sufficient statistics of single points, ``(..., D) -> (..., F)`` float64."""
+
+    @abstractmethod
+    def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
+        """Return the log marginal likelihood of blocks in nats; 0 for an empty block."""
+
+    @abstractmethod
+    def predictive_parameters(self, counts: Tensor, moments: Tensor) -> Tensor:
+        """Pack the predictive density of blocks into vectors ``(..., P)`` for :meth:`log_predictive`."""
+
+    @abstractmethod
+    def log_predictive(self, data: Tensor, parameters: Tensor) -> Tensor:
+        """Return the log predictive density of points under packed predictives, O(D) to O(D^2)."""
+
+    @abstractmethod
+    def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
+        """Draw the parameters of blocks from their posterior, of the prior where a block is empty.
+
+        Shape:
+            counts: ``(..., K)``; moments: ``(..., K, F)``; output: ``(..., K, *event)`` float64, by the names
+            of :meth:`parameters`.
+        """
+
+    @property
+    def num_moments(self) -> int:
+        """Length F of the sufficient statistics."""
+        return self.moments(torch.zeros(self.dim)).shape[-1]
+
+    def over_batch(self, counts: Tensor, moments: Tensor) -> tuple[Tensor, Tensor]:
+        """Return blocks ``(..., K)`` in float64, expanded over the hyperparameters given as batches."""
+        batch = self.batch_shape
+        if not batch:
+            return counts.double(), moments
+        shape = torch.broadcast_shapes((*batch, 1), counts.shape)
+        return counts.double().expand(shape), moments.expand(*shape, moments.shape[-1])
+
+    def prior_predictive_parameters(self) -> Tensor:
+        """Return the packed predictive density of an empty block, ``(*batch_shape, P)``."""
+        zero = torch.zeros(1, dtype=torch.float64)
+        return self.predictive_parameters(zero, zero.new_zeros(1, self.num_moments)).squeeze(-2)
+
+
+def number(value: Hyperparameter) -> Hyperparameter:
+    """Turn what is neither a tensor nor random into a float, so that plain families compare by value."""
+    return value if isinstance(value, Tensor | Distribution) else float(value)
+
+
+def per_point(parameters: Tensor, assignments: Tensor) -> Tensor:
+    """Look up cluster parameters ``(..., K, E)`` for points ``(..., N)``, giving ``(..., N, E)``."""
+    index = assignments.unsqueeze(-1).expand(*assignments.shape, parameters.shape[-1])
+    return parameters.gather(-2, index)
+
+
+def parameters_of_points(parameters: Mapping[str, Tensor], assignments: Tensor) -> dict[str, Tensor]:
+    """Look up cluster parameters ``(..., K, *event)`` for points ``(..., N)``: ``(..., N, *event)``."""
+    batch = assignments.dim()
+    found = {}
+    for name, value in parameters.items():
+        flat = value.to(assignments.device).reshape(*value.shape[:batch], -1)
+        found[name] = per_point(flat, assignments).reshape(*assignments.shape, *value.shape[batch:])
+    return found

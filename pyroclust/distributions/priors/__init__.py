@@ -1,0 +1,1 @@
+"""Priors over partitions: process and prior of one law in one file."""

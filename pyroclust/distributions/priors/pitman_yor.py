@@ -1,0 +1,143 @@
+"""The Pitman-Yor process and its prior."""
+
+import torch
+from torch import Tensor
+from torch.distributions import Distribution, constraints
+
+from pyroclust.distributions.hyperparameters import Hyperparameter
+from pyroclust.distributions.priors.two_parameter import (
+    TwoParameterPartition,
+    TwoParameterPrior,
+    as_parameter,
+)
+from pyroclust.distributions.rising_factorial import log_rising, sum_of_inverses
+
+__all__ = ["PitmanYorPrior", "PitmanYorProcess"]
+
+
+class PitmanYorProcess(TwoParameterPartition):
+    r"""Partition with a power-law number of clusters: the two-parameter Chinese restaurant process.
+
+    .. math::
+        p(c) = \frac{\prod_{j=1}^{K-1} (a + j d)}{\prod_{i=1}^{N-1} (a + i)}
+        \prod_k \frac{\Gamma(n_k - d)}{\Gamma(1 - d)}
+
+    Cost O(N) a draw and O(N) a log-probability. Discount zero is the Chinese restaurant process.
+
+    Args:
+        discount: d, at least 0 and below 1; shape broadcast with the concentration's to ``batch_shape``.
+        concentration: a, above -d.
+        num_points: number of points N.
+        validate_args: check arguments and values.
+
+    Raises:
+        ValueError: if a concentration is not above -d.
+
+    Example:
+        >>> law = PitmanYorProcess(0.5, 0.7, 4)
+        >>> round(law.log_prob(law.enumerate_support()).exp().sum().item(), 6)
+        1.0
+
+    References:
+        Pitman & Yor (1997), The two-parameter Poisson-Dirichlet distribution.
+        https://doi.org/10.1214/aop/1024404422
+    """
+
+    arg_constraints = {  # noqa: RUF012
+        "discount": constraints.half_open_interval(0.0, 1.0),
+        "concentration": constraints.real,
+    }
+
+    def __init__(
+        self,
+        discount: Tensor | float,
+        concentration: Tensor | float,
+        num_points: int,
+        *,
+        validate_args: bool | None = None,
+    ) -> None:
+        self.discount, self.concentration = torch.broadcast_tensors(
+            as_parameter(discount), as_parameter(concentration)
+        )
+        if not bool((self.concentration > -self.discount).all()):
+            raise ValueError(f"concentration is {concentration}, expected above -discount = {-self.discount}")
+        super().__init__(num_points, batch_shape=self.discount.shape, validate_args=validate_args)
+
+    def _two_parameters(self) -> tuple[Tensor, Tensor]:
+        return self.discount.double(), self.concentration.double()
+
+
+class PitmanYorPrior(TwoParameterPrior):
+    r"""The Pitman-Yor prior: cluster sizes with a power law, about :math:`N^d` clusters.
+
+    .. math::
+        V_N(K) = \frac{\prod_{j=1}^{K-1} (a + j d)}{\prod_{i=1}^{N-1} (a + i)}, \qquad
+        w(n) = \frac{\Gamma(n - d)}{\Gamma(1 - d)}
+
+    Args:
+        discount: d, at least 0 and below 1: a number, a batch, or the prior of a random number.
+        concentration: a, above -d: likewise; a random one is sampled first and its prior must be positive.
+
+    Example:
+        >>> PitmanYorPrior(0.5, 0.5).log_prob(torch.tensor([0, 0])).exp().item()  # (1 - d) / (1 + a)
+        0.333...
+
+    References:
+        Pitman & Yor (1997), The two-parameter Poisson-Dirichlet distribution.
+        https://doi.org/10.1214/aop/1024404422
+    """
+
+    hyper_names = ("discount", "concentration")
+
+    def __init__(self, discount: Hyperparameter, concentration: Hyperparameter) -> None:
+        self.discount, self.concentration = discount, concentration
+        self._check_hyperparameters()
+
+    def partition(self, num_points: int) -> PitmanYorProcess:
+        """Return the process over N points."""
+        return PitmanYorProcess(self.value("discount"), self.value("concentration"), num_points)
+
+    def expected_num_clusters(self, num_points: int) -> Tensor:
+        r"""Return the prior mean of the number of clusters, ``batch_shape`` float64, in O(1).
+
+        .. math::
+            E[K] = \frac{a}{d} \left( \frac{(a + d)_N}{(a)_N} - 1 \right), \qquad
+            (x)_N = \frac{\Gamma(x + N)}{\Gamma(x)}
+
+        Example:
+            >>> round(PitmanYorPrior(0.5, 0.0).expected_num_clusters(3).item(), 6)  # 1 + 1/2 + 3/8
+            1.875
+        """
+        discount, concentration = self._two_parameters()
+        step = torch.where(discount > 0, discount, 1.0)
+        positive = torch.where(concentration > 0, concentration, 1.0)
+        more = log_rising(positive + num_points, step) - log_rising(positive, step)
+        usual = positive / step * more.expm1()
+        growth = log_rising(concentration + num_points, step) + log_rising(concentration + step, 1 - step)
+        unusual = (growth.exp() - concentration) / step
+        return torch.where(
+            discount > 0,
+            torch.where(concentration > 0, usual, unusual),
+            positive * sum_of_inverses(positive, num_points),
+        )
+
+    def _two_parameters(self) -> tuple[Tensor, Tensor]:
+        discount, concentration = torch.broadcast_tensors(self.value("discount"), self.value("concentration"))
+        return discount, concentration
+
+    def _check_hyperparameters(self) -> None:
+        lowest: Tensor | float = -1.0
+        if isinstance(self.discount, Distribution):
+            self._check_above("discount", 0.0)
+        else:
+            discount = self.value("discount")
+            if not bool(((discount >= 0) & (discount < 1)).all()):
+                raise ValueError(f"discount is {self.discount}, expected at least 0 and below 1")
+            lowest = -discount
+        if isinstance(self.concentration, Distribution):
+            self._check_above("concentration", 0.0)
+        elif not bool((self.value("concentration") > lowest).all()):
+            raise ValueError(
+                f"concentration is {self.concentration}, expected above -discount, the discount being "
+                f"{self.discount}"
+            )

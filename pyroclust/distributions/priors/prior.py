@@ -1,0 +1,157 @@
+"""The contract of partition priors, as models, guides and kernels see them."""
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Size, Tensor
+
+from pyroclust.distributions.hyperparameters import Hyperparameterised
+from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.priors.gibbs_type import (
+    block_sizes,
+    log_block_weights,
+    log_stirling_numbers,
+    log_v_of_fewer,
+)
+from pyroclust.partitions import num_clusters
+
+__all__ = ["PartitionPrior"]
+
+_STRIDE = 64
+
+
+class PartitionPrior(Hyperparameterised, ABC):
+    r"""A Gibbs-type prior of partitions: a weight for every block and one for their number.
+
+    .. math::
+        p(c) = V_N(K) \prod_{k=1}^K w(n_k), \qquad w(n) = \frac{\Gamma(n - d)}{\Gamma(1 - d)}
+
+    The weights of N and N + 1 points agree: :math:`V_N(K) = (N - d K) V_{N+1}(K) + V_{N+1}(K+1)`. Given n
+    points in K clusters, the next one joins cluster k with weight :math:`n_k - d` and opens a new one with
+    weight :math:`V_{n+1}(K+1) / V_{n+1}(K)`.
+
+    Subclasses write :meth:`partition`, ``block_discount`` and ``_log_v``, and list their hyperparameters in
+    ``hyper_names``. Wherever a hyperparameter is random, the methods below raise and ask for a number.
+
+    References:
+        Gnedin & Pitman (2006), Exchangeable Gibbs partitions. https://doi.org/10.1007/s10958-006-0335-z
+        De Blasi et al. (2015), Are Gibbs-type priors the most natural generalization of the Dirichlet
+        process? https://doi.org/10.1109/TPAMI.2013.217
+    """
+
+    @property
+    @abstractmethod
+    def block_discount(self) -> Tensor:
+        """The discount d of the block weights, ``()`` or ``(*batch)`` float64."""
+
+    @abstractmethod
+    def partition(self, num_points: int) -> PartitionDistribution:
+        """Return the prior of the partition of N points as a Pyro distribution."""
+
+    @abstractmethod
+    def _log_v(self, num_points: int, clusters: Tensor) -> Tensor:
+        """Return log V_N(K) where 1 <= K <= N."""
+
+    @property
+    def batch_shape(self) -> Size:
+        """The broadcast shape of the hyperparameters."""
+        return torch.broadcast_shapes(*(self.value(name).shape for name in self.hyper_names))
+
+    def log_v(self, num_points: int, clusters: Tensor) -> Tensor:
+        """Return log V_N(K), the weight of K clusters, in nats.
+
+        Shape:
+            clusters: ``(...)``, broadcast with ``batch_shape``; output: their broadcast, float64, minus
+            infinity where no partition of N points has K clusters.
+        """
+        possible = (clusters >= 1) & (clusters <= num_points)
+        found = self._log_v(num_points, clusters.clamp(1, num_points))
+        return torch.where(possible, found, -torch.inf)
+
+    def log_block_weight(self, sizes: Tensor) -> Tensor:
+        """Return log w(n) of blocks in nats, 0 for an empty one.
+
+        Shape:
+            sizes: ``(..., K)``, ``batch_shape`` broadcast against the dimensions before K; output: float64.
+        """
+        return log_block_weights(sizes, self.block_discount)
+
+    def log_opening_odds(self, num_points: int, clusters: Tensor) -> Tensor:
+        """Return log V_{n+1}(K+1) - log V_{n+1}(K), the log-weight of a new cluster after n points in K.
+
+        Shape:
+            clusters: ``(...)``, broadcast with ``batch_shape``; output: their broadcast, float64; minus
+            infinity where there can be no further cluster, and where K clusters are impossible.
+        """
+        more, same = (self.log_v(num_points + 1, clusters + extra) for extra in (1, 0))
+        possible = more.isfinite() & same.isfinite() & (clusters <= num_points)
+        return torch.where(possible, more - same, -torch.inf)
+
+    def log_opening_table(self, num_points: int, width: int) -> Tensor:
+        """Tabulate :meth:`log_opening_odds` for every number of points and clusters.
+
+        For hyperparameters that are single numbers. Weights are computed for every 64th number of points, and
+        those between by the addition rule.
+
+        Shape:
+            output: ``(num_points, width)`` float64 for n = 0, ..., num_points - 1 and K = 0, ..., width - 1.
+        """
+        stride = min(_STRIDE, num_points)
+        clusters, discount = torch.arange(width + stride), self.block_discount.item()
+        rows = [
+            log_v_of_fewer(self.log_v(n, clusters), discount, num_points=n, steps=stride - 1)
+            for n in range(-(-num_points // stride) * stride, 0, -stride)
+        ]
+        log_v = torch.cat(rows).flip(0)[:num_points]
+        more, same = log_v[:, 1:], log_v[:, :-1]
+        possible = more.isfinite() & same.isfinite()
+        return torch.where(possible, more - same, -torch.inf)
+
+    def log_prob(self, assignments: Tensor) -> Tensor:
+        """Return the log-probability of each partition in nats, O(N) each.
+
+        Shape:
+            assignments: ``(..., N)`` canonical; output: the broadcast of ``(...)`` and ``batch_shape``,
+            float64.
+        """
+        weights = self.log_block_weight(block_sizes(assignments)).sum(-1)
+        return self.log_v(assignments.shape[-1], num_clusters(assignments)) + weights
+
+    def log_prob_num_clusters(self, num_points: int) -> Tensor:
+        r"""Return the exact prior of the number of clusters in nats.
+
+        .. math:: p(K) = V_N(K) \, S_d(N, K)
+
+        with the generalised Stirling numbers of :func:`log_stirling_numbers`. Cost O(N K) once per discount
+        and N, K the largest possible number of clusters (about a second at N = 10,000), then O(N).
+
+        Shape:
+            output: ``(*batch_shape, N)`` float64 for K = 1, ..., N.
+
+        Raises:
+            ValueError: if a hyperparameter is random.
+
+        Example:
+            >>> from pyroclust.distributions import PitmanYorPrior
+            >>> PitmanYorPrior(0.5, 0.5).log_prob_num_clusters(3).exp().numpy().round(6)  # 1/5, 2/5, 2/5
+            array([0.2, 0.4, 0.4])
+        """
+        if num_points < 1:
+            raise ValueError(f"num_points is {num_points}, expected at least 1")
+        batch = self.batch_shape
+        clusters = torch.arange(1, num_points + 1).view(-1, *(1,) * len(batch))
+        log_v = self.log_v(num_points, clusters).movedim(0, -1)
+        width = int(log_v.isfinite().reshape(-1, num_points).any(0).nonzero().max()) + 1
+        discounts = self.block_discount.expand(batch).reshape(-1).tolist()
+        stirling = torch.stack([log_stirling_numbers(d, num_points, width) for d in discounts])
+        found = log_v[..., :width] + stirling.view(*batch, width).to(log_v.device)
+        return torch.nn.functional.pad(found, (0, num_points - width), value=-torch.inf)
+
+    def expected_num_clusters(self, num_points: int) -> Tensor:
+        """Return the prior mean of the number of clusters, ``batch_shape`` float64.
+
+        Raises:
+            ValueError: if a hyperparameter is random.
+        """
+        clusters = torch.arange(1, num_points + 1, dtype=torch.float64)
+        return (self.log_prob_num_clusters(num_points).exp() * clusters).sum(-1)

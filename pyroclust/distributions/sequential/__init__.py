@@ -1,0 +1,1 @@
+"""Laws of guides that label points one after the other."""

@@ -1,0 +1,153 @@
+"""Scoring candidates by the collapsed predictive: exact given the past, blind to the future."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.distributions import Distribution
+
+from pyroclust.distributions.components.component import ConjugateComponent
+from pyroclust.distributions.priors.opening_odds import OpeningOdds
+from pyroclust.distributions.priors.prior import PartitionPrior
+
+__all__ = ["FilterEncoding", "FilterScorer"]
+
+
+@dataclass(frozen=True)
+class FilterEncoding:
+    """Points in visiting order with their sufficient statistics, and what their prior says."""
+
+    points: Tensor  # (B, N, D) float64
+    moments: Tensor  # (B, N, F) float64
+    opening: Tensor  # (B, N) float64, log predictive density of an empty cluster
+    discount: float | Tensor  # a number, or (B,) float64
+    odds: OpeningOdds
+    component: ConjugateComponent  # its hyperparameters numbers, or of shape (B,)
+    hyperparameters: Tensor  # (B, H) float64, those of the component that are conditions
+
+
+class FilterScorer:
+    r"""Log-weights of the exact no-look-ahead filter.
+
+    .. math:: q(c_n = k \mid \cdot) \propto p(c_n = k \mid c_{<n}) \, p(x_n \mid x_i, i < n, c_i = k)
+
+    The prior's weights are :math:`n_k - d` of joining a cluster and :math:`V_n(K+1) / V_n(K)` of opening one,
+    zero where the prior allows no further cluster. Hyperparameters that are named as conditions arrive with
+    the data, one number a data set, and are looked up by data set at every decision.
+
+    Args:
+        prior: Gibbs-type partition prior whose hyperparameters are numbers, but for the conditions.
+        component: conjugate component family, likewise.
+        conditions: names of hyperparameters that :meth:`encode` takes.
+
+    Raises:
+        ValueError: if a hyperparameter is random and no condition, or a batch.
+    """
+
+    def __init__(
+        self, prior: PartitionPrior, component: ConjugateComponent, *, conditions: Sequence[str] = ()
+    ) -> None:
+        self.prior, self.component, self.conditions = prior, component, tuple(conditions)
+        self._of_prior = tuple(name for name in self.conditions if name in prior.hyperpriors)
+        self._of_component = tuple(name for name in self.conditions if name in component.hyperpriors)
+        _check_names(self.conditions, {**prior.hyperpriors, **component.hyperpriors})
+        _check_known("prior", prior, self._of_prior)
+        _check_known("component", component, self._of_component)
+        self._odds = None if self._of_prior else OpeningOdds(prior)
+
+    def encode(self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None) -> FilterEncoding:
+        """Compute sufficient statistics and empty-cluster densities in O(N).
+
+        Shape:
+            data: ``(B, N, D)``; hyperparameters: ``()`` or ``(B,)``, one for each condition.
+        """
+        values = {} if hyperparameters is None else hyperparameters
+        prior = self.prior.given({name: values[name] for name in self._of_prior}) if values else self.prior
+        component = self.component
+        if self._of_component:
+            component = component.given({name: values[name] for name in self._of_component})
+        points = data.detach().double()
+        moments = component.moments(points)
+        rows = len(points) if component.batch_shape else 1
+        empty = component.predictive_parameters(
+            points.new_zeros(rows, 1), points.new_zeros(rows, 1, moments.shape[-1])
+        )
+        own = [values[name].to(points).expand(len(points)) for name in self._of_component]
+        discount = prior.block_discount
+        return FilterEncoding(
+            points,
+            moments,
+            component.log_predictive(points, empty),
+            discount if discount.dim() else discount.item(),
+            self._odds or OpeningOdds(prior),
+            component,
+            torch.stack(own, -1) if own else points.new_empty(len(points), 0),
+        )
+
+    def absorb(
+        self, encoding: FilterEncoding, dataset: Tensor, steps: Tensor, counts: Tensor, moments: Tensor
+    ) -> Tensor:
+        """Pack predictive parameters and the log-weights of joining."""
+        component, discount = encoding.component, encoding.discount
+        if component.batch_shape:
+            component = self._component_of(encoding.hyperparameters[dataset])
+        if isinstance(discount, Tensor):
+            discount = discount[dataset].unsqueeze(-1)
+        predictive = component.predictive_parameters(counts, moments)
+        return torch.cat([predictive, (counts - discount).log().unsqueeze(-1)], -1)
+
+    def contribution(self, states: Tensor) -> Tensor:
+        """Contribute nothing: the filter pools nothing."""
+        return states[..., :0]
+
+    def query(
+        self, encoding: FilterEncoding, dataset: Tensor, step: Tensor, pooled: Tensor, clusters: Tensor
+    ) -> Tensor:
+        """Return the point, the component's conditions and the log-weight of a new cluster."""
+        odds = encoding.odds(dataset, step=step, clusters=clusters)
+        opening = encoding.opening[dataset, step] + odds
+        parts = [encoding.points[dataset, step], opening.unsqueeze(-1)]
+        if self._of_component:
+            parts.insert(1, encoding.hyperparameters[dataset])
+        return torch.cat(parts, -1)
+
+    def join(self, query: Tensor, states: Tensor) -> Tensor:
+        """Return log(n_k - d) plus the log predictive density."""
+        if not self._of_component:
+            return states[..., -1] + self.component.log_predictive(query[..., :-1], states[..., :-1])
+        point, own, _ = query.tensor_split((self.component.dim, query.shape[-1] - 1), -1)
+        component = self._component_of(own)
+        density = component.log_predictive(point.unsqueeze(-2), states[..., :-1].unsqueeze(-2))
+        return states[..., -1] + density.squeeze(-1)
+
+    def open(self, query: Tensor) -> Tensor:
+        """Return the log-weight of a new cluster."""
+        return query[..., -1]
+
+    def _component_of(self, own: Tensor) -> ConjugateComponent:
+        """Return the family under one row of hyperparameters each, ``(..., H)``."""
+        return self.component.given(dict(zip(self._of_component, own.unbind(-1), strict=True)))
+
+
+def _check_names(conditions: Sequence[str], hyperpriors: Mapping[str, Distribution]) -> None:
+    for name in conditions:
+        if name not in hyperpriors:
+            raise ValueError(
+                f"conditions has {name!r}, expected random hyperparameters of the model: "
+                f"{', '.join(hyperpriors) or 'it has none, give one a prior'}"
+            )
+
+
+def _check_known(label: str, part: PartitionPrior | ConjugateComponent, conditions: Sequence[str]) -> None:
+    for name in part.hyper_names:
+        if name in part.hyperpriors and name not in conditions:
+            raise ValueError(
+                f"{name} is random, expected a number: name it in conditions, or set it with "
+                f"model.given({{{name!r}: ...}})"
+            )
+    if not conditions and part.batch_shape:
+        raise ValueError(
+            f"{label} has hyperparameters of shape {tuple(part.batch_shape)}, expected single numbers: make "
+            "them random and name them in conditions, which arrive one a data set"
+        )

@@ -1,0 +1,212 @@
+"""Sampling partitions point by point, all draws in one batch, equal prefixes merged."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pyroclust.distributions.sequential.scorer import Scorer
+
+__all__ = ["Prefixes", "extend_labels", "sample_labels", "score_labels"]
+
+
+@dataclass
+class Prefixes:
+    """Partitions of the first points in visiting order: P rows over K cluster slots.
+
+    Whoever samples keeps one row for all draws that agree so far. Attributes are float64 but the states.
+
+    Attributes:
+        dataset: rows of the encoding, ``(P,)``.
+        clusters: number of clusters, ``(P,)``.
+        counts: points of each cluster, ``(P, K)``.
+        moments: sums over the points of each cluster, ``(P, K, F)``.
+        states: what the scorer made of each cluster, ``(P, K, S)``; anything where there is no cluster.
+        pooled: sum of the contributions of all clusters, ``(P, G)``.
+    """
+
+    dataset: Tensor
+    clusters: Tensor
+    counts: Tensor
+    moments: Tensor
+    states: Tensor
+    pooled: Tensor
+
+    @classmethod
+    def of_labels(cls, scorer: Scorer[Any], encoding: Any, dataset: Tensor, labels: Tensor) -> "Prefixes":
+        """Absorb given labels of the first T points, in one batched evaluation.
+
+        A cluster's state is the one made when it took its last member, so states are made at the last members
+        of clusters only: at most min(T, P K) steps a row, not T.
+
+        Shape:
+            dataset: ``(P,)``; labels: ``(P, T)`` canonical in visiting order, T at least 1.
+        """
+        points = labels.shape[1]
+        slots = int(labels.max()) + 1
+        moments = encoding.moments[dataset, :points]
+        counts = moments.new_zeros(len(labels), slots)
+        counts.scatter_add_(1, labels, torch.ones_like(labels, dtype=counts.dtype))
+        sums = moments.new_zeros(len(labels), slots, moments.shape[-1])
+        sums.scatter_add_(1, labels.unsqueeze(-1).expand_as(moments), moments)
+        position = torch.arange(points, device=labels.device).expand_as(labels)
+        last = torch.full_like(counts, -1, dtype=torch.int64).scatter_reduce_(1, labels, position, "amax")
+        steps = last[last >= 0].unique()
+        taker = labels[:, steps]
+        made = scorer.absorb(
+            encoding, dataset, steps, counts.gather(1, taker), sums.gather(1, _wide(taker, sums.shape[-1]))
+        )
+        index = torch.searchsorted(steps, last.clamp(min=0))
+        states = made.gather(1, _wide(index, made.shape[-1]))
+        contributions = scorer.contribution(states).double()
+        pooled = torch.where((counts > 0).unsqueeze(-1), contributions, 0.0).sum(1)
+        return cls(dataset, labels.amax(-1) + 1, counts, sums, states, pooled)
+
+    def logits(self, scorer: Scorer[Any], encoding: Any, step: int) -> Tensor:
+        """Score where the point of ``step`` may go: clusters that exist, and one more, O(K) a row.
+
+        Shape:
+            output: ``(P, max K + 1)`` float64, minus infinity where a row has no such candidate.
+        """
+        slots = int(self.clusters.max())
+        exists = torch.arange(slots, device=self.clusters.device) < self.clusters.unsqueeze(-1)
+        row, cluster = exists.nonzero(as_tuple=True)
+        at = torch.full_like(self.dataset, step)
+        query = scorer.query(encoding, self.dataset, at, self.pooled, self.clusters)
+        flat_states = self.states.flatten(0, 1)
+        state = flat_states.index_select(0, row * self.states.shape[1] + cluster)
+        joined = scorer.join(query.index_select(0, row), state)
+        logits = joined.new_full((len(exists), slots + 1), -torch.inf)
+        logits[row, cluster] = joined
+        logits[torch.arange(len(exists), device=row.device), self.clusters] = scorer.open(query)
+        return logits.double()
+
+    def grow(self, scorer: Scorer[Any], encoding: Any, step: int, *, parent: Tensor, label: Tensor) -> None:
+        """Replace the rows by children, each a parent with the point of ``step`` in one more cluster.
+
+        Shape:
+            parent, label: ``(children,)``; rows without children are forgotten.
+        """
+        self._branch(parent)
+        self._reserve(int(label.max()) + 1)
+        row = torch.arange(len(label), device=label.device)
+        count = self.counts[row, label] + 1
+        moments = self.moments[row, label] + encoding.moments[self.dataset, step]
+        steps = torch.full((1,), step, device=label.device)
+        state = scorer.absorb(
+            encoding, self.dataset, steps, count.unsqueeze(1), moments.unsqueeze(1)
+        ).squeeze(1)
+        old = scorer.contribution(self.states[row, label]).double()
+        replaced = torch.where((count > 1).unsqueeze(-1), old, 0.0)
+        self.pooled = self.pooled + scorer.contribution(state).double() - replaced
+        self.counts[row, label], self.moments[row, label], self.states[row, label] = count, moments, state
+        self.clusters = torch.maximum(self.clusters, label + 1)
+
+    def _branch(self, parent: Tensor) -> None:
+        """Copy the rows that go on; skipped while every prefix has exactly one child."""
+        rows = len(self.dataset)
+        if len(parent) == rows and bool((parent == torch.arange(rows, device=parent.device)).all()):
+            return
+        for name, value in vars(self).items():
+            setattr(self, name, value.index_select(0, parent))
+
+    def _reserve(self, slots: int) -> None:
+        """Make room for more clusters, half as many again at a time."""
+        missing = slots - self.counts.shape[1]
+        if missing > 0:
+            missing += slots // 2
+            self.counts = torch.nn.functional.pad(self.counts, (0, missing))
+            self.moments = torch.nn.functional.pad(self.moments, (0, 0, 0, missing))
+            self.states = torch.nn.functional.pad(self.states, (0, 0, 0, missing))
+
+
+def _wide(index: Tensor, width: int) -> Tensor:
+    return index.unsqueeze(-1).expand(*index.shape, width)
+
+
+def sample_labels(scorer: Scorer[Any], encoding: Any, dataset: Tensor) -> tuple[Tensor, Tensor]:
+    """Draw one partition for each entry of ``dataset``, with its log-probability.
+
+    One batched step a point; draws of a data set that agree so far share one state, so the cost is O(N P K)
+    candidates with P the number of distinct prefixes, at most the number of draws. Memory O(P K + N draws).
+
+    Shape:
+        dataset: ``(draws,)`` rows of the encoding; output: labels ``(draws, N)`` canonical in visiting
+            order, and ``(draws,)`` float64.
+    """
+    prefixes, prefix = _first_points(scorer, encoding, dataset)
+    labels, log_prob = extend_labels(scorer, encoding, prefixes, prefix, first_step=1)
+    return torch.cat([torch.zeros_like(dataset).unsqueeze(-1), labels], -1), log_prob
+
+
+def score_labels(scorer: Scorer[Any], encoding: Any, dataset: Tensor, labels: Tensor) -> Tensor:
+    """Return the log-probabilities of given partitions, equal prefixes evaluated once; see `sample_labels`.
+
+    Shape:
+        dataset: ``(R,)`` rows of the encoding; labels: ``(R, N)`` canonical in visiting order; output:
+            ``(R,)`` float64.
+    """
+    prefixes, prefix = _first_points(scorer, encoding, dataset)
+    return extend_labels(scorer, encoding, prefixes, prefix, first_step=1, known=labels[:, 1:])[1]
+
+
+def _first_points(scorer: Scorer[Any], encoding: Any, dataset: Tensor) -> tuple[Prefixes, Tensor]:
+    """Return the first points of the data sets there are, and which of them each row extends."""
+    distinct, prefix = dataset.unique(return_inverse=True)
+    labels = torch.zeros_like(distinct).unsqueeze(-1)
+    return Prefixes.of_labels(scorer, encoding, distinct, labels), prefix
+
+
+def extend_labels(
+    scorer: Scorer[Any],
+    encoding: Any,
+    prefixes: Prefixes,
+    prefix: Tensor,
+    *,
+    first_step: int,
+    known: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Label the points that are left, from ``first_step`` to the last, and return the log-probabilities.
+
+    Draws that agree share a row of ``prefixes``, as in :func:`sample_labels`. The last entries of ``prefix``
+    may stand for labels that are known already: they are scored beside the draws, at the same cost, and no
+    random number is spent on them.
+
+    Args:
+        scorer: scores the candidates.
+        encoding: what the scorer made of the data sets.
+        prefixes: partitions of the points before ``first_step``; overwritten.
+        prefix: which of them each draw extends, ``(draws,)``.
+        first_step: the first point to label, in visiting order.
+        known: labels that the last draws have, ``(some, N - first_step)``, numbered on from their prefix.
+
+    Shape:
+        output: labels ``(draws, N - first_step)`` int64, and ``(draws,)`` float64 in nats.
+    """
+    points = encoding.moments.shape[1]
+    known = prefix.new_zeros(0, points - first_step) if known is None else known
+    free = len(prefix) - len(known)
+    log_prob = prefixes.counts.new_zeros(len(prefixes.dataset))
+    labels = []
+    for step in range(first_step, points):
+        log_probs = prefixes.logits(scorer, encoding, step).log_softmax(-1)
+        width = log_probs.shape[-1]
+        drawn = _draw(log_probs, prefixes.clusters, prefix[:free])
+        label = torch.cat([drawn, known[:, step - first_step]])
+        key, prefix = (prefix * width + label).unique(return_inverse=True)
+        parent, child = key // width, key % width
+        log_prob = log_prob[parent] + log_probs[parent, child]
+        if step + 1 < points:
+            prefixes.grow(scorer, encoding, step, parent=parent, label=child)
+        labels.append(label)
+    stacked = torch.stack(labels, -1) if labels else known.new_zeros(len(prefix), 0)
+    return stacked, log_prob.index_select(0, prefix)
+
+
+def _draw(log_probs: Tensor, clusters: Tensor, prefix: Tensor) -> Tensor:
+    """Draw one candidate for each entry of ``prefix`` by inversion."""
+    cumulative = log_probs.exp().cumsum(-1)
+    threshold = torch.rand(len(prefix), 1, dtype=torch.float64, device=prefix.device)
+    chosen = cumulative.index_select(0, prefix)
+    return (chosen <= threshold * chosen[:, -1:]).sum(-1).minimum(clusters[prefix])

@@ -1,0 +1,1 @@
+"""Compiled chains: their state, their moves, and the loop over draws."""

@@ -1,0 +1,241 @@
+"""The state of one compiled chain, as arrays, and the compiled operations on its clusters."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pyroclust.distributions import Component, ConjugateComponent, GammaConcentration
+from pyroclust.infer.mcmc.compiled.compiling import lean
+from pyroclust.infer.mcmc.compiled.prior_tables import (
+    CONCENTRATION,
+    DISCOUNT,
+    PriorTables,
+    prior_tables,
+    tabulate_prior,
+)
+from pyroclust.infer.mcmc.compiled.protocol import (
+    CollapsedModel,
+    compile_family,
+    log_marginal,
+    log_predictive,
+    refresh,
+    tabulate,
+)
+from pyroclust.partitions import canonical
+
+__all__ = [
+    "NUM_OF_PRIOR",
+    "Chain",
+    "ChainState",
+    "accumulate",
+    "hyper_places",
+    "join",
+    "leave",
+    "log_likelihood",
+    "move_point",
+    "place",
+    "rebuild",
+    "recompute",
+    "start_chain",
+    "write_labels",
+]
+
+NUM_OF_PRIOR = 2
+
+
+def hyper_places(model: CollapsedModel) -> dict[str, int]:
+    """Return the places of hyperparameters by name: 0 and 1 are the prior's, 2 + h the family's.
+
+    Of the prior only random ones are named; a name that both have is the prior's where it is random there.
+    """
+    of_prior = {"discount": DISCOUNT, "concentration": CONCENTRATION}
+    of_family = {name: NUM_OF_PRIOR + index for index, name in enumerate(model.component.hyper_names)}
+    return of_family | {name: of_prior[name] for name in model.prior.hyperpriors if name in of_prior}
+
+
+@lean
+def accumulate(state: Any, point: int, slot: int, sign: float) -> None:
+    """Add the moments of a point to a slot, or take them away."""
+    for f in range(state.moments.shape[1]):
+        state.sums[slot, f] += sign * state.moments[point, f]
+
+
+@lean
+def rebuild(family: Any, state: Any) -> None:
+    """Sum the moments of every cluster from scratch and refresh its cache, in O(N F)."""
+    num_active = state.counters[0]
+    for j in range(num_active):
+        state.sums[state.active[j], :] = 0.0
+    for i in range(len(state.slot_of)):
+        accumulate(state, i, state.slot_of[i], 1.0)
+    for j in range(num_active):
+        refresh(family, state.sums, state.active[j], state.sizes[state.active[j]])
+    state.counters[1] = 0
+
+
+@lean
+def recompute(family: Any, state: Any) -> None:
+    """Recompute all that depends on the hyperparameters of the family, in O(N F)."""
+    tabulate(family)
+    empty = state.active[state.counters[0]]
+    state.sums[empty, :] = 0.0
+    refresh(family, state.sums, empty, 0)
+    for i in range(len(state.slot_of)):
+        state.log_alone[i] = log_predictive(family, i, empty, 0)
+    rebuild(family, state)
+
+
+@lean
+def leave(family: Any, state: Any, point: int, slot: int) -> None:
+    """Take a point out of its slot; an empty slot becomes free."""
+    state.sizes[slot] -= 1
+    if state.sizes[slot] > 0:
+        accumulate(state, point, slot, -1.0)
+        refresh(family, state.sums, slot, state.sizes[slot])
+        return
+    state.counters[0] -= 1
+    last = state.counters[0]
+    for j in range(last):
+        if state.active[j] == slot:
+            state.active[j], state.active[last] = state.active[last], slot
+            break
+
+
+@lean
+def join(family: Any, state: Any, point: int, slot: int) -> None:
+    """Put a point into a slot; an empty slot must be the first free one, ``active[K]``."""
+    if state.sizes[slot] == 0:
+        state.sums[slot, :] = 0.0
+        state.counters[0] += 1
+    state.sizes[slot] += 1
+    accumulate(state, point, slot, 1.0)
+    refresh(family, state.sums, slot, state.sizes[slot])
+
+
+@lean
+def move_point(family: Any, state: Any, point: int, slot: int) -> None:
+    """Move a point to another slot: joining first, since leaving may reorder the active slots."""
+    own = state.slot_of[point]
+    join(family, state, point, slot)
+    leave(family, state, point, own)
+    state.slot_of[point] = slot
+
+
+@lean
+def log_likelihood(family: Any, state: Any) -> float:
+    """Return the collapsed log-likelihood of all clusters in nats, in O(K F)."""
+    total = 0.0
+    for j in range(state.counters[0]):
+        slot = state.active[j]
+        total += log_marginal(family, state.sums, slot, state.sizes[slot])
+    return total
+
+
+@lean
+def write_labels(state: Any, assignments: np.ndarray) -> None:
+    """Write the canonical labels of a chain, in O(N + K)."""
+    for j in range(state.counters[0]):
+        state.weights[state.active[j]] = -1.0
+    following = 0
+    for i in range(len(assignments)):
+        slot = state.slot_of[i]
+        if state.weights[slot] < 0.0:
+            state.weights[slot] = following
+            following += 1
+        assignments[i] = int(state.weights[slot])
+
+
+# Room for all points alone, and for the two clusters and the empty one that moves try out.
+_SPARE_SLOTS = 3
+
+
+class ChainState(NamedTuple):
+    """What a chain remembers between moves.
+
+    Clusters live in N + 3 slots; the first K entries of ``active`` are the slots in use, the others are free.
+
+    Attributes:
+        slot_of: slot of each point, ``(N,)``.
+        sizes: points in each slot, ``(N + 3,)``.
+        active: a permutation of the slots, ``(N + 3,)``.
+        counters: number of clusters, sweeps since the sums were rebuilt, ``(2,)``.
+        sums: summed moments of each slot, ``(N + 3, F)``.
+        weights: scratch space, ``(N + 3,)``.
+        members: scratch space for a list of points, ``(N,)``.
+        moments: moments of single points, ``(N, F)``.
+        log_alone: log prior predictive of single points, ``(N,)``.
+    """
+
+    slot_of: np.ndarray
+    sizes: np.ndarray
+    active: np.ndarray
+    counters: np.ndarray
+    sums: np.ndarray
+    weights: np.ndarray
+    members: np.ndarray
+    moments: np.ndarray
+    log_alone: np.ndarray
+
+
+class Chain(NamedTuple):
+    """One chain: family tables and caches, state, prior tables, random number generator."""
+
+    family: Any
+    state: ChainState
+    prior: PriorTables
+    generator: np.random.Generator
+
+
+def start_chain(model: CollapsedModel, data: Tensor, generator: np.random.Generator) -> Chain:
+    """Build a chain with no partition yet; :func:`place` comes next.
+
+    Args:
+        model: the model.
+        data: points, ``(N, D)``.
+        generator: where the chain takes its randomness from.
+    """
+    num_points = data.shape[-2]
+    points = np.ascontiguousarray(data.detach().cpu().double().numpy())
+    known = model.given({name: prior.sample() for name, prior in model.hyperpriors.items()})
+    gamma = model.prior if isinstance(model.prior, GammaConcentration) else None
+    moments = _moments(model.component, points)
+    state = ChainState(
+        slot_of=np.zeros(num_points, dtype=np.int64),
+        sizes=np.zeros(num_points + _SPARE_SLOTS, dtype=np.int64),
+        active=np.arange(num_points + _SPARE_SLOTS),
+        counters=np.zeros(2, dtype=np.int64),
+        sums=np.zeros((num_points + _SPARE_SLOTS, moments.shape[1])),
+        weights=np.zeros(num_points + _SPARE_SLOTS),
+        members=np.zeros(num_points, dtype=np.int64),
+        moments=moments,
+        log_alone=np.zeros(num_points),
+    )
+    family = compile_family(known.component, points, num_points + _SPARE_SLOTS)
+    return Chain(family, state, prior_tables(known.prior, num_points, gamma=gamma), generator)
+
+
+def _moments(component: Component, points: np.ndarray) -> np.ndarray:
+    if not isinstance(component, ConjugateComponent):
+        return np.zeros((len(points), 0))
+    return np.ascontiguousarray(component.moments(torch.from_numpy(points)).numpy())
+
+
+def place(chain: Chain, model: CollapsedModel, labels: np.ndarray, hyper: dict[str, float]) -> None:
+    """Move a chain to a partition and to values of its hyperparameters, in O(N F)."""
+    state, prior = chain.state, chain.prior
+    state.slot_of[:] = canonical(torch.from_numpy(labels)).numpy()
+    state.sizes[:] = np.bincount(state.slot_of, minlength=len(state.sizes))
+    state.active[:] = np.arange(len(state.active))
+    state.counters[0] = state.slot_of.max() + 1
+    for name, index in hyper_places(model).items():
+        if name not in hyper:
+            continue
+        if index < NUM_OF_PRIOR:
+            prior.hyper[index] = hyper[name]
+        else:
+            chain.family.hyper[index - NUM_OF_PRIOR] = hyper[name]
+    if hyper.keys() & model.prior.hyperpriors.keys():
+        tabulate_prior(prior)
+    recompute(chain.family, state)

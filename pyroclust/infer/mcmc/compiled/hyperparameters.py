@@ -1,0 +1,289 @@
+"""Compiled updates of hyperparameters: prior densities, slice sampling, and the draw of a concentration."""
+
+import math
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyro.distributions
+import torch.distributions as dist
+from numba.extending import overload
+from torch.distributions import Distribution
+
+from pyroclust.infer.mcmc.compiled.chain import log_likelihood, recompute
+from pyroclust.infer.mcmc.compiled.compiling import lean
+from pyroclust.infer.mcmc.compiled.prior_tables import CONCENTRATION, DISCOUNT, tabulate_prior
+from pyroclust.infer.mcmc.compiled.protocol import LEAN_OPTIONS, is_tuple_of, step
+
+__all__ = [
+    "SliceUpdate",
+    "density_code",
+    "draw_concentration",
+    "from_real",
+    "log_density",
+    "log_jacobian",
+    "to_real",
+]
+
+_GAMMA, _INVERSE_GAMMA, _LOG_NORMAL, _HALF_NORMAL, _HALF_CAUCHY, _BETA, _UNIFORM, _NORMAL = range(8)
+_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+
+Code = tuple[int, float, float]
+
+
+@singledispatch
+def density_code(prior: Distribution) -> Code:
+    """Return the kind and the two parameters of a prior density.
+
+    Raises:
+        ValueError: if compiled code does not know the distribution.
+
+    Example:
+        >>> density_code(pyro.distributions.Gamma(2.0, 4.0))
+        (0, 2.0, 4.0)
+    """
+    known = sorted({one.__name__ for one in density_code.registry if one is not object})
+    raise ValueError(
+        f"a hyperparameter has the prior {type(prior).__name__}, expected one of {', '.join(known)}: "
+        "choose the nearest of these"
+    )
+
+
+@density_code.register
+def _(prior: dist.Gamma) -> Code:
+    return _GAMMA, float(prior.concentration), float(prior.rate)
+
+
+@density_code.register
+def _(prior: dist.Exponential) -> Code:
+    return _GAMMA, 1.0, float(prior.rate)
+
+
+@density_code.register
+def _(prior: dist.InverseGamma | pyro.distributions.InverseGamma) -> Code:
+    base = prior.base_dist
+    return _INVERSE_GAMMA, float(base.concentration), float(base.rate)
+
+
+@density_code.register
+def _(prior: dist.LogNormal) -> Code:
+    return _LOG_NORMAL, float(prior.loc), float(prior.scale)
+
+
+@density_code.register
+def _(prior: dist.HalfNormal) -> Code:
+    return _HALF_NORMAL, float(prior.scale), 0.0
+
+
+@density_code.register
+def _(prior: dist.HalfCauchy) -> Code:
+    return _HALF_CAUCHY, float(prior.scale), 0.0
+
+
+@density_code.register
+def _(prior: dist.Beta) -> Code:
+    return _BETA, float(prior.concentration1), float(prior.concentration0)
+
+
+@density_code.register
+def _(prior: dist.Uniform) -> Code:
+    return _UNIFORM, float(prior.low), float(prior.high)
+
+
+@density_code.register
+def _(prior: dist.Normal) -> Code:
+    return _NORMAL, float(prior.loc), float(prior.scale)
+
+
+@lean
+def log_density(kind: int, first: float, second: float, value: float) -> float:
+    """Return the normalised log density of a hyperparameter."""
+    if kind == _GAMMA:
+        return (
+            first * math.log(second) - math.lgamma(first) + (first - 1.0) * math.log(value) - second * value
+        )
+    if kind == _INVERSE_GAMMA:
+        return (
+            first * math.log(second) - math.lgamma(first) - (first + 1.0) * math.log(value) - second / value
+        )
+    if kind == _LOG_NORMAL:
+        log_value = math.log(value)
+        return -0.5 * ((log_value - first) / second) ** 2 - math.log(second) - _HALF_LOG_2PI - log_value
+    if kind == _HALF_NORMAL:
+        return -0.5 * (value / first) ** 2 - math.log(first) - _HALF_LOG_2PI + math.log(2.0)
+    if kind == _HALF_CAUCHY:
+        return math.log(2.0 / (math.pi * first)) - math.log1p((value / first) ** 2)
+    if kind == _BETA:
+        norm = math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
+        return norm + (first - 1.0) * math.log(value) + (second - 1.0) * math.log1p(-value)
+    if kind == _UNIFORM:
+        return -math.log(second - first)
+    return -0.5 * ((value - first) / second) ** 2 - math.log(second) - _HALF_LOG_2PI
+
+
+@lean
+def _bounds(kind: int, first: float, second: float) -> tuple[float, float]:
+    return (first, second) if kind == _UNIFORM else (0.0, 1.0)
+
+
+@lean
+def to_real(kind: int, first: float, second: float, value: float) -> float:
+    """Map a hyperparameter to the real line: logarithm, logit, or nothing."""
+    if kind <= _HALF_CAUCHY:
+        return math.log(value)
+    if kind == _NORMAL:
+        return value
+    low, high = _bounds(kind, first, second)
+    return math.log((value - low) / (high - value))
+
+
+@lean
+def from_real(kind: int, first: float, second: float, real: float) -> float:
+    """Map a real number to the range of a hyperparameter."""
+    if kind <= _HALF_CAUCHY:
+        return math.exp(real)
+    if kind == _NORMAL:
+        return real
+    low, high = _bounds(kind, first, second)
+    return low + (high - low) / (1.0 + math.exp(-real))
+
+
+@lean
+def log_jacobian(kind: int, first: float, second: float, real: float) -> float:
+    """Return the log derivative of :func:`from_real`."""
+    if kind <= _HALF_CAUCHY:
+        return real
+    if kind == _NORMAL:
+        return 0.0
+    low, high = _bounds(kind, first, second)
+    return math.log(high - low) - abs(real) - 2.0 * math.log1p(math.exp(-abs(real)))
+
+
+_TINY = 1e-300
+
+
+@lean
+def draw_concentration(state: Any, prior: Any, generator: Any) -> None:
+    """Draw the concentration of a Chinese restaurant process; nothing happens where it has no Gamma prior.
+
+    References:
+        Escobar and West (1995), section 6. https://doi.org/10.1080/01621459.1995.10476550
+    """
+    if prior.gamma_shape <= 0.0:
+        return
+    shape = prior.gamma_shape + state.counters[0]
+    num_points = float(len(state.slot_of))
+    eta = generator.beta(prior.hyper[CONCENTRATION] + 1.0, num_points)
+    rate = prior.gamma_rate - math.log(max(eta, _TINY))
+    if generator.random() * (shape - 1.0 + num_points * rate) >= shape - 1.0:
+        shape -= 1.0
+    prior.hyper[CONCENTRATION] = max(generator.standard_gamma(shape) / rate, _TINY)
+    prior.filled[0] = 0
+
+
+# A slice that so many steps have not bracketed is sampled within the bracket there is, which is exact too.
+_STEPS_OUT = 20
+_MAX_SHRINKS = 200
+
+
+class SliceUpdate(NamedTuple):
+    """Draw hyperparameters one after the other given the partition.
+
+    Attributes:
+        places: 0 and 1 are discount and concentration, 2 + h the family's, ``(H,)``.
+        kind: kinds of their prior densities, ``(H,)``.
+        parameters: parameters of these densities, ``(H, 2)``.
+        width: first width of the slice on the unconstrained scale.
+        repeats: rounds over all hyperparameters a step.
+    """
+
+    places: np.ndarray
+    kind: np.ndarray
+    parameters: np.ndarray
+    width: float
+    repeats: int
+
+
+@lean
+def log_prior_of_partition(state: Any, prior: Any) -> float:
+    """Return the log-probability of the partition under the prior with ``prior.hyper``, in O(K)."""
+    discount, concentration = prior.hyper[DISCOUNT], prior.hyper[CONCENTRATION]
+    num_points, num_active = len(state.slot_of), state.counters[0]
+    total = math.lgamma(concentration + 1.0) - math.lgamma(concentration + num_points)
+    total -= num_active * math.lgamma(1.0 - discount)
+    for j in range(num_active):
+        if j > 0:
+            total += math.log(concentration + j * discount)
+        total += math.lgamma(state.sizes[state.active[j]] - discount)
+    return total
+
+
+@lean
+def _log_target(move: Any, h: int, real: float, family: Any, state: Any, prior: Any) -> float:
+    """Set hyperparameter h to a value on the unconstrained scale and return its log density there."""
+    kind, first, second = move.kind[h], move.parameters[h, 0], move.parameters[h, 1]
+    value = from_real(kind, first, second, real)
+    log_prior = log_density(kind, first, second, value) + log_jacobian(kind, first, second, real)
+    if not math.isfinite(log_prior):
+        return -np.inf
+    place = move.places[h]
+    if place < 2:
+        prior.hyper[place] = value
+        return log_prior + log_prior_of_partition(state, prior)
+    family.hyper[place - 2] = value
+    return log_prior + log_likelihood(family, state)
+
+
+@lean
+def _slice_one(move: Any, h: int, family: Any, state: Any, prior: Any, generator: Any) -> None:
+    place = move.places[h]
+    kind, first, second = move.kind[h], move.parameters[h, 0], move.parameters[h, 1]
+    start = prior.hyper[place] if place < 2 else family.hyper[place - 2]
+    origin = to_real(kind, first, second, start)
+    level = _log_target(move, h, origin, family, state, prior) + math.log(1.0 - generator.random())
+    low = origin - move.width * generator.random()
+    high = low + move.width
+    # Neal's limited stepping out: the split of the steps between both sides keeps the move reversible.
+    left = int(_STEPS_OUT * generator.random())
+    right = _STEPS_OUT - 1 - left
+    while left > 0 and _log_target(move, h, low, family, state, prior) > level:
+        low -= move.width
+        left -= 1
+    while right > 0 and _log_target(move, h, high, family, state, prior) > level:
+        high += move.width
+        right -= 1
+    real = origin
+    for _ in range(_MAX_SHRINKS):
+        candidate = low + (high - low) * generator.random()
+        if _log_target(move, h, candidate, family, state, prior) > level:
+            real = candidate
+            break
+        if candidate < origin:
+            low = candidate
+        else:
+            high = candidate
+    value = start if real == origin else from_real(kind, first, second, real)
+    if place < 2:
+        prior.hyper[place] = value
+    else:
+        family.hyper[place - 2] = value
+
+
+@overload(step, jit_options=LEAN_OPTIONS)
+def _slice(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> Any:
+    if not is_tuple_of(move, SliceUpdate):
+        return None
+
+    def run(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
+        of_prior, of_family = False, False
+        for _ in range(move.repeats):
+            for h in range(len(move.places)):
+                _slice_one(move, h, family, state, prior, generator)
+                of_prior = of_prior or move.places[h] < 2
+                of_family = of_family or move.places[h] >= 2
+        if of_prior:
+            tabulate_prior(prior)
+        if of_family:
+            recompute(family, state)
+
+    return run

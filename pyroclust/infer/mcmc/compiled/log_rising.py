@@ -1,0 +1,45 @@
+"""Compiled rising factorials, tabulated where cluster totals are small."""
+
+import math
+
+import numpy as np
+
+from pyroclust.infer.mcmc.compiled.compiling import lean
+
+__all__ = ["log_rising", "look_up", "table_of", "tabulate_rising"]
+
+# From here on two terms of Stirling's series are exact in double precision.
+_LARGE = 1000.0
+# Table entries: half a megabyte at most, and never many times the cost of visiting all points.
+_SHORT, _PER_POINT, _LONG = 4096, 8, 65536
+
+
+@lean
+def log_rising(start: float, count: float) -> float:
+    r"""Return :math:`\log \Gamma(x + n) - \log \Gamma(x)` without cancellation at large x."""
+    if start < _LARGE:
+        return math.lgamma(start + count) - math.lgamma(start)
+    end = start + count
+    series = (1.0 / end - 1.0 / start) / 12.0 - (1.0 / end**3 - 1.0 / start**3) / 360.0
+    return count * math.log(start) + (end - 0.5) * math.log1p(count / start) - count + series
+
+
+@lean
+def tabulate_rising(table: np.ndarray, start: float) -> None:
+    """Write the log rising factorials of 0, 1, 2, ... factors."""
+    total = 0.0
+    for count in range(len(table)):
+        table[count] = total
+        total += math.log(start + count)
+
+
+@lean
+def look_up(table: np.ndarray, start: float, count: int) -> float:
+    """Return a log rising factorial from the table, or beyond its end by the formula."""
+    return table[count] if count < len(table) else log_rising(start, float(count))
+
+
+def table_of(totals: np.ndarray, num_points: int) -> np.ndarray:
+    """Return an empty table for counts up to the largest total, or as many as pay."""
+    longest = min(max(_SHORT, _PER_POINT * num_points), _LONG)
+    return np.zeros(int(min(totals.max() + 1, longest)))

@@ -1,0 +1,126 @@
+"""A partition prior as arrays that compiled chains work on."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from pyroclust.distributions import ChineseRestaurantPrior, GammaConcentration, PartitionPrior, PitmanYorPrior
+from pyroclust.infer.mcmc.compiled.compiling import lean
+
+__all__ = [
+    "CONCENTRATION",
+    "DISCOUNT",
+    "NonZero",
+    "PriorTables",
+    "log_open",
+    "non_zero",
+    "prior_tables",
+    "tabulate_prior",
+]
+
+
+class NonZero(NamedTuple):
+    """The nonzero entries of N points of counts.
+
+    Attributes:
+        begin: where the entries of each point begin, ``(N + 1,)``.
+        column: their columns.
+        value: their values.
+        total: sum of the counts of each point, ``(N,)``.
+    """
+
+    begin: np.ndarray
+    column: np.ndarray
+    value: np.ndarray
+    total: np.ndarray
+
+
+def non_zero(data: np.ndarray) -> NonZero:
+    """List the nonzero counts of points, ``(N, D)``."""
+    row, column = np.nonzero(data)
+    return NonZero(
+        begin=np.searchsorted(row, np.arange(len(data) + 1)),
+        column=column,
+        value=np.rint(data[row, column]).astype(np.int64),
+        total=np.rint(data.sum(1)).astype(np.int64),
+    )
+
+
+DISCOUNT, CONCENTRATION = 0, 1
+_ROWS_AT_LEAST = 64
+
+
+class PriorTables(NamedTuple):
+    r"""A Gibbs-type prior :math:`V_N(K) \prod_k w(n_k)` by cluster size and number of clusters.
+
+    Attributes:
+        hyper: discount and concentration, where the prior has them, ``(2,)``.
+        log_join: log(n - d), the weight of joining a cluster of n points, ``(N + 1,)``.
+        log_weight: log w(n), ``(N + 1,)``.
+        log_open: log V_N(K + 1) - log V_N(K), ``(N + 1,)``.
+        filled: how many entries of ``log_open`` are valid, ``(1,)``.
+        gamma_shape: shape of the Gamma prior of the concentration; 0 where it has no such prior.
+        gamma_rate: its rate.
+    """
+
+    hyper: np.ndarray
+    log_join: np.ndarray
+    log_weight: np.ndarray
+    log_open: np.ndarray
+    filled: np.ndarray
+    gamma_shape: float
+    gamma_rate: float
+
+
+def prior_tables(prior: PartitionPrior, num_points: int, *, gamma: GammaConcentration | None) -> PriorTables:
+    """Tabulate a prior whose hyperparameters are numbers.
+
+    Chinese restaurant and Pitman-Yor priors are tabulated by compiled code, again whenever a move changes
+    their hyperparameters; all others through their ``log_v``, once.
+
+    Args:
+        prior: the prior, given its hyperparameters.
+        num_points: number of points N.
+        gamma: the Gamma prior that the concentration has, if any.
+    """
+    sizes = torch.arange(1, num_points + 1)
+    tables = PriorTables(
+        hyper=np.zeros(2),
+        log_join=np.append(-np.inf, (sizes - prior.block_discount).log().numpy()),
+        log_weight=np.append(0.0, prior.log_block_weight(sizes).numpy()),
+        log_open=np.full(num_points + 1, -np.inf),
+        filled=np.zeros(1, dtype=np.int64),
+        gamma_shape=0.0 if gamma is None else float(gamma.value("shape")),
+        gamma_rate=0.0 if gamma is None else float(gamma.value("rate")),
+    )
+    if isinstance(prior, ChineseRestaurantPrior | PitmanYorPrior):
+        tables.hyper[:] = [float(prior.block_discount), float(prior.value("concentration"))]
+    else:
+        tables.log_open[1:-1] = prior.log_opening_odds(num_points - 1, sizes[:-1]).numpy()
+        tables.filled[0] = num_points + 1
+    return tables
+
+
+@lean
+def tabulate_prior(prior: Any) -> None:
+    """Recompute all tables from ``prior.hyper`` after a move has changed the discount."""
+    discount = prior.hyper[DISCOUNT]
+    one = math.lgamma(1.0 - discount)
+    for size in range(1, len(prior.log_join)):
+        prior.log_join[size] = math.log(size - discount)
+        prior.log_weight[size] = math.lgamma(size - discount) - one
+    prior.filled[0] = 0
+
+
+@lean
+def log_open(prior: Any, num_clusters: int) -> float:
+    """Return the log weight of a new cluster beside others; the table grows when it is asked for more."""
+    filled = prior.filled[0]
+    if num_clusters >= filled:
+        width = min(max(2 * num_clusters, _ROWS_AT_LEAST), len(prior.log_open))
+        for k in range(filled, width):
+            prior.log_open[k] = math.log(prior.hyper[CONCENTRATION] + k * prior.hyper[DISCOUNT])
+        prior.filled[0] = width
+    return prior.log_open[num_clusters]

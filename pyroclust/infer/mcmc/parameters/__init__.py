@@ -1,0 +1,1 @@
+"""Cluster parameters that chains keep, because they do not integrate out."""

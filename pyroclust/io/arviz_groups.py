@@ -1,0 +1,260 @@
+"""The groups of an ArviZ container, from arrays, in the form that the installed ArviZ works with."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pyroclust.diagnostics import SimulationBasedCalibration, functionals
+from pyroclust.diagnostics.thinning import central_draw
+from pyroclust.errors import unknown_name
+
+__all__ = [
+    "arviz_container",
+    "chosen_reference",
+    "draws_group",
+    "log_likelihood_group",
+    "observed_group",
+    "point_coordinate",
+    "prior_sbc_group",
+    "reference_group",
+    "sample_stats_group",
+]
+
+_DRAWS = ("chain", "draw")
+
+
+def point_coordinate(names: Sequence[str] | None, num_points: int) -> dict[str, Any]:
+    """Name the points, or number them from 0.
+
+    Raises:
+        ValueError: if there is not one name a point.
+
+    Example:
+        >>> point_coordinate(["a", "b"], 2)
+        {'point': ['a', 'b']}
+    """
+    if names is not None and len(names) != num_points:
+        raise ValueError(f"there are {len(names)} names of points, expected {num_points}, one a point")
+    return {"point": np.arange(num_points) if names is None else [str(name) for name in names]}
+
+
+def chosen_reference(reference: np.ndarray | None, draws: np.ndarray) -> np.ndarray:
+    """Return the partition to measure distances from, a central draw where none is given.
+
+    Shape:
+        reference: ``(N,)``; draws: ``(chains, draws, N)``; output: ``(N,)``.
+
+    Raises:
+        ValueError: if the reference has another number of points.
+    """
+    if reference is None:
+        return central_draw(draws)
+    labels = np.asarray(reference)
+    if labels.shape != draws.shape[-1:]:
+        raise ValueError(
+            f"reference has shape {labels.shape}, expected {draws.shape[-1:]}, one label a point"
+        )
+    return labels
+
+
+def draws_group(
+    draws: np.ndarray,
+    *,
+    reference: np.ndarray,
+    points: Mapping[str, Any],
+    values: Mapping[str, np.ndarray | None],
+    attributes: Mapping[str, Any],
+) -> xr.Dataset:
+    """Return draws of partitions, and the numbers of each that renaming clusters leaves alone.
+
+    Labels are a coordinate of the draws, not a variable: ``posterior["assignments"]`` and the file have them,
+    and summaries and traces pass over them, for the mean of a label says nothing.
+
+    Args:
+        draws: canonical labels.
+        reference: the partition that ``distance_to_reference`` is measured from.
+        points: coordinate of the points.
+        values: more numbers of each draw, such as ``log_joint``; ``None`` is left out.
+        attributes: of the group.
+
+    Shape:
+        draws: ``(chains, draws, N)``; reference: ``(N,)``; values: ``(chains, draws, ...)``, the dimensions
+        after the second named after the variable.
+
+    Example:
+        >>> group = draws_group(np.array([[[0, 0], [0, 1]]]), reference=np.array([0, 0]),
+        ...                     points=point_coordinate(None, 2), values={}, attributes={})
+        >>> list(group), group["assignments"].dims
+        (['num_clusters', 'entropy', 'largest_share', 'distance_to_reference'], ('chain', 'draw', 'point'))
+    """
+    labels = np.asarray(draws, dtype=np.int64)
+    found = functionals(labels, reference=reference, num_pairs=0)
+    # All are float64: ArviZ cannot draw a constant integer.
+    variables: dict[str, Any] = {name: (_DRAWS, array) for name, array in found.items()}
+    for name, array in values.items():
+        if array is not None:
+            own = tuple(f"{name}_dim_{place}" for place in range(np.ndim(array) - 2))
+            variables[name] = ((*_DRAWS, *own), np.asarray(array, dtype=np.float64))
+    coordinates = {
+        "chain": np.arange(labels.shape[0]),
+        "draw": np.arange(labels.shape[1]),
+        "assignments": ((*_DRAWS, "point"), labels),
+        **points,
+    }
+    return xr.Dataset(variables, coords=coordinates, attrs=dict(attributes))
+
+
+def sample_stats_group(
+    *,
+    shape: tuple[int, int],
+    log_joint: np.ndarray | None = None,
+    log_prob: np.ndarray | None = None,
+    diverging: np.ndarray | None = None,
+    per_chain: Mapping[str, np.ndarray] | None = None,
+) -> xr.Dataset | None:
+    """Return what samplers say of draws, under ArviZ's names; ``None`` where they say nothing.
+
+    Args:
+        shape: numbers of chains and draws.
+        log_joint: log p(assignments, data) in nats, called ``lp``.
+        log_prob: log q(assignments | data) in nats.
+        diverging: whether a draw diverged.
+        per_chain: numbers of whole chains, such as acceptance rates.
+
+    Shape:
+        log_joint, log_prob, diverging: ``(chains, draws)``; per_chain: ``(chains,)`` each.
+    """
+    named = {"lp": log_joint, "log_prob": log_prob, "diverging": diverging}
+    variables: dict[str, Any] = {
+        name: (_DRAWS, np.asarray(array)) for name, array in named.items() if array is not None
+    }
+    variables |= {name: (("chain",), np.asarray(array)) for name, array in (per_chain or {}).items()}
+    coordinates = {"chain": np.arange(shape[0]), "draw": np.arange(shape[1])}
+    return xr.Dataset(variables, coords=coordinates) if variables else None
+
+
+def log_likelihood_group(pointwise: np.ndarray, *, points: Mapping[str, Any]) -> xr.Dataset:
+    """Return the log-likelihood of each point in each draw, the variable ``data``.
+
+    Shape:
+        pointwise: ``(chains, draws, N)`` nats.
+    """
+    coordinates = {"chain": np.arange(pointwise.shape[0]), "draw": np.arange(pointwise.shape[1]), **points}
+    return xr.Dataset({"data": ((*_DRAWS, "point"), pointwise)}, coords=coordinates)
+
+
+def reference_group(reference: np.ndarray, *, points: Mapping[str, Any]) -> xr.Dataset:
+    """Return the partition that distances are measured from.
+
+    Shape:
+        reference: ``(N,)``.
+    """
+    labels = np.asarray(reference, dtype=np.int64)
+    return xr.Dataset({"reference": (("point",), labels)}, coords=dict(points))
+
+
+def observed_group(
+    data: np.ndarray,
+    *,
+    points: Mapping[str, Any],
+    columns: Sequence[str] | None = None,
+    per_column: Mapping[str, np.ndarray] | None = None,
+    labels: np.ndarray | None = None,
+    attributes: Mapping[str, Any] | None = None,
+) -> xr.Dataset:
+    """Return the points, with what is known of their columns, and reference labels as text.
+
+    Shape:
+        data: ``(N, D)``; per_column: ``(D,)`` each; labels: ``(N,)``.
+    """
+    variables: dict[str, Any] = {"data": (("point", "column"), np.asarray(data))}
+    variables |= {name: (("column",), array) for name, array in (per_column or {}).items()}
+    if labels is not None:
+        variables["label"] = (("point",), np.asarray(labels).astype(str))
+    names = np.arange(data.shape[1]) if columns is None else list(columns)
+    return xr.Dataset(variables, coords={**points, "column": names}, attrs=dict(attributes or {}))
+
+
+def prior_sbc_group(
+    calibration: SimulationBasedCalibration | Mapping[str, np.ndarray],
+    *,
+    seed: int = 0,
+    names: Sequence[str] | None = None,
+) -> xr.Dataset:
+    r"""Return simulation-based calibration as ArviZ's group ``prior_sbc``: PIT values, one a data set.
+
+    .. math:: u_b = \frac{r_b + v_b}{S + 1}, \qquad v_b \sim U(0, 1)
+
+    Ranks r among S draws become exactly uniform numbers if the draws are from the posterior; without the
+    random part they would lie on a grid, which tests of uniformity find.
+
+    Args:
+        calibration: what :func:`pyroclust.diagnostics.sbc` returns, or PIT values by functional.
+        seed: of the random part.
+        names: functionals to keep; all by default.
+
+    Shape:
+        calibration: ``(B,)`` by functional; output variables: ``(chain, draw)``, one chain of B data sets.
+
+    Raises:
+        ValueError: if a name is unknown, values lie outside [0, 1], or functionals have different lengths.
+
+    References:
+        Säilynoja, Bürkner and Vehtari (2022), Graphical test for discrete uniformity.
+        https://doi.org/10.1007/s11222-022-10090-6
+
+    Example:
+        >>> prior_sbc_group({"num_clusters": np.array([0.2, 0.9])})["num_clusters"].dims
+        ('chain', 'draw')
+    """
+    pits = _pits(calibration, seed)
+    if not pits:
+        raise ValueError("calibration is empty, expected PIT values of at least one functional")
+    for name in names or ():
+        if name not in pits:
+            raise ValueError(unknown_name("functional", name, pits))
+    kept = {name: pits[name] for name in names or pits}
+    if len({array.shape for array in kept.values()}) != 1 or next(iter(kept.values())).ndim != 1:
+        shapes = {name: array.shape for name, array in kept.items()}
+        raise ValueError(f"calibration has the shapes {shapes}, expected one (B,) for all functionals")
+    for name, array in kept.items():
+        if not ((array >= 0) & (array <= 1)).all():
+            raise ValueError(
+                f"calibration has values of '{name}' from {array.min():g} to {array.max():g}, expected PIT "
+                "values in [0, 1]: divide ranks by the number of draws plus one"
+            )
+    variables = {name: (_DRAWS, array[None]) for name, array in kept.items()}
+    size = len(next(iter(kept.values())))
+    return xr.Dataset(variables, coords={"chain": np.arange(1), "draw": np.arange(size)})
+
+
+def _pits(
+    calibration: SimulationBasedCalibration | Mapping[str, np.ndarray], seed: int
+) -> dict[str, np.ndarray]:
+    if not isinstance(calibration, SimulationBasedCalibration):
+        return {name: np.asarray(values, dtype=np.float64) for name, values in calibration.items()}
+    rng = np.random.default_rng(seed)
+    return {
+        name: (np.asarray(ranks) + rng.uniform(size=np.shape(ranks))) / (calibration.num_draws + 1)
+        for name, ranks in calibration.ranks.items()
+    }
+
+
+def arviz_container(groups: Mapping[str, xr.Dataset]) -> Any:
+    """Put datasets into an ArviZ container, whose ``to_netcdf(path, engine="h5netcdf")`` writes them.
+
+    Returns:
+        ``arviz.InferenceData`` with ArviZ 0.x, ``xarray.DataTree`` with ArviZ 1.x.
+
+    Example:
+        >>> posterior = xr.Dataset({"num_clusters": (("chain", "draw"), [[1.0, 2.0]])})
+        >>> arviz_container({"posterior": posterior})["posterior"]["num_clusters"].shape
+        (1, 2)
+    """
+    import arviz
+
+    if int(arviz.__version__.split(".")[0]) < 1:
+        return arviz.InferenceData(**groups, warn_on_custom_groups=False)
+    return xr.DataTree.from_dict(dict(groups))

@@ -1,0 +1,127 @@
+"""Draws of partitions from any software: reading them from files."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pyroclust.io.arrays import read_npy_draws, read_npz_draws
+from pyroclust.io.delimited import read_table_draws
+from pyroclust.io.labels import FoundDraws, canonical_draws
+from pyroclust.io.netcdf import read_netcdf_draws
+
+__all__ = ["DRAWS_SUFFIXES", "DrawsFile", "read_draws"]
+
+DRAWS_SUFFIXES = (".csv", ".tsv", ".npy", ".npz", ".nc")
+
+
+@dataclass(frozen=True)
+class DrawsFile:
+    """Draws of partitions that some program wrote.
+
+    Attributes:
+        name: what reports call them: the file's name without its suffix.
+        assignments: canonical labels, ``(chains, draws, N)`` int64.
+        log_joint: log p(assignments, data) in nats, ``(chains, draws)`` float64, or ``None``.
+        log_prob: log q(assignments | data) in nats, ``(chains, draws)`` float64, or ``None``.
+        point_names: N names of the points, or ``None``.
+        notes: sentences on what was left out or guessed.
+    """
+
+    name: str
+    assignments: np.ndarray
+    log_joint: np.ndarray | None = None
+    log_prob: np.ndarray | None = None
+    point_names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_draws(path: str | Path, *, variable: str | None = None, group: str | None = None) -> DrawsFile:
+    r"""Read draws of partitions from a CSV, TSV, NumPy or NetCDF file.
+
+    Two points share a cluster in a draw where their labels are equal. Labels may be whole numbers or names;
+    they are renumbered by first appearance in each draw, so that equal partitions have equal labels.
+
+    * ``.csv``, ``.tsv``: one row a draw, one column a point, with a header or without. A transposed table
+      cannot be told apart. Columns ``chain`` and ``draw`` or ``iteration``, with a leading dot or without, as
+      R's posterior and CmdStan write them, divide and order the rows; ``log_joint`` or ``lp__``, and
+      ``log_prob``, are taken out. Where columns have indices as in ``z[1]``, those of one name are the
+      points: of ``variable``, of ``assignments``, or of the only name with whole numbers.
+    * ``.npy``: ``(draws, points)`` or ``(chains, draws, points)``.
+    * ``.npz``: the array ``variable``, ``assignments``, or the only one of two or three dimensions; arrays
+      ``log_joint``, ``log_prob`` and ``point_names`` where they are.
+    * ``.nc``: ArviZ's files. The group ``group``, by default ``posterior``, and in it ``variable``,
+      ``assignments``, or the only variable of whole numbers with a third dimension.
+
+    Cost: O(S N log N) for S draws of N points, and 24 bytes a label.
+
+    Args:
+        path: the file.
+        variable: name of the labels, where there is more than one candidate.
+        group: of a NetCDF file, such as ``guide`` in the ``draws.nc`` of a comparison.
+
+    Raises:
+        ValueError: if the file is missing, of another kind, damaged, empty or too large, or does not hold
+            labels of at least two points; in one sentence with what to do.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "draws.csv"
+        >>> _ = path.write_text("chain,a,b,c\n1,5,5,2\n2,7,1,7\n")
+        >>> draws = read_draws(path)
+        >>> draws.assignments.tolist(), draws.point_names
+        ([[[0, 0, 1]], [[0, 1, 0]]], ('a', 'b', 'c'))
+    """
+    path = Path(path)
+    found = _found(path, variable, group)
+    draws = canonical_draws(found.labels, where=f"'{path}'")
+    suffix = "" if group in (None, "posterior") else f" ({group})"
+    return DrawsFile(
+        name=path.stem + suffix,
+        assignments=draws,
+        log_joint=_log(found.log_joint, draws, "log_joint", path),
+        log_prob=_log(found.log_prob, draws, "log_prob", path),
+        point_names=found.point_names,
+        notes=found.notes,
+    )
+
+
+def _found(path: Path, variable: str | None, group: str | None) -> FoundDraws:
+    kind = path.suffix.lower()
+    if kind not in _READERS:
+        raise ValueError(
+            f"cannot read draws from '{path}': its suffix is '{kind}', expected one of "
+            f"{', '.join(DRAWS_SUFFIXES)}"
+        )
+    if group is not None and kind != ".nc":
+        raise ValueError(f"group is '{group}', but only .nc files have groups and '{path}' is a {kind} file")
+    if not path.is_file():
+        raise ValueError(f"there is no file '{path}'; check the path")
+    try:
+        return _READERS[kind](path, variable, group)
+    except PermissionError:
+        raise ValueError(f"'{path}' cannot be read: permission denied") from None
+    except MemoryError:
+        raise ValueError(f"'{path}' does not fit into memory; thin the draws") from None
+
+
+def _log(values: np.ndarray | None, draws: np.ndarray, name: str, path: Path) -> np.ndarray | None:
+    if values is None:
+        return None
+    if values.size != draws[..., 0].size:
+        raise ValueError(
+            f"'{path}' has {values.size} values of {name}, expected {draws[..., 0].size}, one a draw"
+        )
+    if values.dtype.kind not in "fiub":
+        raise ValueError(f"'{path}' has a {name} of type {values.dtype}, expected numbers in nats")
+    return values.reshape(draws.shape[:2]).astype(np.float64)
+
+
+_READERS: dict[str, Callable[[Path, str | None, str | None], FoundDraws]] = {
+    ".csv": lambda path, variable, group: read_table_draws(path, separator=",", variable=variable),
+    ".tsv": lambda path, variable, group: read_table_draws(path, separator="\t", variable=variable),
+    ".npy": lambda path, variable, group: read_npy_draws(path, variable=variable),
+    ".npz": lambda path, variable, group: read_npz_draws(path, variable=variable),
+    ".nc": lambda path, variable, group: read_netcdf_draws(path, variable=variable, group=group),
+}

@@ -1,0 +1,125 @@
+"""Draws of partitions in the NetCDF files that ArviZ writes."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pyroclust.errors import unknown_name
+from pyroclust.io.labels import FoundDraws, check_memory
+
+__all__ = ["read_netcdf_draws"]
+
+_LOG_JOINT, _LOG_PROB = ("log_joint", "lp"), ("log_prob",)
+
+
+def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | None = None) -> FoundDraws:
+    """Read draws from one group of a NetCDF file, of ArviZ 0.x or 1.x.
+
+    The log joint is looked for beside the labels, and for the posterior in ``sample_stats``.
+
+    Args:
+        path: an existing file.
+        variable: name of the labels.
+        group: ``posterior`` by default, or the only group; the file itself where it has none.
+
+    Raises:
+        ValueError: if the file is damaged, or the group or variable is not there or not the only one.
+    """
+    groups = _groups(path)
+    chosen = _group(groups, group, path)
+    with _opened(path, chosen) as dataset:
+        name = _variable(dataset, variable, path)
+        check_memory(f"'{path}'", dataset[name].size)
+        labels = _ordered(dataset[name])
+        if labels.dims[-1:] in [(), ("chain",), ("draw",)]:
+            raise ValueError(
+                f"'{path}': '{name}' has the dimensions ({', '.join(map(str, labels.dims))}), expected one "
+                "more for the points: name the labels with variable"
+            )
+        log_joint, log_prob = (_log(dataset, names) for names in (_LOG_JOINT, _LOG_PROB))
+        content = _loaded(labels, path)
+    if log_joint is None and chosen == "posterior" and "sample_stats" in groups:
+        with _opened(path, "sample_stats") as stats:
+            log_joint = _log(stats, _LOG_JOINT)
+            log_prob = _log(stats, _LOG_PROB) if log_prob is None else log_prob
+    return FoundDraws(content, log_joint, log_prob, _names(labels))
+
+
+def _groups(path: Path) -> list[str]:
+    import h5netcdf
+
+    try:
+        with h5netcdf.File(path, "r") as file:
+            return list(file.groups)
+    except Exception as error:
+        raise _damaged(path, error) from None
+
+
+def _group(groups: list[str], group: str | None, path: Path) -> str | None:
+    if group is not None:
+        if group not in groups:
+            raise ValueError(f"'{path}': {unknown_name('group', group, groups)}")
+        return group
+    if not groups or "posterior" in groups or len(groups) == 1:
+        return "posterior" if "posterior" in groups else next(iter(groups), None)
+    raise ValueError(
+        f"'{path}' has the groups {', '.join(groups)}, none of them 'posterior': name one with group"
+    )
+
+
+def _opened(path: Path, group: str | None) -> xr.Dataset:
+    try:
+        return xr.open_dataset(path, group=group, engine="h5netcdf")
+    except Exception as error:
+        raise _damaged(path, error) from None
+
+
+def _loaded(labels: xr.DataArray, path: Path) -> np.ndarray:
+    try:
+        return np.asarray(labels.values)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise _damaged(path, error) from None
+
+
+def _variable(dataset: xr.Dataset, variable: str | None, path: Path) -> str:
+    # Our own files hold the labels as a coordinate.
+    known = [str(name) for name in dataset.variables if name not in dataset.indexes]
+    if variable is not None:
+        if variable not in known:
+            raise ValueError(f"'{path}': {unknown_name('variable', variable, known)}")
+        return variable
+    if "assignments" in known:
+        return "assignments"
+    whole = [name for name in known if dataset[name].ndim == 3 and dataset[name].dtype.kind in "iu"]
+    if len(whole) != 1:
+        raise ValueError(
+            f"'{path}' holds {', '.join(known) or 'no variables'}, of which {len(whole)} are whole numbers "
+            "with a third dimension: name the labels with variable"
+        )
+    return whole[0]
+
+
+def _ordered(labels: xr.DataArray) -> xr.DataArray:
+    """Put chains first, then draws, whatever the order in the file."""
+    return labels.transpose(*[name for name in ("chain", "draw") if name in labels.dims], ...)
+
+
+def _log(dataset: xr.Dataset, names: tuple[str, ...]) -> np.ndarray | None:
+    found = next((dataset[name] for name in names if name in dataset.data_vars), None)
+    return None if found is None else np.asarray(_ordered(found).values)
+
+
+def _names(labels: xr.DataArray) -> tuple[str, ...] | None:
+    point = labels.dims[-1] if labels.ndim else None
+    if point not in labels.coords or labels.coords[point].dtype.kind in "iuf":
+        return None
+    return tuple(str(name) for name in labels.coords[point].values)
+
+
+def _damaged(path: Path, error: Any) -> ValueError:
+    reason = (str(error).strip().splitlines() or ["unknown reason"])[0].rstrip(".")
+    return ValueError(
+        f"'{path}' is not a readable NetCDF file ({reason}); write it again with engine 'h5netcdf'"
+    )

@@ -1,0 +1,92 @@
+"""Pooling a masked set of points into one vector: by learned gates, by attention, or by a plain sum."""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from pyroclust.nn.attention import PooledAttention
+
+__all__ = ["AttentivePool", "GatedPool", "PointPool", "SummedPool"]
+
+
+class PointPool(Protocol):
+    """Makes a module that pools ``(R, T, W)`` under a mask ``(R, T)`` into ``(R, W)``."""
+
+    def __call__(self, width: int) -> nn.Module:
+        """Return a module with weights of its own."""
+        ...
+
+
+class GatedPool(nn.Module):
+    r"""Averages under learned gates, with the gates' sums: a learned kernel with its counts.
+
+    .. math:: u_a = \frac{\sum_i \sigma(a^T p_i) \, V_a p_i}{1 + \sum_i \sigma(a^T p_i)}, \qquad
+        \log\big(1 + \textstyle\sum_i \sigma(a^T p_i)\big)
+
+    Cost O(T W^2) a set.
+
+    Args:
+        width: W.
+        num_gates: gates, a divisor of the width.
+
+    Example:
+        >>> GatedPool(8)(torch.randn(3, 5, 8), torch.ones(3, 5, dtype=torch.bool)).shape
+        torch.Size([3, 8])
+    """
+
+    def __init__(self, width: int, num_gates: int = 4) -> None:
+        super().__init__()
+        self.gate, self.value = nn.Linear(width, num_gates), nn.Linear(width, width)
+        self.output = nn.Linear(width + num_gates, width)
+
+    def forward(self, points: Tensor, mask: Tensor) -> Tensor:
+        """Pool the points where the mask is true."""
+        gate = self.gate(points).sigmoid() * mask.unsqueeze(-1)
+        count = gate.sum(1)
+        value = self.value(points).unflatten(-1, (gate.shape[-1], -1))
+        pooled = torch.einsum("rtg,rtgv->rgv", gate, value) / (1 + count).unsqueeze(-1)
+        output: Tensor = self.output(torch.cat([pooled.flatten(1), count.log1p()], -1))
+        return output
+
+
+class AttentivePool(nn.Module):
+    """Pooling by attention with one learned seed, :class:`~pyroclust.nn.PooledAttention`.
+
+    Args:
+        width: W.
+        num_heads: heads, a divisor of the width.
+
+    Example:
+        >>> AttentivePool(8)(torch.randn(3, 5, 8), torch.ones(3, 5, dtype=torch.bool)).shape
+        torch.Size([3, 8])
+    """
+
+    def __init__(self, width: int, num_heads: int = 4) -> None:
+        super().__init__()
+        self.attention = PooledAttention(width, num_heads=num_heads)
+
+    def forward(self, points: Tensor, mask: Tensor) -> Tensor:
+        """Pool the points where the mask is true."""
+        output: Tensor = self.attention(points, mask).squeeze(1)
+        return output
+
+
+class SummedPool(nn.Module):
+    r"""The published pooling: a plain sum :math:`\sum_i u(p_i)`, in units of ten points.
+
+    Args:
+        width: W.
+
+    Example:
+        >>> SummedPool(8)(torch.randn(3, 5, 8), torch.ones(3, 5, dtype=torch.bool)).shape
+        torch.Size([3, 8])
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.network = nn.Sequential(nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width))
+
+    def forward(self, points: Tensor, mask: Tensor) -> Tensor:
+        """Sum over the points where the mask is true."""
+        return (self.network(points) * mask.unsqueeze(-1)).sum(1) / 10

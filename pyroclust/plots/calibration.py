@@ -1,0 +1,182 @@
+"""Whether a sampler is calibrated: averaged posteriors, coverage, reliability."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import PercentFormatter
+
+from pyroclust.diagnostics import BallCoverage, PairReliability
+from pyroclust.plots.num_clusters import plot_num_clusters
+from pyroclust.plots.style import CYCLE, GREY, INK, draw_inside_and_out
+
+__all__ = [
+    "draw_coverage",
+    "draw_reliability",
+    "plot_averaged_posterior",
+    "plot_coverage",
+    "plot_reliability",
+]
+
+
+def plot_averaged_posterior(
+    prior: np.ndarray, averaged: np.ndarray, error: np.ndarray, *, ax: Axes, prior_name: str = "prior"
+) -> Axes:
+    r"""Draw two bars a number of clusters: the prior, and the averaged posterior with two standard errors.
+
+    .. math:: \int p(K \mid x) \, p(x) \, dx = p(K)
+
+    so that exact posteriors have bars of equal height.
+
+    Shape:
+        prior, averaged, error: ``(K_max,)``, probabilities of 1, ..., K_max clusters.
+
+    Args:
+        prior: of the number of clusters, or its frequencies among simulations.
+        averaged: posterior averaged over data sets of the model.
+        error: standard errors of ``averaged``.
+        ax: where to draw.
+        prior_name: what the first bars are called.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+
+    References:
+        Geweke (2004), Getting it right: joint distribution tests of posterior simulators.
+        https://doi.org/10.1198/016214504000001132
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> ax = new_figure(4, 3).subplots()
+        >>> row = np.array([0.4, 0.6])
+        >>> len(plot_averaged_posterior(row, row, 0.01 * row, ax=ax).patches)
+        4
+    """
+    shapes = [np.shape(row) for row in (prior, averaged, error)]
+    if len(set(shapes)) != 1 or len(shapes[0]) != 1:
+        raise ValueError(f"prior, averaged and error have shapes {shapes}, expected (K_max,) each")
+    values = np.arange(1, len(averaged) + 1)
+    bars = {prior_name: np.asarray(prior), "averaged posterior": np.asarray(averaged)}
+    plot_num_clusters(values, bars, ax=ax, colours=(CYCLE[7], CYCLE[0]))
+    ax.errorbar(values + 0.2, averaged, 2 * np.asarray(error), color=INK, ls="none", lw=1)
+    ax.legend(loc="upper right", handlelength=1.1)
+    ax.set_ylabel("probability")
+    return ax
+
+
+def plot_coverage(found: BallCoverage, *, ax: Axes) -> Axes:
+    """Draw the observed against the nominal coverage of credible balls, inside the band of calibrated ones.
+
+    Below the diagonal balls are too small: the guide is too sure. Above it they are too large.
+
+    Args:
+        found: such as :func:`pyroclust.diagnostics.ball_coverage`.
+        ax: where to draw.
+
+    Example:
+        >>> from pyroclust.diagnostics import ball_coverage
+        >>> from pyroclust.plots.style import new_figure
+        >>> partitions = np.random.default_rng(0).integers(2, size=(50, 20, 5))
+        >>> found = ball_coverage(partitions[0], partitions[1:], seed=0)
+        >>> plot_coverage(found, ax=new_figure(4, 4).subplots()).get_ylabel()
+        'balls with the truth'
+
+    References:
+        Wade and Ghahramani (2018), Bayesian cluster analysis. https://doi.org/10.1214/17-BA1073
+    """
+    return draw_coverage(
+        found.levels, found.observed, found.low, found.high, ax=ax, band_level=found.band_level
+    )
+
+
+def draw_coverage(
+    levels: np.ndarray,
+    observed: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    *,
+    ax: Axes,
+    band_level: float = 0.95,
+) -> Axes:
+    """Draw coverage from its arrays, as a certificate stores them.
+
+    Shape:
+        levels, observed, low, high: ``(L,)``.
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> x = np.array([0.5, 0.9])
+        >>> len(draw_coverage(x, x, x - 0.1, x + 0.1, ax=new_figure(4, 4).subplots()).lines)
+        3
+    """
+    band = f"{band_level:.0%} of calibrated"
+    ax.fill_between(levels, low, high, color=GREY, alpha=0.25, lw=0, label=band)
+    ax.plot([0, 1], [0, 1], color=INK, lw=0.9, ls=(0, (4, 3)))
+    ax.plot(levels, observed, color=CYCLE[0], lw=1.4)
+    draw_inside_and_out(levels, observed, low, high, ax=ax)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(PercentFormatter(1))
+    ax.set(xlabel="level of the credible ball", ylabel="balls with the truth", xlim=(0, 1), ylim=(0, 1))
+    ax.legend(loc="upper left")
+    return ax
+
+
+def plot_reliability(found: PairReliability, *, ax: Axes) -> Axes:
+    """Draw observed against predicted co-assignment, a mark a bin, with the band of calibrated ones.
+
+    Bars along the bottom are the shares of the pairs in each bin, on a scale of their own: most pairs are
+    nearly surely together or apart.
+
+    Args:
+        found: such as :func:`pyroclust.diagnostics.pair_reliability`.
+        ax: where to draw.
+
+    References:
+        Bröcker and Smith (2007), Increasing the reliability of reliability diagrams.
+        https://doi.org/10.1175/WAF993.1
+
+    Example:
+        >>> from pyroclust.diagnostics import pair_reliability
+        >>> from pyroclust.plots.style import new_figure
+        >>> partitions = np.random.default_rng(0).integers(2, size=(20, 50, 8))
+        >>> found = pair_reliability(partitions[0], partitions[1:])
+        >>> plot_reliability(found, ax=new_figure(4, 4).subplots()).get_ylabel()
+        'share together'
+    """
+    bins = (found.predicted, found.observed, found.low, found.high, found.counts)
+    draw_reliability(*bins, ax=ax, band_level=found.band_level)
+    words = f"Brier score {found.brier:.3f}\nby the base rate {found.brier_prior:.3f}"
+    ax.text(0.98, 0.26, words, transform=ax.transAxes, ha="right", va="bottom", fontsize=9)
+    return ax
+
+
+def draw_reliability(
+    predicted: np.ndarray,
+    observed: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    counts: np.ndarray,
+    *,
+    ax: Axes,
+    band_level: float = 0.95,
+) -> Axes:
+    """Draw a reliability diagram from its arrays, as a certificate stores them.
+
+    Shape:
+        predicted, observed, low, high, counts: ``(M,)``.
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> x = np.array([0.5, 0.9])
+        >>> len(draw_reliability(x, x, x - 0.1, x + 0.1, x, ax=new_figure(4, 4).subplots()).patches)
+        2
+    """
+    share = counts / np.sum(counts)
+    heights = 0.22 * share / share.max()
+    ax.bar(predicted, heights, 0.04, color=CYCLE[5], alpha=0.6, label="share of the pairs")
+    band = f"{band_level:.0%} of calibrated"
+    ax.vlines(predicted, low, high, color=GREY, alpha=0.35, lw=9, label=band)
+    ax.plot([0, 1], [0, 1], color=INK, lw=0.9, ls=(0, (4, 3)))
+    draw_inside_and_out(predicted, observed, low, high, ax=ax)
+    ax.set(xlabel="predicted probability of a pair", ylabel="share together")
+    ax.set(xlim=(-0.03, 1.03), ylim=(0, 1.03))
+    ax.legend(loc="upper left")
+    return ax

@@ -1,0 +1,254 @@
+"""Partitions on the data: an estimate, its modes, its credible ball, single draws, other methods."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from pyroclust.diagnostics import CredibleBall, PartitionLoss, PartitionModes, VariationOfInformation
+from pyroclust.plots.marks import HOLLOW, cluster_colour, cluster_marker, fade, mark_clusters
+from pyroclust.plots.names import counted, loss_unit
+from pyroclust.plots.panels import draw_panels, place_points
+from pyroclust.plots.style import INK
+
+__all__ = ["plot_baselines", "plot_clustering", "plot_credible_ball", "plot_modes", "plot_partition_draws"]
+
+_MAX_LEGEND = 8
+
+
+def plot_clustering(
+    data: np.ndarray,
+    assignments: np.ndarray,
+    uncertainty: np.ndarray,
+    *,
+    ax: Axes,
+    columns: Sequence[str] = (),
+) -> Axes:
+    """Draw the data, coloured and shaped by cluster; certain points full, uncertain ones hollow.
+
+    One column becomes stacked dots, two a scatter plot, more a scatter plot of the first two principal
+    components.
+
+    Shape:
+        data: ``(N, D)``; assignments: ``(N,)`` canonical; uncertainty: ``(N,)``, hollow from 0.5 on.
+
+    Args:
+        data: in the units of the axes.
+        assignments: partition, such as a point estimate.
+        uncertainty: such as :func:`pyroclust.diagnostics.point_uncertainty`.
+        ax: where to draw.
+        columns: names of the D columns.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> ax = new_figure(4, 3).subplots()
+        >>> plot_clustering(np.array([[0.0], [1.0]]), np.array([0, 1]), np.zeros(2), ax=ax).get_xlabel()
+        'column 1'
+    """
+    if data.ndim != 2 or assignments.shape != data.shape[:1] or uncertainty.shape != data.shape[:1]:
+        raise ValueError(
+            f"data, assignments and uncertainty have shapes {data.shape}, {assignments.shape} and "
+            f"{uncertainty.shape}, expected (N, D), (N,) and (N,)"
+        )
+    places = place_points(data, columns=columns)
+    size = 30.0 if places.stacked else float(np.clip(6000 / len(data), 14, 42))
+    mark_clusters(places.points, assignments, ax=ax, size=size, uncertainty=uncertainty)
+    places.prepare(ax)
+    ax.set(xlabel=places.labels[0], ylabel=places.labels[1])
+    _add_legend(assignments, ax)
+    return ax
+
+
+def _add_legend(assignments: np.ndarray, ax: Axes) -> None:
+    sizes = np.bincount(assignments)
+    handles = [
+        Line2D(
+            [], [], ls="", marker=cluster_marker(k), color=cluster_colour(k), label=f"cluster {k + 1}: {size}"
+        )
+        for k, size in enumerate(sizes[:_MAX_LEGEND])
+    ]
+    if len(sizes) > _MAX_LEGEND:
+        handles.append(Line2D([], [], ls="", label=f"and {len(sizes) - _MAX_LEGEND} more"))
+    handles.append(Line2D([], [], ls="", label=""))
+    for level, name in ((0.0, "certain"), (0.25, "uncertainty 0.25"), (HOLLOW, "0.5 and more")):
+        handles.append(
+            Line2D([], [], ls="", marker="o", mec=INK, mfc=fade(INK, np.array([level]))[0], label=name)
+        )
+    ax.legend(
+        handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5), handletextpad=0.3, borderaxespad=0
+    )
+
+
+def plot_modes(
+    data: np.ndarray, modes: PartitionModes, *, axes: Sequence[Axes], columns: Sequence[str] = ()
+) -> list[Axes]:
+    """Draw each mode on the data, colours matched by overlap; titles give weight and number of clusters.
+
+    Shape:
+        data: ``(N, D)``; axes: one a mode.
+
+    Args:
+        data: in the units of the axes.
+        modes: such as :func:`pyroclust.diagnostics.partition_modes`.
+        axes: where to draw.
+        columns: names of the D columns.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+
+    Example:
+        >>> from pyroclust.diagnostics import partition_modes
+        >>> from pyroclust.plots.style import new_figure
+        >>> found = partition_modes(np.array([[0, 0, 1, 1]] * 3 + [[0, 1, 0, 1]]), seed=0)
+        >>> axes = plot_modes(np.arange(4.0)[:, None], found, axes=new_figure(6, 3).subplots(1, 2))
+        >>> [ax.get_title() for ax in axes]
+        ['75%: 2 clusters', '25%: 2 clusters']
+    """
+    sizes = [len(np.unique(row)) for row in modes.partitions]
+    titles = [
+        f"{weight:.0%}: {counted(size, 'cluster')}" for weight, size in zip(modes.weights, sizes, strict=True)
+    ]
+    return draw_panels(data, modes.partitions, titles, axes=axes, columns=columns)
+
+
+_DEFAULT_LOSS = VariationOfInformation()
+
+
+def plot_credible_ball(
+    data: np.ndarray,
+    ball: CredibleBall,
+    *,
+    axes: Sequence[Axes],
+    columns: Sequence[str] = (),
+    loss: PartitionLoss = _DEFAULT_LOSS,
+) -> list[Axes]:
+    """Draw the estimate and the first horizontal, upper and lower bound on the data, with their distances.
+
+    The horizontal bound is the farthest partition in the ball; the upper bound the farthest of those with the
+    fewest clusters, the lower that of those with the most. Where all four look alike the estimate is sure.
+
+    Shape:
+        data: ``(N, D)``; axes: four.
+
+    Args:
+        data: in the units of the axes.
+        ball: such as :func:`pyroclust.diagnostics.credible_ball`.
+        axes: where to draw.
+        columns: names of the D columns.
+        loss: the distance that the ball was made with.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+
+    References:
+        Wade and Ghahramani (2018), Bayesian cluster analysis. https://doi.org/10.1214/17-BA1073
+
+    Example:
+        >>> from pyroclust.diagnostics import credible_ball
+        >>> from pyroclust.plots.style import new_figure
+        >>> ball = credible_ball(np.array([[0, 0], [0, 1]]), np.array([0, 0]), level=1)
+        >>> axes = new_figure(6, 4).subplots(2, 2)
+        >>> axes = plot_credible_ball(np.array([[0.0], [1.0]]), ball, axes=axes)
+        >>> [ax.get_title() for ax in axes[:2]]
+        ['Estimate: 1 cluster', 'Horizontal bound: 2 clusters, 1.00 bits']
+    """
+    bounds = np.stack([ball.estimate, ball.horizontal[0], ball.upper[0], ball.lower[0]])
+    distances = loss(ball.estimate, bounds)
+    unit = loss_unit(loss)
+    words = ["Estimate", "Horizontal bound", "Upper bound", "Lower bound"]
+    sizes = [len(np.unique(row)) for row in bounds]
+    titles = [f"{words[0]}: {counted(sizes[0], 'cluster')}"]
+    titles += [
+        f"{word}: {counted(size, 'cluster')}, {distance:.2f}{unit}"
+        for word, size, distance in zip(words[1:], sizes[1:], distances[1:], strict=True)
+    ]
+    return draw_panels(data, bounds, titles, axes=axes, columns=columns)
+
+
+def plot_partition_draws(
+    data: np.ndarray,
+    draws: np.ndarray,
+    *,
+    axes: Sequence[Axes],
+    columns: Sequence[str] = (),
+    reference: np.ndarray | None = None,
+) -> list[Axes]:
+    """Draw as many posterior draws as there are Axes, evenly spaced among those given.
+
+    One column becomes stacked dots, two a scatter plot, more the first two principal components. Colours are
+    matched by overlap: a cluster that changes little from draw to draw keeps its colour and marker.
+
+    Shape:
+        data: ``(N, D)``; draws: ``(chains, draws, N)`` or ``(S, N)``, S at least the number of Axes;
+        reference: ``(N,)``.
+
+    Args:
+        data: in the units of the axes.
+        draws: posterior draws.
+        axes: where to draw.
+        columns: names of the D columns.
+        reference: partition whose clusters have the first colours, such as a point estimate; the first draw
+            by default.
+
+    Raises:
+        ValueError: if the shapes do not fit, or there are fewer draws than Axes.
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> axes = new_figure(6, 3).subplots(1, 2)
+        >>> draws = np.array([[0, 0], [0, 1], [0, 1]])
+        >>> axes = plot_partition_draws(np.array([[0.0], [1.0]]), draws, axes=axes)
+        >>> [ax.get_title() for ax in axes]
+        ['1 cluster', '2 clusters']
+    """
+    flat = np.asarray(draws).reshape(-1, np.shape(draws)[-1])
+    count = np.size(np.asarray(axes, dtype=object))
+    if len(flat) < count:
+        raise ValueError(f"draws has {len(flat)} draws, expected at least {count}, one for each of the Axes")
+    chosen = flat[np.linspace(0, len(flat) - 1, count).round().astype(int)]
+    sizes = [len(np.unique(row)) for row in chosen]
+    titles = [counted(size, "cluster") for size in sizes]
+    return draw_panels(data, chosen, titles, axes=axes, columns=columns, reference=reference)
+
+
+def plot_baselines(
+    data: np.ndarray,
+    partitions: Mapping[str, np.ndarray],
+    *,
+    axes: Sequence[Axes],
+    columns: Sequence[str] = (),
+) -> list[Axes]:
+    """Draw the partition of each method on the data; clusters take the colours of the first method's.
+
+    Shape:
+        data: ``(N, D)``; partitions: name -> ``(N,)`` labels; axes: one a method.
+
+    Args:
+        data: in the units of the axes.
+        partitions: of the methods, the Bayesian estimate first.
+        axes: where to draw.
+        columns: names of the D columns.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> found = {"estimate": np.array([0, 1]), "k-means": np.array([0, 0])}
+        >>> axes = new_figure(6, 3).subplots(1, 2)
+        >>> axes = plot_baselines(np.array([[0.0], [1.0]]), found, axes=axes)
+        >>> axes[1].get_title()
+        'k-means: 1 cluster'
+    """
+    rows = [np.asarray(labels) for labels in partitions.values()]
+    if not rows or any(row.shape != data.shape[:1] for row in rows):
+        raise ValueError(
+            f"partitions have shapes {[row.shape for row in rows]}, expected ({len(data)},) for each method"
+        )
+    sizes = [len(np.unique(row)) for row in rows]
+    titles = [f"{name}: {counted(size, 'cluster')}" for name, size in zip(partitions, sizes, strict=True)]
+    return draw_panels(data, np.stack(rows), titles, axes=axes, columns=columns)

@@ -1,5 +1,0 @@
-"""Draws of partitions from files that any software wrote."""
-
-from pyroclust.reading.draws import DRAWS_SUFFIXES, DrawsFile, read_draws
-
-__all__ = ["DRAWS_SUFFIXES", "DrawsFile", "read_draws"]

@@ -1,0 +1,1 @@
+"""What analyses return: dataclasses of figures behind every report, table and JSON file."""

@@ -1,0 +1,98 @@
+"""Classical clusterings of a table beside the posterior of its partition."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyroclust.baselines import BaselineResult, run_baselines
+from pyroclust.diagnostics import VariationOfInformation
+from pyroclust.results.draws_summary import DrawsSummary
+from pyroclust.results.scores import PartitionScores, partition_scores
+
+__all__ = ["BaselineRow", "baseline_rows"]
+
+
+@dataclass(frozen=True)
+class BaselineRow:
+    """One classical clustering, seen from the posterior.
+
+    Attributes:
+        result: what the method found.
+        expected_vi: posterior expected variation of information, in bits; the point estimate's is the least
+            that the search found.
+        inside: whether it lies in the 95 % credible ball around the point estimate.
+        to_estimate: scores with the point estimate as the truth.
+        to_labels: scores against the known labels, or ``None``.
+    """
+
+    result: BaselineResult
+    expected_vi: float
+    inside: bool
+    to_estimate: PartitionScores
+    to_labels: PartitionScores | None
+
+    def figures(self) -> dict[str, Any]:
+        """Return what ``summary.json`` says of it."""
+        labels = self.to_labels
+        return {
+            "name": self.result.name,
+            "about": self.result.about,
+            "num_clusters": self.result.num_clusters,
+            "seconds": self.result.seconds,
+            "expected_vi": self.expected_vi,
+            "inside_credible_ball": self.inside,
+            "adjusted_rand_to_estimate": self.to_estimate.adjusted_rand,
+            "adjusted_rand_to_labels": None if labels is None else labels.adjusted_rand,
+        }
+
+
+def baseline_rows(
+    data: np.ndarray,
+    draws: np.ndarray,
+    *,
+    summary: DrawsSummary,
+    true_labels: np.ndarray | None,
+    seed: int,
+) -> tuple[BaselineRow, ...]:
+    """Run the classical methods and place each among the draws; none where all points are equal.
+
+    Args:
+        data: the points, on the scale on which they were clustered, ``(N, D)``.
+        draws: posterior draws, ``(chains, draws, N)``.
+        summary: of these draws.
+        true_labels: known labels, or ``None``.
+        seed: of the methods.
+
+    Raises:
+        ValueError: if the data cannot be clustered.
+    """
+    if (data == data[0]).all():
+        return ()
+    results = run_baselines(data, seed=seed)
+    partitions = np.stack([one.assignments for one in results])
+    loss = VariationOfInformation()
+    expected = loss.expected(partitions, draws)
+    radii = loss(partitions, summary.estimate.assignments)
+    return tuple(_rows(results, expected, radii, summary, true_labels))
+
+
+def _rows(
+    results: Sequence[BaselineResult],
+    expected: np.ndarray,
+    radii: np.ndarray,
+    summary: DrawsSummary,
+    true_labels: np.ndarray | None,
+) -> list[BaselineRow]:
+    estimate = summary.estimate.assignments
+    return [
+        BaselineRow(
+            result=one,
+            expected_vi=float(mean),
+            inside=bool(radius <= summary.ball.radius + 1e-9),
+            to_estimate=partition_scores(estimate, one.assignments),
+            to_labels=None if true_labels is None else partition_scores(true_labels, one.assignments),
+        )
+        for one, mean, radius in zip(results, expected, radii, strict=True)
+    ]

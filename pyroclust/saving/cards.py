@@ -1,0 +1,190 @@
+"""Cards of pretrained guides, and the shelf of guides that come with the package."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from pyroclust.errors import unknown_name
+
+__all__ = [
+    "CARD_FILE",
+    "FORMAT_VERSION",
+    "WEIGHTS_FILE",
+    "GuideCard",
+    "find_guide",
+    "list_guides",
+    "read_card",
+]
+
+FORMAT_VERSION = 1
+CARD_FILE = "card.json"
+WEIGHTS_FILE = "weights.safetensors"
+
+
+@dataclass(frozen=True)
+class GuideCard:
+    """What is known about a pretrained guide without building it.
+
+    Attributes:
+        name: name of its folder.
+        guide_class: name of its class among the guides.
+        arguments: JSON arguments of its constructor, without the model.
+        model: name of its model.
+        model_arguments: JSON arguments of the model, see :func:`pyroclust.saving.describe_model`.
+        weights_sha256: checksum of its weights; ``None`` for a guide without weights.
+        about: one line for lists.
+        max_points: number of points up to which it was trained; ``None`` where any number is fine.
+        recipe: how it was trained.
+        seeds: seeds of the training.
+        certificate: figures measured on fresh data.
+        versions: library versions that wrote it.
+    """
+
+    name: str
+    guide_class: str
+    arguments: Mapping[str, Any]
+    model: str
+    model_arguments: Mapping[str, Any]
+    weights_sha256: str | None
+    about: str = ""
+    max_points: int | None = None
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    seeds: Mapping[str, int] = field(default_factory=dict)
+    certificate: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def dim(self) -> int | None:
+        """Dimension of the points that its model is for, ``None`` where its description leaves it out.
+
+        Example:
+            >>> read_card(find_guide("filter-nig1d")).dim
+            1
+        """
+        return _dim(self.model_arguments.get("component", self.model_arguments))
+
+    def to_json(self) -> str:
+        """Write the card as the text of ``card.json``.
+
+        Example:
+            >>> card = GuideCard("filter", "PredictiveFilter", {}, "nig_mixture", {"dim": 1}, None)
+            >>> json.loads(card.to_json())["model"]
+            {'name': 'nig_mixture', 'arguments': {'dim': 1}}
+        """
+        content = {
+            "format_version": FORMAT_VERSION,
+            "about": self.about,
+            "class": self.guide_class,
+            "arguments": self.arguments,
+            "model": {"name": self.model, "arguments": self.model_arguments},
+            "weights": {"sha256": self.weights_sha256} if self.weights_sha256 else None,
+            "max_points": self.max_points,
+            "recipe": self.recipe,
+            "seeds": self.seeds,
+            "certificate": self.certificate,
+            "versions": self.versions,
+        }
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def read_card(folder: Path) -> GuideCard:
+    """Read ``card.json`` of a guide's folder.
+
+    Raises:
+        ValueError: if the card is missing, is not JSON, lacks an entry, or has another format version.
+
+    Example:
+        >>> read_card(find_guide("filter-nig1d")).guide_class
+        'PredictiveFilter'
+    """
+    path = folder / CARD_FILE
+    if not path.is_file():
+        raise ValueError(f"'{folder}' holds no {CARD_FILE}; give the folder of a saved guide")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"'{path}' is not valid JSON ({error}); restore the file or train the guide again"
+        ) from None
+    version = content.get("format_version") if isinstance(content, dict) else None
+    if version != FORMAT_VERSION:
+        raise ValueError(
+            f"'{path}' has format_version {version}, expected {FORMAT_VERSION}; "
+            "install the pyroclust version that wrote it or save the guide again"
+        )
+    try:
+        return _card_from(content, folder.name)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"'{path}' lacks or garbles an entry ({error}); restore the file") from None
+
+
+def _card_from(content: dict[str, Any], name: str) -> GuideCard:
+    weights = content["weights"]
+    return GuideCard(
+        name=name,
+        guide_class=str(content["class"]),
+        arguments=dict(content["arguments"]),
+        model=str(content["model"]["name"]),
+        model_arguments=dict(content["model"]["arguments"]),
+        weights_sha256=None if weights is None else str(weights["sha256"]),
+        about=str(content.get("about", "")),
+        max_points=content.get("max_points"),
+        recipe=content.get("recipe", {}),
+        seeds=content.get("seeds", {}),
+        certificate=content.get("certificate", {}),
+        versions=content.get("versions", {}),
+    )
+
+
+def _dim(described: Any) -> int | None:
+    """Return the dimension of a described family, that of a product being the sum over its parts."""
+    if not isinstance(described, Mapping):
+        return None
+    parts = described.get("parts")
+    if not isinstance(parts, list):
+        return described.get("dim")
+    dims = [_dim(part) for part in parts]
+    known = [one for one in dims if one is not None]
+    return sum(known) if len(known) == len(dims) else None
+
+
+def shelf() -> Path:
+    """Return the folder of the guides that come with the package."""
+    return Path(str(files("pyroclust").joinpath("pretrained_guides")))
+
+
+def list_guides() -> tuple[GuideCard, ...]:
+    """List the cards of the guides that come with the package, by name.
+
+    Example:
+        >>> "filter-nig1d" in [card.name for card in list_guides()]
+        True
+    """
+    if not shelf().is_dir():
+        return ()
+    return tuple(read_card(path.parent) for path in sorted(shelf().glob(f"*/{CARD_FILE}")))
+
+
+def find_guide(name_or_folder: str | PathLike[str]) -> Path:
+    """Return the folder of a guide, given its name on the shelf or a folder.
+
+    Names on the shelf come first: write ``./name`` for a folder of the same name.
+
+    Raises:
+        ValueError: if it is neither; the nearest known name is offered.
+
+    Example:
+        >>> find_guide("filter-nig1d").name
+        'filter-nig1d'
+    """
+    text = str(name_or_folder)
+    known = [path.parent.name for path in shelf().glob(f"*/{CARD_FILE}")]
+    if text in known:
+        return shelf() / text
+    if Path(text).is_dir():
+        return Path(text)
+    raise ValueError(f"{unknown_name('guide', text, known)}; or give the folder of a saved guide")

@@ -1,0 +1,171 @@
+"""Saving and loading guides as a folder of weights and a card; no pickled code is ever run."""
+
+import hashlib
+from collections.abc import Mapping
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors import torch as safetensors
+from torch import Tensor
+
+from pyroclust.distributions.sequential.filter import FilterScorer
+from pyroclust.errors import unknown_name
+from pyroclust.files import replace_file
+from pyroclust.models import Mixture
+from pyroclust.saving import build_model, describe_model
+from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, GuideCard, find_guide, read_card
+from pyroclust.saving.registry import GUIDES
+
+__all__ = ["load_guide", "save_guide"]
+
+_NOTES = frozenset({"about", "max_points", "recipe", "seeds", "certificate"})
+_LIBRARIES = ("pyroclust", "torch", "pyro-ppl", "safetensors")
+
+
+def load_guide(name_or_folder: str | PathLike[str]) -> Any:
+    """Build a pretrained guide from its folder, in evaluation mode.
+
+    Args:
+        name_or_folder: name on the shelf (``pyroclust guides`` lists it), or a folder written by
+            :func:`save_guide`.
+
+    Returns:
+        The guide; ``guide.model`` is the Pyro model it was trained on, ``guide.posterior(data)`` the
+        distribution over partitions.
+
+    Raises:
+        ValueError: if the guide is unknown, or its card or weights are missing, damaged or do not fit.
+
+    Example:
+        >>> import torch
+        >>> guide = load_guide("filter-nig1d")
+        >>> draws, log_prob = guide.posterior(torch.randn(20, 1)).sample_and_log_prob((5,))
+        >>> draws.shape, log_prob.shape
+        (torch.Size([5, 20]), torch.Size([5]))
+    """
+    folder = find_guide(name_or_folder)
+    card = read_card(folder)
+    guide = _build(card, folder / CARD_FILE)
+    if card.weights_sha256 is not None:
+        _load_weights(guide, folder / WEIGHTS_FILE, card.weights_sha256)
+    return guide.eval()
+
+
+def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, Any] | None = None) -> None:
+    """Write a guide as ``weights.safetensors`` and ``card.json``, each replaced at once.
+
+    Args:
+        guide: a guide of a known class, on a mixture that :func:`~pyroclust.saving.describe_model` can
+            write as JSON: any known prior with any known family, their hyperparameters being numbers,
+            batches or random.
+        folder: where; created if needed.
+        card: any of ``about``, ``max_points``, ``recipe``, ``seeds`` and ``certificate``, JSON-able; see
+            :class:`~pyroclust.saving.cards.GuideCard`.
+
+    Raises:
+        ValueError: if the card has an unknown entry, or the guide or its model could not be built again.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> save_guide(load_guide("filter-nig1d"), folder, card={"about": "the exact filter"})
+        >>> load_guide(folder).model.name
+        'nig_mixture'
+    """
+    notes = dict(card or {})
+    for entry in sorted(set(notes) - _NOTES):
+        raise ValueError(f"card: {unknown_name('entry', entry, _NOTES)}")
+    guide_class = type(guide).__name__
+    if guide_class not in GUIDES:
+        raise ValueError(f"guide: {unknown_name('class', guide_class, GUIDES)}")
+    path = Path(folder)
+    state = {name: value.detach().cpu().contiguous().clone() for name, value in guide.state_dict().items()}
+    weights = safetensors.save(state) if state else None
+    model = describe_model(guide.model)
+    _check_filter(guide, model)
+    written = GuideCard(
+        name=path.name,
+        guide_class=guide_class,
+        arguments=dict(getattr(guide, "arguments", {})),
+        model=model["name"],
+        model_arguments=model["arguments"],
+        weights_sha256=None if weights is None else hashlib.sha256(weights).hexdigest(),
+        versions={library: version(library) for library in _LIBRARIES},
+        **notes,
+    )
+    _check_state(_build(written, path / CARD_FILE).state_dict(), state, path / WEIGHTS_FILE)
+    text = written.to_json()
+    path.mkdir(parents=True, exist_ok=True)
+    if weights is not None:
+        replace_file(path / WEIGHTS_FILE, weights)
+    replace_file(path / CARD_FILE, text.encode())
+
+
+def _build(card: GuideCard, path: Path) -> Any:
+    if card.guide_class not in GUIDES:
+        raise ValueError(
+            f"'{path}': {unknown_name('class', card.guide_class, GUIDES)}; install a newer version"
+        )
+    try:
+        model = build_model({"name": card.model, "arguments": card.model_arguments})
+    except ValueError as error:
+        raise ValueError(
+            f"'{path}' describes a model that cannot be built ({error}); restore the file or install a newer "
+            "version"
+        ) from None
+    try:
+        # The initial weights are thrown away: drawing them must not move the caller's random state.
+        with torch.random.fork_rng(devices=[]):
+            return GUIDES[card.guide_class](model, **card.arguments)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"'{path}' has arguments that do not fit ({error}); restore the file") from None
+
+
+def _load_weights(guide: Any, path: Path, sha256: str) -> None:
+    if not path.is_file():
+        raise ValueError(f"there is no '{path}'; restore the file or train the guide again")
+    content = path.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise ValueError(
+            f"'{path}' was cut off or changed (sha256 {found[:12]}, its card says {sha256[:12]}); "
+            "restore the file or train the guide again"
+        )
+    try:
+        state = safetensors.load(content)
+    except SafetensorError as error:
+        raise ValueError(f"'{path}' is not a safetensors file ({error}); restore the file") from None
+    _check_state(guide.state_dict(), state, path)
+    guide.load_state_dict(state)
+
+
+def _check_state(expected: Mapping[str, Tensor], state: Mapping[str, Tensor], path: Path) -> None:
+    missing, extra = sorted(set(expected) - set(state)), sorted(set(state) - set(expected))
+    if missing or extra:
+        raise ValueError(
+            f"'{path}' does not fit its card (missing: {', '.join(missing) or 'none'}; "
+            f"not expected: {', '.join(extra) or 'none'}); use the pyroclust version that wrote it"
+        )
+    for name, value in state.items():
+        if value.shape != expected[name].shape:
+            raise ValueError(
+                f"'{path}': '{name}' has shape {tuple(value.shape)}, expected {tuple(expected[name].shape)}; "
+                "use the pyroclust version that wrote it"
+            )
+
+
+def _check_filter(guide: Any, described: Mapping[str, Any]) -> None:
+    """Refuse a scorer that was made for another model: loading makes it for the guide's own."""
+    own = getattr(guide, "scorer", None)
+    for scorer in (own, getattr(own, "filter", None)):
+        if isinstance(scorer, FilterScorer):
+            model = Mixture(scorer.prior, scorer.component, name=described["name"])
+            if describe_model(model) != described:
+                raise ValueError(
+                    "guide.scorer holds the filter of another model than guide.model, expected the same: "
+                    "build the guide again from its model and load the weights"
+                )

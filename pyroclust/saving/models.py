@@ -1,0 +1,177 @@
+"""Mixtures as JSON: what a card stores and a recipe says, and how the model is built from it again."""
+
+import inspect
+import reprlib
+from collections.abc import Mapping
+from typing import Any
+
+from pyroclust.errors import unknown_name
+from pyroclust.models import AbsentTables, LabelledTables, Mixture
+from pyroclust.saving.numbers import build_number, build_tensor
+from pyroclust.saving.parts import COMPONENTS, PRIORS, build_part, call_with, describe_part
+from pyroclust.saving.registry import MODELS
+
+__all__ = ["build_model", "describe_model"]
+
+_PARTS = {"prior": PRIORS, "component": COMPONENTS}
+_MOST_NESTED = 24
+
+
+def describe_model(model: Mixture | LabelledTables | AbsentTables) -> dict[str, Any]:
+    """Return the name and the arguments of a model, ready for JSON; cost O(size of the hyperparameters).
+
+    A registered model is described by its dimension and the numbers in which it differs from the registered
+    one, any other by its prior and its component, each a class with its arguments. Random hyperparameters
+    are distributions, batches are nested lists. Of labelled tables only shape and scale are kept.
+
+    Raises:
+        ValueError: if it is no mixture, or a part of it is of an unknown class or holds code.
+
+    Example:
+        >>> from pyro.distributions import Gamma
+        >>> from pyroclust.distributions import BernoulliBeta, ChineseRestaurantPrior
+        >>> from pyroclust.models import overlap2d
+        >>> describe_model(overlap2d().given({"concentration": 1.5}))
+        {'name': 'overlap2d', 'arguments': {'dim': 2, 'concentration': 1.5}}
+        >>> model = Mixture(ChineseRestaurantPrior(Gamma(2.0, 4.0)), BernoulliBeta(9))
+        >>> describe_model(model)["arguments"]["prior"]["concentration"]
+        {'class': 'Gamma', 'concentration': 2.0, 'rate': 4.0}
+    """
+    if isinstance(model, LabelledTables | AbsentTables):
+        component = model.component
+        arguments: dict[str, Any] = {"dim": component.dim, "typical_scale": component.typical_scale}
+        if len(model.event_shape) > 1:
+            arguments["event_shape"] = list(model.event_shape)
+        return {"name": AbsentTables.name, "arguments": arguments}
+    if type(model) is not Mixture:
+        raise ValueError(f"model is a {type(model).__name__}, expected a Mixture: only these are described")
+    if not isinstance(model.name, str):
+        raise ValueError(f"model.name is {reprlib.repr(model.name)}, expected text")
+    parts = _describe_parts(model)
+    return {"name": model.name, "arguments": _as_registered(model, parts) or parts}
+
+
+def build_model(described: Mapping[str, Any]) -> Mixture | AbsentTables:
+    """Build a mixture from its description; only constructors of known names are called.
+
+    Args:
+        described: what :func:`describe_model` returned, or the same with the arguments beside the name, as in
+            the table ``[model]`` of a recipe. The arguments are either ``prior`` and ``component``, the name
+            being free and ``"mixture"`` by default; or those of a registered model, and hyperparameters by
+            name that are set as by :meth:`~pyroclust.models.Mixture.given`.
+
+    Raises:
+        ValueError: if a name or an argument is unknown, missing or of another kind than expected, in one
+            sentence that says where; the nearest known name is offered.
+
+    Example:
+        >>> build_model({"name": "gaussian2d", "dim": 3, "prior_scale": 5.0}).component.prior_scale
+        5.0
+        >>> prior = {"class": "PitmanYorPrior", "discount": 0.25, "concentration": 1.0}
+        >>> build_model({"prior": prior, "component": {"class": "BernoulliBeta", "dim": 9}}).prior.discount
+        0.25
+    """
+    name, arguments = _name_and_arguments(described)
+    if not arguments.keys().isdisjoint(_PARTS):
+        return _build_parts(name, arguments)
+    if name == AbsentTables.name:
+        return call_with(AbsentTables, arguments, where=name)
+    if name not in MODELS:
+        raise ValueError(f"{unknown_name('model', name, MODELS)}; or give its prior and its component")
+    own = inspect.signature(MODELS[name]).parameters
+    model = call_with(MODELS[name], {key: arguments[key] for key in own if key in arguments}, where=name)
+    return _with_hyperparameters(model, {key: one for key, one in arguments.items() if key not in own})
+
+
+def _describe_parts(model: Mixture) -> dict[str, Any]:
+    return {part: describe_part(getattr(model, part), known, where=part) for part, known in _PARTS.items()}
+
+
+def _as_registered(model: Mixture, parts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the arguments from which the registered model of that name comes out the same, if there are."""
+    if model.name not in MODELS:
+        return None
+    own = {"dim": model.component.dim}
+    try:
+        default = MODELS[model.name](**own)
+        changed = _changed_numbers(default, model)
+        again = _with_hyperparameters(default, changed)
+    except ValueError:
+        return None
+    return own | changed if _describe_parts(again) == parts else None
+
+
+def _changed_numbers(default: Mixture, model: Mixture) -> dict[str, float]:
+    """List the hyperparameters that are numbers in one model and other ones, or none, in another."""
+    usual, found = _describe_parts(default), _describe_parts(model)
+    return {
+        name: found[part][name]
+        for part in _PARTS
+        for name in getattr(model, part).hyper_names
+        if isinstance(found[part].get(name), int | float) and usual[part].get(name) != found[part][name]
+    }
+
+
+def _with_hyperparameters(model: Mixture, values: Mapping[str, Any]) -> Mixture:
+    """Set hyperparameters, random ones first: what then remains of them decides whose a shared name is."""
+    known = {*model.hyperpriors, *model.prior.hyper_names, *model.component.hyper_names}
+    for name, value in sorted(values.items(), key=lambda item: item[0] not in model.hyperpriors):
+        where = f"{model.name}.{name}"
+        if name not in known:
+            known |= set(inspect.signature(MODELS[model.name]).parameters)
+            raise ValueError(unknown_name(f"argument of {model.name}", name, known))
+        as_list = isinstance(value, list | tuple)
+        one = build_tensor(value, where=where) if as_list else build_number(value, where=where)
+        try:
+            model = model.given({name: one})
+        except ValueError as error:
+            raise ValueError(f"{where}: {' '.join(str(error).split())}") from None
+    return model
+
+
+def _build_parts(name: str, arguments: Mapping[str, Any]) -> Mixture:
+    for key in arguments:
+        if key not in _PARTS:
+            raise ValueError(unknown_name("argument beside prior and component", key, _PARTS))
+    for key in _PARTS:
+        if key not in arguments:
+            raise ValueError(f"model lacks '{key}', expected both prior and component")
+    return Mixture(
+        *(build_part(arguments[key], known, where=key) for key, known in _PARTS.items()), name=name
+    )
+
+
+def _name_and_arguments(described: Any) -> tuple[str, dict[str, Any]]:
+    """Take apart both forms: arguments in a table of their own, or beside the name."""
+    if not isinstance(described, Mapping):
+        raise ValueError(f"model is {reprlib.repr(described)}, expected a table with a name")
+    _check_depth(described)
+    name = described.get("name", "mixture")
+    if not isinstance(name, str):
+        raise ValueError(f"model.name is {reprlib.repr(name)}, expected text")
+    beside = {str(key): one for key, one in described.items() if key != "name"}
+    if "arguments" not in beside:
+        return name, beside
+    if not isinstance(beside["arguments"], Mapping):
+        raise ValueError(f"model.arguments is {reprlib.repr(beside['arguments'])}, expected a table")
+    for key in beside.keys() - {"arguments"}:
+        raise ValueError(unknown_name("entry of the model beside its arguments", key, ["name", "arguments"]))
+    return name, {str(key): one for key, one in beside["arguments"].items()}
+
+
+def _check_depth(described: Mapping[str, Any]) -> None:
+    """Refuse what is nested deeply, level by level, without recursion."""
+    level: list[Any] = [described]
+    for _ in range(_MOST_NESTED):
+        level = [child for one in level for child in _children(one)]
+        if not level:
+            return
+    raise ValueError(
+        f"model is nested more than {_MOST_NESTED} deep, expected fewer tables inside each other"
+    )
+
+
+def _children(one: Any) -> list[Any]:
+    if isinstance(one, Mapping):
+        return list(one.values())
+    return list(one) if isinstance(one, list | tuple) else []

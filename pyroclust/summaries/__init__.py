@@ -1,1 +1,0 @@
-"""What is said of draws of a partition: the figures behind every report, table and JSON file."""
