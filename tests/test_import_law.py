@@ -18,9 +18,9 @@ LAWS = {
 }
 MCMC = {"infer.mcmc.compiled", "infer.mcmc.families", "infer.mcmc.parameters"}
 
-# A row is a module or a package, without "pyroclust."; a module belongs to the longest row that it begins with.
-# Beside a row: the rows that its modules may import. Modules of one row may import one another, and a package's
-# face (its __init__) may import all that lies inside of the package.
+# A row is a module or a package, without "pyroclust."; a module belongs to the longest row that it begins
+# with. Beside a row stand the rows that its modules may import. Modules of one row may import one another,
+# and a package's face (its __init__) may import all that lies inside of the package.
 LAW: dict[str, set[str]] = {
     **{name: set() for name in GROUND},
     "distributions": {"partitions", "threads"},
