@@ -11,12 +11,12 @@ from pyro.nn import PyroModule
 from torch import Tensor
 
 from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
+from pyroclust.guides.arguments import build_order, describe
 from pyroclust.guides.base import check_points, checked_permutations, own_name
+from pyroclust.guides.clusterwise_arguments import build_network, describe_network
 from pyroclust.guides.sequential_guide import CollapsedModel
 from pyroclust.nn import Order
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
-from pyroclust.saving.networks import build_network, describe_network
-from pyroclust.saving.scorers import build_order, describe
 
 __all__ = ["ClusterwiseClusteringProcess"]
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterScorer
+from pyroclust.guides.arguments import build_order, build_scorer, describe, describe_scorer, refuse_a_view
 from pyroclust.guides.sequential_guide import CollapsedModel, SequentialGuide
 from pyroclust.nn import (
     AdaptiveShape,
@@ -21,7 +22,6 @@ from pyroclust.nn import (
     Order,
     SummedScorer,
 )
-from pyroclust.saving.scorers import build_order, build_scorer, describe, describe_scorer, refuse_a_view
 
 __all__ = ["NeuralClusteringProcess", "light_scorer_for", "network_inputs", "typical_component"]
 

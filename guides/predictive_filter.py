@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyroclust.distributions.sequential.filter import FilterScorer
+from pyroclust.guides.arguments import build_order, describe, refuse_a_view
 from pyroclust.guides.sequential_guide import CollapsedModel, SequentialGuide
 from pyroclust.nn import Order, RandomOrder
-from pyroclust.saving.scorers import build_order, describe, refuse_a_view
 
 __all__ = ["PredictiveFilter"]
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyroclust.guides import AttentiveClusteringProcess, ClusterwiseClusteringProcess
+from pyroclust.guides.arguments import build_order
 from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.latents import DiscreteLatents, GaussianLatents
 from pyroclust.nn.pools import AttentivePool, GatedPool, PointPool, SummedPool
 from pyroclust.recipes.parts import GuidePart
-from pyroclust.saving.scorers import build_order
 
 __all__ = ["AttentivePart", "ClusterwisePart"]
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from pyroclust.guides import NeuralClusteringProcess
+from pyroclust.guides.arguments import ENCODERS, FUTURES, build_order
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.guides.retarget import retarget
 from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
 from pyroclust.nn import LightScorer, NeighbourScorer, RandomOrder, SummedScorer
 from pyroclust.saving.guides import load_guide
 from pyroclust.saving.parts import PRIORS, build_part
-from pyroclust.saving.scorers import ENCODERS, FUTURES, build_order
 
 __all__ = [
     "ChoicePart",
