@@ -24,8 +24,9 @@ class BallCoverage:
     Attributes:
         levels: nominal, ``(L,)``.
         observed: share of the data sets whose ball of that level contains the truth, ``(L,)``.
-        low, high: limits within which all observed shares of exact posteriors lie together with the
+        low: lower limit of the band within which all observed shares of exact posteriors lie together with
             probability ``band_level``, ``(L,)``.
+        high: upper limit of that band, ``(L,)``.
         num_datasets: B.
         num_draws: S.
         ranks: of the truth's distance to the centre among the draws', 0 (nearest), ..., S, ``(B,)``.

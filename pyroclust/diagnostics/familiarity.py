@@ -27,7 +27,9 @@ class FamiliarityRow:
     Attributes:
         name: what is measured, as words.
         value: of the data.
-        low, median, high: 5, 50 and 95 % of the simulations.
+        low: the 5 % quantile of the simulations.
+        median: of the simulations.
+        high: the 95 % quantile of the simulations.
         num_below: simulations whose value is smaller.
         num_above: simulations whose value is larger.
         p_value: share of data sets, this one included, that are as far out; both sides where both count.

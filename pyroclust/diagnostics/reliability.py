@@ -18,8 +18,9 @@ class PairReliability:
     Attributes:
         predicted: mean predicted probability of the pairs in each bin that has any, ``(M,)``.
         observed: share of these pairs that do share a cluster, ``(M,)``.
-        low, high: limits within which all observed shares of exact posteriors lie together with the
-            probability ``band_level``, ``(M,)``; they lie around ``predicted``.
+        low: lower limit of the band around ``predicted`` within which all observed shares of exact posteriors
+            lie together with probability ``band_level``, ``(M,)``.
+        high: upper limit of that band, ``(M,)``.
         counts: pairs in each bin, ``(M,)`` int64.
         z_scores: observed minus predicted over its standard deviation, ``(M,)``; 0 where there is none.
         brier: mean squared difference of outcomes and probabilities, these from the draws alone.

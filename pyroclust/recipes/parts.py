@@ -45,6 +45,12 @@ class LightPart(PointwisePart):
     """``[light]``: arguments of the light scorer, see ``light_scorer_for``.
 
     Attributes:
+        width: hidden width.
+        num_bandwidths: of the look-ahead.
+        bandwidth_ratio: of one bandwidth to the one before.
+        second_moments: look also at the second moments of neighbourhoods.
+        num_attention: blocks of attention over all points.
+        use_filter: add the exact filter's log-weights to the logits.
         future: ``[light.future]``, class and arguments of contexts of the points still to come.
         encoder: ``[light.encoder]``, class and arguments of an encoder.
     """
@@ -72,6 +78,8 @@ class PublishedPart(PointwisePart):
     """``[published]``: arguments of the published scorer.
 
     Attributes:
+        width: hidden width of all four networks.
+        sizes: output sizes of h and u, and of g.
         future: ``[published.future]``, class and arguments of contexts of the points still to come, instead
             of a sum over them.
         encoder: ``[published.encoder]``, class and arguments of an encoder.

@@ -36,10 +36,13 @@ class Weighting:
     """The guide's draws as importance samples of the posterior.
 
     Attributes:
-        log_weights: log p(c, x) - log q(c) in nats, ``(S,)``. weights: Pareto-smoothed and normalised,
-        ``(S,)``. pareto_k: shape of the weights' tail; nan where it cannot be fitted, -inf where the weights
-        are bounded. efficiency: effective share of the draws, in (0, 1]. effective_draws: of the smoothed
-        weights. log_evidence: estimate of log p(x) in nats. log_evidence_error: its standard error.
+        log_weights: log p(c, x) - log q(c) in nats, ``(S,)``.
+        weights: Pareto-smoothed and normalised, ``(S,)``.
+        pareto_k: shape of the weights' tail; nan where it cannot be fitted, -inf where weights are bounded.
+        efficiency: effective share of the draws, in (0, 1].
+        effective_draws: of the smoothed weights.
+        log_evidence: estimate of log p(x) in nats.
+        log_evidence_error: its standard error.
     """
 
     log_weights: np.ndarray

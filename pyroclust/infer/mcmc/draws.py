@@ -19,8 +19,7 @@ class ChainDraws:
     Attributes:
         assignments: canonical labels, ``(chains, draws, N)`` int64.
         log_joint: log p(assignments, data, hyperparameters) in nats, a Gamma-distributed concentration
-            integrated
-            out, ``(chains, draws)`` float64.
+            integrated out, ``(chains, draws)`` float64.
         hyperparameters: sampled hyperparameters by name, ``(chains, draws)`` float64 each.
         seconds: wall-clock seconds of all draws, warm-up included, compilation not.
         seconds_compile: wall-clock seconds of setting up: compiling, or loading from numba's cache.

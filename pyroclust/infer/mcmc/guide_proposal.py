@@ -97,7 +97,8 @@ class GuideProposal(PartitionKernel):
         guide: a guide that labels points one after the other, or any for whole partitions alone.
         num_proposals: proposals of the whole partition a step, and of each block; 0 for blocks alone.
         blocks: rules that choose the points of block moves, one move each a step; empty for whole partitions
-        alone. init: where chains start, see :class:`PartitionKernel`.
+            alone.
+        init: where chains start, see :class:`PartitionKernel`.
         thin: steps a draw.
 
     Raises:

@@ -169,8 +169,7 @@ class PartitionKernel(MCMCKernel, ABC):
 
         Raises:
             ValueError: if ``data`` is not one finite data set of two or more points, a count is too small,
-                or the
-                draws do not fit into memory.
+                or the draws do not fit into memory.
         """
         self.check(data)
         if num_draws < 1 or warmup < 0 or num_chains < 1:

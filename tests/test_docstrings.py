@@ -1,0 +1,156 @@
+"""Docstrings say what they describe: each entry on a line of its own, under the name that the code has."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_import_law import SOURCES
+
+Definition = ast.ClassDef | ast.FunctionDef
+SECTIONS = ("Args", "Attributes", "Returns", "Raises", "Yields", "Shape", "Example", "Examples", "References")
+# Every distribution of torch takes it.
+UNSAID = ("validate_args",)
+# Entries are at the indentation of their section's body; what follows is further in.
+ENTRY = re.compile(r"^\*{0,2}(\w+): ")
+
+
+def public(node: ast.AST) -> bool:
+    return isinstance(node, Definition) and not node.name.startswith("_")
+
+
+def definitions(path: Path) -> Iterator[tuple[str, Definition, ast.ClassDef | None]]:
+    """Yield public classes and functions of a module, and public methods, with the class they belong to."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if public(node):
+            yield node.name, node, None
+            if isinstance(node, ast.ClassDef):
+                yield from ((f"{node.name}.{one.name}", one, node) for one in node.body if public(one))
+
+
+def sections(docstring: str) -> dict[str, list[str]]:
+    """Return the lines of every section, their common indentation removed."""
+    found: dict[str, list[str]] = {}
+    lines: list[str] | None = None
+    for line in docstring.splitlines():
+        if (heading := line.removesuffix(":").removesuffix(":")) in SECTIONS and line.endswith(":"):
+            lines = found.setdefault(heading, [])
+        elif line and not line.startswith(" "):
+            lines = None
+        elif lines is not None:
+            lines.append(line)
+    return {name: inspect.cleandoc("\n" + "\n".join(lines)).splitlines() for name, lines in found.items()}
+
+
+def is_dataclass(node: ast.ClassDef) -> bool:
+    return any("dataclass" in ast.unparse(one) for one in node.decorator_list)
+
+
+def is_tuple(node: ast.ClassDef) -> bool:
+    return any(ast.unparse(one) in ("NamedTuple", "TypedDict") for one in node.bases)
+
+
+def fields(node: ast.ClassDef) -> list[str]:
+    """Return the fields that a dataclass or named tuple declares itself."""
+    found = [one for one in node.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)]
+    names = [one.target.id for one in found if "ClassVar" not in ast.unparse(one.annotation)]
+    return [name for name in names if not name.startswith("_")]
+
+
+def parameters(node: ast.FunctionDef, *, owner: ast.ClassDef | None) -> list[str]:
+    every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    every += [one for one in (node.args.vararg, node.args.kwarg) if one is not None]
+    static = owner is None or any(ast.unparse(one) == "staticmethod" for one in node.decorator_list)
+    return [one.arg for one in every[0 if static else 1 :] if not one.arg.startswith("_")]
+
+
+def constructor(node: ast.ClassDef) -> list[str] | None:
+    """Return the parameters of the constructor, None where it is inherited or made by a decorator."""
+    made = [
+        one for one in node.body if isinstance(one, ast.FunctionDef) and one.name in ("__init__", "__new__")
+    ]
+    return parameters(made[0], owner=node) if made else None
+
+
+def problems(node: Definition, *, accepted: list[str] | None) -> list[str]:
+    """List what is wrong with one docstring."""
+    text = ast.get_docstring(node)
+    if text is None:
+        return ["has no docstring"]
+    parts = sections(text)
+    own = fields(node) if isinstance(node, ast.ClassDef) and (is_dataclass(node) or is_tuple(node)) else []
+    named = {name: [one[1] for line in lines if (one := ENTRY.match(line))] for name, lines in parts.items()}
+    listed = named.get("Args", []) + named.get("Attributes", [])
+    found = []
+    if listed:
+        found += [f"field {name} has no line" for name in own if name not in listed]
+    if accepted is not None and named.get("Args"):
+        found += [f"{name} is no parameter" for name in named["Args"] if name not in [*accepted, *own]]
+        found += [f"parameter {name} has no line" for name in accepted if name not in [*listed, *UNSAID]]
+    known = {*own, *(accepted or []), *listed}
+    for section in ("Args", "Attributes", "Returns", "Raises"):
+        for line in parts.get(section, []):
+            inside = re.findall(r"(?<=[^\s`]) (\w+): ", line)
+            found += [
+                f"{name} stands inside a line of {section}"
+                for name in inside
+                if name in known or name.endswith(("Error", "Warning"))
+            ]
+        if section != "Returns" and section in parts:
+            first = next((line for line in parts[section] if line), "")
+            if not ENTRY.match(first):
+                found.append(f"{section} does not begin with an entry: {first!r}")
+    return found
+
+
+@pytest.mark.parametrize("module", SOURCES)
+def test_every_entry_has_its_own_line_and_its_true_name(module):
+    found = []
+    for name, node, owner in definitions(SOURCES[module]):
+        accepted = constructor(node) if isinstance(node, ast.ClassDef) else parameters(node, owner=owner)
+        found += [f"{name}: {one}" for one in problems(node, accepted=accepted)]
+    assert not found, "\n".join([module, *found])
+
+
+def example(source: str) -> Definition:
+    (node,) = ast.parse(inspect.cleandoc(source)).body
+    assert isinstance(node, Definition)
+    return node
+
+
+RUN_TOGETHER = '''
+    @dataclass
+    class Weights:
+        """Weights of draws.
+
+        Attributes:
+            log: log weights, ``(S,)``. k: shape of the tail,
+            bounded or not.
+        """
+
+        log: float
+        k: float
+'''
+OLD_NAME = '''
+    def weigh(draws, k):
+        """Weigh draws.
+
+        Args:
+            samples: to be weighed.
+            k: shape of the tail.
+        """
+'''
+
+
+def test_broken_docstrings_are_found():
+    assert problems(example(RUN_TOGETHER), accepted=None) == [
+        "field k has no line",
+        "k stands inside a line of Attributes",
+    ]
+    assert problems(example(OLD_NAME), accepted=["draws", "k"]) == [
+        "samples is no parameter",
+        "parameter draws has no line",
+    ]
+    assert problems(example("def bare(): pass"), accepted=[]) == ["has no docstring"]
