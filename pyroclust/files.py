@@ -1,4 +1,4 @@
-"""Files that are either the old ones or the new ones, whatever happens in between."""
+"""Atomic writes: after a crash a file is the old one or the new one, never a part."""
 
 import os
 from contextlib import suppress

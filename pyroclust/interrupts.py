@@ -1,4 +1,4 @@
-"""Ctrl-C between steps, not inside one."""
+"""Ctrl-C takes effect between steps, never inside one."""
 
 import signal
 import threading

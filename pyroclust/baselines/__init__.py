@@ -1,4 +1,4 @@
-"""Classical clusterings with one face, to see what a posterior adds."""
+"""Classical clustering methods behind one interface, to compare a posterior with."""
 
 from pyroclust.baselines.agglomerative import Agglomerative
 from pyroclust.baselines.baseline import Baseline, BaselineResult, Clustering

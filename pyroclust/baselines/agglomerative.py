@@ -16,7 +16,7 @@ __all__ = ["Agglomerative"]
 
 @dataclass(frozen=True)
 class Agglomerative(Baseline):
-    """Ward's tree, cut where the mean silhouette is largest, or not at all by the Duda-Hart test.
+    """Ward's tree, cut at the largest mean silhouette; one cluster unless the Duda-Hart test rejects it.
 
     Cost: O(N^2) time and memory, 8 bytes for each pair of points. With more than ``max_points`` points the
     tree is of ``max_points`` drawn at random, and every other point joins the cluster of the nearest of them.

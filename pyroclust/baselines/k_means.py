@@ -13,7 +13,7 @@ __all__ = ["KMeans"]
 
 @dataclass(frozen=True)
 class KMeans(Baseline):
-    """K-means, with the number of clusters by the mean silhouette, and by the Duda-Hart test against one.
+    """K-means; the mean silhouette chooses the number of clusters, and the Duda-Hart test whether it is one.
 
     Cost: O(N D K) an iteration, for ``num_starts`` starts of each number of clusters.
 

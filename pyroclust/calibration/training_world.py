@@ -1,4 +1,4 @@
-"""Data sets like those that a guide was trained on, to see whether the data are of their kind."""
+"""Simulations of a guide's training world, to see whether new data resemble them."""
 
 from dataclasses import dataclass
 from typing import Any

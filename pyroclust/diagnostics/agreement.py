@@ -43,7 +43,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Noise:
-    """Distances between two halves of one source: what chance alone makes of them.
+    """Distances between two halves of one source: what sampling noise alone gives.
 
     Attributes:
         total_variation: of the posteriors of the number of clusters.

@@ -1,4 +1,4 @@
-"""Several partitions that stand for the posterior where a single one hides that it has two minds."""
+"""Several partitions that represent a posterior with more than one mode."""
 
 from dataclasses import dataclass
 

@@ -94,7 +94,7 @@ def to_arviz(
 
 @dataclass(frozen=True)
 class _Drawn:
-    """Draws with one face, whatever they come from."""
+    """Draws of any source as arrays with chains first."""
 
     posterior: PartitionDraws
     guide: PartitionDraws | None

@@ -11,7 +11,7 @@ __all__ = ["InducedSetAttention", "MultiheadAttentionBlock", "PooledAttention", 
 
 
 class MultiheadAttentionBlock(nn.Module):
-    r"""Let queries attend to keys, then think about what they saw.
+    r"""Multi-head attention from queries to keys, then a feed-forward layer, both residual.
 
     .. math:: \mathrm{MAB}(X, Y) = H + \mathrm{rFF}(\mathrm{norm}\, H), \qquad
         H = X + \mathrm{Attention}(\mathrm{norm}\, X, \mathrm{norm}\, Y, \mathrm{norm}\, Y)
@@ -88,7 +88,7 @@ class MultiheadAttentionBlock(nn.Module):
 
 
 class InducedSetAttention(nn.Module):
-    r"""Let every point see a summary of all points, in linear time.
+    r"""Attention among all points through a few inducing points: linear in their number.
 
     .. math:: \mathrm{ISAB}_m(X) = \mathrm{MAB}(X, \mathrm{MAB}(I, X))
 
@@ -133,7 +133,7 @@ class InducedSetAttention(nn.Module):
 
 
 class PooledAttention(nn.Module):
-    r"""Pool a set into a few vectors, each asked for by a learned seed.
+    r"""Pool a set into a few vectors by attention, one for each learned seed.
 
     .. math:: \mathrm{PMA}_k(X) = \mathrm{MAB}(S, \mathrm{rFF}(X))
 
@@ -178,7 +178,7 @@ class PooledAttention(nn.Module):
 
 
 class SetEncoder(nn.Module):
-    """Let the points of a set see one another through inducing points, several times.
+    """Several blocks of induced attention over the points of a set.
 
     Cost O(N m W + N W^2) a set and block, memory O(N W).
 

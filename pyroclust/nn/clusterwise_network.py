@@ -27,7 +27,7 @@ class ClusterwiseEncoding:
 
 
 class ClusterwiseNetwork(nn.Module):
-    r"""Describes an anchor among the unassigned points, and asks every point whether it joins.
+    r"""The network that gives, for an anchor, the law of which unassigned points join its cluster.
 
     .. math::
         C = f\big(e_d, U, \textstyle\sum_{j<k} g(\bar e_j), \text{kernels at } x_d\big), \qquad

@@ -1,4 +1,4 @@
-"""What a sequential guide may be told about the points that have no label yet."""
+"""Features of the points that have no label yet, for sequential guides."""
 
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ __all__ = ["Future", "FutureAttention", "InducedFuture"]
 
 
 class Future(Protocol):
-    """A module that tells every point of a sequence about the points after it.
+    """A module that summarises, for every point of a sequence, the points after it.
 
     Attributes:
         width: W, of points and contexts.
@@ -38,7 +38,7 @@ _SMALLEST_WEIGHT = 1e-12
 
 
 class FutureAttention(nn.Module):
-    r"""Contexts of the points still to come, each asked for by the point at hand.
+    r"""Contexts of the points still to come, by attention from the current point.
 
     .. math:: U_n = \mathrm{MAB}\big(x_n, \{\varnothing, x_{n+1}, \ldots, x_N\}\big), \qquad
         \text{weight of } x_i = \frac{e^{-|q_n - k_i|^2 / 2}}{e^b + \sum_{j>n} e^{-|q_n - k_j|^2 / 2}}
@@ -140,7 +140,7 @@ _LARGEST_SCORE = 10.0
 
 
 class InducedFuture(nn.Module):
-    r"""Contexts of the points still to come, gathered by inducing points and asked for by the point at hand.
+    r"""Contexts of the points still to come, by attention through inducing points.
 
     .. math:: S_n = \mathrm{MAB}\big(I, \{\varnothing, x_{n+1}, \ldots, x_N\}\big), \qquad
         U_n = \mathrm{MAB}(x_n, S_n)

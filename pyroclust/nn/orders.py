@@ -138,7 +138,7 @@ def antithetic_orders(num_orders: int, like: Tensor) -> Tensor:
 
 
 class NearestNext(DensestFirst):
-    r"""From the densest point on, always the point nearest to those visited: the order of Prim's tree.
+    r"""The densest point first, then always the point nearest to those visited (the order of Prim's tree).
 
     .. math:: \pi_1 = \arg\max_i \rho_i, \qquad
         \pi_{n+1} = \arg\min_{i \notin \pi_{1:n}} \min_{m \le n} |x_i - x_{\pi_m}|

@@ -19,7 +19,7 @@ class PointPool(Protocol):
 
 
 class GatedPool(nn.Module):
-    r"""Averages under learned gates, with the gates' sums: a learned kernel with its counts.
+    r"""Averages weighted by learned gates, together with the sums of the gates.
 
     .. math:: u_a = \frac{\sum_i \sigma(a^T p_i) \, V_a p_i}{1 + \sum_i \sigma(a^T p_i)}, \qquad
         \log\big(1 + \textstyle\sum_i \sigma(a^T p_i)\big)

@@ -1,4 +1,4 @@
-"""Scoring candidates by the collapsed predictive: exact given the past, blind to the future."""
+"""Scoring candidates by the collapsed predictive: exact given the points so far, no look-ahead."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The moving average of the weights: what a training hands over."""
+"""The moving average of the weights, which is what a training returns."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

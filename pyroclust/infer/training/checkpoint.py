@@ -1,4 +1,4 @@
-"""Checkpoints of a training: whole or not there, checked before they are believed."""
+"""Checkpoints of a training: written atomically, verified by a checksum when read."""
 
 import hashlib
 import io
