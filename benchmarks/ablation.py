@@ -24,12 +24,9 @@ import typer
 from rich.console import Console
 from torch import Tensor, nn
 
-from pyroclust.calibration.certificate import simulate
-from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
-from pyroclust.guides.neural_clustering_process import light_scorer_for
-from pyroclust.infer import FitSettings, fit
+from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, light_scorer_for
+from pyroclust.infer import FitSettings, divergences, efficiencies, fit, simulate
 from pyroclust.infer.choices import HardSimulations
-from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.models import Mixture, gaussian2d, overlap2d
 from pyroclust.nn import DensestFirst, RandomOrder
 

@@ -33,12 +33,10 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 from torch import Tensor
 
-from pyroclust.calibration.certificate import simulate
 from pyroclust.diagnostics import point_estimate
 from pyroclust.distributions import ChineseRestaurantPrior
-from pyroclust.guides import NeuralClusteringProcess
-from pyroclust.guides.neural_clustering_process import light_scorer_for
-from pyroclust.infer import FitSettings, fit
+from pyroclust.guides import NeuralClusteringProcess, light_scorer_for
+from pyroclust.infer import FitSettings, fit, simulate
 from pyroclust.models import LabelledImages, Mixture, overlap2d
 from pyroclust.nn import (
     FixedShape,

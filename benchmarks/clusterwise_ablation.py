@@ -21,8 +21,7 @@ import torch
 import typer
 from rich.console import Console
 
-from pyroclust.infer import FitSettings, fit
-from pyroclust.infer.quality import divergences, efficiencies
+from pyroclust.infer import FitSettings, divergences, efficiencies, fit
 from pyroclust.infer.simulation import own_random_numbers, simulate
 from pyroclust.models import gaussian2d
 from pyroclust.recipes.clusterwise_parts import AttentivePart, ClusterwisePart

@@ -21,9 +21,8 @@ from rich.console import Console
 from torch import Tensor
 
 from pyroclust import load_guide
-from pyroclust.calibration.certificate import simulate
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
-from pyroclust.infer import FitSettings, fit
+from pyroclust.infer import FitSettings, fit, simulate
 from pyroclust.models import gaussian2d
 from pyroclust.nn import RandomOrder, SummedScorer
 

@@ -25,12 +25,11 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from pyroclust import load_guide
-from pyroclust.calibration.certificate import simulate
-from pyroclust.data.datasets import read_table
+from pyroclust import load_guide, read_table
 from pyroclust.diagnostics import ess, rhat
 from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.guides import PredictiveFilter
+from pyroclust.infer import simulate
 from pyroclust.infer.mcmc import CollapsedGibbs, Compose, GuideProposal, SplitMerge
 from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d
 

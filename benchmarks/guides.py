@@ -19,11 +19,9 @@ import torch
 import typer
 from rich.console import Console
 
-from pyroclust import load_guide
-from pyroclust.calibration.certificate import Certificate
+from pyroclust import list_guides, load_guide
+from pyroclust.calibration import Certificate, CertificateSettings
 from pyroclust.calibration.certify import certify_guide
-from pyroclust.calibration.settings import CertificateSettings
-from pyroclust.saving.cards import list_guides
 
 RESULTS = Path(__file__).parent / "results" / "guides.json"
 

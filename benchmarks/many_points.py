@@ -23,7 +23,7 @@ import typer
 from rich.console import Console
 
 from pyroclust import load_guide
-from pyroclust.infer.simulation import simulate
+from pyroclust.infer import simulate
 from pyroclust.partitions import num_clusters
 
 RESULTS = Path(__file__).parent / "results" / "many_points.json"

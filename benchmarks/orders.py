@@ -22,10 +22,8 @@ import typer
 from rich.console import Console
 
 from pyroclust.calibration.accuracy import order_row
-from pyroclust.calibration.certificate import simulate
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
-from pyroclust.infer import FitSettings, fit
-from pyroclust.infer.quality import divergences, efficiencies
+from pyroclust.infer import FitSettings, divergences, efficiencies, fit, simulate
 from pyroclust.infer.simulation import World
 from pyroclust.models import Mixture, gaussian2d, overlap2d
 from pyroclust.nn import RandomOrder

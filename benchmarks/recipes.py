@@ -23,9 +23,9 @@ from rich.console import Console
 from torch import Tensor
 
 from pyroclust import load_guide
-from pyroclust.calibration.certificate import simulate
-from pyroclust.calibration.settings import CertificateSettings
+from pyroclust.calibration import CertificateSettings
 from pyroclust.guides import PredictiveFilter
+from pyroclust.infer import simulate
 from pyroclust.infer.quality import divergences, importance_samples
 from pyroclust.nn import RandomOrder
 from pyroclust.recipes.training_runs import train_recipe

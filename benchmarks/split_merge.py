@@ -43,7 +43,7 @@ from pyroclust.infer.mcmc import (
     Starts,
 )
 from pyroclust.models import Mixture, gaussian2d, overlap2d
-from pyroclust.plots.style import CYCLE, new_figure, style
+from pyroclust.plots import CYCLE, new_figure, style
 
 ROOT = Path(__file__).parents[1]
 RESULT = ROOT / "benchmarks" / "results" / "split_merge.json"

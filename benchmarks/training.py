@@ -27,10 +27,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from sequential_ncp_training import SequentialNeuralClusteringProcess, sequential_step
 
-from pyroclust.distributions.components.clustered_data import ClusteredData
+from pyroclust.distributions import ClusteredData
 from pyroclust.guides import NeuralClusteringProcess
-from pyroclust.infer import InclusiveKL
-from pyroclust.infer.chunked_loss import backward_in_chunks
+from pyroclust.infer import InclusiveKL, backward_in_chunks
 from pyroclust.models import Mixture, gaussian2d
 from pyroclust.nn import RandomOrder, SummedScorer
 

@@ -30,7 +30,7 @@ from sklearn.mixture import GaussianMixture
 
 from pyroclust import diagnostics, load_guide, plots
 from pyroclust.distributions import DirichletMultinomialPrior
-from pyroclust.infer.simulation import simulate
+from pyroclust.infer import simulate
 from pyroclust.models import warped_clusters
 
 RESULTS = Path(__file__).parent / "results" / "warped.json"

@@ -13,10 +13,9 @@ from matplotlib.axes import Axes
 from pyro.infer import ELBO, Trace_ELBO, TraceGraph_ELBO
 
 from pyroclust.guides import NeuralClusteringProcess
-from pyroclust.infer import BatchedWakeSleep, FineTuning, LeaveOneOut, fine_tune
-from pyroclust.infer.simulation import simulate
+from pyroclust.infer import BatchedWakeSleep, FineTuning, LeaveOneOut, fine_tune, simulate
 from pyroclust.models import overlap2d
-from pyroclust.plots.style import CYCLE, INK, new_figure, style
+from pyroclust.plots import CYCLE, INK, new_figure, style
 
 
 def objectives(particles: int) -> dict[str, ELBO]:

@@ -15,11 +15,10 @@ from matplotlib.figure import Figure
 from pyro.infer import Predictive
 from torch import Tensor
 
-from pyroclust.data.datasets import read_table
-from pyroclust.data.standardise import standardise
+from pyroclust import read_table, standardise
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.models import PosteriorPredictive, Replicated, nig_mixture
-from pyroclust.plots.style import CYCLE, INK, new_figure, style
+from pyroclust.plots import CYCLE, INK, new_figure, style
 
 
 def largest_gap(data: Tensor) -> Tensor:

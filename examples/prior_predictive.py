@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 from pyro import poutine
 from torch import Tensor
 
-from pyroclust.data.datasets import read_table
-from pyroclust.data.standardise import standardise
+from pyroclust import read_table, standardise
 from pyroclust.models import nig_mixture, niw_mixture
 
 COLOURS = matplotlib.colormaps["tab10"]

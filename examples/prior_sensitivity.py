@@ -16,13 +16,12 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from pyroclust import load_guide
-from pyroclust.calibration.certificate import simulate
 from pyroclust.guides import NeuralClusteringProcess
-from pyroclust.infer import FitSettings, fit, importance_sample
+from pyroclust.infer import FitSettings, fit, importance_sample, simulate
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.models import Mixture, overlap2d, sensitivity2d
 from pyroclust.partitions import num_clusters
-from pyroclust.plots.style import CYCLE, INK, new_figure, style
+from pyroclust.plots import CYCLE, INK, new_figure, style
 
 PRIOR_SCALE = 3.0
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import torch
 
 from pyroclust import plots
-from pyroclust.calibration.certificate import simulate
 from pyroclust.guides import NeuralClusteringProcess
-from pyroclust.infer import FitSettings, exact_posterior, fit
+from pyroclust.infer import FitSettings, exact_posterior, fit, simulate
 from pyroclust.models import overlap2d
 
 

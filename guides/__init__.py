@@ -2,7 +2,7 @@
 
 from pyroclust.guides.attentive_clustering_process import AttentiveClusteringProcess
 from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess
-from pyroclust.guides.neural_clustering_process import NeuralClusteringProcess
+from pyroclust.guides.neural_clustering_process import NeuralClusteringProcess, light_scorer_for
 from pyroclust.guides.predictive_filter import PredictiveFilter
 from pyroclust.guides.retarget import retarget
 from pyroclust.guides.sequential_guide import SequentialGuide
@@ -13,5 +13,6 @@ __all__ = [
     "NeuralClusteringProcess",
     "PredictiveFilter",
     "SequentialGuide",
+    "light_scorer_for",
     "retarget",
 ]

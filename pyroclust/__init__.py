@@ -9,10 +9,14 @@ if TYPE_CHECKING:
     from pyroclust.analysis.diagnose import diagnose as diagnose
     from pyroclust.calibration.calibrate import calibrate as calibrate
     from pyroclust.calibration.calibrate import calibrate_near as calibrate_near
+    from pyroclust.data.datasets import read_table as read_table
+    from pyroclust.data.standardise import standardise as standardise
     from pyroclust.io import read_draws as read_draws
     from pyroclust.io.arviz import to_arviz as to_arviz
     from pyroclust.io.pyro_results import from_pyro as from_pyro
+    from pyroclust.saving.cards import list_guides as list_guides
     from pyroclust.saving.guides import load_guide as load_guide
+    from pyroclust.saving.guides import save_guide as save_guide
 
 __all__ = [
     "__version__",
@@ -21,8 +25,12 @@ __all__ = [
     "compare",
     "diagnose",
     "from_pyro",
+    "list_guides",
     "load_guide",
     "read_draws",
+    "read_table",
+    "save_guide",
+    "standardise",
     "to_arviz",
 ]
 
@@ -34,8 +42,12 @@ _HOMES = {
     "compare": "pyroclust.analysis.compare",
     "diagnose": "pyroclust.analysis.diagnose",
     "from_pyro": "pyroclust.io.pyro_results",
+    "list_guides": "pyroclust.saving.cards",
     "load_guide": "pyroclust.saving.guides",
     "read_draws": "pyroclust.io",
+    "read_table": "pyroclust.data.datasets",
+    "save_guide": "pyroclust.saving.guides",
+    "standardise": "pyroclust.data.standardise",
     "to_arviz": "pyroclust.io.arviz",
 }
 

@@ -53,7 +53,7 @@ LAW: dict[str, set[str]] = {
     "recipes": GROUND
     | LAWS
     | {"calibration", "data", "guides", "infer", "infer.training", "models", "nn", "plots", "saving"},
-    "report": {"calibration", "diagnostics", "plots", "results"},
+    "report": {"baselines", "calibration", "diagnostics", "plots", "results"},
     "analysis": GROUND
     | LAWS
     | {

@@ -5,11 +5,8 @@ from matplotlib.figure import Figure
 
 from gallery_parts.picture import picture
 from gallery_parts.posteriors import Gallery, Posterior, shares_of_counts
-from pyroclust import diagnostics, plots
-from pyroclust.baselines import run_baselines
-from pyroclust.data.datasets import read_table
-from pyroclust.data.standardise import standardise
-from pyroclust.results.scores import partition_scores
+from pyroclust import diagnostics, plots, read_table, standardise
+from pyroclust.baselines import partition_scores, run_baselines
 from pyroclust.saving.cards import find_guide, read_card
 
 

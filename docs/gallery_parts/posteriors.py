@@ -6,16 +6,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from pyroclust import diagnostics, load_guide
-from pyroclust.calibration.calibrate import calibrate_near
-from pyroclust.calibration.result import LocalCalibration
-from pyroclust.data.datasets import read_table
-from pyroclust.data.standardise import standardise
-from pyroclust.guides import NeuralClusteringProcess
-from pyroclust.guides.neural_clustering_process import light_scorer_for
-from pyroclust.infer import FitSettings, Validation, fit
+from pyroclust import diagnostics, load_guide, read_table, standardise
+from pyroclust.calibration import LocalCalibration, calibrate_near
+from pyroclust.guides import NeuralClusteringProcess, light_scorer_for
+from pyroclust.infer import FitSettings, Validation, fit, simulate
 from pyroclust.infer.mcmc import CollapsedGibbs
-from pyroclust.infer.simulation import simulate
 from pyroclust.models import gaussian2d
 
 __all__ = ["Gallery", "Posterior", "prepare", "shares_of_counts"]

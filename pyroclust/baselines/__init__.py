@@ -6,6 +6,7 @@ from pyroclust.baselines.density_based import DensityBased
 from pyroclust.baselines.gaussian_mixtures import EMGaussianMixture, VariationalGaussianMixture
 from pyroclust.baselines.k_means import KMeans
 from pyroclust.baselines.running import BASELINES, run_baselines
+from pyroclust.baselines.scores import PartitionScores, partition_scores
 
 __all__ = [
     "BASELINES",
@@ -16,6 +17,8 @@ __all__ = [
     "DensityBased",
     "EMGaussianMixture",
     "KMeans",
+    "PartitionScores",
     "VariationalGaussianMixture",
+    "partition_scores",
     "run_baselines",
 ]

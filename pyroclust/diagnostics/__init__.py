@@ -27,8 +27,8 @@ from pyroclust.diagnostics.functionals import functionals
 from pyroclust.diagnostics.importance import (
     effective_draws,
     importance_efficiency,
+    importance_log_evidence,
     importance_weights,
-    log_evidence,
     pareto_k,
     weighted_expectation,
 )
@@ -131,9 +131,9 @@ __all__ = [
     "functionals",
     "goodness_of_fit",
     "importance_efficiency",
+    "importance_log_evidence",
     "importance_weights",
     "judge",
-    "log_evidence",
     "log_evidences",
     "max_rhat",
     "min_ess",

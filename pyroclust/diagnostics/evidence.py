@@ -8,7 +8,7 @@ from arviz_stats.base import array_stats
 from scipy.optimize import brentq
 from scipy.special import log_expit, logsumexp
 
-from pyroclust.diagnostics.importance import log_evidence, pareto_k
+from pyroclust.diagnostics.importance import importance_log_evidence, pareto_k
 
 __all__ = ["LogEvidence", "bridge_log_evidence", "log_evidences", "reciprocal_log_evidence"]
 
@@ -161,7 +161,7 @@ def log_evidences(
     bridged = bridge_log_evidence(log_joint, log_prob, **ours)
     tail = float(np.fmax.reduce([pareto_k(part) for part in terms]))
     return (
-        LogEvidence("importance sampling", *log_evidence(guide), pareto_k(guide)),
+        LogEvidence("importance sampling", *importance_log_evidence(guide), pareto_k(guide)),
         LogEvidence(
             "reciprocal importance sampling",
             *reciprocal_log_evidence(log_joint, log_prob),

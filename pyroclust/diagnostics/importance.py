@@ -7,8 +7,8 @@ from scipy.special import logsumexp
 __all__ = [
     "effective_draws",
     "importance_efficiency",
+    "importance_log_evidence",
     "importance_weights",
-    "log_evidence",
     "pareto_k",
     "weighted_expectation",
 ]
@@ -96,7 +96,7 @@ def effective_draws(weights: np.ndarray) -> float:
     return float(1 / (np.asarray(weights) ** 2).sum())
 
 
-def log_evidence(log_weights: np.ndarray) -> tuple[float, float]:
+def importance_log_evidence(log_weights: np.ndarray) -> tuple[float, float]:
     r"""Return the importance-sampling estimate of log p(x) in nats, and its standard error.
 
     .. math:: \log \tfrac1S \sum_s w_s, \qquad se = \frac{\mathrm{sd}(w)}{\sqrt S \, \bar w}
@@ -110,7 +110,7 @@ def log_evidence(log_weights: np.ndarray) -> tuple[float, float]:
         ValueError: if a log-weight is nan or infinite.
 
     Example:
-        >>> log_evidence(np.zeros(10))
+        >>> importance_log_evidence(np.zeros(10))
         (0.0, 0.0)
     """
     log_weights = _checked(log_weights)

@@ -27,6 +27,8 @@ from pyroclust.distributions.priors.gamma_concentration import GammaConcentratio
 from pyroclust.distributions.priors.gibbs_type import block_sizes
 from pyroclust.distributions.priors.pitman_yor import PitmanYorPrior, PitmanYorProcess
 from pyroclust.distributions.priors.prior import PartitionPrior
+from pyroclust.distributions.sequential.completion import CompletedPartition
+from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 
 __all__ = [
     "BernoulliBeta",
@@ -34,6 +36,7 @@ __all__ = [
     "ChineseRestaurantProcess",
     "ClusteredData",
     "ClusterwisePartition",
+    "CompletedPartition",
     "Component",
     "ConjugateComponent",
     "DirichletMultinomialPartition",
@@ -47,6 +50,7 @@ __all__ = [
     "NormalInverseGamma",
     "NormalInverseWishart",
     "NormalKnownVariance",
+    "OrderAveragedPartition",
     "PartitionDistribution",
     "PartitionPrior",
     "PitmanYorPrior",
@@ -54,6 +58,7 @@ __all__ = [
     "PoissonGamma",
     "Product",
     "PyroComponent",
+    "SequentialPartition",
     "block_moments",
     "block_sizes",
     "elicit",

@@ -9,6 +9,7 @@ from pyroclust.infer.importance import ImportanceSample, importance_sample
 from pyroclust.infer.inclusive_kl import InclusiveKL
 from pyroclust.infer.objectives import BatchedWakeSleep, LeaveOneOut
 from pyroclust.infer.quality import divergences, efficiencies
+from pyroclust.infer.simulation import simulate
 from pyroclust.infer.smc import ParticleSample, sequential_monte_carlo
 from pyroclust.infer.training import Devices, FitResult, FitSettings, Validation, fit
 from pyroclust.infer.truncated_gaussian_mixture import truncated_gaussian_mixture
@@ -40,6 +41,7 @@ __all__ = [
     "importance_sample",
     "log_evidence",
     "sequential_monte_carlo",
+    "simulate",
     "truncated_gaussian_mixture",
     "variational_posterior",
 ]

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from pyroclust import plots
+from pyroclust.baselines.scores import PartitionScores
 from pyroclust.report.parts import FigureTable, Part, Section
 from pyroclust.report.picture import Picture, picture_of
 from pyroclust.report.view import View
 from pyroclust.report.words import axis_names, number
 from pyroclust.results.baseline_rows import BaselineRow
-from pyroclust.results.scores import PartitionScores
 
 __all__ = ["baseline_section"]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from pyroclust.baselines import BaselineResult, run_baselines
+from pyroclust.baselines.scores import PartitionScores, partition_scores
 from pyroclust.diagnostics import VariationOfInformation
 from pyroclust.results.draws_summary import DrawsSummary
-from pyroclust.results.scores import PartitionScores, partition_scores
 
 __all__ = ["BaselineRow", "baseline_rows"]
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pyroclust import diagnostics
+from pyroclust.baselines.scores import PartitionScores, partition_scores
 from pyroclust.diagnostics import (
     ClusterProfiles,
     CoMembershipEss,
@@ -19,7 +20,6 @@ from pyroclust.diagnostics import (
 from pyroclust.diagnostics.agreement import Marginals, marginals
 from pyroclust.diagnostics.draws import as_chains
 from pyroclust.diagnostics.point_estimates import uncertainty_in
-from pyroclust.results.scores import PartitionScores, partition_scores
 
 __all__ = ["DrawsSummary", "Estimate", "summarise_draws"]
 

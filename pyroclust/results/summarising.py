@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from pyroclust import diagnostics
+from pyroclust.baselines.scores import partition_scores
 from pyroclust.diagnostics import Agreement, Evidence, LogEvidence, SourceComparison
 from pyroclust.diagnostics.agreement import Marginals, distances, marginals
 from pyroclust.results.baseline_rows import baseline_rows
 from pyroclust.results.comparison import Comparison, PartitionDraws
 from pyroclust.results.comparison_summary import ComparisonSummary, NumClusters, Weighting
 from pyroclust.results.draws_summary import DrawsSummary, summarise_draws
-from pyroclust.results.scores import partition_scores
 
 __all__ = ["summarise"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from pyroclust.diagnostics import (
     bridge_log_evidence,
-    log_evidence,
+    importance_log_evidence,
     log_evidences,
     pareto_k,
     reciprocal_log_evidence,
@@ -42,7 +42,7 @@ def estimates(seed: int, *, hold: float = 0.0, spread: float = 1.0) -> dict[str,
     joint = posterior + EVIDENCE
     ours = {"guide_log_joint": joint[theirs], "guide_log_prob": guide[theirs]}
     return {
-        "importance": log_evidence(joint[theirs] - guide[theirs]),
+        "importance": importance_log_evidence(joint[theirs] - guide[theirs]),
         "reciprocal": reciprocal_log_evidence(joint[mine], guide[mine]),
         "bridge": bridge_log_evidence(joint[mine], guide[mine], **ours),
     }

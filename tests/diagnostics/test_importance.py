@@ -6,8 +6,8 @@ import pytest
 from pyroclust.diagnostics import (
     effective_draws,
     importance_efficiency,
+    importance_log_evidence,
     importance_weights,
-    log_evidence,
     pareto_k,
 )
 
@@ -34,7 +34,7 @@ def test_equal_weights(num_draws):
     np.testing.assert_allclose(importance_weights(flat), 1 / num_draws)
     assert pareto_k(flat) == -math.inf
     assert importance_efficiency(flat) == pytest.approx(1)
-    assert log_evidence(flat)[0] == pytest.approx(-750)
+    assert importance_log_evidence(flat)[0] == pytest.approx(-750)
 
 
 def test_ties_of_discrete_draws():
@@ -64,7 +64,7 @@ def test_a_tie_at_the_cutoff_does_not_hide_the_tail(k, num_heavy):
 def test_efficiency_and_evidence_by_hand():
     log_weights = np.log([1.0, 1.0, 4.0])
     assert importance_efficiency(log_weights) == pytest.approx(36 / 18 / 3)
-    estimate, error = log_evidence(log_weights)
+    estimate, error = importance_log_evidence(log_weights)
     assert estimate == pytest.approx(math.log(2))
     assert error == pytest.approx(math.sqrt(3) / math.sqrt(3) / 2)
     assert effective_draws(np.array([1 / 6, 1 / 6, 4 / 6])) == pytest.approx(2)

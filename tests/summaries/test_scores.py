@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
-from pyroclust.results.scores import partition_scores
+from pyroclust.baselines.scores import partition_scores
 
 
 def test_equal_partitions_have_perfect_scores_whatever_their_names():
