@@ -30,6 +30,7 @@ from pyroclust.diagnostics.importance import (
     importance_log_evidence,
     importance_weights,
     pareto_k,
+    smooth_log_weights,
     weighted_expectation,
 )
 from pyroclust.diagnostics.losses import (
@@ -153,6 +154,7 @@ __all__ = [
     "reciprocal_log_evidence",
     "rhat",
     "sbc",
+    "smooth_log_weights",
     "threshold_band",
     "total_variation",
     "uniformity",

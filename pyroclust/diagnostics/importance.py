@@ -1,5 +1,7 @@
 """Importance sampling with Pareto-smoothed weights: how good, and how to use it."""
 
+import math
+
 import numpy as np
 from arviz_stats.base import array_stats
 from scipy.special import logsumexp
@@ -10,23 +12,77 @@ __all__ = [
     "importance_log_evidence",
     "importance_weights",
     "pareto_k",
+    "smooth_log_weights",
     "weighted_expectation",
 ]
 
-_TIE = 1e-4  # nats: two draws of one partition may differ by float32 rounding
-_MIN_TAIL = 5
+# Two draws of one partition may differ by the rounding of a float32 guide, in nats.
+_TIE = 1e-4
+_SHORTEST_TAIL = 5
+
+
+def smooth_log_weights(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
+    r"""Smooth the tail of log weights by a generalised Pareto; return them normalised, and its shape k.
+
+    Partitions are discrete, so weights tie: log weights count as equal within 1e-4 nats. Of S weights the
+    tail are the largest :math:`M = \min(S / 5, 3 \sqrt S)`, without those that tie with the largest weight
+    outside (the cut-off): a tie across the cut-off does not belong to the tail.
+
+    * All weights tie: they are bounded, :math:`k = -\infty`.
+    * The largest weight is shared by the whole tail, and by at least five draws: bounded,
+      :math:`k = -\infty`. No draw is above it, and nothing is left to fit.
+    * The tail has fewer than five draws, as always when S is below 25: k cannot be fitted and is nan.
+    * Otherwise k is fitted, and the weights of the tail become quantiles of the fitted law, none above the
+      largest weight.
+
+    Without a fit the plain normalised weights are returned. A draw of weight zero keeps it.
+
+    Shape:
+        log_weights: S entries in nats, any shape; output: ``(S,)`` float64 in nats, whose exponentials sum to
+        1, and a number.
+
+    Raises:
+        ValueError: if a log weight is nan or plus infinity, or none is finite.
+
+    References:
+        Vehtari et al. (2024), Pareto smoothed importance sampling. https://jmlr.org/papers/v25/19-556.html
+
+    Example:
+        >>> smoothed, k = smooth_log_weights(np.log(np.random.default_rng(0).pareto(2.0, 1000)))
+        >>> 0.3 < k < 0.7, round(float(np.exp(smoothed).sum()), 9)
+        (True, 1.0)
+    """
+    log_weights = _checked(log_weights)
+    plain = log_weights - logsumexp(log_weights)
+    ranked = np.sort(plain)
+    longest = _longest_tail(len(plain))
+    tail = int((ranked > ranked[-longest - 1] + _TIE).sum())
+    largest = int((ranked >= ranked[-1] - _TIE).sum())
+    if largest == len(plain) or largest >= max(tail, _SHORTEST_TAIL):
+        return plain, -math.inf
+    if tail < _SHORTEST_TAIL:
+        return plain, math.nan
+    # psislw takes negated log weights, and r_eff is its only handle on the length of the tail.
+    r_eff = 1.0 if tail == longest else 9 * len(plain) / (tail + 0.5) ** 2
+    with np.errstate(all="ignore"):
+        smoothed, k = array_stats.psislw(-plain, r_eff=r_eff)
+    return (plain if np.isnan(smoothed).any() else smoothed), float(k)
+
+
+def _longest_tail(num_draws: int) -> int:
+    return int(3 * num_draws**0.5) if num_draws > 225 else num_draws // 5
 
 
 def importance_weights(log_weights: np.ndarray) -> np.ndarray:
     """Return normalised, Pareto-smoothed importance weights.
 
-    Where the tail cannot be fitted (see :func:`pareto_k`) the plain normalised weights are returned.
+    Where no tail can be fitted (see :func:`smooth_log_weights`) they are the plain normalised weights.
 
     Shape:
         log_weights: S entries of log p(c, x) - log q(c), any shape; output: ``(S,)``, sums to 1.
 
     Raises:
-        ValueError: if a log-weight is nan or infinite.
+        ValueError: if a log weight is nan or plus infinity, or none is finite.
 
     References:
         Vehtari et al. (2024), Pareto smoothed importance sampling. https://jmlr.org/papers/v25/19-556.html
@@ -35,21 +91,20 @@ def importance_weights(log_weights: np.ndarray) -> np.ndarray:
         >>> importance_weights(np.zeros(4)).tolist()
         [0.25, 0.25, 0.25, 0.25]
     """
-    return _smoothed(_checked(log_weights))[0]
+    return np.exp(smooth_log_weights(log_weights)[0])
 
 
 def pareto_k(log_weights: np.ndarray) -> float:
     """Return the shape of the generalised Pareto tail of the importance weights.
 
-    Below 0.7 the smoothed weights can be relied on. Partitions are discrete, so weights can tie: the tail
-    then starts strictly above the tied value. Weights whose largest value is shared by the whole tail are
-    bounded, k = -inf; fewer than five draws above the cutoff cannot be fitted, k = nan.
+    Below 0.7 the smoothed weights can be relied on; -inf where weights are bounded, nan where no tail can be
+    fitted, see :func:`smooth_log_weights`.
 
     Shape:
         log_weights: S entries of log p(c, x) - log q(c), any shape; output: a number.
 
     Raises:
-        ValueError: if a log-weight is nan or infinite.
+        ValueError: if a log weight is nan or plus infinity, or none is finite.
 
     References:
         Vehtari et al. (2024), Pareto smoothed importance sampling. https://jmlr.org/papers/v25/19-556.html
@@ -58,7 +113,7 @@ def pareto_k(log_weights: np.ndarray) -> float:
         >>> pareto_k(np.zeros(100))
         -inf
     """
-    return _smoothed(_checked(log_weights))[1]
+    return smooth_log_weights(log_weights)[1]
 
 
 def importance_efficiency(log_weights: np.ndarray) -> float:
@@ -70,7 +125,7 @@ def importance_efficiency(log_weights: np.ndarray) -> float:
         log_weights: S entries, any shape; output: a number in (0, 1].
 
     Raises:
-        ValueError: if a log-weight is nan or infinite.
+        ValueError: if a log weight is nan or plus infinity, or none is finite.
 
     References:
         Kong, Liu and Wong (1994). https://doi.org/10.1080/01621459.1994.10476469
@@ -107,7 +162,7 @@ def importance_log_evidence(log_weights: np.ndarray) -> tuple[float, float]:
         log_weights: S entries of log p(c, x) - log q(c), any shape.
 
     Raises:
-        ValueError: if a log-weight is nan or infinite.
+        ValueError: if a log weight is nan or plus infinity, or none is finite.
 
     Example:
         >>> importance_log_evidence(np.zeros(10))
@@ -133,7 +188,8 @@ def weighted_expectation(values: np.ndarray, log_weights: np.ndarray) -> tuple[f
         values: S entries; log_weights: S entries of log p(c, x) - log q(c), any shapes.
 
     Raises:
-        ValueError: if the numbers of entries differ, or one is nan or infinite.
+        ValueError: if the numbers of entries differ, a value is not finite, a log weight is nan or plus
+            infinity, or no log weight is finite.
 
     References:
         Vehtari et al. (2024), Pareto smoothed importance sampling. https://jmlr.org/papers/v25/19-556.html
@@ -144,10 +200,11 @@ def weighted_expectation(values: np.ndarray, log_weights: np.ndarray) -> tuple[f
     """
     flat, log_weights = np.asarray(values, dtype=np.float64).reshape(-1), _checked(log_weights)
     if len(flat) != len(log_weights):
-        raise ValueError(f"values has {len(flat)} entries, expected {len(log_weights)}, one a log-weight")
+        raise ValueError(f"values has {len(flat)} entries, expected {len(log_weights)}, one a log weight")
     if not np.isfinite(flat).all():
         raise ValueError("values has numbers that are not finite, expected finite ones")
-    weights, k = _smoothed(log_weights)
+    smoothed, k = smooth_log_weights(log_weights)
+    weights = np.exp(smoothed)
     estimate = float(weights @ flat)
     apart = np.abs(flat - estimate)
     error = float(np.sqrt((weights**2) @ apart**2))
@@ -155,30 +212,14 @@ def weighted_expectation(values: np.ndarray, log_weights: np.ndarray) -> tuple[f
         return estimate, error, k
     # A value at the mean would have log-product -inf: it goes below all others, where no tail begins.
     products = log_weights + np.log(np.maximum(apart, apart.max() * 1e-12))
-    return estimate, error, float(np.fmax(k, _smoothed(products)[1]))
-
-
-def _smoothed(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
-    plain = np.exp(log_weights - logsumexp(log_weights))
-    num_draws = len(log_weights)
-    ranked = np.sort(log_weights)
-    usual = int(3 * num_draws**0.5 if num_draws > 225 else num_draws / 5)
-    tail = int((ranked > ranked[num_draws - usual - 1] + _TIE).sum())
-    if (tail == 0 and num_draws >= 2 * _MIN_TAIL) or ranked[-1] - ranked[0] <= _TIE:
-        return plain, float("-inf")
-    if tail < _MIN_TAIL:
-        return plain, float("nan")
-    if ranked[-1] - ranked[num_draws - tail] <= _TIE:
-        return plain, float("-inf")
-    # psislw takes negated log-weights, and r_eff is its only handle on the length of the tail.
-    r_eff = 1.0 if tail == usual else 9 * num_draws / (tail + 0.5) ** 2
-    with np.errstate(all="ignore"):
-        smoothed, k = array_stats.psislw(-log_weights, r_eff=r_eff)
-    return (np.exp(smoothed), float(k)) if np.isfinite(smoothed).all() else (plain, float(k))
+    return estimate, error, float(np.fmax(k, smooth_log_weights(products)[1]))
 
 
 def _checked(log_weights: np.ndarray) -> np.ndarray:
     flat = np.asarray(log_weights, dtype=np.float64).reshape(-1)
-    if flat.size == 0 or not np.isfinite(flat).all():
-        raise ValueError("log_weights must be finite numbers, at least one")
+    if not np.isfinite(flat).any() or np.isnan(flat).any() or np.isposinf(flat).any():
+        raise ValueError(
+            f"log_weights has {flat.size} numbers, {int(np.isfinite(flat).sum())} of them finite; expected at "
+            "least one finite number, and no nan or plus infinity (minus infinity is weight zero)"
+        )
     return flat

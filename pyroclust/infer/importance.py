@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
-from arviz_stats.base import array_stats
-from scipy.special import logsumexp
 from torch import Tensor
 
+from pyroclust.diagnostics.importance import smooth_log_weights
 from pyroclust.infer.checks import check_finite
 from pyroclust.infer.exact import JointModel
 
@@ -21,7 +20,6 @@ __all__ = [
     "PartitionPosterior",
     "WeightedPartitions",
     "importance_sample",
-    "smooth_log_weights",
 ]
 
 
@@ -101,57 +99,6 @@ class WeightedPartitions(ABC):
         )
 
 
-# Two draws of one partition may differ by the rounding of a float32 guide, in nats.
-_TIE = 1e-4
-_SHORTEST_TAIL = 5
-
-
-def smooth_log_weights(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
-    """Smooth the tail of log weights by a generalised Pareto; return them normalised, and its shape k.
-
-    The tail is that of :func:`arviz_stats.base.array_stats.psislw`, shortened where the smallest of its draws
-    tie with the cutoff. Where it is one tied value the weights are bounded, k = -inf; with fewer than five
-    draws it cannot be fitted, k = nan; both return the plain weights. Smoothing needs finite weights: draws
-    of weight zero keep it.
-
-    Shape:
-        log_weights: ``(S,)``, in nats; output: ``(S,)`` and a number.
-
-    References:
-        Vehtari et al. (2024), Pareto smoothed importance sampling. https://jmlr.org/papers/v25/19-556.html
-
-    Example:
-        >>> smoothed, k = smooth_log_weights(np.log(np.random.default_rng(0).pareto(2.0, 1000)))
-        >>> 0.3 < k < 0.7, round(float(np.exp(smoothed).sum()), 9)
-        (True, 1.0)
-    """
-    plain = log_weights - logsumexp(log_weights)
-    longest = _longest_tail(len(plain))
-    if longest < _SHORTEST_TAIL:
-        return plain, math.nan
-    ranked = np.sort(plain)
-    tail = int((ranked > ranked[-longest - 1] + _TIE).sum())
-    if tail == 0 or ranked[-1] - ranked[-tail] <= _TIE:
-        return plain, -math.inf
-    if tail < _SHORTEST_TAIL:
-        return plain, math.nan
-    smoothed, k = _fit(plain, tail)
-    return (smoothed if np.isfinite(k) else plain), k
-
-
-def _longest_tail(num_draws: int) -> int:
-    return int(3 * num_draws**0.5) if num_draws > 225 else num_draws // 5
-
-
-def _fit(log_weights: np.ndarray, tail: int) -> tuple[np.ndarray, float]:
-    num_draws = len(log_weights)
-    # psislw negates its argument, and r_eff is its only handle on the length of the tail.
-    r_eff = 1.0 if tail == _longest_tail(num_draws) else 9 * num_draws / (tail + 0.5) ** 2
-    with np.errstate(all="ignore"):
-        smoothed, k = array_stats.psislw(-log_weights, r_eff=r_eff)
-    return smoothed, float(k)
-
-
 class PartitionPosterior(Protocol):
     """A distribution over partitions that knows the probability of its draws."""
 
@@ -198,8 +145,11 @@ class ImportanceSample(WeightedPartitions):
     def smoothed_log_weights(self) -> Tensor:
         """Pareto-smoothed log weights, ``(S, *batch)`` float64 in nats; they sum to one over S.
 
-        Where no tail can be fitted, see :attr:`pareto_k`, they are the plain normalised weights. Cost
-        O(S log S) a data set, once a sample.
+        See :func:`pyroclust.diagnostics.smooth_log_weights`. Where no tail can be fitted they are the plain
+        normalised weights. Cost O(S log S) a data set, once a sample.
+
+        Raises:
+            ValueError: if a log weight is nan or plus infinity, or all draws of a data set have weight zero.
         """
         return self._smoothed[0]
 
@@ -212,9 +162,9 @@ class ImportanceSample(WeightedPartitions):
     def pareto_k(self) -> Tensor:
         """Shape of the generalised Pareto tail of the weights, ``(*batch)`` float64; reliable below 0.7.
 
-        Where the largest weight is shared by the whole tail (log weights within 1e-4 nats, the rounding of
-        a float32 guide) the weights are bounded and no tail can be fitted: k is -inf. Where the tail has
-        fewer than five draws, as always with fewer than 25 draws, k is nan.
+        Where the largest weight is shared by the whole tail the weights are bounded: k is -inf. Where the
+        tail has fewer than five draws k cannot be fitted: it is nan. See
+        :func:`pyroclust.diagnostics.smooth_log_weights`.
         """
         return self._smoothed[1]
 

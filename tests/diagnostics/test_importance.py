@@ -9,6 +9,7 @@ from pyroclust.diagnostics import (
     importance_log_evidence,
     importance_weights,
     pareto_k,
+    smooth_log_weights,
 )
 
 
@@ -73,3 +74,73 @@ def test_efficiency_and_evidence_by_hand():
 def test_infinite_weights_are_refused():
     with pytest.raises(ValueError, match="finite"):
         pareto_k(np.array([0.0, np.inf]))
+
+
+def plain_smoothing(log_weights):
+    """Smooth tied weights as the paper and our rule for ties say it, draw by draw and without any library."""
+    weights = [math.exp(one - max(log_weights)) for one in log_weights]
+    total = sum(weights)
+    order = sorted(range(len(weights)), key=lambda i: log_weights[i])
+    longest = int(3 * math.sqrt(len(weights))) if len(weights) > 225 else len(weights) // 5
+    cutoff = log_weights[order[len(weights) - longest - 1]]
+    tail = [i for i in order if log_weights[i] - cutoff > 1e-4]
+    tied = sum(max(log_weights) - one <= 1e-4 for one in log_weights)
+    if tied == len(weights) or tied >= max(5, len(tail)):
+        return [one / total for one in weights], -math.inf
+    if len(tail) < 5:
+        return [one / total for one in weights], math.nan
+    start = weights[order[len(weights) - len(tail) - 1]]
+    over = [weights[i] - start for i in tail]
+    n, grid = len(over), 30 + int(math.sqrt(len(over)))
+    quarter = over[int(n / 4 + 0.5) - 1]
+    # The fit is that of Zhang and Stephens (2009).
+    b = [1 / over[-1] + (1 - math.sqrt(grid / (j - 0.5))) / (3 * quarter) for j in range(1, grid + 1)]
+    k = [sum(math.log1p(-one * x) for x in over) / n for one in b]
+    likelihood = [n * (math.log(-one / shape) - shape - 1) for one, shape in zip(b, k, strict=True)]
+    share = [1 / sum(math.exp(other - one) for other in likelihood) for one in likelihood]
+    mean = sum(s * one for s, one in zip(share, b, strict=True)) / sum(share)
+    shape = sum(math.log1p(-mean * x) for x in over) / n
+    sigma, shape = -shape / mean, (n * shape + 5) / (n + 10)
+    for place, i in enumerate(tail):
+        quantile = start + sigma * math.expm1(-shape * math.log1p(-(place + 0.5) / n)) / shape
+        weights[i] = min(1.0, quantile)
+    total = sum(weights)
+    return [one / total for one in weights], shape
+
+
+def test_random_tied_weights_agree_with_a_plain_reference():
+    rng = np.random.default_rng(3)
+    kinds = []
+    for _ in range(400):
+        size, atoms = int(rng.integers(1, 400)), int(rng.integers(1, 60))
+        values = np.sort(rng.choice([0.3, 1.0, 3.0]) * rng.standard_normal(atoms))
+        common = rng.dirichlet(np.full(atoms, 0.5))
+        drawn = rng.choice(values, size, p=common) + rng.uniform(-4e-5, 4e-5, size) * rng.integers(2)
+        expected, shape = plain_smoothing(drawn.tolist())
+        found, k = smooth_log_weights(drawn)
+        assert k == pytest.approx(shape, abs=1e-6, nan_ok=True)
+        # Equal weights of the tail may change places.
+        order = np.lexsort((expected, drawn))
+        again = np.lexsort((found, drawn))
+        np.testing.assert_allclose(np.exp(found)[again], np.array(expected)[order], rtol=1e-6, atol=1e-12)
+        kinds.append("none" if math.isnan(k) else "bounded" if math.isinf(k) else "fitted")
+    assert min(kinds.count(kind) for kind in ("none", "bounded", "fitted")) > 20
+
+
+def test_one_large_weight_above_equal_ones_is_not_bounded():
+    """Nothing says where the tail of a single draw ends."""
+    assert math.isnan(pareto_k(np.r_[np.zeros(999), 9.0]))
+    assert math.isnan(pareto_k(np.r_[np.zeros(996), np.full(4, 9.0)]))
+    assert pareto_k(np.r_[np.zeros(995), np.full(5, 9.0)]) == -math.inf
+
+
+def test_draws_of_weight_zero_keep_it():
+    log_weights = np.r_[np.full(50, -np.inf), np.random.default_rng(0).pareto(2.0, 450)]
+    weights = importance_weights(log_weights)
+    assert (weights[:50] == 0).all()
+    assert weights.sum() == pytest.approx(1)
+    assert math.isfinite(pareto_k(log_weights))
+    assert importance_efficiency(np.array([0.0, -np.inf])) == 0.5
+    assert log_evidence(np.array([0.0, -np.inf]))[0] == pytest.approx(-math.log(2))
+    with pytest.raises(ValueError, match="2 numbers, 0 of them finite"):
+        importance_weights(np.full(2, -np.inf))
