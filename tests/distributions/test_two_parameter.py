@@ -15,8 +15,8 @@ from pyroclust.distributions import (
     PartitionPrior,
     PitmanYorPrior,
     PitmanYorProcess,
-    urn,
 )
+from pyroclust.distributions.priors import two_parameter
 from pyroclust.distributions.priors.gibbs_type import log_stirling_numbers
 from pyroclust.partitions import enumerate_partitions, num_clusters
 
@@ -119,9 +119,9 @@ def test_draws_do_not_depend_on_the_number_of_cores(monkeypatch: pytest.MonkeyPa
     discount = torch.full((600,), 0.3)
     draws = []
     for cores in (1, 3):
-        monkeypatch.setattr(urn, "num_threads", lambda cores=cores: cores)
+        monkeypatch.setattr(two_parameter, "num_threads", lambda cores=cores: cores)
         torch.manual_seed(3)
-        draws.append(urn.draw_from_urn(discount, discount, num_points=1000))
+        draws.append(two_parameter.draw_from_urn(discount, discount, num_points=1000))
     assert torch.equal(*draws)
     assert (draws[0][:300] != draws[0][300:]).any(-1).all()
 
@@ -130,7 +130,7 @@ def test_urn_and_pointer_doubling_agree() -> None:
     process = ChineseRestaurantProcess(0.9, 30)
     law = ChineseRestaurantPrior(0.9).log_prob_num_clusters(30).exp()
     zeros = torch.zeros(20_000)
-    urned = urn.draw_from_urn(zeros, zeros + 0.9, num_points=30)
+    urned = two_parameter.draw_from_urn(zeros, zeros + 0.9, num_points=30)
     for draws in (process.sample((20_000,)), urned):
         assert_counts_fit(torch.bincount(num_clusters(draws) - 1, minlength=30), law)
 

@@ -12,7 +12,7 @@ from pyroclust.distributions import (
     FiniteMixturesPrior,
     NormalKnownVariance,
 )
-from pyroclust.infer import enumerated_labels
+from pyroclust.infer import variational
 from pyroclust.infer.variational import sample_labels
 from pyroclust.models import Mixture, companion
 
@@ -65,7 +65,7 @@ def weights():
 @pytest.mark.parametrize("entries", [1 << 22, 2 * 9 * 1000], ids=["one_block", "blocks"])
 @pytest.mark.parametrize("case", [finite_mixtures, sticks, weights])
 def test_every_draw_has_its_own_conditional(case, entries, monkeypatch):
-    monkeypatch.setattr(enumerated_labels, "_MAX_ENTRIES", entries)
+    monkeypatch.setattr(variational, "_MAX_ENTRIES", entries)
     model, values, expected = case()
     probability = expected / expected.sum(-1, keepdim=True)
     values = {

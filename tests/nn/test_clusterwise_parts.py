@@ -16,8 +16,7 @@ from pyroclust.nn import (
     GatedPool,
     SetEncoder,
     SummedPool,
-    kernel_look_ahead,
-    kernel_summary,
+    look_ahead,
     orders,
 )
 from pyroclust.nn.latents import DiscreteMemberships, GaussianMemberships
@@ -82,14 +81,14 @@ def test_kernels_around_points_count_the_others_and_thin_large_sets(monkeypatch:
     torch.testing.assert_close(
         full[..., 0], (-0.5 * distance.square()).exp().sum(-1).log1p(), rtol=0, atol=1e-4
     )
-    monkeypatch.setattr(kernel_summary, "_PAIRS_AT_ONCE", 1000)
+    monkeypatch.setattr(look_ahead, "_PAIRS_AT_ONCE", 1000)
     torch.testing.assert_close(kernels.around_points(positions), full)
     gradient = [
         torch.autograd.grad(one.sum(), kernels.log_bandwidths)[0]
         for one in (full, kernels.around_points(positions))
     ]
     torch.testing.assert_close(*gradient)
-    monkeypatch.setattr(kernel_summary, "_REFERENCES", 200)
+    monkeypatch.setattr(look_ahead, "_REFERENCES", 200)
     thinned = kernels.around_points(positions)
     assert (thinned[..., 0] - full[..., 0]).abs().mean() < 0.1
     assert not torch.allclose(thinned, full)
@@ -100,7 +99,7 @@ def test_kernels_around_points_count_the_others_and_thin_large_sets(monkeypatch:
 def test_thinned_look_ahead_is_the_same_in_sampling_and_teacher_forcing(
     monkeypatch: pytest.MonkeyPatch, references: int
 ) -> None:
-    monkeypatch.setattr(kernel_look_ahead, "_REFERENCES", references)
+    monkeypatch.setattr(look_ahead, "_REFERENCES", references)
     guide = NeuralClusteringProcess(overlap2d()).eval()
     for parameter in guide.parameters():
         parameter += 0.1 * torch.randn_like(parameter)

@@ -39,7 +39,6 @@ from pyroclust.infer.mcmc import (
     SliceParameters,
     assignments,
     auxiliary_pass,
-    auxiliary_pool,
 )
 from pyroclust.infer.mcmc.parameters.clusters import ChainClusters, ChainFamilies
 from pyroclust.infer.mcmc.parameters.target import ParameterTarget
@@ -145,7 +144,7 @@ def test_settings_leave_the_law_alone(settings):
 @pytest.mark.parametrize("entries", [1, 200])
 def test_small_blocks_have_the_same_law(entries, monkeypatch):
     monkeypatch.setattr(auxiliary_pass, "_MAX_ENTRIES", entries)
-    monkeypatch.setattr(auxiliary_pool, "_DRAWS", 1)
+    monkeypatch.setattr(auxiliary_pass, "_DRAWS", 1)
     model = Mixture(PRIORS["pitman_yor"], FAMILIES["nig"])
     data = points(model.component)
     draws = AuxiliaryGibbs(model).run(data, num_draws=250, warmup=20, num_chains=BATCHES, seed=4)
@@ -240,7 +239,7 @@ def test_geweke_joint_test_of_kept_parameters(monkeypatch):
     The transitions go on reading the data that they were bound to, which change in place; log-likelihoods of
     auxiliary parameters are not kept ahead of them.
     """
-    monkeypatch.setattr(auxiliary_pool, "_DRAWS", 1)
+    monkeypatch.setattr(auxiliary_pass, "_DRAWS", 1)
     torch.manual_seed(12)
     model = Mixture(ChineseRestaurantPrior(Gamma(2.0, 2.0)), student_t(prior_scale=2.0))
     gibbs = AuxiliaryGibbs(model)

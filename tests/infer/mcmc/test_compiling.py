@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba.core.errors import NumbaError
 
-from pyroclust.infer.mcmc import compiling
+from pyroclust.infer.mcmc.compiled import compiling
 from pyroclust.infer.mcmc.compiled.chain import rebuild
 from pyroclust.infer.mcmc.compiled.runner import run_draws
 
