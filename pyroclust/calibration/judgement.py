@@ -1,37 +1,20 @@
 """Whether a guide passes, from what its certificate says."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
 from pyroclust.calibration.certificate import Certificate
-from pyroclust.diagnostics import goodness_of_fit, uniformity
+from pyroclust.diagnostics import Finding, goodness_of_fit, uniformity
 
-__all__ = ["Finding", "Judgement", "judge_certificate"]
+__all__ = ["Judgement", "judge_certificate"]
 
 _SMALLEST_P = 0.005
 _LARGEST_HIGH_K_SHARE = 0.25
 _STANDARD_ERRORS = 2.6
 _CHANCE = 0.05
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line of a verdict.
-
-    Attributes:
-        what: the test, as words.
-        figure: what was measured.
-        limit: where it fails.
-        passed: whether it did not.
-    """
-
-    what: str
-    figure: float
-    limit: float
-    passed: bool
 
 
 @dataclass(frozen=True)
@@ -48,14 +31,24 @@ class Judgement:
     @property
     def sentence(self) -> str:
         """The verdict in one line."""
-        failed = [f"{one.what} ({one.figure:.2g})" for one in self.findings if not one.passed]
+        failed = [f"{one.question} ({one.sentence})" for one in self.findings if not one.passed]
         if not self.findings:
             return "Nothing was tested."
         return f"Passed all {len(self.findings)} tests." if not failed else f"Failed: {'; '.join(failed)}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        return {"passed": self.passed, "findings": [asdict(one) for one in self.findings]}
+        return {"passed": self.passed, "findings": [_stored(one) for one in self.findings]}
+
+
+def _stored(found: Finding) -> dict[str, Any]:
+    """Return a finding as cards have it."""
+    return {
+        "what": found.question,
+        "figure": found.value,
+        "limit": found.limit,
+        "passed": found.passed,
+    }
 
 
 def judge_certificate(certificate: Certificate) -> Judgement:
@@ -97,7 +90,7 @@ def _calibrated(certificate: Certificate) -> list[Finding]:
 
 
 def _p_value(what: str, p: float) -> Finding:
-    return Finding(what, p, _SMALLEST_P, p >= _SMALLEST_P)
+    return Finding(what, p, _SMALLEST_P, p >= _SMALLEST_P, f"{p:.2g}")
 
 
 def _reliable(certificate: Certificate) -> list[Finding]:
@@ -108,7 +101,9 @@ def _reliable(certificate: Certificate) -> list[Finding]:
             # A share of few data sets may be large by chance.
             chance = stats.binom.sf(high - 1, row.num_datasets, _LARGEST_HIGH_K_SHARE)
             what = f"share of Pareto k above 0.7 at N = {row.num_points}"
-            found.append(Finding(what, row.share_high_k, _LARGEST_HIGH_K_SHARE, bool(chance >= _CHANCE)))
+            share = f"{row.share_high_k:.2g}"
+            passed = bool(chance >= _CHANCE)
+            found.append(Finding(what, row.share_high_k, _LARGEST_HIGH_K_SHARE, passed, share))
     return found
 
 
@@ -118,5 +113,6 @@ def _ahead(certificate: Certificate) -> list[Finding]:
         if row.mean_difference is not None and row.difference_se is not None:
             limit = -_STANDARD_ERRORS * row.difference_se
             what = f"log q of the truth above the baseline's at N = {row.num_points}, nats"
-            found.append(Finding(what, row.mean_difference, limit, row.mean_difference >= limit))
+            passed = row.mean_difference >= limit
+            found.append(Finding(what, row.mean_difference, limit, passed, f"{row.mean_difference:.2g}"))
     return found

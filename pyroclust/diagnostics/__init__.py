@@ -33,6 +33,7 @@ from pyroclust.diagnostics.importance import (
     smooth_log_weights,
     weighted_expectation,
 )
+from pyroclust.diagnostics.judging import GuideFigures, judge
 from pyroclust.diagnostics.losses import (
     AdjustedRand,
     Binder,
@@ -70,7 +71,7 @@ from pyroclust.diagnostics.uniformity import (
     threshold_band,
     uniformity,
 )
-from pyroclust.diagnostics.verdict import Evidence, Trust, Verdict, judge
+from pyroclust.diagnostics.verdict import Finding, Mark, Trust, Verdict
 
 __all__ = [
     "AdjustedRand",
@@ -85,11 +86,13 @@ __all__ = [
     "DrawsSearch",
     "Effect",
     "EnumerationSearch",
-    "Evidence",
     "Familiarity",
     "FamiliarityRow",
+    "Finding",
+    "GuideFigures",
     "LinkageSearch",
     "LogEvidence",
+    "Mark",
     "Noise",
     "NormalisedVariationOfInformation",
     "PairReliability",

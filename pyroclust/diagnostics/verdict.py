@@ -1,17 +1,41 @@
-"""One sentence on whether a guide can be trusted on a data set."""
+"""What a verdict is made of: its level, its sentence and its findings; and the limits of the library."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
-from pyroclust.diagnostics.agreement import Agreement
+__all__ = ["Finding", "Mark", "Trust", "Verdict"]
 
-__all__ = ["Evidence", "Trust", "Verdict", "judge"]
-
+# Chains have converged up to the first, and well up to the second (Vehtari et al. 2021).
 MAX_RHAT, GOOD_RHAT = 1.05, 1.01
+# Draws are worth enough from the first, and plenty from the second.
 MIN_ESS, GOOD_ESS = 100.0, 400.0
+# Total variation of the number of clusters, or difference of two co-assignment probabilities.
 MAX_DIFFERENCE = 0.15
+# Share by which draws lie further apart between two sources than within, and how often a classifier is right.
+MAX_EXCESS, MAX_SEPARATION = 0.15, 0.3
+# From here on importance weights have no finite variance that smoothing could mend (Vehtari et al. 2024).
 MAX_PARETO_K = 0.7
+# Of the p-values of all differences of two sources together.
+MAX_CHANCE = 0.01
+# Of the familiarity of a data set, and of a calibration.
+MIN_FAMILIARITY, MIN_CALIBRATION = 0.01, 0.01
+# Mean uncertainty of a point in the estimate: clear up to the first, partly up to the second.
+CLEAR, PARTLY_CLEAR = 0.1, 0.3
+# Adjusted Rand index to known labels: close from the first, partly from the second.
+CLOSE_TO_LABELS, PARTLY_LABELS = 0.9, 0.5
+
+
+class Mark(Enum):
+    """How an answer is marked, by a shape and a word besides the colour."""
+
+    GOOD = "good"
+    CAUTION = "with care"
+    BAD = "bad"
+    UNKNOWN = "cannot tell"
+    PLAIN = "for information"
 
 
 class Trust(Enum):
@@ -25,120 +49,122 @@ class Trust(Enum):
     AGREE = "agree"
     DIFFER = "differ"
 
+    @property
+    def mark(self) -> Mark:
+        """Whether this is good or bad news.
+
+        Example:
+            >>> Trust.DIFFER.mark
+            <Mark.BAD: 'bad'>
+        """
+        return _MARKS[self]
+
+
+_MARKS = {
+    Trust.TRUST: Mark.GOOD,
+    Trust.AVERAGE: Mark.GOOD,
+    Trust.AGREE: Mark.GOOD,
+    Trust.CORRECT: Mark.CAUTION,
+    Trust.UNKNOWN: Mark.UNKNOWN,
+    Trust.DISTRUST: Mark.BAD,
+    Trust.DIFFER: Mark.BAD,
+}
+_ANSWERS = {True: ("Yes", Mark.GOOD), False: ("No", Mark.BAD), None: ("Cannot tell", Mark.UNKNOWN)}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One question that was asked of the figures, and its answer.
+
+    Attributes:
+        question: what was asked; "yes" is the good answer.
+        value: what was measured; ``None`` where nothing could be.
+        limit: where the answer changes; ``None`` where no single number says so.
+        passed: whether the value keeps its limit; ``None`` where it cannot be told.
+        sentence: what was measured, in words and with its unit.
+        wanted: the limit in words, such as "at most 0.15".
+        answer: a word or two; by default what ``passed`` says.
+        mark: good or bad; by default what ``passed`` says.
+
+    Example:
+        >>> Finding("Did MCMC converge?", 1.002, 1.05, True, "largest R-hat 1.002").answer
+        'Yes'
+    """
+
+    question: str
+    value: float | None
+    limit: float | None
+    passed: bool | None
+    sentence: str
+    wanted: str = ""
+    answer: str = ""
+    # Never None: filled in below.
+    mark: Mark = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        """Fill in what ``passed`` says."""
+        answer, mark = _ANSWERS[self.passed]
+        object.__setattr__(self, "answer", self.answer or answer)
+        object.__setattr__(self, "mark", self.mark or mark)
+
+    def __repr__(self) -> str:
+        """Return question, answer and figure."""
+        return f"Finding({self.question} {self.answer}: {self.sentence})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON: a value that is not finite becomes ``None``.
+
+        Example:
+            >>> Finding("Do they agree?", 0.2, 0.15, False, "0.20 apart").to_dict()["answer"]
+            'No'
+        """
+        return {
+            "question": self.question,
+            "value": _plain(self.value),
+            "limit": _plain(self.limit),
+            "passed": self.passed,
+            "answer": self.answer,
+            "sentence": self.sentence,
+            "wanted": self.wanted,
+        }
+
 
 @dataclass(frozen=True)
 class Verdict:
-    """A level, and the sentence that says why.
+    """A level, the sentence that says why, and the findings that it rests on.
 
     Attributes:
         level: whether to use the draws, or whether two sources agree.
         sentence: the reason, for people.
+        findings: what was asked, in order.
     """
 
     level: Trust
     sentence: str
+    findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return the level and the sentence."""
+        return f"Verdict({self.level.value}: {self.sentence})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return level, sentence and findings, ready for JSON.
+
+        Example:
+            >>> Verdict(Trust.AGREE, "They agree.").to_dict()
+            {'level': 'agree', 'sentence': 'They agree.', 'findings': []}
+        """
+        return {
+            "level": self.level.value,
+            "sentence": self.sentence,
+            "findings": [one.to_dict() for one in self.findings],
+        }
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """The figures that a verdict rests on.
-
-    Attributes:
-        guide: agreement of the guide's draws with MCMC.
-        corrected: agreement of the guide's importance-weighted draws with MCMC.
-        max_rhat: of the MCMC functionals that are not constant; 1 when all are.
-        min_ess: bulk effective draws of the same; infinity when all are constant.
-        pareto_k: of the guide's importance weights; nan where it could not be fitted.
-        effective_draws: of the importance weights.
-    """
-
-    guide: Agreement
-    corrected: Agreement
-    max_rhat: float
-    min_ess: float
-    pareto_k: float
-    effective_draws: float
+def all_passed(findings: Sequence[Finding]) -> bool:
+    """Return whether every answer is yes."""
+    return all(one.passed is True for one in findings)
 
 
-def judge(evidence: Evidence) -> Verdict:
-    """Say whether the guide can be trusted here, and why.
-
-    MCMC must have converged first: R-hat at most 1.05 (above 1.01 the sentence warns) and at least 100
-    effective draws (below 400 it warns). Draws *agree* with MCMC when the total variation of the number of
-    clusters and the largest co-assignment difference are both at most 0.15. Importance weights are *usable*
-    when Pareto k is below 0.7, or could not be fitted, and they are worth at least 100 draws.
-
-    * ``TRUST``: the guide's draws agree.
-    * ``CORRECT``: they do not, but the weights are usable and the weighted draws agree.
-    * ``UNKNOWN``: MCMC did not converge, or its own halves differ by more than 0.15.
-    * ``DISTRUST``: all else.
-
-    Args:
-        evidence: the figures.
-
-    References:
-        Schmitt et al. (2024), Amortized Bayesian workflow. https://arxiv.org/abs/2409.04332
-    """
-    gaps, noise = _gaps(evidence.guide), evidence.guide.noise_largest_difference
-    if not _converged(evidence):
-        return Verdict(Trust.UNKNOWN, f"No verdict: MCMC has not converged ({_chains(evidence)}).")
-    caveat = _caveat(evidence)
-    if _agrees(evidence.guide):
-        return Verdict(Trust.TRUST, f"The guide can be trusted here: it agrees with MCMC ({gaps}).{caveat}")
-    if _usable(evidence) and _agrees(evidence.corrected):
-        return Verdict(
-            Trust.CORRECT,
-            f"Use the guide's draws with their importance weights: as drawn they differ from MCMC ({gaps}), "
-            f"weighted they agree ({_gaps(evidence.corrected)}; {_weights(evidence)}).{caveat}",
-        )
-    if noise > MAX_DIFFERENCE:
-        return Verdict(
-            Trust.UNKNOWN,
-            f"No verdict: the guide differs from MCMC ({gaps}), but the two halves of MCMC differ from each "
-            f"other too (co-assignment probabilities by up to {noise:.2f}); run MCMC longer.",
-        )
-    remedy = (
-        "weighting them does not help" if _usable(evidence) else "the weights are too uneven to correct them"
-    )
-    return Verdict(
-        Trust.DISTRUST,
-        f"Do not trust the guide here: its draws differ from MCMC ({gaps}), and {remedy} "
-        f"({_weights(evidence)}).{caveat}",
-    )
-
-
-def _converged(evidence: Evidence) -> bool:
-    return evidence.max_rhat <= MAX_RHAT and evidence.min_ess >= MIN_ESS
-
-
-def _usable(evidence: Evidence) -> bool:
-    # Written so that nan, a tail that could not be fitted, passes.
-    return not evidence.pareto_k >= MAX_PARETO_K and evidence.effective_draws >= MIN_ESS
-
-
-def _agrees(found: Agreement) -> bool:
-    return max(found.total_variation, found.largest_difference) <= MAX_DIFFERENCE
-
-
-def _gaps(found: Agreement) -> str:
-    return (
-        f"total variation of the number of clusters {found.total_variation:.2f}, "
-        f"co-assignment probabilities differ by at most {found.largest_difference:.2f}"
-    )
-
-
-def _weights(evidence: Evidence) -> str:
-    shape = "cannot be fitted" if math.isnan(evidence.pareto_k) else f"{evidence.pareto_k:.2f}"
-    bounded = evidence.pareto_k == -math.inf
-    tail = "bounded weights" if bounded else f"Pareto k {shape}"
-    return f"{tail}, worth {evidence.effective_draws:.0f} draws"
-
-
-def _chains(evidence: Evidence) -> str:
-    return f"largest R-hat {evidence.max_rhat:.3f}, fewest effective draws {evidence.min_ess:.0f}"
-
-
-def _caveat(evidence: Evidence) -> str:
-    if evidence.max_rhat <= GOOD_RHAT and evidence.min_ess >= GOOD_ESS:
-        return ""
-    return f" MCMC itself is only roughly converged ({_chains(evidence)})."
+def _plain(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)

@@ -7,7 +7,7 @@ import numpy as np
 
 from pyroclust import diagnostics
 from pyroclust.baselines.scores import partition_scores
-from pyroclust.diagnostics import Agreement, Evidence, LogEvidence, SourceComparison
+from pyroclust.diagnostics import Agreement, GuideFigures, LogEvidence, SourceComparison
 from pyroclust.diagnostics.agreement import Marginals, distances, marginals
 from pyroclust.results.baseline_rows import baseline_rows
 from pyroclust.results.comparison import Comparison, PartitionDraws
@@ -46,7 +46,7 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
     corrected = _corrected(weighted, of_mcmc, sources)
     world, estimates = comparison.world, (of_guide.estimate.assignments, of_mcmc.estimate.assignments)
     return ComparisonSummary(
-        verdict=diagnostics.judge(_evidence(sources, corrected, of_mcmc, weighting)),
+        verdict=diagnostics.judge(_guide_figures(sources, corrected, of_mcmc, weighting)),
         num_clusters=_num_clusters(weighted, of_guide.marginals, of_mcmc.marginals),
         guide=of_guide,
         mcmc=of_mcmc,
@@ -64,11 +64,11 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
     )
 
 
-def _evidence(
+def _guide_figures(
     sources: SourceComparison, corrected: Agreement, of_mcmc: DrawsSummary, weighting: Weighting
-) -> Evidence:
+) -> GuideFigures:
     """Gather what the verdict rests on."""
-    return Evidence(
+    return GuideFigures(
         guide=sources.agreement,
         corrected=corrected,
         max_rhat=of_mcmc.max_rhat,

@@ -3,11 +3,11 @@ import math
 
 import pytest
 
-from pyroclust.diagnostics import Agreement, Evidence, Trust, judge
+from pyroclust.diagnostics import Agreement, GuideFigures, Trust, judge
 
 CLOSE = Agreement(0.03, 0.05, 0.01, 0.02, 0.04, 0.01)
 FAR = Agreement(0.30, 0.40, 0.10, 0.02, 0.04, 0.01)
-GOOD = Evidence(CLOSE, CLOSE, max_rhat=1.005, min_ess=900.0, pareto_k=0.3, effective_draws=800.0)
+GOOD = GuideFigures(CLOSE, CLOSE, max_rhat=1.005, min_ess=900.0, pareto_k=0.3, effective_draws=800.0)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def calibrated(guide: EnumeratedGuide, seed: int = 1) -> Certificate:
 
 
 def failures(certificate: Certificate) -> list[str]:
-    return [one.what for one in judge_certificate(certificate).findings if not one.passed]
+    return [one.question for one in judge_certificate(certificate).findings if not one.passed]
 
 
 @pytest.fixture(scope="module")
@@ -378,7 +378,7 @@ def test_coverage_and_reliability_come_from_the_draws_of_the_calibration() -> No
     assert found.coverage.levels[-1] == 0.95
     blind = certify_guide(OneCluster(overlap2d()), settings=replace(settings, num_calibrated=100))
     assert blind.reliability.brier > 0.1
-    names = [one.what for one in judge_certificate(found).findings]
+    names = [one.question for one in judge_certificate(found).findings]
     assert "calibration of credible balls at N = 6, p" in names
     assert "calibration of pair probabilities at N = 6, p" in names
     assert Certificate.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False))) == found
@@ -408,6 +408,6 @@ def test_the_table_says_how_balls_cover_and_pairs_are_predicted() -> None:
     assert "calibration error 0.0310 (exact posteriors would show 0.0220; p = 0.003)" in lines[1]
     assert "Brier score 0.1200 (base rate 0.2500)" in lines[1]
     balls, probabilities = judge_certificate(certificate).findings
-    assert (balls.passed, balls.figure) == (True, 0.04)
-    assert (probabilities.passed, probabilities.figure) == (False, 0.003)
+    assert (balls.passed, balls.value) == (True, 0.04)
+    assert (probabilities.passed, probabilities.value) == (False, 0.003)
     assert _lines(Certificate(1)) == []
