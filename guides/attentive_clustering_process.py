@@ -1,10 +1,10 @@
 """The attentive clustering process: the clusterwise form with set attention."""
 
 from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess
-from pyroclust.guides.sequential_guide import CollapsedModel
 from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.pools import AttentivePool
+from pyroclust.protocols import CollapsedModel
 
 __all__ = ["AttentiveClusteringProcess", "attentive_network_for"]
 

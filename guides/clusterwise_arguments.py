@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pyroclust.guides.sequential_guide import CollapsedModel
 from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.latents import DiscreteLatents, GaussianLatents
 from pyroclust.nn.pools import AttentivePool, GatedPool, SummedPool
+from pyroclust.protocols import CollapsedModel
 
 __all__ = ["build_network", "describe_network"]
 

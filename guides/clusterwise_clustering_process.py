@@ -14,9 +14,9 @@ from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
 from pyroclust.guides.arguments import build_order, describe
 from pyroclust.guides.base import check_points, checked_permutations, own_name
 from pyroclust.guides.clusterwise_arguments import build_network, describe_network
-from pyroclust.guides.sequential_guide import CollapsedModel
 from pyroclust.nn import Order
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
+from pyroclust.protocols import CollapsedModel
 
 __all__ = ["ClusterwiseClusteringProcess"]
 
@@ -52,6 +52,7 @@ class ClusterwiseClusteringProcess(PyroModule):
 
     event_dim = 2
     conditions: tuple[str, ...] = ()
+    mixes_orders = False
 
     def __init__(
         self,

@@ -6,10 +6,10 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from pyroclust.distributions import ConjugateComponent
-from pyroclust.distributions.sequential.filter import FilterScorer
+from pyroclust.distributions import Component
 from pyroclust.guides.arguments import build_order, build_scorer, describe, describe_scorer, refuse_a_view
-from pyroclust.guides.sequential_guide import CollapsedModel, SequentialGuide
+from pyroclust.guides.predictive_filter import filter_scorer
+from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import (
     AdaptiveShape,
     ClusterShape,
@@ -22,6 +22,7 @@ from pyroclust.nn import (
     Order,
     SummedScorer,
 )
+from pyroclust.protocols import CollapsedModel
 
 __all__ = ["NeuralClusteringProcess", "light_scorer_for", "network_inputs", "typical_component"]
 
@@ -69,7 +70,7 @@ def network_inputs(
     return own or (conditions if isinstance(conditions, ConditionInputs) else measured)
 
 
-def typical_component(model: CollapsedModel, inputs: ConditionInputs | None) -> ConjugateComponent:
+def typical_component(model: CollapsedModel, inputs: ConditionInputs | None) -> Component:
     """Return the component of the model under the medians of its conditions."""
     medians = {} if inputs is None else inputs.medians
     own = {name: one for name, one in medians.items() if name in model.component.hyperpriors}
@@ -210,7 +211,7 @@ def light_scorer_for(
     """
     inputs = network_inputs(model, None, conditions)
     names = () if inputs is None else inputs.names
-    has_filter = use_filter and encoder is None and isinstance(model.component, ConjugateComponent)
+    has_filter = use_filter and encoder is None and model.is_conjugate
     return LightScorer(
         _shape(typical_component(model, inputs), encoder),
         encoder=encoder,
@@ -219,7 +220,7 @@ def light_scorer_for(
         second_moments=second_moments,
         num_attention=num_attention,
         future=future,
-        filter=FilterScorer(model.prior, model.component, conditions=names) if has_filter else None,
+        filter=filter_scorer(model, conditions=names) if has_filter else None,
         conditions=inputs,
     )
 

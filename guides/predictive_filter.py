@@ -3,12 +3,32 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.guides.arguments import build_order, describe, refuse_a_view
-from pyroclust.guides.sequential_guide import CollapsedModel, SequentialGuide
+from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import Order, RandomOrder
+from pyroclust.protocols import CollapsedModel
 
-__all__ = ["PredictiveFilter"]
+__all__ = ["PredictiveFilter", "filter_scorer"]
+
+
+def filter_scorer(model: CollapsedModel, *, conditions: Sequence[str] = ()) -> FilterScorer:
+    """Return the log-weights of a model's exact filter.
+
+    Args:
+        model: a collapsed mixture.
+        conditions: names of random hyperparameters that arrive with the data.
+
+    Raises:
+        ValueError: if the model is not conjugate, or a hyperparameter is random and no condition.
+    """
+    if not model.is_conjugate or not isinstance(model.component, ConjugateComponent):
+        raise ValueError(
+            f"model '{model.name}' has no conjugate component family, expected one: the exact filter needs "
+            "the predictive density of a point given its cluster; use NeuralClusteringProcess"
+        )
+    return FilterScorer(model.prior, model.component, conditions=conditions)
 
 
 class PredictiveFilter(SequentialGuide):
@@ -26,6 +46,9 @@ class PredictiveFilter(SequentialGuide):
             trained, the filter is exact for all values.
         num_orders: random orders that every posterior mixes, see :meth:`mixed`.
 
+    Raises:
+        ValueError: as :func:`filter_scorer`, or if ``num_orders`` is above 1 and ``order`` is a rule.
+
     Example:
         >>> import torch
         >>> from pyroclust.models import gaussian2d
@@ -42,7 +65,7 @@ class PredictiveFilter(SequentialGuide):
         conditions: Sequence[str] = (),
         num_orders: int = 1,
     ) -> None:
-        scorer = FilterScorer(model.prior, model.component, conditions=conditions)
+        scorer = filter_scorer(model, conditions=conditions)
         order = RandomOrder() if order is None else order
         super().__init__(model, scorer=scorer, order=order, conditions=conditions, num_orders=num_orders)
 

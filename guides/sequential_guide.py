@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import pyro
 import torch
@@ -10,14 +10,14 @@ from pyro.nn import PyroModule
 from torch import Size, Tensor
 from torch.distributions import Distribution
 
-from pyroclust.distributions import ConjugateComponent, PartitionPrior
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.guides.base import check_points, checked_permutations, own_name
 from pyroclust.nn import Order, RandomOrder, SummedScorer
 from pyroclust.nn.orders import antithetic_orders
+from pyroclust.protocols import CollapsedModel
 
-__all__ = ["CollapsedModel", "SequentialGuide", "checked_values", "values_of_data_sets"]
+__all__ = ["SequentialGuide", "checked_values", "values_of_data_sets"]
 
 
 def checked_values(
@@ -91,32 +91,6 @@ def _bounds(prior: Distribution) -> str:
     return f" above {float(low):g}" if high is None else f" from {float(low):g} to {float(high):g}"
 
 
-class CollapsedModel(Protocol):
-    """What a guide asks of the Pyro model it is trained on."""
-
-    prior: PartitionPrior
-    component: ConjugateComponent
-    name: str
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
-        ...
-
-    @property
-    def hyperpriors(self) -> dict[str, Distribution]:
-        """Priors of the random hyperparameters."""
-        ...
-
-    def given(self, values: Mapping[str, Tensor | float]) -> Self:
-        """Return the model with some hyperparameters set."""
-        ...
-
-    def __call__(self, data: Tensor) -> Tensor:
-        """Run the Pyro program."""
-        ...
-
-
 class SequentialGuide(PyroModule):
     """An amortized guide whose posterior labels points one after the other.
 
@@ -149,6 +123,11 @@ class SequentialGuide(PyroModule):
         self.num_orders = _checked_number(num_orders, order)
         self.conditions = tuple(conditions)
         self.condition_values: dict[str, float | Tensor] = {}
+
+    @property
+    def mixes_orders(self) -> bool:
+        """Whether its posteriors are mixtures over visiting orders."""
+        return self.num_orders > 1
 
     @property
     def event_dim(self) -> int:

@@ -76,6 +76,12 @@ class LabelledTables:
         Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
     """
 
+    has_likelihood = False
+    is_conjugate = False
+    scale_is_known = False
+    # What does not fit is drawn again: partitions do not follow the prior.
+    partition_prior = None
+
     def __init__(
         self,
         tables: Sequence[tuple[ArrayLike, ArrayLike]],
@@ -120,6 +126,11 @@ class LabelledTables:
     def event_dim(self) -> int:
         """Dimensions of a data set: that of its points and those of a point."""
         return 1 + len(self.event_shape)
+
+    @property
+    def typical_scale(self) -> float:
+        """Root mean square distance, per column, of a point to the mean of its class."""
+        return self.component.typical_scale
 
     @property
     def hyperpriors(self) -> dict[str, Any]:
@@ -213,6 +224,10 @@ class AbsentTables:
     """
 
     name = "labelled_tables"
+    has_likelihood = False
+    is_conjugate = False
+    scale_is_known = False
+    partition_prior = None
 
     def __init__(
         self, dim: int, *, typical_scale: float, event_shape: Sequence[int] | Tensor | None = None
@@ -227,6 +242,11 @@ class AbsentTables:
     def event_dim(self) -> int:
         """Dimensions of a data set: that of its points and those of a point."""
         return 1 + len(self.event_shape)
+
+    @property
+    def typical_scale(self) -> float:
+        """Root mean square distance, per column, of a point to the mean of its class."""
+        return self.component.typical_scale
 
     def __call__(self, data: Tensor) -> NoReturn:
         """Refuse to simulate.

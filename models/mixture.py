@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
-from pyroclust.distributions import ClusteredData, Component, PartitionPrior
+from pyroclust.distributions import ClusteredData, Component, ConjugateComponent, PartitionPrior
 
 __all__ = ["Mixture"]
 
@@ -62,6 +62,31 @@ class Mixture:
     def event_shape(self) -> tuple[int]:
         """Shape of one point."""
         return (self.component.dim,)
+
+    @property
+    def partition_prior(self) -> PartitionPrior:
+        """The law of the partitions."""
+        return self.prior
+
+    @property
+    def typical_scale(self) -> float:
+        """A typical standard deviation within a cluster, in data units."""
+        return self.component.typical_scale
+
+    @property
+    def scale_is_known(self) -> bool:
+        """Whether all clusters have the same known covariance, ``typical_scale**2`` times the identity."""
+        return self.component.scale_is_known
+
+    @property
+    def is_conjugate(self) -> bool:
+        """Whether the parameters of clusters integrate out."""
+        return isinstance(self.component, ConjugateComponent)
+
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether :meth:`log_joint` can be evaluated: conjugate, and no random hyperparameter left to set."""
+        return self.is_conjugate and self.hyperpriors.keys() <= self.prior.integrated_names
 
     @property
     def hyperpriors(self) -> dict[str, Distribution]:

@@ -63,6 +63,9 @@ class TableScorer:
 class ExactGuide:
     """Visits the points in a random order and labels them with their exact conditional probabilities."""
 
+    conditions = ()
+    mixes_orders = False
+
     def __init__(self, model: object) -> None:
         self.model = model
 

@@ -19,9 +19,7 @@ from pyroclust.calibration.training_world import TrainingWorld, simulated_world
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.standardise import Standardised, principal_components, standardise, unscaled
 from pyroclust.data.tables import Table
-from pyroclust.infer.likelihood import has_likelihood
 from pyroclust.infer.mcmc import CollapsedGibbs
-from pyroclust.infer.quality import posterior_is_exact
 from pyroclust.results.comparison import Comparison, CrossScored, PartitionDraws
 from pyroclust.results.comparison_summary import ComparisonSummary
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
@@ -60,7 +58,7 @@ def draw_guide(
     found = PartitionDraws(
         name=name,
         assignments=draws.unsqueeze(0).numpy(),
-        log_joint=_log_joint(guide.model, data, draws) if has_likelihood(guide.model) else None,
+        log_joint=_log_joint(guide.model, data, draws) if guide.model.has_likelihood else None,
         seconds=seconds,
         log_prob=log_prob.double().unsqueeze(0).numpy(),
     )
@@ -89,7 +87,7 @@ def cross_scored(posterior: Any, mcmc: PartitionDraws) -> CrossScored | None:
         posterior: the very one that the guide's draws come from.
         mcmc: draws with their ``log_joint``.
     """
-    if mcmc.log_joint is None or not posterior_is_exact(posterior):
+    if mcmc.log_joint is None or not posterior.is_exact:
         return None
     chains, draws, num_points = mcmc.assignments.shape
     wanted = max(1, min(_CROSS_DRAWS, _CROSS_LABELS // num_points) // chains)
@@ -193,7 +191,7 @@ def compare(
     drawn, posterior = draw_guide(picked.module, data, name=picked.name, num_draws=num_draws, seed=seed)
     comparison: Comparison | GuideAlone
     summary: ComparisonSummary | AloneSummary
-    if has_likelihood(model):
+    if model.has_likelihood:
         tell(f"running {num_chains} Gibbs chains")
         mcmc = draw_mcmc(model, data, num_draws=mcmc_draws, num_chains=num_chains, seed=seed)
         comparison = Comparison(**about, guide=drawn, mcmc=mcmc, cross=cross_scored(posterior, mcmc))
@@ -248,7 +246,7 @@ def _simulated(
 def _about_log_prob(guide: Any, data: Tensor) -> tuple[str, ...]:
     """Say where log q of the guide is estimated; a guide that does not say so has it exactly."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        if posterior_is_exact(guide.posterior(data[:2])):
+        if guide.posterior(data[:2]).is_exact:
             return ()
     return (
         "The guide's log q is estimated by simulation: its importance weights stay right on average, "
@@ -262,7 +260,7 @@ def _world(picked: PickedGuide, data: Tensor, *, seed: int) -> TrainingWorld | N
     try:
         return simulated_world(guide, data, max_points=picked.max_points, seed=seed)
     except ValueError:
-        if has_likelihood(guide.model):
+        if guide.model.has_likelihood:
             return None
         raise ValueError(
             f"guide '{picked.name}' comes from '{guide.model.name}', which has no likelihood to run MCMC "

@@ -96,7 +96,7 @@ def pick_guide(
 
 
 def _conditioned(guide: Any, name: str, values: Mapping[str, float]) -> Any:
-    wanted = tuple(getattr(guide, "conditions", ()))
+    wanted = guide.conditions
     if set(wanted) != set(values):
         told = ", ".join(f"--condition {one}=..." for one in wanted) or "none"
         raise ValueError(f"conditions are {', '.join(sorted(values)) or 'none'}, guide '{name}' takes {told}")

@@ -119,8 +119,9 @@ def _order_spread(guide: Any, data: Tensor, draws: Tensor, orders: Tensor) -> Te
     found = []
     for some, labels, visit in zip(data.split(rows), draws.split(rows), orders.split(rows, 1), strict=True):
         repeated = some.expand(num_orders, *some.shape)
-        mixes = hasattr(guide, "over_orders") and guide.num_orders > 1
-        posterior = guide.posterior(repeated) if mixes else guide.posterior(repeated, order=visit)
+        posterior = (
+            guide.posterior(repeated) if guide.mixes_orders else guide.posterior(repeated, order=visit)
+        )
         log_q = posterior.log_prob(labels.expand(num_orders, *labels.shape))
         relative = (log_q.double() - log_q.double().amax(0)).exp()
         found.append(relative.std(0) / relative.mean(0))

@@ -14,6 +14,7 @@ from pyroclust.diagnostics import ball_coverage, pair_reliability, sbc
 from pyroclust.diagnostics.point_summaries import column_summaries, distance_summaries, mahalanobis
 from pyroclust.infer.simulation import World, own_random_numbers, simulate_worlds
 from pyroclust.partitions import num_clusters
+from pyroclust.protocols import Guide
 
 __all__ = ["PartitionSampler", "calibrate", "calibrate_near"]
 
@@ -197,7 +198,7 @@ def _check_near(sampler: Any, model: Any, data: Tensor, num_simulations: int, nu
         )
     if num_nearest > num_simulations:
         raise ValueError(f"num_nearest is {num_nearest}, expected at most num_simulations, {num_simulations}")
-    if names := tuple(getattr(sampler, "conditions", ())):
+    if names := sampler.conditions if isinstance(sampler, Guide) else ():
         raise ValueError(
             f"the guide has the conditions {', '.join(names)}, expected one that is told them: call "
             "guide.condition(...) first"

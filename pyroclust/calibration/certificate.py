@@ -29,7 +29,6 @@ from pyroclust.calibration.rows import (
     TruthRow,
 )
 from pyroclust.calibration.settings import CertificateSettings
-from pyroclust.infer.likelihood import has_likelihood
 from pyroclust.infer.simulation import World, own_random_numbers, simulate, simulate_worlds
 
 __all__ = ["Bench", "Certificate", "ExactRow", "SampledRow", "certify", "full_certificate", "simulate"]
@@ -117,7 +116,7 @@ class Bench:
 
     def _joint(self) -> bool:
         with own_random_numbers(self.settings.seed):
-            return has_likelihood(self._worlds((1, 2))[0].model)
+            return self._worlds((1, 2))[0].model.has_likelihood
 
     def _on_fresh(
         self, part: int, what: str, size: tuple[int, int], measure: Callable[[Sequence[World]], Row]
@@ -299,7 +298,7 @@ def full_certificate(
             order=bench.order(),
             speed=bench.speed(),
             baseline=None if baseline is None else type(baseline).__name__,
-            conditions=tuple(getattr(guide, "conditions", ())),
+            conditions=guide.conditions,
             versions={library: version(library) for library in _LIBRARIES},
         )
     return replace(found, seconds=round(time.perf_counter() - start, 1))

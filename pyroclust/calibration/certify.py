@@ -15,7 +15,6 @@ from pyroclust.calibration.judgement import Judgement, judge_certificate
 from pyroclust.calibration.rows import CoverageRow, ReliabilityRow
 from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.diagnostics import ball_coverage, pair_reliability
-from pyroclust.distributions import ConjugateComponent
 from pyroclust.files import replace_file
 from pyroclust.guides import PredictiveFilter
 from pyroclust.saving.cards import CARD_FILE, GuideCard, find_guide, read_card
@@ -128,10 +127,10 @@ def _baseline(guide: Any) -> PredictiveFilter | None:
     """Return the exact filter of a guide's model; ``None`` for the filter itself and implicit models."""
     if isinstance(guide, PredictiveFilter):
         return None
-    if not isinstance(getattr(guide.model, "component", None), ConjugateComponent):
+    if not guide.model.is_conjugate:
         return None
     try:
-        return PredictiveFilter(guide.model, conditions=tuple(getattr(guide, "conditions", ())))
+        return PredictiveFilter(guide.model, conditions=guide.conditions)
     except ValueError:
         # Random hyperparameters that the guide is not told have no filter.
         return None

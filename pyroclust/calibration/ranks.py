@@ -10,9 +10,9 @@ from torch import Tensor
 
 from pyroclust.calibration.rows import CalibrationRow, ClusterCountRow, CoverageRow, ReliabilityRow
 from pyroclust.distributions.priors.gibbs_type import block_sizes
-from pyroclust.infer.likelihood import has_likelihood
 from pyroclust.infer.simulation import World
 from pyroclust.partitions import canonical, num_clusters
+from pyroclust.protocols import PartitionGuide
 
 __all__ = [
     "CalibrationParts",
@@ -72,7 +72,7 @@ def drawn_blocks(world: World, num_draws: int) -> Iterator[DrawnBlock]:
         >>> [block.assignments.shape for block in drawn_blocks(world, 9)]
         [torch.Size([10, 4, 6])]
     """
-    joint = has_likelihood(world.model)
+    joint = world.model.has_likelihood
     rows = max(1, _DRAWS_AT_ONCE // num_draws)
     for some, truth in zip(world.data.split(rows), world.assignments.split(rows), strict=True):
         every, log_prob = _drawn(world.guide, some, truth, num_draws)
@@ -132,7 +132,7 @@ def tied(values: Tensor) -> Tensor:
 
 def _drawn(sampler: Any, data: Tensor, truth: Tensor, num_draws: int) -> tuple[Tensor, Tensor | None]:
     """Return the truth above the draws, and log q of each where the sampler is a guide."""
-    if hasattr(sampler, "posterior"):
+    if isinstance(sampler, PartitionGuide):
         posterior = sampler.posterior(data)
         draws, log_prob = posterior.sample_and_log_prob((num_draws,))
         both = torch.cat([posterior.log_prob(truth).unsqueeze(0), log_prob])
@@ -262,12 +262,12 @@ def cluster_count_law(worlds: Sequence[World]) -> Tensor | None:
     """Return the law of the number of clusters over all worlds; ``None`` where it is unknown."""
     points, total = worlds[0].assignments.shape[-1], sum(len(one.data) for one in worlds)
     laws = []
-    # Labelled tables draw again what does not fit: their partitions do not follow their prior.
-    if not all(hasattr(one.model, "log_joint") for one in worlds):
-        return None
     for one in worlds:
+        prior = one.model.partition_prior
+        if prior is None:
+            return None
         try:
-            law = one.model.prior.log_prob_num_clusters(points).exp().cpu()
+            law = prior.log_prob_num_clusters(points).exp().cpu()
         except ValueError:
             # A random hyperparameter that is not integrated out.
             return None

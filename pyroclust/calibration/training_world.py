@@ -8,8 +8,6 @@ import torch
 from torch import Tensor
 
 from pyroclust.diagnostics import Familiarity, familiarity
-from pyroclust.infer.likelihood import has_likelihood
-from pyroclust.infer.quality import posterior_is_exact
 from pyroclust.infer.simulation import simulate
 
 __all__ = ["TrainingWorld", "simulated_world"]
@@ -85,11 +83,7 @@ def simulated_world(guide: Any, data: Tensor, *, max_points: int | None, seed: i
         torch.manual_seed(seed)
         simulations = simulate(model, template)[0]
         evidence = None
-        if (
-            len(data) <= _MOST_POINTS
-            and has_likelihood(model)
-            and posterior_is_exact(guide.posterior(data[:2]))
-        ):
+        if len(data) <= _MOST_POINTS and model.has_likelihood and guide.posterior(data[:2]).is_exact:
             evidence = _log_evidence(
                 guide, torch.cat([data.to(simulations).unsqueeze(0), simulations])
             ).numpy()

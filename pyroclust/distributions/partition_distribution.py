@@ -22,7 +22,8 @@ class PartitionDistribution(TorchDistribution):
         batch_shape: data sets; event_shape: ``(num_points,)``.
 
     Attributes:
-        is_exact: log-probabilities are exact; where they are estimates the class says how.
+        is_exact: log-probabilities are exact; where they are estimates the class says how, and
+            :meth:`log_prob_and_error` by how much.
     """
 
     support = partition
@@ -75,6 +76,24 @@ class PartitionDistribution(TorchDistribution):
         """Draw partitions and return them with their log-probabilities in nats."""
         value = self.sample(sample_shape)
         return value, self._log_prob(value)
+
+    def merged_log_prob(self, value: Tensor) -> Tensor:
+        """Log-probability of many partitions in nats, without gradients; cheaper where they share prefixes.
+
+        Shape:
+            value: ``(*shape, *batch_shape, N)`` canonical; output: ``(*shape, *batch_shape)``.
+        """
+        with torch.no_grad():
+            return self.log_prob(value)
+
+    def log_prob_and_error(self, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Log-probabilities in nats with their standard errors, zero where ``is_exact``.
+
+        Shape:
+            value: ``(..., N)``; output: ``(...)`` each, broadcast with ``batch_shape``.
+        """
+        log_prob = self.log_prob(value)
+        return log_prob, torch.zeros_like(log_prob)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:  # noqa: FBT001, FBT002  (Pyro's signature)
         """List all partitions, ``(Bell(N), *batch_shape, N)``; needs N <= 10."""

@@ -12,7 +12,6 @@ from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.infer.simulation import simulate
 from pyroclust.infer.smc import ParticleSample, sequential_monte_carlo
 from pyroclust.infer.training import Devices, FitResult, FitSettings, Validation, fit
-from pyroclust.infer.truncated_gaussian_mixture import truncated_gaussian_mixture
 from pyroclust.infer.variational import VariationalDraws, variational_posterior
 
 __all__ = [
@@ -42,6 +41,5 @@ __all__ = [
     "log_evidence",
     "sequential_monte_carlo",
     "simulate",
-    "truncated_gaussian_mixture",
     "variational_posterior",
 ]

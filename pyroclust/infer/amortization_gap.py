@@ -7,10 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyroclust.infer.exact import JointModel, exact_posterior
-from pyroclust.infer.importance import ImportanceSample, PartitionGuide
+from pyroclust.infer.exact import exact_posterior
+from pyroclust.infer.importance import ImportanceSample
 from pyroclust.infer.simulation import group_by_size, own_random_numbers
 from pyroclust.partitions import bell_number
+from pyroclust.protocols import JointModel, PartitionGuide
 
 __all__ = ["AmortizationGap", "amortization_gap"]
 

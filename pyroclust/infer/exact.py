@@ -1,27 +1,16 @@
 """The exact posterior over partitions of few points, by enumeration."""
 
-from typing import Protocol
-
 import torch
 from torch import Tensor
 
 from pyroclust.infer.checks import check_finite
 from pyroclust.partitions import MAX_ENUMERATED_POINTS, enumerate_partitions
+from pyroclust.protocols import JointModel
 
-__all__ = ["JointModel", "exact_posterior", "log_evidence"]
+__all__ = ["exact_posterior", "log_evidence"]
 
 # Entries of the largest work array, 32 MiB of float64.
 _MAX_ENTRIES = 1 << 22
-
-
-class JointModel(Protocol):
-    """A model with a known joint density of partition and data; :class:`pyroclust.models.Mixture` is one."""
-
-    event_dim: int
-
-    def log_joint(self, data: Tensor, assignments: Tensor) -> Tensor:
-        """Return log p(assignments, data) in nats, batched over leading dimensions."""
-        ...
 
 
 def _enumerated_log_joint(model: JointModel, data: Tensor) -> tuple[Tensor, Tensor]:

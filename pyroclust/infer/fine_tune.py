@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import pyro
 import torch
@@ -18,22 +18,14 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
 from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
-from pyroclust.infer.exact import JointModel
 from pyroclust.infer.objectives import BatchedWakeSleep
 from pyroclust.infer.simulation import group_by_size, own_random_numbers
 from pyroclust.interrupts import interrupt_between_steps
+from pyroclust.protocols import JointModel
 
 __all__ = ["FineTuning", "decaying_baseline", "fine_tune"]
 
 _BASELINE_DECAY = 0.9
-
-
-class ObservedModel(JointModel, Protocol):
-    """A collapsed Pyro model without parameters of its own."""
-
-    def __call__(self, data: Tensor) -> Any:
-        """Run the program with the data observed."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -56,7 +48,7 @@ class FineTuning:
 
 
 def fine_tune(
-    model: ObservedModel,
+    model: JointModel,
     guide: nn.Module,
     data: Tensor | Sequence[Tensor],
     *,

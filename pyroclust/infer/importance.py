@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -12,12 +12,10 @@ from torch import Tensor
 
 from pyroclust.diagnostics.importance import smooth_log_weights
 from pyroclust.infer.checks import check_finite
-from pyroclust.infer.exact import JointModel
+from pyroclust.protocols import JointModel, PartitionGuide
 
 __all__ = [
     "ImportanceSample",
-    "PartitionGuide",
-    "PartitionPosterior",
     "WeightedPartitions",
     "importance_sample",
 ]
@@ -97,22 +95,6 @@ class WeightedPartitions(ABC):
         return self.assignments.gather(
             0, index.unsqueeze(-1).expand(*index.shape, self.assignments.shape[-1])
         )
-
-
-class PartitionPosterior(Protocol):
-    """A distribution over partitions that knows the probability of its draws."""
-
-    def sample_and_log_prob(self, sample_shape: Any) -> tuple[Tensor, Tensor]:
-        """Return draws ``(S, *batch, N)`` and their log-probabilities ``(S, *batch)`` in nats."""
-        ...
-
-
-class PartitionGuide(Protocol):
-    """A guide as importance sampling sees it: one method."""
-
-    def posterior(self, data: Tensor) -> PartitionPosterior:
-        """Return the approximate posterior of the partition given data."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.chunked_loss import VisitingOrders, backward_in_chunks, losses_over_orders
+from pyroclust.protocols import Guide
 
 __all__ = ["InclusiveKL"]
 
@@ -123,7 +124,7 @@ class InclusiveKL(ELBO):
     def _drawn(self, model: Any, guide: Any, template: tuple[Any, ...]) -> dict[str, Any]:
         """Simulate what a guide over orders needs to be trained on."""
         simulated = self.simulate(model, *template)
-        names = tuple(getattr(guide, "conditions", ()))
+        names = _conditions(guide)
         _check_conditions(names, simulated)
         values: dict[str, Any] = {
             name: simulated.nodes[name]["value"] for name in ("data", "assignments", *names)
@@ -177,11 +178,16 @@ def _move(simulated: Trace, device: torch.device) -> None:
 
 def _conditioned(guide: Any, simulated: Trace) -> Any:
     """Set the guide's conditions, if it has any, to their simulated values."""
-    names = tuple(getattr(guide, "conditions", ()))
+    names = _conditions(guide)
     if not names:
         return guide
     _check_conditions(names, simulated)
     return guide.condition(**{name: simulated.nodes[name]["value"] for name in names})
+
+
+def _conditions(guide: Any) -> tuple[str, ...]:
+    """Return the names of a guide's conditions; Pyro guides of other kinds have none."""
+    return guide.conditions if isinstance(guide, Guide) else ()
 
 
 def _check_conditions(names: tuple[str, ...], simulated: Trace) -> None:

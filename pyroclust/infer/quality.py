@@ -1,17 +1,15 @@
 """How far a guide is from the posterior of its model, data set by data set."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 from pyroclust.infer.checks import check_finite
-from pyroclust.infer.exact import JointModel, exact_posterior
-from pyroclust.infer.importance import ImportanceSample, PartitionGuide, importance_sample
+from pyroclust.infer.exact import exact_posterior
+from pyroclust.infer.importance import ImportanceSample, importance_sample
 from pyroclust.partitions import bell_number
+from pyroclust.protocols import JointModel, PartitionGuide
 
-__all__ = ["divergences", "efficiencies", "importance_samples", "posterior_is_exact"]
+__all__ = ["divergences", "efficiencies", "importance_samples"]
 
 # Partitions scored at once against one block of data sets, and points drawn at once.
 _PARTITIONS_AT_ONCE = 1 << 16
@@ -56,12 +54,12 @@ def divergences(model: JointModel, guide: PartitionGuide, data: Tensor) -> Tenso
     for block in data.split(rows):
         partitions, log_p = exact_posterior(model, block)
         posterior = guide.posterior(block)
-        if posterior_is_exact(posterior):
+        if posterior.is_exact:
             every = partitions.unsqueeze(1).expand(-1, len(block), -1)
         else:
             log_p, likely = log_p.topk(int((log_p > _NEGLIGIBLE).sum(-1).max()), -1)
             every = partitions[likely].movedim(1, 0)
-        log_q = _log_prob(posterior, every).double().movedim(0, -1)
+        log_q = posterior.merged_log_prob(every).double().movedim(0, -1)
         # An impossible partition contributes nothing: 0 log 0 = 0.
         found.append(torch.where(log_p.isfinite(), log_p.exp() * (log_p - log_q), 0.0).sum(-1))
     return torch.cat(found)
@@ -116,15 +114,3 @@ def importance_samples(
     check_finite(data)
     rows = max(1, _POINTS_AT_ONCE // (max(num_draws, 1) * data.shape[-model.event_dim]))
     return [importance_sample(model, guide, block, num_draws=num_draws) for block in data.split(rows)]
-
-
-def posterior_is_exact(posterior: Any) -> bool:
-    """Say whether log-probabilities of a posterior are exact; estimates say so themselves."""
-    return bool(getattr(posterior, "is_exact", True))
-
-
-def _log_prob(posterior: Any, every: Tensor) -> Tensor:
-    """Score all partitions; guides that label point by point score shared prefixes once."""
-    if isinstance(posterior, SequentialPartition | OrderAveragedPartition):
-        return posterior.merged_log_prob(every)
-    return posterior.log_prob(every)

@@ -12,6 +12,7 @@ from pyro import poutine
 from torch import Tensor
 
 from pyroclust.infer.checks import check_finite
+from pyroclust.protocols import Guide
 
 __all__ = ["DataGroup", "World", "group_by_size", "own_random_numbers", "simulate", "simulate_worlds"]
 
@@ -114,7 +115,7 @@ def simulate_worlds(
         >>> [one.data.shape for one in worlds]
         [torch.Size([3, 9, 2])]
     """
-    names = tuple(getattr(guide, "conditions", ()))
+    names = guide.conditions if isinstance(guide, Guide) else ()
     if not names:
         data, assignments = simulate(model, torch.empty(num_datasets, num_points, *model.event_shape))
         return (World(model, guide, baseline, data, assignments),)

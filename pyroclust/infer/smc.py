@@ -2,35 +2,21 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from pyroclust.distributions import Component, ConjugateComponent, PartitionPrior
+from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
-from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
+from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.infer.checks import check_finite
 from pyroclust.infer.importance import WeightedPartitions
 from pyroclust.infer.smc_population import Population, learn_exponents
 from pyroclust.partitions import canonical
+from pyroclust.protocols import CollapsedModel, PointwiseGuide
 
-__all__ = ["FilteredModel", "ParticleSample", "PointwiseGuide", "sequential_monte_carlo"]
-
-
-class FilteredModel(Protocol):
-    """A conjugate mixture of known hyperparameters; :class:`pyroclust.models.Mixture` is one."""
-
-    prior: PartitionPrior
-    component: Component
-
-
-class PointwiseGuide(Protocol):
-    """A guide that labels points one after the other, as sequential Monte Carlo sees it."""
-
-    def posterior(self, data: Tensor) -> SequentialPartition | OrderAveragedPartition:
-        """Return the guide's law of the partition, with its scorer, encoding and one visiting order."""
-        ...
+__all__ = ["ParticleSample", "sequential_monte_carlo"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +64,7 @@ class ParticleSample(WeightedPartitions):
 
 
 def sequential_monte_carlo(
-    model: FilteredModel,
+    model: CollapsedModel,
     guide: PointwiseGuide,
     data: Tensor,
     *,
@@ -199,7 +185,7 @@ def _one_order(posterior: Any) -> SequentialPartition:
 
 
 def _target(
-    model: FilteredModel, posterior: SequentialPartition, data: Tensor
+    model: CollapsedModel, posterior: SequentialPartition, data: Tensor
 ) -> tuple[FilterScorer, FilterEncoding]:
     """Return the model's exact filter on the points in visiting order, the guide's own if it is that."""
     if not isinstance(model.component, ConjugateComponent):

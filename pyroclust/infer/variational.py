@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import pyro
 import torch
@@ -15,36 +15,12 @@ from torch import Tensor
 
 from pyroclust.infer.checks import check_points
 from pyroclust.partitions import canonical
+from pyroclust.protocols import CompanionProgram
 
-__all__ = ["CompanionProgram", "VariationalDraws", "sample_labels", "variational_posterior"]
-
-if TYPE_CHECKING:
-    from pyroclust.infer.mcmc.compiled.protocol import CollapsedModel
-
+__all__ = ["VariationalDraws", "sample_labels", "variational_posterior"]
 
 # Entries of the largest work array, 32 MiB of float64.
 _MAX_ENTRIES = 1 << 22
-
-
-class CompanionProgram(Protocol):
-    """A mixture with explicit parameters and enumerable labels; :class:`pyroclust.models.Companion` is one.
-
-    Attributes:
-        mixture: the model that it spells out.
-        num_components: number T of its components.
-    """
-
-    mixture: "CollapsedModel"
-    num_components: int
-
-    @property
-    def discrete_sites(self) -> tuple[str, ...]:
-        """Names of the sites that are enumerated; one is ``"labels"``, ``(N,)``."""
-        ...
-
-    def __call__(self, data: Tensor) -> Tensor:
-        """Run the program on one data set, each site in one plate at most."""
-        ...
 
 
 @torch.no_grad()

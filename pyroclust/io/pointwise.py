@@ -53,11 +53,11 @@ def pointwise_log_likelihood(
         >>> pointwise_log_likelihood(gaussian2d(), data, draws).shape
         torch.Size([2, 3])
     """
-    component = getattr(model, "component", None)
-    if not isinstance(component, ConjugateComponent):
+    if not model.is_conjugate:
         raise ValueError(
             "model has no conjugate component family, expected one whose cluster parameters integrate out"
         )
+    component: ConjugateComponent = model.component
     if data.dim() != 2 or draws.dim() != 2 or draws.shape[-1] != len(data) or len(data) < 2:
         raise ValueError(
             f"data and draws have shapes {tuple(data.shape)} and {tuple(draws.shape)}, expected (N, D) and "

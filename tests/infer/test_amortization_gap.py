@@ -10,11 +10,11 @@ from pyroclust.distributions import ChineseRestaurantProcess
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior, log_evidence
 from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
-from pyroclust.infer.importance import PartitionGuide
 from pyroclust.infer.simulation import simulate
 from pyroclust.models import Mixture, overlap2d
 from pyroclust.nn import DensestFirst
 from pyroclust.partitions import enumerate_partitions
+from pyroclust.protocols import PartitionGuide
 
 
 def filter_guide(model: Mixture) -> PredictiveFilter:

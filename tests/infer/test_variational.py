@@ -14,9 +14,8 @@ from pyroclust.distributions import (
     NormalInverseGamma,
     NormalInverseWishart,
     NormalKnownVariance,
-    PitmanYorPrior,
 )
-from pyroclust.infer import log_evidence, truncated_gaussian_mixture, variational_posterior
+from pyroclust.infer import log_evidence, variational_posterior
 from pyroclust.models import Mixture, companion
 from pyroclust.partitions import co_assignment_matrix, is_canonical
 
@@ -79,66 +78,6 @@ def test_a_full_covariance_bounds_better_and_seeds_repeat():
     full = variational_posterior(program, DATA, guide=AutoMultivariateNormal, **settings)
     assert full.elbo[-50:].mean() > plain.elbo[-50:].mean() - 0.2
     assert set(pyro.get_param_store().keys()) == stored
-
-
-def test_the_bound_of_one_component_is_the_evidence():
-    """With one component nothing is approximated: all constants that scikit-learn leaves out are back."""
-    torch.manual_seed(4)
-    data = torch.randn(7, 2)
-    model = Mixture(
-        DirichletMultinomialPrior(1, 0.6), NormalInverseWishart(2, 0.3, dof=4.5, scale=0.7, mean=0.2)
-    )
-    found = truncated_gaussian_mixture(model, data, num_components=1, num_draws=3)
-    assert found.elbo[-1].item() == pytest.approx(log_evidence(model, data).item(), abs=1e-9)
-    assert found.assignments.tolist() == [[0] * 7] * 3
-
-
-SKLEARN = {
-    "restaurant": (Mixture(ChineseRestaurantPrior(0.6), WISHART), 4),
-    "dirichlet": (Mixture(DirichletMultinomialPrior(3, 1.0), WISHART), 3),
-    "gamma": (
-        Mixture(ChineseRestaurantPrior(0.6), NormalInverseGamma(1, 0.02, shape=2.0, rate=0.2, mean=0.5)),
-        4,
-    ),
-}
-
-
-@pytest.mark.parametrize(("model", "num_components"), SKLEARN.values(), ids=SKLEARN)
-def test_scikit_learn_finds_clusters_and_bounds_the_evidence(model, num_components):
-    found = truncated_gaussian_mixture(model, APART, num_components=num_components, num_draws=500)
-    assert (found.assignments == TRUTH).all(-1).double().mean() > 0.9
-    assert (found.elbo.diff() > -1e-6).all()
-    evidence = log_evidence(model, APART)
-    assert evidence - 6 < found.elbo[-1] < evidence
-    close = truncated_gaussian_mixture(model, DATA, num_components=num_components).elbo[-1]
-    assert close < log_evidence(model, DATA)
-
-
-def test_the_inverse_gamma_is_a_wishart():
-    gamma, wishart = SKLEARN["gamma"][0], SKLEARN["restaurant"][0]
-    one, other = (
-        truncated_gaussian_mixture(model, DATA, num_components=4).elbo for model in (gamma, wishart)
-    )
-    assert torch.equal(one, other)
-
-
-@pytest.mark.parametrize(
-    ("model", "num_components", "message"),
-    [
-        (Mixture(PitmanYorPrior(0.1, 1.0), WISHART), 3, "model.prior is a PitmanYorPrior"),
-        (
-            Mixture(ChineseRestaurantPrior(1.0), NormalKnownVariance(1)),
-            3,
-            "model.component is a NormalKnownVariance",
-        ),
-        (Mixture(DirichletMultinomialPrior(3, 1.0), WISHART), 2, "num_components is 2, expected 3"),
-        (Mixture(ChineseRestaurantPrior(1.0), WISHART), 8, "expected 1 to 7"),
-        (Mixture(ChineseRestaurantPrior(dist.Gamma(1.0, 1.0)), WISHART), 3, "concentration is random"),
-    ],
-)
-def test_scikit_learn_refuses(model, num_components, message):
-    with pytest.raises(ValueError, match=message):
-        truncated_gaussian_mixture(model, DATA, num_components=num_components)
 
 
 @pytest.mark.parametrize(

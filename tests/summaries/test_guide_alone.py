@@ -16,7 +16,6 @@ from pyroclust.cli import main
 from pyroclust.diagnostics import Trust
 from pyroclust.distributions import ChineseRestaurantPrior, student_t
 from pyroclust.guides import NeuralClusteringProcess
-from pyroclust.infer.likelihood import has_likelihood
 from pyroclust.infer.simulation import simulate
 from pyroclust.models import Mixture, gaussian2d, warped_clusters
 from pyroclust.nn import NearestNext, NeighbourScorer
@@ -114,11 +113,10 @@ def test_report_has_the_units_of_the_table(location):
 
 
 def test_which_models_have_a_likelihood():
-    assert has_likelihood(gaussian2d())
-    assert has_likelihood(load_guide("filter-niw2d").model)
-    assert not has_likelihood(warped_clusters())
-    assert not has_likelihood(Mixture(ChineseRestaurantPrior(1.0), student_t(2)))
-    assert not has_likelihood(lambda data: data)
+    assert gaussian2d().has_likelihood
+    assert load_guide("filter-niw2d").model.has_likelihood
+    assert not warped_clusters().has_likelihood
+    assert not Mixture(ChineseRestaurantPrior(1.0), student_t(2)).has_likelihood
 
 
 @pytest.fixture(scope="module")

@@ -148,6 +148,11 @@ class GammaConcentration(PartitionPrior):
         shape, rate = (self.value(name).to(torch.get_default_dtype()) for name in self.hyper_names)
         return {"concentration": Gamma(shape, rate)}
 
+    @property
+    def integrated_names(self) -> frozenset[str]:
+        """The concentration."""
+        return frozenset({"concentration"})
+
     def given(self, values: Mapping[str, Tensor | float]) -> Any:
         """Return the prior with other hyperparameters, or the Chinese restaurant's with a concentration."""
         if "concentration" in values:

@@ -40,6 +40,11 @@ class PartitionPrior(Hyperparameterised, ABC):
     """
 
     @property
+    def integrated_names(self) -> frozenset[str]:
+        """Random hyperparameters that :meth:`log_prob` integrates over; others must be given first."""
+        return frozenset()
+
+    @property
     @abstractmethod
     def block_discount(self) -> Tensor:
         """The discount d of the block weights, ``()`` or ``(*batch)`` float64."""

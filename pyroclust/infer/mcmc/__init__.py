@@ -4,7 +4,6 @@ from pyroclust.infer.mcmc import families  # noqa: F401  (registers them)
 from pyroclust.infer.mcmc.auxiliary_gibbs import AuxiliaryGibbs
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedGibbs
 from pyroclust.infer.mcmc.companion_nuts import CompanionNUTS
-from pyroclust.infer.mcmc.compiled.protocol import CollapsedModel
 from pyroclust.infer.mcmc.compose import Compose
 from pyroclust.infer.mcmc.draws import ChainDraws, assignments
 from pyroclust.infer.mcmc.guide_proposal import GuideProposal, NeighbourBlocks, UniformBlocks
@@ -13,6 +12,7 @@ from pyroclust.infer.mcmc.parameters.updates import ExactParameters, ParameterUp
 from pyroclust.infer.mcmc.slice_hyperparameters import SliceHyperparameters
 from pyroclust.infer.mcmc.split_merge import MergeSplit, SplitMerge
 from pyroclust.infer.mcmc.starts import FromDraws, OneCluster, Overdispersed, Singletons, Starts
+from pyroclust.protocols import CollapsedModel
 
 __all__ = [
     "AuxiliaryGibbs",

@@ -7,7 +7,6 @@ from torch import Tensor
 
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.infer.mcmc.auxiliary_pass import AuxiliaryPass, AuxiliaryPool, seating_weights
-from pyroclust.infer.mcmc.compiled.protocol import CollapsedModel
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.loop import Transition
 from pyroclust.infer.mcmc.parameters.clusters import ChainClusters, ChainFamilies
@@ -16,6 +15,7 @@ from pyroclust.infer.mcmc.parameters.updates import ExactParameters, ParameterUp
 from pyroclust.infer.mcmc.starts import Starts
 from pyroclust.infer.mcmc.states import ChainStates, Trace, log_joint, log_prior_of_states
 from pyroclust.partitions import canonical
+from pyroclust.protocols import CollapsedModel
 
 __all__ = ["AuxiliaryGibbs", "AuxiliaryTransition"]
 

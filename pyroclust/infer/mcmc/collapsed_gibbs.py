@@ -2,10 +2,11 @@
 
 from torch import Tensor
 
-from pyroclust.infer.mcmc.compiled.protocol import CollapsedModel, require_conjugate
+from pyroclust.infer.mcmc.compiled.protocol import require_conjugate
 from pyroclust.infer.mcmc.compiled.sweep import GibbsSweep
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
 from pyroclust.infer.mcmc.starts import Starts
+from pyroclust.protocols import CollapsedModel
 
 __all__ = ["CollapsedGibbs", "CollapsedKernel"]
 

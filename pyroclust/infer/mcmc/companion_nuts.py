@@ -18,11 +18,11 @@ from torch import Tensor
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.components.component import parameters_of_points
 from pyroclust.infer.checks import check_points
-from pyroclust.infer.mcmc.compiled.protocol import CollapsedModel
 from pyroclust.infer.mcmc.draws import ChainDraws
 from pyroclust.infer.mcmc.states import ChainStates, log_joint, log_prior_of_states
-from pyroclust.infer.variational import CompanionProgram, sample_labels
+from pyroclust.infer.variational import sample_labels
 from pyroclust.partitions import canonical, num_clusters
+from pyroclust.protocols import CollapsedModel, CompanionProgram
 
 __all__ = ["CompanionNUTS", "partitions_given"]
 

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.infer.mcmc.compiled.chain import Chain, hyper_places, place, start_chain
-from pyroclust.infer.mcmc.compiled.protocol import CollapsedModel
 from pyroclust.infer.mcmc.compiled.runner import run_draws
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.loop import Transition
@@ -22,6 +21,7 @@ from pyroclust.infer.mcmc.states import (
     marginal_names,
 )
 from pyroclust.partitions import num_clusters
+from pyroclust.protocols import CollapsedModel
 
 __all__ = ["CompiledKernel", "CompiledTransition"]
 

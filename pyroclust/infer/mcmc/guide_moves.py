@@ -1,16 +1,16 @@
 """Exact Markov chain moves whose proposals come from a guide: the whole partition, or a block of points."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
+from pyroclust.distributions import PartitionDistribution
+from pyroclust.distributions.sequential.partition import OrderAveragedPartition
+from pyroclust.protocols import JointModel, PointwiseGuide
 
 __all__ = [
-    "BlockGuide",
     "MovedChains",
     "block_last",
     "block_steps",
@@ -18,27 +18,6 @@ __all__ = [
     "neighbour_blocks",
     "uniform_blocks",
 ]
-
-
-class _JointModel(Protocol):
-    def log_joint(self, data: Tensor, assignments: Tensor) -> Tensor: ...
-
-
-class _Posterior(Protocol):
-    def sample_and_log_prob(self, sample_shape: Any) -> tuple[Tensor, Tensor]: ...
-
-
-class BlockGuide(Protocol):
-    """A guide that labels points one after the other, in any order asked for.
-
-    One that mixes visiting orders proposes whole partitions from the mixture, and blocks from one order.
-    """
-
-    def posterior(
-        self, data: Tensor, *, order: Tensor | None = None
-    ) -> SequentialPartition | OrderAveragedPartition:
-        """Return the guide's law of the partition, for one order a SequentialPartition."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -60,8 +39,8 @@ class MovedChains:
 
 @torch.no_grad()
 def independence_steps(
-    model: _JointModel,
-    posterior: _Posterior,
+    model: JointModel,
+    posterior: PartitionDistribution,
     data: Tensor,
     *,
     assignments: Tensor,
@@ -100,8 +79,8 @@ def independence_steps(
 
 @torch.no_grad()
 def block_steps(
-    model: _JointModel,
-    guide: BlockGuide,
+    model: JointModel,
+    guide: PointwiseGuide,
     data: Tensor,
     *,
     assignments: Tensor,

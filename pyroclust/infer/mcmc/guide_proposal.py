@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.infer.mcmc.compiled.protocol import CollapsedModel, require_conjugate
+from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
+from pyroclust.infer.mcmc.compiled.protocol import require_conjugate
 from pyroclust.infer.mcmc.guide_moves import (
-    BlockGuide,
     MovedChains,
     block_steps,
     independence_steps,
@@ -21,6 +21,7 @@ from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.loop import Transition
 from pyroclust.infer.mcmc.starts import Starts
 from pyroclust.infer.mcmc.states import ChainStates, log_joint
+from pyroclust.protocols import CollapsedModel, PointwiseGuide
 
 __all__ = ["BlockRule", "GuideProposal", "NeighbourBlocks", "UniformBlocks"]
 
@@ -123,7 +124,7 @@ class GuideProposal(PartitionKernel):
     def __init__(
         self,
         model: CollapsedModel,
-        guide: BlockGuide,
+        guide: PointwiseGuide,
         *,
         num_proposals: int = 20,
         blocks: Sequence[BlockRule] = (UniformBlocks(10), NeighbourBlocks(10)),
@@ -172,9 +173,7 @@ class GuideTransition(Transition):
         self._kernel, self._data, self._generator = kernel, data, generator
         with torch.no_grad():
             self._posterior = kernel.guide.posterior(data.to(torch.get_default_dtype()))
-        # A mixture of orders re-draws blocks in one of them.
-        one_order = getattr(self._posterior, "orders", self._posterior)
-        if kernel.blocks and not hasattr(one_order, "given"):
+        if kernel.blocks and not isinstance(self._posterior, SequentialPartition | OrderAveragedPartition):
             raise ValueError(
                 f"guide has posteriors of class {type(self._posterior).__name__}, which do not re-draw "
                 "blocks of points, expected one that labels points one after the other: pass blocks=()"

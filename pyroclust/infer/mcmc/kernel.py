@@ -10,12 +10,12 @@ from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
 from torch import Tensor
 
 from pyroclust.infer.checks import check_points
-from pyroclust.infer.mcmc.compiled.protocol import CollapsedModel
 from pyroclust.infer.mcmc.draws import ChainDraws
 from pyroclust.infer.mcmc.loop import Transition, check_memory, run_blocks
 from pyroclust.infer.mcmc.starts import Overdispersed, Starts, as_starts
 from pyroclust.infer.mcmc.states import ChainStates, log_joint, marginal_names
 from pyroclust.partitions import canonical
+from pyroclust.protocols import CollapsedModel
 
 __all__ = ["PartitionKernel"]
 

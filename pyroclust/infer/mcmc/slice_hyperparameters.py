@@ -6,10 +6,10 @@ import torch
 from pyroclust.distributions import ChineseRestaurantPrior, PitmanYorPrior
 from pyroclust.infer.mcmc.compiled.chain import hyper_places
 from pyroclust.infer.mcmc.compiled.hyperparameters import SliceUpdate, density_code
-from pyroclust.infer.mcmc.compiled.protocol import CollapsedModel
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
 from pyroclust.infer.mcmc.starts import Starts
 from pyroclust.infer.mcmc.states import marginal_names
+from pyroclust.protocols import CollapsedModel
 
 __all__ = ["SliceHyperparameters"]
 

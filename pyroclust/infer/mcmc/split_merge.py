@@ -8,8 +8,8 @@ from torch import Tensor
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedKernel
 from pyroclust.infer.mcmc.compiled.allocations import RestrictedGibbs, SequentialAllocation
 from pyroclust.infer.mcmc.compiled.proposals import ACCEPTED, MERGES, PROPOSED, SPLITS
-from pyroclust.infer.mcmc.compiled.protocol import CollapsedModel
 from pyroclust.infer.mcmc.starts import Starts
+from pyroclust.protocols import CollapsedModel
 
 __all__ = ["MergeSplit", "ProposalKernel", "SplitMerge"]
 

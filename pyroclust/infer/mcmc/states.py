@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from pyroclust.distributions import ConjugateComponent, GammaConcentration
-from pyroclust.infer.mcmc.compiled.protocol import CollapsedModel
+from pyroclust.distributions import ConjugateComponent
+from pyroclust.protocols import CollapsedModel
 
 __all__ = [
     "ChainStates",
@@ -21,7 +21,7 @@ __all__ = [
 
 def marginal_names(model: CollapsedModel) -> frozenset[str]:
     """Return the random hyperparameters that the prior can integrate out, which no kernel needs to sample."""
-    return frozenset(model.prior.hyperpriors) if isinstance(model.prior, GammaConcentration) else frozenset()
+    return model.prior.integrated_names
 
 
 def log_hyperprior(model: CollapsedModel, hyperparameters: dict[str, Tensor]) -> Tensor | float:

@@ -16,6 +16,7 @@ from pyroclust.infer.simulation import own_random_numbers
 from pyroclust.infer.training.averages import AveragedWeights
 from pyroclust.infer.training.devices import average_gradients
 from pyroclust.infer.training.settings import FitSettings
+from pyroclust.protocols import Guide
 
 __all__ = ["StepFigures", "Trainer"]
 
@@ -178,5 +179,5 @@ class Trainer:
 def _orders(guide: Any, settings: FitSettings) -> VisitingOrders | None:
     """Return how data sets are visited, None for one order by the guide's own rule."""
     orders = settings.visiting_orders()
-    mixes = hasattr(guide, "over_orders") and guide.num_orders > 1
+    mixes = isinstance(guide, Guide) and guide.mixes_orders
     return orders if mixes or orders.number > 1 else None

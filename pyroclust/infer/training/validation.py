@@ -7,7 +7,6 @@ from typing import Any, Self
 import torch
 from torch import nn
 
-from pyroclust.infer.likelihood import has_likelihood
 from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.infer.simulation import World, own_random_numbers, simulate_worlds
 
@@ -77,7 +76,7 @@ class Validation:
         large = self._worlds(model, guide, self.sampled_points)
         truth = [one.guide.posterior(one.data).log_prob(one.assignments) for one in large]
         found = {"log_prob_truth": torch.cat(truth).mean().item()}
-        if not has_likelihood(large[0].model):
+        if not large[0].model.has_likelihood:
             return found
         draws = self.num_draws
         share = torch.cat([efficiencies(one.model, one.guide, one.data, num_draws=draws) for one in large])

@@ -16,7 +16,6 @@ from pyroclust.infer.mcmc.compiled.prior_tables import (
     tabulate_prior,
 )
 from pyroclust.infer.mcmc.compiled.protocol import (
-    CollapsedModel,
     compile_family,
     log_marginal,
     log_predictive,
@@ -24,6 +23,7 @@ from pyroclust.infer.mcmc.compiled.protocol import (
     tabulate,
 )
 from pyroclust.partitions import canonical
+from pyroclust.protocols import CollapsedModel
 
 __all__ = [
     "NUM_OF_PRIOR",

@@ -12,20 +12,18 @@ editing a family of your own, delete ``pyroclust/infer/mcmc/__pycache__``.
 
 from collections.abc import Callable
 from functools import singledispatch
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 from numba.extending import overload
-from torch import Tensor
-from torch.distributions import Distribution
 
-from pyroclust.distributions import Component, ConjugateComponent, PartitionPrior
+from pyroclust.distributions import Component, ConjugateComponent
+from pyroclust.protocols import CollapsedModel
 
 __all__ = [
     "COMPILE_OPTIONS",
     "LEAN_OPTIONS",
-    "CollapsedModel",
     "compile_family",
     "hyper_array",
     "implements",
@@ -51,26 +49,6 @@ COMPILE_OPTIONS: Any = {
 LEAN_OPTIONS: Any = {**COMPILE_OPTIONS, "_nrt": False}
 # Passing a family of twenty arrays to a function takes longer than many a predictive.
 _INLINE_OPTIONS: Any = {**LEAN_OPTIONS, "forceinline": True}
-
-
-class CollapsedModel(Protocol):
-    """What a kernel needs to know of a model; :class:`pyroclust.models.Mixture` has it."""
-
-    prior: PartitionPrior
-    component: Component
-
-    @property
-    def hyperpriors(self) -> dict[str, Distribution]:
-        """Priors of the random hyperparameters, by name."""
-        ...
-
-    def given(self, values: Any) -> Self:
-        """Return the model with some hyperparameters known."""
-        ...
-
-    def log_joint(self, data: Tensor, assignments: Tensor) -> Tensor:
-        """Return log p(assignments, data) in nats."""
-        ...
 
 
 @singledispatch

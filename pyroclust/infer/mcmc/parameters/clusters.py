@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.distributions import Component
-from pyroclust.infer.mcmc.compiled.protocol import CollapsedModel
+from pyroclust.protocols import CollapsedModel
 
 __all__ = ["ChainClusters", "ChainFamilies", "finite_or_impossible", "log_likelihood"]
 
