@@ -1,0 +1,476 @@
+"""Write docs/benchmarks.md from the results of the benchmarks and the certificates of the shelf.
+
+    python docs/benchmarks.py
+
+No figure of the page is typed by hand: each is read from a file in ``benchmarks/results`` or from the card
+of a guide. Run a benchmark again, then this.
+"""
+
+import json
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+from pyroclust import list_guides
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "benchmarks.md"
+RESULTS = ROOT / "benchmarks" / "results"
+SIZES = (20, 50, 100, 300)
+Row = dict[str, Any]
+
+
+def result(name: str) -> Any:
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def signed(value: float | None) -> str:
+    if value is None:
+        return ""
+    return "0.00" if round(value, 2) == 0 else f"{value:+.2f}"
+
+
+def count(value: float) -> str:
+    """Write a number of things with three significant digits, thousands apart."""
+    digits = max(len(f"{value:.0f}") - 3, 0)
+    return f"{round(value, -digits):,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(one) + " |" for one in lines)
+
+
+def filled(part: str) -> str:
+    """Break the lines of paragraphs; tables, lists, headings and pictures stay as they are."""
+    paragraphs = part.split("\n\n")
+    return "\n\n".join(
+        one if one[0] in "|-#!" else textwrap.fill(one, 110, break_long_words=False, break_on_hyphens=False)
+        for one in paragraphs
+    )
+
+
+def certificates() -> dict[str, Row]:
+    return {card.name: dict(card.certificate) for card in list_guides() if card.certificate}
+
+
+def efficiencies(certificate: Row) -> dict[int, float]:
+    return {row["num_points"]: row["median_efficiency"] for row in certificate["sampled"]}
+
+
+def gains(certificate: Row) -> dict[int, float]:
+    return {row["num_points"]: row["mean_difference"] for row in certificate["truth"]}
+
+
+def shelf_row(name: str, certificate: Row, beside: Row) -> list[str]:
+    efficiency, gain, order = efficiencies(certificate), gains(certificate), certificate["order"]
+    kl = [number(certificate["exact"][0]["mean_kl"], 3), number(beside.get("mean KL"), 3)]
+    return [
+        f"`{name}`",
+        " / ".join(kl).removesuffix(" / "),
+        " / ".join(number(efficiency.get(size)) for size in SIZES),
+        " / ".join(number(beside.get(f"efficiency {size}")) for size in SIZES) if beside else "none",
+        " / ".join(signed(gain.get(size)) for size in SIZES),
+        f"{number(order['median'])} ({number(order['baseline_median'])})",
+        "passes" if certificate["verdict"]["passed"] else "reference",
+    ]
+
+
+SHELF_HEAD = (
+    "guide",
+    "KL at N = 8, guide / filter",
+    "efficiency of the guide, N = 20 / 50 / 100 / 300",
+    "efficiency of the filter, same N",
+    "log q above the filter, same N",
+    "order (filter)",
+    "certificate",
+)
+
+
+def shelf() -> str:
+    found, filters = certificates(), {row["guide"]: row for row in result("filters")}
+    names = [name for name in found if name in filters]
+    rows = [shelf_row(name, found[name], filters[name]) for name in names]
+    largest = max(SIZES)
+    level = [
+        f"`{name}` ({number(efficiencies(found[name])[largest])} against "
+        f"{number(filters[name][f'efficiency {largest}'])})"
+        for name in names
+        if efficiencies(found[name])[largest] < 1.25 * filters[name][f"efficiency {largest}"]
+    ]
+    failed = [
+        f"`{name}`: "
+        + "; ".join(one["what"] for one in found[name]["verdict"]["findings"] if not one["passed"])
+        for name in names
+        if not found[name]["verdict"]["passed"]
+    ]
+    errors = [found[name]["reliability"]["ece"] for name in names]
+    return f"""## Guides on the shelf
+
+Each guide carries a certificate, measured on fresh data sets of its own model; `pyroclust check NAME`
+measures it anew. **KL**: mean divergence to the exact posterior over all partitions of 8 points, in nats.
+**Efficiency**: share of the draws that importance weights leave, median over data sets; 1 would be the exact
+posterior. **Log q**: mean log-probability of the true partition above that of the exact no-look-ahead filter,
+in nats. **Order**: by how much q changes with the order of the points (standard deviation over mean). The
+filter has no weights and needs no training; its figures are measured on the same data sets
+(`python benchmarks/filters.py`).
+
+{table(SHELF_HEAD, rows)}
+
+At {largest} points ({filters[names[0]][f"data sets {largest}"]} data sets) the efficiency of the filter is
+as good as
+the guide's, or within a quarter of it, on {listed(level)}: look-ahead then buys log q of the truth and less
+dependence on the order, and no effective draws.
+
+Guides marked *reference* fail a test of their certificate. They are there to compare with, and are never
+chosen by default. They fail:
+
+{chr(10).join(f"- {one}" for one in failed)}
+
+Pair probabilities, stated against observed on 500 data sets of 30 points, are off by
+{number(min(errors), 3)} to
+{number(max(errors), 3)} on average for the guides of the table."""
+
+
+def one_world() -> str:
+    found = certificates()
+    beside = next(row for row in result("filters") if row["guide"] == "ncp-gaussian2d")
+    names = ("ncp", "ccx", "ccp", "acps", "acp", "ncp-published")
+    what = (
+        "NCP, light scorer",
+        "clusterwise with a mixture: exact log q",
+        "CCP",
+        "ACP-S",
+        "ACP",
+        "NCP, published scorer, 2,000 steps",
+    )
+    rows = []
+    for name, text in zip(names, what, strict=True):
+        cells = shelf_row(f"{name}-gaussian2d", found[f"{name}-gaussian2d"], {})
+        rows.append([text, *cells[:3], *cells[4:]])
+    filter_row = ["exact filter", "", number(beside["mean KL"], 3)]
+    filter_row += [" / ".join(number(beside[f"efficiency {size}"]) for size in SIZES), "", "", "no training"]
+    head = ("network", "guide", "KL at N = 8", "efficiency, N = 20 / 50 / 100 / 300", *SHELF_HEAD[4:])
+    return f"""## Networks on one world
+
+The same model (`gaussian2d`, well separated clusters) for every network. CCP and ACP have latents, so that
+their efficiencies are those of estimated weights.
+
+{table(head, [*rows, filter_row])}
+
+The clusterwise guides with Gaussian latents do not pass: at many points their weights have heavy tails and
+their log q falls behind the filter's. A mixture in place of the latent has exact log q, a smaller divergence
+on the same budget and hardly depends on the order; at 300 points it falls behind the filter as well."""
+
+
+def averaged(rows: Sequence[Row], name: str, digits: int) -> str:
+    values = [row[name] for row in rows if name in row]
+    return number(mean(values), digits) if values else ""
+
+
+def ablation() -> str:
+    results = result("ablation-overlap2d")
+    variants = list(dict.fromkeys(row["variant"] for row in results))
+    rows = []
+    for variant in variants:
+        same = [row for row in results if row["variant"] == variant]
+        gain = " / ".join(averaged(same, f"gain {size}", 2) for size in SIZES[:3])
+        efficiency = " / ".join(averaged(same, f"efficiency {size}", 2) for size in SIZES[:3])
+        rows.append([variant, averaged(same, "KL 8", 3), efficiency.replace(" /  / ", ""), gain])
+    head = ("overlap2d", "KL, N = 8", "efficiency, N = 20 / 50 / 100", "log q above the filter, same N")
+    beside = next(row for row in result("filters") if row["guide"] == "ncp-overlap2d")
+    efficiency = " / ".join(number(beside[f"efficiency {size}"]) for size in SIZES[:3])
+    rows.append(["exact filter, other data sets", number(beside["mean KL"], 3), efficiency, "0"])
+    clusterwise = [
+        [
+            one["variant"],
+            number(one["mean KL"], 3),
+            number(one["efficiency 20"]),
+            number(one["efficiency 50"]),
+        ]
+        for one in result("clusterwise_ablation")
+    ]
+    return f"""## What an ingredient is worth
+
+`python benchmarks/ablation.py`: {results[0]["steps"]:,} training steps, means of
+{len({r["seed"] for r in results})} seeds.
+
+{table(head, rows)}
+
+`python benchmarks/clusterwise_ablation.py`: {result("clusterwise_ablation")[0]["steps"]} steps on
+`gaussian2d`, one seed.
+
+{table(("clusterwise", "mean KL", "efficiency, N = 20", "N = 50"), clusterwise)}"""
+
+
+def orders() -> str:
+    rows = [
+        [
+            one["variant"],
+            str(one["mixed"]),
+            number(one["order 20"]),
+            number(one["KL 8"], 3),
+            f"{number(one['efficiency 20'])} / {number(one['efficiency 50'])}",
+            number(one["gain 50"]),
+        ]
+        for one in result("orders")
+    ]
+    head = ("trained with", "orders mixed", "order", "KL, N = 8", "efficiency, N = 20 / 50", "log q, N = 50")
+    return f"""## Several visiting orders
+
+`guide.mixed(4)` is the exact mixture over four visiting orders. `python benchmarks/orders.py`: overlap2d,
+{result("orders")[0]["steps"]:,} training steps. The price is proportional for log q; draws hardly cost more.
+
+{table(head, rows)}"""
+
+
+def real_data() -> str:
+    rows = [
+        [
+            one["data"],
+            f"`{one['guide']}`",
+            " / ".join(number(one[name]) for name in ("TV of K", "TV weighted", "TV noise")),
+            " / ".join(number(one[name]) for name in ("largest co-assignment", "co weighted", "co noise")),
+            number(one["efficiency"], 3),
+            number(one["Pareto k"]),
+            number(one["s/effective draw"] / one["s/effective MCMC"], 1),
+        ]
+        for one in result("real_data")["rows"]
+    ]
+    head = (
+        "data",
+        "guide",
+        "total variation of K: drawn / weighted / MCMC noise",
+        "largest co-assignment difference, same",
+        "efficiency",
+        "Pareto k",
+        "seconds an effective draw, over those of MCMC",
+    )
+    found = {(one["data"], one["guide"]): one for one in result("real_data")["rows"]}
+    iris, galaxies = found["iris", "ncp-niw2d"], found["galaxies", "ncp-nig1d"]
+    slower = [one["s/effective draw"] / one["s/effective MCMC"] for one in (galaxies, iris)]
+    return f"""## Real data, beside MCMC
+
+`python benchmarks/real_data.py`: {result("real_data")["draws"]:,} draws of the guide against collapsed
+Gibbs chains
+on the same model.
+
+{table(head, rows)}
+
+**Do not trust `ncp-niw2d` on iris** (Pareto k {number(iris["Pareto k"])}, a co-assignment probability off by
+{number(iris["largest co-assignment"])}); the report of `pyroclust compare iris` says so. On these conjugate
+models
+compiled Gibbs sampling is also faster: {slower[0]:.0f} times in seconds an effective draw on the galaxies,
+{slower[1]:.0f} times on iris. What a guide adds is independent draws with their log-probabilities, an
+estimate of the evidence, no chain to watch, and the same small price for every further data set."""
+
+
+def training() -> str:
+    steps = {one["step of"]: one for one in result("training")["rows"]}
+    head = ("a training step of", "seconds", "data sets a second", "times the published formulation")
+    rows = [
+        [name, number(one["seconds"], 3), count(one["data sets/s"]), number(one["speed"], 1)]
+        for name, one in steps.items()
+    ]
+    again = []
+    for name in dict.fromkeys(one["recipe"] for one in result("recipes")["rows"]):
+        same = [one for one in result("recipes")["rows"] if one["recipe"] == name]
+        kl = [one["KL"] for one in same]
+        share = [one["share of the filter's KL"] for one in same]
+        again.append(
+            [
+                f"`{name}`",
+                str(len(same)),
+                f"{min(kl):.4f} to {max(kl):.4f}",
+                f"{min(share):.2f} to {max(share):.2f}",
+                " / ".join(averaged(same, f"efficiency {size}", 2) for size in SIZES),
+            ]
+        )
+    recipe = (
+        "recipe",
+        "seeds",
+        "KL, N = 8",
+        "share of the filter's KL",
+        "efficiency, N = 20 / 50 / 100 / 300",
+    )
+    return f"""## Training
+
+`python benchmarks/training.py`: 64 data sets of 5 to 100 points in six orders, one core.
+
+{table(head, rows)}
+
+`python benchmarks/recipes.py`: recipes trained again from other seeds.
+
+{table(recipe, again)}"""
+
+
+def speed() -> str:
+    draws = result("draws")
+    rows = [[one["guide"], count(one["draws/s"])] for one in draws["rows"] if "published" not in one["guide"]]
+    published = [one for one in draws["rows"] if "times quadratic" in one]
+    fast = [one["draws/s"] for one in published]
+    ahead = [one["times quadratic"] for one in published]
+    many: dict[str, dict[int, Row]] = {}
+    for one in result("many_points")["rows"]:
+        many.setdefault(one["guide"], {})[one["N"]] = one
+    sizes = sorted({size for found in many.values() for size in found})
+    speeds = [
+        [f"`{name}`", *(count(found[size]["draws/s"]) if size in found else "" for size in sizes)]
+        for name, found in many.items()
+    ]
+    return f"""## Draws a second
+
+`python benchmarks/draws.py`: draws with their log-probabilities, {draws["points"]} points, one core.
+
+{table(("guide", "draws a second"), rows)}
+
+The published scorer draws {min(fast):.0f} to {max(fast):.0f} partitions a second on {len(published)} data
+sets, {min(ahead):.0f} to {max(ahead):.0f} times as
+many as in its quadratic formulation.
+
+`python benchmarks/many_points.py`: draws alone, by number of points.
+
+{table(("guide", *(f"{size:,} points" for size in sizes)), speeds)}"""
+
+
+def warped() -> str:
+    found = result("warped")
+    rows = []
+    for name, one in found["adjusted_rand"].items():
+        difference = found["differences"].get(name)
+        paired = f"{difference['all'][0]:+.3f} ± {difference['all'][1]:.3f}" if difference else ""
+        rows.append([name, *(number(one[part][0], 3) for part in ("all", "to_4", "above_4")), paired])
+    errors = {name: one["expected_calibration_error"] for name, one in found["calibration"].items()}
+    head = ("method", "all", "1 to 4 clusters", "5 to 8 clusters", "the guide's lead, paired")
+    stated = "; ".join(f"{number(error, 3)} ({name})" for name, error in errors.items())
+    return f"""## Curved clusters without a likelihood
+
+`python benchmarks/warped.py`: adjusted Rand index to the truth, {found["points"]} points,
+{found["datasets_per_K"]} data
+sets for each number of clusters from 1 to 8. The guide was trained on up to 4 clusters and is not told K.
+
+{table(head, rows)}
+
+Its pair probabilities are off on average by {stated}."""
+
+
+def estimates() -> str:
+    found = [one for one in result("point_estimates")["searches"] if one["draws"] == "posterior"]
+    largest = max(one["N"] for one in found)
+    rows = [
+        [
+            one["loss"],
+            one["search"],
+            number(one["expected loss"], 4),
+            str(one["K"]),
+            number(one["seconds"], 1),
+        ]
+        for one in found
+        if one["N"] == largest
+    ]
+    heavy = max(result("point_estimates")["co_assignment"], key=lambda one: one["draws"] * one["points"] ** 2)
+    head = ("loss", "search", "expected loss", "clusters", "seconds")
+    return f"""## Point estimates
+
+`python benchmarks/point_estimates.py`: 1,000 draws of {largest:,} points,
+{result("point_estimates")["machine"]["threads"]} threads.
+
+{table(head, rows)}
+
+Co-assignments of {heavy["draws"]:,} draws of {heavy["points"]:,} points take {heavy["seconds"]:.0f} s."""
+
+
+def mcmc() -> str:
+    found = result("mcmc")
+    rows = [
+        [one["data"], one["sampler"], count(one["ess_per_second"])] for one in found["effective draws of K"]
+    ]
+    sweeps = [
+        [one["sampler"], f"{one['num_points']:,}", count(one["sweeps_per_second"])] for one in found["sweeps"]
+    ]
+    vague = [one for one in result("split_merge")["clusters"] if one["setting"] == "vague"]
+    stuck = [
+        [
+            one["kernel"],
+            *(number(value) for value in one["mean"].values()),
+            count(one["ess_clusters_per_second"]),
+        ]
+        for one in vague
+    ]
+    starts = [f"mean K from {name}" for name in vague[0]["mean"]]
+    return f"""## MCMC
+
+`python benchmarks/mcmc.py`, one core.
+
+{table(("data", "kernel", "effective draws of K a second"), rows)}
+
+{table(("sampler", "points", "sweeps a second"), sweeps)}
+
+Where Gibbs sticks (`python benchmarks/split_merge.py`, 1,000 points;
+{result("split_merge")["settings"]["vague"]}), the
+answer of Gibbs alone depends on its start:
+
+{table(("kernel", *starts, "effective draws of K a second"), stuck)}
+
+![Traces of the number of clusters from three starts, with and without split-merge](split_merge.png)
+
+{proposals()}"""
+
+
+def proposals() -> str:
+    rows, ratios = [], []
+    results = result("guide_proposal")
+    cases = list(dict.fromkeys(one["case"] for one in results))
+    kernels = list(dict.fromkeys(one["kernel"] for one in results))
+    for case in cases:
+        speeds = {
+            kernel: [
+                one["ess_per_second"] for one in results if (one["case"], one["kernel"]) == (case, kernel)
+            ]
+            for kernel in kernels
+        }
+        rows.append(
+            [case, str(len(speeds[kernels[0]])), *(count(median(speeds[kernel])) for kernel in kernels)]
+        )
+        ratios.append(speeds)
+    gibbs, guided, split = (ratios[0][kernel] for kernel in kernels)
+    against_gibbs = [a / b for a, b in zip(guided, gibbs, strict=True)]
+    ahead = [a / b for a, b in zip(split, guided, strict=True)]
+    return f"""### Guide proposals
+
+`python benchmarks/guide_proposal.py`: a guide's draws as proposals of an exact chain. Median effective draws
+of K a second:
+
+{table(("case", "data sets", *kernels), rows)}
+
+On posteriors with two modes guide proposals give {median(against_gibbs):.0f} times the effective draws of
+*plain Gibbs*
+(median; {min(against_gibbs):.1f} to {max(against_gibbs):.0f} by data set). Split-merge moves give
+{round(min(ahead), -1):.0f} to {round(max(ahead), -1):.0f} times
+those of *guide proposals* on the same data sets, and need no training: try `SplitMerge` first. Where Gibbs
+moves freely, guide proposals cost more than they save."""
+
+
+def page() -> str:
+    """Return the whole page."""
+    parts = (shelf, one_world, ablation, orders, real_data, training, speed, warped, estimates, mcmc)
+    head = """# Benchmarks
+
+Written by `python docs/benchmarks.py` from `benchmarks/results/*.json` and the cards of the shelf: change
+those, not this page. Timings are from one machine with two cores that also did other work; ratios within a
+table mean more than the figures themselves."""
+    return "\n\n".join([head, *(filled(part()) for part in parts)]) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
