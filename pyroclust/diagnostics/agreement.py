@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.diagnostics.co_assignment import co_assignment
-from pyroclust.diagnostics.draws import as_chains, checked_weights, flatten
+from pyroclust.diagnostics.draws import DrawsLike, as_chains, checked_weights, flatten, labels_and_weights
 from pyroclust.diagnostics.num_clusters import count_clusters, total_variation
 
 __all__ = [
@@ -69,7 +69,7 @@ class Marginals:
     together: np.ndarray
 
 
-def agreement(draws_a: np.ndarray, draws_b: np.ndarray, *, weights: np.ndarray | None = None) -> Agreement:
+def agreement(draws_a: DrawsLike, draws_b: DrawsLike, *, weights: np.ndarray | None = None) -> Agreement:
     """Compare two sources of draws, the second with the noise floor of its own chains.
 
     The noise floor compares one half of the chains with the other half, or the two halves of a single chain.
@@ -92,7 +92,8 @@ def agreement(draws_a: np.ndarray, draws_b: np.ndarray, *, weights: np.ndarray |
         >>> agreement(draws, draws).largest_difference
         0.0
     """
-    first, second = as_chains(draws_a), as_chains(draws_b)
+    draws_a, weights = labels_and_weights("draws_a", draws_a, weights)
+    first, second = as_chains(draws_a, name="draws_a"), as_chains(draws_b, name="draws_b")
     if first.shape[-1] != second.shape[-1]:
         raise ValueError(f"draws have {first.shape[-1]} and {second.shape[-1]} points, expected equally many")
     reference, floor = marginals_and_noise(second)
@@ -100,7 +101,7 @@ def agreement(draws_a: np.ndarray, draws_b: np.ndarray, *, weights: np.ndarray |
     return Agreement(*between, floor.total_variation, floor.largest_difference, floor.mean_difference)
 
 
-def noise_floor(draws: np.ndarray, *, weights: np.ndarray | None = None) -> Noise:
+def noise_floor(draws: DrawsLike, *, weights: np.ndarray | None = None) -> Noise:
     """Return the distances between two halves of one source.
 
     One half of the chains against the other half, or the two halves of a single chain. Cost: two
@@ -123,7 +124,7 @@ def noise_floor(draws: np.ndarray, *, weights: np.ndarray | None = None) -> Nois
     return marginals_and_noise(draws, weights=weights)[1]
 
 
-def marginals_and_noise(draws: np.ndarray, *, weights: np.ndarray | None = None) -> tuple[Marginals, Noise]:
+def marginals_and_noise(draws: DrawsLike, *, weights: np.ndarray | None = None) -> tuple[Marginals, Noise]:
     """Return the marginals of one source and its noise floor, for the cost of the marginals alone.
 
     The marginals of all draws are the mean of those of the halves.
@@ -139,6 +140,7 @@ def marginals_and_noise(draws: np.ndarray, *, weights: np.ndarray | None = None)
         >>> found.counts.tolist(), noise.total_variation
         ([0.0, 0.5, 0.5], 1.0)
     """
+    draws, weights = labels_and_weights("draws", draws, weights)
     draws = as_chains(draws)
     chains, length, points = draws.shape
     total = chains * length

@@ -4,7 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.diagnostics.draws import checked_labels, checked_weights, flatten, renumbered
+from pyroclust.diagnostics.draws import (
+    DrawsLike,
+    checked_labels,
+    checked_weights,
+    flatten,
+    labels_and_weights,
+    renumbered,
+)
 
 __all__ = ["ClusterProfiles", "cluster_profiles"]
 
@@ -40,7 +47,7 @@ class ClusterProfiles:
 
 
 def cluster_profiles(
-    draws: np.ndarray, estimate: np.ndarray, *, data: np.ndarray, weights: np.ndarray | None = None
+    draws: DrawsLike, estimate: np.ndarray, *, data: np.ndarray, weights: np.ndarray | None = None
 ) -> ClusterProfiles:
     r"""Describe the clusters of an estimate, with intervals over posterior draws.
 
@@ -73,6 +80,7 @@ def cluster_profiles(
         >>> found.centres.ravel().tolist(), found.stability.round(3).tolist()
         ([1.0, 7.0], [0.889, 0.833])
     """
+    draws, weights = labels_and_weights("draws", draws, weights)
     draws, estimate = flatten(draws), checked_labels("estimate", estimate)
     data = np.asarray(data, dtype=np.float64)
     points = draws.shape[-1]

@@ -8,7 +8,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
 from scipy.spatial.distance import squareform
 
 from pyroclust.diagnostics.contingency import compact
-from pyroclust.diagnostics.draws import checked_weights, flat_integers
+from pyroclust.diagnostics.draws import DrawsLike, checked_weights, flat_integers, labels_and_weights
 from pyroclust.threads import num_threads
 
 __all__ = ["add_equal_labels", "average_linkage", "co_assignment", "dendrogram_order"]
@@ -68,7 +68,7 @@ def add_equal_labels(labels: np.ndarray, gains: np.ndarray, total: np.ndarray) -
 _BLOCK_ENTRIES = 16_000_000
 
 
-def co_assignment(draws: np.ndarray, *, weights: np.ndarray | None = None) -> np.ndarray:
+def co_assignment(draws: DrawsLike, *, weights: np.ndarray | None = None) -> np.ndarray:
     r"""Return the co-assignment (posterior similarity) matrix.
 
     .. math:: P_{ij} = \sum_s w_s \, 1[c^{(s)}_i = c^{(s)}_j]
@@ -88,6 +88,7 @@ def co_assignment(draws: np.ndarray, *, weights: np.ndarray | None = None) -> np
         >>> co_assignment(np.array([[0, 0, 1], [0, 1, 1]]))[0].tolist()
         [1.0, 0.5, 0.0]
     """
+    draws, weights = labels_and_weights("draws", draws, weights)
     draws = flat_integers(draws)
     share = checked_weights(weights, len(draws))
     equal = np.ptp(share) == 0

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.diagnostics.draws import checked_labels, distinct_draws
+from pyroclust.diagnostics.draws import DrawsLike, checked_labels, distinct_draws
 from pyroclust.diagnostics.losses import PartitionLoss, VariationOfInformation
 from pyroclust.diagnostics.num_clusters import count_clusters
 
@@ -41,7 +41,7 @@ class CredibleBall:
 
 
 def credible_ball(
-    draws: np.ndarray,
+    draws: DrawsLike,
     estimate: np.ndarray,
     *,
     level: float = 0.95,

@@ -1,6 +1,8 @@
-"""Draws of partitions as label arrays: checked, flattened, weighted, equal ones merged."""
+"""Draws of partitions as label arrays: taken out of what holds them, checked, weighted, equal ones merged."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -8,6 +10,7 @@ from pyroclust.diagnostics.contingency import compact
 
 __all__ = [
     "DistinctDraws",
+    "DrawsLike",
     "as_chains",
     "checked_integers",
     "checked_labels",
@@ -15,11 +18,177 @@ __all__ = [
     "distinct_draws",
     "flat_integers",
     "flatten",
+    "held_labels",
+    "labels_and_weights",
     "renumbered",
 ]
 
 
-def checked_labels(name: str, assignments: np.ndarray) -> np.ndarray:
+class HoldsArray(Protocol):
+    """What numpy can read: an array, a tensor, a data frame, an array of xarray."""
+
+    def __array__(self) -> Any:
+        """Return the array."""
+
+
+class HoldsAssignments(Protocol):
+    """What a sampler returned: an object with the labels of its draws."""
+
+    @property
+    def assignments(self) -> Any:
+        """Labels, ``(chains, draws, N)`` or ``(draws, N)``."""
+
+
+class HoldsSamples(Protocol):
+    """A finished run of Pyro's MCMC with the site ``"assignments"``."""
+
+    def get_samples(self, *, group_by_chain: bool) -> Any:
+        """Return draws by site."""
+
+
+class HoldsPosterior(Protocol):
+    """A container of ArviZ with ``assignments`` in its group ``posterior``."""
+
+    @property
+    def posterior(self) -> Any:
+        """The group of draws."""
+
+
+DrawsLike: TypeAlias = (
+    HoldsArray | HoldsAssignments | HoldsSamples | HoldsPosterior | Mapping[str, Any] | Sequence[Any]
+)
+"""Draws of partitions in any of the forms that :func:`held_labels` takes."""
+
+
+def held_labels(name: str, draws: DrawsLike) -> np.ndarray:
+    """Return the labels that an object holds, as an array of its own type; the numbers stay as they are.
+
+    * An array, a tensor of any device, a data frame, nested lists: as they are.
+    * What samplers return, such as :class:`~pyroclust.infer.mcmc.ChainDraws` or draws that were read from a
+      file: its ``assignments``.
+    * A finished ``pyro.infer.MCMC``: its site ``"assignments"``, rounded, as Pyro stores it as floats.
+    * A container of ArviZ: ``assignments`` in its group ``posterior``. A dataset, or samples by site: its
+      entry ``assignments``.
+
+    Args:
+        name: of the argument, for errors.
+        draws: any of these.
+
+    Raises:
+        ValueError: if it is none of these, is not run, holds no ``assignments``, or its draws have weights.
+
+    Example:
+        >>> held_labels("draws", {"assignments": [[0, 0, 1]], "mu": [0.5]}).tolist()
+        [[0, 0, 1]]
+    """
+    if hasattr(draws, "normalised_log_weights"):
+        raise ValueError(
+            f"{name} is {_of_type(draws)}, whose draws have weights, expected equally weighted ones: "
+            "give its resample(num_draws)"
+        )
+    return _array(name, _holder(name, draws))
+
+
+def labels_and_weights(
+    name: str, draws: DrawsLike, weights: Any = None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the labels that an object holds, and its own weights where it has some and none are given.
+
+    Those of :class:`~pyroclust.infer.ImportanceSample` are the Pareto-smoothed ones.
+
+    Args:
+        name: of the argument, for errors.
+        draws: as in :func:`held_labels`, or a weighted sample of one data set.
+        weights: one number a draw, not negative; they need not sum to 1.
+
+    Raises:
+        ValueError: as in :func:`held_labels`, or if weights are given to draws that have their own, or the
+            sample is of several data sets.
+
+    Example:
+        >>> labels_and_weights("draws", [[0, 0], [0, 1]], weights=[1, 3])[1].tolist()
+        [1.0, 3.0]
+    """
+    if not hasattr(draws, "normalised_log_weights"):
+        given = None if weights is None else np.asarray(_on_host(weights), dtype=np.float64)
+        return _array(name, _holder(name, draws)), given
+    if weights is not None:
+        raise ValueError(f"weights are given, but {name} is {_of_type(draws)} and has its own: leave weights out")
+    labels = _array(name, _holder(name, draws))
+    if labels.ndim != 2:
+        raise ValueError(
+            f"{name} is {_of_type(draws)} and of shape {labels.shape}, expected draws of one data set, (S, N)"
+        )
+    return labels, np.exp(np.asarray(_on_host(draws.normalised_log_weights), dtype=np.float64))
+
+
+def _holder(name: str, draws: Any) -> Any:
+    """Return what can be turned into an array, out of what holds it."""
+    if hasattr(draws, "get_samples"):
+        return _samples(name, draws)
+    if hasattr(draws, "assignments"):
+        return draws.assignments
+    posterior = getattr(draws, "posterior", None)
+    if callable(posterior):
+        raise ValueError(
+            f"{name} is {_of_type(draws)}, which can be drawn from, expected draws: "
+            "give posterior(data).sample((num_draws,))"
+        )
+    if posterior is not None or isinstance(draws, Mapping):
+        found = draws if posterior is None else posterior
+        if "assignments" not in found:
+            raise ValueError(
+                f"{name} holds {', '.join(sorted(map(str, found))) or 'nothing'}, expected 'assignments': "
+                "give the array of labels itself"
+            )
+        return found["assignments"]
+    return draws
+
+
+def _samples(name: str, run: Any) -> Any:
+    try:
+        samples = run.get_samples(group_by_chain=True)
+    except (AttributeError, TypeError):
+        samples = None
+    if not samples:
+        raise ValueError(f"{name} is {_of_type(run)} and has no draws yet: call its run(data) first")
+    if "assignments" not in samples:
+        raise ValueError(
+            f"{name} is {_of_type(run)} with the sites {', '.join(sorted(samples))}, expected 'assignments': "
+            "run a kernel over partitions"
+        )
+    return np.asarray(_on_host(samples["assignments"])).round().astype(np.int64)
+
+
+def _array(name: str, found: Any) -> np.ndarray:
+    ordered = [one for one in ("chain", "draw") if one in getattr(found, "dims", ())]
+    if ordered:
+        found = found.transpose(*ordered, ...)
+    try:
+        array = np.asarray(_on_host(found))
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} is {_of_type(found)} with rows of unequal lengths, {_EXPECTED}") from None
+    if array.ndim == 0:
+        raise ValueError(f"{name} is {_of_type(found)}, {_EXPECTED}")
+    return array
+
+
+_EXPECTED = (
+    "expected draws of partitions: labels (chains, draws, N) or (draws, N), or an object that holds them as "
+    "'assignments'"
+)
+
+
+def _on_host(values: Any) -> Any:
+    """Take a tensor from its device and its graph."""
+    return values.detach().cpu() if hasattr(values, "detach") else values
+
+
+def _of_type(value: object) -> str:
+    return f"of type {type(value).__name__}"
+
+
+def checked_labels(name: str, assignments: DrawsLike) -> np.ndarray:
     """Return ``assignments`` as int64 after checking that they are labels 0 to N - 1.
 
     Shape:
@@ -35,7 +204,7 @@ def checked_labels(name: str, assignments: np.ndarray) -> np.ndarray:
     return checked_integers(name, assignments).astype(np.int64, copy=False)
 
 
-def checked_integers(name: str, assignments: np.ndarray) -> np.ndarray:
+def checked_integers(name: str, assignments: DrawsLike) -> np.ndarray:
     """Check that ``assignments`` are labels 0 to N - 1 and return them in their own integer type.
 
     Shape:
@@ -48,24 +217,31 @@ def checked_integers(name: str, assignments: np.ndarray) -> np.ndarray:
         >>> checked_integers("draws", np.array([[0, 0, 1]], dtype=np.uint8)).dtype
         dtype('uint8')
     """
-    labels = np.asarray(assignments)
+    labels = held_labels(name, assignments)
     if labels.ndim == 0 or labels.size == 0:
         raise ValueError(
             f"{name} has shape {labels.shape}, expected (..., N) with at least one draw and one point"
         )
     if not np.issubdtype(labels.dtype, np.integer):
-        raise ValueError(f"{name} has dtype {labels.dtype}, expected integers")
+        raise ValueError(
+            f"{name} has values of type {labels.dtype}, expected integers, the labels of clusters: "
+            "pyroclust.diagnose takes labels of any kind"
+        )
     low, high = labels.min(), labels.max()
     if low < 0 or high >= labels.shape[-1]:
         raise ValueError(
-            f"{name} has labels from {low} to {high}, expected 0 to {labels.shape[-1] - 1}: "
-            "renumber them with pyroclust.partitions.canonical"
+            f"{name} has labels from {low} to {high}, expected 0 to {labels.shape[-1] - 1}: renumber them "
+            "with pyroclust.partitions.canonical(torch.as_tensor(labels))"
         )
     return labels
 
 
-def flatten(draws: np.ndarray) -> np.ndarray:
+def flatten(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
     """Merge chains and draws.
+
+    Args:
+        draws: in any form that :func:`held_labels` takes.
+        name: of the argument, for errors.
 
     Shape:
         draws: ``(chains, draws, N)`` or ``(draws, N)``; output: ``(S, N)`` int64.
@@ -77,11 +253,15 @@ def flatten(draws: np.ndarray) -> np.ndarray:
         >>> flatten(np.zeros((4, 10, 3), dtype=int)).shape
         (40, 3)
     """
-    return flat_integers(draws).astype(np.int64, copy=False)
+    return flat_integers(draws, name=name).astype(np.int64, copy=False)
 
 
-def flat_integers(draws: np.ndarray) -> np.ndarray:
+def flat_integers(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
     """Merge chains and draws, without a copy where the array allows it.
+
+    Args:
+        draws: in any form that :func:`held_labels` takes.
+        name: of the argument, for errors.
 
     Shape:
         draws: ``(chains, draws, N)`` or ``(draws, N)``; output: ``(S, N)`` of the same integer type.
@@ -93,16 +273,20 @@ def flat_integers(draws: np.ndarray) -> np.ndarray:
         >>> flat_integers(np.zeros((4, 10, 3), dtype=np.uint8)).dtype
         dtype('uint8')
     """
-    labels = checked_integers("draws", draws)
+    labels = checked_integers(name, draws)
     if labels.ndim not in (2, 3):
         raise ValueError(
-            f"draws has shape {labels.shape}, expected (chains, draws, points) or (draws, points)"
+            f"{name} has shape {labels.shape}, expected (chains, draws, points) or (draws, points)"
         )
     return labels.reshape(-1, labels.shape[-1])
 
 
-def as_chains(draws: np.ndarray) -> np.ndarray:
+def as_chains(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
     """Give draws a chain dimension where they have none.
+
+    Args:
+        draws: in any form that :func:`held_labels` takes.
+        name: of the argument, for errors.
 
     Shape:
         draws: ``(chains, draws, N)`` or ``(draws, N)``; output: ``(chains, draws, N)`` int64.
@@ -114,8 +298,9 @@ def as_chains(draws: np.ndarray) -> np.ndarray:
         >>> as_chains(np.zeros((10, 3), dtype=int)).shape
         (1, 10, 3)
     """
-    labels = flatten(draws)
-    chains = np.shape(draws)[0] if np.ndim(draws) == 3 else 1
+    array = held_labels(name, draws)
+    labels = flatten(array, name=name)
+    chains = array.shape[0] if array.ndim == 3 else 1
     return labels.reshape(chains, -1, labels.shape[-1])
 
 
@@ -178,7 +363,7 @@ class DistinctDraws:
     shares: np.ndarray
 
 
-def distinct_draws(draws: np.ndarray, *, weights: np.ndarray | None = None) -> DistinctDraws:
+def distinct_draws(draws: DrawsLike, *, weights: np.ndarray | None = None) -> DistinctDraws:
     """Merge draws of the same partition; the order does not depend on the order of the draws.
 
     Cost: a sort of the draws, O(S log S) comparisons of at most N labels.
@@ -194,6 +379,7 @@ def distinct_draws(draws: np.ndarray, *, weights: np.ndarray | None = None) -> D
         >>> found.partitions.tolist(), found.members.tolist()
         ([[0, 1], [0, 0]], [1, 0, 0])
     """
+    draws, weights = labels_and_weights("draws", draws, weights)
     flat = flatten(draws)
     shares = checked_weights(weights, len(flat))
     labels, _ = compact(flat)

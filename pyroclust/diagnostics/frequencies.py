@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.diagnostics.draws import distinct_draws
+from pyroclust.diagnostics.draws import DrawsLike, distinct_draws
 
 __all__ = ["PartitionEntropy", "RankedPartitions", "partition_entropy", "ranked_partitions"]
 
@@ -27,7 +27,7 @@ class RankedPartitions:
 
 
 def ranked_partitions(
-    draws: np.ndarray, *, weights: np.ndarray | None = None, limit: int = 20
+    draws: DrawsLike, *, weights: np.ndarray | None = None, limit: int = 20
 ) -> RankedPartitions:
     r"""Return the drawn partitions by their share of the draws, :math:`\sum_s w_s 1[c^{(s)} = c]`.
 
@@ -78,7 +78,7 @@ class PartitionEntropy:
     num_distinct: int
 
 
-def partition_entropy(draws: np.ndarray, *, weights: np.ndarray | None = None) -> PartitionEntropy:
+def partition_entropy(draws: DrawsLike, *, weights: np.ndarray | None = None) -> PartitionEntropy:
     r"""Estimate the entropy of the posterior over partitions, in bits.
 
     .. math::

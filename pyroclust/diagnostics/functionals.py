@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pyroclust.diagnostics.draws import as_chains
+from pyroclust.diagnostics.draws import DrawsLike, as_chains
 from pyroclust.diagnostics.losses import variation_of_information
 from pyroclust.diagnostics.num_clusters import count_clusters
 from pyroclust.diagnostics.point_estimates import point_estimate
@@ -11,7 +11,7 @@ __all__ = ["functionals"]
 
 
 def functionals(
-    draws: np.ndarray, *, seed: int = 0, reference: np.ndarray | None = None, num_pairs: int = 5
+    draws: DrawsLike, *, seed: int = 0, reference: np.ndarray | None = None, num_pairs: int = 5
 ) -> dict[str, np.ndarray]:
     """Return the functionals on which convergence is judged, each draw by draw.
 

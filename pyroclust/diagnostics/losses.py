@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.diagnostics.contingency import all_losses, matched_losses
-from pyroclust.diagnostics.draws import checked_labels, checked_weights, flatten
+from pyroclust.diagnostics.draws import DrawsLike, checked_labels, checked_weights, flatten, labels_and_weights
 
 __all__ = [
     "AdjustedRand",
@@ -78,7 +78,7 @@ class PartitionLoss(ABC):
         return matched_losses(a, b, rows, columns, self.terms(points), self.form()).reshape(shape)
 
     def expected(
-        self, candidates: np.ndarray, draws: np.ndarray, *, weights: np.ndarray | None = None
+        self, candidates: DrawsLike, draws: DrawsLike, *, weights: np.ndarray | None = None
     ) -> np.ndarray:
         r"""Return the posterior expected losses of candidate partitions.
 
@@ -98,6 +98,7 @@ class PartitionLoss(ABC):
             >>> Binder().expected(np.array([[0, 0], [0, 1]]), draws).tolist()
             [0.25, 0.25]
         """
+        draws, weights = labels_and_weights("draws", draws, weights)
         candidates, draws = checked_labels("candidates", candidates), flatten(draws)
         check_points(candidates, draws)
         share = checked_weights(weights, len(draws))
@@ -228,7 +229,7 @@ def _entropy_terms(num_points: int) -> np.ndarray:
 _DEFAULT_LOSS = VariationOfInformation()
 
 
-def pairwise_loss(a: np.ndarray, b: np.ndarray, *, loss: PartitionLoss = _DEFAULT_LOSS) -> np.ndarray:
+def pairwise_loss(a: DrawsLike, b: DrawsLike, *, loss: PartitionLoss = _DEFAULT_LOSS) -> np.ndarray:
     """Return the losses of every partition of the first set with every one of the second.
 
     Cost: O(S T N) in compiled threads, a second for about 10^9 of that product; memory O(S T).
@@ -245,7 +246,7 @@ def pairwise_loss(a: np.ndarray, b: np.ndarray, *, loss: PartitionLoss = _DEFAUL
         >>> pairwise_loss(labels, labels).tolist()
         [[0.0, 2.0], [2.0, 0.0]]
     """
-    a, b = flatten(a), flatten(b)
+    a, b = flatten(a, name="a"), flatten(b, name="b")
     check_points(a, b)
     losses = np.empty((len(a), len(b)))
     for rows, block in all_losses(a, b, loss.terms(a.shape[-1]), loss.form()):
@@ -349,7 +350,7 @@ def adjusted_rand_loss(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def expected_vi(
-    candidates: np.ndarray, draws: np.ndarray, *, weights: np.ndarray | None = None
+    candidates: DrawsLike, draws: DrawsLike, *, weights: np.ndarray | None = None
 ) -> np.ndarray:
     r"""Return the posterior expected variation of information of candidate partitions, in bits.
 

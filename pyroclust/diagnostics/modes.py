@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.diagnostics.draws import distinct_draws
+from pyroclust.diagnostics.draws import DrawsLike, distinct_draws
 from pyroclust.diagnostics.losses import (
     NormalisedVariationOfInformation,
     PartitionLoss,
@@ -115,7 +115,7 @@ class PartitionModes:
 
 
 def partition_modes(
-    draws: np.ndarray,
+    draws: DrawsLike,
     *,
     seed: int,
     num_modes: int | None = None,

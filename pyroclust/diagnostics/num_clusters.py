@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pyroclust.diagnostics.draws import checked_weights, flatten
+from pyroclust.diagnostics.draws import DrawsLike, checked_weights, flatten, labels_and_weights
 
 __all__ = ["cluster_count_posterior", "count_clusters", "total_variation"]
 
@@ -22,7 +22,7 @@ def count_clusters(assignments: np.ndarray) -> np.ndarray:
 
 
 def cluster_count_posterior(
-    draws: np.ndarray, *, weights: np.ndarray | None = None
+    draws: DrawsLike, *, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers of clusters that occur, and the probability of each.
 
@@ -38,6 +38,7 @@ def cluster_count_posterior(
         >>> values.tolist(), probabilities.tolist()
         ([1, 2], [0.25, 0.75])
     """
+    draws, weights = labels_and_weights("draws", draws, weights)
     draws = flatten(draws)
     share = None if weights is None else checked_weights(weights, len(draws))
     values, place = np.unique(count_clusters(draws), return_inverse=True)

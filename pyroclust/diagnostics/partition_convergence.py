@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.diagnostics.convergence import bulk_ess, rhats
-from pyroclust.diagnostics.draws import as_chains
+from pyroclust.diagnostics.draws import DrawsLike, as_chains
 from pyroclust.diagnostics.losses import PartitionLoss, VariationOfInformation, pairwise_loss
 
 __all__ = ["CoMembershipEss", "DistanceRhat", "co_membership_ess", "distance_rhat"]
@@ -32,7 +32,7 @@ class CoMembershipEss:
     median: float
 
 
-def co_membership_ess(draws: np.ndarray, *, num_pairs: int = 100, seed: int) -> CoMembershipEss:
+def co_membership_ess(draws: DrawsLike, *, num_pairs: int = 100, seed: int) -> CoMembershipEss:
     """Return the bulk effective draws of the indicators that random pairs of points share a cluster.
 
     The number of clusters and other functionals can mix well while some points hardly move: this looks at the
@@ -108,7 +108,7 @@ class DistanceRhat:
 
 
 def distance_rhat(
-    draws: np.ndarray, *, num_references: int = 8, seed: int, loss: PartitionLoss = _DEFAULT_LOSS
+    draws: DrawsLike, *, num_references: int = 8, seed: int, loss: PartitionLoss = _DEFAULT_LOSS
 ) -> DistanceRhat:
     r"""Return the R-hat of the distances of each draw to reference partitions taken from the draws.
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pyroclust.diagnostics.co_assignment import co_assignment
-from pyroclust.diagnostics.draws import checked_labels, distinct_draws
+from pyroclust.diagnostics.draws import DrawsLike, checked_labels, distinct_draws
 from pyroclust.diagnostics.losses import PartitionLoss, VariationOfInformation
 from pyroclust.diagnostics.salso import SalsoSearch
 from pyroclust.diagnostics.searches import PartitionSearch
@@ -15,7 +15,7 @@ _DEFAULT_SEARCH = SalsoSearch()
 
 
 def point_estimate(
-    draws: np.ndarray,
+    draws: DrawsLike,
     *,
     seed: int,
     weights: np.ndarray | None = None,
@@ -56,7 +56,7 @@ def point_estimate(
 
 
 def point_uncertainty(
-    draws: np.ndarray, estimate: np.ndarray, *, weights: np.ndarray | None = None
+    draws: DrawsLike, estimate: np.ndarray, *, weights: np.ndarray | None = None
 ) -> np.ndarray:
     r"""Return for each point the probability of being apart from its companions in the estimate.
 

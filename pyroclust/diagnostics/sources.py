@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.diagnostics.agreement import Agreement, Marginals, Noise, distances, marginals_and_noise
-from pyroclust.diagnostics.draws import as_chains
+from pyroclust.diagnostics.draws import DrawsLike, as_chains, labels_and_weights
 from pyroclust.diagnostics.losses import Binder, check_points, pairwise_loss
 from pyroclust.diagnostics.num_clusters import count_clusters
 from pyroclust.diagnostics.source_effects import (
@@ -84,8 +84,8 @@ class _Tests:
 
 
 def compare_sources(
-    draws_a: np.ndarray,
-    draws_b: np.ndarray,
+    draws_a: DrawsLike,
+    draws_b: DrawsLike,
     *,
     seed: int,
     weights: np.ndarray | None = None,
@@ -128,7 +128,8 @@ def compare_sources(
         >>> compare_sources(a, b, seed=0).verdict.level.value
         'differ'
     """
-    draws_a, draws_b = as_chains(draws_a), as_chains(draws_b)
+    draws_a, weights = labels_and_weights("draws_a", draws_a, weights)
+    draws_a, draws_b = as_chains(draws_a, name="draws_a"), as_chains(draws_b, name="draws_b")
     check_points(draws_a, draws_b)
     mixings = (mixing(draws_a, seed=seed, weights=weights), mixing(draws_b, seed=seed))
     tests = _run_tests(draws_a, draws_b, mixings, weights, seed, num_permutations)

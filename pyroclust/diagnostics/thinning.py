@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.diagnostics.convergence import bulk_ess, rhats
-from pyroclust.diagnostics.draws import as_chains, checked_weights, flatten
+from pyroclust.diagnostics.draws import DrawsLike, as_chains, checked_weights, flatten, labels_and_weights
 from pyroclust.diagnostics.functionals import functionals
 from pyroclust.diagnostics.importance import effective_draws
 from pyroclust.diagnostics.losses import pairwise_loss
@@ -40,7 +40,7 @@ class Mixing:
     constant: bool
 
 
-def mixing(draws: np.ndarray, *, seed: int, weights: np.ndarray | None = None) -> Mixing:
+def mixing(draws: DrawsLike, *, seed: int, weights: np.ndarray | None = None) -> Mixing:
     """Return how many independent draws a source is worth, and whether its chains agree.
 
     Without weights the fewest bulk effective draws over :func:`functionals` and over the distances of
@@ -67,6 +67,7 @@ def mixing(draws: np.ndarray, *, seed: int, weights: np.ndarray | None = None) -
         >>> mixing(draws, seed=0).effective > 200, mixing(slow, seed=0).effective < 800
         (True, True)
     """
+    draws, weights = labels_and_weights("draws", draws, weights)
     draws = as_chains(draws)
     total = math.prod(draws.shape[:2])
     constant = bool((draws == draws[:1, :1]).all())
@@ -81,7 +82,7 @@ def mixing(draws: np.ndarray, *, seed: int, weights: np.ndarray | None = None) -
     return Mixing(min(float(fewest), distances.min_ess), max(float(largest), distances.rhat), constant)
 
 
-def central_draw(draws: np.ndarray) -> np.ndarray:
+def central_draw(draws: DrawsLike) -> np.ndarray:
     """Return the draw with the smallest summed variation of information to the others.
 
     Taken among, and measured against, 200 draws spread evenly over the chains: a reference, not an estimate.
@@ -101,7 +102,7 @@ def central_draw(draws: np.ndarray) -> np.ndarray:
 
 
 def independent_draws(
-    draws: np.ndarray, *, seed: int, effective: float, weights: np.ndarray | None = None
+    draws: DrawsLike, *, seed: int, effective: float, weights: np.ndarray | None = None
 ) -> np.ndarray:
     r"""Return draws of a source that can be taken as independent and equally weighted, at most 500.
 
@@ -132,6 +133,7 @@ def independent_draws(
         >>> independent_draws(draws, seed=0, effective=60.0).shape
         (30, 3)
     """
+    draws, weights = labels_and_weights("draws", draws, weights)
     flat = flatten(draws)
     if weights is None:
         wanted = max(MIN_TEST_DRAWS, int(effective / SPACING))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyroclust.diagnostics.draws import DrawsLike, held_labels, labels_and_weights
 from pyroclust.diagnostics.losses import Binder, pairwise_loss
 from pyroclust.diagnostics.num_clusters import count_clusters
 from pyroclust.diagnostics.thinning import independent_draws, mixing
@@ -84,8 +85,8 @@ def against_null(statistics: np.ndarray, *, num_a: int, num_b: int) -> TwoSample
 
 
 def mmd_test(
-    draws_a: np.ndarray,
-    draws_b: np.ndarray,
+    draws_a: DrawsLike,
+    draws_b: DrawsLike,
     *,
     seed: int,
     num_permutations: int = 999,
@@ -136,8 +137,8 @@ def mmd_test(
 
 
 def classifier_test(
-    draws_a: np.ndarray,
-    draws_b: np.ndarray,
+    draws_a: DrawsLike,
+    draws_b: DrawsLike,
     *,
     seed: int,
     num_permutations: int = 999,
@@ -185,8 +186,8 @@ def classifier_test(
 
 
 def count_test(
-    draws_a: np.ndarray,
-    draws_b: np.ndarray,
+    draws_a: DrawsLike,
+    draws_b: DrawsLike,
     *,
     seed: int,
     num_permutations: int = 999,
@@ -292,14 +293,15 @@ def _neighbours(losses: np.ndarray) -> np.ndarray:
 
 
 def _prepared(
-    draws_a: np.ndarray,
-    draws_b: np.ndarray,
+    draws_a: DrawsLike,
+    draws_b: DrawsLike,
     weights: np.ndarray | None,
     seed: int,
     num_permutations: int,
 ) -> tuple[np.ndarray, int, np.ndarray]:
+    draws_a, weights = labels_and_weights("draws_a", draws_a, weights)
     sources = []
-    for draws, share in ((draws_a, weights), (draws_b, None)):
+    for draws, share in ((draws_a, weights), (held_labels("draws_b", draws_b), None)):
         effective = mixing(draws, seed=seed, weights=share).effective
         sources.append(independent_draws(draws, seed=seed, effective=effective, weights=share))
     first, second = sources

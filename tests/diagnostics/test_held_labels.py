@@ -1,0 +1,190 @@
+"""Functions of draws take what samplers return, and say in one sentence what they cannot take."""
+
+from collections.abc import Callable
+from typing import Any
+
+import arviz
+import numpy as np
+import pandas as pd
+import pyro
+import pytest
+import torch
+import xarray as xr
+from pyro.infer import MCMC
+
+from pyroclust import diagnostics
+from pyroclust.diagnostics.draws import held_labels, labels_and_weights
+from pyroclust.infer import ImportanceSample
+from pyroclust.infer.mcmc import ChainDraws, CollapsedGibbs, assignments
+from pyroclust.io import DrawsFile
+from pyroclust.models import gaussian2d
+from pyroclust.partitions import canonical
+
+LABELS = canonical(torch.from_numpy(np.random.default_rng(0).integers(3, size=(2, 30, 6)))).numpy()
+DATA = np.random.default_rng(1).standard_normal((6, 2))
+
+
+def posterior() -> xr.Dataset:
+    return xr.Dataset({"assignments": (("draw", "point", "chain"), LABELS.transpose(1, 2, 0))})
+
+
+FORMS: dict[str, Callable[[], Any]] = {
+    "tensor": lambda: torch.from_numpy(LABELS),
+    "tensor in a graph": lambda: torch.nn.Parameter(torch.from_numpy(LABELS), requires_grad=False),
+    "lists": LABELS.tolist,
+    "chain draws": lambda: ChainDraws(torch.from_numpy(LABELS), torch.zeros(2, 30)),
+    "file": lambda: DrawsFile("draws", LABELS),
+    "samples by site": lambda: {"assignments": torch.from_numpy(LABELS), "mu": torch.zeros(2, 30)},
+    "dataset": posterior,
+    "array of xarray": lambda: posterior()["assignments"],
+    "arviz": lambda: arviz.from_dict({"assignments": LABELS})
+    if int(arviz.__version__.split(".")[0]) < 1
+    else arviz.from_dict({"posterior": {"assignments": LABELS}}),
+}
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "agreement": lambda draws: diagnostics.agreement(draws, draws),
+    "classifier_test": lambda draws: diagnostics.classifier_test(draws, draws, seed=0).p_value,
+    "cluster_count_posterior": diagnostics.cluster_count_posterior,
+    "cluster_profiles": lambda draws: diagnostics.cluster_profiles(draws, LABELS[0, 0], data=DATA).share_low,
+    "co_assignment": diagnostics.co_assignment,
+    "co_membership_ess": lambda draws: diagnostics.co_membership_ess(draws, seed=0).ess,
+    "compare_sources": lambda draws: diagnostics.compare_sources(draws, draws, seed=0).vi_between,
+    "count_test": lambda draws: diagnostics.count_test(draws, draws, seed=0).p_value,
+    "credible_ball": lambda draws: diagnostics.credible_ball(draws, LABELS[0, 0]).radius,
+    "distance_rhat": lambda draws: diagnostics.distance_rhat(draws, seed=0).rhat,
+    "expected_vi": lambda draws: diagnostics.expected_vi(LABELS[0, :2], draws),
+    "functionals": lambda draws: diagnostics.functionals(draws)["entropy"],
+    "mmd_test": lambda draws: diagnostics.mmd_test(draws, draws, seed=0).p_value,
+    "noise_floor": diagnostics.noise_floor,
+    "pairwise_loss": lambda draws: diagnostics.pairwise_loss(draws, draws),
+    "partition_entropy": diagnostics.partition_entropy,
+    "partition_modes": lambda draws: diagnostics.partition_modes(draws, seed=0).weights,
+    "point_estimate": lambda draws: diagnostics.point_estimate(draws, seed=0),
+    "point_uncertainty": lambda draws: diagnostics.point_uncertainty(draws, LABELS[0, 0]),
+    "ranked_partitions": lambda draws: diagnostics.ranked_partitions(draws).partitions,
+}
+# Of these the draws may be a weighted sample: the first source of two.
+WEIGHTED: dict[str, Callable[..., Any]] = {
+    "agreement": lambda draws, **weights: diagnostics.agreement(draws, LABELS, **weights),
+    "classifier_test": lambda draws, **weights: diagnostics.classifier_test(
+        draws, LABELS, seed=0, **weights
+    ).p_value,
+    "cluster_count_posterior": diagnostics.cluster_count_posterior,
+    "cluster_profiles": lambda draws, **weights: diagnostics.cluster_profiles(
+        draws, LABELS[0, 0], data=DATA, **weights
+    ).stability,
+    "co_assignment": diagnostics.co_assignment,
+    "compare_sources": lambda draws, **weights: diagnostics.compare_sources(
+        draws, LABELS, seed=0, **weights
+    ).agreement,
+    "count_test": lambda draws, **weights: diagnostics.count_test(draws, LABELS, seed=0, **weights).p_value,
+    "credible_ball": lambda draws, **weights: diagnostics.credible_ball(draws, LABELS[0, 0], **weights).coverage,
+    "expected_vi": lambda draws, **weights: diagnostics.expected_vi(LABELS[0, :2], draws, **weights),
+    "mmd_test": lambda draws, **weights: diagnostics.mmd_test(draws, LABELS, seed=0, **weights).p_value,
+    "noise_floor": diagnostics.noise_floor,
+    "partition_entropy": diagnostics.partition_entropy,
+    "partition_modes": lambda draws, **weights: diagnostics.partition_modes(draws, seed=0, **weights).spread,
+    "point_estimate": lambda draws, **weights: diagnostics.point_estimate(draws, seed=0, **weights),
+    "point_uncertainty": lambda draws, **weights: diagnostics.point_uncertainty(
+        draws, LABELS[0, 0], **weights
+    ),
+    "ranked_partitions": lambda draws, **weights: diagnostics.ranked_partitions(draws, **weights).probabilities,
+}
+
+
+def sample() -> ImportanceSample:
+    flat = torch.from_numpy(LABELS.reshape(-1, LABELS.shape[-1]))
+    log_joint = torch.from_numpy(np.random.default_rng(2).standard_normal(len(flat)))
+    return ImportanceSample(flat, torch.zeros(len(flat), dtype=torch.float64), log_joint)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_labels_are_the_same_in_every_form(form):
+    np.testing.assert_array_equal(held_labels("draws", FORMS[form]()), LABELS)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_functions_take_what_holds_draws(function):
+    expected = FUNCTIONS[function](LABELS)
+    for form in ("tensor", "chain draws", "array of xarray"):
+        found = FUNCTIONS[function](FORMS[form]())
+        np.testing.assert_equal(found, expected)
+
+
+@pytest.mark.parametrize("function", WEIGHTED)
+def test_a_weighted_sample_counts_with_its_weights(function):
+    weighted = sample()
+    flat, weights = weighted.assignments.numpy(), np.exp(weighted.normalised_log_weights.numpy())
+    found = WEIGHTED[function](weighted)
+    np.testing.assert_equal(found, WEIGHTED[function](flat, weights=weights))
+    if not function.endswith("_test"):
+        with pytest.raises(AssertionError):
+            np.testing.assert_equal(found, WEIGHTED[function](flat))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.keys() - WEIGHTED.keys())
+def test_weights_are_never_dropped(function):
+    with pytest.raises(ValueError, match=r"of type ImportanceSample, whose draws have weights, .*resample"):
+        FUNCTIONS[function](sample())
+
+
+def test_a_data_frame_of_one_draw_a_row():
+    found = held_labels("draws", pd.DataFrame(LABELS[0]))
+    np.testing.assert_array_equal(found, LABELS[0])
+
+
+def test_a_run_of_pyro():
+    pyro.set_rng_seed(0)
+    mcmc = MCMC(CollapsedGibbs(gaussian2d()), num_samples=5, warmup_steps=1, disable_progbar=True)
+    with pytest.raises(ValueError, match=r"draws is of type MCMC and has no draws yet: call its run\(data\) first"):
+        diagnostics.co_assignment(mcmc)
+    mcmc.run(torch.from_numpy(DATA).float())
+    np.testing.assert_array_equal(
+        diagnostics.point_estimate(mcmc, seed=0),
+        diagnostics.point_estimate(assignments(mcmc).numpy(), seed=0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("draws", "sentence"),
+    [
+        (3, "draws is of type int, expected draws of partitions"),
+        (object(), "draws is of type object, expected draws of partitions"),
+        ("draws.csv", "draws is of type str, expected draws of partitions"),
+        ([[0, 1], [0]], "draws is of type list with rows of unequal lengths"),
+        ({"z": LABELS}, "draws holds z, expected 'assignments'"),
+        ({}, "draws holds nothing, expected 'assignments'"),
+        (torch.rand(3, 4), "draws has values of type float32, expected integers"),
+        (LABELS + 9, "draws has labels from 9 to 11, expected 0 to 5"),
+        (LABELS[0, 0], r"draws has shape \(6,\), expected"),
+    ],
+)
+def test_what_holds_no_draws_is_refused_in_one_sentence(draws, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        diagnostics.co_assignment(draws)
+
+
+def test_a_guide_is_no_draws():
+    class Guide:
+        def posterior(self, data):
+            return data
+
+    with pytest.raises(ValueError, match=r"draws is of type Guide, which can be drawn from"):
+        diagnostics.point_estimate(Guide(), seed=0)
+
+
+def test_weights_twice_or_of_several_data_sets():
+    weighted = sample()
+    with pytest.raises(ValueError, match="weights are given, but draws is of type ImportanceSample"):
+        labels_and_weights("draws", weighted, np.ones(60))
+    batch = ImportanceSample(
+        weighted.assignments.view(30, 2, 6), weighted.log_prob.view(30, 2), weighted.log_joint.view(30, 2)
+    )
+    with pytest.raises(ValueError, match=r"of shape \(30, 2, 6\), expected draws of one data set"):
+        diagnostics.co_assignment(batch)
+
+
+def test_the_second_source_has_no_weights():
+    with pytest.raises(ValueError, match="draws_b is of type ImportanceSample"):
+        diagnostics.compare_sources(LABELS, sample(), seed=0)
