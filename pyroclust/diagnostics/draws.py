@@ -113,7 +113,9 @@ def labels_and_weights(
         given = None if weights is None else np.asarray(_on_host(weights), dtype=np.float64)
         return _array(name, _holder(name, draws)), given
     if weights is not None:
-        raise ValueError(f"weights are given, but {name} is {_of_type(draws)} and has its own: leave weights out")
+        raise ValueError(
+            f"weights are given, but {name} is {_of_type(draws)} and has its own: leave weights out"
+        )
     labels = _array(name, _holder(name, draws))
     if labels.ndim != 2:
         raise ValueError(

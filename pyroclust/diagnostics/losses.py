@@ -6,7 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.diagnostics.contingency import all_losses, matched_losses
-from pyroclust.diagnostics.draws import DrawsLike, checked_labels, checked_weights, flatten, labels_and_weights
+from pyroclust.diagnostics.draws import (
+    DrawsLike,
+    checked_labels,
+    checked_weights,
+    flatten,
+    labels_and_weights,
+)
 
 __all__ = [
     "AdjustedRand",
@@ -349,9 +355,7 @@ def adjusted_rand_loss(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return AdjustedRand()(a, b)
 
 
-def expected_vi(
-    candidates: DrawsLike, draws: DrawsLike, *, weights: np.ndarray | None = None
-) -> np.ndarray:
+def expected_vi(candidates: DrawsLike, draws: DrawsLike, *, weights: np.ndarray | None = None) -> np.ndarray:
     r"""Return the posterior expected variation of information of candidate partitions, in bits.
 
     .. math:: \sum_s w_s \, VI(c, c^{(s)})

@@ -18,6 +18,10 @@ __all__ = ["choose_points", "read_table_draws", "take_out"]
 # Names of columns that are no points, without a leading dot and in lower case; Stan's end in two underscores.
 _BESIDE = {"chain", "iteration", "draw", "log_joint", "lp", "log_prob", "num_clusters"}
 _BRACKETS = re.compile(r"^(?P<base>.+)\[(?P<index>\d+)\]$")
+# Columns of tables that summarise draws; a point may have one such name, not two.
+_STATISTIC = re.compile(
+    r"mean|sd|std|std_?dev|median|mad|r_?hat|n_?eff|(ess|mcse)(_\w+)?|se_mean|(hdi|eti|hpd|ci)_?[\d.]+%?|q[\d.]+|[\d.]+%"
+)
 _DOTS = re.compile(r"^(?P<base>.+)\.(?P<index>\d+)$")
 
 
@@ -130,6 +134,7 @@ def read_table_draws(path: Path, *, separator: str, variable: str | None = None)
     beside: dict[str, np.ndarray] = {}
     points, notes = list(frame.columns), header.notes
     if header.is_header:
+        _refuse_statistics(frame, path)
         frame, beside = take_out(frame)
         points, chosen = choose_points(frame, path, variable, is_stan=any(n.endswith("__") for n in beside))
         notes = (*notes, *chosen)
@@ -137,7 +142,7 @@ def read_table_draws(path: Path, *, separator: str, variable: str | None = None)
         raise ValueError(f"variable is '{variable}', but '{path}' has no names of columns; leave it out")
     if not points:
         raise ValueError(f"'{path}' has no column that could be a point; expected one a point")
-    labels = _labels(frame[points])
+    labels = _labels(frame[points], path)
     order, num_chains = _order(beside, len(labels), path)
     return FoundDraws(
         labels[order].reshape(num_chains, -1, labels.shape[1]),
@@ -231,9 +236,25 @@ def _numbers(cells: list[str]) -> np.ndarray:
     return pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").to_numpy(dtype=np.float64)
 
 
-def _labels(frame: pd.DataFrame) -> np.ndarray:
+def _refuse_statistics(frame: pd.DataFrame, path: Path) -> None:
+    names = [str(name) for name in frame.columns if _STATISTIC.fullmatch(str(name).strip().lower())]
+    if len(names) > 1:
+        raise ValueError(
+            f"'{path}' has the columns {', '.join(names)}, a table of statistics, expected the draws "
+            "themselves: one row a draw and one column a point"
+        )
+
+
+def _labels(frame: pd.DataFrame, path: Path) -> np.ndarray:
     if all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes):
         return frame.to_numpy()
+    for place, (name, kind) in enumerate(frame.dtypes.items()):
+        column = frame.iloc[:, place]
+        if kind.kind == "f" and (broken := column[np.trunc(column) != column].dropna()).size:
+            raise ValueError(
+                f"'{path}' holds {broken.iloc[0]:g} in column '{name}' beside columns of names, expected "
+                "labels of clusters in every column: one row a draw and one column a point"
+            )
     # One kind of value, so that 1 in a column of numbers equals "1" in a column of names.
     return frame.astype(object).where(frame.isna(), frame.astype(str).astype(object)).to_numpy()
 

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import torch
 
-from pyroclust.partitions import canonical
+from pyroclust.diagnostics.contingency import compact
 
 __all__ = ["FoundDraws", "canonical_draws", "check_memory"]
 
 _BLOCK = 4_000_000
 # Bytes for each label while a file is read: as found, as codes, canonical.
 _BYTES_A_LABEL = 24
+# Draws in which hardly two points share a label, and more labels than this a point: measurements, not labels.
+_ALMOST_ALL_APART, _MOST_LABELS_A_POINT = 0.95, 10
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ def canonical_draws(labels: np.ndarray, *, where: str) -> np.ndarray:
         labels: ``(chains, draws, N)`` or ``(draws, N)``; output: ``(chains, draws, N)`` int64.
 
     Raises:
-        ValueError: if there are fewer than two points or no draws, or a label is missing or not whole.
+        ValueError: if there are fewer than two points or no draws, a label is missing or not whole, or the
+            numbers cannot be labels since hardly two points ever share one.
 
     Example:
         >>> canonical_draws(np.array([["b", "a", "b"]]), where="letters").tolist()
@@ -71,9 +73,35 @@ def canonical_draws(labels: np.ndarray, *, where: str) -> np.ndarray:
     draws = np.empty(flat.shape, dtype=np.int64)
     step = max(1, _BLOCK // flat.shape[-1])
     for begin in range(0, len(flat), step):
-        block = np.array(flat[begin : begin + step], dtype=np.int64)
-        draws[begin : begin + step] = canonical(torch.from_numpy(block)).numpy()
+        draws[begin : begin + step], _ = compact(_ranked(flat[begin : begin + step]))
+    _check_shared(flat, draws, where)
     return draws.reshape(chains, -1, flat.shape[-1])
+
+
+def _ranked(block: np.ndarray) -> np.ndarray:
+    """Number the labels of each draw from 0 in rising order."""
+    order = np.argsort(block, axis=1, kind="stable")
+    rising = np.take_along_axis(block, order, axis=1)
+    ranks = np.zeros(block.shape, dtype=np.int64)
+    ranks[:, 1:] = np.cumsum(rising[:, 1:] != rising[:, :-1], axis=1)
+    found = np.empty_like(ranks)
+    np.put_along_axis(found, order, ranks, axis=1)
+    return found
+
+
+def _check_shared(flat: np.ndarray, draws: np.ndarray, where: str) -> None:
+    """Refuse numbers that say nothing of who is with whom, such as measurements."""
+    points = draws.shape[1]
+    apart = float(draws.max(1).mean()) / (points - 1)
+    if apart < _ALMOST_ALL_APART:
+        return
+    found = len(np.unique(flat))
+    if found > points * _MOST_LABELS_A_POINT:
+        raise ValueError(
+            f"{where} holds {found} different values for {points} points, and hardly any two of a draw are "
+            "equal, expected labels of clusters, one row a draw and one column a point; if these are labels, "
+            "number those of each draw from 0"
+        )
 
 
 def _whole(flat: np.ndarray, where: str) -> np.ndarray:
@@ -86,9 +114,12 @@ def _whole(flat: np.ndarray, where: str) -> np.ndarray:
         raise ValueError(
             f"{where} holds values of type {flat.dtype}, expected labels: whole numbers or names"
         )
-    codes, _ = pd.factorize(flat.ravel())
+    codes, names = pd.factorize(flat.ravel())
     if codes.min() < 0:
         _refuse_missing((codes < 0).reshape(flat.shape), where)
+    numbers = pd.to_numeric(pd.Series(names).astype(str), errors="coerce").to_numpy(dtype=np.float64)
+    if not np.isnan(numbers).any():
+        _check_whole(numbers[codes].reshape(flat.shape), where)
     return codes.reshape(flat.shape)
 
 

@@ -37,9 +37,11 @@ FORMS: dict[str, Callable[[], Any]] = {
     "samples by site": lambda: {"assignments": torch.from_numpy(LABELS), "mu": torch.zeros(2, 30)},
     "dataset": posterior,
     "array of xarray": lambda: posterior()["assignments"],
-    "arviz": lambda: arviz.from_dict({"assignments": LABELS})
-    if int(arviz.__version__.split(".")[0]) < 1
-    else arviz.from_dict({"posterior": {"assignments": LABELS}}),
+    "arviz": lambda: (
+        arviz.from_dict({"assignments": LABELS})
+        if int(arviz.__version__.split(".")[0]) < 1
+        else arviz.from_dict({"posterior": {"assignments": LABELS}})
+    ),
 }
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
@@ -67,19 +69,21 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 # Of these the draws may be a weighted sample: the first source of two.
 WEIGHTED: dict[str, Callable[..., Any]] = {
     "agreement": lambda draws, **weights: diagnostics.agreement(draws, LABELS, **weights),
-    "classifier_test": lambda draws, **weights: diagnostics.classifier_test(
-        draws, LABELS, seed=0, **weights
-    ).p_value,
+    "classifier_test": lambda draws, **weights: (
+        diagnostics.classifier_test(draws, LABELS, seed=0, **weights).p_value
+    ),
     "cluster_count_posterior": diagnostics.cluster_count_posterior,
-    "cluster_profiles": lambda draws, **weights: diagnostics.cluster_profiles(
-        draws, LABELS[0, 0], data=DATA, **weights
-    ).stability,
+    "cluster_profiles": lambda draws, **weights: (
+        diagnostics.cluster_profiles(draws, LABELS[0, 0], data=DATA, **weights).stability
+    ),
     "co_assignment": diagnostics.co_assignment,
-    "compare_sources": lambda draws, **weights: diagnostics.compare_sources(
-        draws, LABELS, seed=0, **weights
-    ).agreement,
+    "compare_sources": lambda draws, **weights: (
+        diagnostics.compare_sources(draws, LABELS, seed=0, **weights).agreement
+    ),
     "count_test": lambda draws, **weights: diagnostics.count_test(draws, LABELS, seed=0, **weights).p_value,
-    "credible_ball": lambda draws, **weights: diagnostics.credible_ball(draws, LABELS[0, 0], **weights).coverage,
+    "credible_ball": lambda draws, **weights: (
+        diagnostics.credible_ball(draws, LABELS[0, 0], **weights).coverage
+    ),
     "expected_vi": lambda draws, **weights: diagnostics.expected_vi(LABELS[0, :2], draws, **weights),
     "mmd_test": lambda draws, **weights: diagnostics.mmd_test(draws, LABELS, seed=0, **weights).p_value,
     "noise_floor": diagnostics.noise_floor,
@@ -89,7 +93,9 @@ WEIGHTED: dict[str, Callable[..., Any]] = {
     "point_uncertainty": lambda draws, **weights: diagnostics.point_uncertainty(
         draws, LABELS[0, 0], **weights
     ),
-    "ranked_partitions": lambda draws, **weights: diagnostics.ranked_partitions(draws, **weights).probabilities,
+    "ranked_partitions": lambda draws, **weights: (
+        diagnostics.ranked_partitions(draws, **weights).probabilities
+    ),
 }
 
 
@@ -137,7 +143,9 @@ def test_a_data_frame_of_one_draw_a_row():
 def test_a_run_of_pyro():
     pyro.set_rng_seed(0)
     mcmc = MCMC(CollapsedGibbs(gaussian2d()), num_samples=5, warmup_steps=1, disable_progbar=True)
-    with pytest.raises(ValueError, match=r"draws is of type MCMC and has no draws yet: call its run\(data\) first"):
+    with pytest.raises(
+        ValueError, match=r"draws is of type MCMC and has no draws yet: call its run\(data\) first"
+    ):
         diagnostics.co_assignment(mcmc)
     mcmc.run(torch.from_numpy(DATA).float())
     np.testing.assert_array_equal(

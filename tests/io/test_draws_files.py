@@ -467,6 +467,81 @@ class TestAnyFile:
             read_draws(tmp_path / "z.npy")
 
 
+class TestWhatCannotBeLabels:
+    """Tables and arrays that newcomers give instead of draws."""
+
+    STATISTICS = pd.DataFrame({"mean": [5, 2], "sd": [1, 0], "r_hat": [1, 1]}, index=["K", "entropy"])
+    WHOLE = np.random.default_rng(0).integers(100, 30_000, size=(200, 4))
+    FLOATS = np.random.default_rng(0).standard_normal((20, 3))
+
+    @pytest.mark.parametrize("name", ["summary.csv", "summary.tsv"])
+    @pytest.mark.parametrize("index", [True, False])
+    def test_tables_of_statistics(self, tmp_path, name, index):
+        path = tmp_path / name
+        separator = "," if name.endswith("csv") else "\t"
+        self.STATISTICS.to_csv(path, sep=separator, index=index)
+        with pytest.raises(ValueError, match="has the columns mean, sd, r_hat, a table of statistics"):
+            read_draws(path)
+        self.STATISTICS.rename_axis("variable").reset_index().to_csv(path, sep=separator, index=False)
+        with pytest.raises(ValueError, match="a table of statistics"):
+            read_draws(path)
+
+    @pytest.mark.parametrize(
+        "names",
+        ["mean,hdi_3%,hdi_97%", "Mean,MCSE,StdDev,5%,50%,95%,N_Eff,R_hat", "q5,q95", "ess_bulk,ess_tail"],
+    )
+    def test_statistics_of_every_package(self, tmp_path, names):
+        (tmp_path / "s.csv").write_text(f"{names}\n{','.join('1' * len(names.split(',')))}\n")
+        with pytest.raises(ValueError, match="a table of statistics"):
+            read_draws(tmp_path / "s.csv")
+
+    def test_one_point_may_be_called_like_a_statistic(self, tmp_path):
+        (tmp_path / "z.csv").write_text("mean,max,min\n1,1,2\n")
+        assert read_draws(tmp_path / "z.csv").point_names == ("mean", "max", "min")
+
+    def test_measurements_beside_names(self, tmp_path):
+        frame = pd.DataFrame({"width": [5.1, 4.9], "height": [3, 4], "kind": ["a", "b"]})
+        frame.to_csv(tmp_path / "data.csv", index=False)
+        with pytest.raises(ValueError, match=r"holds 5\.1 in column 'width' beside columns of names"):
+            read_draws(tmp_path / "data.csv")
+
+    @pytest.mark.parametrize("suffix", [".csv", ".npy", ".npz", ".nc"])
+    @pytest.mark.parametrize("kind", [np.int64, np.float64, str])
+    def test_whole_measurements(self, tmp_path, suffix, kind):
+        write(self.WHOLE if suffix == ".csv" else self.WHOLE.astype(kind), tmp_path / f"z{suffix}")
+        with pytest.raises(ValueError, match="different values for 4 points, and hardly any two of a draw"):
+            read_draws(tmp_path / f"z{suffix}")
+
+    def test_whole_measurements_of_which_a_few_are_equal(self, tmp_path):
+        ages = self.WHOLE.copy()
+        ages[:10, 0] = ages[:10, 1]
+        np.save(tmp_path / "z.npy", ages)
+        with pytest.raises(ValueError, match="hardly any two of a draw are equal"):
+            read_draws(tmp_path / "z.npy")
+
+    @pytest.mark.parametrize("suffix", [".npy", ".npz", ".nc"])
+    @pytest.mark.parametrize("kind", [np.float32, np.float64, str])
+    def test_floats(self, tmp_path, suffix, kind):
+        write(self.FLOATS.astype(kind), tmp_path / f"z{suffix}")
+        with pytest.raises(ValueError, match=r"holds .*\..* in draw 1, point 1, expected whole numbers"):
+            read_draws(tmp_path / f"z{suffix}")
+
+    @pytest.mark.parametrize(
+        "labels",
+        [
+            np.arange(5) * np.ones((7, 1), dtype=int),
+            np.random.default_rng(0).permuted(np.tile(np.arange(5), (50, 1)), axis=1),
+            10**9 + np.arange(1200).reshape(200, 6) // 2 * 2,
+            np.array([["1.2", "1.3", "x"], ["1.2", "1.2", "x"]]),
+            np.random.default_rng(0).integers(-5, 40, size=(400, 5)),
+        ],
+        ids=["all alone", "all alone in any order", "labels never used twice", "names", "gaps"],
+    )
+    def test_odd_labels_are_labels(self, tmp_path, labels):
+        np.save(tmp_path / "z.npy", labels)
+        assert read_draws(tmp_path / "z.npy").assignments.shape == (1, *labels.shape)
+
+
 def test_labels_are_renumbered_in_blocks(monkeypatch):
     labels = np.random.default_rng(1).integers(9, size=(3, 11, 13))
     monkeypatch.setattr(reading_labels, "_BLOCK", 7)
