@@ -1,5 +1,6 @@
 # make demo    set up .venv and compare a guide with MCMC on the galaxies
-# make test    everything: units, contracts, wheel, examples in docstrings
+# make test    units, contracts, wheel, examples in docstrings
+# make prove   the rest of the grids of which make test runs some, see docs/testing.md
 # make lint    style, format, types
 # make clean   forget the environment and what was built
 
@@ -10,14 +11,17 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # More threads than cores slow small matrix products down.
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: demo test lint clean
+.PHONY: demo test prove lint clean
 
 demo: $(VENV)/.demo
 	$(BIN)/pyroclust compare galaxies
 
 # One thread a worker: the workers are as many as the cores already.
 test: $(VENV)/.test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --durations=40 $(PYTEST_ARGS)
+
+prove: $(VENV)/.test
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --durations=40 -m prove $(PYTEST_ARGS)
 
 # Types are checked on an installed copy: in a checkout pyroclust.models and pyroclust.guides lie elsewhere.
 lint: $(VENV)/.test

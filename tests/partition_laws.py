@@ -1,13 +1,16 @@
-"""Whether draws obey the exact posterior over the partitions of few points."""
+"""Whether draws of partitions obey a law that is known: the exact posterior of few points, or a prior."""
 
 import math
 from collections.abc import Callable
 
+import pyro
 import torch
+from scipy.stats import chi2
 from torch import Tensor
 
+from pyroclust.distributions import PartitionPrior
 from pyroclust.infer.exact import exact_posterior
-from pyroclust.partitions import num_clusters
+from pyroclust.partitions import enumerate_partitions, num_clusters
 
 Posterior = tuple[Tensor, Tensor]
 
@@ -104,3 +107,30 @@ def check_invariance(
     freedom = torch.tensor(float((~rare).sum()))
     survival = 1.0 - torch.special.gammainc(freedom / 2, (statistic / 2).to(freedom))
     assert survival > 1e-4
+
+
+def simulate_prior(prior: PartitionPrior, num_points: int, draws: int) -> tuple[Tensor, PartitionPrior]:
+    """Draw partitions as a Pyro program would, each with its own random hyperparameters."""
+    with pyro.plate("draws", draws):
+        known = prior.sampled()
+        return pyro.sample("assignments", known.partition(num_points)), known
+
+
+def assert_counts_fit(seen: Tensor, probabilities: Tensor) -> None:
+    """Compare counts with exact probabilities by a chi-square test, rare cells put together."""
+    assert seen[probabilities == 0].sum() == 0
+    expected = seen.sum() * probabilities
+    rare = expected < 5
+    cells = torch.stack([seen.double(), expected])
+    cells = torch.cat([cells[:, ~rare], cells[:, rare].sum(-1, keepdim=True)], -1)
+    cells = cells[:, cells[1] > 0]
+    statistic = ((cells[0] - cells[1]).square() / cells[1]).sum().item()
+    assert cells.shape[1] == 1 or chi2.sf(statistic, cells.shape[1] - 1) > 1e-3
+
+
+def partition_counts(draws: Tensor) -> Tensor:
+    """Count how often each enumerated partition was drawn."""
+    every = enumerate_partitions(draws.shape[-1])
+    base = draws.shape[-1] ** torch.arange(draws.shape[-1])
+    codes, order = (every @ base).sort()
+    return torch.bincount(order[torch.searchsorted(codes, draws @ base)], minlength=len(every))

@@ -7,8 +7,7 @@ from typing import Any
 import pyro
 import pytest
 import torch
-from component_families import CONJUGATE, FAMILIES
-from partition_prior_cases import PRIORS, RANDOM
+from cases import CONJUGATE, FAMILIES, PRIORS, RANDOM
 from pyro import distributions as dist
 from torch import Tensor
 from torch import distributions as torch_dist

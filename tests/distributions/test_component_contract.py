@@ -10,7 +10,7 @@ import pyro
 import pyro.poutine as poutine
 import pytest
 import torch
-from component_families import CONJUGATE, FAMILIES, FINITE
+from cases import CONJUGATE, FAMILIES, FINITE
 from pyro.distributions import Gamma
 from scipy import stats
 from scipy.integrate import quad

@@ -4,13 +4,8 @@ import math
 
 import pytest
 import torch
-from partition_prior_cases import (
-    PRIORS,
-    RANDOM,
-    assert_counts_fit,
-    partition_counts,
-    simulate,
-)
+from cases import PRIORS, RANDOM
+from partition_laws import assert_counts_fit, partition_counts, simulate_prior
 from torch import Tensor
 
 from pyroclust.distributions import PartitionPrior, block_sizes
@@ -34,7 +29,7 @@ def test_probabilities_sum_to_one(prior: PartitionPrior) -> None:
 
 @every_prior
 def test_distribution_agrees_with_the_prior(prior: PartitionPrior) -> None:
-    law = simulate(prior, 6, 1)[1].partition(6)
+    law = simulate_prior(prior, 6, 1)[1].partition(6)
     support = law.enumerate_support()
     log_prob = law.log_prob(support)
     assert log_prob.dtype == torch.float64
@@ -47,13 +42,13 @@ def test_distribution_agrees_with_the_prior(prior: PartitionPrior) -> None:
 
 @every_prior
 def test_frequencies_match_enumeration(prior: PartitionPrior) -> None:
-    draws, _ = simulate(prior, 6, 20_000)
+    draws, _ = simulate_prior(prior, 6, 20_000)
     assert_counts_fit(partition_counts(draws), prior.log_prob(enumerate_partitions(6)).exp())
 
 
 @every_prior
 def test_large_draws_follow_the_exact_law_of_their_clusters(prior: PartitionPrior) -> None:
-    draws, _ = simulate(prior, 50, 5000)
+    draws, _ = simulate_prior(prior, 50, 5000)
     assert is_canonical(draws).all()
     seen = torch.bincount(num_clusters(draws) - 1, minlength=50)
     assert_counts_fit(seen, prior.log_prob_num_clusters(50).exp())
@@ -62,7 +57,7 @@ def test_large_draws_follow_the_exact_law_of_their_clusters(prior: PartitionPrio
 @every_prior
 def test_block_sizes_of_large_draws_are_exchangeable(prior: PartitionPrior) -> None:
     """The last two points sit together as often as the first two."""
-    draws, _ = simulate(prior, 300, 4000)
+    draws, _ = simulate_prior(prior, 300, 4000)
     together = prior.log_prob(torch.tensor([0, 0])).exp()
     found = (draws[:, -1] == draws[:, -2]).double().mean()
     assert (found - together).abs() <= 4 * (together * (1 - together).clamp(min=0) / 4000).sqrt() + 1e-12
@@ -162,7 +157,7 @@ def test_blocks_are_weighed_by_size(prior: PartitionPrior) -> None:
 
 @every_prior
 def test_order_of_points_does_not_matter(prior: PartitionPrior) -> None:
-    draws, _ = simulate(prior, 30, 20)
+    draws, _ = simulate_prior(prior, 30, 20)
     shuffled = canonical(draws[:, torch.randperm(30)])
     torch.testing.assert_close(prior.log_prob(shuffled), prior.log_prob(draws), rtol=0, atol=1e-11)
 
@@ -194,7 +189,7 @@ def test_batches_of_hyperparameters_are_rows_of_numbers(prior: PartitionPrior) -
 
 @every_prior
 def test_distribution_expands_and_draws_batches(prior: PartitionPrior) -> None:
-    law = simulate(prior, 5, 3)[1].partition(5).expand((2, 3))
+    law = simulate_prior(prior, 5, 3)[1].partition(5).expand((2, 3))
     assert (law.batch_shape, law.event_shape) == ((2, 3), (5,))
     draws, log_prob = law.sample_and_log_prob((4,))
     assert (draws.shape, draws.dtype) == ((4, 2, 3, 5), torch.int64)
@@ -207,10 +202,10 @@ def test_distribution_expands_and_draws_batches(prior: PartitionPrior) -> None:
 @every_prior
 def test_same_seed_same_draws(prior: PartitionPrior) -> None:
     torch.manual_seed(7)
-    first, _ = simulate(prior, 20, 5)
-    other, _ = simulate(prior, 20, 5)
+    first, _ = simulate_prior(prior, 20, 5)
+    other, _ = simulate_prior(prior, 20, 5)
     torch.manual_seed(7)
-    assert torch.equal(simulate(prior, 20, 5)[0], first)
+    assert torch.equal(simulate_prior(prior, 20, 5)[0], first)
     assert num_clusters(first).max() == 1 or not torch.equal(other, first)
 
 
@@ -219,7 +214,7 @@ def test_arguments_are_checked(prior: PartitionPrior) -> None:
     with pytest.raises(ValueError, match="num_points is 0, expected at least 1"):
         prior.log_prob_num_clusters(0)
     with pytest.raises(ValueError, match="num_points is 0"):
-        simulate(prior, 0, 1)
+        simulate_prior(prior, 0, 1)
     with pytest.raises(ValueError, match="values has the name 'alpha', expected some of"):
         prior.given({"alpha": 1.0})
     for name in prior.hyper_names:
@@ -232,7 +227,7 @@ def test_arguments_are_checked(prior: PartitionPrior) -> None:
 @every_random
 def test_random_hyperparameters_are_sampled_in_plates(prior: PartitionPrior) -> None:
     """Given their own hyperparameters the draws have, on average, their exact probabilities."""
-    draws, known = simulate(prior, 5, 4000)
+    draws, known = simulate_prior(prior, 5, 4000)
     assert known.batch_shape == (4000,)
     probabilities = known.log_prob(enumerate_partitions(5).unsqueeze(1)).exp().mean(-1)
     assert_counts_fit(partition_counts(draws), probabilities)
@@ -252,6 +247,6 @@ def test_random_hyperparameters_have_no_single_law(prior: PartitionPrior) -> Non
 
 
 def test_a_random_concentration_is_the_integrated_one() -> None:
-    draws, _ = simulate(RANDOM["crp"], 6, 20_000)
+    draws, _ = simulate_prior(RANDOM["crp"], 6, 20_000)
     integrated = type(PRIORS["gamma"])(2.0, 4.0)
     assert_counts_fit(partition_counts(draws), integrated.log_prob(enumerate_partitions(6)).exp())

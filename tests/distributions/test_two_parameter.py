@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from partition_prior_cases import assert_counts_fit, partition_counts
+from partition_laws import assert_counts_fit, partition_counts
 from torch import Tensor
 
 from pyroclust.distributions import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyro
 import pytest
 import torch
-from partition_prior_cases import RANDOM
+from cases import RANDOM
 from pyro import poutine
 from pyro.distributions import Beta, Gamma, LogNormal, Normal, Poisson, Uniform
 from torch import Tensor

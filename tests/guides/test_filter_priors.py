@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from partition_prior_cases import PRIORS, RANDOM
+from cases import PRIORS, RANDOM
 
 from pyroclust.distributions import (
     ChineseRestaurantPrior,

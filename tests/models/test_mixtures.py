@@ -2,7 +2,7 @@ import pyro
 import pyro.poutine as poutine
 import pytest
 import torch
-from component_families import FAMILIES
+from cases import FAMILIES
 from pyro.distributions import Gamma, Normal
 from scipy import stats
 
