@@ -3,10 +3,10 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numba import njit
 from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
 from scipy.spatial.distance import squareform
 
+from pyroclust.compiling import strict
 from pyroclust.diagnostics.contingency import compact
 from pyroclust.diagnostics.draws import DrawsLike, checked_weights, flat_integers, labels_and_weights
 from pyroclust.threads import num_threads
@@ -17,7 +17,7 @@ _TILE = 256
 _DRAWS = 128
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _add_tile(labels: np.ndarray, gains: np.ndarray, first: int, second: int, total: np.ndarray) -> None:
     points = labels.shape[1]
     height, width = min(_TILE, points - first), min(_TILE, points - second)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numba import njit
 
+from pyroclust.compiling import strict
 from pyroclust.threads import num_threads
 
 __all__ = ["all_losses", "compact", "matched_losses"]
@@ -14,7 +14,7 @@ _PAIRS_A_BLOCK = 1_000_000
 _POINTS_A_THREAD = 1_000_000
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _compact(labels: np.ndarray, compacted: np.ndarray, counts: np.ndarray) -> None:
     names = np.empty(labels.shape[1], np.int32)
     for s in range(labels.shape[0]):
@@ -45,7 +45,7 @@ def compact(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return compacted, counts
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _sorted_points(labels: np.ndarray, starts: np.ndarray, points: np.ndarray) -> None:
     starts[:] = 0
     for label in labels:
@@ -60,7 +60,7 @@ def _sorted_points(labels: np.ndarray, starts: np.ndarray, points: np.ndarray) -
     starts[0] = 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@strict
 def _losses(
     a: np.ndarray,
     a_counts: np.ndarray,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from pyroclust.compiling import strict
 from pyroclust.diagnostics.draws import checked_labels
 from pyroclust.diagnostics.sbc import rank_statistics
 from pyroclust.diagnostics.uniformity import ecdf_test, goodness_of_fit, threshold_band
@@ -163,7 +163,7 @@ def _p_value(below: np.ndarray, levels: np.ndarray, num_datasets: int) -> float:
     return min(1.0, 2 * min(ecdf, goodness_of_fit(counts, shares)))
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _medoid_distances(sequence: np.ndarray, num_candidates: int) -> np.ndarray:
     """Return each partition's VI to the medoid of its data set; sequence ``(B, R, N)``, output ``(B, R)``."""
     datasets, rows, points = sequence.shape
@@ -192,7 +192,7 @@ def _medoid_distances(sequence: np.ndarray, num_candidates: int) -> np.ndarray:
     return found
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _joint_gain(a: np.ndarray, b: np.ndarray, gain: np.ndarray, table: np.ndarray) -> float:
     """Return the sum of n log2 n over the cells of two partitions' table, over N; the table is left empty."""
     total = 0.0

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from scipy import stats
 
+from pyroclust.compiling import strict
 from pyroclust.diagnostics.coverage import truth_and_draws
 
 __all__ = ["PairReliability", "pair_reliability"]
@@ -164,7 +164,7 @@ def _log_tails(sums: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     return stats.chi2.logsf(np.maximum(lengths, 0), rank)
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _residuals(
     labels: np.ndarray, num_bins: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
@@ -196,7 +196,7 @@ def _residuals(
     return residual, mass, true, pairs, brier
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _chosen_sums(residual: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """Sum deviations over data sets, with a chosen partition of each; ``(shuffles, M)``."""
     shuffles, datasets = chosen.shape

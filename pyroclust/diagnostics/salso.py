@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import njit
 
+from pyroclust.compiling import strict
 from pyroclust.diagnostics.contingency import compact
 from pyroclust.diagnostics.draws import DistinctDraws
 from pyroclust.diagnostics.losses import PartitionLoss
@@ -69,7 +69,7 @@ class State(NamedTuple):
     random: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _below(state: State, bound: Index) -> np.int64:
     # Marsaglia's xorshift: a state of its own, so that threads do not share one.
     x = state.random[0]
@@ -80,14 +80,14 @@ def _below(state: State, bound: Index) -> np.int64:
     return np.int64((x >> np.uint64(16)) % np.uint64(bound))
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _shuffle(state: State, items: np.ndarray) -> None:
     for last in range(len(items) - 1, 0, -1):
         other = _below(state, last + 1)
         items[last], items[other] = items[other], items[last]
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _add(problem: Problem, state: State, item: Index, cluster: Index) -> None:
     for s in range(len(problem.mass)):
         row = problem.rows[item, s]
@@ -98,7 +98,7 @@ def _add(problem: Problem, state: State, item: Index, cluster: Index) -> None:
     state.clusters[0] = max(state.clusters[0], cluster + 1)
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _remove(problem: Problem, state: State, item: Index) -> None:
     cluster = state.labels[item]
     for s in range(len(problem.mass)):
@@ -120,14 +120,14 @@ def _remove(problem: Problem, state: State, item: Index) -> None:
                     state.labels[i] = cluster
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@strict
 def _ratio(form: np.ndarray, joint: float, own: float, other: float) -> float:
     below = form[2] + form[3] * joint + form[4] * (own + other) + form[5] * own * other
     above = form[0] * own + form[1] * other - 2 * joint
     return above / below if abs(below) > 1e-12 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _own(problem: Problem, state: State) -> float:
     total = 0.0
     for k in range(state.clusters[0]):
@@ -135,7 +135,7 @@ def _own(problem: Problem, state: State) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _loss(problem: Problem, state: State, form: np.ndarray) -> float:
     own, total = _own(problem, state), 0.0
     for s in range(len(problem.mass)):
@@ -143,7 +143,7 @@ def _loss(problem: Problem, state: State, form: np.ndarray) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _sum_costs(problem: Problem, state: State, form: np.ndarray, item: Index, width: int) -> float:
     """Fill ``costs`` where the loss is a sum; return the cost of the item's own cluster."""
     current, stay = state.labels[item], 0.0
@@ -159,7 +159,7 @@ def _sum_costs(problem: Problem, state: State, form: np.ndarray, item: Index, wi
     return form[0] * steps[state.sizes[current] - 1] - 2 * stay if current >= 0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _ratio_costs(problem: Problem, state: State, form: np.ndarray, item: Index, width: int) -> float:
     """Fill ``costs`` where the loss of each draw is a ratio; return the cost of the item's own cluster."""
     current, stay = state.labels[item], 0.0
@@ -178,7 +178,7 @@ def _ratio_costs(problem: Problem, state: State, form: np.ndarray, item: Index, 
     return stay
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _best_cluster(problem: Problem, state: State, form: np.ndarray, item: Index) -> int:
     """Return the cheapest cluster of an item, the next number for a new one; its own unless worse."""
     current, clusters = state.labels[item], state.clusters[0]
@@ -196,7 +196,7 @@ def _best_cluster(problem: Problem, state: State, form: np.ndarray, item: Index)
     return best
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _sweeten(problem: Problem, state: State, order: np.ndarray) -> None:
     for _ in range(_MAX_SWEEPS):
         _shuffle(state, order)
@@ -215,7 +215,7 @@ def _sweeten(problem: Problem, state: State, order: np.ndarray) -> None:
             return
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _zealous(problem: Problem, state: State) -> bool:
     """Dissolve a random cluster and allocate its items anew; undo it where that does not help."""
     before = _loss(problem, state, problem.form)
@@ -235,7 +235,7 @@ def _zealous(problem: Problem, state: State) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
+@strict
 def run_start(problem: Problem, state: State, initial: np.ndarray, attempts: int) -> None:
     """Search from one start, the items without a label allocated one after another in random order.
 

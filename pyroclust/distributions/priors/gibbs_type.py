@@ -5,9 +5,9 @@ from functools import lru_cache
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from pyroclust.compiling import strict
 from pyroclust.distributions.rising_factorial import log_rising
 from pyroclust.partitions import num_clusters
 
@@ -82,7 +82,7 @@ def log_v_of_fewer(log_v: Tensor, discount: float, *, num_points: int, steps: in
     return torch.from_numpy(rows[:, : len(log_v) - steps])
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _downwards(log_v: np.ndarray, discount: float, num_points: int, steps: int) -> np.ndarray:
     found = np.full((steps + 1, len(log_v)), -np.inf)
     found[0] = log_v
@@ -128,7 +128,7 @@ def log_stirling_numbers(discount: float, num_points: int, width: int) -> Tensor
     return torch.from_numpy(_recursion(discount, num_points, width))
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _recursion(discount: float, num_points: int, width: int) -> np.ndarray:
     found = np.full(width, -np.inf)
     found[0] = 0.0
@@ -141,13 +141,13 @@ def _recursion(discount: float, num_points: int, width: int) -> np.ndarray:
     return found + math.lgamma(num_points)
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _log_stay(n: int, discount: float, clusters: int) -> float:
     """Return log(1 - d K / n)."""
     return np.log1p(-discount * clusters / n) if discount != 0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _log_add(a: float, b: float) -> float:
     high, low = max(a, b), min(a, b)
     return high if high - low > _NEGLIGIBLE else high + np.log1p(np.exp(low - high))

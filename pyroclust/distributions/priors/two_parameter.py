@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Size, Tensor
 
+from pyroclust.compiling import strict
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_weights
 from pyroclust.distributions.priors.prior import PartitionPrior
@@ -70,7 +70,7 @@ def draw_from_urn(discount: Tensor, concentration: Tensor, *, num_points: int) -
     return torch.from_numpy(labels).view(*discount.shape, num_points).to(discount.device)
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _seat(
     labels: np.ndarray, discount: np.ndarray, concentration: np.ndarray, generator: np.random.Generator
 ) -> None:
@@ -91,7 +91,7 @@ def _seat(
             sizes[label] += 1
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _joined_evenly(labels: np.ndarray, n: int, threshold: float, extra: float, clusters: int) -> int:
     """Choose a cluster by n_k + extra, the threshold being uniform between 0 and n + K extra."""
     if threshold < n:
@@ -99,7 +99,7 @@ def _joined_evenly(labels: np.ndarray, n: int, threshold: float, extra: float, c
     return min(int((threshold - n) / extra), clusters - 1)
 
 
-@njit(cache=True, nogil=True)
+@strict
 def _joined_at_discount(
     labels: np.ndarray, n: int, sizes: np.ndarray, discount: float, generator: np.random.Generator
 ) -> int:

@@ -25,7 +25,7 @@ from pyroclust.distributions import (
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.mcmc import CollapsedGibbs, MergeSplit, SplitMerge
 from pyroclust.infer.mcmc.compiled.chain import place, start_chain
-from pyroclust.infer.mcmc.compiled.compiling import lean
+from pyroclust.compiling import lean
 from pyroclust.infer.mcmc.compiled.log_rising import log_rising
 from pyroclust.infer.mcmc.compiled.protocol import (
     compile_family,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.infer.mcmc.compiled.compiling import lean
+from pyroclust.compiling import lean
 from pyroclust.infer.mcmc.compiled.proposals import (
     UNDECIDED,
     allocate,

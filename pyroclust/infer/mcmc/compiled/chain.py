@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.compiling import lean
 from pyroclust.distributions import Component, ConjugateComponent, GammaConcentration
-from pyroclust.infer.mcmc.compiled.compiling import lean
 from pyroclust.infer.mcmc.compiled.prior_tables import (
     CONCENTRATION,
     DISCOUNT,

@@ -10,10 +10,10 @@ import torch.distributions as dist
 from numba.extending import overload
 from torch.distributions import Distribution
 
+from pyroclust.compiling import LEAN_OPTIONS, lean
 from pyroclust.infer.mcmc.compiled.chain import log_likelihood, recompute
-from pyroclust.infer.mcmc.compiled.compiling import lean
 from pyroclust.infer.mcmc.compiled.prior_tables import CONCENTRATION, DISCOUNT, tabulate_prior
-from pyroclust.infer.mcmc.compiled.protocol import LEAN_OPTIONS, is_tuple_of, step
+from pyroclust.infer.mcmc.compiled.protocol import is_tuple_of, step
 
 __all__ = [
     "SliceUpdate",

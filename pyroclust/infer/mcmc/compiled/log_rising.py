@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pyroclust.infer.mcmc.compiled.compiling import lean
+from pyroclust.compiling import lean
 
 __all__ = ["log_rising", "look_up", "table_of", "tabulate_rising"]
 

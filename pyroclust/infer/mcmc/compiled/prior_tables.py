@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from pyroclust.compiling import lean
 from pyroclust.distributions import ChineseRestaurantPrior, GammaConcentration, PartitionPrior, PitmanYorPrior
-from pyroclust.infer.mcmc.compiled.compiling import lean
 
 __all__ = [
     "CONCENTRATION",

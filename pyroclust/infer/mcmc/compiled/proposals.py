@@ -13,8 +13,8 @@ the first point, side 1 around the second. The other points are listed in ``stat
 import math
 from typing import Any
 
+from pyroclust.compiling import lean
 from pyroclust.infer.mcmc.compiled.chain import accumulate, rebuild
-from pyroclust.infer.mcmc.compiled.compiling import lean
 from pyroclust.infer.mcmc.compiled.hyperparameters import draw_concentration
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
 from pyroclust.infer.mcmc.compiled.protocol import log_marginal, refresh

@@ -6,8 +6,8 @@ code by the type of the named tuple (:func:`numba.extending.overload`), so that 
 and moves gets code of its own and none needs a callback. A new family registers :func:`compile_family` and
 overloads five stubs by :func:`implements`, a new move overloads :func:`step`; nothing else changes.
 
-Machine code stays on disk until a file of this folder changes. Numba does not look at files elsewhere: after
-editing a family of your own, delete ``pyroclust/infer/mcmc/__pycache__``.
+Machine code stays on disk until a file of ``pyroclust/infer/mcmc`` changes, or the file of a family of one's
+own: its functions lie beside its named tuple.
 """
 
 from collections.abc import Callable
@@ -18,12 +18,11 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+from pyroclust.compiling import LEAN_OPTIONS
 from pyroclust.distributions import Component, ConjugateComponent
 from pyroclust.protocols import CollapsedModel
 
 __all__ = [
-    "COMPILE_OPTIONS",
-    "LEAN_OPTIONS",
     "compile_family",
     "hyper_array",
     "implements",
@@ -37,16 +36,6 @@ __all__ = [
     "tabulate",
 ]
 
-# Reassociation lets sums over dimensions use vector units; nan and infinity keep their meaning. What is not
-# said here, a function would inherit from whichever caller is compiled first.
-COMPILE_OPTIONS: Any = {
-    "error_model": "numpy",
-    "fastmath": {"reassoc", "contract", "arcp", "nsz"},
-    "forceinline": False,
-    "_nrt": True,
-}
-# For functions that allocate nothing: no reference counts, which cost more than the arithmetic.
-LEAN_OPTIONS: Any = {**COMPILE_OPTIONS, "_nrt": False}
 # Passing a family of twenty arrays to a function takes longer than many a predictive.
 _INLINE_OPTIONS: Any = {**LEAN_OPTIONS, "forceinline": True}
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numba.extending import overload
 
+from pyroclust.compiling import LEAN_OPTIONS, compiled
 from pyroclust.infer.mcmc.compiled.chain import log_likelihood, write_labels
-from pyroclust.infer.mcmc.compiled.compiling import compiled
-from pyroclust.infer.mcmc.compiled.protocol import LEAN_OPTIONS, step
+from pyroclust.infer.mcmc.compiled.protocol import step
 
 __all__ = ["run_draws"]
 

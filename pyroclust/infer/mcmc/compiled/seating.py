@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pyroclust.infer.mcmc.compiled.compiling import compiled
+from pyroclust.compiling import compiled
 from pyroclust.infer.mcmc.compiled.sweep import draw_index
 
 __all__ = ["Seating", "Tables", "collect", "more_slots", "seat", "visit_points"]

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
+from pyroclust.compiling import LEAN_OPTIONS, lean
 from pyroclust.infer.mcmc.compiled.chain import move_point, rebuild
-from pyroclust.infer.mcmc.compiled.compiling import lean
 from pyroclust.infer.mcmc.compiled.hyperparameters import draw_concentration
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
 from pyroclust.infer.mcmc.compiled.protocol import (
-    LEAN_OPTIONS,
     is_tuple_of,
     log_predictive,
     log_predictive_without,

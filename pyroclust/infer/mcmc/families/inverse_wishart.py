@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pyroclust.compiling import lean
 from pyroclust.distributions import NormalInverseWishart
-from pyroclust.infer.mcmc.compiled.compiling import lean
 from pyroclust.infer.mcmc.compiled.protocol import (
     compile_family,
     hyper_array,

@@ -1,0 +1,152 @@
+"""How the compiled functions of the library are made, and kept on disk."""
+
+import os
+import pickle
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from sys import modules
+from typing import Any
+
+from numba import __version__ as numba_version
+from numba import njit, types
+from numba.core.caching import FunctionCache
+
+__all__ = ["COMPILE_OPTIONS", "LEAN_OPTIONS", "compiled", "lean", "strict"]
+
+# Reassociation lets sums over dimensions use vector units; nan and infinity keep their meaning. What is not
+# said here, a function would inherit from whichever caller is compiled first.
+COMPILE_OPTIONS: Any = {
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "arcp", "nsz"},
+    "forceinline": False,
+    "_nrt": True,
+}
+_STRICT_OPTIONS: Any = {**COMPILE_OPTIONS, "fastmath": False}
+# For functions that allocate nothing: no reference counts, which cost more than the arithmetic.
+LEAN_OPTIONS: Any = {**COMPILE_OPTIONS, "_nrt": False}
+
+_LIBRARY = Path(__file__).parent
+# The code of these is inlined into that of functions elsewhere.
+_KERNELS = _LIBRARY / "infer" / "mcmc"
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a function that may allocate arrays, and take a random number generator from Python.
+
+    It runs without Python's lock, and sums may be reordered. Its machine code is kept on disk while the
+    files that it may come from do not change: in ``NUMBA_CACHE_DIR`` where that is set, else beside its file,
+    else in the user's cache folder. Where none of these can be written, or others may write there, nothing is
+    kept, and every process compiles what it uses.
+
+    Args:
+        function: a function that numba can compile.
+    """
+    return _cached(function, COMPILE_OPTIONS)
+
+
+def lean(function: Callable[..., Any]) -> Any:
+    """Compile a function that allocates nothing, like :func:`compiled` otherwise.
+
+    The arrays it works on belong to its caller and are not reference-counted: with named tuples of arrays
+    the counting takes up to ten times as long as the work. Numba refuses to compile it if it allocates, by
+    ``a + b`` or ``a[:] = b`` of arrays too. Called from Python with a generator it would leak the generator.
+
+    Args:
+        function: a function that numba can compile.
+    """
+    return _cached(function, LEAN_OPTIONS)
+
+
+def strict(function: Callable[..., Any]) -> Any:
+    """Compile a function whose sums keep their order, like :func:`compiled` otherwise.
+
+    Args:
+        function: a function that numba can compile.
+    """
+    return _cached(function, _STRICT_OPTIONS)
+
+
+def _cached(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    dispatcher = njit(nogil=True, **options)(function)
+    # Numba raises RuntimeError where no folder can be written.
+    with suppress(RuntimeError):
+        store = _Cache(function)
+        if function.__closure__ is None and _is_private(Path(store.cache_path)):
+            dispatcher._cache = store
+    return dispatcher
+
+
+class _Cache(FunctionCache):
+    """Machine code of a function on disk: one file for each combination of types.
+
+    Numba's own cache looks at the file of a function alone, though the code contains that of all that it
+    calls; its index breaks where a type of an older version exists no more, and where two processes write at
+    once. Here the name of a file says all that its content depends on.
+    """
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            data = pickle.loads(self._path(sig, target_context.codegen()).read_bytes())
+            return self._impl.rebuild(target_context, data)
+        except (OSError, EOFError, LookupError, ValueError, pickle.UnpicklingError):
+            return None
+
+    def _save_overload(self, sig: Any, data: Any) -> None:
+        if not self._impl.check_cachable(data):
+            return
+        with suppress(OSError, LookupError):
+            path = self._path(sig, data.codegen)
+            for old in path.parent.glob(f"{self._impl.filename_base}.*.nbc"):
+                if old.name.split(".")[-3] != path.name.split(".")[-3]:
+                    old.unlink(missing_ok=True)
+            with self._cache_file._open_for_write(str(path)) as stream:
+                stream.write(self._cache_file._dump(self._impl.reduce(data)))
+
+    def _path(self, sig: Any, codegen: Any) -> Path:
+        stamp = _stamp(Path(self._py_func.__code__.co_filename))
+        key = _digest([_spelled(sig), repr(codegen.magic_tuple()), repr(self._py_func.__code__.co_code)])
+        return Path(self._cache_path) / f"{self._impl.filename_base}.{stamp}.{key}.nbc"
+
+
+def _digest(parts: list[str]) -> str:
+    return blake2b("\0".join(parts).encode(), digest_size=12).hexdigest()
+
+
+@cache
+def _stamp(path: Path) -> str:
+    """Return a digest of all files that the code of a file may come from."""
+    inside = path.is_relative_to(_LIBRARY) and not path.is_relative_to(_KERNELS)
+    folder = _LIBRARY.joinpath(*path.relative_to(_LIBRARY).parts[:-1][:2]) if inside else _KERNELS
+    files = {path, Path(__file__), *folder.rglob("*.py")}
+    return _digest([numba_version, *(f"{one.name}\0{one.read_text('utf-8')}" for one in sorted(files))])
+
+
+def _spelled(signature: Any) -> str:
+    """Write types with all that their code depends on: named tuples are families and moves."""
+    return "; ".join([str(signature), *(part for one in signature for part in _named_tuples(one))])
+
+
+def _named_tuples(one: Any) -> Iterator[str]:
+    if isinstance(one, types.BaseNamedTuple):
+        kind = one.instance_class
+        yield f"{kind.__module__}.{kind.__qualname__}{kind._fields}"
+        # The compiled functions of a family of one's own lie beside its named tuple.
+        source = getattr(modules.get(kind.__module__), "__file__", None)
+        if source is None:
+            raise LookupError(f"{kind.__name__} has no file: what its code depends on cannot be looked up")
+        if not Path(source).is_relative_to(_KERNELS):
+            yield Path(source).read_text("utf-8")
+    for part in getattr(one, "types", ()) if isinstance(one, types.BaseTuple) else ():
+        yield from _named_tuples(part)
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether nobody else can put machine code into a folder."""
+    if os.name == "nt":
+        return True
+    found = folder.stat()
+    return not found.st_mode & stat.S_IWOTH and found.st_uid in (0, os.geteuid())

@@ -1,0 +1,181 @@
+"""Machine code on disk is found again, is never older than its source, and needs no place to write."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba import config
+from numba.core.errors import NumbaError
+
+import pyroclust
+from pyroclust import compiling
+
+SOURCE = """
+from pyroclust.compiling import lean
+
+@lean
+def twice(x):
+    return {factor} * x
+"""
+FAMILY = """
+from typing import NamedTuple
+import numpy as np
+from pyroclust.infer.mcmc.compiled.protocol import implements, log_marginal
+
+class {name}(NamedTuple):
+    hyper: np.ndarray
+
+@implements(log_marginal, {name})
+def _log_marginal(family, sums, slot, size):
+    return {value}
+"""
+CALLER = """
+from pyroclust.compiling import lean
+from pyroclust.infer.mcmc.compiled.protocol import log_marginal
+
+@lean
+def call(family, sums):
+    return log_marginal(family, sums, 0, 1)
+"""
+
+
+def load(path, monkeypatch):
+    """Import a module anew, as another process would."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, path.stem, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def write(path, text):
+    path.write_text(text)
+    compiling._stamp.cache_clear()
+    return path
+
+
+def hits(function):
+    return sum(function.stats.cache_hits.values())
+
+
+def test_code_is_found_again_until_its_file_changes(tmp_path, monkeypatch):
+    path = write(tmp_path / "twice_module.py", SOURCE.format(factor=2))
+    assert load(path, monkeypatch).twice(3) == 6
+    again = load(path, monkeypatch).twice
+    assert again(3) == 6
+    assert hits(again) == 1
+    edited = load(write(path, SOURCE.format(factor=3)), monkeypatch).twice
+    assert edited(3) == 9
+    assert hits(edited) == 0
+    assert len(list(tmp_path.rglob("*.nbc"))) == 1
+
+
+def test_code_is_as_new_as_the_files_of_all_that_it_calls(tmp_path, monkeypatch):
+    """A family of one's own, edited: its caller was not."""
+    caller = write(tmp_path / "caller_module.py", CALLER)
+    family = tmp_path / "family_module.py"
+    sums = np.zeros((1, 1))
+    for name, value in (("Mine", 1.0), ("Mine", 2.0), ("Other", 3.0)):
+        module = load(write(family, FAMILY.format(name=name, value=value)), monkeypatch)
+        call = load(caller, monkeypatch).call
+        assert call(getattr(module, name)(np.zeros(1)), sums) == value
+        assert hits(call) == 0
+    again = load(caller, monkeypatch).call
+    assert again(module.Other(np.zeros(1)), sums) == 3.0
+    assert hits(again) == 1
+
+
+@pytest.mark.parametrize("kept_bytes", [0, 10, -50])
+def test_damaged_files_are_compiled_anew(tmp_path, monkeypatch, kept_bytes):
+    path = write(tmp_path / "twice_module.py", SOURCE.format(factor=2))
+    load(path, monkeypatch).twice(3)
+    (kept,) = tmp_path.rglob("*.nbc")
+    kept.write_bytes(kept.read_bytes()[:kept_bytes])
+    again = load(path, monkeypatch).twice
+    assert again(3) == 6
+    assert hits(again) == 0
+
+
+def test_stamps_cover_what_is_inlined(tmp_path, monkeypatch):
+    """Code of kernels is made of all files beside them, that of other functions of their folder's."""
+    kernels, losses = tmp_path / "infer" / "mcmc", tmp_path / "diagnostics"
+    monkeypatch.setattr(compiling, "_LIBRARY", tmp_path)
+    monkeypatch.setattr(compiling, "_KERNELS", kernels)
+    for folder in (kernels / "families", losses):
+        folder.mkdir(parents=True)
+        (folder / "one.py").write_text("a")
+    (kernels / "sweep.py").write_text("a")
+
+    def stamps():
+        compiling._stamp.cache_clear()
+        return [compiling._stamp(one) for one in (kernels / "families" / "one.py", losses / "one.py")]
+
+    before = stamps()
+    write(kernels / "sweep.py", "b")
+    (kernel, loss), middle = stamps(), stamps()
+    assert (kernel != before[0], loss) == (True, before[1])
+    (losses / "two.py").write_text("new")
+    assert (stamps()[0], stamps()[1] != middle[1]) == (middle[0], True)
+    compiling._stamp.cache_clear()
+
+
+def test_folders_that_others_can_write_are_not_used(tmp_path, monkeypatch):
+    path = write(tmp_path / "twice_module.py", SOURCE.format(factor=2))
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__").chmod(0o777)
+    assert load(path, monkeypatch).twice(3) == 6
+    assert not list(tmp_path.rglob("*.nbc"))
+
+
+def test_a_chosen_folder_is_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "chosen"))
+    path = write(tmp_path / "twice_module.py", SOURCE.format(factor=2))
+    assert load(path, monkeypatch).twice(3) == 6
+    assert [one.relative_to(tmp_path).parts[0] for one in tmp_path.rglob("*.nbc")] == ["chosen"]
+
+
+def test_the_users_folder_is_used_where_the_package_is_read_only(tmp_path, monkeypatch):
+    path = write(tmp_path / "twice_module.py", SOURCE.format(factor=2))
+    (tmp_path / "__pycache__").write_text("no folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert load(path, monkeypatch).twice(3) == 6
+    assert [one.relative_to(tmp_path).parts[0] for one in tmp_path.rglob("*.nbc")] == ["cache"]
+
+
+SCRIPT = """
+import pyroclust
+from pyroclust.infer.mcmc.compiled.log_rising import log_rising
+assert pyroclust.__file__.startswith({root!r}), pyroclust.__file__
+assert log_rising(1.0, 3.0) > 1.79
+"""
+
+
+def test_nothing_can_be_written(tmp_path):
+    """An installed copy is imported and compiles; a file in place of every folder keeps root out, too."""
+    copy = tmp_path / "site" / "pyroclust"
+    ignored = shutil.ignore_patterns("__pycache__", "pretrained_guides")
+    shutil.copytree(Path(pyroclust.__file__).parent, copy, ignore=ignored)
+    for name in ("models", "guides"):
+        source = Path(importlib.util.find_spec(f"pyroclust.{name}").origin).parent
+        shutil.copytree(source, copy / name, ignore=ignored, dirs_exist_ok=True)
+    for folder in {one.parent for one in copy.rglob("*.py")}:
+        (folder / "__pycache__").write_text("no folder")
+    nowhere = {"HOME": "/dev/null", "PYTHONPATH": str(tmp_path / "site"), "PYTHONDONTWRITEBYTECODE": "1"}
+    env = {name: one for name, one in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
+    command = [sys.executable, "-c", SCRIPT.format(root=str(tmp_path / "site"))]
+    done = subprocess.run(command, env=env | nowhere, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_lean_functions_refuse_to_allocate():
+    @compiling.lean
+    def allocate(size):
+        return np.zeros(size).sum()
+
+    with pytest.raises(NumbaError):
+        allocate(3)
