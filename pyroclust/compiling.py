@@ -88,6 +88,11 @@ class _Cache(FunctionCache):
     once. Here the name of a file says all that its content depends on.
     """
 
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        # Now, not when code is saved: a file may be edited while this process still runs what it read.
+        self._stamp = _stamp(Path(function.__code__.co_filename))
+
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             data = pickle.loads(self._path(sig, target_context.codegen()).read_bytes())
@@ -107,9 +112,8 @@ class _Cache(FunctionCache):
                 stream.write(self._cache_file._dump(self._impl.reduce(data)))
 
     def _path(self, sig: Any, codegen: Any) -> Path:
-        stamp = _stamp(Path(self._py_func.__code__.co_filename))
         key = _digest([_spelled(sig), repr(codegen.magic_tuple()), repr(self._py_func.__code__.co_code)])
-        return Path(self._cache_path) / f"{self._impl.filename_base}.{stamp}.{key}.nbc"
+        return Path(self._cache_path) / f"{self._impl.filename_base}.{self._stamp}.{key}.nbc"
 
 
 def _digest(parts: list[str]) -> str:
@@ -140,7 +144,7 @@ def _named_tuples(one: Any) -> Iterator[str]:
             raise LookupError(f"{kind.__name__} has no file: what its code depends on cannot be looked up")
         if not Path(source).is_relative_to(_KERNELS):
             yield Path(source).read_text("utf-8")
-    for part in getattr(one, "types", ()) if isinstance(one, types.BaseTuple) else ():
+    for part in getattr(one, "types", ()):
         yield from _named_tuples(part)
 
 

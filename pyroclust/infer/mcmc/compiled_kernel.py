@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.infer.mcmc.compiled.chain import Chain, hyper_places, place, start_chain
-from pyroclust.infer.mcmc.compiled.runner import run_draws
+from pyroclust.infer.mcmc.compiled.runner import Program, run_draws
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.loop import Transition
 from pyroclust.infer.mcmc.states import (
@@ -70,6 +70,7 @@ class CompiledTransition(Transition):
     ) -> None:
         self.model, self.moves, self.thin = model, moves, thin
         self._chains = [start_chain(model, data, own) for own in generator.spawn(len(states.assignments))]
+        self._program = Program(moves, self._chains[0])
         self._at: ChainStates | None = None
         places = hyper_places(model)
         self._columns = {name: places[name] for name in states.hyperparameters}
@@ -77,7 +78,7 @@ class CompiledTransition(Transition):
     def prepare(self, states: ChainStates) -> None:
         """Compile, or load from numba's cache."""
         self._place(states)
-        _advance(self._chains[0], self.moves, 0, thin=self.thin)
+        _advance(self._chains[0], self._program, 0, thin=self.thin)
 
     def step(self, states: ChainStates) -> ChainStates:
         """Advance every chain by one draw."""
@@ -87,12 +88,11 @@ class CompiledTransition(Transition):
         """Advance every chain by several draws, all chains at once."""
         self._place(states)
         if len(self._chains) == 1:
-            columns = [_advance(self._chains[0], self.moves, num_draws, thin=self.thin)]
+            columns = [_advance(self._chains[0], self._program, num_draws, thin=self.thin)]
         else:
             with ThreadPoolExecutor(max_workers=len(self._chains)) as pool:
-                work = [
-                    pool.submit(_advance, one, self.moves, num_draws, thin=self.thin) for one in self._chains
-                ]
+                program, thin = self._program, self.thin
+                work = [pool.submit(_advance, one, program, num_draws, thin=thin) for one in self._chains]
                 columns = [one.result() for one in work]
         trace = self._trace(*(torch.from_numpy(np.stack(column)) for column in zip(*columns, strict=True)))
         if not isinstance(self.model.component, ConjugateComponent):
@@ -141,10 +141,23 @@ def _same(one: ChainStates, other: ChainStates) -> bool:
 
 
 def _advance(
-    chain: Chain, moves: Any, num_draws: int, *, thin: int
+    chain: Chain, program: Program, num_draws: int, *, thin: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     num_points = len(chain.state.slot_of)
     assignments = np.empty((num_draws, num_points), dtype=np.int64)
     score, hyper = np.empty(num_draws), np.empty((num_draws, 2 + len(chain.family.hyper)))
-    run_draws(moves, *chain, thin, assignments, score, hyper)
+    run_draws(
+        program.steps,
+        program.settings,
+        program.log_likelihood,
+        chain.family_at.number,
+        chain.state_at,
+        chain.prior_at,
+        chain.generator,
+        thin,
+        chain.family.hyper,
+        assignments,
+        score,
+        hyper,
+    )
     return assignments, score, hyper

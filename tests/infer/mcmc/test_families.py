@@ -101,7 +101,7 @@ def evaluate(chain):
     """Return the log marginals (K + 1), log predictives (N, K + 1) and log predictives without (N,)."""
     num_points, width = len(LABELS), len(SIZES) + 1
     found = np.empty(width), np.empty((num_points, width)), np.zeros(num_points)
-    probe(chain.family, chain.state, *found)
+    probe(chain.family_at, chain.state_at, *found)
     return tuple(torch.from_numpy(one) for one in found)
 
 

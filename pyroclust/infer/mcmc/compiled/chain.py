@@ -8,6 +8,7 @@ from torch import Tensor
 
 from pyroclust.compiling import lean
 from pyroclust.distributions import Component, ConjugateComponent, GammaConcentration
+from pyroclust.infer.mcmc.compiled.pointers import Address
 from pyroclust.infer.mcmc.compiled.prior_tables import (
     CONCENTRATION,
     DISCOUNT,
@@ -179,13 +180,21 @@ class ChainState(NamedTuple):
     log_alone: np.ndarray
 
 
-class Chain(NamedTuple):
-    """One chain: family tables and caches, state, prior tables, random number generator."""
+class Chain:
+    """One chain, with the addresses at which compiled functions find it.
 
-    family: Any
-    state: ChainState
-    prior: PriorTables
-    generator: np.random.Generator
+    Args:
+        family: tables and caches of the component family.
+        state: where the chain is.
+        prior: tables of the prior.
+        generator: random number generator.
+    """
+
+    def __init__(
+        self, family: Any, state: ChainState, prior: PriorTables, generator: np.random.Generator
+    ) -> None:
+        self.family, self.state, self.prior, self.generator = family, state, prior, generator
+        self.family_at, self.state_at, self.prior_at = Address(family), Address(state), Address(prior)
 
 
 def start_chain(model: CollapsedModel, data: Tensor, generator: np.random.Generator) -> Chain:
@@ -237,5 +246,5 @@ def place(chain: Chain, model: CollapsedModel, labels: np.ndarray, hyper: dict[s
         else:
             chain.family.hyper[index - NUM_OF_PRIOR] = hyper[name]
     if hyper.keys() & model.prior.hyperpriors.keys():
-        tabulate_prior(prior)
-    recompute(chain.family, state)
+        tabulate_prior(chain.prior_at)
+    recompute(chain.family_at, chain.state_at)

@@ -20,6 +20,7 @@ from numba.extending import overload
 
 from pyroclust.compiling import LEAN_OPTIONS
 from pyroclust.distributions import Component, ConjugateComponent
+from pyroclust.infer.mcmc.compiled.pointers import PointerType
 from pyroclust.protocols import CollapsedModel
 
 __all__ = [
@@ -98,10 +99,9 @@ def step(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None
 
 
 def is_tuple_of(numba_type: types.Type, kind: type) -> bool:
-    """Say at compile time whether a numba type stands for a certain named tuple."""
-    return (
-        isinstance(numba_type, types.BaseNamedTuple) and getattr(numba_type, "instance_class", None) is kind
-    )
+    """Say at compile time whether a numba type stands for a certain named tuple, or a pointer to one."""
+    found = numba_type.content if isinstance(numba_type, PointerType) else numba_type
+    return isinstance(found, types.BaseNamedTuple) and getattr(found, "instance_class", None) is kind
 
 
 def implements(stub: Callable[..., Any], kind: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
