@@ -135,8 +135,8 @@ def _spelled(signature: Any) -> str:
 
 
 def _named_tuples(one: Any) -> Iterator[str]:
-    if isinstance(one, types.BaseNamedTuple):
-        kind = one.instance_class
+    kind = getattr(one, "instance_class", None)
+    if isinstance(one, types.BaseNamedTuple) and kind is not None:
         yield f"{kind.__module__}.{kind.__qualname__}{kind._fields}"
         # The compiled functions of a family of one's own lie beside its named tuple.
         source = getattr(modules.get(kind.__module__), "__file__", None)

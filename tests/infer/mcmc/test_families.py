@@ -8,6 +8,7 @@ import torch
 from partition_laws import check_law, effective_partitions
 from scipy import integrate
 
+from pyroclust.compiling import lean
 from pyroclust.distributions import (
     BernoulliBeta,
     ChineseRestaurantPrior,
@@ -25,7 +26,6 @@ from pyroclust.distributions import (
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.mcmc import CollapsedGibbs, MergeSplit, SplitMerge
 from pyroclust.infer.mcmc.compiled.chain import place, start_chain
-from pyroclust.compiling import lean
 from pyroclust.infer.mcmc.compiled.log_rising import log_rising
 from pyroclust.infer.mcmc.compiled.protocol import (
     compile_family,

@@ -38,7 +38,7 @@ class PointerType(types.Type):
         content: numba type of the named tuple.
     """
 
-    def __init__(self, content: types.BaseNamedTuple) -> None:
+    def __init__(self, content: Any) -> None:
         self.content = content
         super().__init__(name=f"Pointer({content}, {content.instance_class.__module__}, {content.fields})")
 
@@ -58,7 +58,7 @@ class _PointerModel(models.PrimitiveModel):
 class _Fields(AttributeTemplate):
     key = PointerType
 
-    def generic_resolve(self, pointer: PointerType, name: str) -> Any:
+    def generic_resolve(self, pointer: PointerType, name: str) -> Any:  # type: ignore[override]
         if name not in pointer.content.fields:
             return None
         found = pointer.content.types[pointer.content.fields.index(name)]
