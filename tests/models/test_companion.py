@@ -238,7 +238,7 @@ def test_enumeration_elbo_has_gradients(component, name, guide):
 
 @pytest.mark.parametrize(
     ("component", "name"),
-    zip(("random_scale", "inverse_wishart", "product", "student_t"), NAMES, strict=True),
+    list(zip(("random_scale", "inverse_wishart", "product", "student_t"), NAMES, strict=True)),
 )
 def test_particles_in_a_plate_are_particles_in_a_loop(component, name):
     family = COMPONENTS[component]
