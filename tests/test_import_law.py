@@ -49,7 +49,7 @@ LAW: dict[str, set[str]] = {
     "saving": GROUND | LAWS | {"nn", "models", "guides"},
     "calibration": GROUND | LAWS | {"infer", "diagnostics", "guides", "protocols", "saving"},
     "results": {"baselines", "calibration", "data", "diagnostics"},
-    "io": GROUND | LAWS | {"diagnostics", "infer", "infer.mcmc", "results"},
+    "io": GROUND | LAWS | {"diagnostics", "infer", "infer.mcmc"},
     "plots": {"diagnostics"},
     "recipes": GROUND
     | LAWS

@@ -3,10 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
-from pathlib import Path
-from typing import TypeAlias
-
-import numpy as np
 
 from pyroclust.analysis.outputs import prepare_folder, write_diagnosis
 from pyroclust.analysis.picking import MAX_POINTS
@@ -14,18 +10,13 @@ from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.standardise import Standardised, standardise
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import compare_sources
-from pyroclust.io.draws import DrawsFile, read_draws
-from pyroclust.io.labels import canonical_draws
+from pyroclust.io.draws import DrawsFile, DrawsSource, draws_from
 from pyroclust.results.baseline_rows import BaselineRow, baseline_rows
 from pyroclust.results.diagnosis import Diagnosis
 from pyroclust.results.draws_summary import DrawsSummary, summarise_draws
 from pyroclust.results.draws_verdict import judge_draws
 
-__all__ = ["DrawsSource", "diagnose"]
-
-_UNNAMED = "the draws"
-
-DrawsSource: TypeAlias = str | PathLike[str] | np.ndarray | DrawsFile
+__all__ = ["diagnose"]
 
 
 def diagnose(
@@ -45,9 +36,10 @@ def diagnose(
     posterior, and known labels are compared with the estimate.
 
     Args:
-        source: a file (.csv, .tsv, .npy, .npz or .nc; see :func:`~pyroclust.io.draws.read_draws`), or an
-            array ``(chains, draws, N)`` or ``(draws, N)``.
-        other: a second source of draws of the same points.
+        source: a file (.csv, .tsv, .npy, .npz or .nc; see :func:`~pyroclust.io.draws.read_draws`); an array
+            or a tensor ``(chains, draws, N)`` or ``(draws, N)``; what a kernel's ``run`` returned; a finished
+            ``pyro.infer.MCMC``; or a container of ArviZ. A weighted sample has to be resampled first.
+        other: a second source of draws of the same points, in any of these forms.
         data: the table that was clustered, its rows in the order of the points.
         columns: columns of ``data``.
         label: column of reference labels in ``data``.
@@ -59,6 +51,7 @@ def diagnose(
         ValueError: if a source or the data cannot be used; the sentence says what to do.
 
     Example:
+        >>> import numpy as np
         >>> draws = np.random.default_rng(0).integers(2, size=(4, 250, 6))
         >>> diagnose(draws).verdict.level.value
         'trust'
@@ -66,7 +59,7 @@ def diagnose(
     tell = progress or (lambda stage: None)
     _check_table_options(data, columns, label)
     tell("reading the draws")
-    sources = _named_apart([_read(one) for one in (source, other) if one is not None])
+    sources = _named_apart([draws_from(one) for one in (source, other) if one is not None])
     _check_sources(sources)
     table = None if data is None else read_table(data, columns=columns, label=label)
     points = None if table is None else _checked_points(table, sources[0])
@@ -102,14 +95,6 @@ def _check_table_options(data: Source | None, columns: Sequence[str] | None, lab
     for name, value in (("columns", columns), ("label", label)):
         if value is not None and data is None:
             raise ValueError(f"{name} is {value!r}, but there is no table to look for it in: give data too")
-
-
-def _read(source: DrawsSource) -> DrawsFile:
-    if isinstance(source, DrawsFile):
-        return source
-    if isinstance(source, np.ndarray):
-        return DrawsFile(_UNNAMED, canonical_draws(source, where=_UNNAMED))
-    return read_draws(Path(source))
 
 
 def _named_apart(sources: list[DrawsFile]) -> list[DrawsFile]:

@@ -1,8 +1,8 @@
 """Draws of partitions as ArviZ data, in memory and as NetCDF files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import xarray as xr
@@ -19,18 +19,80 @@ from pyroclust.io.arviz_groups import (
     reference_group,
     sample_stats_group,
 )
-from pyroclust.results.comparison import Comparison, PartitionDraws
-from pyroclust.results.guide_alone import GuideAlone
+from pyroclust.io.draws import DrawsSource, draws_from
 
-if TYPE_CHECKING:
-    # It brings torch, which a container of draws does without.
-    from pyroclust.io.draws import DrawsFile
+__all__ = ["DrawsOnData", "to_arviz"]
 
-__all__ = ["to_arviz"]
+
+class DrawsOfSource(Protocol):
+    """Draws of one source: :class:`~pyroclust.results.comparison.PartitionDraws`."""
+
+    @property
+    def name(self) -> str:
+        """Of the source."""
+
+    @property
+    def assignments(self) -> np.ndarray:
+        """Canonical labels, ``(chains, draws, N)``."""
+
+    @property
+    def log_joint(self) -> np.ndarray | None:
+        """Log p(assignments, data) in nats, ``(chains, draws)``."""
+
+    @property
+    def log_prob(self) -> np.ndarray | None:
+        """Log q(assignments | data) in nats, ``(chains, draws)``."""
+
+    @property
+    def seconds(self) -> float:
+        """Wall time that the draws took."""
+
+
+class DrawsOnData(Protocol):
+    """A data set and draws of its partition: what :func:`pyroclust.compare` found, as ``comparison``.
+
+    Draws of MCMC are its ``mcmc``, where there are some.
+    """
+
+    @property
+    def source(self) -> str:
+        """Name of the data set."""
+
+    @property
+    def model_name(self) -> str:
+        """Name of the model."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the D columns."""
+
+    @property
+    def data(self) -> np.ndarray:
+        """The points, ``(N, D)``."""
+
+    @property
+    def location(self) -> np.ndarray:
+        """Subtracted from each column, ``(D,)``."""
+
+    @property
+    def scale(self) -> np.ndarray:
+        """Each column was divided by it, ``(D,)``."""
+
+    @property
+    def true_labels(self) -> np.ndarray | None:
+        """Known labels, ``(N,)``."""
+
+    @property
+    def row_names(self) -> tuple[str, ...] | None:
+        """Names of the points."""
+
+    @property
+    def guide(self) -> DrawsOfSource:
+        """Draws of the guide."""
 
 
 def to_arviz(
-    source: "Comparison | GuideAlone | DrawsFile",
+    source: DrawsOnData | DrawsSource,
     *,
     model: Any = None,
     reference: np.ndarray | None = None,
@@ -53,7 +115,9 @@ def to_arviz(
     Labels and names stay as they are through ``to_netcdf(path, engine="h5netcdf")``.
 
     Args:
-        source: a comparison, a guide's draws alone, or draws that were read from a file.
+        source: what :func:`pyroclust.compare` returned, or draws: a file, an array, a tensor, what a kernel's
+            ``run`` returned, a finished ``pyro.infer.MCMC`` (:func:`~pyroclust.io.pyro_results.from_pyro`
+            keeps its other sites too). A weighted sample has to be resampled first.
         model: mixture of a conjugate family, to evaluate points.
         reference: partition to measure distances from; a central draw by default.
         calibration: of the sampler, from :func:`pyroclust.diagnostics.sbc`, or PIT values by functional.
@@ -71,10 +135,11 @@ def to_arviz(
     Example:
         >>> from pyroclust import compare
         >>> result = compare("galaxies", guide="filter-nig1d", num_draws=50, mcmc_draws=50)
-        >>> dict(to_arviz(result.comparison).posterior["assignments"].sizes)
+        >>> dict(to_arviz(result).posterior["assignments"].sizes)
         {'chain': 4, 'draw': 50, 'point': 82}
     """
-    drawn = _drawn(source)
+    # What `compare` returns holds the draws as its comparison.
+    drawn = _drawn(getattr(source, "comparison", source))
     draws = drawn.posterior.assignments
     reference = chosen_reference(reference, draws)
     points = point_coordinate(drawn.point_names, draws.shape[-1])
@@ -84,8 +149,8 @@ def to_arviz(
         "sample_stats": sample_stats_group(
             shape=draws.shape[:2], log_joint=drawn.posterior.log_joint, log_prob=drawn.posterior.log_prob
         ),
-        "log_likelihood": None if model is None else _log_likelihood(model, source, draws, points),
-        "observed_data": None if drawn.points is None else _observed(drawn.points, points),
+        "log_likelihood": None if model is None else _log_likelihood(model, drawn.on_data, draws, points),
+        "observed_data": None if drawn.on_data is None else _observed(drawn.on_data, points),
         "constant_data": reference_group(reference, points=points),
         "prior_sbc": None if calibration is None else prior_sbc_group(calibration),
     }
@@ -93,29 +158,38 @@ def to_arviz(
 
 
 @dataclass(frozen=True)
+class _Draws:
+    name: str
+    assignments: np.ndarray
+    log_joint: np.ndarray | None
+    log_prob: np.ndarray | None
+    seconds: float = np.nan
+
+
+@dataclass(frozen=True)
 class _Drawn:
-    """Draws of any source as arrays with chains first."""
+    """Draws with one face, whatever they come from."""
 
-    posterior: PartitionDraws
-    guide: PartitionDraws | None
+    posterior: DrawsOfSource
+    guide: DrawsOfSource | None
     attributes: Mapping[str, Any]
-    point_names: tuple[str, ...] | None
-    points: Comparison | GuideAlone | None
+    point_names: Sequence[str] | None
+    on_data: DrawsOnData | None
 
 
-def _drawn(source: "Comparison | GuideAlone | DrawsFile") -> _Drawn:
-    if isinstance(source, Comparison | GuideAlone):
-        posterior = source.mcmc if isinstance(source, Comparison) else source.guide
+def _drawn(source: Any) -> _Drawn:
+    if hasattr(source, "guide") and hasattr(source, "data"):
         attributes = {"source": source.source, "model": source.model_name}
-        return _Drawn(posterior, source.guide, attributes, source.row_names, source)
-    draws = PartitionDraws(
-        source.name, source.assignments, source.log_joint, np.nan, log_prob=source.log_prob
-    )
-    return _Drawn(draws, None, {"source": source.name}, source.point_names, None)
+        return _Drawn(
+            getattr(source, "mcmc", source.guide), source.guide, attributes, source.row_names, source
+        )
+    found = draws_from(source)
+    draws = _Draws(found.name, found.assignments, found.log_joint, found.log_prob)
+    return _Drawn(draws, None, {"source": found.name}, found.point_names, None)
 
 
 def _group(
-    draws: PartitionDraws, drawn: _Drawn, reference: np.ndarray, points: Mapping[str, Any]
+    draws: DrawsOfSource, drawn: _Drawn, reference: np.ndarray, points: Mapping[str, Any]
 ) -> xr.Dataset:
     attributes = {**drawn.attributes, "sampler": draws.name, "seconds": float(draws.seconds)}
     values = {"log_joint": draws.log_joint, "log_prob": draws.log_prob}
@@ -124,7 +198,7 @@ def _group(
     )
 
 
-def _observed(source: Comparison | GuideAlone, points: Mapping[str, Any]) -> xr.Dataset:
+def _observed(source: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
     return observed_group(
         source.data,
         points=points,
@@ -136,14 +210,14 @@ def _observed(source: Comparison | GuideAlone, points: Mapping[str, Any]) -> xr.
 
 
 def _log_likelihood(
-    model: Any, source: "Comparison | GuideAlone | DrawsFile", draws: np.ndarray, points: Mapping[str, Any]
+    model: Any, source: DrawsOnData | None, draws: np.ndarray, points: Mapping[str, Any]
 ) -> xr.Dataset:
+    if source is None:
+        raise ValueError("model is given, but draws alone come without the points; leave model out")
     import torch
 
     from pyroclust.io.pointwise import pointwise_log_likelihood
 
-    if not isinstance(source, Comparison | GuideAlone):
-        raise ValueError("model is given, but draws from a file come without the points; leave model out")
     flat = torch.from_numpy(draws.reshape(-1, draws.shape[-1]))
     pointwise = pointwise_log_likelihood(model, torch.as_tensor(source.data), flat)
     return log_likelihood_group(pointwise.numpy().reshape(draws.shape), points=points)

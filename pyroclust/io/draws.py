@@ -1,17 +1,20 @@
 """Draws of partitions from any software: reading them from files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from pyroclust.diagnostics.draws import DrawsLike, held_labels
 from pyroclust.io.arrays import read_npy_draws, read_npz_draws
 from pyroclust.io.delimited import read_table_draws
 from pyroclust.io.labels import FoundDraws, canonical_draws
 from pyroclust.io.netcdf import read_netcdf_draws
 
-__all__ = ["DRAWS_SUFFIXES", "DrawsFile", "read_draws"]
+__all__ = ["DRAWS_SUFFIXES", "DrawsFile", "DrawsSource", "draws_from", "read_draws"]
 
 DRAWS_SUFFIXES = (".csv", ".tsv", ".npy", ".npz", ".nc")
 
@@ -35,6 +38,58 @@ class DrawsFile:
     log_prob: np.ndarray | None = None
     point_names: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return the name and how many draws of how many points there are."""
+        chains, draws, points = self.assignments.shape
+        return f"DrawsFile({self.name!r}: {chains} chain(s) of {draws} draws, {points} points)"
+
+
+DrawsSource: TypeAlias = str | PathLike[str] | DrawsFile | DrawsLike
+"""A file, draws that were read from one, or any object that holds draws."""
+
+
+def draws_from(source: DrawsSource, *, name: str = "the draws") -> DrawsFile:
+    """Return draws of partitions whatever they come from, their labels renumbered by first appearance.
+
+    Log densities that the object holds beside its labels, ``log_joint`` and ``log_prob``, come along.
+
+    Args:
+        source: a file, see :func:`read_draws`; or an array, a tensor, what a sampler returned, a finished
+            ``pyro.infer.MCMC``, or a container of ArviZ, see
+            :func:`~pyroclust.diagnostics.draws.held_labels`.
+        name: what reports call draws without a name.
+
+    Raises:
+        ValueError: if the source cannot be read or holds no labels; the sentence says what to do.
+
+    Example:
+        >>> draws_from(np.array([["b", "b", "a"]])).assignments.tolist()
+        [[[0, 0, 1]]]
+    """
+    if isinstance(source, DrawsFile):
+        return source
+    if isinstance(source, str | PathLike):
+        return read_draws(Path(source))
+    draws = canonical_draws(held_labels(name, source), where=name)
+    own, points = getattr(source, "name", None), getattr(source, "point_names", None)
+    return DrawsFile(
+        name=own if isinstance(own, str) else name,
+        assignments=draws,
+        log_joint=_log(_beside(source, "log_joint"), draws, "log_joint", name),
+        log_prob=_log(_beside(source, "log_prob"), draws, "log_prob", name),
+        point_names=points,
+    )
+
+
+def _beside(source: Any, name: str) -> np.ndarray | None:
+    """Return what an object holds beside its labels."""
+    if hasattr(source, "get_samples"):
+        source = source.get_samples(group_by_chain=True)
+    if getattr(source, "posterior", None) is not None:
+        source = source.posterior
+    found = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
+    return None if found is None or callable(found) else held_labels(name, found)
 
 
 def read_draws(path: str | Path, *, variable: str | None = None, group: str | None = None) -> DrawsFile:
@@ -80,8 +135,8 @@ def read_draws(path: str | Path, *, variable: str | None = None, group: str | No
     return DrawsFile(
         name=path.stem + suffix,
         assignments=draws,
-        log_joint=_log(found.log_joint, draws, "log_joint", path),
-        log_prob=_log(found.log_prob, draws, "log_prob", path),
+        log_joint=_log(found.log_joint, draws, "log_joint", f"'{path}'"),
+        log_prob=_log(found.log_prob, draws, "log_prob", f"'{path}'"),
         point_names=found.point_names,
         notes=found.notes,
     )
@@ -106,15 +161,15 @@ def _found(path: Path, variable: str | None, group: str | None) -> FoundDraws:
         raise ValueError(f"'{path}' does not fit into memory; thin the draws") from None
 
 
-def _log(values: np.ndarray | None, draws: np.ndarray, name: str, path: Path) -> np.ndarray | None:
+def _log(values: np.ndarray | None, draws: np.ndarray, name: str, where: str) -> np.ndarray | None:
     if values is None:
         return None
     if values.size != draws[..., 0].size:
         raise ValueError(
-            f"'{path}' has {values.size} values of {name}, expected {draws[..., 0].size}, one a draw"
+            f"{where} has {values.size} values of {name}, expected {draws[..., 0].size}, one a draw"
         )
     if values.dtype.kind not in "fiub":
-        raise ValueError(f"'{path}' has a {name} of type {values.dtype}, expected numbers in nats")
+        raise ValueError(f"{where} has a {name} of type {values.dtype}, expected numbers in nats")
     return values.reshape(draws.shape[:2]).astype(np.float64)
 
 

@@ -53,7 +53,7 @@ def pointwise_log_likelihood(
         >>> pointwise_log_likelihood(gaussian2d(), data, draws).shape
         torch.Size([2, 3])
     """
-    if not model.is_conjugate:
+    if not getattr(model, "is_conjugate", False):
         raise ValueError(
             "model has no conjugate component family, expected one whose cluster parameters integrate out"
         )

@@ -11,6 +11,7 @@ import pytest
 import torch
 import xarray as xr
 from pyro.distributions import Poisson
+from pyro.infer import MCMC
 
 from pyroclust import to_arviz
 from pyroclust.calibration.training_world import TrainingWorld
@@ -22,7 +23,7 @@ from pyroclust.distributions import (
     NormalKnownVariance,
     PitmanYorPrior,
 )
-from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.infer.mcmc import ChainDraws, CollapsedGibbs, assignments
 from pyroclust.io.arviz_groups import prior_sbc_group
 from pyroclust.io.draws import DrawsFile
 from pyroclust.io.pointwise import pointwise_log_likelihood
@@ -116,6 +117,36 @@ def test_draws_from_a_file(comparison):
     assert {"sample_stats", "observed_data", "guide"}.isdisjoint(tree.groups())
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda drawn: torch.from_numpy(drawn.assignments),
+        lambda drawn: drawn.assignments + 5,
+        lambda drawn: ChainDraws(torch.from_numpy(drawn.assignments), torch.from_numpy(drawn.log_joint)),
+        lambda drawn: drawn,
+    ],
+    ids=["tensor", "labels of any kind", "chain draws", "draws of a comparison"],
+)
+def test_draws_in_any_form(comparison, form):
+    source = form(comparison.mcmc)
+    tree = to_arviz(source)
+    np.testing.assert_array_equal(tree["posterior"]["assignments"], comparison.mcmc.assignments)
+    if hasattr(source, "log_joint"):
+        np.testing.assert_array_equal(tree["sample_stats"]["lp"], comparison.mcmc.log_joint)
+    again = to_arviz(tree)
+    np.testing.assert_array_equal(again["posterior"]["assignments"], comparison.mcmc.assignments)
+
+
+def test_a_run_of_pyro_and_what_holds_no_draws():
+    mcmc = MCMC(CollapsedGibbs(niw_mixture()), num_samples=4, warmup_steps=1, disable_progbar=True)
+    mcmc.run(torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]]))
+    tree = to_arviz(mcmc)
+    np.testing.assert_array_equal(tree["posterior"]["assignments"], assignments(mcmc))
+    np.testing.assert_allclose(tree["sample_stats"]["lp"], mcmc.get_samples(group_by_chain=True)["log_joint"])
+    with pytest.raises(ValueError, match="the draws is of type int, expected draws of partitions"):
+        to_arviz(3)
+
+
 def test_reference_is_where_distances_start(comparison):
     reference = np.array([0, 1, 2])
     tree = to_arviz(comparison, reference=reference)
@@ -199,7 +230,7 @@ def test_containers_need_no_torch():
 
 @pytest.mark.skipif(ARVIZ_1 is None, reason="PYROCLUST_ARVIZ1_PYTHON names no interpreter with ArviZ 1.x")
 def test_arviz_1_in_its_own_interpreter(tmp_path):
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     script = Path(arviz_functions.__file__)
     run = subprocess.run(
         [str(ARVIZ_1), "-B", str(script), str(tmp_path)],
@@ -293,7 +324,7 @@ class TestLogLikelihood:
     def test_what_cannot_be_evaluated_is_refused(self, comparison):
         with pytest.raises(ValueError, match="model has no conjugate component family"):
             to_arviz(comparison, model=object())
-        with pytest.raises(ValueError, match="draws from a file come without the points"):
+        with pytest.raises(ValueError, match="draws alone come without the points"):
             to_arviz(DrawsFile("others", comparison.mcmc.assignments), model=niw_mixture())
         with pytest.raises(ValueError, match=r"data and draws have shapes \(3, 2\) and \(1, 4\)"):
             pointwise_log_likelihood(niw_mixture(), torch.zeros(3, 2), torch.zeros(1, 4, dtype=torch.int64))
