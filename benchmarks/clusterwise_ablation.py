@@ -22,8 +22,9 @@ import typer
 from rich.console import Console
 
 from pyroclust.infer import FitSettings, divergences, efficiencies, fit
-from pyroclust.infer.simulation import own_random_numbers, simulate
+from pyroclust.infer.simulation import simulate
 from pyroclust.models import gaussian2d
+from pyroclust.random_state import own_random_numbers
 from pyroclust.recipes.clusterwise_parts import AttentivePart, ClusterwisePart
 from pyroclust.recipes.parts import GuidePart
 

@@ -8,7 +8,17 @@ import pytest
 ROOT = Path(__file__).parents[1]
 MAPPED = {"models": "pyroclust.models", "guides": "pyroclust.guides"}
 
-GROUND = {"partitions", "errors", "files", "threads", "interrupts", "compiling"}
+GROUND = {
+    "compiling",
+    "errors",
+    "files",
+    "interrupts",
+    "memory",
+    "partitions",
+    "progress",
+    "random_state",
+    "threads",
+}
 LAWS = {
     "distributions",
     "distributions.clusterwise",
@@ -25,7 +35,7 @@ LAW: dict[str, set[str]] = {
     **{name: set() for name in GROUND},
     "distributions": {"compiling", "partitions", "threads"},
     "distributions.priors": {"compiling", "distributions", "partitions", "threads"},
-    "distributions.components": {"distributions", "partitions"},
+    "distributions.components": {"distributions", "partitions", "random_state"},
     "distributions.sequential": {
         "distributions",
         "distributions.components",
@@ -34,7 +44,7 @@ LAW: dict[str, set[str]] = {
     },
     "distributions.clusterwise": {"distributions", "partitions"},
     "protocols": LAWS,
-    "nn": LAWS,
+    "nn": LAWS | {"random_state"},
     "models": GROUND | LAWS,
     "guides": GROUND | LAWS | {"nn", "protocols"},
     "diagnostics": {"compiling", "partitions", "threads"},

@@ -20,6 +20,7 @@ from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.standardise import Standardised, principal_components, standardise, unscaled
 from pyroclust.data.tables import Table
 from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.random_state import kept_random_state, seeded
 from pyroclust.results.comparison import Comparison, CrossScored, PartitionDraws
 from pyroclust.results.comparison_summary import ComparisonSummary
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
@@ -48,8 +49,7 @@ def draw_guide(
         num_draws: independent draws, one chain.
         seed: same seed, same draws; the caller's random state is left alone.
     """
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(seed)
+    with seeded(seed), torch.no_grad():
         guide.posterior(data).sample((1,))
         began = time.perf_counter()
         posterior = guide.posterior(data)
@@ -245,7 +245,7 @@ def _simulated(
 
 def _about_log_prob(guide: Any, data: Tensor) -> tuple[str, ...]:
     """Say where log q of the guide is estimated; a guide that does not say so has it exactly."""
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
+    with kept_random_state(), torch.no_grad():
         if guide.posterior(data[:2]).is_exact:
             return ()
     return (

@@ -12,9 +12,10 @@ from pyroclust.calibration.ranks import cluster_count_law, cluster_count_row, dr
 from pyroclust.calibration.result import Calibration, LocalCalibration
 from pyroclust.diagnostics import ball_coverage, pair_reliability, sbc
 from pyroclust.diagnostics.point_summaries import column_summaries, distance_summaries, mahalanobis
-from pyroclust.infer.simulation import World, own_random_numbers, simulate_worlds
+from pyroclust.infer.simulation import World, simulate_worlds
 from pyroclust.partitions import num_clusters
 from pyroclust.protocols import Guide
+from pyroclust.random_state import own_random_numbers
 
 __all__ = ["PartitionSampler", "calibrate", "calibrate_near"]
 

@@ -29,7 +29,8 @@ from pyroclust.calibration.rows import (
     TruthRow,
 )
 from pyroclust.calibration.settings import CertificateSettings
-from pyroclust.infer.simulation import World, own_random_numbers, simulate, simulate_worlds
+from pyroclust.infer.simulation import World, simulate, simulate_worlds
+from pyroclust.random_state import own_random_numbers
 
 __all__ = ["Bench", "Certificate", "ExactRow", "SampledRow", "certify", "full_certificate", "simulate"]
 

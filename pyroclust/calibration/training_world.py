@@ -9,6 +9,7 @@ from torch import Tensor
 
 from pyroclust.diagnostics import Familiarity, familiarity
 from pyroclust.infer.simulation import simulate
+from pyroclust.random_state import seeded
 
 __all__ = ["TrainingWorld", "simulated_world"]
 
@@ -79,8 +80,7 @@ def simulated_world(guide: Any, data: Tensor, *, max_points: int | None, seed: i
     """
     model = guide.model
     template = data.new_empty(_SIMULATIONS, min(len(data), _MOST_POINTS), *data.shape[1:])
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(seed)
+    with seeded(seed), torch.no_grad():
         simulations = simulate(model, template)[0]
         evidence = None
         if len(data) <= _MOST_POINTS and model.has_likelihood and guide.posterior(data[:2]).is_exact:

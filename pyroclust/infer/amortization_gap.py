@@ -9,9 +9,10 @@ from torch import Tensor
 
 from pyroclust.infer.exact import exact_posterior
 from pyroclust.infer.importance import ImportanceSample
-from pyroclust.infer.simulation import group_by_size, own_random_numbers
+from pyroclust.infer.simulation import group_by_size
 from pyroclust.partitions import bell_number
 from pyroclust.protocols import JointModel, PartitionGuide
+from pyroclust.random_state import own_random_numbers
 
 __all__ = ["AmortizationGap", "amortization_gap"]
 

@@ -3,8 +3,7 @@
 import copy
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,16 +11,16 @@ import pyro
 import torch
 from pyro import poutine
 from pyro.infer import ELBO, ReweightedWakeSleep, TraceGraph_ELBO
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
 from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
 from pyroclust.infer.objectives import BatchedWakeSleep
-from pyroclust.infer.simulation import group_by_size, own_random_numbers
+from pyroclust.infer.simulation import group_by_size
 from pyroclust.interrupts import interrupt_between_steps
+from pyroclust.progress import progress_bar
 from pyroclust.protocols import JointModel
+from pyroclust.random_state import own_random_numbers
 
 __all__ = ["FineTuning", "decaying_baseline", "fine_tune"]
 
@@ -120,10 +119,10 @@ def fine_tune(
         batch for _, some in group_by_size(data, component.component.dim) for batch in some.split(batch_size)
     ]
     start: Any = copy.deepcopy(guide)
-    with _bar(steps, shown=progress) as advance, own_random_numbers(seed):
+    with progress_bar("fine-tuning", steps, shown=progress) as tell, own_random_numbers(seed):
         began = time.perf_counter()
         training = _Training(model, guide, objective, batches, steps=steps, learning_rate=learning_rate)
-        losses, interrupted = _run(training, steps, advance, start)
+        losses, interrupted = _run(training, steps, tell, start)
         seconds = time.perf_counter() - began
     tuned: Any = guide
     before, after = (
@@ -221,7 +220,7 @@ class _Training:
 
 
 def _run(
-    training: _Training, steps: int, advance: Callable[[float], None], start: nn.Module
+    training: _Training, steps: int, tell: Callable[[int, str], None], start: nn.Module
 ) -> tuple[list[float], bool]:
     """Take all steps, or those before a Ctrl-C; on a loss that is not finite put the old weights back."""
     losses: list[float] = []
@@ -238,7 +237,7 @@ def _run(
                         "learning rate, or standardise the data; the guide has its old weights"
                     )
                 losses.append(loss)
-                advance(loss)
+                tell(len(losses), f"{loss:.3f} nats/data set")
             return losses, interrupt.requested
     finally:
         guide.train(was_training)
@@ -262,16 +261,3 @@ def _taking_observations(guide: Any) -> Callable[..., Any]:
             return pyro.sample("assignments", guide.posterior(observations["data"]))
 
     return run
-
-
-@contextmanager
-def _bar(steps: int, *, shown: bool) -> Iterator[Callable[[float], None]]:
-    columns = [
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total} · {task.fields[loss]:.3f} nats/data set"),
-        TimeRemainingColumn(),
-    ]
-    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
-        task = bar.add_task("fine-tuning", total=steps, loss=float("nan"))
-        yield lambda loss: bar.update(task, advance=1, loss=loss)

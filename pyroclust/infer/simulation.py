@@ -1,12 +1,9 @@
 """Data sets and partitions from a model's prior, the same for every guide with the same seed."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import pyro
 import torch
 from pyro import poutine
 from torch import Tensor
@@ -14,7 +11,7 @@ from torch import Tensor
 from pyroclust.infer.checks import check_finite
 from pyroclust.protocols import Guide
 
-__all__ = ["DataGroup", "World", "group_by_size", "own_random_numbers", "simulate", "simulate_worlds"]
+__all__ = ["DataGroup", "World", "group_by_size", "simulate", "simulate_worlds"]
 
 DataGroup = tuple[Tensor, Tensor]
 
@@ -128,25 +125,3 @@ def simulate_worlds(
         other = None if baseline is None else baseline.condition(**values)
         found.append(World(known.model, known, other, data, assignments))
     return tuple(found)
-
-
-@contextmanager
-def own_random_numbers(*key: int) -> Iterator[None]:
-    """Seed Pyro by a tuple of numbers inside the block, and restore the caller's random state after it.
-
-    Example:
-        >>> import torch
-        >>> before = torch.get_rng_state()
-        >>> with own_random_numbers(1, 20):
-        ...     first = torch.rand(1)
-        >>> with own_random_numbers(1, 20):
-        ...     again = torch.rand(1)
-        >>> bool(first == again), torch.equal(before, torch.get_rng_state())
-        (True, True)
-    """
-    state = pyro.util.get_rng_state()
-    pyro.set_rng_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
-    try:
-        yield
-    finally:
-        pyro.util.set_rng_state(state)

@@ -16,6 +16,7 @@ from torch import Tensor
 from pyroclust.infer.checks import check_points
 from pyroclust.partitions import canonical
 from pyroclust.protocols import CompanionProgram
+from pyroclust.random_state import seeded
 
 __all__ = ["VariationalDraws", "sample_labels", "variational_posterior"]
 
@@ -146,8 +147,7 @@ def variational_posterior(
         num_particles=num_particles, vectorize_particles=num_particles > 1, max_plate_nesting=1
     )
     local = pyro.settings.context(module_local_params=True)
-    with torch.random.fork_rng(devices=[]), local, pyro.validation_enabled(False):
-        torch.manual_seed(root)
+    with seeded(root), local, pyro.validation_enabled(False):
         fitted = _best_start(program, points, elbo, guide, num_starts=num_starts)
         bounds = _fit(program, points, elbo, fitted, num_steps=num_steps, learning_rate=learning_rate)
         labels = sample_labels(program, points, _draw(program, points, fitted, num_draws=num_draws))

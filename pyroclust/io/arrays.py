@@ -8,7 +8,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from pyroclust.errors import unknown_name
-from pyroclust.io.labels import FoundDraws, check_memory
+from pyroclust.io.labels import FoundDraws, check_room
 
 __all__ = ["read_npy_draws", "read_npz_draws"]
 
@@ -28,7 +28,7 @@ def read_npy_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
     _check_kind(path, b"PK", ".npz")
     # Mapped, so that the shape is known before anything is read.
     content = _tried(path, lambda: np.load(path, allow_pickle=False, mmap_mode="r"))
-    check_memory(f"'{path}'", content.size)
+    check_room(f"'{path}'", content.size)
     return FoundDraws(np.asarray(content))
 
 
@@ -72,7 +72,7 @@ def _only_array(arrays: dict[str, np.ndarray], path: Path) -> str:
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     _check_kind(path, b"\x93NUMPY", ".npy")
     with path.open("rb") as file, _tried(path, lambda: np.load(file, allow_pickle=False)) as content:
-        check_memory(f"'{path}'", sum(entry.file_size for entry in content.zip.infolist()) // 8)
+        check_room(f"'{path}'", sum(entry.file_size for entry in content.zip.infolist()) // 8)
         return _tried(path, lambda: {name: np.asarray(content[name]) for name in content})
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pyroclust.errors import unknown_name
-from pyroclust.io.labels import FoundDraws, check_memory
+from pyroclust.io.labels import FoundDraws, check_room
 
 __all__ = ["choose_points", "read_table_draws", "take_out"]
 
@@ -127,7 +127,7 @@ def read_table_draws(path: Path, *, separator: str, variable: str | None = None)
         ValueError: if the table is damaged or ragged, has chains of unequal lengths, or it is not plain
             which columns are the points.
     """
-    check_memory(f"'{path}'", path.stat().st_size // 2)
+    check_room(f"'{path}'", path.stat().st_size // 2)
     frame, header = _read_frame(path, separator)
     if len(frame) == 0:
         raise ValueError(f"'{path}' holds a header and no draws; expected one row a draw")

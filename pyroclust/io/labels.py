@@ -1,14 +1,14 @@
 """Labels as some program wrote them, turned into canonical draws."""
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from pyroclust.diagnostics.contingency import compact
+from pyroclust.memory import check_memory
 
-__all__ = ["FoundDraws", "canonical_draws", "check_memory"]
+__all__ = ["FoundDraws", "canonical_draws", "check_room"]
 
 _BLOCK = 4_000_000
 # Bytes for each label while a file is read: as found, as codes, canonical.
@@ -148,28 +148,16 @@ def _refuse_missing(lost: np.ndarray, where: str) -> None:
     )
 
 
-def check_memory(where: str, num_labels: int) -> None:
-    """Refuse to read more labels than the machine can hold.
+def check_room(where: str, num_labels: int) -> None:
+    """Refuse to read more labels than there is memory for.
 
     Raises:
-        ValueError: if they need more than the machine's memory, with what to do.
+        ValueError: if there are, with what to do.
 
     Example:
-        >>> check_memory("draws.npy", 10**15)
+        >>> check_room("draws.npy", 10**15)
         Traceback (most recent call last):
-        ValueError: draws.npy holds 1e+15 labels, ...; thin the draws
+        ValueError: draws.npy holds 1e+15 labels, which take ... free GiB; thin the draws
     """
-    needed, present = num_labels * _BYTES_A_LABEL, _memory()
-    if present is not None and needed > present:
-        raise ValueError(
-            f"{where} holds {num_labels:.3g} labels, which take {needed / 2**30:.3g} GiB of memory, and this "
-            f"machine has {present / 2**30:.3g} GiB; thin the draws"
-        )
-
-
-def _memory() -> int | None:
-    """Bytes of memory that the machine has, ``None`` where the system does not say."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
+    needed = num_labels * _BYTES_A_LABEL
+    check_memory(needed, f"{where} holds {num_labels:.3g} labels, which", remedy="thin the draws")

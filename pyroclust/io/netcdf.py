@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pyroclust.errors import unknown_name
-from pyroclust.io.labels import FoundDraws, check_memory
+from pyroclust.io.labels import FoundDraws, check_room
 
 __all__ = ["read_netcdf_draws"]
 
@@ -31,7 +31,7 @@ def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | N
     chosen = _group(groups, group, path)
     with _opened(path, chosen) as dataset:
         name = _variable(dataset, variable, path)
-        check_memory(f"'{path}'", dataset[name].size)
+        check_room(f"'{path}'", dataset[name].size)
         labels = _ordered(dataset[name])
         if labels.dims[-1:] in [(), ("chain",), ("draw",)]:
             raise ValueError(

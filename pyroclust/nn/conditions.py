@@ -10,6 +10,7 @@ from torch import Size, Tensor, nn
 from torch.distributions import Distribution
 
 from pyroclust.distributions import Component
+from pyroclust.random_state import seeded
 
 __all__ = ["ConditionInput", "ConditionInputs", "ConditionShift"]
 
@@ -152,8 +153,7 @@ class ConditionShift(nn.Module):
 
 
 def _measured(prior: Distribution) -> tuple[bool, float, float]:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+    with seeded(0):
         draws = prior.sample(Size((_DRAWS,))).double()
     log = bool((draws > 0).all()) and not _is_share(prior)
     levels = torch.tensor([0.16, 0.5, 0.84], dtype=torch.float64)

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from pyroclust.infer import FitSettings, Validation
 from pyroclust.infer.choices import Choice
+from pyroclust.random_state import seeded
 from pyroclust.recipes.clusterwise_parts import AttentivePart, ClusterwisePart
 from pyroclust.recipes.parts import (
     ChoicePart,
@@ -69,8 +68,7 @@ class Recipe:
         """Build the guide as it is before the training."""
         if self.start is not None:
             return self.start.build(self.model)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+        with seeded(self.seed):
             return self.network.make(self.model, self.guide, self.order)
 
 

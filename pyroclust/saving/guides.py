@@ -7,7 +7,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError
 from safetensors import torch as safetensors
 from torch import Tensor
@@ -16,6 +15,7 @@ from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.errors import unknown_name
 from pyroclust.files import replace_file
 from pyroclust.models import Mixture
+from pyroclust.random_state import kept_random_state
 from pyroclust.saving import build_model, describe_model
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, GuideCard, find_guide, read_card
 from pyroclust.saving.registry import GUIDES
@@ -119,7 +119,7 @@ def _build(card: GuideCard, path: Path) -> Any:
         ) from None
     try:
         # The initial weights are thrown away: drawing them must not move the caller's random state.
-        with torch.random.fork_rng(devices=[]):
+        with kept_random_state():
             return GUIDES[card.guide_class](model, **card.arguments)
     except (TypeError, ValueError) as error:
         raise ValueError(f"'{path}' has arguments that do not fit ({error}); restore the file") from None

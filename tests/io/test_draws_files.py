@@ -11,10 +11,10 @@ import pytest
 import torch
 import xarray as xr
 
-from pyroclust import to_arviz
+from pyroclust import memory, to_arviz
 from pyroclust.io import labels as reading_labels
 from pyroclust.io.draws import DrawsFile, read_draws
-from pyroclust.io.labels import canonical_draws, check_memory
+from pyroclust.io.labels import canonical_draws, check_room
 from pyroclust.partitions import canonical
 
 
@@ -448,13 +448,13 @@ class TestAnyFile:
         labels = np.zeros((20, 30), int)
         write(labels, path)
         assert read_draws(path).assignments.shape == (1, 20, 30)
-        monkeypatch.setattr(reading_labels, "_memory", lambda: 10_000)
+        monkeypatch.setattr(memory, "free_memory", lambda: 10_000)
         with pytest.raises(ValueError, match=r"this machine has .* GiB; thin the draws"):
             read_draws(path)
 
     def test_memory_that_the_system_does_not_tell(self, monkeypatch):
-        monkeypatch.setattr(reading_labels, "_memory", lambda: None)
-        check_memory("draws", 10**18)
+        monkeypatch.setattr(memory, "free_memory", lambda: None)
+        check_room("draws", 10**18)
 
     def test_memory_that_runs_out(self, tmp_path, monkeypatch):
         np.save(tmp_path / "z.npy", np.zeros((2, 3), int))

@@ -14,6 +14,7 @@ from pyroclust.distributions.components.parameter_sites import (
 )
 from pyroclust.distributions.hyperparameters import Hyperparameter, Hyperparameterised
 from pyroclust.partitions import num_clusters
+from pyroclust.random_state import seeded
 
 __all__ = ["Component", "ConjugateComponent"]
 
@@ -148,8 +149,7 @@ class Component(Hyperparameterised, ABC):
         """Return a number near a hyperparameter: itself, its mean over the batch, or its prior's median."""
         one = getattr(self, name)
         if isinstance(one, Distribution):
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(0)
+            with seeded(0):
                 return float(one.sample(Size((1001,))).median())
         return float(one.double().mean()) if isinstance(one, Tensor) else float(one)
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import torch
 from pyro.distributions import TorchDistribution
 from torch import Tensor
 from torch.distributions import constraints
 
 from pyroclust.distributions.components.component import Component
 from pyroclust.distributions.components.parameter_sites import ParameterProgram
+from pyroclust.random_state import kept_random_state
 
 __all__ = ["PyroComponent"]
 
@@ -84,7 +84,7 @@ class PyroComponent(Component):
 
     def _check_shapes(self) -> None:
         """Draw parameters of 2 x 3 clusters, in a forked generator, and look at the shapes."""
-        with torch.random.fork_rng(devices=[]):
+        with kept_random_state():
             parameters = self.sample_prior((2, 3))
         for name, value in parameters.items():
             if value.shape[:2] != (2, 3):

@@ -11,8 +11,6 @@ import torch
 from pyro.infer import NUTS
 from pyro.infer.autoguide.initialization import init_to_uniform
 from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
-from rich.console import Console
-from rich.progress import track
 from torch import Tensor
 
 from pyroclust.distributions import ConjugateComponent
@@ -21,8 +19,11 @@ from pyroclust.infer.checks import check_points
 from pyroclust.infer.mcmc.draws import ChainDraws
 from pyroclust.infer.mcmc.states import ChainStates, log_joint, log_prior_of_states
 from pyroclust.infer.variational import sample_labels
+from pyroclust.interrupts import interrupt_between_steps
 from pyroclust.partitions import canonical, num_clusters
+from pyroclust.progress import progress_bar
 from pyroclust.protocols import CollapsedModel, CompanionProgram
+from pyroclust.random_state import kept_random_state, seed_from_torch
 
 __all__ = ["CompanionNUTS", "partitions_given"]
 
@@ -203,21 +204,29 @@ class CompanionNUTS(MCMCKernel):
                 f"num_draws, warmup and num_chains are {num_draws}, {warmup} and {num_chains}, "
                 "expected at least 1"
             )
-        root = int(torch.randint(2**63 - 1, ())) if seed is None else seed
+        root = seed_from_torch() if seed is None else seed
         chains: list[list[dict[str, Tensor]]] = []
-        began, starting, interrupted = time.perf_counter(), 0.0, False
-        with torch.random.fork_rng(devices=[]), pyro.validation_enabled(False):
-            try:
-                for own in np.random.SeedSequence(root).generate_state(num_chains).tolist():
-                    torch.manual_seed(own)
-                    at = time.perf_counter()
-                    self.setup(warmup, data)
-                    starting += time.perf_counter() - at
-                    chains.append([])
-                    for draw in self._draws(warmup, num_draws, progress=progress):
+        began, starting, steps = time.perf_counter(), 0.0, warmup + num_draws
+        with (
+            kept_random_state(),
+            pyro.validation_enabled(False),
+            progress_bar("draws", num_chains * steps, shown=progress) as tell,
+            interrupt_between_steps() as interrupt,
+        ):
+            for index, own in enumerate(np.random.SeedSequence(root).generate_state(num_chains).tolist()):
+                if interrupt.requested:
+                    break
+                torch.manual_seed(own)
+                at = time.perf_counter()
+                self.setup(warmup, data)
+                starting += time.perf_counter() - at
+                chains.append([])
+                for step, draw in enumerate(self._steps(steps)):
+                    tell(index * steps + step + 1, "")
+                    if step >= warmup:
                         chains[-1].append(draw)
-            except KeyboardInterrupt:
-                interrupted = True
+                    if interrupt.requested:
+                        break
             whole = [one for one in chains if len(one) == num_draws] or [one for one in chains[:1] if one]
             if not whole:
                 raise KeyboardInterrupt
@@ -231,16 +240,15 @@ class CompanionNUTS(MCMCKernel):
             },
             seconds=time.perf_counter() - began - starting,
             seconds_compile=starting,
-            interrupted=interrupted,
+            interrupted=interrupt.requested,
         )
 
-    def _draws(self, warmup: int, num_draws: int, *, progress: bool) -> Iterator[dict[str, Tensor]]:
-        """Yield the continuous sites of each draw after warm-up, unconstrained."""
-        params, console = self._nuts.initial_params, Console(stderr=True)
-        for step in track(range(warmup + num_draws), "draws", console=console, disable=not progress):
+    def _steps(self, count: int) -> Iterator[dict[str, Tensor]]:
+        """Yield the continuous sites of each step, unconstrained."""
+        params = self._nuts.initial_params
+        for _ in range(count):
             params = self._nuts.sample(params)
-            if step >= warmup:
-                yield params
+            yield params
 
     def _partitions(self, params: dict[str, Tensor]) -> ChainStates:
         values = {name: self.transforms[name].inv(one) for name, one in params.items()}

@@ -11,11 +11,12 @@ from torch import Tensor
 
 from pyroclust.infer.checks import check_points
 from pyroclust.infer.mcmc.draws import ChainDraws
-from pyroclust.infer.mcmc.loop import Transition, check_memory, run_blocks
+from pyroclust.infer.mcmc.loop import Transition, check_draws, run_blocks
 from pyroclust.infer.mcmc.starts import Overdispersed, Starts, as_starts
 from pyroclust.infer.mcmc.states import ChainStates, log_joint, marginal_names
 from pyroclust.partitions import canonical
 from pyroclust.protocols import CollapsedModel
+from pyroclust.random_state import seed_from_torch, seeded
 
 __all__ = ["PartitionKernel"]
 
@@ -107,7 +108,7 @@ class PartitionKernel(MCMCKernel, ABC):
         """Start a new chain on the data; nothing of an earlier chain is kept."""
         (data,) = (*args, *kwargs.values())
         self.check(data)
-        generator = np.random.default_rng(_seed_from_torch())
+        generator = np.random.default_rng(seed_from_torch())
         self._states = self.start(data, 1, generator)
         given, self._given = self._given, {}
         if given:
@@ -177,10 +178,9 @@ class PartitionKernel(MCMCKernel, ABC):
                 f"num_draws, warmup and num_chains are {num_draws}, {warmup} and {num_chains}, "
                 "expected at least 1, 0 and 1"
             )
-        check_memory(num_chains, num_draws, len(data))
-        root = _seed_from_torch() if seed is None else seed
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(root)
+        check_draws(num_chains, num_draws, len(data))
+        root = seed_from_torch() if seed is None else seed
+        with seeded(root):
             generator = np.random.default_rng(root)
             began = time.perf_counter()
             states = self.start(data, num_chains, generator)
@@ -198,10 +198,6 @@ class PartitionKernel(MCMCKernel, ABC):
             seconds_compile=compiled - began,
             interrupted=interrupted,
         )
-
-
-def _seed_from_torch() -> int:
-    return int(torch.randint(2**63 - 1, ()))
 
 
 def _sites(states: ChainStates) -> dict[str, Tensor]:

@@ -1,15 +1,14 @@
 """A kernel bound to data, and the loop over draws: blocks with a bar, which an interrupt ends early."""
 
-import os
 import time
 from abc import ABC, abstractmethod
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 from pyroclust.infer.mcmc.states import ChainStates, Trace
+from pyroclust.interrupts import interrupt_between_steps
+from pyroclust.memory import check_memory
+from pyroclust.progress import progress_bar
 
-__all__ = ["Transition", "check_memory", "run_blocks"]
+__all__ = ["Transition", "check_draws", "run_blocks"]
 
 
 class Transition(ABC):
@@ -41,26 +40,23 @@ _GROWTH = 8
 _BYTES_A_LABEL = 8
 
 
-def check_memory(num_chains: int, num_draws: int, num_points: int) -> None:
+def check_draws(num_chains: int, num_draws: int, num_points: int) -> None:
     """Refuse draws that do not fit into the memory that is left.
 
     Raises:
-        ValueError: if the label vectors need more than the free memory.
+        ValueError: if the label vectors, and a copy of them, need more.
     """
-    needed = 2 * num_chains * num_draws * num_points * _BYTES_A_LABEL
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if needed > max(free, 1 << 28):
-        raise ValueError(
-            f"num_draws is {num_draws}: {num_chains} chains of {num_points} points need "
-            f"{needed / 2**30:.1f} GiB, "
-            f"expected less than the {free / 2**30:.1f} GiB that are free; keep fewer, with a larger thin"
-        )
+    check_memory(
+        2 * num_chains * num_draws * num_points * _BYTES_A_LABEL,
+        f"num_draws is {num_draws}: {num_chains} chains of {num_points} points",
+        remedy="keep fewer, with a larger thin",
+    )
 
 
 def run_blocks(
     transition: Transition, states: ChainStates, *, warmup: int, num_draws: int, progress: bool
 ) -> tuple[Trace, bool]:
-    """Run warm-up and draws in blocks of some tenths of a second.
+    """Run warm-up and draws in blocks of some tenths of a second, between which Ctrl-C is obeyed.
 
     Returns:
         The draws, and whether an interrupt cut them short.
@@ -70,27 +66,19 @@ def run_blocks(
     """
     kept: list[Trace] = []
     done, size, total = 0, 1, warmup + num_draws
-    with _bar(progress) as bar:
-        task = bar.add_task("draws", total=total)
-        try:
-            while done < total:
-                left = warmup - done if done < warmup else total - done
-                count = min(size, left)
-                began = time.perf_counter()
-                block = transition.advance(states, count)
-                seconds = max(time.perf_counter() - began, 1e-6)
-                size = max(1, min(_GROWTH * size, int(count * _SECONDS_A_BLOCK / seconds)))
-                states = block.last()
-                if done >= warmup:
-                    kept.append(block)
-                done += count
-                bar.update(task, completed=done)
-        except KeyboardInterrupt:
-            if not kept:
-                raise
+    with progress_bar("draws", total, shown=progress) as tell, interrupt_between_steps() as interrupt:
+        while done < total and not interrupt.requested:
+            left = warmup - done if done < warmup else total - done
+            count = min(size, left)
+            began = time.perf_counter()
+            block = transition.advance(states, count)
+            seconds = max(time.perf_counter() - began, 1e-6)
+            size = max(1, min(_GROWTH * size, int(count * _SECONDS_A_BLOCK / seconds)))
+            states = block.last()
+            if done >= warmup:
+                kept.append(block)
+            done += count
+            tell(done, "")
+    if not kept:
+        raise KeyboardInterrupt
     return Trace.concatenate(kept), done < total
-
-
-def _bar(progress: bool) -> Progress:  # noqa: FBT001
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    return Progress(*columns, console=Console(stderr=True), disable=not progress)

@@ -13,15 +13,18 @@ from torch import nn
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.training.checkpoint import CHECKPOINT_FILE, read_checkpoint, write_checkpoint
 from pyroclust.infer.training.devices import Devices
-from pyroclust.infer.training.logs import TrainingLog, TrainingProgress
+from pyroclust.infer.training.logs import TrainingLog
 from pyroclust.infer.training.settings import FitSettings
 from pyroclust.infer.training.trainer import StepFigures, Trainer
 from pyroclust.infer.training.validation import Validation
 from pyroclust.interrupts import interrupt_between_steps
+from pyroclust.progress import progress_bar
 
 __all__ = ["FitResult", "fit"]
 
 _CHECKPOINT_SECONDS = 20.0
+# Figures of the last validation that the progress bar shows, with the words for them.
+_SHOWN = {"mean_kl": "KL", "median_efficiency": "efficiency"}
 
 
 @dataclass(frozen=True)
@@ -64,9 +67,10 @@ def fit(
     """Train a guide on fresh simulations of its model by the inclusive KL, in place.
 
     The guide ends with the averaged weights, in evaluation mode, however the training ends. With a folder it
-    writes ``checkpoint.pt`` every 20 seconds, ``log.csv``, ``validation.csv`` and TensorBoard events; after
-    a crash, ``resume=True`` goes on to the same weights, bit for bit, as an uninterrupted training with as
-    many threads on the same machine. The caller's random state is left alone.
+    writes ``checkpoint.pt`` every 20 seconds, ``log.csv``, ``validation.csv`` and, where tensorboardX is
+    installed, TensorBoard events; after a crash, ``resume=True`` goes on to the same weights, bit for bit, as
+    an uninterrupted training with as many threads on the same machine. The caller's random state is left
+    alone.
 
     Args:
         model: Pyro model with a template as its argument.
@@ -132,7 +136,8 @@ class _Run:
         self.measured: dict[str, float] = {}
         self._saved: int | None = trainer.done if trainer.done else None
         self._saved_at = time.monotonic()
-        self._bar = TrainingProgress(last, done=trainer.done, shown=shown)
+        self._shown, self._quality = shown, ""
+        self._tell: Callable[[int, str], None] = lambda done, figures: None
         self._log: TrainingLog | None = None
 
     def to_the_end(self) -> bool:
@@ -142,7 +147,9 @@ class _Run:
                 if self.folder is not None:
                     self._log = stack.enter_context(TrainingLog(self.folder, step=self.trainer.done))
                 interrupt = stack.enter_context(interrupt_between_steps())
-                stack.enter_context(self._bar)
+                done = self.trainer.done
+                bar = progress_bar("training", self.last, done=done, shown=self._shown)
+                self._tell = stack.enter_context(bar)
                 stopped = False
                 while self.trainer.done < self.last and not stopped:
                     stopped = self._step(stop=interrupt.requested)
@@ -167,7 +174,8 @@ class _Run:
 
     def _note(self, step: int, figures: StepFigures) -> None:
         rate = self.trainer.num_datasets / max(self.trainer.seconds, 1e-9)
-        self._bar.step(self.trainer.smooth_loss, rate)
+        figures_shown = f"{self.trainer.smooth_loss:.4f} nats/point{self._quality} · {rate:.0f} data sets/s"
+        self._tell(self.trainer.done, figures_shown)
         if self._log is not None:
             row = {
                 "points": figures.points,
@@ -184,7 +192,8 @@ class _Run:
         if trainer.fabric.is_global_zero:
             with trainer.averages.in_module():
                 self.measured = validation.measure(trainer.model, trainer.guide)
-            self._bar.validation(self.measured)
+            known = [(word, name) for name, word in _SHOWN.items() if name in self.measured]
+            self._quality = "".join(f" · {word} {self.measured[name]:.3f}" for word, name in known)
             if self._log is not None:
                 self._log.validation(trainer.done, self.measured)
 

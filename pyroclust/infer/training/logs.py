@@ -1,52 +1,13 @@
-"""What a training writes while it runs: CSV tables, TensorBoard events, and a line on standard error."""
+"""What a training writes while it runs: CSV tables, and TensorBoard events where that is installed."""
 
 import csv
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from tensorboardX import SummaryWriter
-
-__all__ = ["LOG_FILE", "VALIDATION_FILE", "TrainingLog", "TrainingProgress"]
-
-
-class TrainingProgress(Progress):
-    """Steps, loss, last validation, data sets a second and the time left.
-
-    Args:
-        total: steps of the training.
-        done: steps done before.
-        shown: whether there is a line at all.
-    """
-
-    def __init__(self, total: int, *, done: int = 0, shown: bool = True) -> None:
-        super().__init__(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
-            TextColumn(
-                "{task.completed}/{task.total} · {task.fields[loss]:.4f} nats/point{task.fields[quality]}"
-                " · {task.fields[rate]:.0f} data sets/s"
-            ),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            disable=not shown,
-        )
-        self._task = self.add_task(
-            "training", total=total, completed=done, loss=float("nan"), rate=0.0, quality=""
-        )
-
-    def step(self, loss: float, rate: float) -> None:
-        """Show a step."""
-        self.update(self._task, advance=1, loss=loss, rate=rate)
-
-    def validation(self, figures: dict[str, float]) -> None:
-        """Show the last validation."""
-        shown = {"mean_kl": "KL", "median_efficiency": "efficiency"}
-        parts = [f" · {word} {figures[name]:.3f}" for name, word in shown.items() if name in figures]
-        self.update(self._task, quality="".join(parts))
+__all__ = ["LOG_FILE", "VALIDATION_FILE", "TrainingLog"]
 
 
 LOG_FILE = "log.csv"
@@ -58,7 +19,8 @@ class TrainingLog:
     """Rows for every step and every validation, none twice after a resumption.
 
     Args:
-        folder: holds ``log.csv``, ``validation.csv`` and the folder ``tensorboard``.
+        folder: holds ``log.csv``, ``validation.csv`` and, where tensorboardX is installed
+            (``pip install 'pyroclust[tensorboard]'``), the folder ``tensorboard``.
         step: the step at which the training starts or goes on; rows of this step or later are dropped.
 
     Raises:
@@ -77,7 +39,7 @@ class TrainingLog:
         folder.mkdir(parents=True, exist_ok=True)
         self._steps = _Table(folder / LOG_FILE, step)
         self._validations = _Table(folder / VALIDATION_FILE, step + 1)
-        self._events = SummaryWriter(str(folder / "tensorboard"), purge_step=step)
+        self._events = _event_writer(folder / "tensorboard", step)
 
     def step(self, step: int, figures: Mapping[str, float]) -> None:
         """Write the figures of a step."""
@@ -94,7 +56,8 @@ class TrainingLog:
         """Hand everything to the disk."""
         self._steps.flush()
         self._validations.flush()
-        self._events.flush()
+        if self._events is not None:
+            self._events.flush()
 
     def __enter__(self) -> Self:
         return self
@@ -104,11 +67,23 @@ class TrainingLog:
     ) -> None:
         self._steps.close()
         self._validations.close()
-        self._events.close()
+        if self._events is not None:
+            self._events.close()
 
     def _to_events(self, group: str, step: int, figures: Mapping[str, float]) -> None:
+        if self._events is None:
+            return
         for name, value in figures.items():
             self._events.add_scalar(f"{group}/{name}", value, step)
+
+
+def _event_writer(folder: Path, step: int) -> Any:
+    """Return a writer of events, or None without the extra: the tables hold the same figures."""
+    if find_spec("tensorboardX") is None:
+        return None
+    from tensorboardX import SummaryWriter
+
+    return SummaryWriter(str(folder), purge_step=step)
 
 
 class _Table:

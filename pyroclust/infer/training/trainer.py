@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.chunked_loss import VisitingOrders
 from pyroclust.infer.inclusive_kl import InclusiveKL
-from pyroclust.infer.simulation import own_random_numbers
 from pyroclust.infer.training.averages import AveragedWeights
 from pyroclust.infer.training.devices import average_gradients
 from pyroclust.infer.training.settings import FitSettings
 from pyroclust.protocols import Guide
+from pyroclust.random_state import own_random_numbers
 
 __all__ = ["StepFigures", "Trainer"]
 

@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from pyroclust.infer.quality import divergences, efficiencies
-from pyroclust.infer.simulation import World, own_random_numbers, simulate_worlds
+from pyroclust.infer.simulation import World, simulate_worlds
+from pyroclust.random_state import own_random_numbers
 
 __all__ = ["Validation"]
 

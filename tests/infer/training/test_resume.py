@@ -15,7 +15,7 @@ from training_cases import TINY, new_guide, run, same, with_steps
 
 from pyroclust.infer import FitSettings, Validation
 from pyroclust.infer.choices import HardSimulations
-from pyroclust.infer.training import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE, checkpoint, engine
+from pyroclust.infer.training import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE, checkpoint, engine, logs
 
 QUICK = Validation(every=4, num_datasets=3, exact_points=4, sampled_points=6, num_draws=5)
 
@@ -58,6 +58,14 @@ def test_logs_have_each_step_once_after_a_resumption(tmp_path: Path) -> None:
     with (tmp_path / VALIDATION_FILE).open() as stream:
         assert [int(row["step"]) for row in csv.DictReader(stream)] == [4, 5, 8, 12]
     assert any((tmp_path / "tensorboard").iterdir())
+
+
+def test_tables_are_written_without_tensorboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "find_spec", lambda name: None)
+    run(tmp_path, max_steps=3, validation=QUICK)
+    assert not (tmp_path / "tensorboard").exists()
+    with (tmp_path / LOG_FILE).open() as stream:
+        assert len(list(csv.DictReader(stream))) == 3
 
 
 def test_killed_at_any_moment_it_goes_on_to_the_same_weights(tmp_path: Path) -> None:

@@ -99,6 +99,10 @@ class Address:
         self._words = np.concatenate(list(_words(content)))
         self.number = int(self._words.ctypes.data)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies have arrays of their own, elsewhere."""
+        return Address, (self.content,)
+
 
 def _words(content: NamedTuple) -> Iterator[np.ndarray]:
     """Yield a named tuple as numba lays it out, in words of 8 bytes."""

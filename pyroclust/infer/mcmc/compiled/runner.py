@@ -27,6 +27,7 @@ class Program:
     """
 
     def __init__(self, moves: tuple[Any, ...], chain: Chain) -> None:
+        self._moves, self._chain = moves, chain
         self._settings = [Address(move) for move in moves]
         family, state, prior = (one.type for one in (chain.family_at, chain.state_at, chain.prior_at))
         generator = typeof(chain.generator)
@@ -34,6 +35,10 @@ class Program:
         self.steps = np.array(steps, dtype=np.intp)
         self.settings = np.array([one.number for one in self._settings], dtype=np.intp)
         self.log_likelihood = address_of(log_likelihood, family, state)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Compiled functions lie elsewhere in another process."""
+        return Program, (self._moves, self._chain)
 
 
 @compiled
