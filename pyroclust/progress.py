@@ -42,22 +42,35 @@ def progress_bar(
 
 
 @contextmanager
-def stages(*, shown: bool = True) -> Iterator[Callable[[str], None]]:
+def stages(*, first: str = "", shown: bool = True) -> Iterator[Callable[[str], None]]:
     """Say what is being done while the block runs: one changing line in a terminal, else a line a stage.
 
     Args:
+        first: what a terminal shows until the first stage begins.
         shown: whether anything is said.
 
     Yields:
-        A function that is told the name of each stage as it begins.
+        A function that is told the name of each stage as it begins: those that take long, once the input is
+        known to be right, so that bad input is answered by one sentence alone.
 
     Example:
         >>> with stages(shown=False) as tell:
         ...     tell("sampling")
     """
     console = Console(stderr=True, quiet=not shown)
-    if console.is_terminal:
-        with console.status("starting", spinner="line") as status:
-            yield status.update
-        return
-    yield lambda stage: print(stage, file=sys.stderr, flush=True) if shown else None
+    status = console.status("", spinner="line") if console.is_terminal else None
+
+    def tell(stage: str) -> None:
+        if status is not None:
+            status.update(stage)
+            status.start()
+        elif shown:
+            print(stage, file=sys.stderr, flush=True)
+
+    try:
+        if status is not None and first:
+            tell(first)
+        yield tell
+    finally:
+        if status is not None:
+            status.stop()

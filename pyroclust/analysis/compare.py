@@ -175,11 +175,9 @@ def compare(
     """
     tell = progress or (lambda stage: None)
     _check_numbers(num_draws, mcmc_draws, num_chains)
-    tell("reading the table")
     table = read_table(source, columns=columns, label=label)
     points = unscaled(table) if raw else standardise(table)
     points = points if pca is None else principal_components(points, pca)
-    tell("loading the guide")
     picked = pick_guide(guide, dim=points.data.shape[1], conditions=conditions or {})
     notes = picked.notes_on(table, points)
     folder = None if out is None else prepare_folder(out)

@@ -58,7 +58,6 @@ def diagnose(
     """
     tell = progress or (lambda stage: None)
     _check_table_options(data, columns, label)
-    tell("reading the draws")
     sources = _named_apart([draws_from(one) for one in (source, other) if one is not None])
     _check_sources(sources)
     table = None if data is None else read_table(data, columns=columns, label=label)

@@ -13,6 +13,7 @@ from pyroclust.cli.checking import check
 from pyroclust.cli.diagnosing import diagnose
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.cli.training import train
+from pyroclust.progress import stages
 
 __all__ = ["app", "main"]
 
@@ -78,7 +79,7 @@ def compare(
 ) -> None:
     """Compare a guide's posterior of the partition with MCMC on the same model, if that has a likelihood."""
     folder = Path(f"compare-{Path(source).stem}") if out is None else out
-    with Console(stderr=True).status("starting", spinner="line") as status:
+    with stages(first="reading the table and the guide") as tell:
         from pyroclust.analysis.compare import compare as run
         from pyroclust.analysis.outputs import summary_content
         from pyroclust.cli.comparison_table import comparison_view
@@ -97,7 +98,7 @@ def compare(
             calibrate=calibrate,
             out=folder,
             seed=seed,
-            progress=status.update,
+            progress=tell,
         )
     if as_json:
         print(json.dumps(summary_content(result.comparison, result.summary, seed=seed), indent=2))

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from pyroclust.cli.errors import one_sentence_errors
+from pyroclust.progress import stages
 
 if TYPE_CHECKING:
     from pyroclust.calibration.certify import CheckResult
@@ -38,13 +39,13 @@ def check(
     One to three minutes on one core.
     """
     sizes = None if points is None else _sizes(points)
-    with Console(stderr=True).status("loading", spinner="line") as status:
+    with stages(first="loading") as tell:
         from pyroclust.analysis.outputs import prepare_folder
         from pyroclust.calibration.certify import check_guide
 
         folder = None if out is None else prepare_folder(out)
         settings = _settings(seed, datasets, quick=quick)
-        result = check_guide(guide, settings=settings, sampled_points=sizes, progress=status.update)
+        result = check_guide(guide, settings=settings, sampled_points=sizes, progress=tell)
         if folder is not None:
             _write(result, folder)
         note = _store(result, quick=quick) if save else "Not stored, as asked."

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from pyroclust.cli.errors import one_sentence_errors
+from pyroclust.progress import stages
 
 __all__ = ["diagnose"]
 
@@ -46,11 +47,10 @@ def diagnose(
             "compare two groups of it"
         )
     folder = Path(f"diagnose-{Path(draws).stem}") if out is None else out
-    with Console(stderr=True).status("starting", spinner="line") as status:
+    with stages(first="reading the draws") as tell:
         from pyroclust.analysis.diagnose import diagnose as run
         from pyroclust.io.draws import read_draws
 
-        status.update("reading the draws")
         first = read_draws(draws, variable=variable, group=group)
         second = None if other is None else read_draws(other, variable=variable, group=other_group)
         found = run(
@@ -61,7 +61,7 @@ def diagnose(
             label=label,
             out=folder,
             seed=seed,
-            progress=status.update,
+            progress=tell,
         )
     if as_json:
         print(json.dumps(found.to_dict(), indent=2, allow_nan=False))

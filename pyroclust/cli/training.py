@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from pyroclust.cli.errors import one_sentence_errors
+from pyroclust.progress import stages
 
 if TYPE_CHECKING:
     from pyroclust.recipes.training_runs import TrainedGuide
@@ -34,23 +35,17 @@ def train(
     Ctrl-C keeps the guide as it is then; a killed training loses at most 20 seconds, and goes on with
     --resume to the same weights. Several processes: torchrun --nproc-per-node 2 -m pyroclust train ...
     """
-    with Console(stderr=True).status("starting", spinner="line") as status:
-        from pyroclust.analysis.outputs import prepare_folder
-        from pyroclust.calibration.settings import CertificateSettings
-        from pyroclust.infer import Devices
-        from pyroclust.recipes import read_recipe
-        from pyroclust.recipes.training_runs import train_recipe
+    from pyroclust.analysis.outputs import prepare_folder
+    from pyroclust.calibration.settings import CertificateSettings
+    from pyroclust.infer import Devices
+    from pyroclust.recipes import read_recipe
+    from pyroclust.recipes.training_runs import train_recipe
 
-        read_recipe(recipe)
-        folder = prepare_folder(out)
-        devices = Devices(accelerator=accelerator, precision=precision)
-        settings = CertificateSettings.quick() if quick else CertificateSettings()
-        status.stop()
-
-        def say(what: str) -> None:
-            status.start()
-            status.update(what)
-
+    read_recipe(recipe)
+    folder = prepare_folder(out)
+    devices = Devices(accelerator=accelerator, precision=precision)
+    settings = CertificateSettings.quick() if quick else CertificateSettings()
+    with stages() as tell:
         trained = train_recipe(
             recipe,
             folder,
@@ -58,7 +53,7 @@ def train(
             max_steps=max_steps,
             devices=devices,
             certificate=settings,
-            say=say,
+            say=tell,
         )
     if as_json:
         print(json.dumps(_content(trained), indent=2))
