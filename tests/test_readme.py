@@ -1,42 +1,100 @@
-"""The example of the README runs as it stands, with fewer steps."""
+"""Every block of Python in README and documentation runs, and README says what the library does."""
 
+import importlib
 import re
 from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[1] / "README.md"
+from pyroclust import list_guides
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+# The gallery shows one line of code a picture; its own tests run all of them.
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", *(page for page in DOCS if page.stem != "gallery")]
+SMALLER = {"steps=1000": "steps=20", "num_datasets=100": "num_datasets=20"}
 
 
-def block_with(words: str) -> str:
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    (block,) = (one for one in blocks if words in one)
-    return block
+def blocks(page: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
-def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    exec(block_with("steps=1000").replace("steps=1000", "steps=20"), {})
-    efficiency, shape = capsys.readouterr().out.strip().splitlines()[-2:]
+BLOCKS = {f"{page.stem} {number}": code for page in PAGES for number, code in enumerate(blocks(page), 1)}
+
+
+def run(name: str) -> None:
+    code = BLOCKS[name]
+    for long, short in SMALLER.items():
+        code = code.replace(long, short)
+    exec(compile(code, name, "exec"), {"__name__": "__main__"})
+
+
+def test_two_answers_become_one(capsys: pytest.CaptureFixture[str]) -> None:
+    run("README 1")
+    ends, converged, agree, reported = capsys.readouterr().out.strip().splitlines()
+    assert re.findall(r"\d+", ends) == ["11", "6"]
+    assert converged.startswith("The 4 chains of the draws agree")
+    assert "agree: total variation of the number of clusters" in agree
+    estimate, radius, upper, lower = reported.split()
+    assert (estimate, f"{float(radius):.1f}", upper, lower) == ("4", "2.0", "3", "14")
+
+
+def test_training_to_calibration(capsys: pytest.CaptureFixture[str]) -> None:
+    run("README 2")
+    efficiency, shape, calibrated = capsys.readouterr().out.strip().splitlines()[-3:]
     assert 0 < float(efficiency.removeprefix("tensor(").split(",")[0].rstrip(")")) <= 1
     assert shape == "torch.Size([1, 1000, 9])"
+    assert "alibrated" in calibrated
 
 
-def test_the_example_of_clusterwise_guides_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    exec(block_with("acp-gaussian2d"), {})
-    estimated, exact, *_ = capsys.readouterr().out.strip().splitlines()
-    assert estimated.startswith("False tensor(")
-    assert exact == "True"
+@pytest.mark.parametrize("name", [name for name in BLOCKS if not name.startswith("README")])
+def test_blocks_of_the_documentation_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(name)
 
 
-def test_the_example_of_diagnoses_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    exec(block_with("diagnose(ours)"), {})
-    converged, agree, estimates, calibrated = capsys.readouterr().out.strip().splitlines()
-    assert converged.startswith("The 4 chains of the draws agree")
-    assert agree.startswith("A and B agree")
-    assert estimates.split()[0] == estimates.split()[2] == "3"
-    assert calibrated.startswith("Calibrated")
+def test_no_block_of_the_readme_is_forgotten():
+    assert [name for name in BLOCKS if name.startswith("README")] == ["README 1", "README 2"]
+    assert len(README.splitlines()) <= 130
 
 
-def test_two_commands_set_everything_up() -> None:
-    commands = re.findall(r"^    (make \w+)", README.read_text(), re.MULTILINE)
+def test_two_commands_set_everything_up():
+    commands = re.findall(r"^    (make \w+)", README, re.MULTILINE)
     assert commands == ["make demo", "make test"]
+
+
+def test_the_table_of_the_shelf_is_the_shelf():
+    rows = [row.split("|")[1:-1] for row in README.splitlines() if row.startswith("| `")]
+    said = {
+        name: (size.strip(), verdict.strip())
+        for names, _, size, verdict in rows
+        for name in re.findall(r"`([a-z0-9-]+)`", names)
+    }
+    assert said == {
+        card.name: (
+            str(card.max_points or "any"),
+            "passes" if card.certificate["verdict"]["passed"] else "reference",
+        )
+        for card in list_guides()
+    }
+
+
+def test_figures_of_the_readme_are_those_of_the_benchmarks(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    text = " ".join(importlib.import_module("benchmarks").page().split())
+    ours = " ".join(README.split())
+    slower = re.search(r"faster: (\d+) times in seconds an effective draw on the galaxies, (\d+) times", text)
+    proposals = re.search(r"guide proposals give (\d+) times .* moves give (\d+) to (\d+) times", text)
+    assert slower
+    assert proposals
+    assert f"{slower[1]} to {slower[2]} times sooner than a guide" in ours
+    assert f"guide proposals inside MCMC give {proposals[1]} times its effective draws" in ours
+    assert f"give {proposals[2]} to {proposals[3]} times those of guide proposals" in ours
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.stem)
+def test_links_lead_somewhere(page):
+    targets = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
+    lost = [one for one in targets if not one.startswith("http") and not (page.parent / one).exists()]
+    assert not lost
