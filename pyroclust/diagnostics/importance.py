@@ -219,7 +219,7 @@ def _checked(log_weights: np.ndarray) -> np.ndarray:
     flat = np.asarray(log_weights, dtype=np.float64).reshape(-1)
     if not np.isfinite(flat).any() or np.isnan(flat).any() or np.isposinf(flat).any():
         raise ValueError(
-            f"log_weights has {flat.size} numbers, {int(np.isfinite(flat).sum())} of them finite; expected at "
-            "least one finite number, and no nan or plus infinity (minus infinity is weight zero)"
+            f"log_weights has {flat.size} numbers, {int(np.isfinite(flat).sum())} of them finite; expected "
+            "at least one finite number, and no nan or plus infinity (minus infinity is weight zero)"
         )
     return flat

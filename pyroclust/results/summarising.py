@@ -83,7 +83,7 @@ def _evidences(comparison: Comparison, weighting: Weighting) -> tuple[LogEvidenc
     if cross is None or guide.log_prob is None:
         figures = weighting.log_evidence, weighting.log_evidence_error, weighting.pareto_k
         return (LogEvidence("importance sampling", *figures),)
-    return diagnostics.importance_log_evidences(
+    return diagnostics.log_evidences(
         cross.log_joint, cross.log_prob, guide_log_joint=_log_joint(guide), guide_log_prob=guide.log_prob
     )
 

@@ -141,6 +141,6 @@ def test_draws_of_weight_zero_keep_it():
     assert weights.sum() == pytest.approx(1)
     assert math.isfinite(pareto_k(log_weights))
     assert importance_efficiency(np.array([0.0, -np.inf])) == 0.5
-    assert log_evidence(np.array([0.0, -np.inf]))[0] == pytest.approx(-math.log(2))
+    assert importance_log_evidence(np.array([0.0, -np.inf]))[0] == pytest.approx(-math.log(2))
     with pytest.raises(ValueError, match="2 numbers, 0 of them finite"):
         importance_weights(np.full(2, -np.inf))
