@@ -1,4 +1,45 @@
-"""Amortized Bayesian clustering in Pyro."""
+"""Amortized Bayesian clustering in Pyro: models, guides, MCMC and diagnostics over partitions.
+
+The shortest way in, a table clustered by a trained guide and by MCMC of the same model::
+
+    import pyroclust
+
+    result = pyroclust.compare("iris")   # or a file, a data frame, an array
+    print(result)                        # do the two agree?
+
+Or step by step, with Pyro's own nouns::
+
+    guide = pyroclust.load_guide("ncp-niw2d")
+    posterior = guide.posterior(data)                      # data: a tensor (N, D)
+    draws, log_prob = posterior.sample_and_log_prob((1000,))
+    pyroclust.diagnose(draws)
+
+Names of this package, loaded when they are first used:
+
+* ``compare``: draw partitions of a table from a guide and from MCMC, and say whether the two agree.
+* ``diagnose``: judge draws of partitions from any software: convergence, clusters, certainty.
+* ``list_guides``, ``load_guide``, ``save_guide``: the shelf of trained guides, and folders of your own.
+* ``calibrate``, ``calibrate_near``: check a sampler on simulations, everywhere or near your data.
+* ``certify``: measure what a guide is worth, and keep it with the guide.
+* ``read_table``, ``standardise``: points from files, on the scale that the shipped guides expect.
+* ``read_draws``: draws from files of any software.
+* ``to_arviz``, ``from_pyro``: draws as containers of ArviZ.
+
+Packages:
+
+* :mod:`pyroclust.models`: mixtures as Pyro models.
+* :mod:`pyroclust.guides`: networks that are trained once and then give the posterior of any data set.
+* :mod:`pyroclust.infer`: losses, training, importance sampling, exact posteriors.
+* :mod:`pyroclust.infer.mcmc`: kernels over partitions for ``pyro.infer.MCMC``.
+* :mod:`pyroclust.distributions`: priors over partitions and families of clusters.
+* :mod:`pyroclust.nn`: the networks that guides are made of.
+* :mod:`pyroclust.diagnostics`: functions of draws: estimates, convergence, comparisons.
+* :mod:`pyroclust.calibration`: simulation-based checks, certificates.
+* :mod:`pyroclust.plots`, :mod:`pyroclust.baselines`, :mod:`pyroclust.partitions`: pictures, classical
+  clusterings, label vectors.
+
+The command ``pyroclust --help`` does the same from a terminal.
+"""
 
 from importlib import import_module
 from importlib.metadata import version
@@ -7,10 +48,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyroclust.analysis.compare import compare as compare
     from pyroclust.analysis.diagnose import diagnose as diagnose
-    from pyroclust.calibration.calibrate import calibrate as calibrate
-    from pyroclust.calibration.calibrate import calibrate_near as calibrate_near
-    from pyroclust.data.datasets import read_table as read_table
-    from pyroclust.data.standardise import standardise as standardise
+    from pyroclust.calibration import calibrate as calibrate
+    from pyroclust.calibration import calibrate_near as calibrate_near
+    from pyroclust.calibration import certify as certify
+    from pyroclust.data import read_table as read_table
+    from pyroclust.data import standardise as standardise
     from pyroclust.io import read_draws as read_draws
     from pyroclust.io.arviz import to_arviz as to_arviz
     from pyroclust.io.pyro_results import from_pyro as from_pyro
@@ -22,6 +64,7 @@ __all__ = [
     "__version__",
     "calibrate",
     "calibrate_near",
+    "certify",
     "compare",
     "diagnose",
     "from_pyro",
@@ -37,23 +80,43 @@ __all__ = [
 __version__ = version("pyroclust")
 
 _HOMES = {
-    "calibrate": "pyroclust.calibration.calibrate",
-    "calibrate_near": "pyroclust.calibration.calibrate",
+    "calibrate": "pyroclust.calibration",
+    "calibrate_near": "pyroclust.calibration",
+    "certify": "pyroclust.calibration",
     "compare": "pyroclust.analysis.compare",
     "diagnose": "pyroclust.analysis.diagnose",
     "from_pyro": "pyroclust.io.pyro_results",
     "list_guides": "pyroclust.saving.cards",
     "load_guide": "pyroclust.saving.guides",
     "read_draws": "pyroclust.io",
-    "read_table": "pyroclust.data.datasets",
+    "read_table": "pyroclust.data",
     "save_guide": "pyroclust.saving.guides",
-    "standardise": "pyroclust.data.standardise",
+    "standardise": "pyroclust.data",
     "to_arviz": "pyroclust.io.arviz",
 }
+_PACKAGES = (
+    "baselines",
+    "calibration",
+    "diagnostics",
+    "distributions",
+    "guides",
+    "infer",
+    "models",
+    "nn",
+    "partitions",
+    "plots",
+)
 
 
 def __getattr__(name: str) -> Any:
     # Loaded when asked for: `pyroclust --help` need not wait for torch.
+    if name in _PACKAGES:
+        return import_module(f"pyroclust.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'pyroclust' has no attribute '{name}'")
-    return getattr(import_module(_HOMES[name]), name)
+    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_PACKAGES})

@@ -43,10 +43,10 @@ def progress_bar(
 
 @contextmanager
 def stages(*, first: str = "", shown: bool = True) -> Iterator[Callable[[str], None]]:
-    """Say what is being done while the block runs: one changing line in a terminal, else a line a stage.
+    """Say what is being done while the block runs: a line a stage, and in a terminal a spinner below them.
 
     Args:
-        first: what a terminal shows until the first stage begins.
+        first: what the spinner says until the first stage begins.
         shown: whether anything is said.
 
     Yields:
@@ -61,15 +61,16 @@ def stages(*, first: str = "", shown: bool = True) -> Iterator[Callable[[str], N
     status = console.status("", spinner="line") if console.is_terminal else None
 
     def tell(stage: str) -> None:
+        if shown:
+            print(stage, file=sys.stderr, flush=True)
         if status is not None:
             status.update(stage)
             status.start()
-        elif shown:
-            print(stage, file=sys.stderr, flush=True)
 
     try:
         if status is not None and first:
-            tell(first)
+            status.update(first)
+            status.start()
         yield tell
     finally:
         if status is not None:

@@ -76,7 +76,7 @@ def test_what_cannot_be_calibrated_is_said(monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise ValueError("model has no simulations")
 
-    monkeypatch.setattr("pyroclust.analysis.compare.calibrate_near", refuse)
+    monkeypatch.setattr("pyroclust.analysis.comparing.calibrate_near", refuse)
     with pytest.raises(
         ValueError, match="'PredictiveFilter' cannot be calibrated near the data: model has no"
     ):

@@ -1,132 +1,27 @@
-"""From a table to the posterior of its partition by a guide and, where possible, by MCMC of its model."""
+"""``pyroclust.compare``: a table in, a guide and MCMC side by side out.
 
-import time
+Arguments and table are checked here, before the second module of this walk brings torch and Pyro.
+"""
+
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-import torch
-from torch import Tensor
-
-from pyroclust.analysis.outputs import prepare_folder, write_outputs
-from pyroclust.analysis.picking import PickedGuide, pick_guide
-from pyroclust.calibration.calibrate import calibrate_near
-from pyroclust.calibration.result import LocalCalibration
-from pyroclust.calibration.training_world import TrainingWorld, simulated_world
 from pyroclust.data.datasets import Source, read_table
-from pyroclust.data.standardise import Standardised, principal_components, standardise, unscaled
-from pyroclust.data.tables import Table
-from pyroclust.infer.mcmc import CollapsedGibbs
-from pyroclust.random_state import kept_random_state, seeded
-from pyroclust.results.comparison import Comparison, CrossScored, PartitionDraws
-from pyroclust.results.comparison_summary import ComparisonSummary
-from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
-from pyroclust.results.summarising import summarise
+from pyroclust.data.standardise import principal_components, standardise, unscaled
 
-__all__ = ["ComparisonResult", "compare", "cross_scored", "draw_guide", "draw_mcmc"]
+if TYPE_CHECKING:
+    import torch
 
-_SWEEPS_A_DRAW = 10
-_NUMBERS_AT_ONCE = 1 << 22
-# Labels of MCMC that the guide scores, for estimates of the evidence: as many as 400 draws of 500 points.
-_CROSS_DRAWS, _CROSS_LABELS = 400, 200_000
+    from pyroclust.analysis.comparing import ComparisonResult
 
-
-def draw_guide(
-    guide: Any, data: Tensor, *, name: str, num_draws: int, seed: int
-) -> tuple[PartitionDraws, Any]:
-    """Encode the points once and draw; return the draws and the posterior that they come from.
-
-    Seconds exclude one draw to warm up. A second ``guide.posterior(data)`` may visit the points in another
-    order, and then has another log q.
-
-    Args:
-        guide: with its ``model``.
-        data: the points, ``(N, D)``.
-        name: what reports call the guide.
-        num_draws: independent draws, one chain.
-        seed: same seed, same draws; the caller's random state is left alone.
-    """
-    with seeded(seed), torch.no_grad():
-        guide.posterior(data).sample((1,))
-        began = time.perf_counter()
-        posterior = guide.posterior(data)
-        draws, log_prob = posterior.sample_and_log_prob((num_draws,))
-        seconds = time.perf_counter() - began
-    found = PartitionDraws(
-        name=name,
-        assignments=draws.unsqueeze(0).numpy(),
-        log_joint=_log_joint(guide.model, data, draws) if guide.model.has_likelihood else None,
-        seconds=seconds,
-        log_prob=log_prob.double().unsqueeze(0).numpy(),
-    )
-    return found, posterior
-
-
-def draw_mcmc(model: Any, data: Tensor, *, num_draws: int, num_chains: int, seed: int) -> PartitionDraws:
-    """Run collapsed Gibbs chains, started far apart; a fifth of each is dropped, one draw in ten sweeps kept.
-
-    Args:
-        model: a collapsed mixture.
-        data: the points, ``(N, D)``.
-        num_draws: draws each chain keeps.
-        num_chains: chains.
-        seed: of the chains.
-    """
-    kernel = CollapsedGibbs(model, thin=_SWEEPS_A_DRAW)
-    run = kernel.run(data, num_draws=num_draws, warmup=num_draws // 4, num_chains=num_chains, seed=seed)
-    return PartitionDraws("CollapsedGibbs", run.assignments.numpy(), run.log_joint.numpy(), run.seconds)
-
-
-def cross_scored(posterior: Any, mcmc: PartitionDraws) -> CrossScored | None:
-    """Score every k-th draw of each chain by the guide; ``None`` where log q is estimated.
-
-    Args:
-        posterior: the very one that the guide's draws come from.
-        mcmc: draws with their ``log_joint``.
-    """
-    if mcmc.log_joint is None or not posterior.is_exact:
-        return None
-    chains, draws, num_points = mcmc.assignments.shape
-    wanted = max(1, min(_CROSS_DRAWS, _CROSS_LABELS // num_points) // chains)
-    kept = slice(None, None, -(-draws // wanted))
-    with torch.no_grad():
-        some = torch.from_numpy(mcmc.assignments[:, kept].reshape(-1, num_points))
-        log_prob = posterior.log_prob(some).double().numpy()
-    log_joint = mcmc.log_joint[:, kept]
-    return CrossScored(log_joint, log_prob.reshape(log_joint.shape))
-
-
-def _log_joint(model: Any, data: Tensor, draws: Tensor) -> np.ndarray:
-    rows = max(1, _NUMBERS_AT_ONCE // data.numel())
-    found = torch.cat([model.log_joint(data, part) for part in draws.split(rows)])
-    return found.double().unsqueeze(0).numpy()
-
-
-@dataclass(frozen=True)
-class ComparisonResult:
-    """What :func:`compare` returns.
-
-    Attributes:
-        table: the points in the units of their source.
-        comparison: standardised points and the draws of both sources; those of the guide alone where its
-            model has no likelihood.
-        summary: every figure, and the verdict.
-        folder: where the files were written, or ``None``.
-    """
-
-    table: Table
-    comparison: Comparison | GuideAlone
-    summary: ComparisonSummary | AloneSummary
-    folder: Path | None
+__all__ = ["compare"]
 
 
 def compare(
     source: Source,
     *,
-    guide: str | PathLike[str] | torch.nn.Module | None = None,
+    guide: "str | PathLike[str] | torch.nn.Module | None" = None,
     conditions: Mapping[str, float] | None = None,
     columns: Sequence[str] | None = None,
     label: str | None = None,
@@ -139,7 +34,7 @@ def compare(
     out: str | PathLike[str] | None = None,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
-) -> ComparisonResult:
+) -> "ComparisonResult":
     """Draw partitions of a table from a guide and from collapsed Gibbs chains on the guide's model.
 
     The guide encodes the points once and gives ``num_draws`` partitions with their log q. The chains start
@@ -148,7 +43,8 @@ def compare(
     weights: the guide's draws stand alone, beside its certificate and simulations of its model.
 
     Args:
-        source: built-in name, file, data frame or array; see :func:`~pyroclust.data.datasets.read_table`.
+        source: built-in name, file, data frame, array, tensor or table; see
+            :func:`~pyroclust.data.datasets.read_table`.
         guide: name on the shelf, folder, or a guide; by default the one for the number of columns.
         conditions: hyperparameters that a guide amortized over them is told.
         columns: columns to cluster.
@@ -173,35 +69,25 @@ def compare(
         >>> result.comparison.guide.assignments.shape, result.comparison.mcmc.assignments.shape
         ((1, 50, 82), (4, 50, 82))
     """
-    tell = progress or (lambda stage: None)
     _check_numbers(num_draws, mcmc_draws, num_chains)
     table = read_table(source, columns=columns, label=label)
     points = unscaled(table) if raw else standardise(table)
     points = points if pca is None else principal_components(points, pca)
-    picked = pick_guide(guide, dim=points.data.shape[1], conditions=conditions or {})
-    notes = picked.notes_on(table, points)
-    folder = None if out is None else prepare_folder(out)
-    data, model = torch.tensor(points.data), picked.module.model
-    about = _about(table, points, picked, notes) | _simulated(
-        picked, data, calibrate=calibrate, seed=seed, tell=tell
+    from pyroclust.analysis.comparing import compare_points
+
+    return compare_points(
+        table,
+        points,
+        guide=guide,
+        conditions=conditions or {},
+        num_draws=num_draws,
+        num_chains=num_chains,
+        mcmc_draws=mcmc_draws,
+        calibrate=calibrate,
+        out=out,
+        seed=seed,
+        tell=progress or (lambda stage: None),
     )
-    tell(f"drawing {num_draws} partitions from {picked.name}")
-    drawn, posterior = draw_guide(picked.module, data, name=picked.name, num_draws=num_draws, seed=seed)
-    comparison: Comparison | GuideAlone
-    summary: ComparisonSummary | AloneSummary
-    if model.has_likelihood:
-        tell(f"running {num_chains} Gibbs chains")
-        mcmc = draw_mcmc(model, data, num_draws=mcmc_draws, num_chains=num_chains, seed=seed)
-        comparison = Comparison(**about, guide=drawn, mcmc=mcmc, cross=cross_scored(posterior, mcmc))
-        tell("comparing")
-        summary = summarise(comparison, seed=seed)
-    else:
-        comparison = GuideAlone(**about, guide=drawn, certificate=picked.certificate)
-        summary = summarise_alone(comparison, seed=seed)
-    if folder is not None:
-        tell("writing the report")
-        write_outputs(folder, table, comparison, summary, seed=seed)
-    return ComparisonResult(table, comparison, summary, folder)
 
 
 def _check_numbers(num_draws: int, mcmc_draws: int, num_chains: int) -> None:
@@ -210,66 +96,3 @@ def _check_numbers(num_draws: int, mcmc_draws: int, num_chains: int) -> None:
             f"num_draws, mcmc_draws and num_chains are {num_draws}, {mcmc_draws} and {num_chains}, "
             "expected at least 10, 10 and 1"
         )
-
-
-def _about(table: Table, points: Standardised, picked: PickedGuide, notes: tuple[str, ...]) -> dict[str, Any]:
-    """Return what a comparison says of its table and guide."""
-    return {
-        "source": table.name,
-        "model_name": picked.module.model.name,
-        "guide_name": picked.name,
-        "columns": points.columns,
-        "data": points.data,
-        "location": points.location,
-        "scale": points.scale,
-        "true_labels": table.labels,
-        "row_names": table.row_names,
-        "notes": (*points.notes, *notes, *_about_log_prob(picked.module, torch.tensor(points.data))),
-    }
-
-
-def _simulated(
-    picked: PickedGuide, data: Tensor, *, calibrate: bool, seed: int, tell: Callable[[str], None]
-) -> dict[str, Any]:
-    """Return what simulations of the guide's model say."""
-    tell("simulating data sets like those of the training")
-    world = _world(picked, data, seed=seed)
-    near = None
-    if calibrate:
-        tell("calibrating on simulations near the data")
-        near = _calibrated(picked, data, seed=seed)
-    return {"world": world, "calibration": near}
-
-
-def _about_log_prob(guide: Any, data: Tensor) -> tuple[str, ...]:
-    """Say where log q of the guide is estimated; a guide that does not say so has it exactly."""
-    with kept_random_state(), torch.no_grad():
-        if guide.posterior(data[:2]).is_exact:
-            return ()
-    return (
-        "The guide's log q is estimated by simulation: its importance weights stay right on average, "
-        "and are more uneven for it.",
-    )
-
-
-def _world(picked: PickedGuide, data: Tensor, *, seed: int) -> TrainingWorld | None:
-    """Simulate the guide's training world; ``None`` where its model cannot be simulated."""
-    guide = picked.module
-    try:
-        return simulated_world(guide, data, max_points=picked.max_points, seed=seed)
-    except ValueError:
-        if guide.model.has_likelihood:
-            return None
-        raise ValueError(
-            f"guide '{picked.name}' comes from '{guide.model.name}', which has no likelihood to run MCMC "
-            "with and cannot be simulated; draw from it in Python with guide.posterior(data), or use another "
-            "guide"
-        ) from None
-
-
-def _calibrated(picked: PickedGuide, data: Tensor, *, seed: int) -> LocalCalibration:
-    """Calibrate the guide on simulations near the data."""
-    try:
-        return calibrate_near(picked.module, picked.module.model, data, seed=seed)
-    except ValueError as error:
-        raise ValueError(f"guide '{picked.name}' cannot be calibrated near the data: {error}") from None

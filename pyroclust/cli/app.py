@@ -25,6 +25,9 @@ app = typer.Typer(
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing of the stages.")]
+
+_TABLE, _DRAWS = "The table", "The draws"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -52,42 +55,82 @@ def root(
 @app.command()
 @one_sentence_errors
 def compare(
-    source: Annotated[str, typer.Argument(help="galaxies, iris, or a .csv, .tsv, .parquet or .npy file.")],
+    source: Annotated[
+        str,
+        typer.Argument(metavar="SOURCE", help="galaxies, iris, or a .csv, .tsv, .parquet or .npy."),
+    ],
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Columns to cluster; all by default.", rich_help_panel=_TABLE),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column of known labels, never clustered.", rich_help_panel=_TABLE
+        ),
+    ] = None,
+    pca: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Cluster N principal components.", rich_help_panel=_TABLE),
+    ] = None,
+    raw: Annotated[  # noqa: FBT002
+        bool, typer.Option("--raw", help="Do not standardise the columns.", rich_help_panel=_TABLE)
+    ] = False,
     guide: Annotated[
-        str | None, typer.Option(help="Guide by name or folder; see 'pyroclust guides'.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Guide by name or folder, see 'pyroclust guides'; by default the one for as many columns.",
+            rich_help_panel=_DRAWS,
+        ),
     ] = None,
     condition: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE of a hyperparameter that the guide is told.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="Hyperparameter that the guide is told.", rich_help_panel=_DRAWS
+        ),
     ] = None,
-    columns: Annotated[str | None, typer.Option(help="Columns to cluster, separated by commas.")] = None,
-    label: Annotated[str | None, typer.Option(help="Column of reference labels, not clustered.")] = None,
-    pca: Annotated[int | None, typer.Option(help="Cluster this many principal components.")] = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Do not standardise the columns.")] = False,  # noqa: FBT002
-    draws: Annotated[int, typer.Option(help="Draws of the guide.", min=10)] = 1000,
-    chains: Annotated[int, typer.Option(help="Gibbs chains.", min=1)] = 4,
+    draws: Annotated[
+        int, typer.Option(metavar="N", help="Draws of the guide.", min=10, rich_help_panel=_DRAWS)
+    ] = 1000,
+    chains: Annotated[
+        int, typer.Option(metavar="N", help="Gibbs chains.", min=1, rich_help_panel=_DRAWS)
+    ] = 4,
     mcmc_draws: Annotated[
-        int, typer.Option(help="Draws each chain keeps, one in ten sweeps.", min=10)
+        int,
+        typer.Option(
+            metavar="N", help="Draws each chain keeps, one in ten sweeps.", min=10, rich_help_panel=_DRAWS
+        ),
     ] = 1000,
     calibrate: Annotated[  # noqa: FBT002
-        bool, typer.Option("--calibrate", help="Also calibrate the guide on simulations near the data.")
+        bool,
+        typer.Option(
+            "--calibrate", help="Also calibrate the guide on data like these.", rich_help_panel=_DRAWS
+        ),
     ] = False,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Same seed, same draws.", min=0, rich_help_panel=_DRAWS)
+    ] = 0,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the results; compare-SOURCE by default.")
+        Path | None, typer.Option(metavar="FOLDER", help="For the results; compare-SOURCE by default.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same draws.", min=0)] = 0,
     as_json: Json = False,  # noqa: FBT002
+    quiet: Quiet = False,  # noqa: FBT002
 ) -> None:
-    """Compare a guide's posterior of the partition with MCMC on the same model, if that has a likelihood."""
+    """Cluster a table by a guide and by MCMC of its model, and say whether they agree.
+
+    Writes report.html, draws.nc, summary.json and assignments.csv. Where the
+    model has no likelihood there is no MCMC: the guide's draws stand alone.
+    """
     folder = Path(f"compare-{Path(source).stem}") if out is None else out
-    with stages(first="reading the table and the guide") as tell:
+    conditions = _conditions(condition or [])
+    with stages(first="reading the table and the guide", shown=not quiet) as tell:
         from pyroclust.analysis.compare import compare as run
-        from pyroclust.analysis.outputs import summary_content
-        from pyroclust.cli.comparison_table import comparison_view
 
         result = run(
             source,
             guide=guide,
-            conditions=_conditions(condition or []),
+            conditions=conditions,
             columns=None if columns is None else [name.strip() for name in columns.split(",")],
             label=label,
             pca=pca,
@@ -101,8 +144,12 @@ def compare(
             progress=tell,
         )
     if as_json:
+        from pyroclust.analysis.outputs import summary_content
+
         print(json.dumps(summary_content(result.comparison, result.summary, seed=seed), indent=2))
         return
+    from pyroclust.cli.comparison_table import comparison_view
+
     console = _console()
     console.print(comparison_view(result.comparison, result.summary))
     console.print(

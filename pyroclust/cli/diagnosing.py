@@ -16,30 +16,43 @@ __all__ = ["diagnose"]
 
 @one_sentence_errors
 def diagnose(
-    draws: Annotated[str, typer.Argument(help="Draws of a partition: a .csv, .tsv, .npy, .npz or .nc file.")],
+    draws: Annotated[
+        str,
+        typer.Argument(metavar="DRAWS", help="Draws: a .csv, .tsv, .npy, .npz or .nc file."),
+    ],
     other: Annotated[
-        str | None, typer.Argument(help="A second source of draws, to compare the first with.")
+        str | None,
+        typer.Argument(metavar="OTHER", help="A second source, to compare the first with."),
     ] = None,
-    variable: Annotated[str | None, typer.Option(help="Name of the labels in the files.")] = None,
+    variable: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the labels in the files.")
+    ] = None,
     group: Annotated[
-        str | None, typer.Option(help="Group of the first .nc file, such as guide; posterior by default.")
+        str | None,
+        typer.Option(metavar="NAME", help="Group of the first .nc file, such as guide."),
     ] = None,
-    other_group: Annotated[str | None, typer.Option(help="Group of the second .nc file.")] = None,
+    other_group: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Group of the second .nc file.")
+    ] = None,
     data: Annotated[
-        str | None, typer.Option(help="Table that was clustered, rows in the order of the points.")
+        str | None,
+        typer.Option(metavar="SOURCE", help="Table that was clustered, one row a point, in their order."),
     ] = None,
-    columns: Annotated[str | None, typer.Option(help="Columns of the table, separated by commas.")] = None,
-    label: Annotated[str | None, typer.Option(help="Column of reference labels in the table.")] = None,
+    columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns of the table.")] = None,
+    label: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of known labels in the table.")
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the results; diagnose-DRAWS by default.")
+        Path | None, typer.Option(metavar="FOLDER", help="For the results; diagnose-DRAWS by default.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same figures.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same figures.", min=0)] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,  # noqa: FBT002
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing of the stages.")] = False,  # noqa: FBT002
 ) -> None:
-    """Diagnose draws of a partition from any software: convergence, clusters, certainty; no model needed.
+    """Judge draws of a partition from any software: convergence, clusters, certainty.
 
-    With a second source, say whether the two agree. With --data, show the points, and classical clusterings
-    beside the posterior.
+    No model is needed. With a second source, say whether the two agree. With
+    --data, show the points, and classical clusterings beside the posterior.
     """
     if other_group is not None and other is None:
         raise ValueError(
@@ -47,12 +60,13 @@ def diagnose(
             "compare two groups of it"
         )
     folder = Path(f"diagnose-{Path(draws).stem}") if out is None else out
-    with stages(first="reading the draws") as tell:
-        from pyroclust.analysis.diagnose import diagnose as run
+    with stages(first="reading the draws", shown=not quiet) as tell:
         from pyroclust.io.draws import read_draws
 
         first = read_draws(draws, variable=variable, group=group)
         second = None if other is None else read_draws(other, variable=variable, group=other_group)
+        from pyroclust.analysis.diagnose import diagnose as run
+
         found = run(
             first,
             second,

@@ -1,1 +1,17 @@
 """Built-in data sets, tables from files, and their scale."""
+
+from pyroclust.data.datasets import Source, read_table
+from pyroclust.data.labelled import read_labelled_folder
+from pyroclust.data.standardise import Standardised, principal_components, standardise, unscaled
+from pyroclust.data.tables import Table
+
+__all__ = [
+    "Source",
+    "Standardised",
+    "Table",
+    "principal_components",
+    "read_labelled_folder",
+    "read_table",
+    "standardise",
+    "unscaled",
+]

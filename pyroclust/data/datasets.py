@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,8 @@ from pyroclust.errors import unknown_name
 
 __all__ = ["BUILT_IN", "BuiltIn", "Source", "read_table"]
 
-Source: TypeAlias = str | PathLike[str] | pd.DataFrame | NDArray[np.generic]
+Source: TypeAlias = str | PathLike[str] | pd.DataFrame | NDArray[np.generic] | Table
+"""A name, a path, or numbers: tensors and whatever else numpy can read are arrays."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ def read_table(source: Source, *, columns: Sequence[str] | None = None, label: s
     """Read a built-in data set, a CSV / TSV / Parquet / .npy file, a data frame or an array.
 
     Args:
-        source: ``"galaxies"``, ``"iris"``, the path of a file, a data frame, or an array ``(N,)`` or
-            ``(N, D)``.
+        source: ``"galaxies"``, ``"iris"``, the path of a file, a data frame, an array or a tensor ``(N,)`` or
+            ``(N, D)``; or a table, which comes back as it is.
         columns: columns to cluster; by default all but the label, and the petals of iris.
         label: column of reference labels, kept and never used for clustering.
 
@@ -86,9 +87,12 @@ def read_table(source: Source, *, columns: Sequence[str] | None = None, label: s
         >>> sorted(set(read_table("iris").labels.tolist()))
         ['setosa', 'versicolor', 'virginica']
     """
+    if isinstance(source, Table):
+        return _chosen_before(source, columns, label)
     if isinstance(source, pd.DataFrame):
         return table_from_frame(source, "table", columns=columns, label=label)
-    if isinstance(source, np.ndarray):
+    if not isinstance(source, str | PathLike):
+        source = _array(source)
         if source.ndim not in (1, 2):
             raise ValueError(f"source has shape {source.shape}, expected (N,) or (N, D)")
         frame = pd.DataFrame(source)
@@ -109,3 +113,23 @@ def read_table(source: Source, *, columns: Sequence[str] | None = None, label: s
             f"{unknown_name('data set', name, BUILT_IN)}; or give a file ({', '.join(SUFFIXES)})"
         )
     return table_from_frame(read_frame(path), path.stem, columns=columns, label=label)
+
+
+def _chosen_before(table: Table, columns: Sequence[str] | None, label: str | None) -> Table:
+    for name, value in (("columns", columns), ("label", label)):
+        if value is not None:
+            raise ValueError(
+                f"{name} is {value!r}, but source is the table {table.name}, read with its columns: "
+                f"give {name} to read_table"
+            )
+    return table
+
+
+def _array(source: Any) -> NDArray[np.generic]:
+    """Take numbers out of an array, a tensor of any device, or lists."""
+    try:
+        return np.asarray(source.detach().cpu() if hasattr(source, "detach") else source)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"source is of type {type(source).__name__} with rows of unequal lengths, expected (N,) or (N, D)"
+        ) from None

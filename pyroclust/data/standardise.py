@@ -28,6 +28,10 @@ class Standardised:
     columns: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """Return the size and the columns."""
+        return f"Standardised({len(self.data)} points of {', '.join(self.columns)})"
+
 
 def standardise(table: Table) -> Standardised:
     """Shift and scale every column to mean 0 and variance 1 (division by N).

@@ -33,6 +33,11 @@ class Table:
     labels: NDArray[np.str_] | None
     row_names: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        """Return the name, the size and the columns."""
+        labels = "" if self.labels is None else f", {len(np.unique(self.labels))} reference labels"
+        return f"Table({self.name!r}: {len(self.data)} points of {', '.join(self.columns)}{labels})"
+
 
 def read_frame(path: Path) -> pd.DataFrame:
     r"""Read a CSV, TSV, Parquet or .npy file.

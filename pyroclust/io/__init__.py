@@ -1,5 +1,6 @@
-"""Draws of partitions from files that any software wrote."""
+"""Draws of partitions from files and objects of any software; ArviZ containers out."""
 
-from pyroclust.io.draws import DRAWS_SUFFIXES, DrawsFile, read_draws
+from pyroclust.io.arviz import to_arviz
+from pyroclust.io.draws import DRAWS_SUFFIXES, DrawsFile, DrawsSource, draws_from, read_draws
 
-__all__ = ["DRAWS_SUFFIXES", "DrawsFile", "read_draws"]
+__all__ = ["DRAWS_SUFFIXES", "DrawsFile", "DrawsSource", "draws_from", "read_draws", "to_arviz"]

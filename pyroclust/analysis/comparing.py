@@ -1,0 +1,251 @@
+"""From points to the posterior of their partition by a guide and, where possible, by MCMC of its model."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pyroclust.analysis.outputs import prepare_folder, write_outputs
+from pyroclust.analysis.picking import PickedGuide, pick_guide
+from pyroclust.calibration.calibrate import calibrate_near
+from pyroclust.calibration.result import LocalCalibration
+from pyroclust.calibration.training_world import TrainingWorld, simulated_world
+from pyroclust.data.standardise import Standardised
+from pyroclust.data.tables import Table
+from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.random_state import kept_random_state, seeded
+from pyroclust.results.comparison import Comparison, CrossScored, PartitionDraws
+from pyroclust.results.comparison_summary import ComparisonSummary
+from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
+from pyroclust.results.summarising import summarise
+
+__all__ = ["ComparisonResult", "compare_points", "cross_scored", "draw_guide", "draw_mcmc"]
+
+_SWEEPS_A_DRAW = 10
+_NUMBERS_AT_ONCE = 1 << 22
+# Labels of MCMC that the guide scores, for estimates of the evidence: as many as 400 draws of 500 points.
+_CROSS_DRAWS, _CROSS_LABELS = 400, 200_000
+
+
+def draw_guide(
+    guide: Any, data: Tensor, *, name: str, num_draws: int, seed: int
+) -> tuple[PartitionDraws, Any]:
+    """Encode the points once and draw; return the draws and the posterior that they come from.
+
+    Seconds exclude one draw to warm up. A second ``guide.posterior(data)`` may visit the points in another
+    order, and then has another log q.
+
+    Args:
+        guide: with its ``model``.
+        data: the points, ``(N, D)``.
+        name: what reports call the guide.
+        num_draws: independent draws, one chain.
+        seed: same seed, same draws; the caller's random state is left alone.
+    """
+    with seeded(seed), torch.no_grad():
+        guide.posterior(data).sample((1,))
+        began = time.perf_counter()
+        posterior = guide.posterior(data)
+        draws, log_prob = posterior.sample_and_log_prob((num_draws,))
+        seconds = time.perf_counter() - began
+    found = PartitionDraws(
+        name=name,
+        assignments=draws.unsqueeze(0).numpy(),
+        log_joint=_log_joint(guide.model, data, draws) if guide.model.has_likelihood else None,
+        seconds=seconds,
+        log_prob=log_prob.double().unsqueeze(0).numpy(),
+    )
+    return found, posterior
+
+
+def draw_mcmc(model: Any, data: Tensor, *, num_draws: int, num_chains: int, seed: int) -> PartitionDraws:
+    """Run collapsed Gibbs chains, started far apart; a fifth of each is dropped, one draw in ten sweeps kept.
+
+    Args:
+        model: a collapsed mixture.
+        data: the points, ``(N, D)``.
+        num_draws: draws each chain keeps.
+        num_chains: chains.
+        seed: of the chains.
+    """
+    kernel = CollapsedGibbs(model, thin=_SWEEPS_A_DRAW)
+    run = kernel.run(data, num_draws=num_draws, warmup=num_draws // 4, num_chains=num_chains, seed=seed)
+    return PartitionDraws("CollapsedGibbs", run.assignments.numpy(), run.log_joint.numpy(), run.seconds)
+
+
+def cross_scored(posterior: Any, mcmc: PartitionDraws) -> CrossScored | None:
+    """Score every k-th draw of each chain by the guide; ``None`` where log q is estimated.
+
+    Args:
+        posterior: the very one that the guide's draws come from.
+        mcmc: draws with their ``log_joint``.
+    """
+    if mcmc.log_joint is None or not posterior.is_exact:
+        return None
+    chains, draws, num_points = mcmc.assignments.shape
+    wanted = max(1, min(_CROSS_DRAWS, _CROSS_LABELS // num_points) // chains)
+    kept = slice(None, None, -(-draws // wanted))
+    with torch.no_grad():
+        some = torch.from_numpy(mcmc.assignments[:, kept].reshape(-1, num_points))
+        log_prob = posterior.log_prob(some).double().numpy()
+    log_joint = mcmc.log_joint[:, kept]
+    return CrossScored(log_joint, log_prob.reshape(log_joint.shape))
+
+
+def _log_joint(model: Any, data: Tensor, draws: Tensor) -> np.ndarray:
+    rows = max(1, _NUMBERS_AT_ONCE // data.numel())
+    found = torch.cat([model.log_joint(data, part) for part in draws.split(rows)])
+    return found.double().unsqueeze(0).numpy()
+
+
+@dataclass(frozen=True)
+class ComparisonResult:
+    """What :func:`pyroclust.compare` returns.
+
+    Attributes:
+        table: the points in the units of their source.
+        comparison: standardised points and the draws of both sources; those of the guide alone where its
+            model has no likelihood.
+        summary: every figure, and the verdict.
+        folder: where the files were written, or ``None``.
+    """
+
+    table: Table
+    comparison: Comparison | GuideAlone
+    summary: ComparisonSummary | AloneSummary
+    folder: Path | None
+
+    def __repr__(self) -> str:
+        """Return what was compared, and the verdict."""
+        table, found = self.table, self.comparison
+        return (
+            f"ComparisonResult({table.name}, {len(table.data)} points, guide {found.guide_name}: "
+            f"{self.summary.verdict.sentence})"
+        )
+
+
+def compare_points(
+    table: Table,
+    points: Standardised,
+    *,
+    guide: str | PathLike[str] | torch.nn.Module | None,
+    conditions: Mapping[str, float],
+    num_draws: int,
+    num_chains: int,
+    mcmc_draws: int,
+    calibrate: bool,
+    out: str | PathLike[str] | None,
+    seed: int,
+    tell: Callable[[str], None],
+) -> ComparisonResult:
+    """Do what :func:`pyroclust.compare` says, with a table that was read and put on its scale.
+
+    Args:
+        table: the points in the units of their source.
+        points: the same as the guide is to see them.
+        guide: name on the shelf, folder, or a guide; ``None`` for the one of as many columns.
+        conditions: hyperparameters that the guide is told.
+        num_draws: draws of the guide.
+        num_chains: Gibbs chains.
+        mcmc_draws: draws each chain keeps.
+        calibrate: whether to calibrate the guide near the data.
+        out: folder of the files, or ``None``.
+        seed: same seed, same draws.
+        tell: called with the name of each stage.
+
+    Raises:
+        ValueError: if the guide or the folder cannot be used.
+    """
+    picked = pick_guide(guide, dim=points.data.shape[1], conditions=conditions)
+    notes = picked.notes_on(table, points)
+    folder = None if out is None else prepare_folder(out)
+    data, model = torch.tensor(points.data), picked.module.model
+    about = _about(table, points, picked, notes) | _simulated(
+        picked, data, calibrate=calibrate, seed=seed, tell=tell
+    )
+    tell(f"drawing {num_draws} partitions from {picked.name}")
+    drawn, posterior = draw_guide(picked.module, data, name=picked.name, num_draws=num_draws, seed=seed)
+    comparison: Comparison | GuideAlone
+    summary: ComparisonSummary | AloneSummary
+    if model.has_likelihood:
+        tell(f"running {num_chains} Gibbs chains")
+        mcmc = draw_mcmc(model, data, num_draws=mcmc_draws, num_chains=num_chains, seed=seed)
+        comparison = Comparison(**about, guide=drawn, mcmc=mcmc, cross=cross_scored(posterior, mcmc))
+        tell("comparing")
+        summary = summarise(comparison, seed=seed)
+    else:
+        comparison = GuideAlone(**about, guide=drawn, certificate=picked.certificate)
+        summary = summarise_alone(comparison, seed=seed)
+    if folder is not None:
+        tell("writing the report")
+        write_outputs(folder, table, comparison, summary, seed=seed)
+    return ComparisonResult(table, comparison, summary, folder)
+
+
+def _about(table: Table, points: Standardised, picked: PickedGuide, notes: tuple[str, ...]) -> dict[str, Any]:
+    """Return what a comparison says of its table and guide."""
+    return {
+        "source": table.name,
+        "model_name": picked.module.model.name,
+        "guide_name": picked.name,
+        "columns": points.columns,
+        "data": points.data,
+        "location": points.location,
+        "scale": points.scale,
+        "true_labels": table.labels,
+        "row_names": table.row_names,
+        "notes": (*points.notes, *notes, *_about_log_prob(picked.module, torch.tensor(points.data))),
+    }
+
+
+def _simulated(
+    picked: PickedGuide, data: Tensor, *, calibrate: bool, seed: int, tell: Callable[[str], None]
+) -> dict[str, Any]:
+    """Return what simulations of the guide's model say."""
+    tell("simulating data sets like those of the training")
+    world = _world(picked, data, seed=seed)
+    near = None
+    if calibrate:
+        tell("calibrating on simulations near the data")
+        near = _calibrated(picked, data, seed=seed)
+    return {"world": world, "calibration": near}
+
+
+def _about_log_prob(guide: Any, data: Tensor) -> tuple[str, ...]:
+    """Say where log q of the guide is estimated; a guide that does not say so has it exactly."""
+    with kept_random_state(), torch.no_grad():
+        if guide.posterior(data[:2]).is_exact:
+            return ()
+    return (
+        "The guide's log q is estimated by simulation: its importance weights stay right on average, "
+        "and are more uneven for it.",
+    )
+
+
+def _world(picked: PickedGuide, data: Tensor, *, seed: int) -> TrainingWorld | None:
+    """Simulate the guide's training world; ``None`` where its model cannot be simulated."""
+    guide = picked.module
+    try:
+        return simulated_world(guide, data, max_points=picked.max_points, seed=seed)
+    except ValueError:
+        if guide.model.has_likelihood:
+            return None
+        raise ValueError(
+            f"guide '{picked.name}' comes from '{guide.model.name}', which has no likelihood to run MCMC "
+            "with and cannot be simulated; draw from it in Python with guide.posterior(data), or use another "
+            "guide"
+        ) from None
+
+
+def _calibrated(picked: PickedGuide, data: Tensor, *, seed: int) -> LocalCalibration:
+    """Calibrate the guide on simulations near the data."""
+    try:
+        return calibrate_near(picked.module, picked.module.model, data, seed=seed)
+    except ValueError as error:
+        raise ValueError(f"guide '{picked.name}' cannot be calibrated near the data: {error}") from None
