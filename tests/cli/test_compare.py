@@ -93,6 +93,27 @@ def test_same_seed_same_draws_and_the_default_folder(tmp_path, monkeypatch, caps
     assert verdict.split(":")[0] in printed
 
 
+def test_a_line_a_stage_on_standard_error_unless_quiet(tmp_path, capsys):
+    arguments = ["compare", "galaxies", "--guide", "filter-nig1d", "--out", str(tmp_path / "g"), *QUICK]
+    for quiet in ([], ["--quiet"]):
+        with pytest.raises(SystemExit):
+            main([*arguments, *quiet])
+        stages = capsys.readouterr().err.splitlines()
+        assert (stages == []) == bool(quiet)
+        if not quiet:
+            assert stages[0] == "loading the libraries"
+            assert "running 2 Gibbs chains" in stages
+            assert stages[-1] == "writing the report"
+
+
+@pytest.mark.parametrize("command", ["compare", "diagnose"])
+def test_help_fits_80_columns(command, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    printed = run(capsys, command, "--help").splitlines()
+    assert max(map(len, printed)) <= 80
+    assert not [line for line in printed if line.rstrip().endswith("…")]
+
+
 def test_chosen_columns_pick_a_guide_of_that_dimension(tmp_path, capsys):
     arguments = ["--columns", "petal_width_cm", "--guide", "filter-nig1d", "--raw", "--json"]
     printed = json.loads(run(capsys, "compare", "iris", *arguments, "--out", str(tmp_path / "o"), *QUICK))
