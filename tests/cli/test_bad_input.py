@@ -157,11 +157,9 @@ def test_one_sentence_and_exit_code_2(case, tmp_path, monkeypatch, capsys):
     out, err = capsys.readouterr()
     assert end.value.code == 2
     assert out == ""
-    *stages, sentence = err.splitlines()
-    assert CASES[case] in sentence
-    assert sentence.startswith("pyroclust: ")
-    # A table is refused before anything is loaded, and before any stage.
-    assert stages in ([], ["loading the libraries", "loading the guide"])
+    assert CASES[case] in err
+    assert err.startswith("pyroclust: ")
+    assert err.count("\n") == 1
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -208,9 +206,9 @@ def test_what_new_users_type_gets_one_sentence(command, capsys):
     out, err = capsys.readouterr()
     assert end.value.code == 2
     assert out == ""
-    lines = err.splitlines()
-    assert NEW_USERS[command] in lines[-1]
-    assert [line.startswith("pyroclust: ") for line in lines] == [False] * (len(lines) - 1) + [True]
+    assert NEW_USERS[command] in err
+    assert err.startswith("pyroclust: ")
+    assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

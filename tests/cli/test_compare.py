@@ -101,7 +101,7 @@ def test_a_line_a_stage_on_standard_error_unless_quiet(tmp_path, capsys):
         stages = capsys.readouterr().err.splitlines()
         assert (stages == []) == bool(quiet)
         if not quiet:
-            assert stages[0] == "loading the libraries"
+            assert stages[0].startswith("simulating data sets")
             assert "running 2 Gibbs chains" in stages
             assert stages[-1] == "writing the report"
 
