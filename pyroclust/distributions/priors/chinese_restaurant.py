@@ -80,6 +80,7 @@ class ChineseRestaurantPrior(TwoParameterPrior):
         Antoniak (1974), Mixtures of Dirichlet processes. https://doi.org/10.1214/aos/1176342871
     """
 
+    is_pitman_yor = True
     hyper_names = ("concentration",)
 
     def __init__(self, concentration: Hyperparameter) -> None:

@@ -87,6 +87,7 @@ class PitmanYorPrior(TwoParameterPrior):
         https://doi.org/10.1214/aop/1024404422
     """
 
+    is_pitman_yor = True
     hyper_names = ("discount", "concentration")
 
     def __init__(self, discount: Hyperparameter, concentration: Hyperparameter) -> None:

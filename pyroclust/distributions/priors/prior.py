@@ -37,7 +37,13 @@ class PartitionPrior(Hyperparameterised, ABC):
         Gnedin & Pitman (2006), Exchangeable Gibbs partitions. https://doi.org/10.1007/s10958-006-0335-z
         De Blasi et al. (2015), Are Gibbs-type priors the most natural generalization of the Dirichlet
         process? https://doi.org/10.1109/TPAMI.2013.217
+
+    Attributes:
+        is_pitman_yor: whether this is a Pitman-Yor process, in which a new cluster beside K others opens with
+            weight ``concentration + K * block_discount``, whatever the number of points.
     """
+
+    is_pitman_yor: bool = False
 
     @property
     def integrated_names(self) -> frozenset[str]:

@@ -13,7 +13,6 @@ from pyro.infer.autoguide.initialization import init_to_uniform
 from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
 from torch import Tensor
 
-from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.components.component import parameters_of_points
 from pyroclust.infer.checks import check_points
 from pyroclust.infer.mcmc.draws import ChainDraws
@@ -46,7 +45,7 @@ def partitions_given(program: CompanionProgram, data: Tensor, values: dict[str, 
     labels = sample_labels(program, data, values)
     partitions = canonical(labels)
     hyper = {name: values[name].double() for name in sorted(model.hyperpriors)}
-    if isinstance(model.component, ConjugateComponent):
+    if model.is_conjugate:
         return ChainStates(partitions, hyper, log_joint(model, data, partitions, hyper))
     uncollapsed = _log_density_given_partition(model, data, labels, {**values, **hyper})
     return ChainStates(partitions, hyper, uncollapsed + log_prior_of_states(model, partitions, hyper))

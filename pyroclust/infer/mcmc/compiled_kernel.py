@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.distributions import ConjugateComponent
 from pyroclust.infer.mcmc.compiled.chain import Chain, hyper_places, place, start_chain
 from pyroclust.infer.mcmc.compiled.runner import Program, run_draws
 from pyroclust.infer.mcmc.kernel import PartitionKernel
@@ -95,7 +94,7 @@ class CompiledTransition(Transition):
                 work = [pool.submit(_advance, one, program, num_draws, thin=thin) for one in self._chains]
                 columns = [one.result() for one in work]
         trace = self._trace(*(torch.from_numpy(np.stack(column)) for column in zip(*columns, strict=True)))
-        if not isinstance(self.model.component, ConjugateComponent):
+        if not self.model.is_conjugate:
             trace = self._beside_parameters(trace, states)
         if num_draws > 0:
             self._at = trace.last()

@@ -3,7 +3,6 @@
 import numpy as np
 import torch
 
-from pyroclust.distributions import ChineseRestaurantPrior, PitmanYorPrior
 from pyroclust.infer.mcmc.compiled.chain import hyper_places
 from pyroclust.infer.mcmc.compiled.hyperparameters import SliceUpdate, density_code
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
@@ -74,7 +73,7 @@ class SliceHyperparameters(CompiledKernel):
                 "give a Pyro distribution for a number, for instance ChineseRestaurantPrior(Gamma(2.0, 4.0))"
             )
         of_prior = self._codes.keys() & model.prior.hyperpriors.keys()
-        if of_prior and not isinstance(model.prior, ChineseRestaurantPrior | PitmanYorPrior):
+        if of_prior and not model.prior.is_pitman_yor:
             raise ValueError(
                 f"model.prior is a {type(model.prior).__name__} with random {', '.join(of_prior)}, expected "
                 "numbers: only the concentration and the discount of Pitman-Yor priors are sampled"

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from pyroclust.distributions import ConjugateComponent
 from pyroclust.protocols import CollapsedModel
 
 __all__ = [
@@ -63,7 +62,7 @@ def log_joint(
 
     Components that are not conjugate have no such formula: there it is nan.
     """
-    if not isinstance(model.component, ConjugateComponent):
+    if not model.is_conjugate:
         return torch.full(assignments.shape[:-1], torch.nan, dtype=torch.float64)
     marginal = marginal_names(model)
     given = {name: values for name, values in hyperparameters.items() if name not in marginal}

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
+from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 __all__ = ["AveragedWeights"]
 
@@ -13,6 +14,9 @@ class AveragedWeights:
     r"""Exponential moving average of a module's parameters.
 
     .. math:: \bar\theta_{t+1} = \gamma_t \bar\theta_t + (1 - \gamma_t) \theta_{t+1}
+
+    Torch's ``AveragedModel`` keeps a second module, replaces the first average and has one decay; here the
+    decay grows, and checkpoints hold a list of tensors.
 
     Args:
         module: the module; its present weights are the first average.
@@ -30,10 +34,9 @@ class AveragedWeights:
         self._parameters = list(module.parameters())
         self.values = [one.detach().clone() for one in self._parameters]
 
-    @torch.no_grad()
     def update(self, decay: float) -> None:
         """Move the average towards the present weights."""
-        torch._foreach_lerp_(self.values, list(self._parameters), 1 - decay)
+        get_ema_multi_avg_fn(decay)(self.values, list(self._parameters), None)
 
     @torch.no_grad()
     def load(self, values: list[Tensor]) -> None:

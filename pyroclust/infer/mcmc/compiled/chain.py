@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.compiling import lean
-from pyroclust.distributions import Component, ConjugateComponent, GammaConcentration
+from pyroclust.distributions import Component, ConjugateComponent
 from pyroclust.infer.mcmc.compiled.pointers import Address
 from pyroclust.infer.mcmc.compiled.prior_tables import (
     CONCENTRATION,
@@ -208,7 +208,7 @@ def start_chain(model: CollapsedModel, data: Tensor, generator: np.random.Genera
     num_points = data.shape[-2]
     points = np.ascontiguousarray(data.detach().cpu().double().numpy())
     known = model.given({name: prior.sample() for name, prior in model.hyperpriors.items()})
-    gamma = model.prior if isinstance(model.prior, GammaConcentration) else None
+    gamma = model.prior if "concentration" in model.prior.integrated_names else None
     moments = _moments(model.component, points)
     state = ChainState(
         slot_of=np.zeros(num_points, dtype=np.int64),

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from pyroclust.compiling import lean
-from pyroclust.distributions import ChineseRestaurantPrior, GammaConcentration, PartitionPrior, PitmanYorPrior
+from pyroclust.distributions import PartitionPrior
 
 __all__ = [
     "CONCENTRATION",
@@ -74,7 +74,7 @@ class PriorTables(NamedTuple):
     gamma_rate: float
 
 
-def prior_tables(prior: PartitionPrior, num_points: int, *, gamma: GammaConcentration | None) -> PriorTables:
+def prior_tables(prior: PartitionPrior, num_points: int, *, gamma: PartitionPrior | None) -> PriorTables:
     """Tabulate a prior whose hyperparameters are numbers.
 
     Chinese restaurant and Pitman-Yor priors are tabulated by compiled code, again whenever a move changes
@@ -83,7 +83,8 @@ def prior_tables(prior: PartitionPrior, num_points: int, *, gamma: GammaConcentr
     Args:
         prior: the prior, given its hyperparameters.
         num_points: number of points N.
-        gamma: the Gamma prior that the concentration has, if any.
+        gamma: the prior with hyperparameters ``shape`` and ``rate`` that integrates the concentration out, if
+            it has a Gamma prior.
     """
     sizes = torch.arange(1, num_points + 1)
     tables = PriorTables(
@@ -95,7 +96,7 @@ def prior_tables(prior: PartitionPrior, num_points: int, *, gamma: GammaConcentr
         gamma_shape=0.0 if gamma is None else float(gamma.value("shape")),
         gamma_rate=0.0 if gamma is None else float(gamma.value("rate")),
     )
-    if isinstance(prior, ChineseRestaurantPrior | PitmanYorPrior):
+    if prior.is_pitman_yor:
         tables.hyper[:] = [float(prior.block_discount), float(prior.value("concentration"))]
     else:
         tables.log_open[1:-1] = prior.log_opening_odds(num_points - 1, sizes[:-1]).numpy()

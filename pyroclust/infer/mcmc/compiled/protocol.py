@@ -139,7 +139,7 @@ def require_conjugate(model: CollapsedModel) -> None:
     Raises:
         ValueError: if so.
     """
-    if not isinstance(model.component, ConjugateComponent):
+    if not model.is_conjugate:
         raise ValueError(
             f"model.component is a {type(model.component).__name__}, expected a conjugate family: "
             "use AuxiliaryGibbs"
