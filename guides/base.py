@@ -6,7 +6,7 @@ from itertools import count
 import torch
 from torch import Size, Tensor
 
-__all__ = ["check_points", "checked_permutations", "own_name"]
+__all__ = ["check_event", "checked_permutations", "own_name"]
 
 _serial = count()
 
@@ -23,7 +23,7 @@ def own_name(kind: type) -> str:
     return f"{kind.__name__}_{next(_serial)}"
 
 
-def check_points(data: Tensor, event_shape: Sequence[int]) -> None:
+def check_event(data: Tensor, event_shape: Sequence[int]) -> None:
     """Refuse what are not finite points of a shape.
 
     Raises:
@@ -31,7 +31,7 @@ def check_points(data: Tensor, event_shape: Sequence[int]) -> None:
             finite.
 
     Example:
-        >>> check_points(torch.zeros(3, 5, 2), (2,))
+        >>> check_event(torch.zeros(3, 5, 2), (2,))
     """
     event, points = tuple(event_shape), data.dim() - len(event_shape) - 1
     if points < 0 or data.shape[points] < 1 or data.shape[points + 1 :] != event:

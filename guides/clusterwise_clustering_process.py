@@ -12,7 +12,7 @@ from torch import Tensor
 
 from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
 from pyroclust.guides.arguments import build_order, describe
-from pyroclust.guides.base import check_points, checked_permutations, own_name
+from pyroclust.guides.base import check_event, checked_permutations, own_name
 from pyroclust.guides.clusterwise_arguments import build_network, describe_network
 from pyroclust.nn import Order
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
@@ -136,7 +136,7 @@ class ClusterwiseClusteringProcess(PyroModule):
             >>> partitions.shape, log_q.shape
             (torch.Size([3, 5]), torch.Size([3]))
         """
-        check_points(data, self.model.event_shape)
+        check_event(data, self.model.event_shape)
         batch = data.shape[: -self.event_dim]
         flat = data.reshape(-1, *data.shape[-self.event_dim :])
         network = self.network

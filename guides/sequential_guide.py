@@ -12,7 +12,7 @@ from torch.distributions import Distribution
 
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 from pyroclust.distributions.sequential.scorer import Scorer
-from pyroclust.guides.base import check_points, checked_permutations, own_name
+from pyroclust.guides.base import check_event, checked_permutations, own_name
 from pyroclust.nn import Order, RandomOrder, SummedScorer
 from pyroclust.nn.orders import antithetic_orders
 from pyroclust.protocols import CollapsedModel
@@ -297,7 +297,7 @@ class SequentialGuide(PyroModule):
                 f"guide has the conditions {', '.join(self.conditions)}, expected numbers for them: call "
                 f"guide.condition({call}) first"
             )
-        check_points(data, self.model.event_shape)
+        check_event(data, self.model.event_shape)
 
 
 def _checked_number(num_orders: int, order: Order) -> int:

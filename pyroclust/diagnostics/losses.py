@@ -22,7 +22,7 @@ __all__ = [
     "VariationOfInformation",
     "adjusted_rand_loss",
     "binder",
-    "check_points",
+    "check_same_points",
     "expected_vi",
     "normalised_vi",
     "pairwise_loss",
@@ -73,7 +73,7 @@ class PartitionLoss(ABC):
             1.0
         """
         a, b = checked_labels("a", a), checked_labels("b", b)
-        check_points(a, b)
+        check_same_points(a, b)
         points = a.shape[-1]
         shape = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
         rows, columns = (
@@ -106,7 +106,7 @@ class PartitionLoss(ABC):
         """
         draws, weights = labels_and_weights("draws", draws, weights)
         candidates, draws = checked_labels("candidates", candidates), flatten(draws)
-        check_points(candidates, draws)
+        check_same_points(candidates, draws)
         share = checked_weights(weights, len(draws))
         losses = all_losses(candidates, draws, self.terms(draws.shape[-1]), self.form())
         return np.concatenate([block @ share for _, block in losses])
@@ -221,7 +221,7 @@ class AdjustedRand(PartitionLoss):
         return np.array([1.0, 1.0, 0.0, 0.0, 1.0, -2.0])
 
 
-def check_points(a: np.ndarray, b: np.ndarray) -> None:
+def check_same_points(a: np.ndarray, b: np.ndarray) -> None:
     """Raise ``ValueError`` where two arrays of labels have different numbers of points."""
     if a.shape[-1] != b.shape[-1]:
         raise ValueError(f"the partitions have {a.shape[-1]} and {b.shape[-1]} points, expected equally many")
@@ -253,7 +253,7 @@ def pairwise_loss(a: DrawsLike, b: DrawsLike, *, loss: PartitionLoss = _DEFAULT_
         [[0.0, 2.0], [2.0, 0.0]]
     """
     a, b = flatten(a, name="a"), flatten(b, name="b")
-    check_points(a, b)
+    check_same_points(a, b)
     losses = np.empty((len(a), len(b)))
     for rows, block in all_losses(a, b, loss.terms(a.shape[-1]), loss.form()):
         losses[rows] = block

@@ -6,7 +6,7 @@ import numpy as np
 
 from pyroclust.diagnostics.agreement import Agreement, Marginals, Noise, distances, marginals_and_noise
 from pyroclust.diagnostics.draws import DrawsLike, as_chains, labels_and_weights
-from pyroclust.diagnostics.losses import Binder, check_points, pairwise_loss
+from pyroclust.diagnostics.losses import Binder, check_same_points, pairwise_loss
 from pyroclust.diagnostics.num_clusters import count_clusters
 from pyroclust.diagnostics.source_effects import (
     Effect,
@@ -130,7 +130,7 @@ def compare_sources(
     """
     draws_a, weights = labels_and_weights("draws_a", draws_a, weights)
     draws_a, draws_b = as_chains(draws_a, name="draws_a"), as_chains(draws_b, name="draws_b")
-    check_points(draws_a, draws_b)
+    check_same_points(draws_a, draws_b)
     mixings = (mixing(draws_a, seed=seed, weights=weights), mixing(draws_b, seed=seed))
     tests = _run_tests(draws_a, draws_b, mixings, weights, seed, num_permutations)
     (a, noise_a), (b, noise_b) = marginals_and_noise(draws_a, weights=weights), marginals_and_noise(draws_b)

@@ -18,14 +18,14 @@ from pyroclust.partitions import canonical
 from pyroclust.protocols import CompanionProgram
 from pyroclust.random_state import seeded
 
-__all__ = ["VariationalDraws", "sample_labels", "variational_posterior"]
+__all__ = ["VariationalDraws", "sample_companion_labels", "variational_posterior"]
 
 # Entries of the largest work array, 32 MiB of float64.
 _MAX_ENTRIES = 1 << 22
 
 
 @torch.no_grad()
-def sample_labels(program: CompanionProgram, data: Tensor, values: dict[str, Tensor]) -> Tensor:
+def sample_companion_labels(program: CompanionProgram, data: Tensor, values: dict[str, Tensor]) -> Tensor:
     """Draw labels given each of S draws of the continuous sites, from their exact conditional.
 
     All draws at once by ``pyro.infer.infer_discrete``, in blocks that bound the memory; cost O(S N T) for T
@@ -150,7 +150,7 @@ def variational_posterior(
     with seeded(root), local, pyro.validation_enabled(False):
         fitted = _best_start(program, points, elbo, guide, num_starts=num_starts)
         bounds = _fit(program, points, elbo, fitted, num_steps=num_steps, learning_rate=learning_rate)
-        labels = sample_labels(program, points, _draw(program, points, fitted, num_draws=num_draws))
+        labels = sample_companion_labels(program, points, _draw(program, points, fitted, num_draws=num_draws))
     return VariationalDraws(canonical(labels), torch.tensor(bounds, dtype=torch.float64))
 
 

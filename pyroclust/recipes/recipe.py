@@ -19,7 +19,7 @@ from pyroclust.recipes.parts import (
     StartPart,
     TablesPart,
 )
-from pyroclust.recipes.typed_tables import check_keys, read_table, read_typed
+from pyroclust.recipes.typed_tables import check_keys, part_of, read_typed
 from pyroclust.saving import build_model
 
 __all__ = ["Recipe", "read_recipe"]
@@ -117,16 +117,16 @@ def _recipe(content: dict[str, Any], path: Path) -> Recipe:
         raise ValueError(f"'seed' is {seed!r}, expected a whole number of at least 0")
     _check_together(content)
     model = _model(content, path)
-    start = read_table(content, "start")
-    choice = read_typed(ChoicePart, read_table(content, "choice"), where="choice")
+    start = part_of(content, "start")
+    choice = read_typed(ChoicePart, part_of(content, "choice"), where="choice")
     return Recipe(
         about=str(content.get("about", "")),
         model=model,
         seed=seed,
-        training=read_typed(FitSettings, read_table(content, "training"), where="training"),
-        validation=read_typed(Validation, read_table(content, "validation"), where="validation"),
+        training=read_typed(FitSettings, part_of(content, "training"), where="training"),
+        validation=read_typed(Validation, part_of(content, "validation"), where="validation"),
         content=content,
-        guide=read_typed(GuidePart, read_table(content, "guide"), where="guide"),
+        guide=read_typed(GuidePart, part_of(content, "guide"), where="guide"),
         network=_network(content),
         order=_order(content),
         start=read_typed(StartPart, start, where="start") if start else None,
@@ -149,20 +149,20 @@ def _check_together(content: dict[str, Any]) -> None:
 
 def _model(content: dict[str, Any], path: Path) -> Any:
     if "tables" in content:
-        return read_typed(TablesPart, read_table(content, "tables"), where="tables").build(path)
-    return build_model(read_table(content, "model"))
+        return read_typed(TablesPart, part_of(content, "tables"), where="tables").build(path)
+    return build_model(part_of(content, "model"))
 
 
 def _network(content: dict[str, Any]) -> PointwisePart | ClusterwisePart:
     """Read the table of the network, the light one where there is none."""
     name = next((one for one in _NETWORKS if one in content), "light")
-    part: PointwisePart | ClusterwisePart = read_typed(_NETWORKS[name], read_table(content, name), where=name)
+    part: PointwisePart | ClusterwisePart = read_typed(_NETWORKS[name], part_of(content, name), where=name)
     return part
 
 
 def _order(content: dict[str, Any]) -> dict[str, Any] | None:
     if "order" not in content:
         return None
-    order = read_table(content, "order")
+    order = part_of(content, "order")
     name = order.pop("class", "RandomOrder")
     return {"class": name, "arguments": order}

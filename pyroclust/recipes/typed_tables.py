@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from pyroclust.errors import unknown_name
 
-__all__ = ["check_keys", "read_table", "read_typed"]
+__all__ = ["check_keys", "part_of", "read_typed"]
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ def check_keys(content: Mapping[str, Any], known: set[str], *, where: str = "") 
         raise ValueError(unknown_name("key", where + key, sorted(where + name for name in known)))
 
 
-def read_table(content: Mapping[str, Any], name: str) -> dict[str, Any]:
+def part_of(content: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the table of a name, empty if it is not there.
 
     Raises:

@@ -13,7 +13,7 @@ from pyroclust.distributions import (
     NormalKnownVariance,
 )
 from pyroclust.infer import variational
-from pyroclust.infer.variational import sample_labels
+from pyroclust.infer.variational import sample_companion_labels
 from pyroclust.models import Mixture, companion
 
 DATA = torch.tensor([[0.3], [1.6]], dtype=torch.float64)
@@ -71,7 +71,7 @@ def test_every_draw_has_its_own_conditional(case, entries, monkeypatch):
     values = {
         name: one.repeat_interleave(5000, 0) for name, one in {**values, "loc": LOCS.unsqueeze(-1)}.items()
     }
-    labels = sample_labels(companion(model, 3), DATA, values)
+    labels = sample_companion_labels(companion(model, 3), DATA, values)
     assert labels.shape == (15_000, 2)
     match = (labels.unsqueeze(1) == VECTORS).all(-1).double().reshape(3, 5000, 9)
     error = (probability * (1 - probability) / 5000).sqrt()

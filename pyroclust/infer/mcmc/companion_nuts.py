@@ -17,7 +17,7 @@ from pyroclust.distributions.components.component import parameters_of_points
 from pyroclust.infer.checks import check_points
 from pyroclust.infer.mcmc.draws import ChainDraws
 from pyroclust.infer.mcmc.states import ChainStates, log_joint, log_prior_of_states
-from pyroclust.infer.variational import sample_labels
+from pyroclust.infer.variational import sample_companion_labels
 from pyroclust.interrupts import interrupt_between_steps
 from pyroclust.partitions import canonical, num_clusters
 from pyroclust.progress import progress_bar
@@ -42,7 +42,7 @@ def partitions_given(program: CompanionProgram, data: Tensor, values: dict[str, 
         parameters of the clusters that have points.
     """
     model = program.mixture
-    labels = sample_labels(program, data, values)
+    labels = sample_companion_labels(program, data, values)
     partitions = canonical(labels)
     hyper = {name: values[name].double() for name in sorted(model.hyperpriors)}
     if model.is_conjugate:
