@@ -4,11 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
 
-from pyroclust.analysis.outputs import prepare_folder, write_diagnosis
-from pyroclust.analysis.picking import MAX_POINTS
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.standardise import Standardised, standardise
-from pyroclust.data.tables import Table
+from pyroclust.data.tables import MAX_POINTS, Table
 from pyroclust.diagnostics import compare_sources
 from pyroclust.io.draws import DrawsFile, DrawsSource, draws_from
 from pyroclust.results.baseline_rows import BaselineRow, baseline_rows
@@ -62,6 +60,9 @@ def diagnose(
     _check_sources(sources)
     table = None if data is None else read_table(data, columns=columns, label=label)
     points = None if table is None else _checked_points(table, sources[0])
+    # Pages bring torch; sources and table are right by now.
+    from pyroclust.analysis.outputs import prepare_folder, write_diagnosis
+
     folder = None if out is None else prepare_folder(out)
     summaries = []
     for one in sources:

@@ -8,17 +8,14 @@ from typing import Any
 import torch
 
 from pyroclust.data.standardise import Standardised
-from pyroclust.data.tables import Table
+from pyroclust.data.tables import MAX_POINTS, Table
 from pyroclust.saving.cards import find_guide, list_guides, read_card
 from pyroclust.saving.guides import load_guide
 
-__all__ = ["DEFAULT_GUIDES", "MAX_POINTS", "PickedGuide", "pick_guide"]
+__all__ = ["DEFAULT_GUIDES", "PickedGuide", "pick_guide"]
 
 DEFAULT_GUIDES = {1: "ncp-nig1d", 2: "ncp-niw2d", 3: "ncp-niw3d", 4: "ncp-niw4d"}
 """Guides for standardised real data, by dimension."""
-
-MAX_POINTS = 5000
-"""Above, the matrices of pairs of points do not fit into the memory of a small machine."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from pyroclust.errors import unknown_name
 
-__all__ = ["SUFFIXES", "Table", "read_frame", "table_from_frame"]
+__all__ = ["MAX_POINTS", "SUFFIXES", "Table", "read_frame", "table_from_frame"]
+
+MAX_POINTS = 5000
+"""Above, the matrices of pairs of points do not fit into the memory of a small machine."""
 
 SUFFIXES = (".csv", ".tsv", ".parquet", ".npy")
 
