@@ -20,8 +20,7 @@ import typer
 from rich.console import Console
 
 from pyroclust import list_guides, load_guide
-from pyroclust.calibration import Certificate, CertificateSettings
-from pyroclust.calibration.certify import certify_guide
+from pyroclust.calibration import Certificate, CertificateSettings, certify
 
 RESULTS = Path(__file__).parent / "results" / "guides.json"
 
@@ -61,7 +60,7 @@ def main(
     rows = []
     for name in names or [card.name for card in list_guides()]:
         guide = load_guide(name)
-        rows.append(row(name, guide, certify_guide(guide, settings=settings)))
+        rows.append(row(name, guide, certify(guide, settings=settings)))
     shown = [column for column in pd.DataFrame(rows).columns if not column.startswith("log ")]
     Console(width=160).print(pd.DataFrame(rows)[shown].round(4).to_string(index=False, na_rep="-"))
     machine = {

@@ -20,7 +20,7 @@ Names of this package, loaded when they are first used:
 * ``diagnose``: judge draws of partitions from any software: convergence, clusters, certainty.
 * ``list_guides``, ``load_guide``, ``save_guide``: the shelf of trained guides, and folders of your own.
 * ``calibrate``, ``calibrate_near``: check a sampler on simulations, everywhere or near your data.
-* ``certify``: measure what a guide is worth, and keep it with the guide.
+* ``certify``: measure what a guide is worth on fresh data of its model.
 * ``read_table``, ``standardise``: points from files, on the scale that the shipped guides expect.
 * ``read_draws``: draws from files of any software.
 * ``to_arviz``, ``from_pyro``: draws as containers of ArviZ.

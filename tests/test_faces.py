@@ -27,7 +27,6 @@ FACES = (
 INSIDE = {
     "benchmarks": {
         "pyroclust.calibration.accuracy",
-        "pyroclust.calibration.certify",
         "pyroclust.infer.choices",
         "pyroclust.infer.quality",
         "pyroclust.infer.simulation",

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from pyroclust.analysis.outputs import prepare_folder, write_outputs
 from pyroclust.analysis.picking import PickedGuide, pick_guide
-from pyroclust.calibration.calibrate import calibrate_near
+from pyroclust.calibration import calibrate_near
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld, simulated_world
 from pyroclust.data.standardise import Standardised

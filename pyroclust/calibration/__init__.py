@@ -1,7 +1,10 @@
 """Simulation-based checks of any sampler of partitions, and the certificate of a guide."""
 
-from pyroclust.calibration.calibrate import calibrate, calibrate_near
-from pyroclust.calibration.certificate import Certificate, certify, full_certificate
+from pyroclust.calibration.calibrating import calibrate, calibrate_near
+from pyroclust.calibration.certificate import Certificate
+from pyroclust.calibration.certifying import certify
+from pyroclust.calibration.checking import CheckResult, check_guide
+from pyroclust.calibration.judgement import judge_certificate
 from pyroclust.calibration.result import Calibration, LocalCalibration
 from pyroclust.calibration.settings import CertificateSettings
 
@@ -9,9 +12,11 @@ __all__ = [
     "Calibration",
     "Certificate",
     "CertificateSettings",
+    "CheckResult",
     "LocalCalibration",
     "calibrate",
     "calibrate_near",
     "certify",
-    "full_certificate",
+    "check_guide",
+    "judge_certificate",
 ]

@@ -1,7 +1,6 @@
 """How near a guide is to the posterior: divergence, importance weights, log q of the truth, orders, speed."""
 
 import inspect
-import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,15 +9,13 @@ import torch
 from torch import Tensor
 
 from pyroclust.calibration.rows import ExactRow, OrderRow, SampledRow, SpeedRow, TruthRow
-from pyroclust.infer.importance import ImportanceSample
+from pyroclust.diagnostics.calibration_verdict import tail_summary
 from pyroclust.infer.quality import divergences, importance_samples
 from pyroclust.infer.simulation import World
 
 __all__ = ["exact_row", "order_row", "sampled_row", "speed_row", "truth_row"]
 
 _POINTS_AT_ONCE = 20_000
-_HIGH_K = 0.7
-
 
 Worlds = Sequence[World]
 
@@ -38,7 +35,7 @@ def sampled_row(worlds: Worlds, *, num_draws: int) -> SampledRow:
     ]
     share = torch.cat([sample.efficiency for sample in samples])
     low, median, high = share.quantile(share.new_tensor([0.05, 0.5, 0.95])).tolist()
-    k, high_share = _tails(samples)
+    k, high_share = tail_summary(torch.cat([sample.pareto_k for sample in samples]).cpu().numpy())
     truth = torch.cat([_log_prob(one.guide, one) for one in worlds])
     return SampledRow(
         num_points=_points(worlds),
@@ -126,15 +123,6 @@ def _order_spread(guide: Any, data: Tensor, draws: Tensor, orders: Tensor) -> Te
         relative = (log_q.double() - log_q.double().amax(0)).exp()
         found.append(relative.std(0) / relative.mean(0))
     return torch.cat(found)
-
-
-def _tails(samples: list[ImportanceSample]) -> tuple[float | None, float | None]:
-    k = torch.cat([sample.pareto_k for sample in samples])
-    known = k[~k.isnan()]
-    if len(known) == 0:
-        return None, None
-    median = known.median().item()
-    return median if math.isfinite(median) else None, (known > _HIGH_K).double().mean().item()
 
 
 def _standard_error(values: Tensor) -> float:

@@ -1,57 +1,18 @@
 """Whether a guide passes, from what its certificate says."""
 
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from scipy import stats
-
 from pyroclust.calibration.certificate import Certificate
-from pyroclust.diagnostics import Finding, goodness_of_fit, uniformity
+from pyroclust.diagnostics import Finding, Verdict
+from pyroclust.diagnostics.calibration_verdict import (
+    baseline_finding,
+    calibrated_finding,
+    certificate_verdict,
+    weights_finding,
+)
 
-__all__ = ["Judgement", "judge_certificate"]
-
-_SMALLEST_P = 0.005
-_LARGEST_HIGH_K_SHARE = 0.25
-_STANDARD_ERRORS = 2.6
-_CHANCE = 0.05
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """All findings, in the order of the certificate."""
-
-    findings: tuple[Finding, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Whether nothing failed; a certificate in which nothing was tested has not passed."""
-        return bool(self.findings) and all(one.passed for one in self.findings)
-
-    @property
-    def sentence(self) -> str:
-        """The verdict in one line."""
-        failed = [f"{one.question} ({one.sentence})" for one in self.findings if not one.passed]
-        if not self.findings:
-            return "Nothing was tested."
-        return f"Passed all {len(self.findings)} tests." if not failed else f"Failed: {'; '.join(failed)}."
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return {"passed": self.passed, "findings": [_stored(one) for one in self.findings]}
+__all__ = ["judge_certificate"]
 
 
-def _stored(found: Finding) -> dict[str, Any]:
-    """Return a finding as cards have it."""
-    return {
-        "what": found.question,
-        "figure": found.value,
-        "limit": found.limit,
-        "passed": found.passed,
-    }
-
-
-def judge_certificate(certificate: Certificate) -> Judgement:
+def judge_certificate(certificate: Certificate) -> Verdict:
     """Test what a certificate says about calibration, weights and the baseline.
 
     * Ranks of each functional are uniform: chi-square and simultaneous ECDF band, p at least 0.005.
@@ -65,54 +26,36 @@ def judge_certificate(certificate: Certificate) -> Judgement:
         >>> judge_certificate(Certificate(1)).sentence
         'Nothing was tested.'
     """
-    return Judgement((*_calibrated(certificate), *_reliable(certificate), *_ahead(certificate)))
+    return certificate_verdict([*_calibrated(certificate), *_reliable(certificate), *_ahead(certificate)])
 
 
 def _calibrated(certificate: Certificate) -> list[Finding]:
-    found = [
-        _p_value(
-            f"calibration of {row.functional} at N = {row.num_points}, p",
-            uniformity(np.array(row.counts)).p_value,
-        )
+    tests = [
+        (f"calibration of {row.functional}", row.num_points, row.uniformity.p_value)
         for row in certificate.calibration
     ]
-    row = certificate.num_clusters
-    if row is not None and row.prior is not None:
-        p = goodness_of_fit(np.array(row.single_counts), np.array(row.prior))
-        found.append(_p_value(f"averaged posterior of K at N = {row.num_points}, p", p))
+    counts = certificate.num_clusters
+    if counts is not None and counts.p_value is not None:
+        tests.append(("averaged posterior of K", counts.num_points, counts.p_value))
     balls, pairs = certificate.coverage, certificate.reliability
     if balls is not None:
-        found.append(_p_value(f"calibration of credible balls at N = {balls.num_points}, p", balls.p_value))
+        tests.append(("calibration of credible balls", balls.num_points, balls.p_value))
     if pairs is not None:
-        what = f"calibration of pair probabilities at N = {pairs.num_points}, p"
-        found.append(_p_value(what, pairs.p_value))
-    return found
-
-
-def _p_value(what: str, p: float) -> Finding:
-    return Finding(what, p, _SMALLEST_P, p >= _SMALLEST_P, f"{p:.2g}")
+        tests.append(("calibration of pair probabilities", pairs.num_points, pairs.p_value))
+    return [calibrated_finding(what, p, num_points=size) for what, size, p in tests]
 
 
 def _reliable(certificate: Certificate) -> list[Finding]:
-    found = []
-    for row in certificate.sampled:
-        if row.share_high_k is not None:
-            high = round(row.share_high_k * row.num_datasets)
-            # A share of few data sets may be large by chance.
-            chance = stats.binom.sf(high - 1, row.num_datasets, _LARGEST_HIGH_K_SHARE)
-            what = f"share of Pareto k above 0.7 at N = {row.num_points}"
-            share = f"{row.share_high_k:.2g}"
-            passed = bool(chance >= _CHANCE)
-            found.append(Finding(what, row.share_high_k, _LARGEST_HIGH_K_SHARE, passed, share))
-    return found
+    return [
+        weights_finding(row.share_high_k, num_points=row.num_points, num_datasets=row.num_datasets)
+        for row in certificate.sampled
+        if row.share_high_k is not None
+    ]
 
 
 def _ahead(certificate: Certificate) -> list[Finding]:
-    found = []
-    for row in certificate.truth:
-        if row.mean_difference is not None and row.difference_se is not None:
-            limit = -_STANDARD_ERRORS * row.difference_se
-            what = f"log q of the truth above the baseline's at N = {row.num_points}, nats"
-            passed = row.mean_difference >= limit
-            found.append(Finding(what, row.mean_difference, limit, passed, f"{row.mean_difference:.2g}"))
-    return found
+    return [
+        baseline_finding(row.mean_difference, row.difference_se, num_points=row.num_points)
+        for row in certificate.truth
+        if row.mean_difference is not None and row.difference_se is not None
+    ]

@@ -1,25 +1,30 @@
 """What simulated data sets say of a sampler: all parts of a calibration, and a verdict."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
+from torch import Tensor
 
+from pyroclust.calibration.cluster_counts import cluster_count_row
+from pyroclust.calibration.rows import ClusterCountRow
+from pyroclust.calibration.simulated_draws import SimulatedDraws
 from pyroclust.diagnostics import (
     BallCoverage,
     PairReliability,
     SimulationBasedCalibration,
     Trust,
     Verdict,
-    goodness_of_fit,
+    ball_coverage,
+    pair_reliability,
+    sbc,
+)
+from pyroclust.diagnostics.calibration_verdict import (
+    combined_p_value,
+    judge_calibration,
+    judge_local_calibration,
 )
 
-if TYPE_CHECKING:
-    from pyroclust.calibration.rows import ClusterCountRow
-
-__all__ = ["Calibration", "LocalCalibration"]
-
-_SMALLEST_P = 0.01
+__all__ = ["Calibration", "LocalCalibration", "calibration_of"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class Calibration:
     sbc: SimulationBasedCalibration
     coverage: BallCoverage
     reliability: PairReliability | None
-    num_clusters: "ClusterCountRow"
+    num_clusters: ClusterCountRow
 
     @property
     def p_values(self) -> dict[str, float]:
@@ -51,39 +56,66 @@ class Calibration:
         found = {"functionals": self.sbc.p_value, "credible balls": self.coverage.p_value}
         if self.reliability is not None:
             found["pair probabilities"] = self.reliability.p_value
-        row = self.num_clusters
-        if row.prior is not None:
-            p = goodness_of_fit(np.array(row.single_counts), np.array(row.prior))
-            found["averaged number of clusters"] = p
+        if self.num_clusters.p_value is not None:
+            found["averaged number of clusters"] = self.num_clusters.p_value
         return found
 
     @property
     def p_value(self) -> float:
         """All parts in one, by Bonferroni."""
-        found = self.p_values.values()
-        return min(1.0, len(found) * min(found))
+        return combined_p_value(self.p_values)
 
     @property
     def passed(self) -> bool:
         """Whether the p-value is at least 0.01."""
-        return self.p_value >= _SMALLEST_P
+        return self.verdict.level is Trust.AVERAGE
 
     @property
     def verdict(self) -> Verdict:
         """What follows, in a sentence that names the parts that failed."""
-        size = f"{self.num_datasets} data sets of {self.num_points} points"
-        if self.passed:
-            return Verdict(
-                Trust.AVERAGE,
-                f"Calibrated as far as {size} can tell (p = {self.p_value:.2g}): probabilities are right on "
-                "average over data sets like these.",
-            )
-        limit = _SMALLEST_P / len(self.p_values)
-        failed = [f"{self._name(part)}, p = {p:.2g}" for part, p in self.p_values.items() if p < limit]
-        return Verdict(Trust.DISTRUST, f"Not calibrated on {size}: {'; '.join(failed)}.")
+        return judge_calibration(
+            self.p_values,
+            num_datasets=self.num_datasets,
+            num_points=self.num_points,
+            worst_functional=self.sbc.worst.name,
+        )
 
-    def _name(self, part: str) -> str:
-        return f"{part} (worst: {self.sbc.worst.name})" if part == "functionals" else part
+    def __repr__(self) -> str:
+        """Return the sizes, and whether it passed."""
+        return (
+            f"Calibration({self.num_datasets} data sets of {self.num_points} points, {self.num_draws} draws "
+            f"each: {'passed' if self.passed else 'failed'}, p = {self.p_value:.2g})"
+        )
+
+
+def calibration_of(drawn: SimulatedDraws, *, prior: Tensor | None, num_bins: int, seed: int) -> Calibration:
+    """Test whether true partitions are one more draw each.
+
+    Args:
+        drawn: true partitions and draws.
+        prior: probabilities of 1, ..., N clusters; ``None`` where they are unknown.
+        num_bins: equal bins of the ranks.
+        seed: of the ties where the draws bring no numbers of their own, and of shuffles.
+
+    Raises:
+        ValueError: if the bins are not equal, or a functional is nan.
+    """
+    num_draws, num_datasets, num_points = drawn.draws.shape
+    return Calibration(
+        num_points=num_points,
+        num_datasets=num_datasets,
+        num_draws=num_draws,
+        sbc=sbc(
+            {name: one[0] for name, one in drawn.values.items()},
+            {name: one[1:] for name, one in drawn.values.items()},
+            seed=seed,
+            num_bins=num_bins,
+            uniforms=drawn.uniforms,
+        ),
+        coverage=ball_coverage(drawn.truth, drawn.draws, seed=seed),
+        reliability=pair_reliability(drawn.truth, drawn.draws, seed=seed) if num_points > 1 else None,
+        num_clusters=cluster_count_row(prior, drawn.num_clusters, num_points=num_points),
+    )
 
 
 @dataclass(frozen=True)
@@ -108,21 +140,21 @@ class LocalCalibration:
     @property
     def verdict(self) -> Verdict:
         """That of the calibration; no verdict where the data are unlike all simulations."""
-        found = self.calibration.verdict
-        if self.calibration.passed and self.p_value_data < _SMALLEST_P:
-            return Verdict(
-                Trust.UNKNOWN,
-                "No verdict: the sampler is calibrated on the simulated data sets nearest to this one, but "
-                f"this one is unlike all of them (p = {self.p_value_data:.2g}).",
-            )
-        return found
+        return judge_local_calibration(self.calibration.verdict, p_value_data=self.p_value_data)
+
+    def __repr__(self) -> str:
+        """Return the sizes, and the level of the verdict."""
+        found = self.calibration
+        return (
+            f"LocalCalibration({found.num_datasets} nearest of {self.num_simulations} data sets of "
+            f"{found.num_points} points: {self.verdict.level.value}, p = {found.p_value:.2g})"
+        )
 
     def figures(self) -> dict[str, Any]:
         """Return the figures without ranks, fit for JSON; numbers may be those of numpy, or not finite."""
-        found, verdict = self.calibration, self.verdict
-        pairs = found.reliability
+        found, pairs = self.calibration, self.calibration.reliability
         return {
-            "verdict": {"level": verdict.level.value, "sentence": verdict.sentence},
+            "verdict": self.verdict.to_dict(),
             "simulations": self.num_simulations,
             "nearest": found.num_datasets,
             "draws": found.num_draws,

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from pyroclust.diagnostics import Uniformity, goodness_of_fit, uniformity
+
 __all__ = [
     "CalibrationRow",
     "ClusterCountRow",
@@ -51,7 +55,8 @@ class SampledRow:
         high_efficiency: 95th percentile of the efficiency.
         median_pareto_k: median over data sets of the Pareto k of the weights; ``None`` where it is not
             finite: weights that tie have no tail, with fewer than 25 draws none can be fitted.
-        share_high_k: share of the data sets whose k is above 0.7; ``None`` where no k could be fitted.
+        share_high_k: share of the data sets whose k is above 0.7; ``None`` where no k could be fitted. One
+            that could not be fitted does not count as above.
     """
 
     num_points: int
@@ -110,6 +115,18 @@ class CalibrationRow:
     num_draws: int
     counts: tuple[int, ...]
 
+    @property
+    def uniformity(self) -> Uniformity:
+        """Tests of the counts."""
+        return uniformity(np.array(self.counts))
+
+    @property
+    def mean_rank(self) -> float:
+        """Mean of the ranks between 0 and 1, from the middles of the bins; a half if calibrated."""
+        counts = np.array(self.counts)
+        middles = (np.arange(len(counts)) + 0.5) / len(counts)
+        return float(counts @ middles / counts.sum())
+
 
 @dataclass(frozen=True)
 class ClusterCountRow:
@@ -141,6 +158,13 @@ class ClusterCountRow:
     single_counts: tuple[int, ...]
     total_variation: float | None
     total_variation_noise: float
+
+    @property
+    def p_value(self) -> float | None:
+        """Of one draw a data set against the prior; ``None`` without a prior."""
+        if self.prior is None:
+            return None
+        return goodness_of_fit(np.array(self.single_counts), np.array(self.prior))
 
 
 @dataclass(frozen=True)

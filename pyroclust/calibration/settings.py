@@ -75,6 +75,24 @@ class CertificateSettings:
             )
 
     @classmethod
+    def nothing(cls, *, seed: int = 1) -> Self:
+        """Return settings that leave every part out, to name those that are wanted.
+
+        Example:
+            >>> replace(CertificateSettings.nothing(), num_exact=50, exact_points=6).num_calibrated
+            0
+        """
+        return cls(
+            seed=seed,
+            num_exact=0,
+            num_sampled=0,
+            num_truths=0,
+            num_calibrated=0,
+            num_ordered=0,
+            num_timed=0,
+        )
+
+    @classmethod
     def quick(cls) -> Self:
         """Return settings for a look of some seconds; differences must be large to show."""
         return cls(

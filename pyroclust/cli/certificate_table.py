@@ -2,14 +2,15 @@
 
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from pyroclust.calibration.certificate import Certificate, SampledRow
-    from pyroclust.calibration.certify import CheckResult
-    from pyroclust.calibration.rows import ClusterCountRow, TruthRow
+    from pyroclust.calibration import Certificate, CheckResult
+    from pyroclust.calibration.rows import ClusterCountRow, SampledRow, TruthRow
+    from pyroclust.diagnostics import Verdict
 
 __all__ = ["certificate_view"]
 
@@ -17,82 +18,98 @@ _SHOWN_LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 
 def certificate_view(result: "CheckResult") -> RenderableType:
-    """Lay out a certificate by part, leaving out what was not measured, the verdict last."""
-    certificate, judgement = result.certificate, result.judgement
+    """Lay out a certificate by part, leaving out what was not measured; findings and verdict come last."""
+    certificate = result.certificate
     head = f"{result.card.name} ({result.card.guide_class} of {result.card.model}), seed {certificate.seed}"
     if certificate.seconds is not None:
         head += f", measured in {certificate.seconds:.0f} s"
     parts: list[RenderableType] = [Text(head)]
-    if certificate.exact or certificate.sampled or certificate.truth:
+    if certificate.sampled or certificate.truth:
         parts.append(_accuracy(certificate))
     if certificate.calibration:
         parts.append(_calibration(certificate))
     if certificate.num_clusters is not None:
         parts.append(_num_clusters(certificate.num_clusters))
     parts += [Text(line) for line in _lines(certificate)]
-    parts.append(Text(judgement.sentence, style="bold"))
+    if result.verdict.findings:
+        parts.append(_findings(result.verdict))
+    parts.append(Text(result.verdict.sentence, style="bold"))
+    parts += [Text(line) for line in _compared(result)]
     return Group(*parts)
 
 
+def _table(title: str) -> Table:
+    return Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+
+
 def _accuracy(certificate: "Certificate") -> Table:
-    table = Table(title="Distance from the posterior, data sets in brackets", title_justify="left")
-    table.add_column("points", justify="right")
-    columns = ["KL, nats", "efficiency, median (5-95 %)", "Pareto k > 0.7", "log q of the truth, nats"]
+    from pyroclust.diagnostics.verdict import MAX_PARETO_K
+
+    against = "" if certificate.baseline is None else f"; baseline: {certificate.baseline}"
+    table = _table(f"Importance weights, and log q of the truth in nats{against}")
+    columns = ["points", "efficiency (5-95 %)", f"k > {MAX_PARETO_K:g}", "median k", "log q"]
     if certificate.baseline is not None:
-        columns.append(f"above {certificate.baseline}'s")
+        columns.append("above baseline")
     for column in columns:
-        table.add_column(column)
-    for exact in certificate.exact:
-        kl = f"{exact.mean_kl:.4f} ± {exact.mean_kl_se:.4f} ({exact.num_datasets})"
-        table.add_row(str(exact.num_points), kl)
+        table.add_column(column, justify="right", no_wrap=True)
     sampled = {row.num_points: row for row in certificate.sampled}
     truth = {row.num_points: row for row in certificate.truth}
     for points in sorted(sampled.keys() | truth.keys()):
-        table.add_row(str(points), "", *_weights(sampled.get(points)), *_truth(truth.get(points)))
+        table.add_row(str(points), *_weights(sampled.get(points)), *_truth(truth.get(points)))
     return table
 
 
-def _weights(row: "SampledRow | None") -> tuple[str, str]:
+def _weights(row: "SampledRow | None") -> tuple[str, str, str]:
     if row is None:
-        return "", ""
+        return "", "", ""
     high = "?" if row.high_efficiency is None else f"{row.high_efficiency:.2f}"
-    band = f"{row.median_efficiency:.2f} ({row.low_efficiency:.2f}-{high}) ({row.num_datasets})"
+    band = f"{row.median_efficiency:.2f} ({row.low_efficiency:.2f}-{high})"
     if row.share_high_k is None:
-        return band, "-"
+        return band, "-", "-"
     k = "none" if row.median_pareto_k is None else f"{row.median_pareto_k:.2f}"
-    return band, f"{100 * row.share_high_k:.0f} %, median {k}"
+    return band, f"{row.share_high_k:.0%} of {row.num_datasets}", k
 
 
 def _truth(row: "TruthRow | None") -> tuple[str, ...]:
     if row is None:
         return ()
-    mean = f"{row.log_prob:.3f} ({row.num_datasets})"
     if row.mean_difference is None or row.difference_se is None:
-        return (mean,)
-    return mean, f"{row.mean_difference:+.3f} ± {row.difference_se:.3f}"
+        return (f"{row.log_prob:.3f}",)
+    return f"{row.log_prob:.3f}", f"{row.mean_difference:+.3f} ± {row.difference_se:.3f}"
 
 
 def _calibration(certificate: "Certificate") -> Table:
-    import numpy as np
-
-    from pyroclust.diagnostics import uniformity
-
     first = certificate.calibration[0]
-    title = f"Calibration, {first.num_datasets} data sets of {first.num_points} points"
-    table = Table(title=title, title_justify="left")
+    table = _table(f"Calibration, {first.num_datasets} data sets of {first.num_points} points")
     table.add_column("functional")
     for column in ("chi-square p", "ECDF band p", "mean rank"):
         table.add_column(column, justify="right")
     for row in certificate.calibration:
-        counts = np.array(row.counts)
-        found = uniformity(counts)
-        middle = (counts * (np.arange(len(counts)) + 0.5)).sum() / counts.sum() / len(counts)
-        table.add_row(row.functional, f"{found.chi_square:.2g}", f"{found.ecdf:.2g}", f"{middle:.3f}")
+        found = row.uniformity
+        table.add_row(row.functional, f"{found.chi_square:.2g}", f"{found.ecdf:.2g}", f"{row.mean_rank:.3f}")
     return table
 
 
+def _findings(verdict: "Verdict") -> Table:
+    table = _table("Tests")
+    table.add_column("test")
+    for column in ("found", "wanted", "passed"):
+        table.add_column(column, no_wrap=True)
+    for one in verdict.findings:
+        table.add_row(one.question, one.sentence, one.wanted, one.answer)
+    return table
+
+
+def _compared(result: "CheckResult") -> list[str]:
+    if result.stored is None:
+        return ["The card has no certificate to compare with."]
+    if not result.changed:
+        return ["The certificate in the card has the same answers."]
+    return [f"The certificate in the card has another answer to: {'; '.join(result.changed)}."]
+
+
 def _num_clusters(row: "ClusterCountRow") -> Table:
-    table = Table(title=f"Number of clusters at N = {row.num_points}", title_justify="left")
+    table = _table(f"Number of clusters at N = {row.num_points}")
     for column in ("clusters", "prior", "simulated", "averaged posterior"):
         table.add_column(column, justify="right")
     last = len(row.averaged) - 1 if len(row.averaged) < row.num_points else -1
@@ -104,7 +121,11 @@ def _num_clusters(row: "ClusterCountRow") -> Table:
 
 
 def _lines(certificate: "Certificate") -> list[str]:
-    found = []
+    found = [
+        f"KL(exact || guide) at N = {row.num_points}: mean {row.mean_kl:.4f} ± {row.mean_kl_se:.4f}, median "
+        f"{row.median_kl:.4f} nats ({row.num_datasets} data sets)"
+        for row in certificate.exact
+    ]
     counts, order, speed = certificate.num_clusters, certificate.order, certificate.speed
     found += _partition_lines(certificate)
     if counts is not None and counts.total_variation is not None:

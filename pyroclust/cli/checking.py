@@ -1,7 +1,6 @@
 """The command ``pyroclust check``."""
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,8 +12,7 @@ from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.progress import stages
 
 if TYPE_CHECKING:
-    from pyroclust.calibration.certify import CheckResult
-    from pyroclust.calibration.settings import CertificateSettings
+    from pyroclust.calibration import CertificateSettings, CheckResult
 
 __all__ = ["check"]
 
@@ -30,32 +28,31 @@ def check(
         str | None, typer.Option(help="Sizes of data sets, separated by commas, such as 20,50,1000.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A rough look of some seconds.")] = False,  # noqa: FBT002
-    save: Annotated[bool, typer.Option(help="Store the certificate in the guide's card.")] = True,  # noqa: FBT002
+    save: Annotated[bool, typer.Option("--save", help="Store the certificate in the guide's card.")] = False,  # noqa: FBT002
     out: Annotated[Path | None, typer.Option(help="Folder for certificate.json and certificate.png.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,  # noqa: FBT002
 ) -> None:
-    """Measure a guide on fresh data of its model, judge it, and store the certificate in its card.
+    """Measure a guide on fresh data of its model, judge it, and compare it with the certificate in its card.
 
-    One to three minutes on one core.
+    One to three minutes on one core. Nothing is written without --save or --out.
     """
     sizes = None if points is None else _sizes(points)
     with stages(first="loading") as tell:
         from pyroclust.analysis.outputs import prepare_folder
-        from pyroclust.calibration.certify import check_guide
+        from pyroclust.calibration import check_guide
 
         folder = None if out is None else prepare_folder(out)
         settings = _settings(seed, datasets, quick=quick)
         result = check_guide(guide, settings=settings, sampled_points=sizes, progress=tell)
         if folder is not None:
             _write(result, folder)
-        note = _store(result, quick=quick) if save else "Not stored, as asked."
+        note = _store(result, quick=quick) if save else "Not stored: --save writes it into the card."
     if as_json:
         print(json.dumps(_content(result) | {"note": note}, indent=2, allow_nan=False))
         return
     from pyroclust.cli.certificate_table import certificate_view
 
-    # Tables cut to 80 columns in a pipe would lose figures.
-    console = Console() if sys.stdout.isatty() else Console(width=120)
+    console = Console()
     console.print(certificate_view(result), highlight=False)
     console.print(note, highlight=False, soft_wrap=True)
 
@@ -75,14 +72,14 @@ def _settings(seed: int, datasets: int | None, *, quick: bool) -> "CertificateSe
 
 
 def _effort(*, quick: bool) -> "CertificateSettings":
-    from pyroclust.calibration.settings import CertificateSettings
+    from pyroclust.calibration import CertificateSettings
 
     return CertificateSettings.quick() if quick else CertificateSettings()
 
 
 def _store(result: "CheckResult", *, quick: bool) -> str:
     """Store card and picture; say what was written, or why nothing was."""
-    from pyroclust.calibration.certify import store_certificate
+    from pyroclust.calibration.checking import store_certificate
     from pyroclust.saving.cards import CARD_FILE, shelf
 
     card = result.folder / CARD_FILE
@@ -115,6 +112,10 @@ def _picture(result: "CheckResult", folder: Path) -> None:
 
 
 def _content(result: "CheckResult") -> dict[str, Any]:
-    from pyroclust.calibration.certify import certificate_content
+    from pyroclust.calibration.checking import certificate_content
 
-    return {"guide": result.card.name, "certificate": certificate_content(result.certificate)}
+    return {
+        "guide": result.card.name,
+        "certificate": certificate_content(result.certificate),
+        "answers_changed": list(result.changed),
+    }

@@ -7,7 +7,51 @@ from pyroclust.diagnostics.losses import variation_of_information
 from pyroclust.diagnostics.num_clusters import count_clusters
 from pyroclust.diagnostics.point_estimates import point_estimate
 
-__all__ = ["functionals"]
+__all__ = ["cluster_share_entropy", "functionals", "pairs_together", "shares"]
+
+
+def shares(assignments: np.ndarray) -> np.ndarray:
+    """Return the share of the points in each cluster, 0 for labels that a partition lacks.
+
+    Shape:
+        assignments: ``(..., N)``, labels 0 to K - 1; output: ``(..., K)`` float64.
+
+    Example:
+        >>> shares(np.array([[0, 0, 1, 1], [0, 0, 0, 0]])).tolist()
+        [[0.5, 0.5], [1.0, 0.0]]
+    """
+    width = int(assignments.max()) + 1
+    flat = assignments.reshape(-1, assignments.shape[-1])
+    cells = flat + width * np.arange(len(flat))[:, None]
+    sizes = np.bincount(cells.ravel(), minlength=len(flat) * width)
+    return sizes.reshape(*assignments.shape[:-1], width) / assignments.shape[-1]
+
+
+def cluster_share_entropy(share: np.ndarray) -> np.ndarray:
+    r"""Return the entropy of cluster shares in bits, :math:`-\sum_k s_k \log_2 s_k`.
+
+    Shape:
+        share: ``(..., K)``, see :func:`shares`; output: ``(...)`` float64.
+
+    Example:
+        >>> cluster_share_entropy(np.array([[0.5, 0.5], [1.0, 0.0]])).tolist()
+        [1.0, 0.0]
+    """
+    return -(share * np.log2(share, out=np.zeros_like(share), where=share > 0)).sum(-1) + 0.0
+
+
+def pairs_together(assignments: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Return 1 where the two points of a pair share a cluster, and 0 elsewhere.
+
+    Shape:
+        assignments: ``(..., N)``; pairs: ``(P, 2)``, points; output: ``(..., P)`` float64.
+
+    Example:
+        >>> pairs_together(np.array([0, 0, 1]), np.array([[0, 1], [1, 2]])).tolist()
+        [1.0, 0.0]
+    """
+    first, second = np.asarray(pairs).T
+    return (assignments[..., first] == assignments[..., second]).astype(np.float64)
 
 
 def functionals(
@@ -41,24 +85,17 @@ def functionals(
     draws = as_chains(draws)
     if reference is None:
         reference = point_estimate(draws, seed=seed)
-    sizes = _sizes(draws)
-    share = sizes / draws.shape[-1]
+    share = shares(draws)
     values = {
         "num_clusters": count_clusters(draws).astype(np.float64),
-        "entropy": -(share * np.log2(share, out=np.zeros_like(share), where=share > 0)).sum(-1) + 0.0,
+        "entropy": cluster_share_entropy(share),
         "largest_share": share.max(-1),
         "distance_to_reference": variation_of_information(draws, reference),
     }
-    for i, j in _pairs(draws.shape[-1], num_pairs, seed):
-        values[f"together_{i}_{j}"] = (draws[..., i] == draws[..., j]).astype(np.float64)
-    return values
-
-
-def _sizes(draws: np.ndarray) -> np.ndarray:
-    width = int(draws.max()) + 1
-    flat = draws.reshape(-1, draws.shape[-1])
-    cells = flat + width * np.arange(len(flat))[:, None]
-    return np.bincount(cells.ravel(), minlength=len(flat) * width).reshape(*draws.shape[:-1], width)
+    pairs = _pairs(draws.shape[-1], num_pairs, seed)
+    together = pairs_together(draws, pairs)
+    names = (f"together_{i}_{j}" for i, j in pairs)
+    return values | {name: together[..., place] for place, name in enumerate(names)}
 
 
 def _pairs(num_points: int, num_pairs: int, seed: int) -> np.ndarray:

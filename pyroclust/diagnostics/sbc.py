@@ -10,7 +10,9 @@ from pyroclust.diagnostics.uniformity import uniformity
 __all__ = ["SbcRow", "SimulationBasedCalibration", "rank_counts", "rank_statistics", "sbc"]
 
 
-def rank_statistics(truth: np.ndarray, draws: np.ndarray, *, seed: int) -> np.ndarray:
+def rank_statistics(
+    truth: np.ndarray, draws: np.ndarray, *, seed: int, uniforms: np.ndarray | None = None
+) -> np.ndarray:
     r"""Return the rank of each true value among its draws, ties broken at random.
 
     .. math:: r = \sum_s 1[f_s < f] + u, \qquad u \sim U\{0, \ldots, \sum_s 1[f_s = f]\}
@@ -25,6 +27,7 @@ def rank_statistics(truth: np.ndarray, draws: np.ndarray, *, seed: int) -> np.nd
         truth: functional of the simulated partition of each data set.
         draws: the same functional of its posterior draws.
         seed: of the ties.
+        uniforms: numbers in [0, 1) that break the ties instead of the seed's, ``(B,)``.
 
     Raises:
         ValueError: if the shapes do not fit, or a value is nan.
@@ -44,8 +47,12 @@ def rank_statistics(truth: np.ndarray, draws: np.ndarray, *, seed: int) -> np.nd
         )
     if np.isnan(truth).any() or np.isnan(draws).any():
         raise ValueError("truth or draws hold nan, expected numbers that can be ranked")
-    ties = (draws == truth).sum(0)
-    return (draws < truth).sum(0) + np.random.default_rng(seed).integers(ties + 1)
+    choices = (draws == truth).sum(0) + 1
+    below = (draws < truth).sum(0)
+    if uniforms is None:
+        return below + np.random.default_rng(seed).integers(choices)
+    # In the precision of the uniform numbers, where no product reaches the number of choices.
+    return below + (uniforms * choices.astype(uniforms.dtype)).astype(np.int64)
 
 
 def rank_counts(ranks: np.ndarray, *, num_draws: int, num_bins: int) -> np.ndarray:
@@ -126,7 +133,12 @@ class SimulationBasedCalibration:
 
 
 def sbc(
-    truth: Mapping[str, np.ndarray], draws: Mapping[str, np.ndarray], *, seed: int, num_bins: int = 20
+    truth: Mapping[str, np.ndarray],
+    draws: Mapping[str, np.ndarray],
+    *,
+    seed: int,
+    num_bins: int = 20,
+    uniforms: Mapping[str, np.ndarray] | None = None,
 ) -> SimulationBasedCalibration:
     r"""Rank each functional of the truth among the same functional of the draws, and test the ranks.
 
@@ -146,6 +158,7 @@ def sbc(
         draws: the same of its posterior draws.
         seed: of the ties, which are broken for each functional anew.
         num_bins: equal bins of the ranks; a divisor of S + 1.
+        uniforms: numbers in [0, 1) that break the ties instead of the seed's, ``(B,)`` by name.
 
     Raises:
         ValueError: if the names or shapes differ, or the bins are not equal.
@@ -171,7 +184,9 @@ def sbc(
         )
     seeds = np.random.SeedSequence(seed).generate_state(len(truth))
     ranks = {
-        name: rank_statistics(values, draws[name], seed=int(own))
+        name: rank_statistics(
+            values, draws[name], seed=int(own), uniforms=None if uniforms is None else uniforms[name]
+        )
         for (name, values), own in zip(truth.items(), seeds, strict=True)
     }
     shapes = {np.shape(one) for one in draws.values()}

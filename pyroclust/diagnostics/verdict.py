@@ -22,6 +22,12 @@ MAX_PARETO_K = 0.7
 MAX_CHANCE = 0.01
 # Of the familiarity of a data set, and of a calibration.
 MIN_FAMILIARITY, MIN_CALIBRATION = 0.01, 0.01
+# Of each test of calibration in a certificate, of which there are about ten.
+MIN_CERTIFIED = 0.005
+# Share of the data sets of a certificate whose weights cannot be relied on, and the chance to see more.
+MAX_HIGH_K_SHARE, MIN_CHANCE = 0.25, 0.05
+# Standard errors by which a certified guide may be behind its baseline.
+MAX_ERRORS_BEHIND = 2.6
 # Mean uncertainty of a point in the estimate: clear up to the first, partly up to the second.
 CLEAR, PARTLY_CLEAR = 0.1, 0.3
 # Adjusted Rand index to known labels: close from the first, partly from the second.

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pyroclust.diagnostics import ecdf_band
+from pyroclust.diagnostics.verdict import MAX_PARETO_K
 from pyroclust.plots.calibration import draw_coverage, draw_reliability, plot_averaged_posterior
 from pyroclust.plots.names import functional_name
 from pyroclust.plots.style import CYCLE, GREY, INK, new_figure, style
@@ -21,7 +22,7 @@ _LINES = (*CYCLE[:6], INK)
 def plot_efficiency(rows: Sequence[Mapping[str, Any]], *, ax: Axes) -> Axes:
     """Draw importance-sampling efficiency by number of points: median, and 5 to 95 % of the data sets.
 
-    The share of data sets whose Pareto k is above 0.7 stands below each size.
+    The share of data sets whose Pareto k is above its limit stands below each size.
 
     Args:
         rows: entries ``sampled`` of a certificate.
@@ -46,7 +47,9 @@ def plot_efficiency(rows: Sequence[Mapping[str, Any]], *, ax: Axes) -> Axes:
     ax.set_xscale("log")
     ax.set_xticks(sizes, names)
     ax.minorticks_off()
-    ax.set(xlabel="points; data sets with Pareto k above 0.7", ylabel="efficiency", ylim=(0, 1.02))
+    ax.set(
+        xlabel=f"points; data sets with Pareto k above {MAX_PARETO_K:g}", ylabel="efficiency", ylim=(0, 1.02)
+    )
     return ax
 
 

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyroclust.calibration import Certificate
-from pyroclust.calibration.certify import certify_guide, store_certificate
-from pyroclust.calibration.settings import CertificateSettings
+from pyroclust.calibration import Certificate, CertificateSettings, certify
+from pyroclust.calibration.checking import store_certificate
 from pyroclust.files import replace_file
 from pyroclust.infer import Devices, FitResult, fit
 from pyroclust.infer.training import LOG_FILE, VALIDATION_FILE
@@ -93,7 +92,7 @@ def train_recipe(
     if result.interrupted:
         return TrainedGuide(guide, result, None)
     settings = (certificate or CertificateSettings()).up_to(recipe.training.max_points)
-    measured = certify_guide(guide, settings=settings, progress=say)
+    measured = certify(guide, settings=settings, progress=say)
     store_certificate(folder, measured)
     return TrainedGuide(guide, result, measured)
 

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pyroclust.calibration.certificate import Certificate
-from pyroclust.calibration.certify import check_guide, store_certificate
-from pyroclust.calibration.judgement import judge_certificate
-from pyroclust.calibration.settings import CertificateSettings
+from pyroclust.calibration import Certificate, CertificateSettings, check_guide
+from pyroclust.calibration.checking import certificate_content, store_certificate
 from pyroclust.cli import main
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
@@ -62,10 +60,16 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> t
 def test_prints_every_part_and_stores_it(folder, capsys) -> None:
     before = json.loads((folder / "card.json").read_text())
     weights = (folder / "weights.safetensors").read_bytes()
-    out, _ = run(capsys, str(folder), "--seed", "7")
+    out, _ = run(capsys, str(folder), "--seed", "7", "--save")
     for word in ("KL", "efficiency", "Pareto k", "log_joint", "prior", "orders", "Draws a second", "Stored"):
         assert word in out
     assert "Passed" in out or "Failed" in out
+    assert "The card has no certificate to compare with." in out
+    # Eighty columns in a pipe, and no figure cut off.
+    assert max(map(len, out.split("Stored")[0].splitlines())) <= 80
+    assert "…" not in out
+    for word in ("calibration of entropy at N = 6, p", "at least 0.005", "at most 25%"):
+        assert word in out
     after = json.loads((folder / "card.json").read_text())
     assert (folder / "weights.safetensors").read_bytes() == weights
     assert {k: v for k, v in after.items() if k != "certificate"} == {
@@ -75,7 +79,7 @@ def test_prints_every_part_and_stores_it(folder, capsys) -> None:
     assert stored.seed == 7
     assert [row.num_points for row in stored.sampled] == [6, 9]
     assert stored.baseline == "PredictiveFilter"
-    assert after["certificate"]["verdict"] == judge_certificate(stored).to_dict()
+    assert after["certificate"]["verdict"] == certificate_content(stored)["verdict"]
     assert sorted(path.name for path in folder.iterdir()) == [
         "card.json",
         "certificate.png",
@@ -87,34 +91,35 @@ def test_prints_every_part_and_stores_it(folder, capsys) -> None:
 
 
 def test_json_is_all_of_standard_output(folder, capsys) -> None:
-    out, _ = run(capsys, str(folder), "--json", "--no-save")
+    out, _ = run(capsys, str(folder), "--json")
     content = json.loads(out)
     assert content["guide"] == "mine"
     assert content["certificate"]["verdict"]["findings"]
-    assert content["note"] == "Not stored, as asked."
+    assert content["note"] == "Not stored: --save writes it into the card."
     assert not read_card(folder).certificate
 
 
 def test_options_reach_the_measurement(folder, capsys) -> None:
-    out, _ = run(capsys, str(folder), "--json", "--points", "50,5", "--datasets", "30", "--no-save")
+    out, _ = run(capsys, str(folder), "--json", "--points", "50,5", "--datasets", "30")
     found = json.loads(out)["certificate"]
     assert [row["num_points"] for row in found["sampled"]] == [5, 50]
     assert found["calibration"][0]["num_datasets"] == 30
 
 
 def test_a_quick_look_replaces_no_certificate(folder, capsys) -> None:
-    first, _ = run(capsys, str(folder), "--quick")
+    first, _ = run(capsys, str(folder), "--quick", "--save")
     assert "Stored" in first
     card = (folder / "card.json").read_bytes()
-    again, _ = run(capsys, str(folder), "--quick", "--seed", "9")
+    again, _ = run(capsys, str(folder), "--quick", "--seed", "9", "--save")
     assert "which a quick look does not replace" in " ".join(again.split())
     assert (folder / "card.json").read_bytes() == card
-    run(capsys, str(folder), "--seed", "9")
+    assert "The certificate in the card has" in again
+    run(capsys, str(folder), "--seed", "9", "--save")
     assert read_card(folder).certificate["seed"] == 9
 
 
 def test_out_gets_certificate_and_picture(folder, tmp_path, capsys) -> None:
-    run(capsys, str(folder), "--out", str(tmp_path / "out"), "--no-save")
+    run(capsys, str(folder), "--out", str(tmp_path / "out"))
     assert json.loads((tmp_path / "out" / "certificate.json").read_text())["guide"] == "mine"
     assert (tmp_path / "out" / "certificate.png").stat().st_size > 10_000
     assert not (folder / "certificate.png").exists()
@@ -124,17 +129,21 @@ def test_a_card_that_cannot_be_written_is_said_to_be_as_it_was(folder, monkeypat
     def refused(folder: Path, certificate: Certificate) -> None:
         raise PermissionError(13, "Permission denied", str(folder))
 
-    monkeypatch.setattr("pyroclust.calibration.certify.store_certificate", refused)
-    out, _ = run(capsys, str(folder))
+    monkeypatch.setattr("pyroclust.calibration.checking.store_certificate", refused)
+    out, _ = run(capsys, str(folder), "--save")
     assert "Not stored" in out
     assert "Permission denied" in out
     assert "Draws a second" in out
     assert not (folder / "certificate.png").exists()
 
 
-def test_the_shelf_gets_a_certificate_and_no_picture(folder, monkeypatch, capsys) -> None:
+def test_the_shelf_is_left_alone_unless_asked_and_gets_no_picture(folder, monkeypatch, capsys) -> None:
     monkeypatch.setattr("pyroclust.saving.cards.shelf", lambda: folder.parent)
+    before = (folder / "card.json").read_bytes()
     out, _ = run(capsys, "mine")
+    assert "Not stored: --save" in out
+    assert (folder / "card.json").read_bytes() == before
+    out, _ = run(capsys, "mine", "--save")
     assert "Stored" in out
     assert not (folder / "certificate.png").exists()
     assert read_card(folder).certificate["calibration"]

@@ -60,6 +60,16 @@ def test_ties_are_broken_uniformly_and_by_the_seed() -> None:
     assert (found != rank_statistics(np.zeros(4000), np.zeros((3, 4000)), seed=2)).any()
 
 
+def test_ties_are_broken_by_the_numbers_given():
+    truth, draws = np.array([1.0, 1.0, 1.0]), np.array([[0.0, 1.0, 2.0], [1.0, 1.0, 2.0], [1.0, 1.0, 2.0]])
+    uniforms = np.array([0.7, 0.99, 0.5], dtype=np.float32)
+    # Of 3, 4 and 1 places above 1, 0 and 0 smaller draws.
+    assert rank_statistics(truth, draws, seed=0, uniforms=uniforms).tolist() == [3, 3, 0]
+    largest = np.full(1000, np.nextafter(np.float32(1), np.float32(0)))
+    found = rank_statistics(np.zeros(1000), np.zeros((999, 1000)), seed=0, uniforms=largest)
+    assert found.max() == 999
+
+
 @pytest.mark.parametrize("level", [0.5, 0.95])
 def test_bands_cover_as_they_say(level: float) -> None:
     low, high = ecdf_band(200, 10, level=level)

@@ -8,11 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from pyroclust import load_guide
-from pyroclust.calibration.certificate import simulate
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
-from pyroclust.infer import FitSettings, InclusiveKL, fit
+from pyroclust.infer import FitSettings, InclusiveKL, fit, simulate
 from pyroclust.models import LabelledImages
 from pyroclust.nn import FutureAttention, ImageEncoder, InducedFuture, RandomOrder, SummedScorer
 from pyroclust.partitions import enumerate_partitions

@@ -12,11 +12,10 @@ from torch import Tensor
 
 from pyroclust import load_guide
 from pyroclust.calibration.accuracy import order_row
-from pyroclust.calibration.certificate import simulate
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, SequentialGuide, retarget
 from pyroclust.guides.neural_clustering_process import light_scorer_for
-from pyroclust.infer import exact_posterior, fine_tune, importance_sample, log_evidence
+from pyroclust.infer import exact_posterior, fine_tune, importance_sample, log_evidence, simulate
 from pyroclust.infer.mcmc import GuideProposal, UniformBlocks
 from pyroclust.infer.quality import divergences
 from pyroclust.infer.simulation import World

@@ -7,10 +7,10 @@ import pyro.poutine as poutine
 import pytest
 import torch
 
-from pyroclust.calibration.certificate import simulate
 from pyroclust.distributions import ChineseRestaurantPrior, GammaConcentration
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, SequentialGuide
 from pyroclust.guides.neural_clustering_process import light_scorer_for
+from pyroclust.infer import simulate
 from pyroclust.models import Mixture, gaussian2d, nig_mixture, niw_mixture, overlap2d
 from pyroclust.nn import DensestFirst, FutureAttention, InducedFuture, RandomOrder, SummedScorer
 from pyroclust.partitions import enumerate_partitions, is_canonical

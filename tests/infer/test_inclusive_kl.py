@@ -6,10 +6,9 @@ import torch
 from pyro import poutine
 from pyro.infer import SVI, Importance, Predictive, Trace_ELBO
 
-from pyroclust.calibration.certificate import simulate
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import light_scorer_for
-from pyroclust.infer import InclusiveKL, exact_posterior
+from pyroclust.infer import InclusiveKL, exact_posterior, simulate
 from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d, sensitivity2d
 from pyroclust.nn import DensestFirst, RandomOrder
 

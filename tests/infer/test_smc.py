@@ -10,7 +10,6 @@ from pyro.distributions import Poisson
 from torch import Tensor
 
 from pyroclust import load_guide
-from pyroclust.calibration.certificate import simulate
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,
@@ -23,7 +22,7 @@ from pyroclust.distributions import (
     student_t,
 )
 from pyroclust.guides import PredictiveFilter
-from pyroclust.infer import exact_posterior, log_evidence
+from pyroclust.infer import exact_posterior, log_evidence, simulate
 from pyroclust.infer.smc import ParticleSample, sequential_monte_carlo
 from pyroclust.infer.smc_population import allocate, group_logsumexp
 from pyroclust.models import Mixture, niw_mixture, overlap2d

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from pyroclust.calibration.certificate import simulate
 from pyroclust.distributions import ChineseRestaurantPrior
+from pyroclust.infer import simulate
 from pyroclust.models import AbsentTables, LabelledImages
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from pyroclust.calibration import certify
+from pyroclust.calibration import CertificateSettings, certify
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import FitSettings, Validation, fit
@@ -44,8 +44,8 @@ def test_training_beats_the_exact_filter() -> None:
     settings = FitSettings(steps=400, max_points=20, points_per_step=300, warmup_steps=50)
     guide = trained(settings)
     model = guide.model
-    sizes = {"num_exact": 60, "exact_points": 6, "num_sampled": 2, "sampled_points": (10,), "num_draws": 50}
-    ours, baseline = (certify(model, g, seed=9, **sizes) for g in (guide, PredictiveFilter(model)))
+    measured = replace(CertificateSettings.nothing(seed=9), num_exact=60, exact_points=6)
+    ours, baseline = (certify(one, settings=measured) for one in (guide, PredictiveFilter(model)))
     assert ours.exact[0].mean_kl < 0.75 * baseline.exact[0].mean_kl
 
 
@@ -58,13 +58,10 @@ def test_published_scorer_learns() -> None:
         model, scorer=SummedScorer(2, width=32, sizes=(32, 32)), order=RandomOrder()
     )
     settings = FitSettings(steps=250, max_points=12, points_per_step=300, warmup_steps=30)
-    untrained = certify(
-        model, guide.eval(), num_exact=20, exact_points=5, num_sampled=1, sampled_points=(5,), num_draws=5
-    )
+    measured = replace(CertificateSettings.nothing(), num_exact=20, exact_points=5)
+    untrained = certify(guide.eval(), settings=measured)
     fit(model, guide, settings=settings, progress=False)
-    after = certify(
-        model, guide, num_exact=20, exact_points=5, num_sampled=1, sampled_points=(5,), num_draws=5
-    )
+    after = certify(guide, settings=measured)
     assert after.exact[0].mean_kl < 0.5 * untrained.exact[0].mean_kl
 
 
@@ -86,9 +83,10 @@ def test_settings_are_checked() -> None:
 
 def test_filter_certificate_is_the_same_for_the_same_seed() -> None:
     sizes = {"num_exact": 10, "exact_points": 5, "num_sampled": 2, "sampled_points": (8,), "num_draws": 20}
-    guide = PredictiveFilter(gaussian2d())
-    assert certify(guide.model, guide, seed=3, **sizes) == certify(guide.model, guide, seed=3, **sizes)
-    assert certify(guide.model, guide, seed=3, **sizes).to_dict()["exact"][0]["num_points"] == 5
+    settings = replace(CertificateSettings.nothing(seed=3), **sizes)
+    first, again = (certify(PredictiveFilter(gaussian2d()), settings=settings) for _ in range(2))
+    assert first == again
+    assert first.to_dict()["exact"][0]["num_points"] == 5
 
 
 def test_several_orders_lower_the_same_loss(tmp_path: Path) -> None:

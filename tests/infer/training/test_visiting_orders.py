@@ -6,10 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from pyroclust.calibration.certificate import simulate
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
-from pyroclust.infer import FitSettings, InclusiveKL, fit
+from pyroclust.infer import FitSettings, InclusiveKL, fit, simulate
 from pyroclust.infer.choices import HardSimulations
 from pyroclust.infer.chunked_loss import VisitingOrders
 from pyroclust.models import overlap2d, sensitivity2d

@@ -1,6 +1,6 @@
 """Is a sampler of partitions calibrated over the data sets of its model?"""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -8,19 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.calibration.ranks import cluster_count_law, cluster_count_row, drawn_blocks, tied
-from pyroclust.calibration.result import Calibration, LocalCalibration
-from pyroclust.diagnostics import ball_coverage, pair_reliability, sbc
+from pyroclust.calibration.cluster_counts import cluster_count_law
+from pyroclust.calibration.result import Calibration, LocalCalibration, calibration_of
+from pyroclust.calibration.simulated_draws import draw_partitions
 from pyroclust.diagnostics.point_summaries import column_summaries, distance_summaries, mahalanobis
-from pyroclust.infer.simulation import World, simulate_worlds
-from pyroclust.partitions import num_clusters
+from pyroclust.infer.simulation import simulate_worlds
 from pyroclust.protocols import Guide
 from pyroclust.random_state import own_random_numbers
 
-__all__ = ["PartitionSampler", "calibrate", "calibrate_near"]
-
-PartitionSampler = Callable[[Tensor], Tensor | np.ndarray]
-"""From data sets ``(B, N, ...)`` to draws of their partitions ``(num_draws, B, N)``."""
+__all__ = ["calibrate", "calibrate_near"]
 
 _MOST_POINTS = 300
 
@@ -34,6 +30,7 @@ def calibrate(
     num_draws: int = 99,
     num_bins: int = 20,
     seed: int = 0,
+    progress: Callable[[str], None] | None = None,
 ) -> Calibration:
     """Simulate data sets, draw their partitions, and test whether the truth is one more draw.
 
@@ -55,6 +52,7 @@ def calibrate(
         num_draws: S; one less than a multiple of ``num_bins``.
         num_bins: equal bins of the ranks.
         seed: same seed, same data sets for every sampler; the caller's random state is left alone.
+        progress: told what is done next.
 
     Raises:
         ValueError: if a number is not possible, or the sampler gives draws of another shape.
@@ -74,10 +72,13 @@ def calibrate(
         True
     """
     _check_sizes(num_points, num_datasets, num_draws, num_bins)
+    if progress is not None:
+        progress(f"simulations, {num_datasets:,} data sets of {num_points} points")
     with torch.no_grad(), own_random_numbers(seed, num_points):
         worlds = simulate_worlds(model, sampler, None, num_datasets=num_datasets, num_points=num_points)
         prior = cluster_count_law(worlds)
-        return _calibrated(worlds, prior, num_draws=num_draws, num_bins=num_bins, seed=seed)
+        drawn = draw_partitions(worlds, num_draws=num_draws, progress=progress)
+    return calibration_of(drawn, prior=prior, num_bins=num_bins, seed=seed)
 
 
 def calibrate_near(
@@ -90,6 +91,7 @@ def calibrate_near(
     num_draws: int = 99,
     num_bins: int = 20,
     seed: int = 0,
+    progress: Callable[[str], None] | None = None,
 ) -> LocalCalibration:
     """Calibrate a sampler on simulated data sets that look like the observed one.
 
@@ -122,6 +124,7 @@ def calibrate_near(
         num_draws: S, draws a data set; one less than a multiple of ``num_bins``.
         num_bins: equal bins of the ranks.
         seed: of everything; the caller's random state is left alone.
+        progress: told what is done next.
 
     Raises:
         ValueError: if a number is not possible, the data have another dimension than the model, or the guide
@@ -138,6 +141,8 @@ def calibrate_near(
     data = torch.as_tensor(data)
     _check_sizes(len(data), num_nearest, num_draws, num_bins)
     _check_near(sampler, model, data, num_simulations, num_nearest)
+    if progress is not None:
+        progress(f"simulations, {num_simulations:,} data sets of {len(data)} points")
     with torch.no_grad(), own_random_numbers(seed, len(data), num_simulations):
         (world,) = simulate_worlds(model, sampler, None, num_datasets=num_simulations, num_points=len(data))
         rows = _summaries(data, world.data)
@@ -145,40 +150,13 @@ def calibrate_near(
         usual = mahalanobis(rows, rows.mean(0))
         kept = torch.as_tensor(np.argsort(apart, kind="stable")[:num_nearest])
         near = replace(world, data=world.data[kept], assignments=world.assignments[kept])
-        found = _calibrated((near,), None, num_draws=num_draws, num_bins=num_bins, seed=seed)
+        drawn = draw_partitions((near,), num_draws=num_draws, progress=progress)
     return LocalCalibration(
-        calibration=found,
+        calibration=calibration_of(drawn, prior=None, num_bins=num_bins, seed=seed),
         num_simulations=num_simulations,
         radius=float(apart[kept].max()),
         median_distance=float(np.median(apart)),
         p_value_data=float((usual >= usual[0]).mean()),
-    )
-
-
-def _calibrated(
-    worlds: Sequence[World], prior: Tensor | None, *, num_draws: int, num_bins: int, seed: int
-) -> Calibration:
-    """Draw for data sets that are simulated already, and test whether the truth is one more draw."""
-    blocks = [block for world in worlds for block in drawn_blocks(world, num_draws)]
-    every = torch.cat([block.assignments for block in blocks], 1)
-    values = {
-        name: tied(torch.cat([block.values[name] for block in blocks], 1)).cpu().numpy()
-        for name in blocks[0].values
-    }
-    truth, draws = every[0].cpu().numpy(), every[1:].cpu().numpy()
-    return Calibration(
-        num_points=every.shape[2],
-        num_datasets=every.shape[1],
-        num_draws=num_draws,
-        sbc=sbc(
-            {name: one[0] for name, one in values.items()},
-            {name: one[1:] for name, one in values.items()},
-            seed=seed,
-            num_bins=num_bins,
-        ),
-        coverage=ball_coverage(truth, draws, seed=seed),
-        reliability=pair_reliability(truth, draws, seed=seed) if every.shape[2] > 1 else None,
-        num_clusters=cluster_count_row(prior, num_clusters(every), every.shape[2]),
     )
 
 

@@ -7,8 +7,7 @@ from enumerated_guide import EnumeratedGuide
 from scipy import stats
 from torch import Tensor
 
-from pyroclust.calibration.calibrate import calibrate, calibrate_near
-from pyroclust.calibration.result import Calibration
+from pyroclust.calibration import Calibration, calibrate, calibrate_near
 from pyroclust.diagnostics import Trust
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.guides import PredictiveFilter
@@ -117,6 +116,8 @@ def test_guides_have_a_rank_of_log_q() -> None:
     assert (result.num_points, result.num_datasets, result.num_draws) == (6, 300, 19)
     assert result.verdict.level is Trust.AVERAGE
     assert "300 data sets of 6 points" in result.verdict.sentence
+    assert [one.value for one in result.verdict.findings] == list(result.p_values.values())
+    assert repr(result).startswith("Calibration(300 data sets of 6 points, 19 draws each: passed, p = ")
     wrong = found(EnumeratedGuide(MODEL, power=0.5), num_draws=19, num_bins=10)
     assert not wrong.passed
     assert wrong.p_value == pytest.approx(4 * min(wrong.p_values.values()))
@@ -155,6 +156,12 @@ def test_every_figure_comes_from_the_same_seed() -> None:
     assert first.p_values == again.p_values
     assert first.num_clusters == again.num_clusters
     assert first.num_clusters.simulated != other.num_clusters.simulated
+
+
+def test_progress_is_told():
+    told: list[str] = []
+    found(exact, num_datasets=30, progress=told.append)
+    assert told == ["simulations, 30 data sets of 6 points", "draws, 30 of 30 data sets"]
 
 
 def test_conditions_are_drawn_from_their_priors() -> None:
@@ -214,6 +221,8 @@ def test_data_unlike_all_simulations_have_no_verdict() -> None:
     assert result.calibration.passed
     assert result.verdict.level is Trust.UNKNOWN
     assert "unlike all of them" in result.verdict.sentence
+    assert not result.verdict.findings[-1].passed
+    assert repr(result).startswith("LocalCalibration(100 nearest of 400 data sets of 6 points: cannot tell")
     usual = calibrate_near(exact, MODEL, simulate(MODEL, torch.empty(1, 6, 2))[0][0], num_simulations=400)
     assert usual.p_value_data > 0.01
     assert usual.num_simulations == 400

@@ -3,26 +3,32 @@
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pyro
 import pytest
 import torch
 from enumerated_guide import EnumeratedGuide
 
-from pyroclust.calibration.accuracy import _tails
-from pyroclust.calibration.certificate import Certificate, certify, full_certificate, simulate
-from pyroclust.calibration.certify import certificate_content, certify_guide
-from pyroclust.calibration.judgement import judge_certificate
-from pyroclust.calibration.ranks import _ranks, neighbour_share, partition_functionals
+from pyroclust.calibration import (
+    Certificate,
+    CertificateSettings,
+    CheckResult,
+    certify,
+    judge_certificate,
+)
+from pyroclust.calibration.checking import certificate_content
 from pyroclust.calibration.rows import CoverageRow, ReliabilityRow
-from pyroclust.calibration.settings import CertificateSettings
+from pyroclust.calibration.simulated_draws import draw_partitions, neighbour_share, partition_functionals
 from pyroclust.cli.certificate_table import _lines
+from pyroclust.diagnostics.calibration_verdict import tail_summary
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.guides import PredictiveFilter
-from pyroclust.infer import exact_posterior
-from pyroclust.infer.importance import ImportanceSample, importance_sample
-from pyroclust.infer.quality import divergences, efficiencies
+from pyroclust.infer import ImportanceSample
+from pyroclust.infer.simulation import simulate_worlds
 from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d, sensitivity2d, warped_clusters
+from pyroclust.random_state import own_random_numbers
 
 TINY = CertificateSettings(
     seed=5,
@@ -42,19 +48,11 @@ TINY = CertificateSettings(
     num_timed=1,
     timed_points=10,
 )
-ONLY_CALIBRATION = CertificateSettings(
-    num_exact=0,
-    num_sampled=0,
-    num_truths=0,
-    num_ordered=0,
-    num_timed=0,
-    num_calibrated=800,
-    calibrated_points=6,
-)
+ONLY_CALIBRATION = replace(CertificateSettings.nothing(), num_calibrated=800, calibrated_points=6)
 
 
 def calibrated(guide: EnumeratedGuide, seed: int = 1) -> Certificate:
-    return full_certificate(guide.model, guide, settings=replace(ONLY_CALIBRATION, seed=seed))
+    return certify(guide, settings=replace(ONLY_CALIBRATION, seed=seed))
 
 
 def failures(certificate: Certificate) -> list[str]:
@@ -64,14 +62,14 @@ def failures(certificate: Certificate) -> list[str]:
 @pytest.fixture(scope="module")
 def complete() -> Certificate:
     guide = PredictiveFilter(nig_mixture())
-    return full_certificate(guide.model, guide, settings=TINY, baseline=PredictiveFilter(nig_mixture()))
+    return certify(guide, settings=TINY, baseline=PredictiveFilter(nig_mixture()))
 
 
 @pytest.mark.parametrize("model", [overlap2d(), nig_mixture()], ids=lambda one: one.name)
 def test_the_exact_posterior_is_calibrated(model) -> None:
     certificate = calibrated(EnumeratedGuide(model))
     assert failures(certificate) == []
-    assert len(judge_certificate(certificate).findings) == 8
+    assert len(judge_certificate(certificate).findings) == 10
     row = certificate.num_clusters
     assert row.total_variation < 3 * row.total_variation_noise
 
@@ -80,7 +78,7 @@ def test_the_filter_of_two_points_is_calibrated() -> None:
     """One decision is left: the filter looks ahead to nothing, and is exact."""
     guide = PredictiveFilter(overlap2d())
     settings = replace(ONLY_CALIBRATION, calibrated_points=2, num_exact=5, exact_points=2)
-    certificate = full_certificate(guide.model, guide, settings=settings)
+    certificate = certify(guide, settings=settings)
     assert failures(certificate) == []
     assert certificate.exact[0].mean_kl == pytest.approx(0, abs=1e-9)
 
@@ -106,9 +104,7 @@ def test_tempering_is_found(power: float) -> None:
 def test_a_filter_of_many_points_is_not_calibrated() -> None:
     guide = PredictiveFilter(overlap2d())
     settings = replace(ONLY_CALIBRATION, calibrated_points=30, num_calibrated=500)
-    assert any(
-        "log_joint" in one for one in failures(full_certificate(guide.model, guide, settings=settings))
-    )
+    assert any("log_joint" in one for one in failures(certify(guide, settings=settings)))
 
 
 def test_every_part_is_measured(complete) -> None:
@@ -158,18 +154,17 @@ def test_old_certificates_are_read_and_garbled_ones_named() -> None:
 
 def test_same_seed_same_data_sets_whatever_else_is_measured(complete) -> None:
     guide = PredictiveFilter(nig_mixture())
-    again = full_certificate(
-        guide.model, guide, settings=replace(TINY, num_exact=0, num_ordered=0, sampled_points=(9,))
-    )
+    again = certify(guide, settings=replace(TINY, num_exact=0, num_ordered=0, sampled_points=(9,)))
     assert again.truth[0].log_prob == complete.truth[1].log_prob
     assert again.calibration == complete.calibration
-    other = full_certificate(guide.model, guide, settings=replace(TINY, seed=6))
+    other = certify(guide, settings=replace(TINY, seed=6))
     assert other.calibration != complete.calibration
 
 
 def test_the_callers_random_numbers_are_left_alone() -> None:
     before = pyro.util.get_rng_state()
-    certify(gaussian2d(), PredictiveFilter(gaussian2d()), num_exact=2, exact_points=3, num_sampled=0)
+    settings = replace(CertificateSettings.nothing(), num_exact=2, exact_points=3)
+    certify(PredictiveFilter(gaussian2d()), settings=settings)
     assert torch.equal(before["torch"], torch.get_rng_state())
 
 
@@ -177,8 +172,8 @@ def test_guide_equal_to_the_baseline_is_no_further_ahead(complete) -> None:
     guide = PredictiveFilter(overlap2d())
     exact = EnumeratedGuide(guide.model)
     settings = replace(TINY, num_truths=400, sampled_points=(7,), num_sampled=0, num_calibrated=0)
-    ahead = full_certificate(guide.model, exact, baseline=guide, settings=settings).truth[0]
-    behind = full_certificate(guide.model, guide, baseline=exact, settings=settings)
+    ahead = certify(exact, baseline=guide, settings=settings).truth[0]
+    behind = certify(guide, baseline=exact, settings=settings)
     assert ahead.mean_difference > 2.6 * ahead.difference_se > 0
     assert ahead.mean_difference == pytest.approx(ahead.log_prob - ahead.baseline_log_prob)
     assert any("above the baseline" in one for one in failures(behind))
@@ -190,13 +185,16 @@ def test_the_difference_to_the_baseline_estimates_the_divergence() -> None:
     settings = replace(TINY, num_truths=3000, sampled_points=(6,), num_exact=600, exact_points=6)
     settings = replace(settings, num_sampled=0, num_calibrated=0, num_ordered=0)
     exact = EnumeratedGuide(guide.model)
-    truth = full_certificate(guide.model, exact, baseline=guide, settings=settings).truth[0]
-    kl = full_certificate(guide.model, guide, settings=settings).exact[0]
+    truth = certify(exact, baseline=guide, settings=settings).truth[0]
+    kl = certify(guide, settings=settings).exact[0]
     assert abs(truth.mean_difference - kl.mean_kl) < 4 * math.hypot(truth.difference_se, kl.mean_kl_se)
 
 
 class PriorGuide:
     """Ignores the data."""
+
+    conditions = ()
+    mixes_orders = False
 
     def __init__(self, model) -> None:
         self.model = model
@@ -216,7 +214,7 @@ class OneCluster(PriorGuide):
 def test_averages_are_over_draws_and_not_over_the_truth() -> None:
     model = overlap2d()
     settings = replace(TINY, num_exact=0, num_sampled=0)
-    row = full_certificate(model, OneCluster(model), settings=settings).num_clusters
+    row = certify(OneCluster(model), settings=settings).num_clusters
     assert row.averaged[0] == 1
     assert row.single_counts[0] == row.num_datasets
     assert row.simulated[0] < 1
@@ -224,7 +222,7 @@ def test_averages_are_over_draws_and_not_over_the_truth() -> None:
 
 
 def test_implicit_models_have_what_needs_no_density() -> None:
-    certificate = certify_guide(PriorGuide(warped_clusters()), settings=replace(TINY, num_calibrated=600))
+    certificate = certify(PriorGuide(warped_clusters()), settings=replace(TINY, num_calibrated=600))
     assert certificate.exact == certificate.sampled == ()
     assert certificate.truth[0].baseline_log_prob is certificate.baseline is certificate.order is None
     assert certificate.calibration[-1].functional == "log_prob"
@@ -235,59 +233,19 @@ def test_a_guide_that_ignores_the_data_is_found_without_a_density() -> None:
     """All functionals of the partition alone are calibrated: the prior is the average of all posteriors."""
     settings = replace(ONLY_CALIBRATION, calibrated_points=12)
     guide = PriorGuide(warped_clusters())
-    found = failures(full_certificate(guide.model, guide, settings=settings))
+    found = failures(certify(guide, settings=settings))
     assert len(found) == 1
     assert "neighbours" in found[0]
 
 
 def test_conditions_are_drawn_from_their_priors() -> None:
     guide = PredictiveFilter(sensitivity2d(), conditions=["concentration", "prior_scale"])
-    certificate = full_certificate(guide.model, guide, baseline=guide, settings=TINY)
+    certificate = certify(guide, baseline=guide, settings=TINY)
     assert certificate.conditions == ("concentration", "prior_scale")
     assert certificate.sampled[0].num_datasets == 3
     assert certificate.calibration[-1].functional == "log_joint"
     assert sum(certificate.num_clusters.prior) == pytest.approx(1)
     assert Certificate.from_dict(certificate.to_dict()) == certificate
-
-
-def test_divergences_agree_with_plain_sums() -> None:
-    guide = PredictiveFilter(overlap2d())
-    data, _ = simulate(guide.model, torch.empty(7, 5, 2))
-    torch.manual_seed(3)
-    found = divergences(guide.model, guide, data)
-    torch.manual_seed(3)
-    posterior = guide.posterior(data)
-    partitions, log_p = exact_posterior(guide.model, data)
-    log_q = torch.stack([posterior.log_prob(one.expand(7, -1)) for one in partitions], -1)
-    torch.testing.assert_close(found, (log_p.exp() * (log_p - log_q)).sum(-1))
-    assert (divergences(guide.model, EnumeratedGuide(guide.model), data).abs() < 1e-9).all()
-
-
-def test_divergences_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyroclust.infer import quality
-
-    guide = EnumeratedGuide(overlap2d(), power=0.7)
-    data, _ = simulate(guide.model, torch.empty(7, 5, 2))
-    whole = divergences(guide.model, guide, data)
-    monkeypatch.setattr(quality, "_PARTITIONS_AT_ONCE", 110)
-    torch.testing.assert_close(divergences(guide.model, guide, data), whole)
-
-
-def test_efficiencies_agree_with_importance_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyroclust.infer import quality
-
-    guide = PredictiveFilter(overlap2d())
-    data, _ = simulate(guide.model, torch.empty(5, 9, 2))
-    torch.manual_seed(3)
-    found = efficiencies(guide.model, guide, data, num_draws=30)
-    torch.manual_seed(3)
-    sample = importance_sample(guide.model, guide, data, num_draws=30)
-    weights = sample.log_weights.softmax(0)
-    torch.testing.assert_close(found, 1 / (30 * weights.square().sum(0)))
-    monkeypatch.setattr(quality, "_POINTS_AT_ONCE", 600)
-    assert efficiencies(guide.model, guide, data, num_draws=30).shape == (5,)
-    exact = efficiencies(guide.model, EnumeratedGuide(guide.model), data[:, :6], num_draws=30)
-    torch.testing.assert_close(exact, torch.ones(5, dtype=torch.float64))
 
 
 def test_shares_of_high_pareto_k(complete) -> None:
@@ -307,19 +265,19 @@ def test_tails_of_known_weights() -> None:
     tied = torch.zeros(400, 2, dtype=torch.float64)
     weights = torch.cat([heavy, light, tied], 1)
     sample = ImportanceSample(torch.zeros(400, 12, 3, dtype=torch.long), torch.zeros(400, 12), weights)
-    median, share = _tails([sample])
+    median, share = tail_summary(sample.pareto_k.numpy())
     assert share == pytest.approx(8 / 12)
     assert median > 0.7
     short = ImportanceSample(torch.zeros(9, 2, 3, dtype=torch.long), torch.zeros(9, 2), torch.randn(9, 2))
-    assert _tails([short]) == (None, None)
+    assert tail_summary(short.pareto_k.numpy()) == (None, None)
+    assert tail_summary(np.array([math.nan, -math.inf, -math.inf, 0.9])) == (None, 0.25)
 
 
 def test_order_invariance_of_exact_and_dependent_guides() -> None:
     """Two points are exchangeable under the filter, three are not."""
     guide = PredictiveFilter(overlap2d())
     two, three = (
-        full_certificate(
-            guide.model,
+        certify(
             guide,
             settings=replace(TINY, ordered_points=n, num_ordered=20, num_calibrated=0, num_truths=0),
         ).order
@@ -331,12 +289,13 @@ def test_order_invariance_of_exact_and_dependent_guides() -> None:
 
 
 def test_functionals_of_known_partitions() -> None:
-    values = partition_functionals(torch.tensor([[[0, 0, 1, 1, 2]], [[0, 1, 1, 1, 1]]]))
+    values = partition_functionals(np.array([[[0, 0, 1, 1, 2]], [[0, 1, 1, 1, 1]]]))
     assert values["num_clusters"].tolist() == [[3], [2]]
     assert values["together"].tolist() == [[1], [0]]
     assert values["pairs"].tolist() == [[2], [1]]
-    share = torch.tensor([0.4, 0.4, 0.2], dtype=torch.float64)
-    torch.testing.assert_close(values["entropy"][0, 0], -(share * share.log2()).sum())
+    share = np.array([0.4, 0.4, 0.2])
+    assert values["entropy"][0, 0] == pytest.approx(-(share * np.log2(share)).sum())
+    assert set(partition_functionals(np.zeros((3, 1), dtype=np.int64))) == {"num_clusters", "entropy"}
 
 
 def test_neighbours_of_known_points() -> None:
@@ -345,10 +304,39 @@ def test_neighbours_of_known_points() -> None:
     assert values["neighbours"].squeeze(-1).tolist() == pytest.approx([1, 0.8, 0])
 
 
-def test_ranks_break_ties_at_random() -> None:
-    found = _ranks(torch.zeros(4, 4000))
-    assert torch.bincount(found).double().sub(1000).abs().max() < 130
-    assert _ranks(torch.tensor([[5.0], [1.0], [9.0], [2.0]])).tolist() == [2]
+def test_draws_come_in_blocks_with_their_own_numbers_for_ties(monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = PredictiveFilter(overlap2d())
+    monkeypatch.setattr("pyroclust.calibration.simulated_draws._DRAWS_AT_ONCE", 90)
+    told: list[str] = []
+    with own_random_numbers(3):
+        worlds = simulate_worlds(guide.model, guide, None, num_datasets=25, num_points=5)
+        found = draw_partitions(worlds, num_draws=9, with_uniforms=True, progress=told.append)
+    assert found.assignments.shape == (10, 25, 5)
+    assert told == [f"draws, {n} of 25 data sets" for n in (10, 20, 25)]
+    assert found.values.keys() == found.uniforms.keys()
+    assert {one.shape for one in found.uniforms.values()} == {(25,)}
+    assert all(((one >= 0) & (one < 1)).all() for one in found.uniforms.values())
+    np.testing.assert_array_equal(found.truth, worlds[0].assignments.numpy())
+    torch.testing.assert_close(
+        torch.from_numpy(found.values["log_joint"][0]),
+        guide.model.log_joint(worlds[0].data, worlds[0].assignments).double(),
+        atol=6e-4,
+        rtol=0,
+    )
+
+
+def test_the_answers_of_two_certificates_are_compared() -> None:
+    exact, wrong = (calibrated(EnumeratedGuide(overlap2d(), power=power)) for power in (1.0, 0.5))
+    found = CheckResult(Path("mine"), None, wrong, judge_certificate(wrong), stored=exact)
+    assert "calibration of log_joint at N = 6, p" in found.changed
+    assert set(found.changed) == set(failures(wrong))
+    assert replace(found, stored=wrong).changed == replace(found, stored=None).changed == ()
+
+
+def test_certificates_print_themselves(complete) -> None:
+    assert repr(complete).startswith("Certificate(seed 5, mean KL ")
+    assert repr(complete).endswith("calibrated on 40 data sets of 7 points)")
+    assert repr(Certificate(1)) == "Certificate(seed 1)"
 
 
 def test_settings() -> None:
@@ -364,11 +352,7 @@ def test_settings() -> None:
 def test_coverage_and_reliability_come_from_the_draws_of_the_calibration() -> None:
     guide = EnumeratedGuide(overlap2d())
     settings = replace(ONLY_CALIBRATION, num_calibrated=300)
-    found = certify_guide(guide, settings=settings)
-    plain = full_certificate(guide.model, guide, settings=settings)
-    assert plain.coverage is plain.reliability is None
-    assert plain.calibration == found.calibration
-    assert plain.num_clusters == found.num_clusters
+    found = certify(guide, settings=settings)
     for row in (found.coverage, found.reliability):
         assert (row.num_points, row.num_datasets, row.num_draws) == (6, 300, 99)
         assert row.p_value > 0.005
@@ -376,7 +360,7 @@ def test_coverage_and_reliability_come_from_the_draws_of_the_calibration() -> No
     assert sum(found.reliability.counts) == 300 * 15
     assert found.reliability.brier < found.reliability.brier_prior
     assert found.coverage.levels[-1] == 0.95
-    blind = certify_guide(OneCluster(overlap2d()), settings=replace(settings, num_calibrated=100))
+    blind = certify(OneCluster(overlap2d()), settings=replace(settings, num_calibrated=100))
     assert blind.reliability.brier > 0.1
     names = [one.question for one in judge_certificate(found).findings]
     assert "calibration of credible balls at N = 6, p" in names
@@ -386,14 +370,14 @@ def test_coverage_and_reliability_come_from_the_draws_of_the_calibration() -> No
 
 def test_too_sure_balls_and_pairs_fail() -> None:
     settings = replace(ONLY_CALIBRATION, num_calibrated=400)
-    found = failures(certify_guide(EnumeratedGuide(overlap2d(), power=3.0), settings=settings))
+    found = failures(certify(EnumeratedGuide(overlap2d(), power=3.0), settings=settings))
     assert any("credible balls" in one for one in found)
     assert any("pair probabilities" in one for one in found)
 
 
 def test_single_points_have_balls_and_no_pairs() -> None:
     settings = replace(ONLY_CALIBRATION, num_calibrated=40, calibrated_points=1)
-    found = certify_guide(PredictiveFilter(overlap2d()), settings=settings)
+    found = certify(PredictiveFilter(overlap2d()), settings=settings)
     assert found.coverage is not None
     assert found.reliability is None
 

@@ -1,15 +1,14 @@
 """The guides on the shelf: each carries a certificate, and beats the exact filter on fresh data."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
 from pyroclust import load_guide
-from pyroclust.calibration import certify
-from pyroclust.calibration.certificate import Certificate
-from pyroclust.calibration.judgement import judge_certificate
-from pyroclust.calibration.settings import CertificateSettings
+from pyroclust.calibration import Certificate, CertificateSettings, certify
+from pyroclust.calibration.checking import certificate_content
 from pyroclust.guides import PredictiveFilter
 from pyroclust.saving.cards import list_guides
 
@@ -73,7 +72,7 @@ def test_no_certificate_no_place_on_the_shelf(name: str) -> None:
     assert certificate.order.num_datasets == full.num_ordered
     assert certificate.speed is not None
     assert certificate.versions["pyroclust"]
-    assert_same_verdict(card.certificate["verdict"], judge_certificate(certificate).to_dict())
+    assert_same_verdict(card.certificate["verdict"], certificate_content(certificate)["verdict"])
 
 
 @pytest.mark.parametrize("name", ALONE)
@@ -90,7 +89,7 @@ def test_guides_without_likelihood_carry_the_rest_of_the_certificate(name: str) 
     }
     assert certificate.order is not None
     assert certificate.speed is not None
-    assert_same_verdict(card.certificate["verdict"], judge_certificate(certificate).to_dict())
+    assert_same_verdict(card.certificate["verdict"], certificate_content(certificate)["verdict"])
 
 
 @pytest.mark.parametrize("name", REFERENCES)
@@ -118,9 +117,16 @@ HEAVY_TAILED = {"ncp-niw3d", "ncp-niw4d"}
 @pytest.mark.parametrize("name", AHEAD)
 def test_guide_beats_the_filter_on_fresh_data(name: str) -> None:
     guide = load_guide(name)
-    sizes = {"num_exact": 80, "exact_points": 7, "num_sampled": 16, "sampled_points": (50,), "num_draws": 200}
+    settings = replace(
+        CertificateSettings.nothing(seed=77),
+        num_exact=80,
+        exact_points=7,
+        num_sampled=16,
+        sampled_points=(50,),
+        num_draws=200,
+    )
     ours, baseline = (
-        certify(guide.model, candidate, seed=77, **sizes)
+        certify(candidate, settings=settings)
         for candidate in (guide, PredictiveFilter(guide.model, conditions=guide.conditions))
     )
     heavy = name in HEAVY_TAILED

@@ -1,0 +1,117 @@
+"""Measure the certificate of a saved guide anew, compare it with the one in its card, and store it there."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from pyroclust.calibration.certificate import Certificate
+from pyroclust.calibration.certifying import certify
+from pyroclust.calibration.judgement import judge_certificate
+from pyroclust.calibration.settings import CertificateSettings
+from pyroclust.diagnostics import Verdict
+from pyroclust.diagnostics.verdict import all_passed
+from pyroclust.files import replace_file
+from pyroclust.saving.cards import CARD_FILE, GuideCard, find_guide, read_card
+from pyroclust.saving.guides import load_guide
+
+__all__ = ["CheckResult", "certificate_content", "check_guide", "store_certificate"]
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """A guide of a folder with its measured certificate.
+
+    Attributes:
+        folder: of the guide.
+        card: as it was read, before anything is stored.
+        certificate: what was measured.
+        verdict: what follows.
+        stored: the certificate in the card; ``None`` without one.
+    """
+
+    folder: Path
+    card: GuideCard
+    certificate: Certificate
+    verdict: Verdict
+    stored: Certificate | None = None
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Questions that the stored certificate answers otherwise; none where it was not asked the same."""
+        if self.stored is None:
+            return ()
+        before = {one.question: one.passed for one in judge_certificate(self.stored).findings}
+        findings = self.verdict.findings
+        return tuple(one.question for one in findings if before.get(one.question, one.passed) != one.passed)
+
+    def __repr__(self) -> str:
+        """Return the guide and the verdict."""
+        return f"CheckResult({self.card.name}: {self.verdict.sentence})"
+
+
+def check_guide(
+    name_or_folder: str | PathLike[str],
+    *,
+    settings: CertificateSettings | None = None,
+    sampled_points: tuple[int, ...] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> CheckResult:
+    """Load a guide, measure its certificate anew, judge it and compare it with the one in its card.
+
+    Nothing is stored.
+
+    Args:
+        name_or_folder: as for :func:`~pyroclust.load_guide`.
+        settings: how much is measured, at sizes up to those the guide was trained for.
+        sampled_points: larger sizes of data sets, beyond those of training if wanted.
+        progress: told what is measured next.
+
+    Raises:
+        ValueError: if the guide is unknown, damaged, or a setting is not possible.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> settings = replace(CertificateSettings.nothing(), num_exact=2, exact_points=4)
+        >>> check_guide("filter-nig1d", settings=settings)
+        CheckResult(filter-nig1d: Nothing was tested.)
+    """
+    folder = find_guide(name_or_folder)
+    card = read_card(folder)
+    wanted = (settings or CertificateSettings()).up_to(card.max_points)
+    if sampled_points is not None:
+        wanted = replace(wanted, sampled_points=sampled_points)
+    # A shelf name comes before a folder of that name; the folder found is meant.
+    certificate = certify(load_guide(folder.resolve()), settings=wanted, progress=progress)
+    stored = Certificate.from_dict(card.certificate) if card.certificate else None
+    return CheckResult(folder, card, certificate, judge_certificate(certificate), stored)
+
+
+def certificate_content(certificate: Certificate) -> dict[str, Any]:
+    """Return what a card stores: the certificate, whether it passed, and its findings.
+
+    Example:
+        >>> certificate_content(Certificate(1))["verdict"]
+        {'passed': False, 'findings': []}
+    """
+    verdict = judge_certificate(certificate)
+    findings = [
+        {"what": one.question, "figure": one.value, "limit": one.limit, "passed": one.passed}
+        for one in verdict.findings
+    ]
+    passed = bool(findings) and all_passed(verdict.findings)
+    return certificate.to_dict() | {"verdict": {"passed": passed, "findings": findings}}
+
+
+def store_certificate(folder: Path, certificate: Certificate) -> None:
+    """Write a certificate into the card of a guide's folder; other entries and the weights stay as they are.
+
+    Raises:
+        OSError: if the card cannot be written; it then stays as it was.
+    """
+    path = folder / CARD_FILE
+    content: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    new = {**content, "certificate": certificate_content(certificate)}
+    replace_file(path, (json.dumps(new, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode())

@@ -1,0 +1,185 @@
+"""Simulated data sets, their true partitions, and draws of a sampler: what every calibration begins with."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pyroclust.diagnostics.functionals import cluster_share_entropy, pairs_together, shares
+from pyroclust.diagnostics.num_clusters import count_clusters
+from pyroclust.infer.simulation import World
+from pyroclust.partitions import canonical
+from pyroclust.protocols import PartitionGuide
+
+__all__ = ["PartitionSampler", "SimulatedDraws", "draw_partitions"]
+
+PartitionSampler = Callable[[Tensor], Tensor | np.ndarray]
+"""From data sets ``(B, N, ...)`` to draws of their partitions ``(num_draws, B, N)``."""
+
+_DRAWS_AT_ONCE = 20_000
+# Values nearer than this tie: one partition may be scored twice with different float32 rounding.
+_DECIMALS = 3
+
+
+@dataclass(frozen=True)
+class SimulatedDraws:
+    """Data sets of a model, each with its true partition and draws of a sampler.
+
+    Functionals: ``num_clusters``, ``entropy`` of the cluster shares in bits, ``together`` (do the first two
+    points share a cluster), ``pairs`` (how many of N // 2 disjoint pairs do), ``neighbours`` (share of points
+    in the cluster of their nearest neighbour), ``log_prob`` (log q, where the sampler is a guide) and
+    ``log_joint`` (where the model has one), rounded so that those of one partition are equal.
+
+    Attributes:
+        assignments: the truth in the first row, draws below it, ``(S + 1, B, N)`` int64.
+        values: functionals of each, ``(S + 1, B)`` float64 by name.
+        uniforms: random numbers in [0, 1) that break ties of ranks, ``(B,)`` by functional; ``None`` where
+            none were drawn.
+    """
+
+    assignments: np.ndarray
+    values: Mapping[str, np.ndarray]
+    uniforms: Mapping[str, np.ndarray] | None = None
+
+    @property
+    def truth(self) -> np.ndarray:
+        """The partitions that the data were simulated from, ``(B, N)``."""
+        return self.assignments[0]
+
+    @property
+    def draws(self) -> np.ndarray:
+        """Draws of the sampler, ``(S, B, N)``."""
+        return self.assignments[1:]
+
+    @property
+    def num_clusters(self) -> np.ndarray:
+        """Numbers of clusters, those of the truth first, ``(S + 1, B)`` int64."""
+        return self.values["num_clusters"].astype(np.int64)
+
+    def __repr__(self) -> str:
+        """Return the sizes."""
+        rows, datasets, points = self.assignments.shape
+        return f"SimulatedDraws({rows - 1} draws for {datasets} data sets of {points} points)"
+
+
+def draw_partitions(
+    worlds: Sequence[World],
+    *,
+    num_draws: int,
+    with_uniforms: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> SimulatedDraws:
+    """Draw partitions for simulated data sets, some at a time.
+
+    Args:
+        worlds: data sets; each guide has ``posterior(data)``, or is a callable from data ``(B, N, ...)`` to
+            draws ``(num_draws, B, N)``, a tensor or an array.
+        num_draws: S, draws a data set.
+        with_uniforms: draw numbers that break ties as well, from torch's random state, after the draws of
+            each block of data sets.
+        progress: told how many data sets are drawn for.
+
+    Raises:
+        ValueError: if a callable gives draws of another shape.
+
+    Example:
+        >>> from pyroclust.infer.simulation import simulate_worlds
+        >>> from pyroclust.models import gaussian2d
+        >>> def one_cluster(data):
+        ...     return torch.zeros(9, *data.shape[:2], dtype=torch.int64)
+        >>> worlds = simulate_worlds(gaussian2d(), one_cluster, None, num_datasets=4, num_points=6)
+        >>> draw_partitions(worlds, num_draws=9)
+        SimulatedDraws(9 draws for 4 data sets of 6 points)
+    """
+    blocks: list[SimulatedDraws] = []
+    total, done = sum(len(world.data) for world in worlds), 0
+    for world in worlds:
+        for block in _blocks(world, num_draws, with_uniforms=with_uniforms):
+            blocks.append(block)
+            done += block.assignments.shape[1]
+            if progress is not None:
+                progress(f"draws, {done:,} of {total:,} data sets")
+    names = blocks[0].values
+    return SimulatedDraws(
+        np.concatenate([block.assignments for block in blocks], 1),
+        {name: np.concatenate([block.values[name] for block in blocks], 1) for name in names},
+        {name: np.concatenate([(block.uniforms or {})[name] for block in blocks]) for name in names}
+        if with_uniforms
+        else None,
+    )
+
+
+def _blocks(world: World, num_draws: int, *, with_uniforms: bool) -> Iterator[SimulatedDraws]:
+    joint = world.model.has_likelihood
+    rows = max(1, _DRAWS_AT_ONCE // num_draws)
+    for data, truth in zip(world.data.split(rows), world.assignments.split(rows), strict=True):
+        every, log_prob = _drawn(world.guide, data, truth, num_draws)
+        values = partition_functionals(every.cpu().numpy()) | neighbour_share(data, every)
+        if log_prob is not None:
+            values["log_prob"] = log_prob.double().cpu().numpy()
+        if joint:
+            values["log_joint"] = world.model.log_joint(data, every).double().cpu().numpy()
+        uniforms = None
+        if with_uniforms:
+            uniforms = {name: torch.rand(truth.shape[0], device=data.device).cpu().numpy() for name in values}
+        values = {name: one.round(_DECIMALS) for name, one in values.items()}
+        yield SimulatedDraws(every.cpu().numpy(), values, uniforms)
+
+
+def partition_functionals(assignments: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the functionals of simulated partitions that do not look at the data.
+
+    Shape:
+        assignments: ``(..., N)``, canonical; output: ``(...)`` float64 each, no pairs for single points.
+
+    Example:
+        >>> partition_functionals(np.array([0, 0, 1, 0]))["pairs"]
+        array(1.)
+    """
+    num_points = assignments.shape[-1]
+    found = {
+        "num_clusters": count_clusters(assignments).astype(np.float64),
+        "entropy": cluster_share_entropy(shares(assignments)),
+    }
+    if num_points > 1:
+        disjoint = np.arange(num_points - num_points % 2).reshape(-1, 2)
+        together = pairs_together(assignments, disjoint)
+        found |= {"together": together[..., 0], "pairs": together.sum(-1)}
+    return found
+
+
+def neighbour_share(data: Tensor, assignments: Tensor) -> dict[str, np.ndarray]:
+    """Return the share of points in the cluster of their nearest neighbour.
+
+    It depends on the data: a guide that ignores them, and draws from the prior, is calibrated in all
+    functionals of the partition alone.
+
+    Shape:
+        data: ``(B, N, ...)``; assignments: ``(S, B, N)``; output: ``(S, B)``, nothing for single points.
+    """
+    flat = data.reshape(*assignments.shape[1:], -1)
+    if flat.shape[1] < 2:
+        return {}
+    far = torch.cdist(flat, flat).diagonal_scatter(flat.new_full(flat.shape[:2], torch.inf), dim1=1, dim2=2)
+    nearest = far.argmin(-1).expand(assignments.shape)
+    share = (assignments == assignments.gather(-1, nearest)).double().mean(-1)
+    return {"neighbours": share.cpu().numpy()}
+
+
+def _drawn(sampler: Any, data: Tensor, truth: Tensor, num_draws: int) -> tuple[Tensor, Tensor | None]:
+    """Return the truth above the draws, and log q of each where the sampler is a guide."""
+    if isinstance(sampler, PartitionGuide):
+        posterior = sampler.posterior(data)
+        draws, log_prob = posterior.sample_and_log_prob((num_draws,))
+        both = torch.cat([posterior.log_prob(truth).unsqueeze(0), log_prob])
+        return torch.cat([truth.unsqueeze(0), draws]), both
+    draws = torch.as_tensor(sampler(data), device=truth.device)
+    if draws.shape != (num_draws, *truth.shape):
+        raise ValueError(
+            f"the sampler gave draws of shape {tuple(draws.shape)}, expected {(num_draws, *truth.shape)}: "
+            "num_draws labels of each point of each data set"
+        )
+    return torch.cat([truth.unsqueeze(0), canonical(draws)]), None
