@@ -30,6 +30,7 @@ INSIDE = {
         "pyroclust.infer.choices",
         "pyroclust.infer.quality",
         "pyroclust.infer.simulation",
+        "pyroclust.random_state",
         "pyroclust.recipes.clusterwise_parts",
         "pyroclust.recipes.parts",
         "pyroclust.recipes.training_runs",
