@@ -29,7 +29,7 @@ _OURS = ("assignments", "num_clusters")
 def from_pyro(
     mcmc: MCMC,
     *,
-    data: Tensor | None = None,
+    data: Tensor | np.ndarray | None = None,
     model: Any = None,
     reference: np.ndarray | None = None,
     point_names: Sequence[str] | None = None,
@@ -67,6 +67,7 @@ def from_pyro(
         (dtype('int64'), dtype('float64'))
     """
     labels = assignments(mcmc).numpy()
+    data = None if data is None else torch.as_tensor(data)
     num_points = labels.shape[-1]
     if data is not None and (data.dim() != 2 or len(data) != num_points):
         raise ValueError(f"data has shape {tuple(data.shape)}, expected ({num_points}, D) as the draws")

@@ -10,7 +10,7 @@ from pyroclust.diagnostics import (
     VariationOfInformation,
     pairwise_loss,
 )
-from pyroclust.diagnostics.draws import flatten
+from pyroclust.diagnostics.draws import DrawsLike, flatten
 from pyroclust.diagnostics.verdict import MAX_DIFFERENCE
 from pyroclust.plots.names import loss_name, with_unit
 from pyroclust.plots.style import CYCLE, GREY, INK, draw_limit
@@ -92,8 +92,8 @@ _LOOKS = ((CYCLE[0], "-", "o"), (CYCLE[3], "--", "s"), (INK, ":", ""))
 
 
 def plot_two_samples(
-    draws_a: np.ndarray,
-    draws_b: np.ndarray,
+    draws_a: DrawsLike,
+    draws_b: DrawsLike,
     *,
     ax: Axes,
     seed: int,
@@ -146,8 +146,8 @@ def plot_two_samples(
 
 
 def plot_partition_map(
-    draws_a: np.ndarray,
-    draws_b: np.ndarray,
+    draws_a: DrawsLike,
+    draws_b: DrawsLike,
     *,
     ax: Axes,
     seed: int,
@@ -202,7 +202,7 @@ def plot_partition_map(
     return ax
 
 
-def _some(draws: np.ndarray, count: int, seed: int) -> np.ndarray:
+def _some(draws: DrawsLike, count: int, seed: int) -> np.ndarray:
     flat = flatten(draws)
     if len(flat) <= count:
         return flat

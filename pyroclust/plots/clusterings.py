@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from pyroclust.diagnostics import CredibleBall, PartitionLoss, PartitionModes, VariationOfInformation
+from pyroclust.diagnostics.draws import DrawsLike, held_labels
 from pyroclust.plots.marks import HOLLOW, cluster_colour, cluster_marker, fade, mark_clusters
 from pyroclust.plots.names import counted, loss_unit
 from pyroclust.plots.panels import draw_panels, place_points
@@ -171,7 +172,7 @@ def plot_credible_ball(
 
 def plot_partition_draws(
     data: np.ndarray,
-    draws: np.ndarray,
+    draws: DrawsLike,
     *,
     axes: Sequence[Axes],
     columns: Sequence[str] = (),
@@ -205,7 +206,8 @@ def plot_partition_draws(
         >>> [ax.get_title() for ax in axes]
         ['1 cluster', '2 clusters']
     """
-    flat = np.asarray(draws).reshape(-1, np.shape(draws)[-1])
+    labels = held_labels("draws", draws)
+    flat = labels.reshape(-1, labels.shape[-1])
     count = np.size(np.asarray(axes, dtype=object))
     if len(flat) < count:
         raise ValueError(f"draws has {len(flat)} draws, expected at least {count}, one for each of the Axes")

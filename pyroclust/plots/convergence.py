@@ -13,6 +13,7 @@ from pyroclust.diagnostics import (
     VariationOfInformation,
     pairwise_loss,
 )
+from pyroclust.diagnostics.draws import DrawsLike, held_labels
 from pyroclust.diagnostics.verdict import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
 from pyroclust.plots.names import functional_name, loss_name, with_unit
 from pyroclust.plots.panels import as_sequence
@@ -124,7 +125,7 @@ _DEFAULT_LOSS = VariationOfInformation()
 
 
 def plot_distances(
-    draws: np.ndarray, found: DistanceRhat, *, axes: Sequence[Axes], loss: PartitionLoss = _DEFAULT_LOSS
+    draws: DrawsLike, found: DistanceRhat, *, axes: Sequence[Axes], loss: PartitionLoss = _DEFAULT_LOSS
 ) -> list[Axes]:
     """Draw a trace of distances a reference, the references with the largest R-hat first.
 
@@ -152,6 +153,7 @@ def plot_distances(
         4
     """
     flat = np.ravel(np.asarray(axes, dtype=object)).tolist()
+    draws = held_labels("draws", draws)
     if draws.ndim != 3:
         raise ValueError(f"draws has shape {draws.shape}, expected (chains, draws, N)")
     if len(flat) > len(found.references):
