@@ -128,6 +128,10 @@ class CompanionNUTS(MCMCKernel):
         self._params: dict[str, Tensor] = {}
         self._given: dict[str, Tensor] | None = None
 
+    def __repr__(self) -> str:
+        """The model and the number of components of its companion."""
+        return f"CompanionNUTS({self.model.mixture.name}, {self.model.num_components} components)"
+
     @property
     def transforms(self) -> dict[str, Any]:
         """From the program's spaces to unconstrained ones, by site."""

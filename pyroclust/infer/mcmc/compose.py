@@ -56,6 +56,11 @@ class Compose(PartitionKernel):
         self.kernels = tuple(kernels)
         self.moves_points = any(one.moves_points for one in kernels)
 
+    def __repr__(self) -> str:
+        """The kernels in their order."""
+        thin = f", thin={self.thin}" if self.thin > 1 else ""
+        return f"Compose([{', '.join(map(repr, self.kernels))}]{thin})"
+
     @property
     def keeps_parameters(self) -> bool:
         """Whether any of the kernels keeps cluster parameters."""

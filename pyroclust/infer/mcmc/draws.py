@@ -33,6 +33,16 @@ class ChainDraws:
     seconds_compile: float = 0.0
     interrupted: bool = False
 
+    def __repr__(self) -> str:
+        """How many draws, and how many clusters they have."""
+        chains, draws, points = self.assignments.shape
+        clusters = self.num_clusters.double().mean().item()
+        stopped = ", interrupted" if self.interrupted else ""
+        return (
+            f"ChainDraws({chains} chains of {draws} draws, {points} points, "
+            f"{clusters:.1f} clusters on average{stopped})"
+        )
+
     @property
     def concentration(self) -> Tensor | None:
         """The concentration, ``(chains, draws)`` float64, or None where it was not sampled."""

@@ -56,6 +56,11 @@ class PartitionKernel(MCMCKernel, ABC):
         self._params: dict[str, Tensor] = {}
         self._given: dict[str, Tensor] = {}
 
+    def __repr__(self) -> str:
+        """The kernel, its model, and how it is thinned."""
+        thin = f", thin={self.thin}" if self.thin > 1 else ""
+        return f"{type(self).__name__}({self.model.name}{thin})"
+
     @property
     def updates(self) -> frozenset[str]:
         """Names of the random hyperparameters that this kernel samples."""

@@ -10,14 +10,17 @@ from pyro.infer import MCMC
 from pyroclust.distributions import ChineseRestaurantPrior, ConjugateComponent, NormalKnownVariance, student_t
 from pyroclust.infer.mcmc import (
     CollapsedGibbs,
+    CompanionNUTS,
+    Compose,
     FromDraws,
     OneCluster,
     Overdispersed,
     Singletons,
+    SplitMerge,
     assignments,
 )
 from pyroclust.infer.mcmc.compiled_kernel import CompiledTransition
-from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d
+from pyroclust.models import Mixture, companion, gaussian2d, nig_mixture, overlap2d
 from pyroclust.partitions import is_canonical
 
 
@@ -287,3 +290,13 @@ def test_arviz_reads_a_run(data):
     converted = arviz.from_pyro(run_mcmc(CollapsedGibbs(overlap2d()), data), log_likelihood=False)
     assert converted.posterior["assignments"].shape == (1, 30, 25)
     assert not converted.sample_stats["diverging"].any()
+
+
+def test_kernels_and_draws_print_in_a_line(data):
+    model = overlap2d()
+    kernel = Compose([CollapsedGibbs(model, thin=3), SplitMerge(model)])
+    assert repr(kernel) == "Compose([CollapsedGibbs(overlap2d, thin=3), SplitMerge(overlap2d)])"
+    draws = CollapsedGibbs(model, init=OneCluster()).run(data, num_draws=4, num_chains=2, seed=0)
+    mean = draws.num_clusters.double().mean()
+    assert repr(draws) == f"ChainDraws(2 chains of 4 draws, 25 points, {mean:.1f} clusters on average)"
+    assert repr(CompanionNUTS(companion(model, 5))) == "CompanionNUTS(overlap2d, 5 components)"
