@@ -1,8 +1,11 @@
 """Collapsed Gibbs sampling of a conjugate mixture."""
 
+from typing import NamedTuple
+
 from torch import Tensor
 
 from pyroclust.infer.mcmc.compiled.protocol import require_conjugate
+from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
 from pyroclust.infer.mcmc.compiled.sweep import GibbsSweep
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
 from pyroclust.infer.mcmc.starts import Starts
@@ -68,6 +71,6 @@ class CollapsedGibbs(CollapsedKernel):
         https://doi.org/10.1080/01621459.1995.10476550
     """
 
-    def moves(self) -> tuple[GibbsSweep]:
+    def moves(self) -> tuple[NamedTuple, ...]:
         """Return ``thin`` sweeps."""
-        return (GibbsSweep(self.thin),)
+        return self.thin * (GibbsSweep(), *END_OF_STEP)

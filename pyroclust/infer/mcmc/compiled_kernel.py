@@ -33,7 +33,7 @@ class CompiledKernel(PartitionKernel):
 
     @abstractmethod
     def moves(self) -> tuple[NamedTuple, ...]:
-        """Return what a draw of the kernel does, ``thin`` included, as tuples that overload ``step``."""
+        """Return what a draw of the kernel does, ``thin`` included, as tuples with a registered step."""
 
     @property
     def updates(self) -> frozenset[str]:

@@ -95,6 +95,6 @@ class SliceHyperparameters(CompiledKernel):
                 kind=np.array([self._codes[name][0] for name in names]),
                 parameters=np.array([self._codes[name][1:] for name in names]),
                 width=self.width,
-                repeats=self.thin,
+                rounds=self.thin,
             ),
         )

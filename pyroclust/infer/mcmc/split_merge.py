@@ -1,6 +1,6 @@
 """Moves that split one cluster or merge two: restricted Gibbs sampling, or sequential allocation."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -8,6 +8,7 @@ from torch import Tensor
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedKernel
 from pyroclust.infer.mcmc.compiled.allocations import RestrictedGibbs, SequentialAllocation
 from pyroclust.infer.mcmc.compiled.proposals import ACCEPTED, MERGES, PROPOSED, SPLITS
+from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
 from pyroclust.infer.mcmc.starts import Starts
 from pyroclust.protocols import CollapsedModel
 
@@ -104,9 +105,9 @@ class MergeSplit(ProposalKernel):
         nonparametric models. https://doi.org/10.1080/00949655.2021.1998502
     """
 
-    def moves(self) -> tuple[SequentialAllocation]:
+    def moves(self) -> tuple[NamedTuple, ...]:
         """Return ``thin`` steps of ``proposals`` proposals each."""
-        return (SequentialAllocation(self.proposals, self.thin, self._new_counts()),)
+        return self.thin * (SequentialAllocation(self.proposals, self._new_counts()), *END_OF_STEP)
 
 
 class SplitMerge(ProposalKernel):
@@ -171,6 +172,6 @@ class SplitMerge(ProposalKernel):
             raise ValueError(f"scans is {scans}, expected at least 0")
         self.scans = scans
 
-    def moves(self) -> tuple[RestrictedGibbs]:
+    def moves(self) -> tuple[NamedTuple, ...]:
         """Return ``thin`` steps of ``proposals`` proposals each."""
-        return (RestrictedGibbs(self.scans, self.proposals, self.thin, self._new_counts()),)
+        return self.thin * (RestrictedGibbs(self.scans, self.proposals, self._new_counts()), *END_OF_STEP)

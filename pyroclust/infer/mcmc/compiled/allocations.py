@@ -17,15 +17,15 @@ from pyroclust.infer.mcmc.compiled.proposals import (
     allocate,
     draw_side,
     home_side,
+    propose,
     put,
-    run_proposals,
     take,
 )
 from pyroclust.infer.mcmc.compiled.protocol import (
     implements,
     log_predictive,
     log_predictive_without,
-    step,
+    step_of,
 )
 
 __all__ = ["RestrictedGibbs", "SequentialAllocation", "allocate_in_turn"]
@@ -36,12 +36,10 @@ class SequentialAllocation(NamedTuple):
 
     Attributes:
         proposals: splits or merges proposed a step.
-        repeats: steps.
         counts: splits and merges, proposed and accepted, ``(2, 2)``, added to.
     """
 
     proposals: int
-    repeats: int
     counts: np.ndarray
 
 
@@ -85,9 +83,10 @@ def _allocate(move: Any, family: Any, state: Any, prior: Any, generator: Any, co
     return allocate_in_turn(family, state, prior, generator, count, home)
 
 
-@implements(step, SequentialAllocation)
+@step_of(SequentialAllocation)
 def _step(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
-    run_proposals(move, family, state, prior, generator)
+    for _ in range(move.proposals):
+        propose(move, family, state, prior, generator)
 
 
 class RestrictedGibbs(NamedTuple):
@@ -96,13 +95,11 @@ class RestrictedGibbs(NamedTuple):
     Attributes:
         scans: scans that lead to the launch state.
         proposals: splits or merges proposed a step.
-        repeats: steps.
         counts: splits and merges, proposed and accepted, ``(2, 2)``, added to.
     """
 
     scans: int
     proposals: int
-    repeats: int
     counts: np.ndarray
 
 
@@ -141,6 +138,7 @@ def _allocate_restricted(
     return log_prob
 
 
-@implements(step, RestrictedGibbs)
+@step_of(RestrictedGibbs)
 def _step_restricted(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
-    run_proposals(move, family, state, prior, generator)
+    for _ in range(move.proposals):
+        propose(move, family, state, prior, generator)

@@ -7,18 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyro.distributions
 import torch.distributions as dist
-from numba.extending import overload
 from torch.distributions import Distribution
 
-from pyroclust.compiling import LEAN_OPTIONS, lean
+from pyroclust.compiling import lean
 from pyroclust.infer.mcmc.compiled.chain import log_likelihood, recompute
 from pyroclust.infer.mcmc.compiled.prior_tables import CONCENTRATION, DISCOUNT, tabulate_prior
-from pyroclust.infer.mcmc.compiled.protocol import is_tuple_of, step
+from pyroclust.infer.mcmc.compiled.protocol import step_of
 
 __all__ = [
+    "DrawConcentration",
     "SliceUpdate",
     "density_code",
-    "draw_concentration",
     "from_real",
     "log_density",
     "log_jacobian",
@@ -162,15 +161,18 @@ def log_jacobian(kind: int, first: float, second: float, real: float) -> float:
 _TINY = 1e-300
 
 
-@lean
-def draw_concentration(state: Any, prior: Any, generator: Any) -> None:
-    """Draw the concentration of a Chinese restaurant process; nothing happens where it has no Gamma prior.
+class DrawConcentration(NamedTuple):
+    """Draw the concentration of a Chinese restaurant process given the partition, where it has a Gamma prior.
 
     References:
         Escobar and West (1995), section 6. https://doi.org/10.1080/01621459.1995.10476550
     """
-    if prior.gamma_shape <= 0.0:
-        return
+
+    needs_family = False
+
+
+@step_of(DrawConcentration)
+def _draw_concentration(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     shape = prior.gamma_shape + state.counters[0]
     num_points = float(len(state.slot_of))
     eta = generator.beta(prior.hyper[CONCENTRATION] + 1.0, num_points)
@@ -194,14 +196,14 @@ class SliceUpdate(NamedTuple):
         kind: kinds of their prior densities, ``(H,)``.
         parameters: parameters of these densities, ``(H, 2)``.
         width: first width of the slice on the unconstrained scale.
-        repeats: rounds over all hyperparameters a step.
+        rounds: rounds over all hyperparameters.
     """
 
     places: np.ndarray
     kind: np.ndarray
     parameters: np.ndarray
     width: float
-    repeats: int
+    rounds: int
 
 
 @lean
@@ -269,21 +271,15 @@ def _slice_one(move: Any, h: int, family: Any, state: Any, prior: Any, generator
         family.hyper[place - 2] = value
 
 
-@overload(step, jit_options=LEAN_OPTIONS)
-def _slice(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> Any:
-    if not is_tuple_of(move, SliceUpdate):
-        return None
-
-    def run(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
-        of_prior, of_family = False, False
-        for _ in range(move.repeats):
-            for h in range(len(move.places)):
-                _slice_one(move, h, family, state, prior, generator)
-                of_prior = of_prior or move.places[h] < 2
-                of_family = of_family or move.places[h] >= 2
-        if of_prior:
-            tabulate_prior(prior)
-        if of_family:
-            recompute(family, state)
-
-    return run
+@step_of(SliceUpdate)
+def _slice(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
+    of_prior, of_family = False, False
+    for _ in range(move.rounds):
+        for h in range(len(move.places)):
+            _slice_one(move, h, family, state, prior, generator)
+            of_prior = of_prior or move.places[h] < 2
+            of_family = of_family or move.places[h] >= 2
+    if of_prior:
+        tabulate_prior(prior)
+    if of_family:
+        recompute(family, state)

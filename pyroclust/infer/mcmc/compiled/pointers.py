@@ -96,7 +96,7 @@ class Address:
     def __init__(self, content: NamedTuple) -> None:
         self.content = content
         self.type = PointerType(typeof(content))
-        self._words = np.concatenate(list(_words(content)))
+        self._words = np.concatenate([np.zeros(1, dtype=np.int64)[:0], *_words(content)])
         self.number = int(self._words.ctypes.data)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -14,11 +14,9 @@ import math
 from typing import Any
 
 from pyroclust.compiling import lean
-from pyroclust.infer.mcmc.compiled.chain import accumulate, rebuild
-from pyroclust.infer.mcmc.compiled.hyperparameters import draw_concentration
+from pyroclust.infer.mcmc.compiled.chain import accumulate
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
 from pyroclust.infer.mcmc.compiled.protocol import log_marginal, refresh
-from pyroclust.infer.mcmc.compiled.sweep import REBUILD_EVERY
 
 __all__ = [
     "ACCEPTED",
@@ -35,8 +33,8 @@ __all__ = [
     "home_side",
     "list_members",
     "open_sides",
+    "propose",
     "put",
-    "run_proposals",
     "take",
 ]
 
@@ -173,7 +171,7 @@ def allocate(move: Any, family: Any, state: Any, prior: Any, generator: Any, cou
     side of every point is written into ``state.members``.
 
     Args:
-        move: the move, with fields ``proposals``, ``repeats`` and ``counts``.
+        move: the move, with fields ``proposals`` and ``counts``.
         family: tables and caches of the component family.
         state: state of the chain.
         prior: tables of the prior.
@@ -208,7 +206,8 @@ def _draw_pair(num_points: int, generator: Any) -> tuple[int, int]:
 
 
 @lean
-def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
+def propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
+    """Propose one split or merge, and accept or reject it."""
     first, second = _draw_pair(len(state.slot_of), generator)
     num_active, one, other = state.counters[0], state.slot_of[first], state.slot_of[second]
     splits = one == other
@@ -235,15 +234,3 @@ def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> 
     discard(state)
     if accepted:
         become_one(family, state, first, second, count)
-
-
-@lean
-def run_proposals(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
-    """Make the proposals of ``move.repeats`` steps, each of which ends with a draw of the concentration."""
-    for _ in range(move.repeats):
-        for _ in range(move.proposals):
-            _propose(move, family, state, prior, generator)
-        draw_concentration(state, prior, generator)
-        state.counters[1] += 1
-        if state.counters[1] >= REBUILD_EVERY:
-            rebuild(family, state)

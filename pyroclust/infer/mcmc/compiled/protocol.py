@@ -4,7 +4,8 @@ Everything a chain needs is a named tuple of arrays: the *family* (tables and ca
 the *moves* (what a kernel does, with its settings). The functions below are stubs; numba finds their machine
 code by the type of the named tuple (:func:`numba.extending.overload`), so that every combination of family
 and moves gets code of its own and none needs a callback. A new family registers :func:`compile_family` and
-overloads five stubs by :func:`implements`, a new move overloads :func:`step`; nothing else changes.
+overloads five stubs by :func:`implements`, a new move registers its step by :func:`step_of`; nothing else
+changes.
 
 Machine code stays on disk until a file of ``pyroclust/infer/mcmc`` changes, or the file of a family of one's
 own: its functions lie beside its named tuple.
@@ -18,12 +19,13 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from pyroclust.compiling import LEAN_OPTIONS
+from pyroclust.compiling import LEAN_OPTIONS, lean
 from pyroclust.distributions import Component, ConjugateComponent
 from pyroclust.infer.mcmc.compiled.pointers import PointerType
 from pyroclust.protocols import CollapsedModel
 
 __all__ = [
+    "STEPS",
     "compile_family",
     "hyper_array",
     "implements",
@@ -33,7 +35,7 @@ __all__ = [
     "log_predictive_without",
     "refresh",
     "require_conjugate",
-    "step",
+    "step_of",
     "tabulate",
 ]
 
@@ -93,9 +95,26 @@ def log_marginal(family: Any, sums: Any, slot: Any, size: Any) -> float:
     raise NotImplementedError
 
 
-def step(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
-    """Apply a move to a chain (a stub that numba resolves by the type of the move)."""
-    raise NotImplementedError
+STEPS: dict[type, Any] = {}
+"""The compiled step of every kind of move."""
+
+
+def step_of(kind: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function as what a kind of move does to a chain.
+
+    It takes pointers to the move, to the family, to the state and to the prior, and a random number
+    generator, and must not allocate arrays. Every combination of move and family is compiled once.
+
+    Args:
+        kind: the named tuple of the move, its settings; where its class says ``needs_family = False``, the
+            function leaves the family alone and is compiled once for all.
+    """
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        STEPS[kind] = lean(function)
+        return function
+
+    return register
 
 
 def is_tuple_of(numba_type: types.Type, kind: type) -> bool:

@@ -1,39 +1,46 @@
 """The compiled loop over draws: one for all families, priors and moves, which it calls by their addresses."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import typeof
+from numba import typeof, types
 
-from pyroclust.compiling import compiled, lean
-from pyroclust.infer.mcmc.compiled.chain import Chain, log_likelihood, write_labels
+from pyroclust.compiling import compiled
+from pyroclust.infer.mcmc.compiled.chain import Chain, RebuildSums, log_likelihood, write_labels
+from pyroclust.infer.mcmc.compiled.hyperparameters import DrawConcentration
 from pyroclust.infer.mcmc.compiled.pointers import Address, address_of, call_number, call_step
-from pyroclust.infer.mcmc.compiled.protocol import step
+from pyroclust.infer.mcmc.compiled.protocol import STEPS
 
-__all__ = ["Program", "run_draws"]
+__all__ = ["END_OF_STEP", "Program", "run_draws"]
 
 
-@lean
-def _step(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
-    step(move, family, state, prior, generator)
+# How a step ends that has moved points.
+END_OF_STEP: tuple[NamedTuple, ...] = (DrawConcentration(), RebuildSums())
 
 
 class Program:
     """What a draw does: the addresses of compiled steps, of the settings of each, and of the log-likelihood.
 
     Args:
-        moves: named tuples that overload ``step``.
+        moves: named tuples with a registered step.
         chain: a chain of the kind that it is for.
     """
 
     def __init__(self, moves: tuple[Any, ...], chain: Chain) -> None:
         self._moves, self._chain = moves, chain
-        self._settings = [Address(move) for move in moves]
         family, state, prior = (one.type for one in (chain.family_at, chain.state_at, chain.prior_at))
+        self._places: dict[int, Address] = {}
+        steps: dict[type, int] = {}
         generator = typeof(chain.generator)
-        steps = [address_of(_step, one.type, family, state, prior, generator) for one in self._settings]
-        self.steps = np.array(steps, dtype=np.intp)
-        self.settings = np.array([one.number for one in self._settings], dtype=np.intp)
+        moves = tuple(one for one in moves if chain.has_gamma or not isinstance(one, DrawConcentration))
+        for move in moves:
+            if id(move) in self._places:
+                continue
+            place = self._places[id(move)] = Address(move)
+            own = family if getattr(move, "needs_family", True) else types.voidptr
+            steps[type(move)] = address_of(STEPS[type(move)], place.type, own, state, prior, generator)
+        self.steps = np.array([steps[type(one)] for one in moves], dtype=np.intp)
+        self.settings = np.array([self._places[id(one)].number for one in moves], dtype=np.intp)
         self.log_likelihood = address_of(log_likelihood, family, state)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -9,35 +9,24 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from pyroclust.compiling import LEAN_OPTIONS, lean
-from pyroclust.infer.mcmc.compiled.chain import move_point, rebuild
-from pyroclust.infer.mcmc.compiled.hyperparameters import draw_concentration
+from pyroclust.compiling import lean
+from pyroclust.infer.mcmc.compiled.chain import move_point
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
 from pyroclust.infer.mcmc.compiled.protocol import (
-    is_tuple_of,
     log_predictive,
     log_predictive_without,
-    step,
+    step_of,
 )
 
-__all__ = ["REBUILD_EVERY", "GibbsSweep", "draw_index"]
+__all__ = ["GibbsSweep", "draw_index"]
 
-# Sweeps between two rebuilds of the running sums; at 2e-16 a move the drift stays below 1e-12 of the sums.
-REBUILD_EVERY = 100
 # exp(-40) is below half a unit in the last place of the sum it would enter.
 _NEGLIGIBLE = -40.0
 
 
 class GibbsSweep(NamedTuple):
-    """Visit every point and draw its cluster given all others.
-
-    Attributes:
-        repeats: sweeps a step.
-    """
-
-    repeats: int
+    """Visit every point and draw its cluster given all others."""
 
 
 @lean
@@ -79,26 +68,10 @@ def draw_index(weights: np.ndarray, count: int, best: float, uniform: float) -> 
     return chosen
 
 
-@lean
-def _visit_points(family: Any, state: Any, prior: Any, generator: Any) -> None:
+@step_of(GibbsSweep)
+def _sweep(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     for i in range(len(state.slot_of)):
         count, best = _fill_weights(family, state, prior, i)
         chosen = state.active[draw_index(state.weights, count, best, generator.random())]
         if chosen != state.slot_of[i]:
             move_point(family, state, i, chosen)
-
-
-@overload(step, jit_options=LEAN_OPTIONS)
-def _sweep(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> Any:
-    if not is_tuple_of(move, GibbsSweep):
-        return None
-
-    def run(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
-        for _ in range(move.repeats):
-            _visit_points(family, state, prior, generator)
-            draw_concentration(state, prior, generator)
-            state.counters[1] += 1
-            if state.counters[1] >= REBUILD_EVERY:
-                rebuild(family, state)
-
-    return run
