@@ -7,6 +7,7 @@ that is called by its address has its own machine code, compiled once, whoever c
 """
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -95,13 +96,40 @@ class Address:
 
     def __init__(self, content: NamedTuple) -> None:
         self.content = content
-        self.type = PointerType(typeof(content))
+        self.type = _type_of(content)
         self._words = np.concatenate([np.zeros(1, dtype=np.int64)[:0], *_words(content)])
-        self.number = int(self._words.ctypes.data)
+        self.number = _begin(self._words)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies have arrays of their own, elsewhere."""
         return Address, (self.content,)
+
+
+_TYPES: dict[Any, PointerType] = {}
+
+
+def _type_of(content: NamedTuple) -> PointerType:
+    """Return the numba type; asking numba takes a millisecond each time."""
+    kind = _kind(content)
+    if kind not in _TYPES:
+        _TYPES[kind] = PointerType(typeof(content))
+    return _TYPES[kind]
+
+
+def _kind(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return (
+            value.dtype,
+            value.ndim,
+            value.flags.c_contiguous,
+            value.flags.f_contiguous,
+            value.flags.writeable,
+        )
+    return (type(value), *map(_kind, value)) if isinstance(value, tuple) else type(value)
+
+
+def _begin(array: np.ndarray) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _words(content: NamedTuple) -> Iterator[np.ndarray]:
@@ -109,8 +137,8 @@ def _words(content: NamedTuple) -> Iterator[np.ndarray]:
     for value in content:
         if isinstance(value, np.ndarray):
             # Two owners, which nobody counts here; then what an array is.
-            head = [0, 0, value.size, value.itemsize, value.ctypes.data]
-            yield np.array([*head, *value.shape, *value.strides], dtype=np.int64)
+            head = (0, 0, value.size, value.itemsize, _begin(value))
+            yield np.array(head + value.shape + value.strides, dtype=np.int64)
         elif isinstance(value, tuple):
             yield from _words(cast(NamedTuple, value))
         elif isinstance(value, float):
@@ -134,6 +162,7 @@ def _unbox_address(pointer: PointerType, found: Any, context: Any) -> NativeValu
     return NativeValue(context.builder.inttoptr(value, _BYTES))
 
 
+@cache
 def address_of(function: Any, *arguments: types.Type) -> int:
     """Compile a function for types of arguments, and return where its machine code begins.
 
