@@ -1,14 +1,18 @@
 """The attentive clustering process: the clusterwise form with set attention."""
 
-from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess
+from pyro.nn import PyroModule
+
+from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess, latents_for
 from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.pools import AttentivePool
 from pyroclust.protocols import CollapsedModel
+from pyroclust.registry import register
 
 __all__ = ["AttentiveClusteringProcess", "attentive_network_for"]
 
 
+@register(PyroModule)
 class AttentiveClusteringProcess(ClusterwiseClusteringProcess):
     """Clusterwise clustering process whose points see one another by attention (ACP, and ACP-S).
 
@@ -38,6 +42,7 @@ class AttentiveClusteringProcess(ClusterwiseClusteringProcess):
         return attentive_network_for(model)
 
 
+@register(AttentiveClusteringProcess, name="attentive")
 def attentive_network_for(
     model: CollapsedModel,
     *,
@@ -46,6 +51,10 @@ def attentive_network_for(
     decoder_width: int = 32,
     num_blocks: int = 1,
     num_inducing: int = 16,
+    num_latents: int = 6,
+    num_values: int = 0,
+    num_bandwidths: int = 4,
+    differences: bool = True,
 ) -> ClusterwiseNetwork:
     """Return an untrained network with attention that fits a model.
 
@@ -57,6 +66,10 @@ def attentive_network_for(
         decoder_width: of the network that asks each point.
         num_blocks: blocks of induced attention.
         num_inducing: inducing points of a block.
+        num_latents: dimensions of a cluster's latent.
+        num_values: values of a discrete latent, with exact probabilities; 0 for a Gaussian latent.
+        num_bandwidths: kernels, 0.7 times powers of two of the model's scale; 0 for none.
+        differences: see points relative to anchors and centres.
     """
     encoder = SetEncoder(width, num_blocks=num_blocks, num_inducing=num_inducing)
     return ClusterwiseNetwork(
@@ -64,7 +77,10 @@ def attentive_network_for(
         model.component.typical_scale,
         width=width,
         decoder_width=decoder_width,
+        latents=latents_for(num_latents, num_values),
         pool=AttentivePool,
+        bandwidths=tuple(0.7 * 2.0**i for i in range(num_bandwidths)),
+        differences=differences,
         up_front=None if anchored else encoder,
         each_step=encoder if anchored else None,
     )

@@ -1,12 +1,13 @@
 """What all guides share: a name of their own in the parameter store, and checks of their data."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
+from typing import Any
 
 import torch
 from torch import Size, Tensor
 
-__all__ = ["check_event", "checked_permutations", "own_name"]
+__all__ = ["check_event", "checked_permutations", "own_name", "refuse_a_view"]
 
 _serial = count()
 
@@ -58,3 +59,16 @@ def checked_permutations(order: Tensor, *, num_points: int, batch: Size) -> Tens
             f"(..., {num_points})"
         )
     return order.expand(*batch, num_points).reshape(-1, num_points)
+
+
+def refuse_a_view(condition_values: Mapping[str, Any]) -> None:
+    """Refuse to save or rebuild a guide that was conditioned.
+
+    Raises:
+        ValueError: if there are values.
+    """
+    if condition_values:
+        raise ValueError(
+            f"guide is conditioned on {', '.join(condition_values)}, expected the guide it is a view of: "
+            "save that one, and condition it when it is loaded"
+        )

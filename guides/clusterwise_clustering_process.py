@@ -1,7 +1,6 @@
 """The clusterwise form of the Neural Clustering Process: one cluster at a time, around an anchor."""
 
 import copy
-from collections.abc import Mapping
 from typing import Any, Self
 
 import pyro
@@ -11,16 +10,18 @@ from pyro.nn import PyroModule
 from torch import Tensor
 
 from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
-from pyroclust.guides.arguments import build_order, describe
 from pyroclust.guides.base import check_event, checked_permutations, own_name
-from pyroclust.guides.clusterwise_arguments import build_network, describe_network
 from pyroclust.nn import Order
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
+from pyroclust.nn.latents import ClusterLatents, DiscreteLatents, GaussianLatents
+from pyroclust.nn.pools import GatedPool, SummedPool
 from pyroclust.protocols import CollapsedModel
+from pyroclust.registry import register
 
-__all__ = ["ClusterwiseClusteringProcess"]
+__all__ = ["ClusterwiseClusteringProcess", "clusterwise_network_for", "latents_for"]
 
 
+@register(PyroModule)
 class ClusterwiseClusteringProcess(PyroModule):
     r"""Clusterwise clustering process: O(K) network calls a draw, memberships independent given a latent.
 
@@ -50,6 +51,7 @@ class ClusterwiseClusteringProcess(PyroModule):
         Burda, Grosse & Salakhutdinov (2016), Importance weighted autoencoders. https://arxiv.org/abs/1509.00519
     """
 
+    network_argument = "network"
     event_dim = 2
     conditions: tuple[str, ...] = ()
     mixes_orders = False
@@ -75,37 +77,13 @@ class ClusterwiseClusteringProcess(PyroModule):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What :meth:`from_arguments` needs besides the model, ready for JSON."""
+        """Arguments of the constructor but the model."""
         return {
-            "network": describe_network(self.network),
-            "order": None if self.order is None else describe(self.order),
+            "network": self.network,
+            "order": self.order,
             "num_particles": self.num_particles,
             "num_orders": self.num_orders,
         }
-
-    @classmethod
-    def from_arguments(
-        cls,
-        model: CollapsedModel,
-        *,
-        network: Mapping[str, Any],
-        order: Mapping[str, Any] | None,
-        num_particles: int,
-        num_orders: int,
-    ) -> Self:
-        """Build a guide, without weights, from its card.
-
-        Raises:
-            ValueError: if a class is not known.
-            TypeError: if arguments do not fit.
-        """
-        return cls(
-            model,
-            network=build_network(model, network),
-            order=None if order is None else build_order(order),
-            num_particles=num_particles,
-            num_orders=num_orders,
-        )
 
     def estimated_with(self, *, num_particles: int | None = None, num_orders: int | None = None) -> Self:
         """Return a view whose log-probabilities average over other numbers of latents and orders.
@@ -164,3 +142,44 @@ class ClusterwiseClusteringProcess(PyroModule):
                 latents = posterior.latents(assignments)
             pyro.sample("latents", Delta(latents, event_dim=2), infer={"is_auxiliary": True})
             return assignments
+
+
+@register(ClusterwiseClusteringProcess, name="clusterwise")
+def clusterwise_network_for(
+    model: CollapsedModel,
+    *,
+    width: int = 48,
+    decoder_width: int = 32,
+    num_latents: int = 6,
+    num_values: int = 0,
+    num_bandwidths: int = 4,
+    differences: bool = True,
+    gates: bool = True,
+) -> ClusterwiseNetwork:
+    """Return an untrained network that fits a model.
+
+    Args:
+        model: a mixture.
+        width: of points and contexts.
+        decoder_width: of the network that asks each point.
+        num_latents: dimensions of a cluster's latent.
+        num_values: values of a discrete latent, with exact probabilities; 0 for a Gaussian latent.
+        num_bandwidths: kernels, 0.7 times powers of two of the model's scale; 0 for none.
+        differences: see points relative to anchors and centres.
+        gates: pool by learned gates; else by plain sums.
+    """
+    return ClusterwiseNetwork(
+        model.component.dim,
+        model.component.typical_scale,
+        width=width,
+        decoder_width=decoder_width,
+        latents=latents_for(num_latents, num_values),
+        pool=GatedPool if gates else SummedPool,
+        bandwidths=tuple(0.7 * 2.0**i for i in range(num_bandwidths)),
+        differences=differences,
+    )
+
+
+def latents_for(num_latents: int, num_values: int) -> ClusterLatents:
+    """Return a discrete latent of so many values, or a Gaussian one where they are none."""
+    return DiscreteLatents(num_latents, num_values) if num_values else GaussianLatents(num_latents)

@@ -1,13 +1,14 @@
 """The Neural Clustering Process: an amortized guide that labels points one after the other."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from pyro.nn import PyroModule
+from torch import Tensor
 
 from pyroclust.distributions import Component
-from pyroclust.guides.arguments import build_order, build_scorer, describe, describe_scorer, refuse_a_view
+from pyroclust.guides.base import refuse_a_view
 from pyroclust.guides.predictive_filter import filter_scorer
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import (
@@ -22,9 +23,18 @@ from pyroclust.nn import (
     Order,
     SummedScorer,
 )
+from pyroclust.nn.encoders import Encoder
 from pyroclust.protocols import CollapsedModel
+from pyroclust.registry import register
 
-__all__ = ["NeuralClusteringProcess", "light_scorer_for", "network_inputs", "typical_component"]
+__all__ = [
+    "NeuralClusteringProcess",
+    "light_scorer_for",
+    "neighbour_scorer_for",
+    "network_inputs",
+    "summed_scorer_for",
+    "typical_component",
+]
 
 
 def network_inputs(
@@ -77,6 +87,7 @@ def typical_component(model: CollapsedModel, inputs: ConditionInputs | None) -> 
     return model.component.given(own) if own else model.component
 
 
+@register(PyroModule)
 class NeuralClusteringProcess(SequentialGuide):
     r"""Neural Clustering Process with the light scorer (default) or the published one.
 
@@ -115,6 +126,8 @@ class NeuralClusteringProcess(SequentialGuide):
         Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
     """
 
+    network_argument = "scorer"
+
     def __init__(
         self,
         model: CollapsedModel,
@@ -134,35 +147,15 @@ class NeuralClusteringProcess(SequentialGuide):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What :meth:`from_arguments` needs besides the model, ready for JSON."""
+        """Arguments of the constructor but the model."""
         refuse_a_view(self.condition_values)
-        described: dict[str, Any] = {
-            "scorer": describe_scorer(self.scorer),
-            "order": describe(self.order),
+        own = self.inputs is not None and getattr(self.scorer, "conditions", None) is None
+        return {
+            "scorer": self.scorer,
+            "order": self.order,
+            "conditions": self.inputs if own else (),
+            "num_orders": self.num_orders,
         }
-        described |= {"num_orders": self.num_orders} if self.num_orders > 1 else {}
-        return described | ({} if self.inputs is None else {"conditions": self.inputs.arguments})
-
-    @classmethod
-    def from_arguments(
-        cls,
-        model: CollapsedModel,
-        *,
-        scorer: Mapping[str, Any],
-        order: Mapping[str, Any],
-        conditions: Mapping[str, Mapping[str, Any]] | None = None,
-        num_orders: int = 1,
-    ) -> "NeuralClusteringProcess":
-        """Build a guide, without weights, from its card.
-
-        Raises:
-            ValueError: if a class is not known, or a condition is no random hyperparameter of the model.
-            TypeError: if arguments do not fit.
-        """
-        inputs = None if conditions is None else ConditionInputs.from_arguments(conditions)
-        built = build_scorer(model, scorer, conditions=inputs)
-        ordered = build_order(order)
-        return cls(model, scorer=built, order=ordered, conditions=inputs or (), num_orders=num_orders)
 
     def _visit(self, flat: Tensor, values: Mapping[str, Tensor]) -> Tensor:
         unit = None if self.inputs is None else self.inputs.units(values)
@@ -176,6 +169,7 @@ class NeuralClusteringProcess(SequentialGuide):
         return scorer.encode(torch.cat([flat, columns], -1))
 
 
+@register(NeuralClusteringProcess, name="light")
 def light_scorer_for(
     model: CollapsedModel,
     *,
@@ -185,7 +179,7 @@ def light_scorer_for(
     second_moments: bool = False,
     num_attention: int = 0,
     future: Future | None = None,
-    encoder: nn.Module | None = None,
+    encoder: Encoder | None = None,
     use_filter: bool = True,
     conditions: Sequence[str] | ConditionInputs = (),
 ) -> LightScorer:
@@ -225,9 +219,46 @@ def light_scorer_for(
     )
 
 
-def _shape(component: Any, encoder: nn.Module | None) -> ClusterShape:
+@register(NeuralClusteringProcess, name="published")
+def summed_scorer_for(
+    model: CollapsedModel,
+    *,
+    width: int = 128,
+    sizes: Sequence[int] = (256, 512),
+    future: Future | None = None,
+    encoder: Encoder | None = None,
+    conditions: Sequence[str] | ConditionInputs = (),
+) -> SummedScorer:
+    """Build the published scorer that fits a model; conditions are further columns of its points.
+
+    Args:
+        model: a mixture.
+        width: hidden width.
+        sizes: of the representations of points and of clusters.
+        future: contexts of the points still to come, instead of a sum over them.
+        encoder: maps data to vectors; None for vectors.
+        conditions: names of random hyperparameters of the model, or how they enter.
+    """
+    inputs = network_inputs(model, None, conditions)
+    columns = 0 if inputs is None else len(inputs.names)
+    dim = model.component.dim + columns if encoder is None else encoder.dim
+    return SummedScorer(dim, width=width, sizes=sizes, future=future, encoder=encoder)
+
+
+@register(NeuralClusteringProcess, name="neighbours")
+def neighbour_scorer_for(model: CollapsedModel, *, width: int = 48) -> NeighbourScorer:
+    """Build the neighbour scorer in units of the model's typical scale.
+
+    Args:
+        model: a mixture.
+        width: hidden width.
+    """
+    return NeighbourScorer(model.component.typical_scale, width=width)
+
+
+def _shape(component: Any, encoder: Encoder | None) -> ClusterShape:
     """Return the frame of clusters of points, or of what an encoder makes of them."""
     if encoder is not None:
-        return FixedShape(cast("int", encoder.dim), 1.0)
+        return FixedShape(encoder.dim, 1.0)
     dim, scale = component.dim, component.typical_scale
     return FixedShape(dim, scale) if component.scale_is_known else AdaptiveShape(dim, scale)

@@ -1,14 +1,17 @@
 """The exact no-look-ahead filter: a guide without weights, the baseline of every table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+from pyro.nn import PyroModule
 
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterScorer
-from pyroclust.guides.arguments import build_order, describe, refuse_a_view
+from pyroclust.guides.base import refuse_a_view
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import Order, RandomOrder
 from pyroclust.protocols import CollapsedModel
+from pyroclust.registry import register
 
 __all__ = ["PredictiveFilter", "filter_scorer"]
 
@@ -31,6 +34,7 @@ def filter_scorer(model: CollapsedModel, *, conditions: Sequence[str] = ()) -> F
     return FilterScorer(model.prior, model.component, conditions=conditions)
 
 
+@register(PyroModule)
 class PredictiveFilter(SequentialGuide):
     r"""Labels drawn in sequence from the collapsed predictive of a conjugate model.
 
@@ -71,25 +75,6 @@ class PredictiveFilter(SequentialGuide):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What :meth:`from_arguments` needs besides the model, ready for JSON."""
+        """Arguments of the constructor but the model."""
         refuse_a_view(self.condition_values)
-        conditions = {"conditions": list(self.conditions)} if self.conditions else {}
-        mixed = {"num_orders": self.num_orders} if self.num_orders > 1 else {}
-        return {"order": describe(self.order)} | conditions | mixed
-
-    @classmethod
-    def from_arguments(
-        cls,
-        model: CollapsedModel,
-        *,
-        order: Mapping[str, Any] | None = None,
-        conditions: Sequence[str] = (),
-        num_orders: int = 1,
-    ) -> "PredictiveFilter":
-        """Build the filter from its card.
-
-        Raises:
-            ValueError: if the class of the order is not known, or a condition is no random hyperparameter.
-        """
-        ordered = None if order is None else build_order(order)
-        return cls(model, order=ordered, conditions=conditions, num_orders=num_orders)
+        return {"order": self.order, "conditions": self.conditions, "num_orders": self.num_orders}

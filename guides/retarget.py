@@ -4,7 +4,9 @@ from typing import Any, TypeVar
 
 from pyro.nn import PyroModule
 
-__all__ = ["retarget"]
+from pyroclust.registry import rebuild
+
+__all__ = ["parts_of", "retarget"]
 
 GuideT = TypeVar("GuideT", bound=PyroModule)
 
@@ -18,11 +20,12 @@ def retarget(guide: GuideT, model: Any) -> GuideT:
     The guide given is not changed. Cost: one copy of the weights.
 
     Args:
-        guide: a trained guide with ``arguments`` and ``from_arguments``.
+        guide: a trained guide.
         model: another model with points of the same dimension.
 
     Raises:
-        ValueError: if the guide cannot be rebuilt, or the dimensions or the networks do not agree.
+        ValueError: if the guide cannot be made anew from its arguments, or the dimensions or the networks do
+            not agree.
 
     Example:
         >>> from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
@@ -37,21 +40,21 @@ def retarget(guide: GuideT, model: Any) -> GuideT:
     References:
         Le, Baydin & Wood (2017), Inference compilation. https://arxiv.org/abs/1610.09900
     """
-    kind: Any = type(guide)
-    if not hasattr(kind, "from_arguments") or not hasattr(guide, "arguments"):
-        raise ValueError(
-            f"guide is a {kind.__name__}, expected a class with arguments and from_arguments: "
-            "build a new guide of the model and load the weights with load_state_dict"
-        )
     before, after = (_dim(one) for one in (guide.model, model))
     if before != after:
         raise ValueError(
             f"model has points of dimension {after}, expected {before} as the guide's own model "
             f"'{guide.model.name}': train a new guide"
         )
-    new: GuideT = kind.from_arguments(model, **guide.arguments)
+    new: GuideT = rebuild(guide, parts_of(model))
     _copy_weights(guide, new)
     return new.train(guide.training)
+
+
+def parts_of(model: Any) -> dict[str, Any]:
+    """Return what guides and their parts may ask for when they are built: the model and its two parts."""
+    parts = {name: getattr(model, name) for name in ("prior", "component") if hasattr(model, name)}
+    return {"model": model, **parts}
 
 
 def _dim(model: Any) -> int:

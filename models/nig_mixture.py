@@ -2,10 +2,12 @@
 
 from pyroclust.distributions import GammaConcentration, NormalInverseGamma
 from pyroclust.models.mixture import Mixture
+from pyroclust.registry import register
 
 __all__ = ["nig_mixture"]
 
 
+@register(Mixture)
 def nig_mixture(dim: int = 1) -> Mixture:
     r"""Return the normal-inverse-gamma mixture for columns of mean 0 and variance 1.
 

@@ -2,10 +2,12 @@
 
 from pyroclust.distributions import GammaConcentration, NormalInverseWishart
 from pyroclust.models.mixture import Mixture
+from pyroclust.registry import register
 
 __all__ = ["niw_mixture"]
 
 
+@register(Mixture)
 def niw_mixture(dim: int = 2) -> Mixture:
     r"""Return the normal-inverse-Wishart mixture for columns of mean 0 and variance 1.
 

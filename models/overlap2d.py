@@ -2,10 +2,12 @@
 
 from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.models.mixture import Mixture
+from pyroclust.registry import register
 
 __all__ = ["overlap2d"]
 
 
+@register(Mixture)
 def overlap2d(dim: int = 2) -> Mixture:
     r"""Return CRP(0.7), :math:`\mu_k \sim N(0, 3^2 I)`, :math:`x_i \sim N(\mu_k, I)`.
 

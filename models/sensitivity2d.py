@@ -6,10 +6,12 @@ from pyro.distributions import LogNormal
 
 from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.models.mixture import Mixture
+from pyroclust.registry import register
 
 __all__ = ["sensitivity2d"]
 
 
+@register(Mixture)
 def sensitivity2d(dim: int = 2) -> Mixture:
     r"""Return unit-variance Gaussians under a random concentration and a random spread of the means.
 

@@ -11,8 +11,9 @@ from pyro.distributions import Binomial, Normal, TorchDistribution, Uniform
 from torch import Size, Tensor
 from torch.distributions import constraints
 
-from pyroclust.distributions import FiniteMixturesPrior, PartitionPrior, PyroComponent
+from pyroclust.distributions import Component, FiniteMixturesPrior, PartitionPrior, PyroComponent
 from pyroclust.models.mixture import Mixture
+from pyroclust.registry import register
 
 __all__ = ["WarpedArc", "warped_arcs", "warped_clusters"]
 
@@ -92,6 +93,7 @@ class _ArcParameters:
         }
 
 
+@register(Component)
 def warped_arcs(dim: int = 2, *, centre_scale: float = 4.0) -> PyroComponent:
     r"""Return clusters along arcs of ellipses in the plane: a family to simulate from.
 
@@ -119,11 +121,10 @@ def warped_arcs(dim: int = 2, *, centre_scale: float = 4.0) -> PyroComponent:
     if not centre_scale > 0:
         raise ValueError(f"centre_scale is {centre_scale}, expected a positive number")
     scale = float(centre_scale)
-    component = PyroComponent(_ArcParameters(scale), WarpedArc, dim=2, typical_scale=1.0)
-    component.origin = ("warped_arcs", {"dim": 2, "centre_scale": scale})
-    return component
+    return PyroComponent(_ArcParameters(scale), WarpedArc, dim=2, typical_scale=1.0)
 
 
+@register(Mixture)
 def warped_clusters(
     prior: PartitionPrior | None = None, *, dim: int = 2, centre_scale: float = 4.0
 ) -> Mixture:

@@ -17,6 +17,7 @@ GROUND = {
     "partitions",
     "progress",
     "random_state",
+    "registry",
     "threads",
 }
 LAWS = {
@@ -33,10 +34,12 @@ MCMC = {"infer.mcmc.compiled", "infer.mcmc.families", "infer.mcmc.parameters"}
 # and a package's face (its __init__) may import all that lies inside of the package.
 LAW: dict[str, set[str]] = {
     **{name: set() for name in GROUND},
+    "registry": {"errors"},
     "distributions": {"compiling", "partitions", "threads"},
-    "distributions.priors": {"compiling", "distributions", "partitions", "threads"},
-    "distributions.components": {"distributions", "partitions", "random_state"},
+    "distributions.priors": {"compiling", "distributions", "partitions", "registry", "threads"},
+    "distributions.components": {"distributions", "partitions", "random_state", "registry"},
     "distributions.sequential": {
+        "registry",
         "distributions",
         "distributions.components",
         "distributions.priors",
@@ -44,7 +47,7 @@ LAW: dict[str, set[str]] = {
     },
     "distributions.clusterwise": {"distributions", "partitions"},
     "protocols": LAWS,
-    "nn": LAWS | {"random_state"},
+    "nn": LAWS | {"random_state", "registry"},
     "models": GROUND | LAWS,
     "guides": GROUND | LAWS | {"nn", "protocols"},
     "diagnostics": {"compiling", "partitions", "threads"},

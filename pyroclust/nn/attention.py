@@ -1,11 +1,12 @@
 """Attention over sets: blocks with masked keys, induced blocks, pooling seeds, and a set transformer."""
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from pyroclust.registry import register
 
 __all__ = ["InducedSetAttention", "MultiheadAttentionBlock", "PooledAttention", "SetEncoder"]
 
@@ -177,6 +178,7 @@ class PooledAttention(nn.Module):
         return output
 
 
+@register(None)
 class SetEncoder(nn.Module):
     """Several blocks of induced attention over the points of a set.
 
@@ -204,11 +206,8 @@ class SetEncoder(nn.Module):
         self, width: int, *, num_blocks: int = 1, num_inducing: int = 16, num_heads: int = 4
     ) -> None:
         super().__init__()
-        self.arguments: dict[str, Any] = {
-            "num_blocks": num_blocks,
-            "num_inducing": num_inducing,
-            "num_heads": num_heads,
-        }
+        self.width, self.num_blocks, self.num_inducing = width, num_blocks, num_inducing
+        self.num_heads = num_heads
         self.blocks = nn.ModuleList(
             InducedSetAttention(width, num_inducing=num_inducing, num_heads=num_heads)
             for _ in range(num_blocks)

@@ -1,10 +1,12 @@
 """Where a cluster is and how wide: the frame in which a candidate sees a point."""
 
 import math
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor
+
+from pyroclust.registry import register
 
 __all__ = ["AdaptiveShape", "ClusterShape", "FixedShape"]
 
@@ -16,11 +18,6 @@ class ClusterShape(Protocol):
     scale: float
     num_moments: int
 
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments, ready for JSON."""
-        ...
-
     def moments(self, positions: Tensor) -> Tensor:
         """Return what clusters sum up, ``(..., D) -> (..., F)`` float64."""
         ...
@@ -30,6 +27,7 @@ class ClusterShape(Protocol):
         ...
 
 
+@register(ClusterShape)
 class FixedShape:
     """All clusters are round and equally wide; nothing is learned from their points but the mean.
 
@@ -40,11 +38,6 @@ class FixedShape:
 
     def __init__(self, dim: int, scale: float) -> None:
         self.dim, self.scale, self.num_moments = dim, float(scale), dim
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments, ready for JSON."""
-        return {"dim": self.dim, "scale": self.scale}
 
     def moments(self, positions: Tensor) -> Tensor:
         """Return the positions."""
@@ -57,6 +50,7 @@ class FixedShape:
         return mean, whiten.expand(*mean.shape, self.dim), torch.zeros_like(counts)
 
 
+@register(ClusterShape)
 class AdaptiveShape:
     r"""Clusters of unknown covariance, shrunk towards a round one.
 
@@ -71,11 +65,6 @@ class AdaptiveShape:
     def __init__(self, dim: int, scale: float, *, weight: float = 4.0) -> None:
         self.dim, self.scale, self.weight = dim, float(scale), float(weight)
         self.num_moments = dim + dim * dim
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments, ready for JSON."""
-        return {"dim": self.dim, "scale": self.scale, "weight": self.weight}
 
     def moments(self, positions: Tensor) -> Tensor:
         """Return positions and their outer products."""

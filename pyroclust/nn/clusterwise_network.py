@@ -12,6 +12,7 @@ from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.latents import ClusterLatents, DiscreteMemberships, GaussianLatents, GaussianMemberships
 from pyroclust.nn.look_ahead import KernelSummary
 from pyroclust.nn.pools import GatedPool, PointPool
+from pyroclust.registry import register
 
 __all__ = ["ClusterwiseEncoding", "ClusterwiseNetwork"]
 
@@ -26,6 +27,7 @@ class ClusterwiseEncoding:
     decoded: Tensor | None  # (B, N, V): the first layer of the decoder, likewise
 
 
+@register(None)
 class ClusterwiseNetwork(nn.Module):
     r"""The network that gives, for an anchor, the law of which unassigned points join its cluster.
 
@@ -99,6 +101,22 @@ class ClusterwiseNetwork(nn.Module):
             self.difference_to_decoder = nn.Linear(seen, decoder_width, bias=False)
             self.centre = nn.Sequential(nn.SiLU(), nn.Linear(decoder_width, dim))
             self.from_centre = nn.Linear(seen, decoder_width, bias=False)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the constructor."""
+        return {
+            "dim": self.dim,
+            "scale": self.scale,
+            "width": self.width,
+            "decoder_width": self.decoder_width,
+            "latents": self.latents,
+            "pool": type(self.pool),
+            "up_front": self.up_front,
+            "each_step": self.each_step,
+            "bandwidths": self.bandwidths,
+            "differences": self.differences,
+        }
 
     @property
     def num_latents(self) -> int:

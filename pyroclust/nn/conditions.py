@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import torch
@@ -11,6 +11,7 @@ from torch.distributions import Distribution
 
 from pyroclust.distributions import Component
 from pyroclust.random_state import seeded
+from pyroclust.registry import register
 
 __all__ = ["ConditionInput", "ConditionInputs", "ConditionShift"]
 
@@ -19,6 +20,7 @@ _DRAWS = 10_001
 _FURTHEST = 8.0
 
 
+@register(None)
 @dataclass(frozen=True)
 class ConditionInput:
     """How one hyperparameter enters.
@@ -37,6 +39,7 @@ class ConditionInput:
     scale_power: float = 0.0
 
 
+@register(None)
 class ConditionInputs:
     r"""Named hyperparameters as inputs of a network, with the unit of length that they imply.
 
@@ -86,20 +89,10 @@ class ConditionInputs:
             }
         )
 
-    @classmethod
-    def from_arguments(cls, described: Mapping[str, Mapping[str, Any]]) -> Self:
-        """Build them from :attr:`arguments`."""
-        return cls({name: ConditionInput(**one) for name, one in described.items()})
-
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the hyperparameters, in the order of the scores."""
         return tuple(self.inputs)
-
-    @property
-    def arguments(self) -> dict[str, dict[str, Any]]:
-        """Every input as a dictionary, ready for JSON."""
-        return {name: asdict(one) for name, one in self.inputs.items()}
 
     @property
     def medians(self) -> dict[str, float]:

@@ -1,12 +1,33 @@
 """A small convolutional network from images to vectors."""
 
-from typing import Any
+from typing import Protocol
 
 from torch import Tensor, nn
 
-__all__ = ["ImageEncoder"]
+from pyroclust.registry import register
+
+__all__ = ["Encoder", "ImageEncoder"]
 
 
+class Encoder(Protocol):
+    """A module that turns every point of a data set into a vector, trained with the guide.
+
+    Attributes:
+        dim: E, of the vectors.
+    """
+
+    dim: int
+
+    def __call__(self, data: Tensor) -> Tensor:
+        """Encode each point on its own.
+
+        Shape:
+            data: ``(B, N, *event_shape)``; output: ``(B, N, E)``.
+        """
+        ...
+
+
+@register(Encoder)
 class ImageEncoder(nn.Module):
     """Turn every image of a data set into a vector, trained with the guide.
 
@@ -46,11 +67,6 @@ class ImageEncoder(nn.Module):
             nn.SiLU(),
             nn.Linear(64, dim),
         )
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments, ready for JSON."""
-        return {"height": self.height, "width": self.width, "dim": self.dim, "channels": self.channels}
 
     def forward(self, images: Tensor) -> Tensor:
         """Encode each image on its own."""

@@ -1,12 +1,13 @@
 """Features of the points that have no label yet, for sequential guides."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pyroclust.nn.attention import MultiheadAttentionBlock
+from pyroclust.registry import register
 
 __all__ = ["Future", "FutureAttention", "InducedFuture"]
 
@@ -20,11 +21,6 @@ class Future(Protocol):
 
     width: int
 
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments, ready for JSON."""
-        ...
-
     def __call__(self, points: Tensor) -> Tensor:
         """Return a context a point, of the point itself and those after it alone.
 
@@ -37,6 +33,7 @@ class Future(Protocol):
 _SMALLEST_WEIGHT = 1e-12
 
 
+@register(Future)
 class FutureAttention(nn.Module):
     r"""Contexts of the points still to come, by attention from the current point.
 
@@ -70,13 +67,8 @@ class FutureAttention(nn.Module):
 
     def __init__(self, width: int, *, num_blocks: int = 1, num_heads: int = 4) -> None:
         super().__init__()
-        self.width, self.num_heads = width, num_heads
+        self.width, self.num_blocks, self.num_heads = width, num_blocks, num_heads
         self.blocks = nn.Sequential(*(_LaterPoints(width, num_heads=num_heads) for _ in range(num_blocks)))
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments, ready for JSON."""
-        return {"width": self.width, "num_blocks": len(self.blocks), "num_heads": self.num_heads}
 
     def forward(self, points: Tensor) -> Tensor:
         """Let every point attend to those after it."""
@@ -139,6 +131,7 @@ def _behind(nothing: Tensor, points: Tensor) -> Tensor:
 _LARGEST_SCORE = 10.0
 
 
+@register(Future)
 class InducedFuture(nn.Module):
     r"""Contexts of the points still to come, by attention through inducing points.
 
@@ -171,15 +164,10 @@ class InducedFuture(nn.Module):
 
     def __init__(self, width: int, *, num_inducing: int = 8, num_heads: int = 4) -> None:
         super().__init__()
-        self.width, self.num_heads = width, num_heads
+        self.width, self.num_inducing, self.num_heads = width, num_inducing, num_heads
         self.inducing = nn.Parameter(torch.randn(num_inducing, width))
         self.gather = _Suffixes(width, num_heads=num_heads)
         self.spread = MultiheadAttentionBlock(width, num_heads=num_heads)
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments, ready for JSON."""
-        return {"width": self.width, "num_inducing": len(self.inducing), "num_heads": self.num_heads}
 
     def forward(self, points: Tensor) -> Tensor:
         """Gather what comes after each point, and let the point look at it."""

@@ -3,11 +3,13 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from pyroclust.registry import register
 
 __all__ = [
     "ClusterLatents",
@@ -169,11 +171,6 @@ class ClusterLatents(Protocol):
     is_exact: bool
     needs_summary: bool
 
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments, ready for JSON."""
-        ...
-
     def connect(self, width: int) -> None:
         """Make the layers for contexts of a width."""
         ...
@@ -192,6 +189,7 @@ class ClusterLatents(Protocol):
         ...
 
 
+@register(ClusterLatents)
 class GaussianLatents(nn.Module):
     r"""A Gaussian latent a cluster, integrated by importance sampling from a posterior network.
 
@@ -210,11 +208,6 @@ class GaussianLatents(nn.Module):
     def __init__(self, num_latents: int = 6) -> None:
         super().__init__()
         self.num_latents = num_latents
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments, ready for JSON."""
-        return {"num_latents": self.num_latents}
 
     def connect(self, width: int) -> None:
         """Make the layers for contexts of a width."""
@@ -241,6 +234,7 @@ class GaussianLatents(nn.Module):
         return GaussianMemberships(logits, mask, (mean, log_scale), posterior)
 
 
+@register(ClusterLatents)
 class DiscreteLatents(nn.Module):
     r"""A latent of M values, whose places and weights depend on the cluster: exact probabilities.
 
@@ -257,11 +251,6 @@ class DiscreteLatents(nn.Module):
     def __init__(self, num_latents: int = 6, num_values: int = 8) -> None:
         super().__init__()
         self.num_latents, self.num_values = num_latents, num_values
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments, ready for JSON."""
-        return {"num_latents": self.num_latents, "num_values": self.num_values}
 
     def connect(self, width: int) -> None:
         """Make the layers for contexts of a width."""

@@ -8,11 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
+from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.nn.attention import InducedSetAttention
 from pyroclust.nn.cluster_shape import ClusterShape
 from pyroclust.nn.conditions import ConditionInputs, ConditionShift
+from pyroclust.nn.encoders import Encoder
 from pyroclust.nn.futures import Future
 from pyroclust.nn.look_ahead import KernelLookAhead
+from pyroclust.registry import register
 
 __all__ = ["LightEncoding", "LightScorer"]
 
@@ -28,6 +31,7 @@ class LightEncoding:
     filter: FilterEncoding | None
 
 
+@register(Scorer)
 class LightScorer(nn.Module):
     r"""Scores candidates by a small network on what distinguishes them.
 
@@ -62,7 +66,7 @@ class LightScorer(nn.Module):
         self,
         shape: ClusterShape,
         *,
-        encoder: nn.Module | None = None,
+        encoder: Encoder | None = None,
         width: int = 48,
         bandwidths: Sequence[float] = (0.7, 1.4, 2.8, 5.6),
         second_moments: bool = False,
@@ -76,7 +80,7 @@ class LightScorer(nn.Module):
             raise ValueError(f"future has width {future.width}, expected that of the scorer, {width}")
         self.conditions, self.future = conditions, future
         self.shape, self.width, self.bandwidths, self.filter = shape, width, tuple(bandwidths), filter
-        self.encoder = nn.Identity() if encoder is None else encoder
+        self.encoder: Any = nn.Identity() if encoder is None else encoder
         dim = shape.dim
         self.look_at_point = KernelLookAhead(dim, self.bandwidths, second_moments=second_moments)
         self.look_at_mean = KernelLookAhead(dim, self.bandwidths, second_moments=second_moments)
@@ -106,12 +110,17 @@ class LightScorer(nn.Module):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Constructor arguments besides shape, encoder, future, filter and conditions, ready for JSON."""
+        """Arguments of the constructor."""
         return {
+            "shape": self.shape,
+            "encoder": None if isinstance(self.encoder, nn.Identity) else self.encoder,
             "width": self.width,
-            "bandwidths": list(self.bandwidths),
+            "bandwidths": self.bandwidths,
             "second_moments": self.look_at_point.second_moments,
             "num_attention": len(self.attend),
+            "future": self.future,
+            "filter": self.filter,
+            "conditions": self.conditions,
         }
 
     def encode(self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None) -> LightEncoding:

@@ -1,14 +1,15 @@
 """The neighbour scorer: a candidate is judged by which of its members lie near the point, and how."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import threshold
 
 from pyroclust.distributions.sequential.forcing import ForcedSteps
+from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.nn.look_ahead import gaussian_kernel
+from pyroclust.registry import register
 
 __all__ = ["NeighbourEncoding", "NeighbourScorer", "PairFeatures", "pair_features"]
 
@@ -137,6 +138,7 @@ class NeighbourEncoding:
     past: Tensor  # (B, F, N, N): channels of the points visited before
 
 
+@register(Scorer)
 class NeighbourScorer(nn.Module):
     r"""Scores candidates of curved clusters in the plane by the neighbours of the point among their members.
 
@@ -202,11 +204,6 @@ class NeighbourScorer(nn.Module):
         )
         self.to_join = nn.Linear(width, 1)
         self.to_open = nn.Linear(width, 1)
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments, ready for JSON."""
-        return {"scale": self.scale, "width": self.width}
 
     def encode(self, data: Tensor) -> NeighbourEncoding:
         """Encode data sets in visiting order: pairs, embeddings, contexts.

@@ -1,11 +1,12 @@
 """In which order the points of a data set are visited."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from pyroclust.nn.look_ahead import gaussian_kernel
+from pyroclust.registry import register
 
 __all__ = ["DensestFirst", "NearestNext", "Order", "RandomOrder", "antithetic_orders", "random_orders"]
 
@@ -16,16 +17,12 @@ _REFERENCES = 4096
 class Order(Protocol):
     """A rule that turns positions ``(B, N, D)`` into permutations ``(B, N)``."""
 
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments, ready for JSON."""
-        ...
-
     def __call__(self, positions: Tensor) -> Tensor:
         """Return a permutation a data set."""
         ...
 
 
+@register(Order)
 class RandomOrder:
     """A fresh uniform permutation for every data set.
 
@@ -34,13 +31,12 @@ class RandomOrder:
         [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]
     """
 
-    arguments: dict[str, Any] = {}  # noqa: RUF012
-
     def __call__(self, positions: Tensor) -> Tensor:
         """Sort uniform noise, O(N log N)."""
         return torch.rand(positions.shape[:2], device=positions.device).argsort(-1)
 
 
+@register(Order)
 class DensestFirst:
     r"""Points by decreasing Gaussian-kernel density, a function of the data alone.
 
@@ -57,11 +53,6 @@ class DensestFirst:
         if not bandwidth > 0:
             raise ValueError(f"bandwidth is {bandwidth}, expected a positive number")
         self.bandwidth = float(bandwidth)
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments, ready for JSON."""
-        return {"bandwidth": self.bandwidth}
 
     def __call__(self, positions: Tensor) -> Tensor:
         """Rank the points by density."""
@@ -137,6 +128,7 @@ def antithetic_orders(num_orders: int, like: Tensor) -> Tensor:
     return torch.stack([half, half.flip(-1)], 1).flatten(0, 1)[:num_orders]
 
 
+@register(Order)
 class NearestNext(DensestFirst):
     r"""The densest point first, then always the point nearest to those visited (the order of Prim's tree).
 

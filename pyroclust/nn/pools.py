@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from pyroclust.nn.attention import PooledAttention
+from pyroclust.registry import register
 
 __all__ = ["AttentivePool", "GatedPool", "PointPool", "SummedPool"]
 
@@ -18,6 +19,7 @@ class PointPool(Protocol):
         ...
 
 
+@register(PointPool)
 class GatedPool(nn.Module):
     r"""Averages weighted by learned gates, together with the sums of the gates.
 
@@ -50,6 +52,7 @@ class GatedPool(nn.Module):
         return output
 
 
+@register(PointPool)
 class AttentivePool(nn.Module):
     """Pooling by attention with one learned seed, :class:`~pyroclust.nn.PooledAttention`.
 
@@ -72,6 +75,7 @@ class AttentivePool(nn.Module):
         return output
 
 
+@register(PointPool)
 class SummedPool(nn.Module):
     r"""The published pooling: a plain sum :math:`\sum_i u(p_i)`, in units of ten points.
 

@@ -10,8 +10,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pyroclust.distributions.sequential.forcing import ForcedSteps
+from pyroclust.distributions.sequential.scorer import Scorer
+from pyroclust.nn.encoders import Encoder
 from pyroclust.nn.futures import Future
 from pyroclust.nn.prelu_chain import Rows, prelu_chain
+from pyroclust.registry import register
 
 __all__ = ["SummedEncoding", "SummedPoints", "SummedScorer"]
 
@@ -37,6 +40,7 @@ class SummedEncoding:
     bias: Tensor  # (W,)
 
 
+@register(Scorer)
 class SummedScorer(nn.Module):
     r"""Scores a candidate by the pooled representation that would result.
 
@@ -70,12 +74,12 @@ class SummedScorer(nn.Module):
         width: int = 128,
         sizes: Sequence[int] = (256, 512),
         future: Future | None = None,
-        encoder: nn.Module | None = None,
+        encoder: Encoder | None = None,
     ) -> None:
         super().__init__()
         self.dim, self.width, self.sizes = dim, width, (int(sizes[0]), int(sizes[1]))
         self.future = future
-        self.encoder = nn.Identity() if encoder is None else encoder
+        self.encoder: Any = nn.Identity() if encoder is None else encoder
         point, cluster = self.sizes
         context = point if future is None else future.width
         self.h = _PReLUNetwork(dim, width, point, hidden=4)
@@ -85,8 +89,10 @@ class SummedScorer(nn.Module):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Constructor arguments besides future and encoder, ready for JSON."""
-        return {"dim": self.dim, "width": self.width, "sizes": list(self.sizes)}
+        """Arguments of the constructor."""
+        encoder = None if isinstance(self.encoder, nn.Identity) else self.encoder
+        own = {"dim": self.dim, "width": self.width, "sizes": self.sizes}
+        return {**own, "future": self.future, "encoder": encoder}
 
     def encode(self, data: Tensor) -> SummedEncoding:
         """Encode points and what comes after each: a sum in O(N), or what ``future`` costs."""

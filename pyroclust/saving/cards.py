@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from pyroclust.errors import unknown_name
+from pyroclust.saving.objects import check_depth
+from pyroclust.saving.version_1 import modernised
 
 __all__ = [
     "CARD_FILE",
@@ -20,7 +22,7 @@ __all__ = [
     "read_card",
 ]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 CARD_FILE = "card.json"
 WEIGHTS_FILE = "weights.safetensors"
 
@@ -111,14 +113,16 @@ def read_card(folder: Path) -> GuideCard:
             f"'{path}' is not valid JSON ({error}); restore the file or train the guide again"
         ) from None
     version = content.get("format_version") if isinstance(content, dict) else None
-    if version != FORMAT_VERSION:
+    if isinstance(version, bool) or version not in range(1, FORMAT_VERSION + 1):
         raise ValueError(
-            f"'{path}' has format_version {version}, expected {FORMAT_VERSION}; "
+            f"'{path}' has format_version {version}, expected 1 to {FORMAT_VERSION}; "
             "install the pyroclust version that wrote it or save the guide again"
         )
     try:
-        return _card_from(content, folder.name)
-    except (KeyError, TypeError, AttributeError) as error:
+        check_depth(content, where="it")
+        card = _card_from(content, folder.name)
+        return _modern(card) if version == 1 else card
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"'{path}' lacks or garbles an entry ({error}); restore the file") from None
 
 
@@ -140,8 +144,18 @@ def _card_from(content: dict[str, Any], name: str) -> GuideCard:
     )
 
 
+def _modern(card: GuideCard) -> GuideCard:
+    arguments = modernised(card.arguments)
+    if "network" in arguments:
+        arguments["network"]["arguments"].setdefault("dim", card.dim)
+    return replace(card, arguments=arguments, model_arguments=modernised(card.model_arguments))
+
+
 def _dim(described: Any) -> int | None:
     """Return the dimension of a described family, that of a product being the sum over its parts."""
+    if not isinstance(described, Mapping):
+        return None
+    described = described.get("arguments", described)
     if not isinstance(described, Mapping):
         return None
     parts = described.get("parts")

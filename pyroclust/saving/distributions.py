@@ -42,10 +42,10 @@ _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 def describe_distribution(law: Distribution, *, where: str) -> dict[str, Any]:
-    """Return the class and the parameters of a distribution, side by side; cost O(size of the parameters).
+    """Return the class and the parameters of a distribution; cost O(size of the parameters).
 
-    Parameters are written with the digits that their dtype tells apart; ``"dtype"`` follows unless it is
-    float32.
+    Parameters are written with the digits that their dtype tells apart; ``"dtype"`` stands among them unless
+    it is float32.
 
     Args:
         law: one of :data:`DISTRIBUTIONS`, Pyro's or torch's.
@@ -56,7 +56,7 @@ def describe_distribution(law: Distribution, *, where: str) -> dict[str, Any]:
 
     Example:
         >>> describe_distribution(distributions.Gamma(0.1, 4.0), where="concentration")
-        {'class': 'Gamma', 'concentration': 0.1, 'rate': 4.0}
+        {'class': 'Gamma', 'arguments': {'concentration': 0.1, 'rate': 4.0}}
     """
     name = type(law).__name__
     if name not in DISTRIBUTIONS:
@@ -74,28 +74,28 @@ def describe_distribution(law: Distribution, *, where: str) -> dict[str, Any]:
             f"{where} has parameters of {' and '.join(sorted(dtypes))}, expected float32 or float64"
         )
     described = {key: shortest(one, where=f"{where}.{key}") for key, one in values.items()}
-    return {"class": name, **described} | ({} if dtypes == {"float32"} else {"dtype": dtypes.pop()})
+    dtype = {} if dtypes == {"float32"} else {"dtype": dtypes.pop()}
+    return {"class": name, "arguments": described | dtype}
 
 
-def build_distribution(described: Mapping[str, Any], *, where: str) -> Distribution:
+def build_distribution(name: str, arguments: Mapping[str, Any], *, where: str) -> Distribution:
     """Build a distribution from its class and its parameters.
 
     Args:
-        described: ``{"class": "Gamma", "concentration": 2.0, "rate": 4.0}``: numbers or lists, in float32
-            unless ``"dtype"`` is ``"float64"``.
+        name: of its class.
+        arguments: numbers or lists by name, in float32 unless ``"dtype"`` is ``"float64"``.
         where: its place in the description, for errors.
 
     Raises:
         ValueError: if the class is not in :data:`DISTRIBUTIONS`, or the parameters do not fit it.
 
     Example:
-        >>> build_distribution({"class": "Gamma", "concentration": 2.0, "rate": 4.0}, where="rate")
+        >>> build_distribution("Gamma", {"concentration": 2.0, "rate": 4.0}, where="rate")
         Gamma(concentration: 2.0, rate: 4.0)
     """
-    name = str(described.get("class"))
     if name not in DISTRIBUTIONS:
         raise ValueError(f"{where}: {unknown_name('distribution', name, DISTRIBUTIONS)}")
-    given = {str(key): value for key, value in described.items() if key != "class"}
+    given = dict(arguments)
     dtype = given.pop("dtype", "float32")
     if not isinstance(dtype, str) or dtype not in _DTYPES:
         raise ValueError(f"{where}.dtype is {reprlib.repr(dtype)}, expected 'float32' or 'float64'")

@@ -7,18 +7,19 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from pyro.nn import PyroModule
 from safetensors import SafetensorError
 from safetensors import torch as safetensors
 from torch import Tensor
 
-from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.errors import unknown_name
 from pyroclust.files import replace_file
-from pyroclust.models import Mixture
+from pyroclust.guides.retarget import parts_of
 from pyroclust.random_state import kept_random_state
+from pyroclust.registry import find
 from pyroclust.saving import build_model, describe_model
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, GuideCard, find_guide, read_card
-from pyroclust.saving.registry import GUIDES
+from pyroclust.saving.objects import build, describe
 
 __all__ = ["load_guide", "save_guide"]
 
@@ -79,18 +80,17 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
     notes = dict(card or {})
     for entry in sorted(set(notes) - _NOTES):
         raise ValueError(f"card: {unknown_name('entry', entry, _NOTES)}")
-    guide_class = type(guide).__name__
-    if guide_class not in GUIDES:
-        raise ValueError(f"guide: {unknown_name('class', guide_class, GUIDES)}")
     path = Path(folder)
+    if not isinstance(guide, PyroModule):
+        raise ValueError(f"guide is a {type(guide).__name__}, expected a guide, as load_guide returns")
+    model = describe_model(guide.model)
+    described = describe(guide, where="guide", given=parts_of(guide.model))
     state = {name: value.detach().cpu().contiguous().clone() for name, value in guide.state_dict().items()}
     weights = safetensors.save(state) if state else None
-    model = describe_model(guide.model)
-    _check_filter(guide, model)
     written = GuideCard(
         name=path.name,
-        guide_class=guide_class,
-        arguments=dict(getattr(guide, "arguments", {})),
+        guide_class=described["class"],
+        arguments=described["arguments"],
         model=model["name"],
         model_arguments=model["arguments"],
         weights_sha256=None if weights is None else hashlib.sha256(weights).hexdigest(),
@@ -106,10 +106,10 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
 
 
 def _build(card: GuideCard, path: Path) -> Any:
-    if card.guide_class not in GUIDES:
-        raise ValueError(
-            f"'{path}': {unknown_name('class', card.guide_class, GUIDES)}; install a newer version"
-        )
+    try:
+        find(PyroModule, card.guide_class, where=f"'{path}'")
+    except ValueError as error:
+        raise ValueError(f"{error}; install a newer version, or import the module of the class") from None
     try:
         model = build_model({"name": card.model, "arguments": card.model_arguments})
     except ValueError as error:
@@ -120,8 +120,9 @@ def _build(card: GuideCard, path: Path) -> Any:
     try:
         # The initial weights are thrown away: drawing them must not move the caller's random state.
         with kept_random_state():
-            return GUIDES[card.guide_class](model, **card.arguments)
-    except (TypeError, ValueError) as error:
+            described = {"class": card.guide_class, "arguments": card.arguments}
+            return build(described, PyroModule, where="guide", given=parts_of(model))
+    except ValueError as error:
         raise ValueError(f"'{path}' has arguments that do not fit ({error}); restore the file") from None
 
 
@@ -156,16 +157,3 @@ def _check_state(expected: Mapping[str, Tensor], state: Mapping[str, Tensor], pa
                 f"'{path}': '{name}' has shape {tuple(value.shape)}, expected {tuple(expected[name].shape)}; "
                 "use the pyroclust version that wrote it"
             )
-
-
-def _check_filter(guide: Any, described: Mapping[str, Any]) -> None:
-    """Refuse a scorer that was made for another model: loading makes it for the guide's own."""
-    own = getattr(guide, "scorer", None)
-    for scorer in (own, getattr(own, "filter", None)):
-        if isinstance(scorer, FilterScorer):
-            model = Mixture(scorer.prior, scorer.component, name=described["name"])
-            if describe_model(model) != described:
-                raise ValueError(
-                    "guide.scorer holds the filter of another model than guide.model, expected the same: "
-                    "build the guide again from its model and load the weights"
-                )

@@ -5,16 +5,16 @@ import reprlib
 from collections.abc import Mapping
 from typing import Any
 
+from pyroclust.distributions import Component, PartitionPrior
 from pyroclust.errors import unknown_name
 from pyroclust.models import AbsentTables, LabelledTables, Mixture
+from pyroclust.registry import registered
 from pyroclust.saving.numbers import build_number, build_tensor
-from pyroclust.saving.parts import COMPONENTS, PRIORS, build_part, call_with, describe_part
-from pyroclust.saving.registry import MODELS
+from pyroclust.saving.objects import build, call, check_depth, describe
 
 __all__ = ["build_model", "describe_model"]
 
-_PARTS = {"prior": PRIORS, "component": COMPONENTS}
-_MOST_NESTED = 24
+_PARTS: dict[str, Any] = {"prior": PartitionPrior, "component": Component}
 
 
 def describe_model(model: Mixture | LabelledTables | AbsentTables) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def describe_model(model: Mixture | LabelledTables | AbsentTables) -> dict[str, 
         {'name': 'overlap2d', 'arguments': {'dim': 2, 'concentration': 1.5}}
         >>> model = Mixture(ChineseRestaurantPrior(Gamma(2.0, 4.0)), BernoulliBeta(9))
         >>> describe_model(model)["arguments"]["prior"]["concentration"]
-        {'class': 'Gamma', 'concentration': 2.0, 'rate': 4.0}
+        {'class': 'Gamma', 'arguments': {'concentration': 2.0, 'rate': 4.0}}
     """
     if isinstance(model, LabelledTables | AbsentTables):
         component = model.component
@@ -75,25 +75,27 @@ def build_model(described: Mapping[str, Any]) -> Mixture | AbsentTables:
     if not arguments.keys().isdisjoint(_PARTS):
         return _build_parts(name, arguments)
     if name == AbsentTables.name:
-        return call_with(AbsentTables, arguments, where=name)
-    if name not in MODELS:
-        raise ValueError(f"{unknown_name('model', name, MODELS)}; or give its prior and its component")
-    own = inspect.signature(MODELS[name]).parameters
-    model = call_with(MODELS[name], {key: arguments[key] for key in own if key in arguments}, where=name)
+        return call(AbsentTables, arguments, where=name)
+    known = registered(Mixture)
+    if name not in known:
+        raise ValueError(f"{unknown_name('model', name, known)}; or give its prior and its component")
+    own = inspect.signature(known[name]).parameters
+    model = call(known[name], {key: arguments[key] for key in own if key in arguments}, where=name)
     return _with_hyperparameters(model, {key: one for key, one in arguments.items() if key not in own})
 
 
 def _describe_parts(model: Mixture) -> dict[str, Any]:
-    return {part: describe_part(getattr(model, part), known, where=part) for part, known in _PARTS.items()}
+    return {part: describe(getattr(model, part), where=part) for part in _PARTS}
 
 
 def _as_registered(model: Mixture, parts: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the arguments from which the registered model of that name comes out the same, if there are."""
-    if model.name not in MODELS:
+    known = registered(Mixture)
+    if model.name not in known:
         return None
     own = {"dim": model.component.dim}
     try:
-        default = MODELS[model.name](**own)
+        default = known[model.name](**own)
         changed = _changed_numbers(default, model)
         again = _with_hyperparameters(default, changed)
     except ValueError:
@@ -105,10 +107,11 @@ def _changed_numbers(default: Mixture, model: Mixture) -> dict[str, float]:
     """List the hyperparameters that are numbers in one model and other ones, or none, in another."""
     usual, found = _describe_parts(default), _describe_parts(model)
     return {
-        name: found[part][name]
+        name: value
         for part in _PARTS
         for name in getattr(model, part).hyper_names
-        if isinstance(found[part].get(name), int | float) and usual[part].get(name) != found[part][name]
+        for value in [found[part]["arguments"].get(name)]
+        if isinstance(value, int | float) and usual[part]["arguments"].get(name) != value
     }
 
 
@@ -118,8 +121,9 @@ def _with_hyperparameters(model: Mixture, values: Mapping[str, Any]) -> Mixture:
     for name, value in sorted(values.items(), key=lambda item: item[0] not in model.hyperpriors):
         where = f"{model.name}.{name}"
         if name not in known:
-            known |= set(inspect.signature(MODELS[model.name]).parameters)
-            raise ValueError(unknown_name(f"argument of {model.name}", name, known))
+            known |= set(inspect.signature(registered(Mixture)[model.name]).parameters)
+            places = [f"{model.name}.{one}" for one in known]
+            raise ValueError(unknown_name("argument", where, places))
         as_list = isinstance(value, list | tuple)
         one = build_tensor(value, where=where) if as_list else build_number(value, where=where)
         try:
@@ -136,16 +140,14 @@ def _build_parts(name: str, arguments: Mapping[str, Any]) -> Mixture:
     for key in _PARTS:
         if key not in arguments:
             raise ValueError(f"model lacks '{key}', expected both prior and component")
-    return Mixture(
-        *(build_part(arguments[key], known, where=key) for key, known in _PARTS.items()), name=name
-    )
+    return Mixture(*(build(arguments[key], kind, where=key) for key, kind in _PARTS.items()), name=name)
 
 
 def _name_and_arguments(described: Any) -> tuple[str, dict[str, Any]]:
     """Take apart both forms: arguments in a table of their own, or beside the name."""
     if not isinstance(described, Mapping):
         raise ValueError(f"model is {reprlib.repr(described)}, expected a table with a name")
-    _check_depth(described)
+    check_depth(described, where="model")
     name = described.get("name", "mixture")
     if not isinstance(name, str):
         raise ValueError(f"model.name is {reprlib.repr(name)}, expected text")
@@ -157,21 +159,3 @@ def _name_and_arguments(described: Any) -> tuple[str, dict[str, Any]]:
     for key in beside.keys() - {"arguments"}:
         raise ValueError(unknown_name("entry of the model beside its arguments", key, ["name", "arguments"]))
     return name, {str(key): one for key, one in beside["arguments"].items()}
-
-
-def _check_depth(described: Mapping[str, Any]) -> None:
-    """Refuse what is nested deeply, level by level, without recursion."""
-    level: list[Any] = [described]
-    for _ in range(_MOST_NESTED):
-        level = [child for one in level for child in _children(one)]
-        if not level:
-            return
-    raise ValueError(
-        f"model is nested more than {_MOST_NESTED} deep, expected fewer tables inside each other"
-    )
-
-
-def _children(one: Any) -> list[Any]:
-    if isinstance(one, Mapping):
-        return list(one.values())
-    return list(one) if isinstance(one, list | tuple) else []

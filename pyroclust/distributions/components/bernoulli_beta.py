@@ -9,12 +9,14 @@ from pyro.distributions import Bernoulli, Beta, TorchDistribution
 from torch import Tensor
 from torch.distributions import constraints
 
-from pyroclust.distributions.components.component import ConjugateComponent, number
+from pyroclust.distributions.components.component import Component, ConjugateComponent, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
+from pyroclust.registry import register
 
 __all__ = ["BernoulliBeta"]
 
 
+@register(Component)
 class BernoulliBeta(ConjugateComponent):
     r"""Columns of zeros and ones, independent within a cluster (latent class analysis).
 

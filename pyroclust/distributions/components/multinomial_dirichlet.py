@@ -9,12 +9,14 @@ from pyro.distributions import Dirichlet, Multinomial, TorchDistribution
 from torch import Tensor
 from torch.distributions import constraints
 
-from pyroclust.distributions.components.component import ConjugateComponent, number
+from pyroclust.distributions.components.component import Component, ConjugateComponent, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
+from pyroclust.registry import register
 
 __all__ = ["MultinomialDirichlet"]
 
 
+@register(Component)
 class MultinomialDirichlet(ConjugateComponent):
     r"""Counts over D categories given their total: bags of words, genotypes, or one-hot categories.
 

@@ -10,8 +10,9 @@ from pyro import sample as site
 from pyro.distributions import InverseGamma, Normal, TorchDistribution
 from torch import Tensor
 
-from pyroclust.distributions.components.component import ConjugateComponent, number
+from pyroclust.distributions.components.component import Component, ConjugateComponent, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
+from pyroclust.registry import register
 
 __all__ = ["NormalIndependent", "VarianceIntegral"]
 
@@ -156,6 +157,7 @@ class VarianceIntegral:
         return type(self)(*(function(getattr(self, field.name)) for field in fields(self)))
 
 
+@register(Component)
 class NormalIndependent(ConjugateComponent):
     r"""Normal clusters with mean and variance independent a priori, in every column.
 

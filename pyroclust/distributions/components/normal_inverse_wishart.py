@@ -8,14 +8,16 @@ from pyro import sample as site
 from pyro.distributions import Gamma, MultivariateNormal, TorchDistribution
 from torch import Tensor
 
-from pyroclust.distributions.components.component import ConjugateComponent, number, per_point
+from pyroclust.distributions.components.component import Component, ConjugateComponent, number, per_point
 from pyroclust.distributions.components.inverse_wishart import InverseWishartCholesky
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.partitions import num_clusters
+from pyroclust.registry import register
 
 __all__ = ["NormalInverseWishart"]
 
 
+@register(Component)
 class NormalInverseWishart(ConjugateComponent):
     r"""Normal clusters with full covariance.
 

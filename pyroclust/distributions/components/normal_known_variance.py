@@ -8,13 +8,15 @@ from pyro import sample as site
 from pyro.distributions import Normal, TorchDistribution
 from torch import Tensor
 
-from pyroclust.distributions.components.component import ConjugateComponent, number, per_point
+from pyroclust.distributions.components.component import Component, ConjugateComponent, number, per_point
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.partitions import num_clusters
+from pyroclust.registry import register
 
 __all__ = ["NormalKnownVariance"]
 
 
+@register(Component)
 class NormalKnownVariance(ConjugateComponent):
     r"""Isotropic normal clusters whose means are unknown.
 

@@ -9,12 +9,14 @@ from pyro.distributions import Gamma, Poisson, TorchDistribution
 from torch import Tensor
 from torch.distributions import constraints
 
-from pyroclust.distributions.components.component import ConjugateComponent, number
+from pyroclust.distributions.components.component import Component, ConjugateComponent, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
+from pyroclust.registry import register
 
 __all__ = ["PoissonGamma"]
 
 
+@register(Component)
 class PoissonGamma(ConjugateComponent):
     r"""Columns of counts, independent within a cluster.
 

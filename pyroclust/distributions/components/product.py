@@ -9,8 +9,9 @@ from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
 from torch.distributions import Distribution, constraints
 
-from pyroclust.distributions.components.component import ConjugateComponent
+from pyroclust.distributions.components.component import Component, ConjugateComponent
 from pyroclust.distributions.components.parameter_sites import PrefixedSites
+from pyroclust.registry import register
 
 __all__ = ["GroupedSupport", "Product", "SideBySide"]
 
@@ -85,6 +86,7 @@ class SideBySide(TorchDistribution):
         return sum(others, start=first)
 
 
+@register(Component)
 class Product(ConjugateComponent):
     r"""A conjugate family for each group of columns, independent given the cluster.
 

@@ -34,7 +34,7 @@ class PyroComponent(Component):
         typical_scale: a typical standard deviation within a cluster, in data units.
 
     Attributes:
-        origin: name and arguments of the function of this package that made it, ``None`` where its user did.
+        origin: name and arguments of the registered function that made it, ``None`` where none did.
 
     Raises:
         ValueError: if ``dim`` or ``typical_scale`` is not positive, or the shapes do not fit.

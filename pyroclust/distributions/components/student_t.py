@@ -1,13 +1,15 @@
 """Clusters with heavy tails: Student-t components."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from pyro import sample as site
 from pyro.distributions import Gamma, Normal, StudentT, TorchDistribution
 from torch import Tensor
 
+from pyroclust.distributions.components.component import Component
 from pyroclust.distributions.components.pyro_component import PyroComponent
+from pyroclust.registry import register
 
 __all__ = ["student_t"]
 
@@ -36,6 +38,7 @@ class _StudentT:
         return StudentT(self.dof, parameters["loc"], scale, validate_args=False).to_event(1)
 
 
+@register(Component)
 def student_t(
     dim: int = 1,
     *,
@@ -79,6 +82,4 @@ def student_t(
             raise ValueError(f"{name} is {value}, expected a positive number")
     family = _StudentT(float(dof), float(mean), float(prior_scale), float(shape), float(rate), dim)
     scale = (rate / (shape + 0.5)) ** 0.5
-    component = PyroComponent(family.parameters, family.likelihood, dim=dim, typical_scale=scale)
-    component.origin = ("student_t", asdict(family))
-    return component
+    return PyroComponent(family.parameters, family.likelihood, dim=dim, typical_scale=scale)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import torch
 from pyro import sample as site
@@ -10,7 +10,9 @@ from pyro.distributions import Gamma, TorchDistribution, Uniform, VonMises
 from torch import Tensor
 from torch.distributions import constraints
 
+from pyroclust.distributions.components.component import Component
 from pyroclust.distributions.components.pyro_component import PyroComponent
+from pyroclust.registry import register
 
 __all__ = ["von_mises"]
 
@@ -38,6 +40,7 @@ class _VonMises:
         return VonMises(parameters["loc"], parameters["precision"], validate_args=False).to_event(1)
 
 
+@register(Component)
 def von_mises(dim: int = 1, *, shape: float = 2.0, rate: float = 0.1) -> PyroComponent:
     r"""Return clusters of angles in (-pi, pi], von Mises in every column; not conjugate.
 
@@ -75,6 +78,5 @@ def von_mises(dim: int = 1, *, shape: float = 2.0, rate: float = 0.1) -> PyroCom
         support=constraints.independent(constraints.interval(-_LARGEST_ANGLE, _LARGEST_ANGLE), 1),
         typical_scale=(rate / shape) ** 0.5,
     )
-    component.origin = ("von_mises", asdict(family))
     component.expected = "angles between -pi and pi"
     return component

@@ -5,12 +5,14 @@ from torch import Size, Tensor
 from torch.distributions import constraints
 
 from pyroclust.distributions.hyperparameters import Hyperparameter
+from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import (
     TwoParameterPartition,
     TwoParameterPrior,
     as_parameter,
 )
 from pyroclust.distributions.rising_factorial import sum_of_inverses
+from pyroclust.registry import register
 
 __all__ = ["ChineseRestaurantPrior", "ChineseRestaurantProcess"]
 
@@ -64,6 +66,7 @@ class ChineseRestaurantProcess(TwoParameterPartition):
         return rank.gather(-1, pointer)
 
 
+@register(PartitionPrior)
 class ChineseRestaurantPrior(TwoParameterPrior):
     r"""The Chinese restaurant prior: the partition of a Dirichlet process.
 

@@ -5,12 +5,14 @@ from torch import Tensor
 from torch.distributions import Distribution, constraints
 
 from pyroclust.distributions.hyperparameters import Hyperparameter
+from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import (
     TwoParameterPartition,
     TwoParameterPrior,
     as_parameter,
 )
 from pyroclust.distributions.rising_factorial import log_rising
+from pyroclust.registry import register
 
 __all__ = ["DirichletMultinomialPartition", "DirichletMultinomialPrior", "expected_occupied"]
 
@@ -65,6 +67,7 @@ class DirichletMultinomialPartition(TwoParameterPartition):
         return -weight, self.num_components.double() * weight
 
 
+@register(PartitionPrior)
 class DirichletMultinomialPrior(TwoParameterPrior):
     r"""The partition prior of a mixture of M components with symmetric Dirichlet weights.
 

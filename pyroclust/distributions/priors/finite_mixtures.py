@@ -18,6 +18,7 @@ from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_wei
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import as_parameter, draw_from_urn
 from pyroclust.partitions import num_clusters
+from pyroclust.registry import register
 
 __all__ = ["FiniteMixturesPrior", "MixtureOfFiniteMixtures"]
 
@@ -95,6 +96,7 @@ class MixtureOfFiniteMixtures(PartitionDistribution):
         return log_v + log_block_weights(block_sizes(value), -weight).sum(-1)
 
 
+@register(PartitionPrior)
 class FiniteMixturesPrior(PartitionPrior):
     r"""The prior of a mixture of finite mixtures: M components, M random, with symmetric Dirichlet weights.
 

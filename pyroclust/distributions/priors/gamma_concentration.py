@@ -14,6 +14,7 @@ from torch.distributions import Distribution
 from pyroclust.distributions.priors.chinese_restaurant import ChineseRestaurantPrior, ChineseRestaurantProcess
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.rising_factorial import sum_of_inverses
+from pyroclust.registry import register
 
 __all__ = ["GammaConcentration", "log_gamma_mixed_v", "mean_num_clusters"]
 
@@ -113,6 +114,7 @@ def _doubling_panels(reach: float) -> tuple[np.ndarray, np.ndarray]:
     return ((edges[:-1, None] + half) + half * nodes).ravel(), np.log(half * weights).ravel()
 
 
+@register(PartitionPrior)
 class GammaConcentration(PartitionPrior):
     r"""The Chinese restaurant prior with a Gamma-distributed concentration, integrated out.
 

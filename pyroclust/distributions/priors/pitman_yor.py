@@ -5,12 +5,14 @@ from torch import Tensor
 from torch.distributions import Distribution, constraints
 
 from pyroclust.distributions.hyperparameters import Hyperparameter
+from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import (
     TwoParameterPartition,
     TwoParameterPrior,
     as_parameter,
 )
 from pyroclust.distributions.rising_factorial import log_rising, sum_of_inverses
+from pyroclust.registry import register
 
 __all__ = ["PitmanYorPrior", "PitmanYorProcess"]
 
@@ -67,6 +69,7 @@ class PitmanYorProcess(TwoParameterPartition):
         return self.discount.double(), self.concentration.double()
 
 
+@register(PartitionPrior)
 class PitmanYorPrior(TwoParameterPrior):
     r"""The Pitman-Yor prior: cluster sizes with a power law, about :math:`N^d` clusters.
 

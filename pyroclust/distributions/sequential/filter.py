@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,6 +11,8 @@ from torch.distributions import Distribution
 from pyroclust.distributions.components.component import ConjugateComponent
 from pyroclust.distributions.priors.opening_odds import OpeningOdds
 from pyroclust.distributions.priors.prior import PartitionPrior
+from pyroclust.distributions.sequential.scorer import Scorer
+from pyroclust.registry import register
 
 __all__ = ["FilterEncoding", "FilterScorer"]
 
@@ -27,6 +30,7 @@ class FilterEncoding:
     hyperparameters: Tensor  # (B, H) float64, those of the component that are conditions
 
 
+@register(Scorer)
 class FilterScorer:
     r"""Log-weights of the exact no-look-ahead filter.
 
@@ -55,6 +59,11 @@ class FilterScorer:
         _check_known("prior", prior, self._of_prior)
         _check_known("component", component, self._of_component)
         self._odds = None if self._of_prior else OpeningOdds(prior)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the constructor but prior and component, which are those of the guide's model."""
+        return {"conditions": self.conditions}
 
     def encode(self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None) -> FilterEncoding:
         """Compute sufficient statistics and empty-cluster densities in O(N).
