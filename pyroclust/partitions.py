@@ -1,4 +1,4 @@
-"""Partitions as canonical label vectors: labels, enumeration, co-assignment, constraint."""
+"""Partitions as canonical label vectors: labels, enumeration, constraint."""
 
 from functools import lru_cache
 
@@ -11,7 +11,6 @@ __all__ = [
     "PartitionConstraint",
     "bell_number",
     "canonical",
-    "co_assignment_matrix",
     "enumerate_partitions",
     "is_canonical",
     "num_clusters",
@@ -84,31 +83,6 @@ def num_clusters(assignments: Tensor) -> Tensor:
         3
     """
     return assignments.amax(-1) + 1
-
-
-def co_assignment_matrix(assignments: Tensor) -> Tensor:
-    r"""Average co-assignment of pairs of points over draws.
-
-    .. math:: P_{ij} = \frac{1}{S} \sum_s 1[c^{(s)}_i = c^{(s)}_j]
-
-    One-hot products, one matrix product per label: cost O(S N^2) operations in compiled code,
-    memory O(N^2 + S N).
-
-    Shape:
-        assignments: ``(S, N)``; output: ``(N, N)`` float32 probabilities.
-
-    Example:
-        >>> co_assignment_matrix(torch.tensor([[0, 0, 1], [0, 1, 1]]))[0].tolist()
-        [1.0, 0.5, 0.0]
-    """
-    if assignments.dim() != 2:
-        raise ValueError(f"assignments has shape {tuple(assignments.shape)}, expected (draws, points)")
-    draws, points = assignments.shape
-    total = torch.zeros(points, points, device=assignments.device)
-    for label in range(int(assignments.max()) + 1):
-        member = (assignments == label).float()
-        total.addmm_(member.T, member)
-    return total / draws
 
 
 @lru_cache(maxsize=MAX_ENUMERATED_POINTS)

@@ -59,14 +59,6 @@ def test_constraint():
     assert P.partition.event_dim == 1
 
 
-def test_co_assignment_matrix_counts_pairs():
-    draws = P.enumerate_partitions(5)
-    expected = (draws.unsqueeze(-1) == draws.unsqueeze(-2)).double().mean(0)
-    assert torch.allclose(P.co_assignment_matrix(draws).double(), expected, atol=1e-6)
-    with pytest.raises(ValueError, match="expected \\(draws, points\\)"):
-        P.co_assignment_matrix(draws[0])
-
-
 def test_num_clusters_counts_distinct_labels():
     labels = P.enumerate_partitions(6)
     assert P.num_clusters(labels).tolist() == [len(set(row)) for row in labels.tolist()]

@@ -74,8 +74,10 @@ class Gallery:
 
 def shares_of_counts(draws: np.ndarray) -> np.ndarray:
     """Return the shares of 1, ..., N clusters among draws."""
-    counts = draws.max(-1).ravel()
-    return np.bincount(counts, minlength=draws.shape[-1]) / counts.size
+    values, probabilities = diagnostics.cluster_count_posterior(draws)
+    shares = np.zeros(draws.shape[-1])
+    shares[values - 1] = probabilities
+    return shares
 
 
 def posterior_of(

@@ -37,6 +37,11 @@ class ExactRow:
     median_kl: float
     mean_kl_se: float
 
+    def __repr__(self) -> str:
+        """Return the mean divergence."""
+        kl = f"{self.mean_kl:.3g} ± {self.mean_kl_se:.2g}"
+        return f"ExactRow(mean KL {kl} nats, {self.num_datasets} data sets of {self.num_points} points)"
+
 
 @dataclass(frozen=True)
 class SampledRow:
@@ -71,6 +76,11 @@ class SampledRow:
     median_pareto_k: float | None = None
     share_high_k: float | None = None
 
+    def __repr__(self) -> str:
+        """Return the median efficiency."""
+        share = f"median efficiency {self.median_efficiency:.2f}"
+        return f"SampledRow({share}, {self.num_datasets} data sets of {self.num_points} points)"
+
 
 @dataclass(frozen=True)
 class TruthRow:
@@ -94,6 +104,11 @@ class TruthRow:
     mean_difference: float | None = None
     difference_se: float | None = None
 
+    def __repr__(self) -> str:
+        """Return the mean log q, and how far it is ahead of the baseline."""
+        ahead = "" if self.mean_difference is None else f", {self.mean_difference:+.3f} against the baseline"
+        return f"TruthRow(log q {self.log_prob:.3f} nats{ahead}, N = {self.num_points})"
+
 
 @dataclass(frozen=True)
 class CalibrationRow:
@@ -114,6 +129,10 @@ class CalibrationRow:
     num_datasets: int
     num_draws: int
     counts: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        """Return the functional and its p-value."""
+        return f"CalibrationRow({self.functional}: p = {self.uniformity.p_value:.2g}, N = {self.num_points})"
 
     @property
     def uniformity(self) -> Uniformity:
@@ -159,6 +178,13 @@ class ClusterCountRow:
     total_variation: float | None
     total_variation_noise: float
 
+    def __repr__(self) -> str:
+        """Return the distance between prior and averaged posterior."""
+        distance = "no prior"
+        if self.total_variation is not None:
+            distance = f"total variation {self.total_variation:.3f}, noise {self.total_variation_noise:.3f}"
+        return f"ClusterCountRow({distance}, N = {self.num_points})"
+
     @property
     def p_value(self) -> float | None:
         """Of one draw a data set against the prior; ``None`` without a prior."""
@@ -190,6 +216,12 @@ class CoverageRow:
     low: tuple[float, ...]
     high: tuple[float, ...]
     p_value: float
+
+    def __repr__(self) -> str:
+        """Return the p-value."""
+        return (
+            f"CoverageRow(p = {self.p_value:.2g}, {self.num_datasets} data sets of {self.num_points} points)"
+        )
 
 
 @dataclass(frozen=True)
@@ -226,6 +258,11 @@ class ReliabilityRow:
     ece_noise: float
     p_value: float
 
+    def __repr__(self) -> str:
+        """Return the calibration error."""
+        error = f"calibration error {self.ece:.4f}, noise {self.ece_noise:.4f}"
+        return f"ReliabilityRow({error}, p = {self.p_value:.2g}, N = {self.num_points})"
+
 
 @dataclass(frozen=True)
 class OrderRow:
@@ -255,6 +292,12 @@ class OrderRow:
     high: float
     baseline_median: float | None = None
 
+    def __repr__(self) -> str:
+        """Return the median spread."""
+        return (
+            f"OrderRow(median spread {self.median:.2f} over {self.num_orders} orders, N = {self.num_points})"
+        )
+
 
 @dataclass(frozen=True)
 class SpeedRow:
@@ -269,3 +312,7 @@ class SpeedRow:
     num_points: int
     num_draws: int
     draws_per_second: float
+
+    def __repr__(self) -> str:
+        """Return the speed."""
+        return f"SpeedRow({self.draws_per_second:,.0f} draws a second, N = {self.num_points})"

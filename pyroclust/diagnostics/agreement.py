@@ -6,7 +6,7 @@ import numpy as np
 
 from pyroclust.diagnostics.co_assignment import co_assignment
 from pyroclust.diagnostics.draws import DrawsLike, as_chains, checked_weights, flatten, labels_and_weights
-from pyroclust.diagnostics.num_clusters import count_clusters, total_variation
+from pyroclust.diagnostics.num_clusters import cluster_count_posterior, total_variation
 
 __all__ = [
     "Agreement",
@@ -175,8 +175,10 @@ def marginals(draws: np.ndarray, *, weights: np.ndarray | None = None) -> Margin
     """
     flat = flatten(draws)
     share = None if weights is None else checked_weights(weights, len(flat))
-    counts = np.bincount(count_clusters(flat), weights=share, minlength=flat.shape[-1] + 1)
-    return Marginals(counts / counts.sum(), co_assignment(flat, weights=share))
+    values, probabilities = cluster_count_posterior(flat, weights=share)
+    counts = np.zeros(flat.shape[-1] + 1)
+    counts[values] = probabilities
+    return Marginals(counts, co_assignment(flat, weights=share))
 
 
 def distances(first: Marginals, second: Marginals) -> tuple[float, float, float]:

@@ -44,6 +44,10 @@ class BallCoverage:
     p_value: float
     band_level: float
 
+    def __repr__(self) -> str:
+        """Return the sizes and the p-value."""
+        return f"BallCoverage({self.num_datasets} data sets, {self.num_draws} draws each: p = {self.p_value:.2g})"
+
 
 def ball_coverage(
     truth: np.ndarray,

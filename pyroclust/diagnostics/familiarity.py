@@ -162,6 +162,11 @@ class Familiarity:
     num_points: int | None = None
     training_points: tuple[int, int] | None = None
 
+    def __repr__(self) -> str:
+        """Return the overall p-value, or the warning."""
+        words = self.warning or f"like the simulations, p = {self.overall:.2g}"
+        return f"Familiarity({words})"
+
 
 def familiarity(
     data: np.ndarray,

@@ -48,6 +48,11 @@ class PairReliability:
     num_draws: int
     band_level: float
 
+    def __repr__(self) -> str:
+        """Return the sizes, the p-value and the calibration error."""
+        size = f"{self.num_datasets} data sets, {self.num_draws} draws each"
+        return f"PairReliability({size}: p = {self.p_value:.2g}, calibration error {self.ece:.4f})"
+
 
 def pair_reliability(
     truth: np.ndarray,

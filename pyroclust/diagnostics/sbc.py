@@ -104,6 +104,10 @@ class SbcRow:
     p_value: float
     mean_rank: float
 
+    def __repr__(self) -> str:
+        """Return the functional and its p-value."""
+        return f"SbcRow({self.name}: p = {self.p_value:.2g}, mean rank {self.mean_rank:.3f})"
+
 
 @dataclass(frozen=True)
 class SimulationBasedCalibration:
@@ -120,6 +124,11 @@ class SimulationBasedCalibration:
     ranks: Mapping[str, np.ndarray]
     num_draws: int
     num_datasets: int
+
+    def __repr__(self) -> str:
+        """Return the sizes and the p-value of all functionals."""
+        size = f"{len(self.rows)} functionals, {self.num_datasets} data sets"
+        return f"SimulationBasedCalibration({size}: p = {self.p_value:.2g}, worst {self.worst.name})"
 
     @property
     def p_value(self) -> float:

@@ -44,6 +44,11 @@ class AmortizationGap:
     elbo: Tensor
     pareto_k: Tensor
 
+    def __repr__(self) -> str:
+        """Return how many data sets, and the mean gap."""
+        size = f"{len(self.gap)} data sets"
+        return f"AmortizationGap({size}, mean gap {self.gap.mean():.3g} nats)"
+
 
 def amortization_gap(
     model: JointModel,

@@ -118,6 +118,13 @@ class ImportanceSample(WeightedPartitions):
     log_prob: Tensor
     log_joint: Tensor
 
+    def __repr__(self) -> str:
+        """Return the sizes and the efficiency."""
+        draws, *batch = self.log_prob.shape
+        sets = f" for {tuple(batch)} data sets" if batch else ""
+        share = self.efficiency.median().item()
+        return f"ImportanceSample({draws} draws{sets}, median efficiency {share:.2f})"
+
     @property
     def log_weights(self) -> Tensor:
         """Unnormalised log weights log p(c, x) - log q(c), ``(S, *batch)`` in nats."""

@@ -19,6 +19,7 @@ from pyroclust.diagnostics import (
 )
 from pyroclust.diagnostics.agreement import Marginals, marginals
 from pyroclust.diagnostics.draws import as_chains
+from pyroclust.diagnostics.num_clusters import count_clusters
 from pyroclust.diagnostics.point_estimates import uncertainty_in
 
 __all__ = ["DrawsSummary", "Estimate", "summarise_draws"]
@@ -131,9 +132,9 @@ class DrawsSummary:
                 "level": ball.level,
                 "coverage": ball.coverage,
                 "radius": ball.radius,
-                "horizontal_clusters": _counts(ball.horizontal),
-                "upper_clusters": _counts(ball.upper),
-                "lower_clusters": _counts(ball.lower),
+                "horizontal_clusters": count_clusters(ball.horizontal),
+                "upper_clusters": count_clusters(ball.upper),
+                "lower_clusters": count_clusters(ball.lower),
             },
             "most_probable": {
                 "probabilities": self.ranked.probabilities,
@@ -143,7 +144,7 @@ class DrawsSummary:
             "modes": {
                 "weights": modes.weights,
                 "spread": modes.spread,
-                "num_clusters": _counts(modes.partitions),
+                "num_clusters": count_clusters(modes.partitions),
             },
             "convergence": [asdict(row) for row in self.convergence],
             "co_membership_ess": {
@@ -217,7 +218,3 @@ def summarise_draws(
 def _estimate(every: Marginals, found: np.ndarray, true_labels: np.ndarray | None) -> Estimate:
     scores = None if true_labels is None else partition_scores(true_labels, found)
     return Estimate(found, uncertainty_in(every.together, found), scores)
-
-
-def _counts(partitions: np.ndarray) -> np.ndarray:
-    return partitions.max(-1) + 1

@@ -178,3 +178,8 @@ def test_errors():
         sample.expectation(torch.zeros(5))
     with pytest.raises(ValueError, match="num_draws is 0"):
         sample.resample(0)
+
+
+def test_samples_print_themselves():
+    sample = with_weights(torch.zeros(50, 3).double())
+    assert repr(sample) == "ImportanceSample(50 draws for (3,) data sets, median efficiency 1.00)"

@@ -6,6 +6,7 @@ import pytest
 import torch
 from pyro.infer.autoguide import AutoMultivariateNormal
 
+from pyroclust.diagnostics import co_assignment
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,
@@ -17,7 +18,7 @@ from pyroclust.distributions import (
 )
 from pyroclust.infer import log_evidence, variational_posterior
 from pyroclust.models import Mixture, companion
-from pyroclust.partitions import co_assignment_matrix, is_canonical
+from pyroclust.partitions import is_canonical
 
 DATA = torch.tensor([[-0.6], [-0.5], [-0.1], [0.1], [0.2], [0.5], [0.6]], dtype=torch.float64)
 APART = torch.cat([DATA[:4], DATA[4:] + 8])
@@ -61,7 +62,7 @@ def test_pyro_finds_clusters(name):
         companion(model, num_components), data, num_steps=200, num_draws=300, seed=1
     )
     truth = (torch.arange(40) >= 15).long()
-    together = co_assignment_matrix(found.assignments)
+    together = torch.from_numpy(co_assignment(found.assignments.numpy()))
     same = truth.unsqueeze(0) == truth.unsqueeze(1)
     assert together[~same].mean() < 0.02
     assert together[same].mean() > 0.8
