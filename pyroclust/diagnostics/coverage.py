@@ -46,7 +46,8 @@ class BallCoverage:
 
     def __repr__(self) -> str:
         """Return the sizes and the p-value."""
-        return f"BallCoverage({self.num_datasets} data sets, {self.num_draws} draws each: p = {self.p_value:.2g})"
+        size = f"{self.num_datasets} data sets, {self.num_draws} draws each"
+        return f"BallCoverage({size}: p = {self.p_value:.2g})"
 
 
 def ball_coverage(
