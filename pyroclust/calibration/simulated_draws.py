@@ -136,8 +136,8 @@ def partition_functionals(assignments: np.ndarray) -> dict[str, np.ndarray]:
         assignments: ``(..., N)``, canonical; output: ``(...)`` float64 each, no pairs for single points.
 
     Example:
-        >>> partition_functionals(np.array([0, 0, 1, 0]))["pairs"]
-        array(1.)
+        >>> partition_functionals(np.array([[0, 0, 1, 0]]))["pairs"].tolist()
+        [1.0]
     """
     num_points = assignments.shape[-1]
     found = {

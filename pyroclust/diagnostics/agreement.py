@@ -175,7 +175,7 @@ def marginals(draws: np.ndarray, *, weights: np.ndarray | None = None) -> Margin
     """
     flat = flatten(draws)
     share = None if weights is None else checked_weights(weights, len(flat))
-    values, probabilities = cluster_count_posterior(flat, weights=share)
+    values, probabilities = cluster_count_posterior(flat, weights=weights)
     counts = np.zeros(flat.shape[-1] + 1)
     counts[values] = probabilities
     return Marginals(counts, co_assignment(flat, weights=share))
