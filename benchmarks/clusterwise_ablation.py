@@ -11,8 +11,6 @@ benchmarks/results/clusterwise_ablation.json.
 
 import json
 import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,15 +23,13 @@ from pyroclust.infer import FitSettings, divergences, efficiencies, fit
 from pyroclust.infer.simulation import simulate
 from pyroclust.models import gaussian2d
 from pyroclust.random_state import own_random_numbers
-from pyroclust.recipes.clusterwise_parts import AttentivePart, ClusterwisePart
-from pyroclust.recipes.parts import GuidePart
+from pyroclust.recipes.tables import new_guide
 
 RESULTS = Path(__file__).parent / "results" / "clusterwise_ablation.json"
-DENSEST = {"class": "DensestFirst", "arguments": {"bandwidth": 1.4}}
-CCP = partial(ClusterwisePart, num_particles=8)
-ACP = partial(AttentivePart, num_particles=8)
+DENSEST = {"class": "DensestFirst", "bandwidth": 1.4}
+CCP, ACP = "clusterwise", "attentive"
 PLAIN = {"num_bandwidths": 0, "differences": False}
-VARIANTS: dict[str, tuple[Callable[..., ClusterwisePart], dict[str, Any], dict[str, Any] | None]] = {
+VARIANTS: dict[str, tuple[str, dict[str, Any], dict[str, Any] | None]] = {
     "ccp": (CCP, {}, DENSEST),
     "ccp, mixture of 16 instead of z": (CCP, {"num_values": 16}, DENSEST),
     "ccp, one value instead of z": (CCP, {"num_values": 1}, DENSEST),
@@ -49,10 +45,10 @@ VARIANTS: dict[str, tuple[Callable[..., ClusterwisePart], dict[str, Any], dict[s
 
 def run(variant: str, *, steps: int, seed: int) -> dict[str, Any]:
     """Train one variant and measure it."""
-    part, options, order = VARIANTS[variant]
+    table, options, order = VARIANTS[variant]
     model = gaussian2d()
     torch.manual_seed(seed)
-    guide = part(**options).make(model, GuidePart(), order)
+    guide = new_guide(model, {}, (table, {"num_particles": 8, **options}), order)
     start = time.process_time()
     fit(model, guide, settings=FitSettings(steps=steps, seed=seed), progress=False)
     row = {"variant": variant, "steps": steps, "seed": seed, "cpu seconds": time.process_time() - start}

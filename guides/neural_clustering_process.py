@@ -225,8 +225,8 @@ def summed_scorer_for(
     *,
     width: int = 128,
     sizes: Sequence[int] = (256, 512),
-    future: Future | None = None,
     encoder: Encoder | None = None,
+    future: Future | None = None,
     conditions: Sequence[str] | ConditionInputs = (),
 ) -> SummedScorer:
     """Build the published scorer that fits a model; conditions are further columns of its points.
@@ -235,8 +235,8 @@ def summed_scorer_for(
         model: a mixture.
         width: hidden width.
         sizes: of the representations of points and of clusters.
-        future: contexts of the points still to come, instead of a sum over them.
         encoder: maps data to vectors; None for vectors.
+        future: contexts of the points still to come, instead of a sum over them.
         conditions: names of random hyperparameters of the model, or how they enter.
     """
     inputs = network_inputs(model, None, conditions)

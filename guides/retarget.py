@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 from pyro.nn import PyroModule
 
-from pyroclust.registry import rebuild
+from pyroclust.registry import name_of, rebuild
 
 __all__ = ["parts_of", "retarget"]
 
@@ -40,6 +40,11 @@ def retarget(guide: GuideT, model: Any) -> GuideT:
     References:
         Le, Baydin & Wood (2017), Inference compilation. https://arxiv.org/abs/1610.09900
     """
+    if name_of(guide) is None and not hasattr(guide, "arguments"):
+        raise ValueError(
+            f"guide is a {type(guide).__name__}, expected a registered class, or one with arguments: build a "
+            "new guide of the model and load the weights with load_state_dict"
+        )
     before, after = (_dim(one) for one in (guide.model, model))
     if before != after:
         raise ValueError(

@@ -78,7 +78,8 @@ def tables() -> LabelledTables:
 
 
 def light(model: Any, **options: Any) -> NeuralClusteringProcess:
-    return NeuralClusteringProcess(model, scorer=light_scorer_for(model, width=8, **options))
+    order = RandomOrder() if "encoder" in options else None
+    return NeuralClusteringProcess(model, scorer=light_scorer_for(model, width=8, **options), order=order)
 
 
 def summed(model: Any, dim: int, *, conditions: tuple[str, ...] = (), **options: Any) -> Any:

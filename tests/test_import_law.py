@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-MAPPED = {"models": "pyroclust.models", "guides": "pyroclust.guides"}
+MAPPED = {"models": "pyroclust.models", "guides": "pyroclust.guides", "recipes": "pyroclust.recipes.shipped"}
 
 GROUND = {
     "compiling",

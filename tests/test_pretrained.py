@@ -21,7 +21,7 @@ from pyroclust.models import Mixture, gaussian2d, niw_mixture
 from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
 from pyroclust.saving import describe_model
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, find_guide, list_guides, read_card
-from pyroclust.saving.guides import load_guide, save_guide
+from pyroclust.saving.guides import describe_guide, load_guide, save_guide
 
 
 def new_guide() -> NeuralClusteringProcess:
@@ -70,7 +70,7 @@ def test_round_trip_gives_the_same_distribution(tmp_path, guide):
     draws = again.posterior(data).sample((2,))
     expected, found = (g.posterior(data, order=order).log_prob(draws) for g in (guide, again))
     torch.testing.assert_close(found, expected, rtol=0, atol=0)
-    assert getattr(again, "arguments", None) == getattr(guide, "arguments", None)
+    assert describe_guide(again) == describe_guide(guide)
 
 
 def test_card_records_everything(folder):
@@ -103,9 +103,10 @@ def test_every_guide_on_the_shelf_loads_and_samples():
 
 def test_models_on_the_shelf_are_described_as_their_cards_say():
     for card in list_guides():
-        described = describe_model(load_guide(card.name).model)
+        model = load_guide(card.name).model
+        described = describe_model(model)
         assert described == {"name": card.model, "arguments": card.model_arguments}
-        assert card.dim == card.model_arguments.get("component", card.model_arguments)["dim"]
+        assert card.dim == model.component.dim
 
 
 FINE_TUNED = {
@@ -168,7 +169,7 @@ OTHERS = {
 def test_a_filter_of_another_model_is_not_saved(tmp_path, kind, other):
     guide = kind(gaussian2d())
     guide.model = other
-    with pytest.raises(ValueError, match="holds the filter of another model than"):
+    with pytest.raises(ValueError, match=r"was made of another .* than that of the guide's model"):
         save_guide(guide, tmp_path / "a")
     assert not (tmp_path / "a").exists()
 
@@ -210,7 +211,7 @@ DAMAGE = {
     "no weights": (lambda f: (f / WEIGHTS_FILE).unlink(), "there is no .*weights.safetensors"),
     "no card": (lambda f: (f / CARD_FILE).unlink(), "holds no card.json"),
     "damaged card": (lambda f: (f / CARD_FILE).write_text("{"), "card.json' is not valid JSON"),
-    "card of another version": (lambda f: edit(f, format_version=9), "format_version 9, expected 1"),
+    "card of another version": (lambda f: edit(f, format_version=9), "format_version 9, expected 1 to 2"),
     "card that is a list": (lambda f: (f / CARD_FILE).write_text("[]"), "format_version None"),
     "card without a model": (lambda f: edit(f, model={}), "lacks or garbles an entry"),
     "unknown model": (lambda f: edit(f, model={"name": "nix", "arguments": {}}), "unknown model 'nix'"),
@@ -222,7 +223,7 @@ DAMAGE = {
     ),
     "model with an unknown argument": (
         lambda f: edit(f, model={"name": "niw_mixture", "arguments": {"dims": 2}}),
-        "unknown argument of niw_mixture 'dims', did you mean 'dim'",
+        "unknown argument 'niw_mixture.dims', did you mean 'niw_mixture.dim'",
     ),
     "model with an argument of another kind": (
         lambda f: edit(f, model={"name": "niw_mixture", "arguments": {"dim": "2"}}),
@@ -254,9 +255,9 @@ def test_unknown_name_offers_the_nearest():
 
 def test_only_what_can_be_built_again_is_saved(tmp_path):
     own = Mixture(ChineseRestaurantPrior(0.7), _OwnFamily(2, 5.0), name="mine")
-    with pytest.raises(ValueError, match="component: unknown class '_OwnFamily'"):
+    with pytest.raises(ValueError, match=r"component is of class '_OwnFamily' .* not registered"):
         save_guide(PredictiveFilter(own), tmp_path / "a")
-    with pytest.raises(ValueError, match="unknown class 'Linear'"):
+    with pytest.raises(ValueError, match="guide is a Linear, expected a guide"):
         save_guide(torch.nn.Linear(1, 1), tmp_path / "a")
     with pytest.raises(ValueError, match="unknown entry 'sedes', did you mean 'seeds'"):
         save_guide(PredictiveFilter(gaussian2d()), tmp_path / "a", card={"sedes": 1})

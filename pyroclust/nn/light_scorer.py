@@ -220,7 +220,10 @@ class LightScorer(nn.Module):
         squared = offset.square().sum(-1, keepdim=True)
         seen = torch.cat([offset.asinh(), ((point - mean) / self.shape.scale).asinh(), squared.log1p()], -1)
         logit = self.to_join(self.head(shared + state + self.difference(seen))).squeeze(-1)
-        return logit if self.filter is None else logit + self.filter.join(filter_query, filter_state)
+        if self.filter is None:
+            return logit
+        # Families that compute in float64 whatever they are given would mix dtypes.
+        return logit + self.filter.join(filter_query, filter_state).to(logit.dtype)
 
     def open(self, query: Tensor) -> Tensor:
         """Score a new cluster."""

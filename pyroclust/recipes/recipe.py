@@ -1,37 +1,29 @@
-"""Recipes: TOML files that say how a guide is trained."""
+"""Recipes: TOML files that say how a guide is trained; a recipe is a card that has not been trained."""
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.resources import files
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from pyroclust.errors import unknown_name
 from pyroclust.infer import FitSettings, Validation
 from pyroclust.infer.choices import Choice
 from pyroclust.random_state import seeded
-from pyroclust.recipes.clusterwise_parts import AttentivePart, ClusterwisePart
-from pyroclust.recipes.parts import (
-    ChoicePart,
-    GuidePart,
-    LightPart,
-    NeighboursPart,
-    PointwisePart,
-    PublishedPart,
-    StartPart,
-    TablesPart,
+from pyroclust.recipes.tables import (
+    hard_simulations,
+    labelled_tables,
+    network_tables,
+    new_guide,
+    started_guide,
 )
-from pyroclust.recipes.typed_tables import check_keys, part_of, read_typed
 from pyroclust.saving import build_model
+from pyroclust.saving.objects import call, check_depth
 
-__all__ = ["Recipe", "read_recipe"]
+__all__ = ["Recipe", "find_recipe", "list_recipes", "read_recipe"]
 
-_NETWORKS: dict[str, Any] = {
-    "attentive": AttentivePart,
-    "clusterwise": ClusterwisePart,
-    "light": LightPart,
-    "neighbours": NeighboursPart,
-    "published": PublishedPart,
-}
-_TABLES = {"model", "tables", "guide", "start", "order", "training", "choice", "validation", *_NETWORKS}
+_TABLES = {"model", "tables", "guide", "start", "order", "training", "choice", "validation"}
 
 
 @dataclass(frozen=True)
@@ -44,12 +36,8 @@ class Recipe:
         seed: of the initial weights.
         training: the training settings.
         validation: measurements during the training.
-        content: the file as read, for the card.
-        guide: inputs of the network.
-        network: the network.
-        order: class and arguments of the visiting order; ``None`` for the network's own.
-        start: an existing guide to start from, instead of guide, network and order.
         choice: which simulations to train on; ``None`` for all.
+        content: the file as read, for the card.
     """
 
     about: str
@@ -57,23 +45,77 @@ class Recipe:
     seed: int
     training: FitSettings
     validation: Validation
-    content: dict[str, Any]
-    guide: GuidePart
-    network: PointwisePart | ClusterwisePart
-    order: dict[str, Any] | None
-    start: StartPart | None
     choice: Choice | None
+    content: dict[str, Any] = field(repr=False)
+
+    def __repr__(self) -> str:
+        """Name the model and the network, and say how long the training takes."""
+        made_by = next((name for name in network_tables() if name in self.content), "")
+        start = self.content.get("start", {}).get("guide")
+        network = (
+            f"from {start}" if start else (made_by or self.content.get("guide", {}).get("class", "light"))
+        )
+        return f"Recipe({self.model.name}, {network}, {self.training.steps} steps)"
 
     def build(self) -> Any:
-        """Build the guide as it is before the training."""
-        if self.start is not None:
-            return self.start.build(self.model)
+        """Build the guide as it is before the training.
+
+        Raises:
+            ValueError: if its parts do not fit together.
+        """
+        start = _table(self.content, "start")
+        if start:
+            return call(started_guide, start, where="start", given={"model": self.model})
+        network = next((name for name in network_tables() if name in self.content), None)
+        guide = _table(self.content, "guide")
+        # A guide that is named by its class says itself what its network is.
+        if network is None and "class" not in guide:
+            network = "light"
+        order = {"class": "RandomOrder", **_table(self.content, "order")} if "order" in self.content else None
         with seeded(self.seed):
-            return self.network.make(self.model, self.guide, self.order)
+            entries = None if network is None else (network, _table(self.content, network))
+            return new_guide(self.model, guide, entries, order)
 
 
-def read_recipe(path: Path | str) -> Recipe:
-    """Read and check a recipe.
+def list_recipes() -> tuple[str, ...]:
+    """List the names of the recipes that come with the package.
+
+    Example:
+        >>> "ncp-overlap2d" in list_recipes()
+        True
+    """
+    return tuple(sorted(path.stem for path in _shipped().glob("*.toml")))
+
+
+def find_recipe(name_or_path: str | PathLike[str]) -> Path:
+    """Return the file of a recipe, given its path or the name of one that comes with the package.
+
+    Files come first.
+
+    Raises:
+        ValueError: if there is neither; the nearest known name is offered.
+
+    Example:
+        >>> find_recipe("ncp-overlap2d").name
+        'ncp-overlap2d.toml'
+    """
+    path = Path(name_or_path)
+    if path.is_file():
+        return path
+    if str(name_or_path) in list_recipes():
+        return _shipped() / f"{name_or_path}.toml"
+    if path.suffix == ".toml":
+        raise ValueError(f"there is no recipe '{path}'; give the path of a TOML file, or a name of a recipe")
+    raise ValueError(f"{unknown_name('recipe', str(path), list_recipes())}; or give the path of a TOML file")
+
+
+def _shipped() -> Path:
+    """Return the folder of the recipes that come with the package."""
+    return Path(str(files("pyroclust.recipes.shipped")))
+
+
+def read_recipe(path: str | PathLike[str]) -> Recipe:
+    """Read and check a recipe, given its path or its name.
 
     Raises:
         ValueError: if the file is missing or no TOML, or a key, name or value is unknown, missing or of
@@ -97,9 +139,7 @@ def read_recipe(path: Path | str) -> Recipe:
         >>> read_recipe(path).training.steps
         10
     """
-    path = Path(path)
-    if not path.is_file():
-        raise ValueError(f"there is no recipe '{path}'; give the path of a TOML file, see recipes/")
+    path = find_recipe(path)
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -111,26 +151,28 @@ def read_recipe(path: Path | str) -> Recipe:
 
 
 def _recipe(content: dict[str, Any], path: Path) -> Recipe:
-    check_keys(content, _TABLES | {"about", "seed"})
+    check_depth(content, where="it")
+    known = {*_TABLES, *network_tables()}
+    for key in sorted(set(content) - known - {"about", "seed"}):
+        raise ValueError(unknown_name("key", key, known | {"about", "seed"}))
+    tables = {name: _table(content, name) for name in known}
     seed = content.get("seed", 0)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ValueError(f"'seed' is {seed!r}, expected a whole number of at least 0")
     _check_together(content)
-    model = _model(content, path)
-    start = part_of(content, "start")
-    choice = read_typed(ChoicePart, part_of(content, "choice"), where="choice")
+    if "tables" in content:
+        model: Any = call(labelled_tables, tables["tables"], where="tables", given={"recipe": path})
+    else:
+        model = build_model(tables["model"])
+    choice = call(hard_simulations, tables["choice"], where="choice", given={"model": model})
     return Recipe(
         about=str(content.get("about", "")),
         model=model,
         seed=seed,
-        training=read_typed(FitSettings, part_of(content, "training"), where="training"),
-        validation=read_typed(Validation, part_of(content, "validation"), where="validation"),
+        training=call(FitSettings, tables["training"], where="training"),
+        validation=call(Validation, tables["validation"], where="validation"),
+        choice=choice if "choice" in content else None,
         content=content,
-        guide=read_typed(GuidePart, part_of(content, "guide"), where="guide"),
-        network=_network(content),
-        order=_order(content),
-        start=read_typed(StartPart, start, where="start") if start else None,
-        choice=choice.build(model) if "choice" in content else None,
     )
 
 
@@ -138,31 +180,24 @@ def _check_together(content: dict[str, Any]) -> None:
     """Refuse tables that contradict one another."""
     if ("model" in content) == ("tables" in content):
         raise ValueError("expected either [model], to simulate, or [tables], to train on labelled tables")
-    networks = sorted(_NETWORKS)
+    networks = sorted(network_tables())
     excluded = {"start": ("guide", *networks, "order")}
     excluded |= {one: tuple(networks[place + 1 :]) for place, one in enumerate(networks)}
     for table, others in excluded.items():
         for other in others:
             if table in content and other in content:
                 raise ValueError(f"[{table}] and [{other}] exclude each other; remove one of them")
+    if "class" in _table(content, "guide"):
+        for other in networks:
+            if other in content:
+                raise ValueError(
+                    f"[{other}] says which guide it makes, [guide] has a class; remove one of them"
+                )
 
 
-def _model(content: dict[str, Any], path: Path) -> Any:
-    if "tables" in content:
-        return read_typed(TablesPart, part_of(content, "tables"), where="tables").build(path)
-    return build_model(part_of(content, "model"))
-
-
-def _network(content: dict[str, Any]) -> PointwisePart | ClusterwisePart:
-    """Read the table of the network, the light one where there is none."""
-    name = next((one for one in _NETWORKS if one in content), "light")
-    part: PointwisePart | ClusterwisePart = read_typed(_NETWORKS[name], part_of(content, name), where=name)
-    return part
-
-
-def _order(content: dict[str, Any]) -> dict[str, Any] | None:
-    if "order" not in content:
-        return None
-    order = part_of(content, "order")
-    name = order.pop("class", "RandomOrder")
-    return {"class": name, "arguments": order}
+def _table(content: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the table of a name, empty if it is not there."""
+    table = content.get(name, {})
+    if not isinstance(table, dict):
+        raise ValueError(f"'{name}' is {table!r}, expected a table [{name}]")
+    return dict(table)

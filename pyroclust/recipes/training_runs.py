@@ -4,6 +4,7 @@ import os
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from pyroclust.calibration.checking import store_certificate
 from pyroclust.files import replace_file
 from pyroclust.infer import Devices, FitResult, fit
 from pyroclust.infer.training import LOG_FILE, VALIDATION_FILE
-from pyroclust.recipes.recipe import Recipe, read_recipe
+from pyroclust.recipes.recipe import Recipe, find_recipe, read_recipe
 from pyroclust.saving.guides import save_guide
 
 __all__ = ["PICTURE_FILE", "RECIPE_FILE", "TrainedGuide", "train_recipe"]
@@ -39,7 +40,7 @@ class TrainedGuide:
 
 
 def train_recipe(
-    path: Path | str,
+    path: str | PathLike[str],
     out: Path | str,
     *,
     resume: bool = False,
@@ -55,7 +56,7 @@ def train_recipe(
     of the training and the last checkpoint. Whatever stops the work, what is done so far can be resumed.
 
     Args:
-        path: TOML file.
+        path: TOML file, or the name of a recipe that comes with the package.
         out: folder of the guide.
         resume: go on from the folder's checkpoint, or start if there is none yet.
         max_steps: stop after so many steps; resume later, or keep the guide as it is.
@@ -67,10 +68,11 @@ def train_recipe(
     Raises:
         ValueError: if the recipe is wrong, the folder belongs to another recipe, or the training fails.
     """
+    path = find_recipe(path)
     recipe, folder = read_recipe(path), Path(out)
     helps = int(os.environ.get("RANK", "0")) > 0
     if not helps:
-        _keep_recipe(Path(path), folder)
+        _keep_recipe(path, folder)
     guide = recipe.build()
     result = fit(
         recipe.model,

@@ -21,7 +21,7 @@ from pyroclust.saving import build_model, describe_model
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, GuideCard, find_guide, read_card
 from pyroclust.saving.objects import build, describe
 
-__all__ = ["load_guide", "save_guide"]
+__all__ = ["describe_guide", "load_guide", "save_guide"]
 
 _NOTES = frozenset({"about", "max_points", "recipe", "seeds", "certificate"})
 _LIBRARIES = ("pyroclust", "torch", "pyro-ppl", "safetensors")
@@ -84,7 +84,7 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
     if not isinstance(guide, PyroModule):
         raise ValueError(f"guide is a {type(guide).__name__}, expected a guide, as load_guide returns")
     model = describe_model(guide.model)
-    described = describe(guide, where="guide", given=parts_of(guide.model))
+    described = describe_guide(guide)
     state = {name: value.detach().cpu().contiguous().clone() for name, value in guide.state_dict().items()}
     weights = safetensors.save(state) if state else None
     written = GuideCard(
@@ -103,6 +103,23 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
     if weights is not None:
         replace_file(path / WEIGHTS_FILE, weights)
     replace_file(path / CARD_FILE, text.encode())
+
+
+def describe_guide(guide: PyroModule) -> dict[str, Any]:
+    """Return the class of a guide with its arguments, ready for JSON; its model is described by itself.
+
+    Raises:
+        ValueError: if a part of it is of a class that is not registered, or was made of another model.
+
+    Example:
+        >>> describe_guide(load_guide("filter-nig1d"))["arguments"]["order"]
+        {'class': 'RandomOrder', 'arguments': {}}
+    """
+    given = parts_of(guide.model)
+    # A filter is made of the model again, and no argument: it must be that of the model.
+    describe(getattr(guide, "scorer", None), where="guide.scorer", given=given)
+    described: dict[str, Any] = describe(guide, where="guide", given=given)
+    return described
 
 
 def _build(card: GuideCard, path: Path) -> Any:

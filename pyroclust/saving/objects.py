@@ -7,7 +7,7 @@ from numbers import Real
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from pyroclust.errors import unknown_name
@@ -120,8 +120,9 @@ def call(
             raise ValueError(f"{where} lacks '{key}', expected {names}")
     hints = get_type_hints(function.__init__ if isinstance(function, type) else function)  # type: ignore[misc]
     values = {
-        key: _value(one, hints.get(key, Any), where=f"{where}.{key}", given=given)
-        for key, one in arguments.items()
+        key: _value(arguments[key], hints.get(key, Any), where=f"{where}.{key}", given=given)
+        for key in parameters
+        if key in arguments
     }
     try:
         return function(**filled, **values)
@@ -140,7 +141,7 @@ def class_and_arguments(described: Any, kind: Any, *, where: str) -> tuple[str, 
         ('Gamma', {'rate': 4.0})
     """
     if not isinstance(described, Mapping) or "class" not in described:
-        example = min(suited(kind), default="...")
+        example = min(suited(kind), default="Gamma")
         raise ValueError(
             f"{where} is {reprlib.repr(described)}, expected a class with its arguments, "
             f"such as {{'class': '{example}', ...}}"
@@ -181,7 +182,7 @@ def _children(one: Any) -> list[Any]:
 def _value(value: Any, annotation: Any, *, where: str, given: Mapping[str, Any] | None) -> Any:
     """Build an argument of a kind that its annotation allows."""
     kinds = get_args(annotation) if get_origin(annotation) in (UnionType, Union) else (annotation,)
-    if annotation is Any or (value is None and type(None) in kinds):
+    if annotation is Any or (value is None and type(None) in kinds) or _is_built(value):
         return value
     if isinstance(value, Mapping | str):
         found = _named(value, annotation, kinds, where=where, given=given)
@@ -231,6 +232,10 @@ def _named(
     if isinstance(value, str):
         return find(annotation, value, where=where)
     return build(value, annotation, where=where, given=given)
+
+
+def _is_built(value: Any) -> bool:
+    return isinstance(value, nn.Module) or (not isinstance(value, type) and name_of(value) is not None)
 
 
 def _is_sequence(kind: Any) -> bool:

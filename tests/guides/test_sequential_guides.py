@@ -10,10 +10,13 @@ import torch
 from pyroclust.distributions import ChineseRestaurantPrior, GammaConcentration
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, SequentialGuide
 from pyroclust.guides.neural_clustering_process import light_scorer_for
+from pyroclust.guides.retarget import parts_of
 from pyroclust.infer import simulate
 from pyroclust.models import Mixture, gaussian2d, nig_mixture, niw_mixture, overlap2d
 from pyroclust.nn import DensestFirst, FutureAttention, InducedFuture, RandomOrder, SummedScorer
 from pyroclust.partitions import enumerate_partitions, is_canonical
+from pyroclust.registry import rebuild
+from pyroclust.saving.guides import describe_guide
 
 MODELS: dict[str, Callable[[], Mixture]] = {
     "gaussian2d": gaussian2d,
@@ -261,11 +264,11 @@ def test_densest_first_is_a_permutation_that_starts_in_the_crowd() -> None:
 def test_arguments_build_the_same_guide() -> None:
     model = niw_mixture(2)
     guide = NeuralClusteringProcess(model)
-    again = NeuralClusteringProcess.from_arguments(model, **guide.arguments)
+    again = rebuild(guide, parts_of(model))
     again.load_state_dict(guide.state_dict())
     data, order = torch.randn(8, 2), torch.randperm(8)
     labels = guide.posterior(data, order=order).sample()
-    assert again.arguments == guide.arguments
+    assert describe_guide(again) == describe_guide(guide)
     assert guide.posterior(data, order=order).log_prob(labels) == again.posterior(data, order=order).log_prob(
         labels
     )

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from pyroclust.nn import FutureAttention, ImageEncoder, InducedFuture
+from pyroclust.registry import rebuild
 
 WIDTH = 8
 FUTURES: dict[str, Callable[[], nn.Module]] = {
@@ -122,7 +123,7 @@ def test_large_scores_stay_finite() -> None:
 
 
 def test_arguments_build_the_same_module(future: nn.Module) -> None:
-    again = type(future)(**future.arguments).double()
+    again = rebuild(future, {}).double()
     again.load_state_dict(future.state_dict())
     data = points(2, 4)
     torch.testing.assert_close(again(data), future(data))
@@ -134,7 +135,7 @@ def test_images_are_encoded_one_by_one_from_rows_or_pictures() -> None:
     assert whole.shape == (2, 3, 5)
     torch.testing.assert_close(encoder(images.flatten(2)), whole)
     torch.testing.assert_close(encoder(images[1:, 2:]), whole[1:, 2:])
-    again = ImageEncoder(**encoder.arguments)
+    again = rebuild(encoder, {})
     again.load_state_dict(encoder.state_dict())
     torch.testing.assert_close(again(images), whole)
 

@@ -1,0 +1,151 @@
+"""What the tables of a recipe make: each is a function whose arguments are the table's entries."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pyro.nn import PyroModule
+
+from pyroclust.data.labelled import read_labelled_folder
+from pyroclust.distributions import PartitionPrior
+from pyroclust.errors import unknown_name
+from pyroclust.guides import NeuralClusteringProcess, retarget
+from pyroclust.guides.retarget import parts_of
+from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
+from pyroclust.models import LabelledTables
+from pyroclust.nn import RandomOrder
+from pyroclust.registry import find, registered
+from pyroclust.saving.guides import load_guide
+from pyroclust.saving.objects import call
+
+__all__ = ["hard_simulations", "labelled_tables", "network_tables", "new_guide", "started_guide"]
+
+
+def labelled_tables(
+    recipe: Path, *, folder: str, label: str, prior: PartitionPrior | None = None
+) -> LabelledTables:
+    """``[tables]``: read labelled tables to train on, instead of ``[model]``.
+
+    Args:
+        recipe: the file of the recipe.
+        folder: holds the tables; relative to the recipe.
+        label: column of the labels.
+        prior: a partition prior, whose clusters get classes of their own; without it partitions have the
+            proportions of the tables.
+    """
+    tables = read_labelled_folder(recipe.parent / folder, label=label)
+    pairs = [(one.data, one.labels) for one in tables if one.labels is not None]
+    return LabelledTables(pairs, prior=prior)
+
+
+def hard_simulations(model: Any, *, oversampling: int = 4, hardness: int | None = None) -> Choice:
+    """``[choice]``: train on hard simulations.
+
+    Args:
+        model: the model that is simulated.
+        oversampling: simulations for each data set that is kept.
+        hardness: how many nearly standardised data sets compete for each hard one; without it all compete.
+    """
+    if hardness is None:
+        return HardSimulations(model.component.typical_scale, oversampling)
+    return HardStandardised(oversampling, hardness=hardness)
+
+
+def started_guide(model: Any, *, guide: str, num_orders: int | None = None) -> Any:
+    """``[start]``: load an existing guide to train further, and carry it over to the model.
+
+    Args:
+        model: the recipe's model.
+        guide: its name or folder.
+        num_orders: visiting orders that its posteriors mix from now on, then visited in random order whatever
+            its rule was; it stays as it is without this.
+
+    Raises:
+        ValueError: if the guide is not known or does not fit the model, or ``num_orders`` is below 1.
+    """
+    found = load_guide(guide)
+    if num_orders is not None:
+        found.order = RandomOrder()
+        found = found.mixed(num_orders)
+    return retarget(found, model)
+
+
+def network_tables() -> dict[str, tuple[type, Callable[..., Any]]]:
+    """Return the tables that make a network, by name, each with the class of guides that it is for.
+
+    A function of a model is such a table once it is registered under a class of guides.
+
+    Example:
+        >>> sorted(network_tables())
+        ['attentive', 'clusterwise', 'light', 'neighbours', 'published']
+    """
+    return {
+        name: (kind, one)
+        for kind in registered(PyroModule).values()
+        if isinstance(kind, type)
+        for name, one in registered(kind).items()
+    }
+
+
+def new_guide(
+    model: Any, guide: Mapping[str, Any], network: tuple[str, Mapping[str, Any]] | None, order: Any
+) -> Any:
+    """``[guide]``, ``[order]`` and the table of the network: build an untrained guide.
+
+    Args:
+        model: the recipe's model.
+        guide: arguments of the guide, and its class where there is no table of a network.
+        network: name and entries of the network's table; entries that are the guide's arguments are passed
+            on to the guide.
+        order: class and arguments of the visiting order; ``None`` for the guide's own, which is random for
+            guides that label points one after the other.
+
+    Raises:
+        ValueError: if an entry is unknown, missing, or of another kind than expected.
+    """
+    arguments = dict(guide)
+    name = arguments.pop("class", None)
+    kind: Any = NeuralClusteringProcess if name is None else find(PyroModule, str(name), where="guide")
+    if network is not None:
+        table, entries = network
+        kind, make = network_tables()[table]
+        own = _entries_of_guide(table, entries, kind, make)
+        made = call(
+            make, _entries_of_network(entries, own, arguments, make), where=table, given=parts_of(model)
+        )
+        arguments |= own | {kind.network_argument: made}
+    pointwise = getattr(kind, "network_argument", None) == "scorer"
+    if "order" in inspect.signature(kind).parameters and (order is not None or pointwise):
+        arguments["order"] = {"class": "RandomOrder"} if order is None else order
+    return call(kind, arguments, where="guide", given=parts_of(model))
+
+
+def _entries_of_guide(
+    table: str, entries: Mapping[str, Any], kind: type, make: Callable[..., Any]
+) -> dict[str, Any]:
+    """Return the entries of the network's table that are arguments of the guide."""
+    of_network = set(inspect.signature(make).parameters) - {"model", "conditions"}
+    of_guide = set(inspect.signature(kind).parameters) - {"model", "conditions", "order", "scorer", "network"}
+    known = [f"{table}.{one}" for one in of_network | of_guide]
+    for key in entries:
+        if key not in of_network | of_guide:
+            raise ValueError(unknown_name("argument", f"{table}.{key}", known))
+    return {key: one for key, one in entries.items() if key not in of_network}
+
+
+def _entries_of_network(
+    entries: Mapping[str, Any],
+    of_guide: Mapping[str, Any],
+    guide: Mapping[str, Any],
+    make: Callable[..., Any],
+) -> dict[str, Any]:
+    """Return the entries of the network, with the guide's conditions, and contexts of the network's width."""
+    parameters = inspect.signature(make).parameters
+    found = {key: one for key, one in entries.items() if key not in of_guide}
+    if "conditions" in parameters and "conditions" in guide:
+        found["conditions"] = guide["conditions"]
+    if isinstance(found.get("future"), Mapping) and "arguments" not in found["future"]:
+        width = found.get("width", parameters["width"].default)
+        found["future"] = {"width": width, **found["future"]}
+    return found
