@@ -74,7 +74,7 @@ def images() -> LabelledImages:
 
 def tables() -> LabelledTables:
     values = torch.rand(12, 2, generator=torch.Generator().manual_seed(1))
-    return LabelledTables([(values, torch.arange(12) % 3)])
+    return LabelledTables([(values.numpy(), torch.arange(12).numpy() % 3)])
 
 
 def light(model: Any, **options: Any) -> NeuralClusteringProcess:

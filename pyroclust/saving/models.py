@@ -34,7 +34,7 @@ def describe_model(model: Mixture | LabelledTables | AbsentTables) -> dict[str, 
         >>> describe_model(overlap2d().given({"concentration": 1.5}))
         {'name': 'overlap2d', 'arguments': {'dim': 2, 'concentration': 1.5}}
         >>> model = Mixture(ChineseRestaurantPrior(Gamma(2.0, 4.0)), BernoulliBeta(9))
-        >>> describe_model(model)["arguments"]["prior"]["concentration"]
+        >>> describe_model(model)["arguments"]["prior"]["arguments"]["concentration"]
         {'class': 'Gamma', 'arguments': {'concentration': 2.0, 'rate': 4.0}}
     """
     if isinstance(model, LabelledTables | AbsentTables):

@@ -286,7 +286,7 @@ def test_recipes_say_how_many_orders_are_mixed(tmp_path: Path) -> None:
     assert recipe.build().num_orders == 4
     assert recipe.training.visiting_orders().antithetic
     path.write_text(path.read_text().replace("antithetic = true", "antithetic = 1"))
-    with pytest.raises(ValueError, match=r"training.antithetic' is 1, expected true or false"):
+    with pytest.raises(ValueError, match=r"training.antithetic is 1, expected true or false"):
         read_recipe(path)
 
 
