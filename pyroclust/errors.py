@@ -1,9 +1,12 @@
-"""Wording of errors about names that are not known."""
+"""Wording of errors that several readers share."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["unknown_name"]
+__all__ = ["other_separator", "unknown_name"]
+
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_KINDS = {",": ".csv", "\t": ".tsv"}
 
 
 def unknown_name(what: str, given: str, known: Iterable[str]) -> str:
@@ -17,3 +20,25 @@ def unknown_name(what: str, given: str, known: Iterable[str]) -> str:
     nearest = get_close_matches(given, names, n=1, cutoff=0.5)
     question = f", did you mean '{nearest[0]}'?" if nearest else "."
     return f"unknown {what} '{given}'{question} Known: {', '.join(names)}"
+
+
+def other_separator(line: str, separator: str) -> str | None:
+    """Say that a line of a table is divided by something else than it should be; ``None`` where it is not.
+
+    Args:
+        line: the first line.
+        separator: a comma or a tab.
+
+    Example:
+        >>> other_separator("a;b;c", ",")
+        'its columns are divided by semicolons, expected commas in a .csv file; write it again'
+        >>> other_separator("a,b", ",") is None
+        True
+    """
+    found = [one for one in _SEPARATORS if one != separator and one in line]
+    if separator in line or not found:
+        return None
+    return (
+        f"its columns are divided by {_SEPARATORS[found[0]]}, expected {_SEPARATORS[separator]} in a "
+        f"{_KINDS[separator]} file; write it again"
+    )

@@ -104,7 +104,7 @@ def read_table(source: Source, *, columns: Sequence[str] | None = None, label: s
         return table_from_frame(
             chosen.read(),
             name,
-            columns=columns or chosen.columns,
+            columns=columns or [column for column in chosen.columns if column != label],
             label=chosen.label if label is None else label,
         )
     path = Path(name)

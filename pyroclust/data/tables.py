@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.errors import unknown_name
+from pyroclust.errors import other_separator, unknown_name
 
 __all__ = ["MAX_POINTS", "SUFFIXES", "Table", "read_frame", "table_from_frame"]
 
@@ -64,6 +64,7 @@ def read_frame(path: Path) -> pd.DataFrame:
         )
     if not path.is_file():
         raise ValueError(f"there is no file '{path}'; check the path")
+    _check_separator(path)
     try:
         return _READERS[path.suffix.lower()](path)
     except pd.errors.EmptyDataError:
@@ -102,6 +103,10 @@ def table_from_frame(
         if column not in frame.columns:
             raise ValueError(f"{name}: {unknown_name('column', column, frame.columns)}")
     chosen = list(columns) if columns is not None else [c for c in frame.columns if c != label]
+    if label in chosen:
+        raise ValueError(
+            f"{name}: column '{label}' is the label and cannot be clustered too; leave it out of --columns"
+        )
     if not chosen:
         raise ValueError(f"{name} has no column to cluster; name at least one with --columns")
     if len(set(chosen)) < len(chosen) or not frame.columns.is_unique:
@@ -145,6 +150,20 @@ def _row_names(frame: pd.DataFrame) -> tuple[str, ...]:
     if isinstance(frame.index, pd.RangeIndex):
         return tuple(str(row) for row in range(1, len(frame) + 1))
     return tuple(str(row) for row in frame.index)
+
+
+def _check_separator(path: Path) -> None:
+    separator = {".csv": ",", ".tsv": "\t"}.get(path.suffix.lower())
+    if separator is None:
+        return
+    try:
+        with path.open(encoding="utf-8") as file:
+            reason = other_separator(file.readline(), separator)
+    except (OSError, UnicodeDecodeError):
+        # Whoever reads the table says what is wrong with it.
+        return
+    if reason is not None:
+        raise ValueError(f"cannot read '{path}': {reason}")
 
 
 def _read_delimited(path: Path, separator: str) -> pd.DataFrame:

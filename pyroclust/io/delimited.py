@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pyroclust.errors import unknown_name
+from pyroclust.errors import other_separator, unknown_name
 from pyroclust.io.labels import FoundDraws, check_room
 
 __all__ = ["choose_points", "read_table_draws", "take_out"]
@@ -170,6 +170,8 @@ def _read_frame(path: Path, separator: str) -> tuple[pd.DataFrame, _FirstLine]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             top = _top(file, separator)
+            file.seek(0)
+            first = file.readline()
         # CmdStan writes comments, also between the draws; elsewhere '#' may be part of a label.
         comment = "#" if top and top[0][0].startswith("#") else None
         header = _first_line([row for row in top if comment is None or not row[0].startswith("#")])
@@ -190,6 +192,8 @@ def _read_frame(path: Path, separator: str) -> tuple[pd.DataFrame, _FirstLine]:
         raise ValueError(
             f"'{path}' is not a readable {path.suffix} table ({reason}); every row needs the same columns"
         ) from None
+    if frame.shape[1] == 1 and (reason := other_separator(first, separator)) is not None:
+        raise ValueError(f"cannot read draws from '{path}': {reason}")
     if frame.index.nlevels > 1:
         # One column more than names is how R writes row names; more of them, pandas takes for an index too.
         raise ValueError(

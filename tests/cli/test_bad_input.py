@@ -167,6 +167,8 @@ NEW_USERS = {
     "compare nosuch.csv": "there is no file 'nosuch.csv'; check the path",
     "compare galaxy": "unknown data set 'galaxy', did you mean 'galaxies'?",
     "compare points.xlsx": "its suffix is '.xlsx', expected one of .csv",
+    "compare semicolons.csv": "columns are divided by semicolons, expected commas in a .csv file",
+    "compare iris --columns petal_length_cm,species": "column 'species' is the label and cannot be clustered",
     "compare iris --columns petal": "unknown column 'petal'",
     "compare iris --label specie": "unknown column 'specie', did you mean 'species'?",
     "compare iris --pca 0": "--pca is 0, expected 1 to 2",
@@ -178,6 +180,7 @@ NEW_USERS = {
     "diagnose measured.csv": "holds 5.1 in draw 1, point 1, expected whole numbers",
     "diagnose named.csv": "holds 5.1 in column 'width' beside columns of names",
     "diagnose whole.npy": "different values for 3 points, and hardly any two of a draw are equal",
+    "diagnose semicolons.csv": "columns are divided by semicolons, expected commas in a .csv file",
     "diagnose one.npy": "has shape (5,), expected (draws, points)",
     "diagnose good.npy --group guide": "only .nc files have groups",
     "diagnose good.npy --variable z": "the one array of 'good.npy' has no name",
@@ -193,6 +196,7 @@ def new_users_files(tmp_path, monkeypatch):
     pd.DataFrame({"mean": [5.1, 2.0], "sd": [1.2, 0.3]}, index=["K", "entropy"]).to_csv("summary.csv")
     pd.DataFrame({"width": [5.1, 4.9], "height": [3.5, 3.0]}).to_csv("measured.csv", index=False)
     pd.DataFrame({"width": [5.1, 4.9], "kind": ["a", "b"]}).to_csv("named.csv", index=False)
+    Path("semicolons.csv").write_text("a;b;c\n1;1;2\n1;2;2\n")
     np.save("whole.npy", np.random.default_rng(0).integers(100, 30_000, size=(100, 3)))
     np.save("one.npy", np.zeros(5, dtype=int))
     np.save("good.npy", np.random.default_rng(0).integers(3, size=(2, 20, 6)))

@@ -123,6 +123,12 @@ def test_unknown_and_repeated_columns():
         read_table(GOOD, columns=["width", "width"])
 
 
+def test_the_label_is_never_clustered():
+    assert read_table("iris", label="petal_length_cm").columns == ("petal_width_cm",)
+    with pytest.raises(ValueError, match="column 'kind' is the label and cannot be clustered too"):
+        read_table(GOOD, columns=["width", "kind"], label="kind")
+
+
 def test_standardised_columns_return_to_their_units():
     table = read_table("iris")
     points = standardise(table)
