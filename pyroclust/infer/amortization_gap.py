@@ -9,6 +9,7 @@ from torch import Tensor
 
 from pyroclust.infer.exact import exact_posterior
 from pyroclust.infer.importance import ImportanceSample
+from pyroclust.infer.quality import divergence
 from pyroclust.infer.simulation import group_by_size
 from pyroclust.partitions import bell_number
 from pyroclust.protocols import JointModel, PartitionGuide
@@ -128,8 +129,7 @@ def _enumerated_block(model: JointModel, guide: Any, data: Tensor) -> Amortizati
     mode = log_posterior.argmax(-1, keepdim=True)
     joint = model.log_joint(data, partitions[mode[:, 0]])
     log_evidence = joint - log_posterior.gather(-1, mode)[:, 0]
-    gap = _expected(log_q, log_q - log_posterior)
-    forward = _expected(log_posterior, log_posterior - log_q)
+    gap, forward = divergence(log_q, log_posterior), divergence(log_posterior, log_q)
     second_moment = (2 * log_posterior - log_q).logsumexp(-1)
     zero = torch.zeros_like(gap)
     return AmortizationGap(
@@ -142,11 +142,6 @@ def _enumerated_block(model: JointModel, guide: Any, data: Tensor) -> Amortizati
         elbo=log_evidence - gap,
         pareto_k=torch.full_like(gap, -torch.inf),
     )
-
-
-def _expected(log_prob: Tensor, values: Tensor) -> Tensor:
-    """Sum values over partitions with their probabilities; impossible ones count nothing."""
-    return torch.where(log_prob.isfinite(), log_prob.exp() * values, 0.0).sum(-1)
 
 
 def _sampled(

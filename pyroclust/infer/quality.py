@@ -9,13 +9,28 @@ from pyroclust.infer.importance import ImportanceSample, importance_sample
 from pyroclust.partitions import bell_number
 from pyroclust.protocols import JointModel, PartitionGuide
 
-__all__ = ["divergences", "efficiencies", "importance_samples"]
+__all__ = ["divergence", "divergences", "efficiencies", "importance_samples"]
 
 # Partitions scored at once against one block of data sets, and points drawn at once.
 _PARTITIONS_AT_ONCE = 1 << 16
 _POINTS_AT_ONCE = 1 << 20
 # Log-probability below which a partition's share in a divergence is not worth an estimate: 1e-7.
 _NEGLIGIBLE = -16.1
+
+
+def divergence(log_p: Tensor, log_q: Tensor) -> Tensor:
+    r"""Return :math:`KL(p \| q) = \sum_c p_c (\log p_c - \log q_c)` in nats over tabled laws.
+
+    A partition that is impossible under p contributes nothing: 0 log 0 = 0.
+
+    Shape:
+        log_p, log_q: ``(..., C)``, log-probabilities; output: ``(...)``.
+
+    Example:
+        >>> divergence(torch.tensor([1.0, 0.0]).log(), torch.tensor([0.5, 0.5]).log()).exp()
+        tensor(2.)
+    """
+    return torch.where(log_p.isfinite(), log_p.exp() * (log_p - log_q), 0.0).sum(-1)
 
 
 @torch.no_grad()
@@ -60,8 +75,7 @@ def divergences(model: JointModel, guide: PartitionGuide, data: Tensor) -> Tenso
             log_p, likely = log_p.topk(int((log_p > _NEGLIGIBLE).sum(-1).max()), -1)
             every = partitions[likely].movedim(1, 0)
         log_q = posterior.merged_log_prob(every).double().movedim(0, -1)
-        # An impossible partition contributes nothing: 0 log 0 = 0.
-        found.append(torch.where(log_p.isfinite(), log_p.exp() * (log_p - log_q), 0.0).sum(-1))
+        found.append(divergence(log_p, log_q))
     return torch.cat(found)
 
 
