@@ -39,13 +39,21 @@ class CheckResult:
     stored: Certificate | None = None
 
     @property
+    def compared(self) -> tuple[str, ...]:
+        """Questions that the stored certificate answers too."""
+        before = self._before()
+        return tuple(one.question for one in self.verdict.findings if one.question in before)
+
+    @property
     def changed(self) -> tuple[str, ...]:
-        """Questions that the stored certificate answers otherwise; none where it was not asked the same."""
-        if self.stored is None:
-            return ()
-        before = {one.question: one.passed for one in judge_certificate(self.stored).findings}
-        findings = self.verdict.findings
+        """Questions that the stored certificate answers otherwise."""
+        before, findings = self._before(), self.verdict.findings
         return tuple(one.question for one in findings if before.get(one.question, one.passed) != one.passed)
+
+    def _before(self) -> dict[str, bool | None]:
+        if self.stored is None:
+            return {}
+        return {one.question: one.passed for one in judge_certificate(self.stored).findings}
 
     def __repr__(self) -> str:
         """Return the guide and the verdict."""

@@ -96,16 +96,20 @@ def _findings(verdict: "Verdict") -> Table:
     for column in ("found", "wanted", "passed"):
         table.add_column(column, no_wrap=True)
     for one in verdict.findings:
-        table.add_row(one.question, one.sentence, one.wanted, one.answer)
+        what = one.question.removesuffix(", p").removesuffix(", nats")
+        table.add_row(what, one.sentence, one.wanted, one.answer)
     return table
 
 
 def _compared(result: "CheckResult") -> list[str]:
     if result.stored is None:
         return ["The card has no certificate to compare with."]
+    if not result.compared:
+        return ["The certificate in the card was measured at other sizes."]
+    again = f"Of {len(result.compared)} tests that are in the card's certificate too,"
     if not result.changed:
-        return ["The certificate in the card has the same answers."]
-    return [f"The certificate in the card has another answer to: {'; '.join(result.changed)}."]
+        return [f"{again} all have the same answer there."]
+    return [f"{again} {len(result.changed)} have another answer there: {'; '.join(result.changed)}."]
 
 
 def _num_clusters(row: "ClusterCountRow") -> Table:

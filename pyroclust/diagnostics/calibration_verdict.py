@@ -96,7 +96,7 @@ def weights_finding(share_high: float, *, num_points: int, num_datasets: int) ->
         share_high,
         MAX_HIGH_K_SHARE,
         bool(chance >= MIN_CHANCE),
-        f"{share_high:.0%} of {num_datasets} data sets",
+        f"{share_high:.0%} of {num_datasets} sets",
         f"at most {MAX_HIGH_K_SHARE:.0%}",
     )
 

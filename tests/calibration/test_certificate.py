@@ -330,6 +330,7 @@ def test_the_answers_of_two_certificates_are_compared() -> None:
     found = CheckResult(Path("mine"), None, wrong, judge_certificate(wrong), stored=exact)
     assert "calibration of log_joint at N = 6, p" in found.changed
     assert set(found.changed) == set(failures(wrong))
+    assert len(found.compared) == 10
     assert replace(found, stored=wrong).changed == replace(found, stored=None).changed == ()
 
 
