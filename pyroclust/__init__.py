@@ -24,6 +24,7 @@ Names of this package, loaded when they are first used:
 * ``read_table``, ``standardise``: points from files, on the scale that the shipped guides expect.
 * ``read_draws``: draws from files of any software.
 * ``to_arviz``, ``from_pyro``: draws as containers of ArviZ.
+* ``register``: let cards and recipes name a class of your own.
 
 Packages:
 
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from pyroclust.io import read_draws as read_draws
     from pyroclust.io.arviz import to_arviz as to_arviz
     from pyroclust.io.pyro_results import from_pyro as from_pyro
+    from pyroclust.registry import register as register
     from pyroclust.saving.cards import list_guides as list_guides
     from pyroclust.saving.guides import load_guide as load_guide
     from pyroclust.saving.guides import save_guide as save_guide
@@ -72,6 +74,7 @@ __all__ = [
     "load_guide",
     "read_draws",
     "read_table",
+    "register",
     "save_guide",
     "standardise",
     "to_arviz",
@@ -90,6 +93,7 @@ _HOMES = {
     "load_guide": "pyroclust.saving.guides",
     "read_draws": "pyroclust.io",
     "read_table": "pyroclust.data",
+    "register": "pyroclust.registry",
     "save_guide": "pyroclust.saving.guides",
     "standardise": "pyroclust.data",
     "to_arviz": "pyroclust.io.arviz",

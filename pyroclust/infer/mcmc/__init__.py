@@ -8,15 +8,18 @@ from pyroclust.infer.mcmc.compose import Compose
 from pyroclust.infer.mcmc.draws import ChainDraws, assignments
 from pyroclust.infer.mcmc.guide_proposal import GuideProposal, NeighbourBlocks, UniformBlocks
 from pyroclust.infer.mcmc.kernel import PartitionKernel
+from pyroclust.infer.mcmc.loop import Transition
 from pyroclust.infer.mcmc.parameters.updates import ExactParameters, ParameterUpdates, SliceParameters
 from pyroclust.infer.mcmc.slice_hyperparameters import SliceHyperparameters
 from pyroclust.infer.mcmc.split_merge import MergeSplit, SplitMerge
 from pyroclust.infer.mcmc.starts import FromDraws, OneCluster, Overdispersed, Singletons, Starts
+from pyroclust.infer.mcmc.states import ChainStates
 from pyroclust.protocols import CollapsedModel
 
 __all__ = [
     "AuxiliaryGibbs",
     "ChainDraws",
+    "ChainStates",
     "CollapsedGibbs",
     "CollapsedModel",
     "CompanionNUTS",
@@ -35,6 +38,7 @@ __all__ = [
     "SliceParameters",
     "SplitMerge",
     "Starts",
+    "Transition",
     "UniformBlocks",
     "assignments",
 ]
