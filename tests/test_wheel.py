@@ -13,7 +13,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("pyroclust", "models", "guides")
+FOLDERS = {
+    "pyroclust": "pyroclust",
+    "models": "pyroclust/models",
+    "guides": "pyroclust/guides",
+    "recipes": "pyroclust/recipes/shipped",
+}
 
 
 def run(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -58,12 +63,11 @@ def installed(wheel, tmp_path_factory) -> Path:
 def test_every_file_of_the_package_is_inside(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    suffixes = {".py", ".typed", ".csv", ".json", ".safetensors", ".jinja", ".css", ".js"}
-    for folder in FOLDERS:
-        prefix = "" if folder == "pyroclust" else "pyroclust/"
+    suffixes = {".toml", ".py", ".typed", ".csv", ".json", ".safetensors", ".jinja", ".css", ".js"}
+    for folder, installed_as in FOLDERS.items():
         for path in (ROOT / folder).rglob("*"):
             if path.suffix in suffixes and "__pycache__" not in path.parts and path.name != "log.csv":
-                assert prefix + path.relative_to(ROOT).as_posix() in names
+                assert f"{installed_as}/{path.relative_to(ROOT / folder).as_posix()}" in names
     assert {"pyroclust/py.typed", "pyroclust/models/mixture.py", "pyroclust/data/galaxies.csv"} <= names
     assert {name.split("/")[0].split("-")[0] for name in names} == {"pyroclust"}
 
@@ -87,3 +91,18 @@ def test_command_compares_from_any_directory(installed, tmp_path):
     assert "galaxies: 82 points" in done.stdout
     assert json.loads((tmp_path / "found" / "summary.json").read_text())["num_points"] == 82
     assert (tmp_path / "found" / "report.html").stat().st_size > 10_000
+
+
+def test_recipes_are_known_by_name_from_any_directory(installed, tmp_path):
+    done = run(
+        installed / "python",
+        "-c",
+        "from pyroclust.recipes import list_recipes, read_recipe;"
+        "print(*[read_recipe(name).training.steps > 0 for name in list_recipes()])",
+        cwd=tmp_path,
+    )
+    assert done.stdout.split() == ["True"] * len(list((ROOT / "recipes").glob("*.toml"))), done.stderr
+    options = ["--out", "found", "--max-steps", "1", "--quick", "--json"]
+    done = run(installed / "pyroclust", "train", "ncp-overlap", *options, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "unknown recipe 'ncp-overlap', did you mean 'ncp-overlap2d'?" in " ".join(done.stderr.split())

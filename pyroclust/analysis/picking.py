@@ -9,13 +9,15 @@ import torch
 
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import MAX_POINTS, Table
+from pyroclust.guides import PredictiveFilter
+from pyroclust.models import nig_mixture, niw_mixture
+from pyroclust.saving import describe_model
 from pyroclust.saving.cards import find_guide, list_guides, read_card
 from pyroclust.saving.guides import load_guide
 
-__all__ = ["DEFAULT_GUIDES", "PickedGuide", "pick_guide"]
+__all__ = ["PickedGuide", "pick_guide"]
 
-DEFAULT_GUIDES = {1: "ncp-nig1d", 2: "ncp-niw2d", 3: "ncp-niw3d", 4: "ncp-niw4d"}
-"""Guides for standardised real data, by dimension."""
+_MOST_COLUMNS = 4
 
 
 @dataclass(frozen=True)
@@ -27,15 +29,17 @@ class PickedGuide:
         module: the guide, told its conditions.
         max_points: most points in training; ``None`` where unknown.
         certificate: what was measured; empty without one.
+        about: what a report should say of the choice.
     """
 
     name: str
     module: Any
     max_points: int | None
     certificate: Mapping[str, Any]
+    about: tuple[str, ...] = ()
 
     def notes_on(self, table: Table, points: Standardised) -> tuple[str, ...]:
-        """Return what a report should say of the size of a table.
+        """Return what a report should say of the choice, and of the size of a table.
 
         Raises:
             ValueError: if the guide takes another dimension, or the table has too many points.
@@ -54,16 +58,20 @@ class PickedGuide:
             )
         if self.max_points is not None and num_points > self.max_points:
             return (
+                *self.about,
                 f"The guide was trained on up to {self.max_points} points and is used on {num_points}: "
                 "trust it only as far as a comparison goes.",
             )
-        return ()
+        return self.about
 
 
 def pick_guide(
     guide: str | PathLike[str] | torch.nn.Module | None, *, dim: int, conditions: Mapping[str, float]
 ) -> PickedGuide:
     """Return a guide by name, folder or as it is; the one for as many columns by default.
+
+    The default is the trained guide of standardised data that passes its certificate, and where none does
+    the exact filter of the same model.
 
     Args:
         guide: name on the shelf, folder, or a guide; ``None`` for the default.
@@ -80,16 +88,42 @@ def pick_guide(
     if isinstance(guide, torch.nn.Module):
         name = type(guide).__name__
         return PickedGuide(name, _conditioned(guide, name, conditions), None, {})
-    if guide is None and dim not in DEFAULT_GUIDES:
-        known = ", ".join(f"{card.name} ({card.dim}-D)" for card in list_guides())
+    if guide is None:
+        return _default(dim, conditions)
+    card = read_card(find_guide(guide))
+    module = _conditioned(load_guide(guide), card.name, conditions)
+    about = f"Guide {card.name} is a reference: it {card.verdict}."
+    return PickedGuide(
+        card.name, module, card.max_points, card.certificate, (about,) if card.is_reference else ()
+    )
+
+
+def _default(dim: int, conditions: Mapping[str, float]) -> PickedGuide:
+    """Return the trained guide of standardised real data that passes its certificate, or the exact filter."""
+    if dim > _MOST_COLUMNS:
+        known = ", ".join(f"{card.name} ({card.dim}-D)" for card in list_guides() if not card.is_reference)
         raise ValueError(
             f"no guide for {dim} columns, there are {known}; "
             "choose columns with --columns, or reduce with --pca 2"
         )
-    chosen = DEFAULT_GUIDES[dim] if guide is None else guide
-    card = read_card(find_guide(chosen))
-    module = _conditioned(load_guide(chosen), card.name, conditions)
-    return PickedGuide(card.name, module, card.max_points, card.certificate)
+    model = nig_mixture(1) if dim == 1 else niw_mixture(dim)
+    described = describe_model(model)
+    trained = [
+        card
+        for card in list_guides()
+        if card.weights_sha256 and {"name": card.model, "arguments": card.model_arguments} == described
+    ]
+    for card in trained:
+        if card.passed:
+            return pick_guide(card.name, dim=dim, conditions=conditions)
+    why = "; ".join(f"{card.name} {card.verdict}" for card in trained) or "there is none"
+    note = (
+        f"No trained guide for {dim} columns passes its certificate ({why}). This is the exact filter of the "
+        "same model, which needs no training: it labels points one after the other and looks at no later "
+        "point, so its draws need the weights or the comparison with MCMC."
+    )
+    module = _conditioned(PredictiveFilter(model).eval(), "exact filter", conditions)
+    return PickedGuide("exact filter", module, None, {}, (note,))
 
 
 def _conditioned(guide: Any, name: str, values: Mapping[str, float]) -> Any:

@@ -161,14 +161,14 @@ def compare(
 @one_sentence_errors
 def guides(as_json: Json = False) -> None:  # noqa: FBT002
     """List the guides that come with the package, with figures measured on fresh data."""
-    from pyroclust.cli.tables import guides_table
+    from pyroclust.cli.guide_list import guide_list
     from pyroclust.saving.cards import list_guides
 
     cards = list_guides()
     if as_json:
         print(json.dumps({card.name: json.loads(card.to_json()) for card in cards}, indent=2))
         return
-    _console().print(guides_table(cards))
+    _console().print(guide_list(cards))
 
 
 def _conditions(given: list[str]) -> dict[str, float]:

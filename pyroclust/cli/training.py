@@ -21,7 +21,9 @@ _INTERRUPTED = 130
 
 @one_sentence_errors
 def train(
-    recipe: Annotated[Path, typer.Argument(help="TOML file; the recipes of shipped guides are in recipes/.")],
+    recipe: Annotated[
+        Path, typer.Argument(help="TOML file, or the name of a shipped guide, as ncp-overlap2d.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder of the guide, its logs and its checkpoint.")],
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the folder's checkpoint.")] = False,  # noqa: FBT002
     max_steps: Annotated[int | None, typer.Option(help="Stop earlier; --resume goes on.", min=1)] = None,
@@ -82,10 +84,10 @@ def _content(trained: "TrainedGuide") -> dict[str, Any]:
 
 
 def _show(folder: Path) -> None:
-    from pyroclust.cli.tables import guides_table
+    from pyroclust.cli.guide_list import guide_list
     from pyroclust.saving.cards import read_card
 
     # Tables cut to 80 columns in a pipe would lose figures.
     console = Console() if sys.stdout.isatty() else Console(width=110)
-    console.print(guides_table((read_card(folder),)))
+    console.print(guide_list([read_card(folder)]))
     console.print(f"Written: {folder} (card.json, weights.safetensors, training.png)", highlight=False)

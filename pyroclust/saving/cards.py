@@ -59,6 +59,56 @@ class GuideCard:
     certificate: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        """Name the guide and its model, and say whether it passes its certificate."""
+        kind = {True: ", passes its certificate", False: ", a reference"}.get(self.passed, "")
+        dim = "" if self.dim is None else f", {self.dim}-D"
+        return f"GuideCard({self.name}: {self.guide_class} of {self.model}{dim}{kind})"
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the guide passes its certificate, as it was judged; ``None`` where nothing was tested.
+
+        Example:
+            >>> read_card(find_guide("ncp-nig1d")).passed
+            True
+        """
+        verdict = self.certificate.get("verdict") or {}
+        return bool(verdict["passed"]) if verdict.get("findings") else None
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it fails its certificate: good to compare with, and never picked by default.
+
+        Example:
+            >>> read_card(find_guide("ncp-published-gaussian2d")).is_reference
+            True
+        """
+        return self.passed is False
+
+    @property
+    def verdict(self) -> str:
+        """What the certificate says, in one line; empty where nothing was tested.
+
+        Example:
+            >>> read_card(find_guide("ncp-niw3d")).verdict
+            'fails 1 of 18 tests of its certificate: calibration of log_joint at N = 30'
+        """
+        findings = (self.certificate.get("verdict") or {}).get("findings") or []
+        failed = [
+            str(one["what"]).removesuffix(", p").removesuffix(", nats")
+            for one in findings
+            if not one["passed"]
+        ]
+        if not findings:
+            return ""
+        if not failed:
+            return f"passes all {len(findings)} tests of its certificate"
+        more = f"; and {len(failed) - 2} more" if len(failed) > 2 else ""
+        return (
+            f"fails {len(failed)} of {len(findings)} tests of its certificate: {'; '.join(failed[:2])}{more}"
+        )
+
     @property
     def dim(self) -> int | None:
         """Dimension of the points that its model is for, ``None`` where its description leaves it out.

@@ -11,7 +11,7 @@ from pyroclust import compare, load_guide
 from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.infer.choices import HardStandardised
 from pyroclust.nn import SummedScorer
-from pyroclust.recipes import read_recipe
+from pyroclust.recipes import list_recipes, read_recipe
 from pyroclust.recipes.training_runs import train_recipe
 from pyroclust.saving.cards import read_card
 from pyroclust.saving.guides import describe_guide
@@ -202,6 +202,36 @@ def test_bad_recipes_are_explained(tmp_path: Path, old: str, new: str, message: 
     path.write_text(TINY.replace(old, new, 1))
     with pytest.raises(ValueError, match=message):
         read_recipe(path).build()
+
+
+def test_shipped_recipes_have_names(tmp_path: Path) -> None:
+    assert list_recipes() == tuple(path.stem for path in RECIPES)
+    assert (
+        read_recipe("ncp-overlap2d").content == read_recipe(RECIPES[0].parent / "ncp-overlap2d.toml").content
+    )
+    assert repr(read_recipe("ncp-mfm2d")) == "Recipe(finite_mixtures_2d, from ncp-niw2d, 3000 steps)"
+    assert repr(read_recipe("ncp-overlap2d")) == "Recipe(overlap2d, light, 20000 steps)"
+    with pytest.raises(ValueError, match="unknown recipe 'ncp-overlap', did you mean 'ncp-overlap2d'"):
+        read_recipe("ncp-overlap")
+
+
+def test_a_recipe_may_have_the_form_of_a_card(tiny: Path) -> None:
+    guide = """
+        [guide]
+        class = "NeuralClusteringProcess"
+        [guide.scorer]
+        class = "SummedScorer"
+        dim = 1
+        width = 8
+        sizes = [6, 7]
+    """
+    tiny.write_text(TINY.replace("[light]\nwidth = 8\nnum_bandwidths = 2", guide))
+    built = read_recipe(tiny).build()
+    assert isinstance(built.scorer, SummedScorer)
+    assert built.scorer.sizes == (6, 7)
+    tiny.write_text(TINY.replace("[light]", guide + "[light]"))
+    with pytest.raises(ValueError, match=r"\[light\] says which guide it makes, \[guide\] has a class"):
+        read_recipe(tiny)
 
 
 def test_a_missing_recipe_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,52 @@
+"""The shelf as a list for the terminal, as wide as the terminal is."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from pyroclust.saving.cards import GuideCard
+
+__all__ = ["guide_list"]
+
+_INDENT = (0, 0, 0, 4)
+
+
+def guide_list(cards: "Iterable[GuideCard]") -> Group:
+    """List guides with the headline figures of their certificates, references last.
+
+    ``pyroclust check`` shows all figures.
+    """
+    shown: list[RenderableType] = []
+    for card in sorted(cards, key=lambda one: one.is_reference):
+        points = "any number of points" if card.max_points is None else f"up to {card.max_points} points"
+        kind = "reference, " if card.is_reference else ""
+        shown += [
+            Text(f"{card.name}: {kind}{card.model} ({card.dim}-D), {points}", style="bold"),
+            *(
+                Padding(Text(line), _INDENT, expand=False)
+                for line in (card.about, _figures(card), card.verdict)
+                if line
+            ),
+        ]
+    return Group(*shown)
+
+
+def _figures(card: "GuideCard") -> str:
+    """Return mean divergences and median efficiencies, by the number of points."""
+    parts = (
+        ("KL", "exact", "mean_kl", 3),
+        ("efficiency", "sampled", "median_efficiency", 2),
+    )
+    return "; ".join(
+        f"{word} {_row(rows, key, digits)}"
+        for word, part, key, digits in parts
+        if (rows := card.certificate.get(part))
+    )
+
+
+def _row(rows: Iterable[dict[str, Any]], key: str, digits: int) -> str:
+    return ", ".join(f"{row[key]:.{digits}f} at {row['num_points']}" for row in rows)

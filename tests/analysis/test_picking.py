@@ -1,0 +1,53 @@
+"""Which guide is picked by default: one that passes its certificate, or the exact filter."""
+
+from dataclasses import replace
+
+import pytest
+
+from pyroclust.analysis import picking
+from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
+from pyroclust.saving.cards import GuideCard, list_guides
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 4])
+def test_the_default_passes_its_certificate_or_is_the_filter(dim):
+    picked = picking.pick_guide(None, dim=dim, conditions={})
+    assert picked.module.model.component.dim == dim
+    if isinstance(picked.module, PredictiveFilter):
+        assert "exact filter" in picked.about[0]
+    else:
+        assert picked.certificate["verdict"]["passed"]
+        assert picked.about == ()
+
+
+def test_the_stored_verdict_decides(monkeypatch):
+    def judged(passed):
+        cards = [
+            replace(
+                card,
+                certificate={"verdict": {"passed": passed, "findings": [{"what": "x", "passed": passed}]}},
+            )
+            for card in list_guides()
+        ]
+        monkeypatch.setattr(picking, "list_guides", lambda: tuple(cards))
+        return picking.pick_guide(None, dim=2, conditions={})
+
+    assert isinstance(judged(True).module, NeuralClusteringProcess)
+    assert isinstance(judged(False).module, PredictiveFilter)
+
+
+def test_a_reference_that_is_asked_for_is_marked():
+    picked = picking.pick_guide("ncp-published-gaussian2d", dim=2, conditions={})
+    assert picked.about[0].startswith("Guide ncp-published-gaussian2d is a reference: it fails ")
+    assert picking.pick_guide("ncp-niw2d", dim=2, conditions={}).about == ()
+
+
+def test_more_columns_than_any_guide_has_are_explained():
+    with pytest.raises(ValueError, match="no guide for 9 columns, there are"):
+        picking.pick_guide(None, dim=9, conditions={})
+
+
+def test_a_card_says_in_a_line_what_it_is():
+    card = GuideCard("mine", "PredictiveFilter", {}, "nig_mixture", {"dim": 1}, None)
+    assert repr(card) == "GuideCard(mine: PredictiveFilter of nig_mixture, 1-D)"
+    assert (card.passed, card.is_reference, card.verdict) == (None, False, "")
