@@ -19,9 +19,9 @@ from pyroclust.distributions import (
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.models import Mixture, gaussian2d, niw_mixture
 from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
-from pyroclust.saving import describe_model
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, find_guide, list_guides, read_card
 from pyroclust.saving.guides import describe_guide, load_guide, save_guide
+from pyroclust.saving.models import describe_model
 
 
 def new_guide() -> NeuralClusteringProcess:

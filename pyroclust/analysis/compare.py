@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.standardise import principal_components, standardise, unscaled
+from pyroclust.saving.cards import find_guide
 
 if TYPE_CHECKING:
     import torch
@@ -73,6 +74,9 @@ def compare(
     table = read_table(source, columns=columns, label=label)
     points = unscaled(table) if raw else standardise(table)
     points = points if pca is None else principal_components(points, pca)
+    if isinstance(guide, str | PathLike):
+        find_guide(guide)
+    # This brings torch and Pyro; arguments and table are right by now.
     from pyroclust.analysis.comparing import compare_points
 
     return compare_points(

@@ -18,8 +18,9 @@ from pyroclust.recipes.tables import (
     new_guide,
     started_guide,
 )
-from pyroclust.saving import build_model
-from pyroclust.saving.objects import call, check_depth
+from pyroclust.saving.depth import check_depth
+from pyroclust.saving.models import build_model
+from pyroclust.saving.objects import call
 
 __all__ = ["Recipe", "find_recipe", "list_recipes", "read_recipe"]
 

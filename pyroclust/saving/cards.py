@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pyroclust.errors import unknown_name
-from pyroclust.saving.objects import check_depth
+from pyroclust.saving.depth import check_depth
 from pyroclust.saving.version_1 import modernised
 
 __all__ = [
@@ -36,7 +36,7 @@ class GuideCard:
         guide_class: name of its class among the guides.
         arguments: JSON arguments of its constructor, without the model.
         model: name of its model.
-        model_arguments: JSON arguments of the model, see :func:`pyroclust.saving.describe_model`.
+        model_arguments: JSON arguments of the model, see :func:`pyroclust.saving.models.describe_model`.
         weights_sha256: checksum of its weights; ``None`` for a guide without weights.
         about: one line for lists.
         max_points: number of points up to which it was trained; ``None`` where any number is fine.

@@ -17,8 +17,8 @@ from pyroclust.files import replace_file
 from pyroclust.guides.retarget import parts_of
 from pyroclust.random_state import kept_random_state
 from pyroclust.registry import find
-from pyroclust.saving import build_model, describe_model
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, GuideCard, find_guide, read_card
+from pyroclust.saving.models import build_model, describe_model
 from pyroclust.saving.objects import build, describe
 
 __all__ = ["describe_guide", "load_guide", "save_guide"]
@@ -60,7 +60,7 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
     """Write a guide as ``weights.safetensors`` and ``card.json``, each replaced at once.
 
     Args:
-        guide: a guide of a known class, on a mixture that :func:`~pyroclust.saving.describe_model` can
+        guide: a guide of a known class, on a mixture that :func:`~pyroclust.saving.models.describe_model` can
             write as JSON: any known prior with any known family, their hyperparameters being numbers,
             batches or random.
         folder: where; created if needed.

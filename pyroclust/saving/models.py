@@ -9,8 +9,9 @@ from pyroclust.distributions import Component, PartitionPrior
 from pyroclust.errors import unknown_name
 from pyroclust.models import AbsentTables, LabelledTables, Mixture
 from pyroclust.registry import registered
+from pyroclust.saving.depth import check_depth
 from pyroclust.saving.numbers import build_number, build_tensor
-from pyroclust.saving.objects import build, call, check_depth, describe
+from pyroclust.saving.objects import build, call, describe
 
 __all__ = ["build_model", "describe_model"]
 

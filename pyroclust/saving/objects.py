@@ -15,9 +15,8 @@ from pyroclust.registry import arguments_of, find, missing, name_of, suited
 from pyroclust.saving.distributions import build_distribution, describe_distribution
 from pyroclust.saving.numbers import build_number, build_tensor, build_whole, describe_numbers
 
-__all__ = ["build", "call", "check_depth", "class_and_arguments", "describe"]
+__all__ = ["build", "call", "class_and_arguments", "describe"]
 
-_MOST_NESTED = 24
 _WORDS: dict[Any, str] = {str: "text", bool: "true or false", Distribution: "a distribution"}
 
 
@@ -152,31 +151,6 @@ def class_and_arguments(described: Any, kind: Any, *, where: str) -> tuple[str, 
     for key in beside.keys() - {"arguments"}:
         raise ValueError(f"{where} has '{key}' beside its arguments, expected it among them")
     return str(described["class"]), {str(key): one for key, one in beside["arguments"].items()}
-
-
-def check_depth(described: Any, *, where: str) -> None:
-    """Refuse what is nested deeply, level by level, without recursion.
-
-    Raises:
-        ValueError: if it is.
-
-    Example:
-        >>> check_depth({"prior": {"concentration": [0.5, 0.7]}}, where="model")
-    """
-    level: list[Any] = [described]
-    for _ in range(_MOST_NESTED):
-        level = [child for one in level for child in _children(one)]
-        if not level:
-            return
-    raise ValueError(
-        f"{where} is nested more than {_MOST_NESTED} deep, expected fewer tables inside each other"
-    )
-
-
-def _children(one: Any) -> list[Any]:
-    if isinstance(one, Mapping):
-        return list(one.values())
-    return list(one) if isinstance(one, list | tuple) else []
 
 
 def _value(value: Any, annotation: Any, *, where: str, given: Mapping[str, Any] | None) -> Any:

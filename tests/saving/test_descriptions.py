@@ -39,9 +39,9 @@ from pyroclust.models import (
     warped_clusters,
 )
 from pyroclust.registry import registered
-from pyroclust.saving import build_model, describe_model
 from pyroclust.saving.cards import GuideCard
 from pyroclust.saving.distributions import DISTRIBUTIONS, build_distribution, describe_distribution
+from pyroclust.saving.models import build_model, describe_model
 
 MODELS = registered(Mixture)
 

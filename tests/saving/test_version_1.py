@@ -11,9 +11,9 @@ from safetensors import torch as safetensors
 from saved_guides import GUIDES, make
 
 from pyroclust.guides.retarget import parts_of
-from pyroclust.saving import describe_model
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, read_card, shelf
 from pyroclust.saving.guides import load_guide, save_guide
+from pyroclust.saving.models import describe_model
 from pyroclust.saving.objects import describe
 
 OLD = Path(__file__).parent / "version_1"
