@@ -119,11 +119,10 @@ def draw(graph: dict[str, set[str]]) -> Figure:
 
 
 def law_table() -> str:
-    """Return the import law as a table."""
-    rows = [
-        f"| `{name}` | {', '.join(f'`{one}`' for one in sorted(allowed)) or 'nothing of ours'} |"
-        for name, allowed in LAW.items()
-    ]
+    """Return the import law as a table, what needs nothing of ours first."""
+    names = [*sorted(GROUND), *(name for name in LAW if name not in GROUND)]
+    allowed = {name: ", ".join(f"`{one}`" for one in sorted(LAW[name])) for name in names}
+    rows = [f"| `{name}` | {allowed[name] or 'nothing of ours'} |" for name in names]
     return "\n".join(["| package or module | may import |", "| --- | --- |", *rows])
 
 
