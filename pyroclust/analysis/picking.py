@@ -11,9 +11,9 @@ from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import MAX_POINTS, Table
 from pyroclust.guides import PredictiveFilter
 from pyroclust.models import nig_mixture, niw_mixture
-from pyroclust.saving import describe_model
 from pyroclust.saving.cards import find_guide, list_guides, read_card
 from pyroclust.saving.guides import load_guide
+from pyroclust.saving.models import describe_model
 
 __all__ = ["PickedGuide", "pick_guide"]
 

@@ -192,8 +192,8 @@ def _read_frame(path: Path, separator: str) -> tuple[pd.DataFrame, _FirstLine]:
         raise ValueError(
             f"'{path}' is not a readable {path.suffix} table ({reason}); every row needs the same columns"
         ) from None
-    if frame.shape[1] == 1 and (reason := other_separator(first, separator)) is not None:
-        raise ValueError(f"cannot read draws from '{path}': {reason}")
+    if frame.shape[1] == 1 and (divided := other_separator(first, separator)) is not None:
+        raise ValueError(f"cannot read draws from '{path}': {divided}")
     if frame.index.nlevels > 1:
         # One column more than names is how R writes row names; more of them, pandas takes for an index too.
         raise ValueError(
