@@ -14,7 +14,7 @@ from pyroclust.saving.cards import find_guide
 if TYPE_CHECKING:
     import torch
 
-    from pyroclust.analysis.comparing import ComparisonResult
+    from pyroclust.results.comparison_result import ComparisonResult
 
 __all__ = ["compare"]
 

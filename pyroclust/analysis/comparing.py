@@ -2,16 +2,14 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.analysis.outputs import prepare_folder, write_outputs
+from pyroclust.analysis.outputs import prepare_folder, write_result
 from pyroclust.analysis.picking import PickedGuide, pick_guide
 from pyroclust.calibration import calibrate_near
 from pyroclust.calibration.result import LocalCalibration
@@ -21,11 +19,11 @@ from pyroclust.data.tables import Table
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.random_state import kept_random_state, seeded
 from pyroclust.results.comparison import Comparison, CrossScored, PartitionDraws
-from pyroclust.results.comparison_summary import ComparisonSummary
+from pyroclust.results.comparison_result import ComparisonResult
+from pyroclust.results.comparison_summary import ComparisonSummary, summarise
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
-from pyroclust.results.summarising import summarise
 
-__all__ = ["ComparisonResult", "compare_points", "cross_scored", "draw_guide", "draw_mcmc"]
+__all__ = ["compare_points", "cross_scored", "draw_guide", "draw_mcmc"]
 
 _SWEEPS_A_DRAW = 10
 _NUMBERS_AT_ONCE = 1 << 22
@@ -104,32 +102,6 @@ def _log_joint(model: Any, data: Tensor, draws: Tensor) -> np.ndarray:
     return found.double().unsqueeze(0).numpy()
 
 
-@dataclass(frozen=True)
-class ComparisonResult:
-    """What :func:`pyroclust.compare` returns.
-
-    Attributes:
-        table: the points in the units of their source.
-        comparison: standardised points and the draws of both sources; those of the guide alone where its
-            model has no likelihood.
-        summary: every figure, and the verdict.
-        folder: where the files were written, or ``None``.
-    """
-
-    table: Table
-    comparison: Comparison | GuideAlone
-    summary: ComparisonSummary | AloneSummary
-    folder: Path | None
-
-    def __repr__(self) -> str:
-        """Return what was compared, and the verdict."""
-        table, found = self.table, self.comparison
-        return (
-            f"ComparisonResult({table.name}, {len(table.data)} points, guide {found.guide_name}: "
-            f"{self.summary.verdict.sentence})"
-        )
-
-
 def compare_points(
     table: Table,
     points: Standardised,
@@ -171,7 +143,6 @@ def compare_points(
     )
     tell(f"drawing {num_draws} partitions from {picked.name}")
     drawn, posterior = draw_guide(picked.module, data, name=picked.name, num_draws=num_draws, seed=seed)
-    comparison: Comparison | GuideAlone
     summary: ComparisonSummary | AloneSummary
     if model.has_likelihood:
         tell(f"running {num_chains} Gibbs chains")
@@ -180,12 +151,13 @@ def compare_points(
         tell("comparing")
         summary = summarise(comparison, seed=seed)
     else:
-        comparison = GuideAlone(**about, guide=drawn, certificate=picked.certificate)
-        summary = summarise_alone(comparison, seed=seed)
+        alone = GuideAlone(**about, guide=drawn, certificate=picked.certificate)
+        summary = summarise_alone(alone, seed=seed)
+    result = ComparisonResult(table, summary, folder)
     if folder is not None:
         tell("writing the report")
-        write_outputs(folder, table, comparison, summary, seed=seed)
-    return ComparisonResult(table, comparison, summary, folder)
+        write_result(folder, result, draws=result.comparison)
+    return result
 
 
 def _about(table: Table, points: Standardised, picked: PickedGuide, notes: tuple[str, ...]) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from pyroclust.io.draws import DrawsFile, DrawsSource, draws_from
 from pyroclust.results.baseline_rows import BaselineRow, baseline_rows
 from pyroclust.results.diagnosis import Diagnosis
 from pyroclust.results.draws_summary import DrawsSummary, summarise_draws
-from pyroclust.results.draws_verdict import judge_draws
 
 __all__ = ["diagnose"]
 
@@ -61,7 +60,7 @@ def diagnose(
     table = None if data is None else read_table(data, columns=columns, label=label)
     points = None if table is None else _checked_points(table, sources[0])
     # Pages bring torch; sources and table are right by now.
-    from pyroclust.analysis.outputs import prepare_folder, write_diagnosis
+    from pyroclust.analysis.outputs import prepare_folder
 
     folder = None if out is None else prepare_folder(out)
     summaries = []
@@ -75,7 +74,6 @@ def diagnose(
         between = compare_sources(sources[0].assignments, sources[1].assignments, seed=seed, names=names)
     found = Diagnosis(
         summaries=tuple(summaries),
-        verdicts=tuple(judge_draws(one) for one in summaries),
         draws=tuple(one.assignments for one in sources),
         between=between,
         table=table,
@@ -87,7 +85,7 @@ def diagnose(
     )
     if folder is not None:
         tell("writing the report")
-        write_diagnosis(folder, found)
+        write_result(folder, found)
     return found
 
 

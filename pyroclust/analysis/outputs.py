@@ -4,28 +4,16 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pandas as pd
-
-from pyroclust.data.tables import Table
 from pyroclust.results.comparison import Comparison
-from pyroclust.results.comparison_summary import ComparisonSummary
-from pyroclust.results.diagnosis import Diagnosis
-from pyroclust.results.guide_alone import AloneSummary, GuideAlone
+from pyroclust.results.contents import WrittenResult
+from pyroclust.results.guide_alone import GuideAlone
 
-__all__ = [
-    "assignments_frame",
-    "points_frame",
-    "prepare_folder",
-    "summary_content",
-    "write_diagnosis",
-    "write_outputs",
-]
+__all__ = ["prepare_folder", "write_result"]
 
 
 def prepare_folder(out: str | PathLike[str]) -> Path:
@@ -52,108 +40,28 @@ def prepare_folder(out: str | PathLike[str]) -> Path:
     return folder
 
 
-def summary_content(
-    comparison: Comparison | GuideAlone, summary: ComparisonSummary | AloneSummary, *, seed: int
-) -> dict[str, Any]:
-    """Return what ``summary.json`` holds: what was compared, and every figure."""
-    return {
-        "pyroclust": version("pyroclust"),
-        "source": comparison.source,
-        "columns": list(comparison.columns),
-        "num_points": len(comparison.data),
-        "model": comparison.model_name,
-        "guide": comparison.guide_name,
-        "seed": seed,
-        "guide_draws": int(comparison.guide.assignments.shape[1]),
-        "guide_seconds": comparison.guide.seconds,
-        **_beside(comparison),
-        "notes": list(comparison.notes),
-        **summary.to_dict(),
-    }
-
-
-def _beside(comparison: Comparison | GuideAlone) -> dict[str, Any]:
-    """Say what stood beside the guide, or why nothing did."""
-    if isinstance(comparison, GuideAlone):
-        return {"missing": comparison.missing}
-    chains, draws, _ = comparison.mcmc.assignments.shape
-    return {"mcmc_chains": chains, "mcmc_draws": draws, "mcmc_seconds": comparison.mcmc.seconds}
-
-
-def assignments_frame(table: Table, summary: ComparisonSummary | AloneSummary) -> pd.DataFrame:
-    """Return one row a point: its name, columns and label as given, and its cluster by every source.
-
-    Clusters are those of the point estimates, numbered from 0 in order of first appearance; ``uncertainty``
-    is the probability of being apart from the companions in that cluster.
-    """
-    frame = pd.DataFrame(table.data, columns=list(table.columns))
-    frame.insert(0, "row", list(table.row_names), allow_duplicates=True)
-    if table.labels is not None:
-        frame = pd.concat([frame, pd.Series(table.labels, name="label")], axis=1)
-    estimates = (
-        {"guide": summary.estimate}
-        if isinstance(summary, AloneSummary)
-        else {"guide": summary.estimate_guide, "mcmc": summary.estimate_mcmc}
-    )
-    found = {
-        f"{source}_{column}": values
-        for source, estimate in estimates.items()
-        for column, values in (("cluster", estimate.assignments), ("uncertainty", estimate.uncertainty))
-    }
-    return pd.concat([frame, pd.DataFrame(found)], axis=1)
-
-
-def write_outputs(
-    folder: Path,
-    table: Table,
-    comparison: Comparison | GuideAlone,
-    summary: ComparisonSummary | AloneSummary,
-    *,
-    seed: int,
+def write_result(
+    folder: Path, result: WrittenResult, *, draws: Comparison | GuideAlone | None = None
 ) -> None:
-    """Write ``report.html``, ``draws.nc``, ``summary.json`` and ``assignments.csv``, all or none."""
+    """Write ``report.html``, ``summary.json`` and the file of the rows, all or none.
+
+    Args:
+        folder: an existing folder.
+        result: what an analysis found.
+        draws: written as ``draws.nc``; ``None`` where the caller has them in a file already.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
     from pyroclust.io.arviz import to_arviz
     from pyroclust.report import write_report
 
     with _finished_together(folder) as part:
-        write_report(comparison, summary, part)
-        to_arviz(comparison).to_netcdf(str(part / "draws.nc"), engine="h5netcdf")
-        _write_json(part / "summary.json", summary_content(comparison, summary, seed=seed))
-        assignments_frame(table, summary).to_csv(part / "assignments.csv", index=False)
-
-
-def points_frame(diagnosis: Diagnosis) -> pd.DataFrame:
-    """Return one row a point: name, columns and label as given, cluster and uncertainty by every source."""
-    frame = pd.DataFrame({"point": diagnosis.point_names})
-    table = diagnosis.table
-    if table is not None:
-        frame = pd.concat([frame, pd.DataFrame(table.data, columns=list(table.columns))], axis=1)
-        if table.labels is not None:
-            frame = pd.concat([frame, pd.Series(table.labels, name="label")], axis=1)
-    found = {
-        f"{one.name}_{column}": values
-        for one in diagnosis.summaries
-        for column, values in (
-            ("cluster", one.estimate.assignments),
-            ("uncertainty", one.estimate.uncertainty),
-        )
-    }
-    return pd.concat([frame, pd.DataFrame(found)], axis=1)
-
-
-def write_diagnosis(folder: Path, diagnosis: Diagnosis) -> None:
-    """Write ``report.html``, ``summary.json`` and ``points.csv``, all or none.
-
-    Args:
-        folder: an existing folder.
-        diagnosis: what to write.
-    """
-    from pyroclust.report import write_diagnosis_report
-
-    with _finished_together(folder) as part:
-        write_diagnosis_report(diagnosis, part)
-        _write_json(part / "summary.json", diagnosis.to_dict())
-        points_frame(diagnosis).to_csv(part / "points.csv", index=False)
+        write_report(result, part)
+        _write_json(part / "summary.json", result.to_dict())
+        result.frame().to_csv(part / result.rows_file, index=False)
+        if draws is not None:
+            to_arviz(draws).to_netcdf(str(part / "draws.nc"), engine="h5netcdf")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pyroclust.calibration.rows import ClusterCountRow
 from pyroclust.calibration.simulated_draws import SimulatedDraws
 from pyroclust.diagnostics import (
     BallCoverage,
+    Finding,
     PairReliability,
     SimulationBasedCalibration,
     Trust,
@@ -23,6 +24,7 @@ from pyroclust.diagnostics.calibration_verdict import (
     judge_calibration,
     judge_local_calibration,
 )
+from pyroclust.diagnostics.findings import near_finding
 
 __all__ = ["Calibration", "LocalCalibration", "calibration_of"]
 
@@ -141,6 +143,16 @@ class LocalCalibration:
     def verdict(self) -> Verdict:
         """That of the calibration; no verdict where the data are unlike all simulations."""
         return judge_local_calibration(self.calibration.verdict, p_value_data=self.p_value_data)
+
+    @property
+    def finding(self) -> Finding:
+        """The verdict as the answer to one question."""
+        return near_finding(
+            self.verdict,
+            self.calibration.p_value,
+            num_nearest=self.calibration.num_datasets,
+            num_simulations=self.num_simulations,
+        )
 
     def __repr__(self) -> str:
         """Return the sizes, and the level of the verdict."""

@@ -144,14 +144,12 @@ def compare(
             progress=tell,
         )
     if as_json:
-        from pyroclust.analysis.outputs import summary_content
-
-        print(json.dumps(summary_content(result.comparison, result.summary, seed=seed), indent=2))
+        print(json.dumps(result.to_dict(), indent=2))
         return
-    from pyroclust.cli.comparison_table import comparison_view
+    from pyroclust.report import terminal_view
 
     console = _console()
-    console.print(comparison_view(result.comparison, result.summary))
+    console.print(terminal_view(result))
     console.print(
         f"Written: {folder / 'report.html'}, draws.nc, summary.json, assignments.csv", highlight=False
     )

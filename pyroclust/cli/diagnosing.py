@@ -80,9 +80,9 @@ def diagnose(
     if as_json:
         print(json.dumps(found.to_dict(), indent=2, allow_nan=False))
         return
-    from pyroclust.cli.diagnosis_table import diagnosis_view
+    from pyroclust.report import terminal_view
 
     # Tables cut to 80 columns in a pipe would lose figures.
     console = Console() if sys.stdout.isatty() else Console(width=110)
-    console.print(diagnosis_view(found), highlight=False)
+    console.print(terminal_view(found), highlight=False)
     console.print(f"Written: {folder / 'report.html'}, summary.json, points.csv", highlight=False)

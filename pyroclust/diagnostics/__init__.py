@@ -33,7 +33,7 @@ from pyroclust.diagnostics.importance import (
     smooth_log_weights,
     weighted_expectation,
 )
-from pyroclust.diagnostics.judging import GuideFigures, judge
+from pyroclust.diagnostics.judging import GuideFigures, judge, judge_draws
 from pyroclust.diagnostics.losses import (
     AdjustedRand,
     Binder,
@@ -138,6 +138,7 @@ __all__ = [
     "importance_log_evidence",
     "importance_weights",
     "judge",
+    "judge_draws",
     "log_evidences",
     "max_rhat",
     "min_ess",

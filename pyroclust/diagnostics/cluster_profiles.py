@@ -12,6 +12,7 @@ from pyroclust.diagnostics.draws import (
     labels_and_weights,
     renumbered,
 )
+from pyroclust.diagnostics.verdict import STABLE
 
 __all__ = ["ClusterProfiles", "cluster_profiles"]
 
@@ -44,6 +45,11 @@ class ClusterProfiles:
     spreads: np.ndarray
     centre_low: np.ndarray
     centre_high: np.ndarray
+
+    @property
+    def num_stable(self) -> int:
+        """Clusters with a stability of at least 0.75: they come back in most draws."""
+        return int((self.stability >= STABLE).sum())
 
 
 def cluster_profiles(

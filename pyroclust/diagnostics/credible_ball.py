@@ -39,6 +39,20 @@ class CredibleBall:
     lower: np.ndarray
     distances: np.ndarray
 
+    def holds(self, losses: np.ndarray) -> np.ndarray:
+        """Say which partitions lie inside, by their losses to the estimate.
+
+        Example:
+            >>> ball = credible_ball(np.array([[0, 0]] * 9 + [[0, 1]]), np.array([0, 0]), level=0.9)
+            >>> ball.holds(np.array([0.0, 1.0])).tolist()
+            [True, False]
+        """
+        return np.asarray(losses) <= self.radius + _ROUNDING
+
+    def __repr__(self) -> str:
+        """Return the level and the radius."""
+        return f"CredibleBall({100 * self.level:g} %, radius {self.radius:.3g}, {len(self.distances)} draws)"
+
 
 def credible_ball(
     draws: DrawsLike,

@@ -10,6 +10,7 @@ from pyroclust.diagnostics.point_summaries import (
     embedding_distances,
     mahalanobis,
 )
+from pyroclust.diagnostics.verdict import MIN_FAMILIARITY
 
 __all__ = ["Familiarity", "FamiliarityRow", "familiarity", "familiarity_rows", "most_unusual"]
 
@@ -133,7 +134,6 @@ def _words(row: FamiliarityRow, total: int) -> str:
 
 
 _MOST_POINTS = 300
-_UNFAMILIAR = 0.01
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ def familiarity(
     rows, every = familiarity_rows(sets, evidence, seed=seed)
     largest = every.max(0)
     overall = float((largest >= largest[0]).mean())
-    odd = most_unusual(rows, num_simulations=len(simulations)) if overall <= _UNFAMILIAR else []
+    odd = most_unusual(rows, num_simulations=len(simulations)) if overall <= MIN_FAMILIARITY else []
     chance = f" (p = {overall:.3g})" if odd else ""
     return Familiarity(
         p_value=rows[0].p_value,

@@ -1,26 +1,34 @@
-"""Verdicts on draws: whether a guide can be trusted on a data set."""
+"""Verdicts on one source of draws: a guide beside MCMC, a guide alone, chains."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyroclust.diagnostics.agreement import Agreement
+from pyroclust.diagnostics.familiarity import Familiarity
+from pyroclust.diagnostics.findings import (
+    agreement_finding,
+    certificate_finding,
+    convergence_findings,
+    familiarity_findings,
+    weighted_finding,
+    weights_findings,
+)
 from pyroclust.diagnostics.verdict import (
-    GOOD_ESS,
-    GOOD_RHAT,
-    MAX_DIFFERENCE,
-    MAX_PARETO_K,
-    MAX_RHAT,
     MIN_ESS,
+    Finding,
+    Mark,
     Trust,
     Verdict,
+    all_passed,
 )
 
-__all__ = ["GuideFigures", "judge"]
+__all__ = ["GuideFigures", "judge", "judge_alone", "judge_draws"]
 
 
 @dataclass(frozen=True)
 class GuideFigures:
-    """The figures that a verdict rests on.
+    """The figures that a verdict on a guide rests on.
 
     Attributes:
         guide: agreement of the guide's draws with MCMC.
@@ -28,7 +36,7 @@ class GuideFigures:
         max_rhat: of the MCMC functionals that are not constant; 1 when all are.
         min_ess: bulk effective draws of the same; infinity when all are constant.
         pareto_k: of the guide's importance weights; nan where it could not be fitted.
-        effective_draws: of the importance weights.
+        effective_draws: of the smoothed importance weights.
     """
 
     guide: Agreement
@@ -49,7 +57,8 @@ def judge(figures: GuideFigures) -> Verdict:
 
     * ``TRUST``: the guide's draws agree.
     * ``CORRECT``: they do not, but the weights are usable and the weighted draws agree.
-    * ``UNKNOWN``: MCMC did not converge, or its own halves differ by more than 0.15.
+    * ``UNKNOWN``: MCMC did not converge, or co-assignment probabilities of its own halves differ by more
+      than 0.15.
     * ``DISTRUST``: all else.
 
     Args:
@@ -58,66 +67,208 @@ def judge(figures: GuideFigures) -> Verdict:
     References:
         Schmitt et al. (2024), Amortized Bayesian workflow. https://arxiv.org/abs/2409.04332
     """
-    gaps, noise = _gaps(figures.guide), figures.guide.noise_largest_difference
-    if not _converged(figures):
-        return Verdict(Trust.UNKNOWN, f"No verdict: MCMC has not converged ({_chains(figures)}).")
-    caveat = _caveat(figures)
-    if _agrees(figures.guide):
-        return Verdict(Trust.TRUST, f"The guide can be trusted here: it agrees with MCMC ({gaps}).{caveat}")
-    if _usable(figures) and _agrees(figures.corrected):
+    noise = figures.guide.noise_largest_difference
+    chains = convergence_findings("MCMC", max_rhat=figures.max_rhat, min_ess=figures.min_ess)
+    drawn = _agreement(figures.guide)
+    weights = weights_findings(figures.pareto_k, figures.effective_draws)
+    corrected = figures.corrected
+    weighted = weighted_finding(corrected.total_variation, corrected.largest_difference, noise=noise)
+    findings = (*chains, *drawn, *weights, weighted)
+    gaps, caveat = _said(drawn), _caveat(chains)
+    if not all_passed(chains):
+        return Verdict(Trust.UNKNOWN, f"No verdict: MCMC has not converged ({_said(chains)}).", findings)
+    if all_passed(drawn):
+        return Verdict(
+            Trust.TRUST, f"The guide can be trusted here: it agrees with MCMC ({gaps}).{caveat}", findings
+        )
+    if all_passed((*weights, weighted)):
         return Verdict(
             Trust.CORRECT,
             f"Use the guide's draws with their importance weights: as drawn they differ from MCMC ({gaps}), "
-            f"weighted they agree ({_gaps(figures.corrected)}; {_weights(figures)}).{caveat}",
+            f"weighted they agree ({weighted.sentence}; {_said(weights)}).{caveat}",
+            findings,
         )
-    if noise > MAX_DIFFERENCE:
+    if any(one.passed is None for one in (*drawn, weighted)):
         return Verdict(
             Trust.UNKNOWN,
             f"No verdict: the guide differs from MCMC ({gaps}), but the two halves of MCMC differ from each "
             f"other too (co-assignment probabilities by up to {noise:.2f}); run MCMC longer.",
+            findings,
         )
     remedy = (
-        "weighting them does not help" if _usable(figures) else "the weights are too uneven to correct them"
+        f"weighting them does not help ({weighted.sentence})"
+        if all_passed(weights)
+        else f"their importance weights cannot correct them ({_failed(weights)})"
     )
     return Verdict(
         Trust.DISTRUST,
-        f"Do not trust the guide here: its draws differ from MCMC ({gaps}), and {remedy} "
-        f"({_weights(figures)}).{caveat}",
+        f"Do not trust the guide here: its draws differ from MCMC ({gaps}), and {remedy}.{caveat}",
+        findings,
     )
 
 
-def _converged(figures: GuideFigures) -> bool:
-    return figures.max_rhat <= MAX_RHAT and figures.min_ess >= MIN_ESS
-
-
-def _usable(figures: GuideFigures) -> bool:
-    # Written so that nan, a tail that could not be fitted, passes.
-    return not figures.pareto_k >= MAX_PARETO_K and figures.effective_draws >= MIN_ESS
-
-
-def _agrees(found: Agreement) -> bool:
-    return max(found.total_variation, found.largest_difference) <= MAX_DIFFERENCE
-
-
-def _gaps(found: Agreement) -> str:
+def _agreement(found: Agreement) -> tuple[Finding, Finding]:
+    noise = found.noise_largest_difference
     return (
-        f"total variation of the number of clusters {found.total_variation:.2f}, "
-        f"co-assignment probabilities differ by at most {found.largest_difference:.2f}"
+        agreement_finding(
+            "Does the guide agree with MCMC on the number of clusters?",
+            found.total_variation,
+            f"total variation of the number of clusters {found.total_variation:.2f}",
+            noise=noise,
+        ),
+        agreement_finding(
+            "Does the guide agree with MCMC on which rows belong together?",
+            found.largest_difference,
+            f"co-assignment probabilities differ by at most {found.largest_difference:.2f}",
+            noise=noise,
+        ),
     )
 
 
-def _weights(figures: GuideFigures) -> str:
-    shape = "cannot be fitted" if math.isnan(figures.pareto_k) else f"{figures.pareto_k:.2f}"
-    bounded = figures.pareto_k == -math.inf
-    tail = "bounded weights" if bounded else f"Pareto k {shape}"
-    return f"{tail}, worth {figures.effective_draws:.0f} draws"
+def judge_draws(name: str, *, num_chains: int, num_draws: int, max_rhat: float, min_ess: float) -> Verdict:
+    """Say whether draws have converged, and what they are worth.
+
+    * ``TRUST``: several chains, R-hat at most 1.05 for every functional and every distance to a reference,
+      and at least 100 effective draws. Above 1.01 or below 400 the sentence warns.
+    * ``AVERAGE``: the same of a single chain, whose halves agree: a mode that it never visits does not show.
+    * ``UNKNOWN``: too few effective draws to tell.
+    * ``DISTRUST``: chains, or the halves of one, differ.
+
+    Args:
+        name: of the source.
+        num_chains: chains.
+        num_draws: draws of all chains together.
+        max_rhat: largest R-hat; 1 where nothing varies.
+        min_ess: fewest effective draws; infinity where nothing varies.
+
+    References:
+        Vehtari et al. (2021), Rank-normalization, folding, and localization.
+        https://doi.org/10.1214/20-BA1221
+
+    Example:
+        >>> judge_draws("Gibbs", num_chains=4, num_draws=4000, max_rhat=1.2, min_ess=50.0).level.value
+        'do not trust'
+    """
+    worth = min(min_ess, float(num_draws))
+    findings = convergence_findings(name, max_rhat=max_rhat, min_ess=worth)
+    chains, draws = findings
+    figures = _said(findings)
+    if math.isinf(min_ess):
+        return _constant(name, num_draws, findings)
+    if chains.passed is False:
+        parts = f"{num_chains} chains" if num_chains > 1 else "two halves of the one chain"
+        return Verdict(
+            Trust.DISTRUST,
+            f"No convergence: the {parts} of {name} differ ({figures}); run longer, or with other moves.",
+            findings,
+        )
+    if not all_passed((chains, draws)):
+        return Verdict(
+            Trust.UNKNOWN,
+            f"No verdict on {name}: too few effective draws ({figures}); keep more draws.",
+            findings,
+        )
+    rough = " This is rough convergence only." if Mark.CAUTION in {one.mark for one in findings} else ""
+    if num_chains == 1:
+        return Verdict(
+            Trust.AVERAGE,
+            f"The halves of the one chain of {name} agree ({figures}); whether it has missed a mode only "
+            f"further chains, started elsewhere, can tell.{rough}",
+            findings,
+        )
+    return Verdict(
+        Trust.TRUST, f"The {num_chains} chains of {name} agree and can be used ({figures}).{rough}", findings
+    )
 
 
-def _chains(figures: GuideFigures) -> str:
-    return f"largest R-hat {figures.max_rhat:.3f}, fewest effective draws {figures.min_ess:.0f}"
+def _constant(name: str, num_draws: int, findings: tuple[Finding, ...]) -> Verdict:
+    """Judge draws that are all the same partition, or too few to vary."""
+    if not all_passed(findings):
+        return Verdict(
+            Trust.UNKNOWN,
+            f"No verdict on {name}: all {num_draws} draws are alike; keep at least {MIN_ESS:.0f}.",
+            findings,
+        )
+    return Verdict(
+        Trust.AVERAGE,
+        f"Every functional of {name} is constant over {num_draws} draws: the posterior is that sure, or the "
+        "sampler is stuck; convergence cannot be judged from draws alone.",
+        findings,
+    )
 
 
-def _caveat(figures: GuideFigures) -> str:
-    if figures.max_rhat <= GOOD_RHAT and figures.min_ess >= GOOD_ESS:
+def judge_alone(
+    familiar: Familiarity, tests: Sequence[bool], *, near: Verdict | None, near_finding: Finding | None
+) -> Verdict:
+    """Say how far to trust a guide that nothing can be put beside.
+
+    * ``AVERAGE``: the data look like the model's simulations, and the certificate passed its calibration
+      tests: over such data sets the guide's probabilities are right on average, which is no statement about
+      this one.
+    * ``DISTRUST``: at most one simulation in a hundred is as unusual as the data, or the guide is not
+      calibrated on those near the data.
+    * ``UNKNOWN``: there is no certificate, it failed, or the guide was trained on other sizes.
+
+    Args:
+        familiar: where the data lie among simulations.
+        tests: whether each calibration test of the certificate was passed.
+        near: verdict of a calibration near the data, or ``None``.
+        near_finding: the same as an answer to a question.
+    """
+    alike = familiarity_findings(familiar)
+    known, passed = alike[0], certificate_finding(sum(tests), len(tests))
+    beside = Finding(
+        "Does the guide agree with MCMC here?", None, None, None, "no MCMC: the likelihood has no formula"
+    )
+    findings = (*alike, passed, *([] if near_finding is None else [near_finding]), beside)
+    if known.passed is False:
+        return Verdict(
+            Trust.DISTRUST,
+            "Do not trust the guide here: the data are unlike those it was trained on "
+            f"({known.sentence}), and it cannot be checked by MCMC; see whether the scale of the data is the "
+            "model's (--raw).",
+            findings,
+        )
+    if near is not None and near.level is Trust.DISTRUST:
+        return Verdict(
+            Trust.DISTRUST,
+            f"Do not trust the guide here: on simulations near this table it is {_lower(near.sentence)} MCMC "
+            "cannot check it here.",
+            findings,
+        )
+    if passed.passed is not True:
+        why = f"passed {sum(tests)} of {len(tests)} calibration tests" if tests else "has no certificate"
+        return Verdict(
+            Trust.UNKNOWN,
+            f"No verdict: the guide {why}, and it cannot be checked by MCMC; run pyroclust check.",
+            findings,
+        )
+    if familiar.warning is not None:
+        return Verdict(
+            Trust.UNKNOWN, f"No verdict: {familiar.warning} It cannot be checked by MCMC.", findings
+        )
+    return Verdict(
+        Trust.AVERAGE,
+        f"The guide can be trusted on average over data like these: they look like its model's "
+        f"({known.sentence}), on which it passed all {len(tests)} calibration tests; on this very table "
+        "nothing can check it.",
+        findings,
+    )
+
+
+def _said(findings: Sequence[Finding]) -> str:
+    return ", ".join(one.sentence for one in findings)
+
+
+def _failed(findings: Sequence[Finding]) -> str:
+    return ", ".join(f"{one.sentence}, wanted {one.wanted}" for one in findings if not one.passed)
+
+
+def _caveat(chains: Sequence[Finding]) -> str:
+    if Mark.CAUTION not in {one.mark for one in chains}:
         return ""
-    return f" MCMC itself is only roughly converged ({_chains(figures)})."
+    return f" MCMC itself is only roughly converged ({_said(chains)})."
+
+
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]

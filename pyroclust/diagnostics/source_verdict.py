@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 
+from pyroclust.diagnostics.findings import convergence_findings
 from pyroclust.diagnostics.source_effects import Effect, VariationBlocks
 from pyroclust.diagnostics.thinning import Mixing
-from pyroclust.diagnostics.verdict import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS, Trust, Verdict
+from pyroclust.diagnostics.verdict import MAX_CHANCE, Finding, Mark, Trust, Verdict
 
-__all__ = ["LEVEL", "judge_sources"]
-
-# Of the p-values of all differences together.
-LEVEL = 0.01
+__all__ = ["judge_sources"]
 
 
 def judge_sources(
@@ -48,48 +46,83 @@ def judge_sources(
         'agree'
     """
     first, second = names
-    unfit = [text for name, found in zip(names, mixings, strict=True) if (text := _unfit(name, found))]
+    converged = [_converged(name, found) for name, found in zip(names, mixings, strict=True)]
+    findings = (*converged[0], *converged[1], *(_finding(one, len(effects)) for one in effects))
+    unfit = [text for name, found in zip(names, converged, strict=True) if (text := _unfit(name, found))]
     if unfit:
-        return Verdict(Trust.UNKNOWN, f"Cannot tell whether {first} and {second} agree: {'; '.join(unfit)}.")
-    caveat = _caveat(names, mixings)
-    certain = [effect for effect in effects if effect.p_value * len(effects) < LEVEL]
-    decisive = [found for found in certain if found.large and found.value > found.noise]
-    if decisive:
+        return Verdict(
+            Trust.UNKNOWN, f"Cannot tell whether {first} and {second} agree: {'; '.join(unfit)}.", findings
+        )
+    caveat = "".join(_caveats(names, mixings, converged))
+    certain = [one for one in effects if _certain(one, len(effects))]
+    if decisive := [one for one in certain if _beyond_noise(one)]:
         return Verdict(
             Trust.DIFFER,
-            f"{first} and {second} differ beyond noise: {_listed(decisive)}. "
+            f"Beyond noise {first} and {second} differ: {_listed(decisive)}. "
             f"{_bits(names, variation)}.{caveat}",
+            findings,
         )
-    if open_ones := [effect for effect in effects if effect.large]:
+    if open_ones := [one for one in effects if one.large]:
         return Verdict(
             Trust.UNKNOWN,
             f"Cannot tell whether {first} and {second} agree: they differ ({_listed(open_ones)}), but so few "
             f"draws may differ as much by chance; draw more.{caveat}",
+            findings,
         )
     small = f" A small difference is certain ({_listed(certain)})." if certain else ""
     return Verdict(
         Trust.AGREE,
-        f"{first} and {second} agree: {_listed(effects)}. {_bits(names, variation)}.{small}{caveat}",
+        f"As far as these draws can tell, {first} and {second} agree: {_listed(effects)}. "
+        f"{_bits(names, variation)}.{small}{caveat}",
+        findings,
     )
 
 
-def _unfit(name: str, found: Mixing) -> str:
-    if not found.max_rhat <= MAX_RHAT:
-        return f"{name} has not converged (largest R-hat {found.max_rhat:.3f})"
-    if not found.effective >= MIN_ESS:
-        return f"{name} is worth only {found.effective:.0f} independent draws, fewer than {MIN_ESS:.0f}"
-    return ""
+def _converged(name: str, found: Mixing) -> tuple[Finding, Finding]:
+    return convergence_findings(name, max_rhat=found.max_rhat, min_ess=found.effective)
 
 
-def _caveat(names: tuple[str, str], mixings: tuple[Mixing, Mixing]) -> str:
+def _certain(effect: Effect, number: int) -> bool:
+    return effect.p_value * number < MAX_CHANCE
+
+
+def _beyond_noise(effect: Effect) -> bool:
+    return effect.large and effect.value > effect.noise
+
+
+def _finding(effect: Effect, number: int) -> Finding:
+    """Ask whether a difference is small; a large one is sure where it is beyond noise and chance."""
+    differs = _beyond_noise(effect) and _certain(effect, number)
+    chance = "p < 0.001" if effect.p_value < 0.001 else f"p = {effect.p_value:.3f}"
+    return Finding(
+        f"Is the {effect.name} small?",
+        effect.value,
+        effect.limit,
+        False if differs else None if effect.large else True,
+        f"{effect.value:.2f}, noise {effect.noise:.2f}, {chance}",
+        f"at most {effect.limit:g}, or within noise and chance (p at least {MAX_CHANCE / number:g})",
+    )
+
+
+def _unfit(name: str, found: tuple[Finding, Finding]) -> str:
+    failed = [f"{one.sentence}, wanted {one.wanted}" for one in found if one.passed is not True]
+    return f"{'; '.join(failed)} in {name}" if failed else ""
+
+
+def _caveats(
+    names: tuple[str, str], mixings: tuple[Mixing, Mixing], converged: Sequence[tuple[Finding, Finding]]
+) -> list[str]:
     said = []
-    for name, found in zip(names, mixings, strict=True):
-        if found.constant:
-            said.append(f" Every draw of {name} is the same partition: it is that sure, or stuck.")
-        elif found.max_rhat > GOOD_RHAT or found.effective < GOOD_ESS:
-            figures = f"largest R-hat {found.max_rhat:.3f}, worth {found.effective:.0f} independent draws"
-            said.append(f" {name} is only roughly known ({figures}).")
-    return "".join(said)
+    for name, mixing, found in zip(names, mixings, converged, strict=True):
+        if mixing.constant:
+            said.append(
+                f" Every draw of {name} is the same partition: the posterior is that sure, or the sampler is "
+                "stuck."
+            )
+        elif Mark.CAUTION in {one.mark for one in found}:
+            figures = ", ".join(one.sentence for one in found)
+            said.append(f" Only roughly known: {name} ({figures}).")
+    return said
 
 
 def _listed(effects: Sequence[Effect]) -> str:
@@ -98,6 +131,6 @@ def _listed(effects: Sequence[Effect]) -> str:
 
 def _bits(names: tuple[str, str], found: VariationBlocks) -> str:
     return (
-        f"Two draws are {found.between:.2f} bits apart on average, one of each source; "
-        f"{found.within_a:.2f} within {names[0]}, {found.within_b:.2f} within {names[1]}"
+        f"Two draws, one of each, are {found.between:.2f} bits apart on average; two of {names[0]} "
+        f"{found.within_a:.2f}, two of {names[1]} {found.within_b:.2f}"
     )

@@ -1,6 +1,7 @@
 """Everything that two sources of draws can be compared in, and a verdict."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -26,12 +27,9 @@ from pyroclust.diagnostics.two_sample import (
     squared_mmds,
     total_variations,
 )
-from pyroclust.diagnostics.verdict import MAX_DIFFERENCE, Verdict
+from pyroclust.diagnostics.verdict import MAX_DIFFERENCE, MAX_EXCESS, MAX_SEPARATION, Verdict
 
-__all__ = ["MAX_EXCESS", "MAX_SEPARATION", "SourceComparison", "compare_sources"]
-
-MAX_EXCESS = 0.15
-MAX_SEPARATION = 0.3
+__all__ = ["SourceComparison", "compare_sources"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +71,19 @@ class SourceComparison:
     largest_pair: tuple[int, int]
     effects: tuple[Effect, ...]
     verdict: Verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures without the null distributions of the tests; they may not be finite."""
+        figures = asdict(replace(self, verdict=Verdict(self.verdict.level, "")))
+        figures["verdict"] = self.verdict.to_dict()
+        for test in ("mmd", "classifier", "counts"):
+            figures[test].pop("null")
+        return figures
+
+    def __repr__(self) -> str:
+        """Return what was compared, and whether it agrees."""
+        names = f"{self.names[0]} and {self.names[1]}"
+        return f"SourceComparison({names}: {self.verdict.level.value}, {self.vi_between:.2f} bits apart)"
 
 
 @dataclass(frozen=True)

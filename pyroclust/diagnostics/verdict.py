@@ -28,6 +28,10 @@ MIN_CERTIFIED = 0.005
 MAX_HIGH_K_SHARE, MIN_CHANCE = 0.25, 0.05
 # Standard errors by which a certified guide may be behind its baseline.
 MAX_ERRORS_BEHIND = 2.6
+# A point that is more often apart from its companions in the estimate than with them.
+DOUBTFUL = 0.5
+# A cluster whose mean Jaccard index with its counterparts is smaller does not come back in most draws.
+STABLE = 0.75
 # Mean uncertainty of a point in the estimate: clear up to the first, partly up to the second.
 CLEAR, PARTLY_CLEAR = 0.1, 0.3
 # Adjusted Rand index to known labels: close from the first, partly from the second.

@@ -75,7 +75,7 @@ def _add_legend(assignments: np.ndarray, ax: Axes) -> None:
     if len(sizes) > _MAX_LEGEND:
         handles.append(Line2D([], [], ls="", label=f"and {len(sizes) - _MAX_LEGEND} more"))
     handles.append(Line2D([], [], ls="", label=""))
-    for level, name in ((0.0, "certain"), (0.25, "uncertainty 0.25"), (HOLLOW, "0.5 and more")):
+    for level, name in ((0.0, "certain"), (0.25, "uncertainty 0.25"), (HOLLOW, f"{HOLLOW:g} and more")):
         handles.append(
             Line2D([], [], ls="", marker="o", mec=INK, mfc=fade(INK, np.array([level]))[0], label=name)
         )

@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from scipy.optimize import linear_sum_assignment
 
+from pyroclust.diagnostics.verdict import DOUBTFUL
 from pyroclust.plots.style import CYCLE, MARKERS
 
 __all__ = [
@@ -17,7 +18,7 @@ __all__ = [
     "text_colour",
 ]
 
-HOLLOW = 0.5
+HOLLOW = DOUBTFUL
 """Uncertainty from which on a mark is hollow."""
 
 

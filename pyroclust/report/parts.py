@@ -1,97 +1,51 @@
-"""What a page is made of: verdicts, tiles, sections, and the parts of a section."""
+"""The model of a page: verdict, findings, tiles, and sections with their parts, as plain data.
 
+A section holds parts, from top to bottom: a :class:`Paragraph`, a picture (:func:`picture_of` a matplotlib
+figure, drawn inside ``plots.style()``), a small :class:`FigureTable` of figures written by
+:mod:`~pyroclust.report.words`, or the data's rows (:func:`rows_table`). Open the first sections, fold the
+rest; give each a gist. Text is plain: whoever renders a page escapes it. The terminal shows the tables with a
+``terminal_title``.
+
+A new kind of part is a subclass of :class:`Part` with its own template beside ``page.html.jinja``, in which
+it is called ``part``.
+"""
+
+import re
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from io import BytesIO
 from typing import Any, ClassVar
 
 import numpy as np
+from matplotlib.figure import Figure
+from PIL import Image
 
-from pyroclust.diagnostics import Trust, Verdict
+from pyroclust import plots
+from pyroclust.diagnostics import Finding, Verdict
 from pyroclust.report.words import short
 
 __all__ = [
     "FigureTable",
-    "Headline",
-    "Mark",
+    "Page",
     "Paragraph",
     "Part",
+    "Picture",
     "RowColumn",
     "RowsTable",
     "Section",
     "Tile",
-    "VerdictRow",
+    "picture_of",
     "rows_table",
 ]
 
 MOST_ROWS = 2000
 MOST_CELLS = 24_000
 LONGEST_CELL = 60
-
-
-class Mark(Enum):
-    """How an answer is marked, by a shape and a word besides the colour."""
-
-    GOOD = "good"
-    CAUTION = "with care"
-    BAD = "bad"
-    UNKNOWN = "cannot tell"
-    PLAIN = "for information"
-
-
-_MARKS = {
-    Trust.TRUST: Mark.GOOD,
-    Trust.AVERAGE: Mark.GOOD,
-    Trust.AGREE: Mark.GOOD,
-    Trust.CORRECT: Mark.CAUTION,
-    Trust.UNKNOWN: Mark.UNKNOWN,
-    Trust.DISTRUST: Mark.BAD,
-    Trust.DIFFER: Mark.BAD,
-}
-
-
-@dataclass(frozen=True)
-class Headline:
-    """The verdict in large letters.
-
-    Attributes:
-        mark: good or bad.
-        level: two or three words.
-        sentence: the reason.
-    """
-
-    mark: Mark
-    level: str
-    sentence: str
-
-    @classmethod
-    def of(cls, verdict: Verdict) -> "Headline":
-        """Return the headline of a verdict.
-
-        Example:
-            >>> Headline.of(Verdict(Trust.DISTRUST, "It never finds the third cluster.")).mark
-            <Mark.BAD: 'bad'>
-        """
-        return cls(_MARKS[verdict.level], verdict.level.value, verdict.sentence)
-
-
-@dataclass(frozen=True)
-class VerdictRow:
-    """One line of the table that stands first.
-
-    Attributes:
-        question: answered by yes or no, yes being good.
-        answer: a word or two.
-        mark: good or bad.
-        figure: what was measured, with its unit.
-        limit: where the answer changes.
-    """
-
-    question: str
-    answer: str
-    mark: Mark
-    figure: str
-    limit: str
+DPI, COARSE_DPI = 160, 110
+MOST_BYTES = 170_000
+_CSS_PIXELS = 96
+_TAKEN = ("main", "verdict", "contents", "notes", "open-all", "close-all")
 
 
 @dataclass(frozen=True)
@@ -118,10 +72,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Paragraph(Part):
-    """A paragraph of plain text."""
+    """A paragraph of plain text.
+
+    Attributes:
+        text: what it says.
+        in_terminal: whether the terminal shows it too.
+    """
 
     template: ClassVar[str] = "part_paragraph.html.jinja"
     text: str
+    in_terminal: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,6 +92,7 @@ class FigureTable(Part):
         caption: what the table says and how to read it.
         header: titles of the columns, the first one over the names of the rows.
         rows: a name and its cells each.
+        terminal_title: its title in the terminal; ``None`` where only the page shows it.
 
     Raises:
         ValueError: if a row has more or fewer cells than the header.
@@ -146,6 +107,7 @@ class FigureTable(Part):
     caption: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    terminal_title: str | None = None
 
     def __post_init__(self) -> None:
         """Check that the table is rectangular."""
@@ -165,8 +127,8 @@ class RowsTable(FigureTable):
 
     template: ClassVar[str] = "part_rows.html.jinja"
     name: ClassVar[str] = "rows"
-    num_rows: int
-    elsewhere: str
+    num_rows: int = 0
+    elsewhere: str = ""
 
 
 @dataclass(frozen=True)
@@ -211,7 +173,60 @@ def rows_table(
         [short(column.write(column.values[i]), LONGEST_CELL) for i in range(shown)] for column in columns
     ]
     header = tuple(short(column.title, LONGEST_CELL) for column in columns)
-    return RowsTable(caption, header, tuple(zip(*cells, strict=True)), num_rows, elsewhere)
+    rows = tuple(zip(*cells, strict=True))
+    return RowsTable(caption, header, rows, num_rows=num_rows, elsewhere=elsewhere)
+
+
+@dataclass(frozen=True)
+class Picture(Part):
+    """One picture, with what it shows and how to read it; see :func:`picture_of`.
+
+    Attributes:
+        source: the PNG as a data address.
+        width: in CSS pixels.
+        height: in CSS pixels.
+        alternative: what it shows, for those who cannot see it.
+        caption: how to read it; the page says "How to read it." before.
+    """
+
+    template: ClassVar[str] = "part_picture.html.jinja"
+    source: str
+    width: int
+    height: int
+    alternative: str
+    caption: str
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it would be too small to read on a telephone, and scrolls there instead."""
+        return self.width > 600
+
+
+def picture_of(figure: Figure, *, alternative: str, caption: str) -> Picture:
+    """Return a matplotlib figure as a picture inside the page, in 256 colours.
+
+    It is drawn at 160 dots an inch, and at 110 if that takes more than 170 kB: a page of ten stays below
+    3 MB.
+
+    Args:
+        figure: 9 inches wide for the whole width of the page.
+        alternative: what it shows, for those who cannot see it.
+        caption: how to read it; the page says "How to read it." before.
+    """
+    content = _palette_png(figure, DPI)
+    if len(content) > MOST_BYTES:
+        content = _palette_png(figure, COARSE_DPI)
+    width, height = (round(_CSS_PIXELS * inches) for inches in figure.get_size_inches())
+    address = "data:image/png;base64," + b64encode(content).decode("ascii")
+    return Picture(address, width, height, alternative, caption)
+
+
+def _palette_png(figure: Figure, dpi: int) -> bytes:
+    with Image.open(BytesIO(plots.png_bytes(figure, dpi=dpi))) as drawn:
+        few = drawn.convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    buffer = BytesIO()
+    few.save(buffer, format="png", optimize=True)
+    return buffer.getvalue()
 
 
 @dataclass(frozen=True)
@@ -229,3 +244,51 @@ class Section:
     parts: tuple[Part, ...]
     is_open: bool = False
     gist: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """Everything that one page says, as plain text.
+
+    Attributes:
+        title: of the browser's tab.
+        kicker: the command that made it, in small letters above the heading.
+        heading: what it is about, usually the name of the data.
+        introduction: one or two sentences.
+        verdict: the answer in large letters.
+        findings: the questions behind it, in a table.
+        sections: what folds, in order.
+        tiles: a few large numbers.
+        notes: sentences on what was left out or changed.
+        footer: what words on the page mean.
+    """
+
+    title: str
+    kicker: str
+    heading: str
+    introduction: str
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    sections: tuple[Section, ...]
+    tiles: tuple[Tile, ...] = ()
+    notes: tuple[str, ...] = ()
+    footer: str = ""
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """For each section the name that links on the page have for it.
+
+        Example:
+            >>> from pyroclust.diagnostics import Trust, Verdict
+            >>> sections = Section("How many?", ()), Section("How many", ())
+            >>> page = Page(title="", kicker="", heading="", introduction="", findings=(),
+            ...     verdict=Verdict(Trust.TRUST, "It agrees."), sections=sections)
+            >>> page.addresses
+            ('how-many', 'how-many-2')
+        """
+        found: list[str] = []
+        for section in self.sections:
+            slug = re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-") or "section"
+            names = (slug, *(f"{slug}-{again}" for again in range(2, len(found) + 3)))
+            found.append(next(name for name in names if name not in {*found, *_TAKEN}))
+        return tuple(found)

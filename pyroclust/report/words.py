@@ -4,7 +4,7 @@ import math
 
 from pyroclust.plots.names import functional_name
 
-__all__ = ["axis_names", "functional_title", "listed", "number", "p_value", "seconds", "short"]
+__all__ = ["axis_names", "functional_title", "number", "p_value", "seconds", "short", "times"]
 
 _UNITS = {"log_joint": "nats", "entropy": "bits", "distance_to_reference": "bits"}
 
@@ -18,17 +18,6 @@ def functional_title(name: str) -> str:
     """
     unit = _UNITS.get(name)
     return functional_name(name) + (f" ({unit})" if unit else "")
-
-
-def listed(names: tuple[str, ...], most: int = 8) -> str:
-    """Write names one after the other, and how many are left out.
-
-    Example:
-        >>> listed(("x", "y")), listed(("a", "b", "c", "d"), 2)
-        ('x, y', 'a, b and 2 more')
-    """
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -88,3 +77,16 @@ def axis_names(columns: tuple[str, ...]) -> tuple[str, ...]:
         ('x', 'a name that is much too long for a…')
     """
     return tuple(short(column, 35) for column in columns)
+
+
+def times(ratio: float) -> str:
+    """Write how many times faster or slower something is than something else.
+
+    Example:
+        >>> times(12.0), times(0.01), times(float("nan"))
+        ('12 × faster', '100 × slower', '–')
+    """
+    if math.isnan(ratio):
+        return "–"
+    factor = max(ratio, 1 / ratio) if ratio > 0 else math.inf
+    return f"{number(factor, 0 if factor >= 10 else 1)} × {'faster' if ratio >= 1 else 'slower'}"

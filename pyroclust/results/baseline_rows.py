@@ -33,6 +33,10 @@ class BaselineRow:
     to_estimate: PartitionScores
     to_labels: PartitionScores | None
 
+    def __repr__(self) -> str:
+        """Return the method and its number of clusters."""
+        return f"BaselineRow({self.result.name}: {self.result.num_clusters} clusters)"
+
     def figures(self) -> dict[str, Any]:
         """Return what ``summary.json`` says of it."""
         labels = self.to_labels
@@ -90,7 +94,7 @@ def _rows(
         BaselineRow(
             result=one,
             expected_vi=float(mean),
-            inside=bool(radius <= summary.ball.radius + 1e-9),
+            inside=bool(summary.ball.holds(radius)),
             to_estimate=partition_scores(estimate, one.assignments),
             to_labels=None if true_labels is None else partition_scores(true_labels, one.assignments),
         )

@@ -1,13 +1,17 @@
 """What a comparison of a guide with MCMC holds: one data set, and draws of its partition."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld
+from pyroclust.results.contents import RowsOfData
 
-__all__ = ["Comparison", "CrossScored", "GuideOnData", "PartitionDraws"]
+__all__ = ["ROWS_FILE", "Comparison", "CrossScored", "GuideOnData", "PartitionDraws"]
+
+ROWS_FILE = "assignments.csv"
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,11 @@ class PartitionDraws:
         for name, values in (("log_joint", self.log_joint), ("log_prob", self.log_prob)):
             if values is not None and values.shape != self.assignments.shape[:2]:
                 raise ValueError(f"{name} has shape {values.shape}, expected {self.assignments.shape[:2]}")
+
+    def __repr__(self) -> str:
+        """Return the name and the numbers of chains, draws and points."""
+        chains, draws, points = self.assignments.shape
+        return f"PartitionDraws({self.name}: {chains} x {draws} draws of {points} points)"
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,44 @@ class GuideOnData:
             raise ValueError(f"data has shape {self.data.shape}, expected (N, {len(self.columns)})")
         self._check_points("guide", self.guide)
 
+    def __repr__(self) -> str:
+        """Return the data set and the guide."""
+        return f"{type(self).__name__}({self.source}: {len(self.data)} points, {self.guide_name})"
+
+    @property
+    def shown(self) -> np.ndarray:
+        """The points on the axes of pictures: in the units of the columns where there are at most two.
+
+        The first two principal components of columns in different units would be those of one column.
+        """
+        return self.data if self.data.shape[1] > 2 else self.in_units
+
+    @property
+    def in_units(self) -> np.ndarray:
+        """The points in the units of the columns."""
+        return self.data * self.scale + self.location
+
+    @property
+    def rows(self) -> RowsOfData:
+        """The rows in the units of the columns."""
+        values = self.in_units
+        names = self.row_names or tuple(str(row + 1) for row in range(len(values)))
+        columns = tuple((name, values[:, place]) for place, name in enumerate(self.columns))
+        return RowsOfData(names, columns, self.true_labels, ROWS_FILE)
+
+    def about(self) -> dict[str, Any]:
+        """Return what ``summary.json`` says of the data and of what drew."""
+        return {
+            "source": self.source,
+            "columns": list(self.columns),
+            "num_points": len(self.data),
+            "model": self.model_name,
+            "guide": self.guide_name,
+            "guide_draws": int(self.guide.assignments.shape[1]),
+            "guide_seconds": self.guide.seconds,
+            "notes": list(self.notes),
+        }
+
     def _check_points(self, name: str, draws: PartitionDraws) -> None:
         if draws.assignments.shape[-1] != len(self.data):
             raise ValueError(
@@ -128,3 +175,15 @@ class Comparison(GuideOnData):
             raise ValueError("guide has no log_prob, expected log q of each draw: weights need it")
         if self.guide.log_joint is None or self.mcmc.log_joint is None:
             raise ValueError("guide or mcmc has no log_joint, expected log p of each draw: weights need it")
+
+    def __repr__(self) -> str:
+        """Return the data set, the guide and what stands beside it."""
+        return (
+            f"Comparison({self.source}: {len(self.data)} points, {self.guide_name} beside {self.mcmc.name})"
+        )
+
+    def about(self) -> dict[str, Any]:
+        """Return what ``summary.json`` says of the data and of what drew."""
+        chains, draws, _ = self.mcmc.assignments.shape
+        beside = {"mcmc_chains": chains, "mcmc_draws": draws, "mcmc_seconds": self.mcmc.seconds}
+        return super().about() | beside

@@ -1,16 +1,18 @@
 """What is said of draws of a partition from any software."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
-from pyroclust.diagnostics import SourceComparison, Trust, Verdict
+from pyroclust.diagnostics import Finding, SourceComparison, Trust, Verdict
 from pyroclust.results.baseline_rows import BaselineRow
+from pyroclust.results.contents import Contents, RowsOfData, Source, plain, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary
-from pyroclust.results.json_figures import plain, source_figures
+from pyroclust.results.frames import with_estimates, with_table
 
 __all__ = ["Diagnosis"]
 
@@ -21,7 +23,6 @@ class Diagnosis:
 
     Attributes:
         summaries: of each source, one or two.
-        verdicts: on the convergence of each source.
         draws: of each source, ``(chains, draws, N)``.
         between: the two sources beside each other, or ``None``.
         table: the points in their units, or ``None``.
@@ -33,7 +34,6 @@ class Diagnosis:
     """
 
     summaries: tuple[DrawsSummary, ...]
-    verdicts: tuple[Verdict, ...]
     draws: tuple[np.ndarray, ...]
     between: SourceComparison | None
     table: Table | None
@@ -42,6 +42,21 @@ class Diagnosis:
     point_names: tuple[str, ...]
     seed: int
     notes: tuple[str, ...] = ()
+    rows_file: ClassVar[str] = "points.csv"
+
+    def __repr__(self) -> str:
+        """Return the sources and the verdict."""
+        return f"Diagnosis({' beside '.join(one.name for one in self.summaries)}: {self.verdict.level.value})"
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Verdicts on the convergence of each source."""
+        return tuple(one.verdict for one in self.summaries)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Every question that was asked: those of the verdict first."""
+        return (*self.verdict.findings, *self.summaries[0].estimate.findings)
 
     @property
     def verdict(self) -> Verdict:
@@ -53,15 +68,64 @@ class Diagnosis:
         """Whether no source was found not to have converged."""
         return all(one.level is not Trust.DISTRUST for one in self.verdicts)
 
+    def contents(self) -> Contents:
+        """Return what there is to show."""
+        sources = tuple(self._source(place) for place in range(len(self.summaries)))
+        names = " beside ".join(one.name for one in sources)
+        sizes = "; ".join(
+            f"{_chains(one)} of {one.draws.shape[1]:,} draws from {one.name}" for one in sources
+        )
+        counts_from, counts = posteriors_of_k(sources)
+        return Contents(
+            title=f"{names}: diagnosis",
+            command="pyroclust diagnose",
+            heading=names,
+            introduction=f"Partitions of {self.draws[0].shape[-1]:,} points: {sizes}. No model was needed.",
+            footer=(
+                "Uncertainty of a row: the probability that it is apart from its companions in the "
+                "estimate. Variation of information is measured in bits; 0 means equal partitions."
+            ),
+            notes=self.notes,
+            verdict=self.verdict,
+            findings=self.findings,
+            sources=sources,
+            reference=sources[0],
+            counts=counts,
+            counts_from=counts_from,
+            rows=self._rows(),
+            seed=self.seed,
+            between=self.between,
+            baselines=self.baselines,
+        )
+
+    def _source(self, place: int) -> Source:
+        summary, draws = self.summaries[place], self.draws[place]
+        if self.table is None or self.points is None:
+            return Source(summary.name, draws, summary)
+        # The first two principal components of columns in different units would be those of one column.
+        shown = self.points.data if self.points.data.shape[1] > 2 else self.table.data
+        return Source(summary.name, draws, summary, shown, self.table.columns)
+
+    def _rows(self) -> RowsOfData:
+        table = self.table
+        if table is None:
+            return RowsOfData(self.point_names, (), None, self.rows_file)
+        columns = tuple((name, table.data[:, place]) for place, name in enumerate(table.columns))
+        return RowsOfData(self.point_names, columns, table.labels, self.rows_file)
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row a point: name, columns and label as given, cluster and uncertainty by source."""
+        frame = pd.DataFrame({"point": self.point_names})
+        estimates = {one.name: one.estimate for one in self.summaries}
+        return with_estimates(with_table(frame, self.table), estimates)
+
     def to_dict(self) -> dict[str, Any]:
         """Return every figure, fit for JSON: not finite becomes ``None``."""
         figures = {
-            "verdict": _verdict(self.verdict),
-            "sources": [
-                summary.figures() | {"verdict": _verdict(verdict)}
-                for summary, verdict in zip(self.summaries, self.verdicts, strict=True)
-            ],
-            "between": None if self.between is None else source_figures(self.between),
+            "verdict": {"level": self.verdict.level.value, "sentence": self.verdict.sentence},
+            "findings": [one.to_dict() for one in self.findings],
+            "sources": [one.figures() | {"verdict": one.verdict.to_dict()} for one in self.summaries],
+            "between": None if self.between is None else self.between.to_dict(),
             "baselines": [one.figures() for one in self.baselines],
             "seed": self.seed,
             "notes": list(self.notes),
@@ -70,5 +134,6 @@ class Diagnosis:
         return content
 
 
-def _verdict(verdict: Verdict) -> dict[str, str]:
-    return {"level": verdict.level.value, "sentence": verdict.sentence}
+def _chains(source: Source) -> str:
+    chains = source.draws.shape[0]
+    return "1 chain" if chains == 1 else f"{chains:,} chains"

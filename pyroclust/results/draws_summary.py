@@ -1,5 +1,6 @@
 """Everything that one source's draws of a partition say, without a model."""
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,12 +14,15 @@ from pyroclust.diagnostics import (
     Convergence,
     CredibleBall,
     DistanceRhat,
+    Finding,
     PartitionEntropy,
     PartitionModes,
     RankedPartitions,
+    Verdict,
 )
 from pyroclust.diagnostics.agreement import Marginals, marginals
 from pyroclust.diagnostics.draws import as_chains
+from pyroclust.diagnostics.findings import clarity_finding, labels_finding, num_doubtful
 from pyroclust.diagnostics.num_clusters import count_clusters
 from pyroclust.diagnostics.point_estimates import uncertainty_in
 
@@ -48,6 +52,21 @@ class Estimate:
     def truth_rand(self) -> float | None:
         """Adjusted Rand index to the known labels, or ``None``."""
         return None if self.scores is None else self.scores.adjusted_rand
+
+    @property
+    def num_doubtful(self) -> int:
+        """Points that are apart from their companions more often than with them."""
+        return num_doubtful(self.uncertainty)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Whether the estimate is clear, and where there are known labels whether it is near them."""
+        clear = clarity_finding(self.uncertainty)
+        return (clear,) if self.truth_rand is None else (clear, labels_finding(self.truth_rand))
+
+    def __repr__(self) -> str:
+        """Return the number of clusters, and how sure they are."""
+        return f"Estimate({self.num_clusters} clusters, mean uncertainty {self.uncertainty.mean():.2f})"
 
     def figures(self) -> dict[str, object]:
         """Return what ``summary.json`` says of it."""
@@ -117,6 +136,26 @@ class DrawsSummary:
     def min_ess(self) -> float:
         """Fewest bulk effective draws of the functionals that vary; infinity when none does."""
         return diagnostics.min_ess(self.convergence)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the draws have converged, and what they are worth."""
+        return diagnostics.judge_draws(
+            self.name,
+            num_chains=self.shape[0],
+            num_draws=math.prod(self.shape[:2]),
+            max_rhat=self.max_rhat,
+            min_ess=self.min_ess,
+        )
+
+    def __repr__(self) -> str:
+        """Return the source, its size, and the likeliest number of clusters."""
+        chains, draws, points = self.shape
+        likeliest = self.values[self.probabilities.argmax()]
+        return (
+            f"DrawsSummary({self.name}: {chains} x {draws} draws of {points} points, likeliest number of "
+            f"clusters {likeliest} with probability {self.probabilities.max():.2f})"
+        )
 
     def figures(self) -> dict[str, Any]:
         """Return the figures without matrices and draws; numbers may be those of numpy, or not finite."""

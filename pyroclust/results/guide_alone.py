@@ -7,16 +7,14 @@ from typing import Any
 
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld
-from pyroclust.diagnostics import Familiarity, Trust, Verdict
+from pyroclust.diagnostics import Familiarity, Finding, Verdict
+from pyroclust.diagnostics.judging import judge_alone
 from pyroclust.results.baseline_rows import BaselineRow, baseline_rows
 from pyroclust.results.comparison import GuideOnData
+from pyroclust.results.contents import Contents, Source, listed, plain, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
-from pyroclust.results.json_figures import plain
 
 __all__ = ["AloneSummary", "GuideAlone", "summarise_alone"]
-
-
-_UNFAMILIAR = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,12 +40,18 @@ class GuideAlone(GuideOnData):
             f"partition under '{self.model_name}' has no formula, so these are the guide's draws alone."
         )
 
+    def about(self) -> dict[str, Any]:
+        """Return what ``summary.json`` says of the data and of what drew."""
+        return super().about() | {"missing": self.missing}
+
 
 @dataclass(frozen=True)
 class AloneSummary:
     """Everything that a report, a terminal table or a JSON file says of a guide's draws alone.
 
     Attributes:
+        comparison: the draws.
+        seed: of the random subsets.
         verdict: how far to trust the guide here, in a sentence.
         draws: what the draws say.
         familiarity: where the data lie among simulations of the model.
@@ -55,9 +59,10 @@ class AloneSummary:
         calibration_tests: calibration tests in the guide's certificate.
         calibration_passed: of these, how many it passed.
         baselines: classical clusterings, seen from the guide's posterior.
-        guide_seconds: seconds a draw; all draws are independent.
     """
 
+    comparison: GuideAlone
+    seed: int
     verdict: Verdict
     draws: DrawsSummary
     familiarity: Familiarity
@@ -65,17 +70,80 @@ class AloneSummary:
     calibration_tests: int
     calibration_passed: int
     baselines: tuple[BaselineRow, ...]
-    guide_seconds: float
+
+    def __repr__(self) -> str:
+        """Return the data set and the verdict."""
+        return f"AloneSummary({self.comparison.source}: {self.verdict.level.value})"
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Every question that was asked: those of the verdict first."""
+        return (*self.verdict.findings, *self.estimate.findings)
+
+    @property
+    def guide_seconds(self) -> float:
+        """Seconds a draw; all draws are independent."""
+        return self._source().seconds_each
+
+    @property
+    def estimates(self) -> dict[str, Estimate]:
+        """Point estimates by the names that files have for their sources."""
+        return {"guide": self.estimate}
 
     @property
     def estimate(self) -> Estimate:
         """Point estimate of the draws."""
         return self.draws.estimate
 
-    def to_dict(self) -> dict[str, object]:
+    def contents(self) -> Contents:
+        """Return what there is to show."""
+        found, source = self.comparison, self._source()
+        counts_from, counts = posteriors_of_k([source])
+        return Contents(
+            title=f"{found.source}: {found.guide_name}",
+            command="pyroclust compare",
+            heading=found.source,
+            introduction=(
+                f"{len(found.data):,} rows of {listed(found.columns)}. The guide {found.guide_name} of the "
+                f"model {found.model_name} drew {source.num_draws:,} partitions. {found.missing}"
+            ),
+            footer=(
+                "Uncertainty of a row: the probability that it is apart from its companions in the "
+                "estimate. Familiarity: distances between the rows, beside those of data sets that the model "
+                "simulates; labels play no part."
+            ),
+            notes=found.notes,
+            verdict=self.verdict,
+            findings=self.findings,
+            sources=(source,),
+            reference=source,
+            counts=counts,
+            counts_from=counts_from,
+            rows=found.rows,
+            seed=self.seed,
+            familiarity=self.familiarity,
+            calibration=self.calibration,
+            baselines=self.baselines,
+        )
+
+    def _source(self) -> Source:
+        found = self.comparison
+        return Source(
+            "the guide",
+            found.guide.assignments,
+            self.draws,
+            found.shown,
+            found.columns,
+            is_independent=True,
+            seconds=found.guide.seconds,
+            effective_draws=float(math.prod(found.guide.assignments.shape[:2])),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
         """Return the figures without matrices and draws, fit for JSON."""
         figures = {
             "verdict": {"level": self.verdict.level.value, "sentence": self.verdict.sentence},
+            "findings": [one.to_dict() for one in self.findings],
             "num_clusters": {"values": self.draws.values, "guide": self.draws.probabilities},
             "familiarity": asdict(self.familiarity),
             "calibration_near_data": None if self.calibration is None else self.calibration.figures(),
@@ -85,18 +153,12 @@ class AloneSummary:
             "sources": {"guide": self.draws.figures()},
             "baselines": [one.figures() for one in self.baselines],
         }
-        found: dict[str, object] = plain(figures)
+        found: dict[str, Any] = plain(figures)
         return found
 
 
 def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
     """Compute every figure of a guide's draws alone.
-
-    The verdict is "trust on average" where the data look like the model's simulations and the certificate
-    passed its calibration tests: over such data sets the guide's probabilities are right on average, which
-    is no statement about this one. It is "do not trust" where fewer than one simulation in a hundred is as
-    unusual as the data, or the guide is not calibrated on those near the data, and "cannot tell" without a
-    certificate, with one that failed, or for more points than in training.
 
     Args:
         alone: the draws.
@@ -108,17 +170,24 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
     )
     familiar = alone.world.familiarity(alone.data, seed=seed)
     tests = _calibration(alone.certificate)
+    near = alone.calibration
     return AloneSummary(
-        verdict=_judge(familiar, tests, alone.calibration),
+        comparison=alone,
+        seed=seed,
+        verdict=judge_alone(
+            familiar,
+            tests,
+            near=None if near is None else near.verdict,
+            near_finding=None if near is None else near.finding,
+        ),
         draws=found,
         familiarity=familiar,
-        calibration=alone.calibration,
+        calibration=near,
         calibration_tests=len(tests),
         calibration_passed=sum(tests),
         baselines=baseline_rows(
             alone.data, draws.assignments, summary=found, true_labels=alone.true_labels, seed=seed
         ),
-        guide_seconds=draws.seconds / math.prod(draws.assignments.shape[:2]),
     )
 
 
@@ -129,36 +198,3 @@ def _calibration(certificate: Mapping[str, Any]) -> list[bool]:
         for one in findings
         if one["what"].startswith(("calibration", "averaged posterior"))
     ]
-
-
-def _judge(found: Familiarity, tests: list[bool], near: LocalCalibration | None) -> Verdict:
-    among = f"p = {found.overall:.3f} among {found.num_simulations} simulations"
-    if found.overall <= _UNFAMILIAR:
-        return Verdict(
-            Trust.DISTRUST,
-            f"Do not trust the guide here: the data are unlike those it was trained on ({among}), and it "
-            "cannot be checked by MCMC; see whether the scale of the data is the model's (--raw).",
-        )
-    if near is not None and not near.calibration.passed:
-        return Verdict(
-            Trust.DISTRUST,
-            f"Do not trust the guide here: among simulations it is {_lower(near.verdict.sentence)} They were "
-            "chosen for being near this table, which cannot be checked by MCMC.",
-        )
-    if not tests or not all(tests):
-        why = f"passed {sum(tests)} of {len(tests)} calibration tests" if tests else "has no certificate"
-        return Verdict(
-            Trust.UNKNOWN,
-            f"No verdict: the guide {why}, and it cannot be checked by MCMC; run pyroclust check.",
-        )
-    if found.warning is not None:
-        return Verdict(Trust.UNKNOWN, f"No verdict: {found.warning} It cannot be checked by MCMC.")
-    return Verdict(
-        Trust.AVERAGE,
-        f"The guide can be trusted on average over data like these: they look like its model's ({among}), on "
-        f"which it passed all {len(tests)} calibration tests; on this very table nothing can check it.",
-    )
-
-
-def _lower(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]

@@ -1,31 +1,43 @@
 """Whether two sources of draws agree: distances with their noise, and tests of whole partitions."""
 
+import math
+
 from pyroclust import plots
-from pyroclust.diagnostics import SourceComparison
-from pyroclust.report.parts import FigureTable, Paragraph, Section
-from pyroclust.report.picture import Picture, picture_of
-from pyroclust.report.view import View
-from pyroclust.report.words import number, p_value
+from pyroclust.diagnostics import Agreement, SourceComparison
+from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section, picture_of
+from pyroclust.report.words import number, p_value, short
+from pyroclust.results.contents import Contents, Source
 
 __all__ = ["agreement_section"]
 
+_DISTANCES = {
+    "number of clusters, total variation": "total_variation",
+    "co-assignment, largest difference": "largest_difference",
+    "co-assignment, mean difference": "mean_difference",
+}
 
-def agreement_section(found: SourceComparison, first: View, second: View, *, seed: int) -> Section:
+
+def agreement_section(contents: Contents) -> Section:
     """Show how far two sources are apart, beside what chance makes of their own draws.
 
     Args:
-        found: the figures.
-        first: one source.
-        second: the other, the reference.
-        seed: of the draws in the picture.
+        contents: a result with two sources.
+
+    Raises:
+        ValueError: if it has one.
     """
+    found, seed = contents.between, contents.seed
+    if found is None:
+        raise ValueError("contents has one source, expected two")
+    first, second = contents.sources
     parts = (
         Paragraph(found.verdict.sentence),
         _marginals(found),
         _distances(found, first, second, seed),
         _map(found, first, second, seed),
         _nulls(found),
-        _effects(found),
+        _findings(found),
+        _distance_table(found, contents.corrected),
     )
     gist = (
         f"Draws are {number(found.vi_between, 2)} bits apart between the sources, "
@@ -51,11 +63,11 @@ def _marginals(found: SourceComparison) -> Picture:
         )
 
 
-def _distances(found: SourceComparison, first: View, second: View, seed: int) -> Picture:
+def _distances(found: SourceComparison, first: Source, second: Source, seed: int) -> Picture:
     with plots.style():
         figure = plots.new_figure(9, 3.2)
         plots.plot_two_samples(
-            first.draws, second.draws, ax=figure.subplots(), seed=seed, names=(first.label, second.label)
+            first.draws, second.draws, ax=figure.subplots(), seed=seed, names=(_label(first), _label(second))
         )
         return picture_of(
             figure,
@@ -67,11 +79,11 @@ def _distances(found: SourceComparison, first: View, second: View, seed: int) ->
         )
 
 
-def _map(found: SourceComparison, first: View, second: View, seed: int) -> Picture:
+def _map(found: SourceComparison, first: Source, second: Source, seed: int) -> Picture:
     with plots.style():
         figure = plots.new_figure(6.5, 4.6)
         plots.plot_partition_map(
-            first.draws, second.draws, ax=figure.subplots(), seed=seed, names=(first.label, second.label)
+            first.draws, second.draws, ax=figure.subplots(), seed=seed, names=(_label(first), _label(second))
         )
         return picture_of(
             figure,
@@ -97,15 +109,40 @@ def _nulls(found: SourceComparison) -> Picture:
         )
 
 
-def _effects(found: SourceComparison) -> FigureTable:
-    rows = tuple(
-        (one.name, number(one.value), number(one.noise), f"{one.limit:g}", p_value(one.p_value))
-        for one in found.effects
-    )
+def _label(view: Source) -> str:
+    """Return the name, short enough for a legend."""
+    return short(view.name, 18)
+
+
+def _findings(found: SourceComparison) -> FigureTable:
     return FigureTable(
-        "What the verdict rests on. The sources differ where a difference is above its limit, above 1.5 "
-        f"times its noise, and certain. Worth {number(found.effective_a, 0)} ({found.names[0]}) and "
-        f"{number(found.effective_b, 0)} ({found.names[1]}) independent draws.",
-        ("", "between", "noise", "limit", "p"),
-        rows,
+        "What the verdict on the two sources rests on. Worth "
+        f"{number(found.effective_a, 0)} ({found.names[0]}) and {number(found.effective_b, 0)} "
+        f"({found.names[1]}) effective draws in these tests.",
+        ("", "answer", "measured", "limit"),
+        tuple((one.question, one.answer, one.sentence, one.wanted) for one in found.verdict.findings),
+    )
+
+
+def _distance_table(found: SourceComparison, corrected: Agreement | None) -> FigureTable:
+    rows = []
+    for title, field in _DISTANCES.items():
+        row = [title, getattr(found.agreement, field)]
+        row += [] if corrected is None else [getattr(corrected, field)]
+        row += [getattr(found.noise_a, field), getattr(found.agreement, f"noise_{field}")]
+        rows.append((title, *(number(value) for value in row[1:])))
+    halves = [f"halves of {name}" for name in found.names]
+    bits = [
+        found.vi_between,
+        *([] if corrected is None else [math.nan]),
+        found.vi_within_a,
+        found.vi_within_b,
+    ]
+    rows.append(("variation of information of two draws, bits", *(number(one) for one in bits)))
+    return FigureTable(
+        "Distances between the sources, beside what two halves of one differ by (for the variation of "
+        "information, two draws of one); 0 is agreement.",
+        ("", "between", *([] if corrected is None else ["between, weighted"]), *halves),
+        tuple(rows),
+        f"Distance of {found.names[0]} from {found.names[1]}",
     )

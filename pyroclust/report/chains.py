@@ -1,23 +1,22 @@
 """Whether chains have converged: traces, ranks, R-hat and effective draws."""
 
 from pyroclust import plots
-from pyroclust.report.comparison_tables import convergence_table
-from pyroclust.report.parts import FigureTable, Section
-from pyroclust.report.picture import Picture, picture_of
-from pyroclust.report.view import View
+from pyroclust.diagnostics import Convergence
+from pyroclust.diagnostics.verdict import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
+from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section, picture_of
 from pyroclust.report.words import functional_title, number
+from pyroclust.results.contents import Source
 
 __all__ = ["convergence_section"]
 
 _TRACED = ("log_joint", "num_clusters", "entropy", "largest_share", "distance_to_reference")
 
 
-def convergence_section(view: View, *, title: str, is_open: bool = False) -> Section:
+def convergence_section(view: Source, *, is_open: bool = False) -> Section:
     """Show the chains of one source, and every figure of their convergence.
 
     Args:
         view: the source.
-        title: of the section.
         is_open: whether it is unfolded at first.
     """
     summary = view.summary
@@ -26,20 +25,21 @@ def convergence_section(view: View, *, title: str, is_open: bool = False) -> Sec
         f"{number(summary.min_ess, 0)} effective draws of the slowest functional"
     )
     parts = (
+        Paragraph(summary.verdict.sentence, in_terminal=not is_open),
         _traces(view),
         *([_ranks(view)] if view.summary.shape[0] > 1 else []),
         _figures(view),
-        convergence_table(summary.convergence, source=view.source),
+        _functionals(view),
         _pairs(view),
     )
-    return Section(title, parts, is_open=is_open, gist=gist)
+    return Section(f"Convergence of {view.name}", parts, is_open=is_open, gist=gist)
 
 
-def _shown(view: View) -> list[str]:
+def _shown(view: Source) -> list[str]:
     return [name for name in _TRACED if name in view.summary.functionals][:4]
 
 
-def _traces(view: View) -> Picture:
+def _traces(view: Source) -> Picture:
     names = _shown(view)
     with plots.style():
         figure = plots.new_figure(9, 4.4)
@@ -51,7 +51,7 @@ def _traces(view: View) -> Picture:
             line.set_linewidth(2.5)
         return picture_of(
             figure,
-            alternative=f"Traces over the draws of the chains of {view.source}, one panel each: "
+            alternative=f"Traces over the draws of the chains of {view.name}, one panel each: "
             f"{', '.join(map(functional_title, names))}.",
             caption="One colour a chain. Chains that lie over each other and wander over the "
             "whole range have converged; chains at different levels have not, and then nothing else can be "
@@ -59,7 +59,7 @@ def _traces(view: View) -> Picture:
         )
 
 
-def _ranks(view: View) -> Picture:
+def _ranks(view: Source) -> Picture:
     names = _shown(view)[:2]
     with plots.style():
         figure = plots.new_figure(9, 3.2)
@@ -67,7 +67,7 @@ def _ranks(view: View) -> Picture:
             plots.plot_rank_bars(view.summary.functionals[name], ax=ax, name=functional_title(name))
         return picture_of(
             figure,
-            alternative=f"Rank histograms of the chains of {view.source}: "
+            alternative=f"Rank histograms of the chains of {view.name}: "
             f"{' and '.join(map(functional_title, names))}.",
             caption="How often the draws of each chain have low, middle and high ranks among "
             "all draws. Level bars mean that chains sample the same; a chain with bars on one side stayed "
@@ -75,23 +75,24 @@ def _ranks(view: View) -> Picture:
         )
 
 
-def _figures(view: View) -> Picture:
+def _figures(view: Source) -> Picture:
     with plots.style():
         rows = view.summary.convergence
         figure = plots.new_figure(9, 1.4 + 0.24 * len(rows))
         plots.plot_convergence(rows, axes=figure.subplots(1, 2))
         return picture_of(
             figure,
-            alternative=f"R-hat and effective draws of {len(rows)} functionals of {view.source}; largest "
+            alternative=f"R-hat and effective draws of {len(rows)} functionals of {view.name}; largest "
             f"R-hat {number(view.summary.max_rhat)}, fewest effective draws "
             f"{number(view.summary.min_ess, 0)}.",
-            caption="Left, R-hat should lie left of the dashed line (1.01) and must lie left "
-            "of the solid one (1.05); right, effective draws should lie right of the dashed line (400) and "
-            "must lie right of the solid one (100). A functional that never changes has no dot.",
+            caption=f"Left, R-hat should lie left of the dashed line ({GOOD_RHAT:g}) and must lie left of "
+            f"the solid one ({MAX_RHAT:g}); right, effective draws should lie right of the dashed line "
+            f"({GOOD_ESS:.0f}) and must lie right of the solid one ({MIN_ESS:.0f}). A functional that never "
+            "changes has no dot.",
         )
 
 
-def _pairs(view: View) -> FigureTable:
+def _pairs(view: Source) -> FigureTable:
     found, distances = view.summary.co_membership, view.summary.distance_rhat
     rows = (
         ("pairs of rows looked at", f"{len(found.pairs):,}"),
@@ -103,6 +104,24 @@ def _pairs(view: View) -> FigureTable:
     return FigureTable(
         "Convergence of whole partitions: whether pairs of rows share a cluster, and distances to partitions "
         "taken from the draws, which tell modes apart that have equally many clusters.",
-        ("", view.source),
+        ("", view.name),
         rows,
     )
+
+
+def _functionals(view: Source) -> FigureTable:
+    return FigureTable(
+        f"Convergence of {view.name} on numbers that renaming clusters leaves alone. Wanted: R-hat at most "
+        f"{GOOD_RHAT:g} and {GOOD_ESS:.0f} effective draws (ESS), in the bulk and in the tails. A constant "
+        "has no R-hat.",
+        ("", "mean", "sd", "R-hat", "ESS bulk", "ESS tail"),
+        tuple(_convergence(row) for row in view.summary.convergence),
+        f"Convergence of {view.name}",
+    )
+
+
+def _convergence(row: Convergence) -> tuple[str, ...]:
+    moments = functional_title(row.name), number(row.mean), number(row.sd)
+    if row.constant:
+        return (*moments, "constant", "–", "–")
+    return (*moments, number(row.rhat), number(row.ess_bulk, 0), number(row.ess_tail, 0))

@@ -4,16 +4,15 @@ from collections.abc import Sequence
 
 from pyroclust import plots
 from pyroclust.baselines.scores import PartitionScores
-from pyroclust.report.parts import FigureTable, Part, Section
-from pyroclust.report.picture import Picture, picture_of
-from pyroclust.report.view import View
+from pyroclust.report.parts import FigureTable, Part, Picture, Section, picture_of
 from pyroclust.report.words import axis_names, number
 from pyroclust.results.baseline_rows import BaselineRow
+from pyroclust.results.contents import Source
 
 __all__ = ["baseline_section"]
 
 
-def baseline_section(rows: Sequence[BaselineRow], view: View) -> Section:
+def baseline_section(rows: Sequence[BaselineRow], view: Source) -> Section:
     """Show what classical methods make of the data, and where each lies in the posterior.
 
     Args:
@@ -26,7 +25,7 @@ def baseline_section(rows: Sequence[BaselineRow], view: View) -> Section:
     return Section("What classical methods find", parts, gist=gist)
 
 
-def _picture(rows: Sequence[BaselineRow], view: View) -> Picture:
+def _picture(rows: Sequence[BaselineRow], view: Source) -> Picture:
     partitions = {"Bayesian estimate": view.summary.estimate.assignments}
     partitions |= {row.result.name: row.result.assignments for row in rows}
     with plots.style():
@@ -47,7 +46,7 @@ def _picture(rows: Sequence[BaselineRow], view: View) -> Picture:
         )
 
 
-def _table(rows: Sequence[BaselineRow], view: View) -> FigureTable:
+def _table(rows: Sequence[BaselineRow], view: Source) -> FigureTable:
     labelled = view.summary.estimate.scores is not None
     header = ["", "clusters", "ARI to the estimate", "expected VI, bits", "in the ball"]
     if labelled:
@@ -55,7 +54,7 @@ def _table(rows: Sequence[BaselineRow], view: View) -> FigureTable:
     own = view.summary.estimate.scores
     lines = [
         [
-            f"Bayesian estimate ({view.source})",
+            f"Bayesian estimate ({view.name})",
             str(view.summary.estimate.num_clusters),
             number(1.0, 2),
             number(float(view.summary.ball.distances.mean())),
@@ -78,6 +77,7 @@ def _table(rows: Sequence[BaselineRow], view: View) -> FigureTable:
         "adjusted Rand index; AMI: adjusted mutual information, over the arithmetic mean of the entropies.",
         tuple(header),
         tuple(tuple(line) for line in lines),
+        "Classical methods",
     )
 
 

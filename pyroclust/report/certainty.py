@@ -7,41 +7,42 @@ import numpy as np
 
 from pyroclust import plots
 from pyroclust.diagnostics import dendrogram_order
-from pyroclust.report.parts import FigureTable, Part, Section
-from pyroclust.report.picture import Picture, picture_of
-from pyroclust.report.view import View
+from pyroclust.report.parts import FigureTable, Part, Picture, Section, picture_of
 from pyroclust.report.words import axis_names, number
+from pyroclust.results.contents import Contents, Source
+from pyroclust.results.draws_summary import DrawsSummary
 
 __all__ = ["certainty_section"]
 
 _MOST_MODES = 4
 
 
-def certainty_section(view: View) -> Section:
+def certainty_section(found: Contents) -> Section:
     """Show the ball around the estimate, the likeliest partitions and the modes.
 
     Args:
-        view: the source.
+        found: a result.
     """
+    view = found.reference
     parts: list[Part] = [_distances(view)]
     if view.data is not None:
         parts.append(_ball(view))
     if len(view.summary.modes.weights) > 1 and view.data is not None:
         parts.append(_modes(view))
-    parts += [_ranked(view), _points(view), _table(view)]
+    parts += [_ranked(view), _points(view), _table(found)]
     ball = view.summary.ball
     gist = f"{number(100 * ball.coverage, 0)} % of the draws lie within {number(ball.radius, 2)} bits of it"
     return Section("How sure is the estimate", tuple(parts), gist=gist)
 
 
-def _distances(view: View) -> Picture:
+def _distances(view: Source) -> Picture:
     ball = view.summary.ball
     with plots.style():
         figure = plots.new_figure(9, 2.8)
         plots.plot_distance_histogram(ball, ax=figure.subplots())
         return picture_of(
             figure,
-            alternative=f"Histogram of the distances of the draws of {view.source} to the point estimate; "
+            alternative=f"Histogram of the distances of the draws of {view.name} to the point estimate; "
             f"the {number(100 * ball.level, 0)} % credible ball ends at {number(ball.radius, 2)} bits.",
             caption="Each draw is a partition, its place the variation of information to the "
             f"point estimate in bits, 0 being equal. {number(100 * ball.coverage, 1)} % of the draws lie "
@@ -49,7 +50,7 @@ def _distances(view: View) -> Picture:
         )
 
 
-def _ball(view: View) -> Picture:
+def _ball(view: Source) -> Picture:
     ball = view.summary.ball
     with plots.style():
         figure = plots.new_figure(9, 3.6 if view.points.shape[1] == 1 else 6.2)
@@ -67,7 +68,7 @@ def _ball(view: View) -> Picture:
         )
 
 
-def _modes(view: View) -> Picture:
+def _modes(view: Source) -> Picture:
     modes = view.summary.modes
     count = min(len(modes.weights), _MOST_MODES)
     some = replace(
@@ -93,7 +94,7 @@ def _modes(view: View) -> Picture:
         )
 
 
-def _ranked(view: View) -> Picture:
+def _ranked(view: Source) -> Picture:
     ranked = view.summary.ranked
     order = dendrogram_order(view.summary.co_assignment)
     with plots.style():
@@ -109,9 +110,9 @@ def _ranked(view: View) -> Picture:
         )
 
 
-def _points(view: View) -> Picture:
+def _points(view: Source) -> Picture:
     estimate = view.summary.estimate
-    doubtful = int((estimate.uncertainty > 0.5).sum())
+    doubtful = estimate.num_doubtful
     with plots.style():
         figure = plots.new_figure(9, 2.8)
         plots.plot_point_uncertainty(estimate.uncertainty, estimate.assignments, ax=figure.subplots())
@@ -123,22 +124,32 @@ def _points(view: View) -> Picture:
         )
 
 
-def _table(view: View) -> FigureTable:
-    summary = view.summary
-    entropy = summary.entropy
-    rows = (
-        ("clusters of the point estimate", str(summary.estimate.num_clusters)),
-        ("radius of the ball, bits", number(summary.ball.radius)),
-        ("different partitions among the draws", f"{entropy.num_distinct:,}"),
-        ("probability that the next draw was seen before", number(entropy.coverage)),
-        ("entropy of the posterior, bits", number(entropy.corrected)),
-        ("entropy of the draws, at most log2 of their number, bits", number(entropy.plug_in)),
-        ("modes and their weights", ", ".join(number(weight, 2) for weight in summary.modes.weights)),
-    )
-    undefined = "" if math.isfinite(entropy.corrected) else " No partition was drawn twice: no entropy then."
+def _table(found: Contents) -> FigureTable:
+    columns = [_figures(one.summary) for one in found.sources]
+    vague = [one.name for one in found.sources if not math.isfinite(one.summary.entropy.corrected)]
+    without = f" No partition of {' and '.join(vague)} was drawn twice: no entropy then." if vague else ""
     return FigureTable(
-        f"The posterior of the partition by {view.source}.{undefined}", ("", view.source), rows
+        f"The posterior of the partition.{without}",
+        ("", *(one.name for one in found.sources)),
+        tuple((title, *(column[title] for column in columns)) for title in columns[0]),
+        "The partition",
     )
+
+
+def _figures(summary: DrawsSummary) -> dict[str, str]:
+    estimate, entropy, scores = summary.estimate, summary.entropy, summary.estimate.truth_rand
+    rows = {
+        "clusters of the point estimate": str(estimate.num_clusters),
+        "mean uncertainty of a row": number(estimate.uncertainty.mean(), 2),
+        f"radius of the {100 * summary.ball.level:g} % ball, bits": number(summary.ball.radius),
+        "different partitions among the draws": f"{entropy.num_distinct:,}",
+        "probability of the likeliest partition": number(summary.ranked.probabilities[0]),
+        "probability that the next draw was seen before": number(entropy.coverage),
+        "entropy of the posterior, bits": number(entropy.corrected),
+        "entropy of the draws, at most log2 of their number, bits": number(entropy.plug_in),
+        "modes and their weights": ", ".join(number(weight, 2) for weight in summary.modes.weights),
+    }
+    return rows if scores is None else rows | {"adjusted Rand index to the known labels": number(scores)}
 
 
 def _clusters(partition: np.ndarray) -> int:

@@ -1,36 +1,47 @@
-"""The section on whether the guide is calibrated on simulations near the data."""
+"""What simulations of the guide's model say: whether the data look like them, and about calibration."""
 
 from pyroclust import plots
 from pyroclust.calibration.result import LocalCalibration
-from pyroclust.diagnostics import Trust
-from pyroclust.report.parts import FigureTable, Mark, Paragraph, Section, VerdictRow
-from pyroclust.report.picture import Picture, picture_of
+from pyroclust.diagnostics import Familiarity
+from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section, picture_of
 from pyroclust.report.words import functional_title, number, p_value
 
-__all__ = ["calibration_row", "calibration_section"]
-
-_ANSWERS = {
-    Trust.AVERAGE: ("Yes", Mark.GOOD),
-    Trust.DISTRUST: ("No", Mark.BAD),
-    Trust.UNKNOWN: ("Cannot tell", Mark.UNKNOWN),
-}
+__all__ = ["calibration_section", "familiarity_section"]
 
 
-def calibration_row(found: LocalCalibration) -> VerdictRow:
-    """Answer whether the guide is calibrated on simulations near the data.
+def familiarity_section(found: Familiarity) -> Section:
+    """Show where each summary of the data lies among simulated ones.
 
     Args:
-        found: from :func:`pyroclust.calibrate_near`.
+        found: where the data lie.
     """
-    answer, mark = _ANSWERS[found.verdict.level]
-    return VerdictRow(
-        "Is the guide calibrated on simulations near these data?",
-        answer,
-        mark,
-        f"p = {p_value(found.calibration.p_value)} on the {found.calibration.num_datasets} nearest of "
-        f"{found.num_simulations:,}",
-        "p of at least 0.01",
+    parts: list[Part] = [] if found.warning is None else [Paragraph(found.warning)]
+    with plots.style():
+        figure = plots.new_figure(9, 1.6 + 0.28 * len(found.rows))
+        plots.plot_familiarity(found, ax=figure.subplots())
+        parts.append(
+            picture_of(
+                figure,
+                alternative=f"Each of {len(found.rows)} summaries of the data among those of "
+                f"{found.num_simulations} simulations; overall p = {number(found.overall)}.",
+                caption="One line a summary of the data, its mark where it lies among simulations of the "
+                "guide's model, whose middle 90 % are the band. Crosses outside say what is unusual: the "
+                "guide has seen little of that kind. Marks inside do not say that the model is right.",
+            )
+        )
+    rows = tuple(
+        (row.name, number(row.value), f"{number(row.low)} to {number(row.high)}", p_value(row.p_value))
+        for row in found.rows
     )
+    parts.append(
+        FigureTable(
+            "Summaries of the data as the guide saw them, and 90 % of the simulations.",
+            ("", "data", "simulations", "p"),
+            rows,
+        )
+    )
+    gist = found.warning or f"Nothing unusual: p = {number(found.overall)}"
+    return Section("Are the data of the training's kind", tuple(parts), gist=gist)
 
 
 def calibration_section(found: LocalCalibration) -> Section:

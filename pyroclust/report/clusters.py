@@ -1,0 +1,231 @@
+"""What the clusters are: the data by cluster, how many there are, which rows belong together, profiles."""
+
+import numpy as np
+
+from pyroclust import plots
+from pyroclust.diagnostics import ClusterProfiles, dendrogram_order
+from pyroclust.plots.names import counted
+from pyroclust.report.parts import FigureTable, Picture, Section, picture_of
+from pyroclust.report.words import axis_names, number
+from pyroclust.results.contents import Contents, Source
+
+__all__ = ["clustering_section", "counts_section", "pairs_section", "profile_section"]
+
+_MOST_COLUMNS = 4
+_MOST_COUNTS = 12
+
+
+def clustering_section(found: Contents) -> Section:
+    """Show the rows, coloured by cluster; uncertain ones are hollow.
+
+    Args:
+        found: a result with data.
+    """
+    own = found.reference
+    others = [one for one in found.sources if one is not own]
+    more = ""
+    if found.estimates_rand is not None:
+        more = (
+            f"The estimate of {others[0].name} has {_clusters(others[0])} (adjusted Rand index to this one "
+            f"{number(found.estimates_rand, 2)}, 1 being equal)."
+        )
+    gist = ", ".join(f"{_clusters(one)} by {one.name}" for one in (own, *others))
+    parts = (_clustering(own, more),)
+    return Section("The data, by the point estimate", parts, is_open=True, gist=gist)
+
+
+def _clusters(view: Source) -> str:
+    return counted(view.summary.estimate.num_clusters, "cluster")
+
+
+def _clustering(view: Source, more: str) -> Picture:
+    data, estimate = view.points, view.summary.estimate
+    num_points, dim = data.shape
+    layout = "Each dot is one row, stacked where rows are close." if dim == 1 else "Each mark is one row."
+    with plots.style():
+        figure = plots.new_figure(9, 2.7 if dim == 1 else 4.8)
+        plots.plot_clustering(
+            data,
+            estimate.assignments,
+            estimate.uncertainty,
+            ax=figure.subplots(),
+            columns=axis_names(view.columns),
+        )
+        doubtful = estimate.num_doubtful
+        return picture_of(
+            figure,
+            alternative=f"The {num_points} rows over {', '.join(axis_names(view.columns))}, coloured by "
+            f"{counted(estimate.num_clusters, 'cluster')}; {doubtful} of them uncertain and hollow.",
+            caption=f"{layout} Colour and shape are clusters of the partition with the least expected "
+            f"variation of information under {view.name}. A full mark is sure to be with its companions; a "
+            f"hollow one is apart from them in at least half of the draws. {more}".rstrip(),
+        )
+
+
+def counts_section(found: Contents) -> Section:
+    """Show the posterior of the number of clusters, sources side by side.
+
+    Args:
+        found: a result.
+    """
+    bars = found.counts
+    values = found.counts_from + np.arange(len(next(iter(bars.values()))))
+    likeliest = ", ".join(f"{values[p.argmax()]} by {name}" for name, p in bars.items())
+    with plots.style():
+        figure = plots.new_figure(9, 3.2)
+        plots.plot_num_clusters(values, bars, ax=figure.subplots())
+        picture = picture_of(
+            figure,
+            alternative="Bars of the posterior of the number of clusters. The likeliest number is "
+            f"{likeliest}.",
+            caption=_about_counts(found),
+        )
+    parts = (picture, _counts(values, found))
+    return Section("How many clusters", parts, is_open=True, gist=f"Likeliest: {likeliest}")
+
+
+def _about_counts(found: Contents) -> str:
+    about = "The height of a bar is the share of the draws with so many clusters."
+    if found.weighting is None:
+        return about
+    return (
+        f"{about} Bars of equal height at each number mean that the sources agree. Weighted are the same "
+        "draws of the guide, each counted by its importance weight."
+    )
+
+
+def _counts(values: np.ndarray, found: Contents) -> FigureTable:
+    columns = np.stack(list(found.counts.values()))
+    likeliest = np.sort(np.argsort(-columns.sum(0), kind="stable")[:_MOST_COUNTS])
+    cells = [(str(values[k]), *(number(share) for share in columns[:, k])) for k in likeliest]
+    nothing = {number(0.0)}
+    return FigureTable(
+        "Probabilities of the likeliest numbers of clusters.",
+        ("clusters", *found.counts),
+        tuple(row for row in cells if set(row[1:]) != nothing),
+        "Posterior of the number of clusters",
+    )
+
+
+_TITLE = "Which rows belong together"
+
+
+def pairs_section(found: Contents) -> Section:
+    """Show the co-assignment matrix of one source, or of two with their difference.
+
+    Args:
+        found: a result; the second of two sources orders the rows.
+    """
+    first, second = found.names[0], found.names[-1]
+    if second is first:
+        gist = "The probability of every pair of rows"
+        return Section(_TITLE, (_matrix(first),), is_open=True, gist=gist)
+    gap = float(np.abs(first.summary.co_assignment - second.summary.co_assignment).max())
+    gist = f"Probabilities of pairs differ by at most {number(gap, 2)}"
+    return Section(_TITLE, (_difference(found, gap),), is_open=True, gist=gist)
+
+
+def _matrix(view: Source) -> Picture:
+    matrix = view.summary.co_assignment
+    with plots.style():
+        figure = plots.new_figure(5.4, 4.8)
+        plots.plot_co_assignment(matrix, dendrogram_order(matrix), ax=figure.subplots())
+        return picture_of(
+            figure,
+            alternative=f"Matrix of pairs of rows: the probability by {view.name} that they share a "
+            f"cluster, rows ordered so that {counted(view.summary.estimate.num_clusters, 'cluster')} show as "
+            "squares on the diagonal.",
+            caption="Each pixel is a pair of rows, its darkness the probability that the pair shares a "
+            "cluster. Dark squares on the diagonal are clusters, pale ones are doubtful.",
+        )
+
+
+def _difference(found: Contents, gap: float) -> Picture:
+    first, second = found.names
+    noise = None if found.between is None else found.between.agreement.noise_largest_difference
+    more = "" if noise is None else f"Two halves of {second.name} differ by {number(noise, 2)}."
+    a, b = first.summary.co_assignment, second.summary.co_assignment
+    order = dendrogram_order(b)
+    with plots.style():
+        figure = plots.new_figure(9, 3.9)
+        axes = figure.subplots(1, 3)
+        plots.plot_co_assignment(a, order, ax=axes[0]).set_title(first.name)
+        plots.plot_co_assignment(b, order, ax=axes[1]).set_title(second.name)
+        title = f"{first.name} minus {second.name}"
+        plots.plot_co_assignment_difference(a, b, order, ax=axes[2]).set_title(
+            title if len(title) < 30 else "first minus second"
+        )
+        return picture_of(
+            figure,
+            alternative=f"Three matrices of pairs of rows: co-assignment probabilities by {first.name}, by "
+            f"{second.name}, and their difference, at most {number(gap, 2)}.",
+            caption="Each pixel is a pair of rows, its darkness the probability that the pair shares a "
+            "cluster. All three panels have the same order of rows, from the dendrogram of the matrix of "
+            f"{second.name}: dark squares on the diagonal are clusters, pale ones are doubtful. In the "
+            f"third panel white is agreement. Largest difference: {number(gap, 2)}. {more}".rstrip(),
+        )
+
+
+def profile_section(view: Source) -> Section:
+    """Show the centres of the clusters with their intervals, and how stable each cluster is.
+
+    Args:
+        view: a source with data.
+
+    Raises:
+        ValueError: if there are no data.
+    """
+    profiles = _profiles(view)
+    firm = profiles.num_stable
+    gist = f"{firm} of {len(profiles.sizes)} come back in most draws"
+    return Section("What the clusters are like", (_centres(view), _sizes(view)), gist=gist)
+
+
+def _centres(view: Source) -> Picture:
+    profiles = _profiles(view)
+    shown = min(_MOST_COLUMNS, profiles.centres.shape[1])
+    with plots.style():
+        figure = plots.new_figure(9, 1.6 + 0.26 * len(profiles.sizes))
+        plots.plot_cluster_parameters(
+            profiles.centres[:, :shown],
+            profiles.centre_low[:, :shown],
+            profiles.centre_high[:, :shown],
+            axes=figure.subplots(1, shown, squeeze=False)[0],
+            columns=axis_names(view.columns[:shown]),
+            sizes=profiles.sizes,
+        )
+        return picture_of(
+            figure,
+            alternative=f"Means of {len(profiles.sizes)} clusters in {shown} column(s), with 95 % intervals.",
+            caption="The mark is the mean of the cluster in the estimate; the bar holds the "
+            "means of its counterparts, the most similar clusters, in 95 % of the draws.",
+        )
+
+
+def _sizes(view: Source) -> FigureTable:
+    profiles = _profiles(view)
+    points = profiles.sizes.sum()
+    rows = tuple(
+        (
+            str(k + 1),
+            str(size),
+            f"{number(size / points, 2)} ({number(low, 2)} to {number(high, 2)})",
+            number(stability, 2),
+        )
+        for k, (size, low, high, stability) in enumerate(
+            zip(profiles.sizes, profiles.share_low, profiles.share_high, profiles.stability, strict=True)
+        )
+    )
+    return FigureTable(
+        "Size and share of each cluster of the estimate, the share with the 95 % interval of its "
+        "counterparts; stability is the mean Jaccard index with them, 1 meaning that it comes back unchanged "
+        "in every draw.",
+        ("cluster", "rows", "share (95 %)", "stability"),
+        rows,
+    )
+
+
+def _profiles(view: Source) -> ClusterProfiles:
+    if view.summary.profiles is None:
+        raise ValueError(f"{view.name} has no profiles, expected a source with data")
+    return view.summary.profiles

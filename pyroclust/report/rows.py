@@ -1,0 +1,35 @@
+"""The section that lists the rows of the data with their clusters."""
+
+import numpy as np
+
+from pyroclust.report.parts import RowColumn, Section, rows_table
+from pyroclust.report.words import number
+from pyroclust.results.contents import Contents
+
+__all__ = ["rows_section"]
+
+
+def rows_section(found: Contents) -> Section:
+    """List the rows in the units of the table, with their cluster and uncertainty by each source.
+
+    Args:
+        found: a result.
+    """
+    rows, own = found.rows, found.reference
+    columns = [RowColumn("row", rows.names)]
+    columns += [RowColumn(title, values, "{:.6g}".format) for title, values in rows.columns]
+    columns += [] if rows.labels is None else [RowColumn("known label", rows.labels)]
+    for source in (own, *(one for one in found.sources if one is not own)):
+        estimate = source.summary.estimate
+        columns.append(RowColumn(f"cluster, {source.name}", np.asarray(estimate.assignments) + 1))
+        columns.append(RowColumn(f"uncertainty, {source.name}", estimate.uncertainty, _two_digits))
+    caption = "Each row with its cluster in the point estimate, and the probability of being apart from it."
+    return Section(
+        "Every row",
+        (rows_table(caption, columns, elsewhere=rows.file),),
+        gist=f"All {len(rows.names):,} rows with their clusters and uncertainties",
+    )
+
+
+def _two_digits(value: float) -> str:
+    return number(value, 2)

@@ -1,0 +1,60 @@
+"""A page for the terminal: the tables that are marked for it, the findings, and the verdict last."""
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pyroclust.diagnostics import Finding
+from pyroclust.report.parts import FigureTable, Page, Paragraph, Part
+
+__all__ = ["terminal_page"]
+
+
+def terminal_page(page: Page) -> RenderableType:
+    """Lay out a page for a terminal; pictures and rows are in the HTML page and the files only.
+
+    Args:
+        page: what it says.
+    """
+    parts: list[RenderableType] = [Text(page.heading, style="bold"), Text(page.introduction), Text()]
+    for section in page.sections:
+        for part in section.parts:
+            parts += _shown(part)
+    parts += [Text(f"Note: {note}") for note in page.notes]
+    if page.findings:
+        parts.append(_findings(page.findings))
+    parts.append(Text(page.verdict.sentence, style="bold"))
+    return Group(*parts)
+
+
+def _shown(part: Part) -> list[RenderableType]:
+    match part:
+        case Paragraph(in_terminal=True):
+            return [Text(part.text), Text()]
+        case FigureTable(terminal_title=str()):
+            return [_figures(part), Text()]
+    return []
+
+
+def _figures(part: FigureTable) -> Table:
+    table = _table(part.terminal_title)
+    for place, title in enumerate(part.header):
+        table.add_column(Text(title), justify="right" if place else "left")
+    for row in part.rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _findings(findings: tuple[Finding, ...]) -> Table:
+    table = _table("What was asked")
+    for title in ("question", "answer", "measured", "limit"):
+        table.add_column(title, ratio=None)
+    for one in findings:
+        table.add_row(*(Text(cell) for cell in (one.question, one.answer, one.sentence, one.wanted)))
+    return table
+
+
+def _table(title: str | None) -> Table:
+    # Names of columns and sources are the user's: as Text they are no markup.
+    return Table(title=None if title is None else Text(title), title_justify="left", box=box.SIMPLE_HEAD)

@@ -1,0 +1,63 @@
+"""What a comparison returns: the table, the draws and every figure."""
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from pyroclust.data.tables import Table
+from pyroclust.diagnostics import Verdict
+from pyroclust.results.comparison import ROWS_FILE, Comparison
+from pyroclust.results.comparison_summary import ComparisonSummary
+from pyroclust.results.contents import Contents
+from pyroclust.results.frames import with_estimates, with_table
+from pyroclust.results.guide_alone import AloneSummary, GuideAlone
+
+__all__ = ["ComparisonResult"]
+
+
+@dataclass(frozen=True)
+class ComparisonResult:
+    """What :func:`pyroclust.compare` returns.
+
+    Attributes:
+        table: the points in the units of their source.
+        summary: every figure, and the verdict.
+        folder: where the files were written, or ``None``.
+    """
+
+    table: Table
+    summary: ComparisonSummary | AloneSummary
+    folder: Path | None = None
+    rows_file: ClassVar[str] = ROWS_FILE
+
+    def __repr__(self) -> str:
+        """Return the data set, the guide and the verdict."""
+        found = self.comparison
+        return f"ComparisonResult({found.source} with {found.guide_name}: {self.verdict.level.value})"
+
+    @property
+    def comparison(self) -> Comparison | GuideAlone:
+        """Standardised points and the draws; those of the guide alone where its model has no likelihood."""
+        return self.summary.comparison
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether to trust the guide here, with its findings."""
+        return self.summary.verdict
+
+    def contents(self) -> Contents:
+        """Return what there is to show."""
+        return self.summary.contents()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``summary.json`` holds: what was compared, and every figure."""
+        about = {"pyroclust": version("pyroclust"), **self.comparison.about(), "seed": self.summary.seed}
+        return about | self.summary.to_dict()
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row a point: name, columns and label as given, cluster and uncertainty by source."""
+        frame = pd.DataFrame({"row": list(self.table.row_names)})
+        return with_estimates(with_table(frame, self.table), self.summary.estimates)

@@ -1,0 +1,249 @@
+"""What every result says of itself: the one protocol from which pages, terminal and files are made."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from pyroclust.calibration.result import LocalCalibration
+from pyroclust.diagnostics import Agreement, Familiarity, Finding, LogEvidence, SourceComparison, Verdict
+from pyroclust.results.baseline_rows import BaselineRow
+from pyroclust.results.draws_summary import DrawsSummary
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "Contents",
+    "Result",
+    "RowsOfData",
+    "Source",
+    "Weighting",
+    "WrittenResult",
+    "listed",
+    "plain",
+    "posteriors_of_k",
+]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source's draws, with what pages show beside them.
+
+    Attributes:
+        name: what the source is called inside a sentence.
+        draws: ``(chains, draws, N)``.
+        summary: their figures.
+        data: the points on the axes of pictures, ``(N, D)``, or ``None``.
+        columns: names of the D columns.
+        is_independent: whether the draws are independent: they have no chains that could fail to converge.
+        seconds: wall time of all draws; ``None`` where unknown.
+        effective_draws: what all draws are worth; nan where that is unknown.
+    """
+
+    name: str
+    draws: np.ndarray
+    summary: DrawsSummary
+    data: np.ndarray | None = None
+    columns: tuple[str, ...] = ()
+    is_independent: bool = False
+    seconds: float | None = None
+    effective_draws: float = math.nan
+
+    def __repr__(self) -> str:
+        """Return the name and the numbers of chains and draws."""
+        chains, draws, points = self.draws.shape
+        return f"Source({self.name}: {chains} x {draws} draws of {points} points)"
+
+    @property
+    def points(self) -> np.ndarray:
+        """The data, where there are some.
+
+        Raises:
+            ValueError: if there are none.
+        """
+        if self.data is None:
+            raise ValueError(f"{self.name} has no data, expected a source with data")
+        return self.data
+
+    @property
+    def num_draws(self) -> int:
+        """Draws of all chains together."""
+        return math.prod(self.draws.shape[:2])
+
+    @property
+    def seconds_each(self) -> float:
+        """Seconds per effective draw; nan where unknown."""
+        return math.nan if self.seconds is None else self.seconds / self.effective_draws
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """A guide's draws as importance samples of the posterior.
+
+    Attributes:
+        log_weights: log p(c, x) - log q(c) in nats, ``(S,)``.
+        weights: Pareto-smoothed and normalised, ``(S,)``.
+        pareto_k: shape of the weights' tail; nan where it cannot be fitted, -inf where the weights are
+            bounded.
+        efficiency: effective share of the draws by the weights before smoothing, in (0, 1], as in
+            certificates.
+        effective_draws: of the smoothed weights, which are those that are used.
+        log_evidence: estimate of log p(x) in nats.
+        log_evidence_error: its standard error.
+    """
+
+    log_weights: np.ndarray
+    weights: np.ndarray
+    pareto_k: float
+    efficiency: float
+    effective_draws: float
+    log_evidence: float
+    log_evidence_error: float
+
+    def __repr__(self) -> str:
+        """Return what the draws are worth."""
+        return f"Weighting({len(self.weights):,} draws worth {self.effective_draws:.0f})"
+
+
+@dataclass(frozen=True)
+class RowsOfData:
+    """The rows that were clustered, in the units of their table.
+
+    Attributes:
+        names: of the rows.
+        columns: title and values of each column; empty without a table.
+        labels: known labels, or ``None``.
+        file: the file that has all rows.
+    """
+
+    names: Sequence[str]
+    columns: tuple[tuple[str, np.ndarray], ...]
+    labels: Sequence[Any] | np.ndarray | None
+    file: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """What a result has to show. A page has a section for everything that is there, in one order.
+
+    Attributes:
+        title: of the browser's tab.
+        command: the command that made it.
+        heading: what it is about, usually the name of the data.
+        introduction: one or two sentences.
+        footer: what words mean.
+        notes: sentences on what was left out or changed.
+        verdict: the answer.
+        findings: every question that was asked, with its answer.
+        sources: draws, one or two sources.
+        reference: the source whose partition is shown, one of ``sources``.
+        counts: posteriors of the number of clusters from ``counts_from`` on, by the name of their source.
+        counts_from: the first number of clusters.
+        rows: the rows that were clustered.
+        seed: of everything random in pictures.
+        between: the two sources beside each other.
+        weighting: the first source's importance weights.
+        corrected: agreement of the weighted draws with the reference.
+        estimates_rand: adjusted Rand index between the point estimates of the two sources.
+        evidences: estimates of log p(x).
+        familiarity: where the data lie among simulations of the model.
+        calibration: of the guide on simulations near the data.
+        baselines: classical clusterings, seen from the posterior of the reference.
+    """
+
+    title: str
+    command: str
+    heading: str
+    introduction: str
+    footer: str
+    notes: tuple[str, ...]
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    sources: tuple[Source, ...]
+    reference: Source
+    counts: Mapping[str, np.ndarray]
+    counts_from: int
+    rows: RowsOfData
+    seed: int
+    between: SourceComparison | None = None
+    weighting: Weighting | None = None
+    corrected: Agreement | None = None
+    estimates_rand: float | None = None
+    evidences: tuple[LogEvidence, ...] = ()
+    familiarity: Familiarity | None = None
+    calibration: LocalCalibration | None = None
+    baselines: tuple[BaselineRow, ...] = ()
+
+
+class Result(Protocol):
+    """What an analysis returns: a verdict, what there is to show, and figures for JSON."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The answer, with its findings."""
+        ...
+
+    def contents(self) -> Contents:
+        """Return what there is to show."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every figure, fit for JSON."""
+        ...
+
+
+class WrittenResult(Result, Protocol):
+    """A result that can be written into a folder."""
+
+    @property
+    def rows_file(self) -> str:
+        """Name of the file with the rows."""
+        ...
+
+    def frame(self) -> "pd.DataFrame":
+        """Return one row a point: name, columns and label as given, cluster and uncertainty by source."""
+        ...
+
+
+def posteriors_of_k(sources: Sequence[Source]) -> tuple[int, dict[str, np.ndarray]]:
+    """Return the fewest clusters and the posteriors of their number, on one support without gaps.
+
+    Args:
+        sources: whose draws.
+    """
+    low = min(int(one.summary.values[0]) for one in sources)
+    high = max(int(one.summary.values[-1]) for one in sources)
+    return low, {one.name: one.summary.marginals.counts[low : high + 1] for one in sources}
+
+
+def listed(names: tuple[str, ...], most: int = 8) -> str:
+    """Write names one after the other, and how many are left out.
+
+    Example:
+        >>> listed(("x", "y")), listed(("a", "b", "c", "d"), 2)
+        ('x, y', 'a, b and 2 more')
+    """
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+
+
+def plain(value: Any) -> Any:
+    """Turn arrays into lists, and numbers that JSON does not have into ``None``.
+
+    Example:
+        >>> plain({"values": np.arange(2), "p": float("nan")})
+        {'values': [0, 1], 'p': None}
+    """
+    match value:
+        case dict():
+            return {key: plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case np.ndarray() | np.generic():
+            return plain(value.tolist())
+        case float() if not math.isfinite(value):
+            return None
+    return value
