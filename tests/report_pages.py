@@ -12,13 +12,11 @@ from synthetic_comparison import make_comparison
 from pyroclust.analysis.diagnose import diagnose
 from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.io.draws import DrawsFile
-from pyroclust.report import render, render_page
-from pyroclust.report.diagnosis_page import diagnosis_page
-from pyroclust.results.comparison import Comparison, PartitionDraws
-from pyroclust.results.comparison_summary import ComparisonSummary
+from pyroclust.report import render
+from pyroclust.results.comparison import PartitionDraws
+from pyroclust.results.comparison_summary import ComparisonSummary, summarise
 from pyroclust.results.diagnosis import Diagnosis
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
-from pyroclust.results.summarising import summarise
 
 HOSTILE = "<script>alert(1)</script> & \"co\" 'x'"
 LONG = "a_column_whose_name_nobody_would_call_short_and_that_has_no_space_to_break_at"
@@ -26,13 +24,12 @@ LONG = "a_column_whose_name_nobody_would_call_short_and_that_has_no_space_to_bre
 KINDS = ("one column", "many columns", "alone", "draws", "two sources")
 
 
-def comparison_case(*, dim: int = 1, **changes: Any) -> tuple[Comparison, ComparisonSummary]:
+def comparison_case(*, dim: int = 1, **changes: Any) -> ComparisonSummary:
     comparison = make_comparison(dim=dim, num_points=40, draws=200)
-    comparison = dataclasses.replace(comparison, **changes)
-    return comparison, summarise(comparison)
+    return summarise(dataclasses.replace(comparison, **changes))
 
 
-def alone_case(**changes: Any) -> tuple[GuideAlone, AloneSummary]:
+def alone_case(**changes: Any) -> AloneSummary:
     rng = np.random.default_rng(0)
     labels = np.zeros((1, 40, 12), dtype=np.int64)
     labels[:, :, 6:] = 1
@@ -50,8 +47,7 @@ def alone_case(**changes: Any) -> tuple[GuideAlone, AloneSummary]:
         "location": np.zeros(2),
         "scale": np.ones(2),
     }
-    alone = GuideAlone(**fields | changes)
-    return alone, summarise_alone(alone)
+    return summarise_alone(GuideAlone(**fields | changes))
 
 
 def diagnosis_case(*, beside: bool) -> Diagnosis:
@@ -65,14 +61,20 @@ def diagnosis_case(*, beside: bool) -> Diagnosis:
 
 
 @cache
-def written(kind: str) -> str:
-    """Return the HTML of one kind of page."""
+def result(kind: str) -> ComparisonSummary | AloneSummary | Diagnosis:
+    """Return a result for one kind of page."""
     if kind == "one column":
         names = (HOSTILE, *(f"row {row}" for row in range(2, 41)))
-        return render(*comparison_case(source=HOSTILE, row_names=names, calibration=near_case()))
+        return comparison_case(source=HOSTILE, row_names=names, calibration=near_case())
     if kind == "many columns":
         columns = (HOSTILE, LONG, *(f"measurement_{d}" for d in range(2, 12)))
-        return render(*comparison_case(dim=12, columns=columns, notes=(HOSTILE, LONG)))
+        return comparison_case(dim=12, columns=columns, notes=(HOSTILE, LONG))
     if kind == "alone":
-        return render(*alone_case(source=LONG, columns=("x", HOSTILE), calibration=near_case(wrong=True)))
-    return render_page(diagnosis_page(diagnosis_case(beside=kind == "two sources")))
+        return alone_case(source=LONG, columns=("x", HOSTILE), calibration=near_case(wrong=True))
+    return diagnosis_case(beside=kind == "two sources")
+
+
+@cache
+def written(kind: str) -> str:
+    """Return the HTML of one kind of page."""
+    return render(result(kind))

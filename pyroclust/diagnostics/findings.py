@@ -62,7 +62,7 @@ def convergence_findings(name: str, *, max_rhat: float, min_ess: float) -> tuple
             good=max_rhat <= GOOD_RHAT,
         ),
         _graded(
-            f"Has {name} enough effective draws?",
+            f"Are there enough effective draws in {name}?",
             min_ess,
             MIN_ESS,
             None if math.isnan(min_ess) else min_ess >= MIN_ESS,

@@ -105,8 +105,8 @@ def _finding(effect: Effect, number: int) -> Finding:
 
 
 def _unfit(name: str, found: tuple[Finding, Finding]) -> str:
-    failed = [f"{one.sentence}, wanted {one.wanted}" for one in found if one.passed is not True]
-    return f"{'; '.join(failed)} in {name}" if failed else ""
+    failed = [f"{one.sentence} in {name}, wanted {one.wanted}" for one in found if one.passed is not True]
+    return "; ".join(failed)
 
 
 def _caveats(

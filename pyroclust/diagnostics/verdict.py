@@ -113,6 +113,8 @@ class Finding:
 
     def __post_init__(self) -> None:
         """Fill in what ``passed`` says."""
+        # Comparisons of numpy numbers give numpy's booleans, which are neither True nor JSON.
+        object.__setattr__(self, "passed", None if self.passed is None else bool(self.passed))
         answer, mark = _ANSWERS[self.passed]
         object.__setattr__(self, "answer", self.answer or answer)
         object.__setattr__(self, "mark", self.mark or mark)

@@ -12,12 +12,13 @@ __all__ = ["convergence_section"]
 _TRACED = ("log_joint", "num_clusters", "entropy", "largest_share", "distance_to_reference")
 
 
-def convergence_section(view: Source, *, is_open: bool = False) -> Section:
+def convergence_section(view: Source, *, is_only: bool, is_open: bool) -> Section:
     """Show the chains of one source, and every figure of their convergence.
 
     Args:
         view: the source.
-        is_open: whether it is unfolded at first.
+        is_open: whether the section is unfolded at first.
+        is_only: whether no other source has chains: then the page's own verdict speaks of these.
     """
     summary = view.summary
     gist = (
@@ -25,7 +26,7 @@ def convergence_section(view: Source, *, is_open: bool = False) -> Section:
         f"{number(summary.min_ess, 0)} effective draws of the slowest functional"
     )
     parts = (
-        Paragraph(summary.verdict.sentence, in_terminal=not is_open),
+        *([] if is_only else [Paragraph(summary.verdict.sentence, in_terminal=True)]),
         _traces(view),
         *([_ranks(view)] if view.summary.shape[0] > 1 else []),
         _figures(view),

@@ -116,7 +116,7 @@ def pairs_section(found: Contents) -> Section:
     Args:
         found: a result; the second of two sources orders the rows.
     """
-    first, second = found.names[0], found.names[-1]
+    first, second = found.sources[0], found.sources[-1]
     if second is first:
         gist = "The probability of every pair of rows"
         return Section(_TITLE, (_matrix(first),), is_open=True, gist=gist)
@@ -141,7 +141,7 @@ def _matrix(view: Source) -> Picture:
 
 
 def _difference(found: Contents, gap: float) -> Picture:
-    first, second = found.names
+    first, second = found.sources
     noise = None if found.between is None else found.between.agreement.noise_largest_difference
     more = "" if noise is None else f"Two halves of {second.name} differ by {number(noise, 2)}."
     a, b = first.summary.co_assignment, second.summary.co_assignment

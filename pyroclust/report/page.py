@@ -58,7 +58,9 @@ def _sections(found: Contents) -> list[Section]:
         sections.append(familiarity_section(found.familiarity))
     if found.calibration is not None:
         sections.append(calibration_section(found.calibration))
-    sections += [convergence_section(one, is_open=len(found.sources) == 1) for one in chains]
+    sections += [
+        convergence_section(one, is_only=len(chains) == 1, is_open=len(found.sources) == 1) for one in chains
+    ]
     if has_data:
         sections.append(profile_section(own))
     if found.baselines:

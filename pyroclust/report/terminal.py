@@ -5,10 +5,18 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pyroclust.diagnostics import Finding
+from pyroclust.diagnostics import Finding, Mark
 from pyroclust.report.parts import FigureTable, Page, Paragraph, Part
 
 __all__ = ["terminal_page"]
+
+_STYLES = {
+    Mark.GOOD: "green",
+    Mark.CAUTION: "yellow",
+    Mark.BAD: "red",
+    Mark.UNKNOWN: "magenta",
+    Mark.PLAIN: "default",
+}
 
 
 def terminal_page(page: Page) -> RenderableType:
@@ -49,9 +57,10 @@ def _figures(part: FigureTable) -> Table:
 def _findings(findings: tuple[Finding, ...]) -> Table:
     table = _table("What was asked")
     for title in ("question", "answer", "measured", "limit"):
-        table.add_column(title, ratio=None)
+        table.add_column(title)
     for one in findings:
-        table.add_row(*(Text(cell) for cell in (one.question, one.answer, one.sentence, one.wanted)))
+        answer = Text(one.answer, style=_STYLES[one.mark])
+        table.add_row(Text(one.question), answer, Text(one.sentence), Text(one.wanted))
     return table
 
 

@@ -11,13 +11,11 @@ from synthetic_comparison import make_comparison
 
 from pyroclust import compare
 from pyroclust.cli import main
-from pyroclust.diagnostics import Trust
+from pyroclust.diagnostics import Mark, Trust
 from pyroclust.guides import PredictiveFilter
 from pyroclust.models import overlap2d
 from pyroclust.report import render
-from pyroclust.report.calibration_section import calibration_row
-from pyroclust.report.parts import Mark
-from pyroclust.results.summarising import summarise
+from pyroclust.results.comparison_summary import summarise
 
 POINTS = np.array([[0.1, 0.0], [0.2, 0.3], [-0.4, 0.2], [2.0, 1.9], [2.2, 2.0]])
 QUICK = {"raw": True, "num_draws": 20, "mcmc_draws": 20, "num_chains": 2}
@@ -49,7 +47,7 @@ def test_command_line(tmp_path, capsys):
         main(["compare", str(path), *arguments, "--out", str(tmp_path / "out")])
     out = capsys.readouterr().out
     assert end.value.code == 0
-    assert "Near these data:" in out
+    assert "calibrated on" in out
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["calibration_near_data"]["nearest"] == 200
     page = (tmp_path / "out" / "report.html").read_text()
@@ -65,10 +63,10 @@ def test_command_line(tmp_path, capsys):
     ],
 )
 def test_verdicts(case, answer, mark):
-    row = calibration_row(near_case(**case))
+    row = near_case(**case).finding
     assert (row.answer, row.mark) == (answer, mark)
     comparison = replace(make_comparison(num_points=20, draws=60), calibration=near_case(**case))
-    page = render(comparison, summarise(comparison))
+    page = render(summarise(comparison))
     assert near_case(**case).verdict.sentence.split("(")[0] in page
 
 
@@ -86,8 +84,8 @@ def test_what_cannot_be_calibrated_is_said(monkeypatch):
 def test_a_wrong_guide_is_not_trusted_alone():
     from report_pages import alone_case
 
-    assert alone_case(calibration=near_case())[1].verdict.level is Trust.AVERAGE
-    verdict = alone_case(calibration=near_case(wrong=True))[1].verdict
+    assert alone_case(calibration=near_case()).verdict.level is Trust.AVERAGE
+    verdict = alone_case(calibration=near_case(wrong=True)).verdict
     assert verdict.level is Trust.DISTRUST
     assert "not calibrated on 200 data sets of 4 points" in verdict.sentence
 

@@ -1,9 +1,17 @@
 import dataclasses
+import json
 import math
 
+import numpy as np
 import pytest
 
-from pyroclust.diagnostics import Agreement, GuideFigures, Trust, judge
+from pyroclust.diagnostics import Agreement, Finding, GuideFigures, Mark, Trust, judge, judge_draws
+from pyroclust.diagnostics.findings import (
+    agreement_finding,
+    clarity_finding,
+    convergence_findings,
+    labels_finding,
+)
 
 CLOSE = Agreement(0.03, 0.05, 0.01, 0.02, 0.04, 0.01)
 FAR = Agreement(0.30, 0.40, 0.10, 0.02, 0.04, 0.01)
@@ -22,8 +30,12 @@ GOOD = GuideFigures(CLOSE, CLOSE, max_rhat=1.005, min_ess=900.0, pareto_k=0.3, e
         ({"guide": FAR}, Trust.CORRECT, "importance weights"),
         ({"guide": FAR, "pareto_k": math.nan}, Trust.CORRECT, "cannot be fitted"),
         ({"guide": FAR, "pareto_k": -math.inf}, Trust.CORRECT, "bounded"),
-        ({"guide": FAR, "pareto_k": 0.9}, Trust.DISTRUST, "too uneven"),
-        ({"guide": FAR, "effective_draws": 3.0}, Trust.DISTRUST, "worth 3 draws"),
+        (
+            {"guide": FAR, "pareto_k": 0.9},
+            Trust.DISTRUST,
+            "cannot correct them (Pareto k 0.90, wanted below 0.7)",
+        ),
+        ({"guide": FAR, "effective_draws": 3.0}, Trust.DISTRUST, "(worth 3 draws, wanted at least 100)"),
         ({"guide": FAR, "corrected": FAR}, Trust.DISTRUST, "does not help"),
         (
             {"guide": dataclasses.replace(FAR, noise_largest_difference=0.3), "corrected": FAR},
@@ -37,3 +49,104 @@ def test_levels(changes, level, words):
     assert verdict.level is level
     assert words in verdict.sentence
     assert verdict.sentence.endswith(".")
+
+
+def test_the_failed_limit_is_named_and_the_kept_one_is_not():
+    uneven = dataclasses.replace(GOOD, guide=FAR, pareto_k=0.52, effective_draws=89.0)
+    sentence = judge(uneven).sentence
+    assert "worth 89 draws, wanted at least 100" in sentence
+    assert "Pareto k" not in sentence
+
+
+FINDINGS = {
+    "converge?": ({"max_rhat": 1.05}, {"max_rhat": 1.0501}),
+    "enough effective draws": ({"min_ess": 100.0}, {"min_ess": 99.9}),
+    "number of clusters?": (
+        {"guide": dataclasses.replace(CLOSE, total_variation=0.15)},
+        {"guide": dataclasses.replace(CLOSE, total_variation=0.151)},
+    ),
+    "rows belong together?": (
+        {"guide": dataclasses.replace(CLOSE, largest_difference=0.15)},
+        {"guide": dataclasses.replace(CLOSE, largest_difference=0.151)},
+    ),
+    "weights short?": ({"pareto_k": 0.699}, {"pareto_k": 0.7}),
+    "worth enough?": ({"effective_draws": 100.0}, {"effective_draws": 99.9}),
+    "weighted draws agree": (
+        {"corrected": dataclasses.replace(CLOSE, total_variation=0.15)},
+        {"corrected": dataclasses.replace(CLOSE, total_variation=0.151)},
+    ),
+}
+
+
+@pytest.mark.parametrize("words", FINDINGS)
+def test_findings_change_at_their_limits(words):
+    kept, broken = (judge(dataclasses.replace(GOOD, **one)).findings for one in FINDINGS[words])
+    (place,) = [number for number, one in enumerate(kept) if words in one.question]
+    assert (kept[place].passed, broken[place].passed) == (True, False)
+    assert [one.passed for number, one in enumerate(broken) if number != place] == [True] * 6
+
+
+@pytest.mark.parametrize(
+    ("max_rhat", "min_ess", "answers"),
+    [
+        (1.0, np.inf, ["Yes", "Yes"]),
+        (1.01, 400, ["Yes", "Yes"]),
+        (1.011, 399, ["Roughly", "Roughly"]),
+        (1.051, 99, ["No", "No"]),
+        (np.nan, np.nan, ["Cannot tell", "Cannot tell"]),
+    ],
+)
+def test_convergence_is_answered_by_its_limits(max_rhat, min_ess, answers):
+    found = convergence_findings("MCMC", max_rhat=max_rhat, min_ess=min_ess)
+    assert [one.answer for one in found] == answers
+
+
+def test_distances_between_sources_that_differ_from_themselves_cannot_be_told():
+    found = [
+        agreement_finding("?", f, "gap", noise=n).passed for f, n in ((0.15, 0.2), (0.2, 0.2), (0.2, 0.1))
+    ]
+    assert found == [True, None, False]
+
+
+def test_clarity_and_labels_are_answered_by_their_limits():
+    values = (0.1, 0.3, 0.6)
+    assert [clarity_finding(np.full(4, value)).answer for value in values] == ["Yes", "Partly", "No"]
+    assert "4 of 4 rows" in clarity_finding(np.full(4, 0.6)).sentence
+    assert [labels_finding(rand).answer for rand in (0.95, 0.6, 0.1)] == ["Closely", "Partly", "Hardly"]
+    assert labels_finding(0.1).mark is Mark.PLAIN
+
+
+@pytest.mark.parametrize(
+    ("changes", "level", "words"),
+    [
+        ({}, Trust.TRUST, "The 4 chains of mine agree and can be used"),
+        ({"num_chains": 1}, Trust.AVERAGE, "halves of the one chain of mine agree"),
+        ({"max_rhat": 1.03}, Trust.TRUST, "rough convergence only"),
+        ({"max_rhat": 1.2}, Trust.DISTRUST, "the 4 chains of mine differ"),
+        ({"max_rhat": 1.2, "num_chains": 1}, Trust.DISTRUST, "two halves of the one chain of mine differ"),
+        ({"min_ess": 50.0}, Trust.UNKNOWN, "too few effective draws"),
+        ({"min_ess": np.nan}, Trust.UNKNOWN, "too few effective draws"),
+        ({"min_ess": np.inf, "max_rhat": 1.0}, Trust.AVERAGE, "constant over 4000 draws"),
+        ({"min_ess": np.inf, "max_rhat": 1.0, "num_draws": 50}, Trust.UNKNOWN, "all 50 draws are alike"),
+    ],
+)
+def test_verdicts_on_draws(changes, level, words):
+    figures = {"num_chains": 4, "num_draws": 4000, "max_rhat": 1.001, "min_ess": 900.0} | changes
+    verdict = judge_draws("mine", **figures)
+    assert verdict.level is level
+    assert words in verdict.sentence
+    assert len(verdict.findings) == 2
+    assert repr(verdict) == f"Verdict({level.value}: {verdict.sentence})"
+
+
+def test_findings_are_plain_in_json():
+    found = Finding("?", np.float64(np.inf), 0.5, np.bool_(True), "endless")
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False)) == {
+        "question": "?",
+        "value": None,
+        "limit": 0.5,
+        "passed": True,
+        "answer": "Yes",
+        "sentence": "endless",
+        "wanted": "",
+    }

@@ -1,31 +1,24 @@
+import ast
 import base64
 import hashlib
 import html as entities
 import re
 from html.parser import HTMLParser
-from io import BytesIO
+from io import BytesIO, StringIO
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-from report_pages import HOSTILE, KINDS, alone_case, comparison_case, written
+from report_pages import HOSTILE, KINDS, alone_case, comparison_case, result, written
+from rich.console import Console
 
+import pyroclust
 from pyroclust import plots
-from pyroclust.diagnostics import Trust, Verdict
+from pyroclust.diagnostics import Finding, Mark, Trust, Verdict, verdict
 from pyroclust.plots.names import counted
-from pyroclust.report import Page, render, render_page, write_report
-from pyroclust.report.parts import (
-    FigureTable,
-    Headline,
-    Mark,
-    Paragraph,
-    RowColumn,
-    Section,
-    VerdictRow,
-    rows_table,
-)
-from pyroclust.report.picture import picture_of
-from pyroclust.report.verdict_words import agreement_row, clear_row, convergence_row, labels_row
+from pyroclust.report import Page, page_of, render, render_page, terminal_view, write_report
+from pyroclust.report.parts import FigureTable, Paragraph, RowColumn, Section, picture_of, rows_table
 from pyroclust.report.words import functional_title, number, seconds
 
 VOID = {"meta", "link", "img", "br", "path", "circle", "rect"}
@@ -78,8 +71,8 @@ def small_page(*parts, **changes):
         "kicker": "k",
         "heading": "h",
         "introduction": "i",
-        "verdict": Headline(Mark.GOOD, "trust", "It agrees."),
-        "verdict_rows": (VerdictRow("Is it?", "Yes", Mark.GOOD, "0.1", "0.2"),),
+        "verdict": Verdict(Trust.TRUST, "It agrees."),
+        "findings": (Finding("Is it?", 0.1, 0.2, True, "0.1", "0.2"),),
         "sections": (Section("Parts", tuple(parts)),),
     }
     return Page(**fields | changes)
@@ -118,18 +111,18 @@ def test_policy_lets_in_this_script_and_this_style_only(kind):
 def test_names_are_text_wherever_they_stand():
     names = tuple(HOSTILE for _ in range(40))
     changes = {name: HOSTILE for name in ("source", "model_name", "guide_name")}
-    html = render(*comparison_case(columns=(HOSTILE,), row_names=names, notes=(HOSTILE,), **changes))
+    html = render(comparison_case(columns=(HOSTILE,), row_names=names, notes=(HOSTILE,), **changes))
     assert html.count("<script") == 1
     assert "alert(1)</" not in html
     assert words(html).count(HOSTILE) >= 45
-    html = render(*alone_case(columns=("x", HOSTILE), **changes))
+    html = render(alone_case(columns=("x", HOSTILE), **changes))
     assert html.count("<script") == 1
     assert words(html).count(HOSTILE) >= 4
 
 
 def test_page_says_what_was_found(case):
-    comparison, summary = case
-    html = render(comparison, summary)
+    summary, comparison = case, case.comparison
+    html = render(summary)
     text = words(html)
     assert summary.verdict.sentence in text
     order = [text.index(found) for found in (summary.verdict.sentence, "Did MCMC converge?", "On this page")]
@@ -142,22 +135,22 @@ def test_page_says_what_was_found(case):
 
 
 def test_every_row_has_its_values_in_the_original_units(case):
-    comparison, summary = case
-    text = words(render(comparison, summary))
+    comparison = case.comparison
+    text = words(render(case))
     values = comparison.data * comparison.scale + comparison.location
     for row in (0, -1):
         assert f"{values[row, 0]:.6g}" in text
 
 
 def test_written_without_labels_and_notes(tmp_path):
-    bare, summary = comparison_case(true_labels=None, notes=())
-    path = write_report(bare, summary, tmp_path)
+    bare = comparison_case(true_labels=None, notes=())
+    path = write_report(bare, tmp_path)
     assert path == tmp_path / "report.html"
     html = path.read_text(encoding="utf-8")
     assert "known label" not in html
     assert "notes" not in parsed(html).addresses
     with pytest.raises(OSError, match="nowhere"):
-        write_report(bare, summary, tmp_path / "nowhere")
+        write_report(bare, tmp_path / "nowhere")
 
 
 def test_first_sections_are_open_and_all_are_in_the_contents():
@@ -182,16 +175,59 @@ def test_parts_have_their_place_and_order():
 
 @pytest.mark.parametrize("mark", Mark)
 def test_marks_have_a_word_and_a_shape(mark):
-    html = render_page(small_page(verdict=Headline(mark, "level", "why")))
+    html = render_page(small_page(findings=(Finding("Is it?", 0.1, 0.2, True, "0.1", mark=mark),)))
     assert f'aria-label="{mark.value}:"' in html
     shapes = re.findall(r"<svg[^>]*>(.*?)</svg>", html)
     good = re.findall(r"<svg[^>]*>(.*?)</svg>", render_page(small_page()))
-    assert (shapes[0] == good[0]) is (mark is Mark.GOOD)
+    assert (shapes[1] == good[1]) is (mark is Mark.GOOD)
 
 
-def test_every_verdict_has_a_mark():
-    assert {Headline.of(Verdict(level, "")).mark for level in Trust} == set(Mark) - {Mark.PLAIN}
-    assert Headline.of(Verdict(Trust.DISTRUST, "why")) == Headline(Mark.BAD, "do not trust", "why")
+@pytest.mark.parametrize("level", Trust)
+def test_every_verdict_has_its_mark(level):
+    html = render_page(small_page(verdict=Verdict(level, "why")))
+    assert f'class="headline {level.mark.name.lower()}"' in html
+    assert words(html).index(level.value) < words(html).index("why")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_page_prints_the_findings_and_nothing_of_its_own(kind):
+    page = page_of(result(kind))
+    rows = [words(row) for row in re.findall(r"<tr role=\"row\" class.*?</tr>", written(kind), re.DOTALL)]
+    expected = [f"{one.question} {one.answer} {one.sentence} {one.wanted}".split() for one in page.findings]
+    assert [row.split() for row in rows] == expected
+    assert page.findings[: len(page.verdict.findings)] == page.verdict.findings
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("kind", KINDS)
+def test_terminal_shows_what_the_page_says(kind, width):
+    console = Console(width=width, file=StringIO(), color_system=None)
+    console.print(terminal_view(result(kind)))
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    page, shown = page_of(result(kind)), "".join("".join(lines).split())
+    assert shown.endswith("".join(page.verdict.sentence.split()))
+    tables = [part for section in page.sections for part in section.parts if isinstance(part, FigureTable)]
+    marked = [one.terminal_title for one in tables if one.terminal_title is not None]
+    assert {"Posterior of the number of clusters", "The partition"} <= set(marked)
+    assert all("".join(title.split()) in shown for title in marked)
+
+
+def test_no_limit_is_decided_where_results_are_shown():
+    """A figure is compared with a limit in diagnostics alone; others may name a limit, not apply it."""
+    limits = {name for name in vars(verdict) if name.isupper() and not name.startswith("_")}
+    assert {"MAX_RHAT", "MAX_DIFFERENCE"} <= limits
+    root = Path(pyroclust.__file__).parent
+    for folder in ("report", "results", "cli", "analysis"):
+        for path in (root / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if not isinstance(node, ast.Compare):
+                    continue
+                for part in (node.left, *node.comparators):
+                    fraction = isinstance(part, ast.Constant) and isinstance(part.value, float)
+                    named = isinstance(part, ast.Name) and part.id in limits
+                    allowed = path.name == "words.py"
+                    assert allowed or not (fraction or named), f"{path.name}, line {node.lineno}"
 
 
 def test_addresses_of_sections_differ():
@@ -229,37 +265,6 @@ def test_pictures_keep_their_colours_and_stay_small():
     # Of 255: the common quantisation of Pillow is off by 60, and draws a purple scale in grey.
     assert np.abs(np.asarray(kept.convert("RGB"), dtype=int) - np.asarray(drawn, dtype=int)).max() < 20
     assert len(picture.source) < 400_000
-
-
-@pytest.mark.parametrize(
-    ("max_rhat", "min_ess", "answer"),
-    [
-        (1.0, np.inf, "Yes"),
-        (1.01, 400, "Yes"),
-        (1.011, 400, "Roughly"),
-        (1.0, 399, "Roughly"),
-        (1.051, 500, "No"),
-        (1.0, 99, "No"),
-        (np.nan, 500, "No"),
-    ],
-)
-def test_convergence_is_answered_by_its_limits(max_rhat, min_ess, answer):
-    row = convergence_row("?", max_rhat=max_rhat, min_ess=min_ess)
-    assert row.answer == answer
-
-
-def test_agreement_is_answered_by_its_limits():
-    marks = [
-        agreement_row("?", "gap", found=f, noise=n).mark for f, n in ((0.15, 0.2), (0.2, 0.2), (0.2, 0.1))
-    ]
-    assert marks == [Mark.GOOD, Mark.UNKNOWN, Mark.BAD]
-
-
-def test_clarity_and_labels_are_answered_by_their_limits():
-    values = (0.1, 0.3, 0.6)
-    assert [clear_row(np.full(4, value)).answer for value in values] == ["Yes", "Partly", "No"]
-    assert "4 of 4 rows" in clear_row(np.full(4, 0.6)).figure
-    assert [labels_row(rand).answer for rand in (0.95, 0.6, 0.1)] == ["Closely", "Partly", "Hardly"]
 
 
 def test_words():

@@ -6,7 +6,7 @@ import pytest
 from synthetic_comparison import LOG_EVIDENCE, make_comparison
 
 from pyroclust.diagnostics import Trust
-from pyroclust.results.summarising import summarise
+from pyroclust.results.comparison_summary import summarise
 
 
 @pytest.mark.parametrize(
@@ -51,15 +51,14 @@ def test_costs_and_counts():
 
 def test_figures_fit_into_json():
     summary = summarise(make_comparison(num_points=30))
-    constant = dataclasses.replace(summary, mcmc_seconds=float("nan"))
-    figures = json.loads(json.dumps(constant.to_dict(), allow_nan=False))
-    assert figures["seconds_per_effective_draw"]["mcmc"] is None
+    figures = json.loads(json.dumps(summary.to_dict(), allow_nan=False))
     assert figures["verdict"]["level"] == summary.verdict.level.value
     assert figures["importance"]["draws"] == 1000
 
 
 def test_one_point():
     summary = summarise(make_comparison(num_points=1))
+    assert json.loads(json.dumps(summary.to_dict()))["seconds_per_effective_draw"]["mcmc"] is None
     assert summary.num_clusters.values.tolist() == [1]
 
 
@@ -71,3 +70,20 @@ def test_shapes_are_checked():
         dataclasses.replace(comparison, data=comparison.data[:9])
     with pytest.raises(ValueError, match="no log_prob"):
         dataclasses.replace(comparison, guide=dataclasses.replace(comparison.guide, log_prob=None))
+
+
+def test_results_print_themselves_in_a_line():
+    summary = summarise(make_comparison(num_points=30, draws=60))
+    parts = (summary, summary.comparison, summary.comparison.mcmc, summary.sources, summary.weighting)
+    for part in (*parts, summary.guide, summary.estimate_mcmc, summary.baselines[0], summary.mcmc.ball):
+        assert len(repr(part)) < 120
+        assert repr(part).startswith(type(part).__name__)
+    assert repr(summary) == f"ComparisonSummary(synthetic: {summary.verdict.level.value})"
+    assert "4 x 60 draws of 30 points" in repr(summary.comparison.mcmc)
+
+
+def test_effective_draws_have_one_definition():
+    summary = summarise(make_comparison(temperature=1.6))
+    found = summary.contents().sources[0]
+    assert found.effective_draws == summary.weighting.effective_draws
+    assert summary.guide_seconds == pytest.approx(0.03 / summary.weighting.effective_draws)
