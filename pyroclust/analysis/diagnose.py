@@ -60,7 +60,7 @@ def diagnose(
     table = None if data is None else read_table(data, columns=columns, label=label)
     points = None if table is None else _checked_points(table, sources[0])
     # Pages bring torch; sources and table are right by now.
-    from pyroclust.analysis.outputs import prepare_folder
+    from pyroclust.analysis.outputs import prepare_folder, write_result
 
     folder = None if out is None else prepare_folder(out)
     summaries = []
