@@ -48,7 +48,7 @@ def _shown(part: Part) -> list[RenderableType]:
 def _figures(part: FigureTable) -> Table:
     table = _table(part.terminal_title)
     for place, title in enumerate(part.header):
-        table.add_column(Text(title), justify="right" if place else "left")
+        table.add_column(Text(title), justify="right" if place else "left", overflow="fold")
     for row in part.rows:
         table.add_row(*(Text(cell) for cell in row))
     return table
@@ -57,7 +57,7 @@ def _figures(part: FigureTable) -> Table:
 def _findings(findings: tuple[Finding, ...]) -> Table:
     table = _table("What was asked")
     for title in ("question", "answer", "measured", "limit"):
-        table.add_column(title)
+        table.add_column(title, overflow="fold")
     for one in findings:
         answer = Text(one.answer, style=_STYLES[one.mark])
         table.add_row(Text(one.question), answer, Text(one.sentence), Text(one.wanted))
