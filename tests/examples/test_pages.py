@@ -42,6 +42,14 @@ def test_floors_find_circles(script):
 @pytest.mark.parametrize("page", ["architecture", "extending", "glossary", "testing"])
 def test_files_that_pages_name_are_there(page):
     named = re.findall(r"`([\w./-]+/[\w./-]*)`", (DOCS / f"{page}.md").read_text(encoding="utf-8"))
-    folders = ("", "docs", "pyroclust", "pyroclust/distributions", "pyroclust/infer", "tests")
+    folders = (
+        "",
+        "docs",
+        "pyroclust",
+        "pyroclust/distributions",
+        "pyroclust/infer",
+        "pyroclust/infer/mcmc",
+        "tests",
+    )
     bases = [ROOT / folder for folder in folders]
     assert [one for one in named if not any((base / one).exists() for base in bases)] == []
