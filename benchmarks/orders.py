@@ -1,4 +1,4 @@
-"""How to train a guide that does not mind the order: orders a data set, antithetic pairs, consistency.
+"""How to train a guide that depends little on the order: orders a data set, antithetic pairs, consistency.
 
     python benchmarks/orders.py [--model overlap2d] [--steps 1500] [--only NAME ...]
 

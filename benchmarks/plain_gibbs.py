@@ -1,4 +1,4 @@
-"""The textbook collapsed Gibbs sweep, compiled and nothing cached: what an afternoon of numba gives."""
+"""The textbook collapsed Gibbs sweep, compiled, nothing cached: a plain reference for speed."""
 
 import math
 
