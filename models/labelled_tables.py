@@ -255,6 +255,6 @@ class AbsentTables:
             ValueError: always.
         """
         raise ValueError(
-            "model is the memory of labelled tables, which a saved guide does not hold, expected the tables: "
+            "model stands for labelled tables, which a saved guide does not keep, expected the tables: "
             "build LabelledTables from them"
         )

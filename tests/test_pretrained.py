@@ -213,7 +213,7 @@ DAMAGE = {
     "damaged card": (lambda f: (f / CARD_FILE).write_text("{"), "card.json' is not valid JSON"),
     "card of another version": (lambda f: edit(f, format_version=9), "format_version 9, expected 1 to 2"),
     "card that is a list": (lambda f: (f / CARD_FILE).write_text("[]"), "format_version None"),
-    "card without a model": (lambda f: edit(f, model={}), "lacks or garbles an entry"),
+    "card without a model": (lambda f: edit(f, model={}), "has a missing or malformed entry"),
     "unknown model": (lambda f: edit(f, model={"name": "nix", "arguments": {}}), "unknown model 'nix'"),
     "model of an unknown prior": (
         lambda f: edit(

@@ -92,7 +92,7 @@ class Certificate:
             names = tuple(content.get("conditions", ()))
             return cls(seed=int(content["seed"]), conditions=names, **parts)
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"content lacks or garbles an entry of a certificate ({error})") from None
+            raise ValueError(f"content has a missing or malformed entry of a certificate ({error})") from None
 
 
 _ROWS: tuple[tuple[str, type[Any]], ...] = (

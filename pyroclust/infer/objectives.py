@@ -49,7 +49,9 @@ class LeaveOneOut(Trace_ELBO):
 
     def __init__(self, num_particles: int = 8) -> None:
         if num_particles < 2:
-            raise ValueError(f"num_particles is {num_particles}, expected at least 2: one has no others")
+            raise ValueError(
+                f"num_particles is {num_particles}, expected at least 2: each is compared with the others"
+            )
         super().__init__(num_particles=num_particles, vectorize_particles=True)
 
     def _differentiable_loss_particle(self, model_trace: Trace, guide_trace: Trace) -> tuple[float, Tensor]:

@@ -173,7 +173,7 @@ def read_card(folder: Path) -> GuideCard:
         card = _card_from(content, folder.name)
         return _modern(card) if version == 1 else card
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ValueError(f"'{path}' lacks or garbles an entry ({error}); restore the file") from None
+        raise ValueError(f"'{path}' has a missing or malformed entry ({error}); restore the file") from None
 
 
 def _card_from(content: dict[str, Any], name: str) -> GuideCard:

@@ -148,7 +148,7 @@ def test_numbers_that_json_lacks_become_none(complete) -> None:
 def test_old_certificates_are_read_and_garbled_ones_named() -> None:
     old = {"seed": 1, "exact": [], "sampled": [], "extra": 3}
     assert Certificate.from_dict(old) == Certificate(1)
-    with pytest.raises(ValueError, match="garbles an entry of a certificate"):
+    with pytest.raises(ValueError, match="malformed entry of a certificate"):
         Certificate.from_dict({"seed": 1, "exact": [{"num_points": 3}]})
 
 

@@ -292,7 +292,7 @@ def test_trains_on_a_folder_of_labelled_tables(tmp_path: Path, capsys: pytest.Ca
     labels, order = torch.zeros(9, dtype=torch.int64), torch.arange(9)
     expected = trained.guide.posterior(data, order=order).log_prob(labels)
     assert torch.equal(guide.posterior(data, order=order).log_prob(labels), expected)
-    with pytest.raises(ValueError, match="memory of labelled tables"):
+    with pytest.raises(ValueError, match="stands for labelled tables"):
         guide.model(data)
     with pytest.raises(ValueError, match="has no likelihood to run MCMC with"):
         compare(data.numpy(), guide=tmp_path / "out")
