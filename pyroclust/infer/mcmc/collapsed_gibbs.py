@@ -73,4 +73,5 @@ class CollapsedGibbs(CollapsedKernel):
 
     def moves(self) -> tuple[NamedTuple, ...]:
         """Return ``thin`` sweeps."""
-        return self.thin * (GibbsSweep(), *END_OF_STEP)
+        sweep: NamedTuple = GibbsSweep()
+        return (sweep, *END_OF_STEP) * self.thin

@@ -107,7 +107,8 @@ class MergeSplit(ProposalKernel):
 
     def moves(self) -> tuple[NamedTuple, ...]:
         """Return ``thin`` steps of ``proposals`` proposals each."""
-        return self.thin * (SequentialAllocation(self.proposals, self._new_counts()), *END_OF_STEP)
+        move: NamedTuple = SequentialAllocation(self.proposals, self._new_counts())
+        return (move, *END_OF_STEP) * self.thin
 
 
 class SplitMerge(ProposalKernel):
@@ -174,4 +175,5 @@ class SplitMerge(ProposalKernel):
 
     def moves(self) -> tuple[NamedTuple, ...]:
         """Return ``thin`` steps of ``proposals`` proposals each."""
-        return self.thin * (RestrictedGibbs(self.scans, self.proposals, self._new_counts()), *END_OF_STEP)
+        move: NamedTuple = RestrictedGibbs(self.scans, self.proposals, self._new_counts())
+        return (move, *END_OF_STEP) * self.thin

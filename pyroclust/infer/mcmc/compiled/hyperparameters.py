@@ -168,10 +168,8 @@ class DrawConcentration(NamedTuple):
         Escobar and West (1995), section 6. https://doi.org/10.1080/01621459.1995.10476550
     """
 
-    needs_family = False
 
-
-@step_of(DrawConcentration)
+@step_of(DrawConcentration, needs_family=False)
 def _draw_concentration(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     shape = prior.gamma_shape + state.counters[0]
     num_points = float(len(state.slot_of))

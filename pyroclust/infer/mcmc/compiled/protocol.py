@@ -26,6 +26,7 @@ from pyroclust.protocols import CollapsedModel
 
 __all__ = [
     "STEPS",
+    "Step",
     "compile_family",
     "hyper_array",
     "implements",
@@ -95,23 +96,34 @@ def log_marginal(family: Any, sums: Any, slot: Any, size: Any) -> float:
     raise NotImplementedError
 
 
-STEPS: dict[type, Any] = {}
-"""The compiled step of every kind of move."""
+class Step(NamedTuple):
+    """What a kind of move does to a chain.
+
+    Attributes:
+        function: takes pointers to the move, to the family, to the state and to the prior, and a random
+            number generator.
+        needs_family: whether it looks at the family; where it does not, it is compiled once for all.
+    """
+
+    function: Any
+    needs_family: bool
 
 
-def step_of(kind: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register a function as what a kind of move does to a chain.
+STEPS: dict[type, Step] = {}
 
-    It takes pointers to the move, to the family, to the state and to the prior, and a random number
-    generator, and must not allocate arrays. Every combination of move and family is compiled once.
+
+def step_of(kind: type, *, needs_family: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function as the :class:`Step` of a kind of move: its named tuple, which has its settings.
+
+    It must not allocate arrays. Every combination of move and family is compiled once.
 
     Args:
-        kind: the named tuple of the move, its settings; where its class says ``needs_family = False``, the
-            function leaves the family alone and is compiled once for all.
+        kind: the named tuple.
+        needs_family: whether the function looks at the family.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        STEPS[kind] = lean(function)
+        STEPS[kind] = Step(lean(function), needs_family)
         return function
 
     return register

@@ -37,8 +37,9 @@ class Program:
             if id(move) in self._places:
                 continue
             place = self._places[id(move)] = Address(move)
-            own = family if getattr(move, "needs_family", True) else types.voidptr
-            steps[type(move)] = address_of(STEPS[type(move)], place.type, own, state, prior, generator)
+            step = STEPS[type(move)]
+            own = family if step.needs_family else types.voidptr
+            steps[type(move)] = address_of(step.function, place.type, own, state, prior, generator)
         self.steps = np.array([steps[type(one)] for one in moves], dtype=np.intp)
         self.settings = np.array([self._places[id(one)].number for one in moves], dtype=np.intp)
         self.log_likelihood = address_of(log_likelihood, family, state)
