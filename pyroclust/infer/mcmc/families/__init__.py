@@ -1,13 +1,7 @@
-"""Compiled component families, one file each; importing the package registers them."""
+"""Compiled component families, one file each; importing the package registers all files of this folder."""
 
-from pyroclust.infer.mcmc.families import (  # noqa: F401
-    bernoulli,
-    independent_normal,
-    inverse_gamma,
-    inverse_wishart,
-    known_variance,
-    multinomial,
-    poisson,
-    product,
-    uncollapsed,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
+for _found in iter_modules(__path__):
+    import_module(f"{__name__}.{_found.name}")
