@@ -1,0 +1,95 @@
+"""Named tuples by their address: compiled code reads what Python wrote, wherever a copy lies."""
+
+import pickle
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from numba.core.errors import TypingError
+
+from pyroclust.compiling import lean
+from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
+from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.infer.mcmc.compiled.chain import start_chain
+from pyroclust.infer.mcmc.compiled.pointers import Address
+from pyroclust.infer.mcmc.compiled.runner import Program
+from pyroclust.models import Mixture, nig_mixture
+
+
+class Inner(NamedTuple):
+    table: np.ndarray
+    weight: float
+
+
+class Outer(NamedTuple):
+    count: int
+    inner: Inner
+    vector: np.ndarray
+    part: np.ndarray
+
+
+class Nothing(NamedTuple):
+    """No fields."""
+
+
+@lean
+def read(outer, found):
+    found[0] = outer.count
+    found[1] = outer.inner.weight
+    found[2] = outer.inner.table[1, 2]
+    found[3] = outer.vector[3]
+    found[4] = outer.part[1]
+    found[5] = len(outer.part) + outer.inner.table.shape[1]
+    outer.vector[0] = 7
+
+
+@lean
+def read_nothing(outer):
+    return outer.absent
+
+
+def outer():
+    whole = np.arange(10.0)
+    return Outer(5, Inner(np.arange(6.0).reshape(2, 3), 0.25), np.arange(4), whole[2:4])
+
+
+def test_compiled_code_reads_and_writes_what_python_sees():
+    content, found = outer(), np.zeros(6)
+    read(Address(content), found)
+    assert found.tolist() == [5, 0.25, 5, 3, 3, 5]
+    assert content.vector[0] == 7
+
+
+def test_copies_have_arrays_of_their_own():
+    address, found = Address(outer()), np.zeros(6)
+    copy = pickle.loads(pickle.dumps(address))
+    assert copy.number != address.number
+    read(copy, found)
+    assert (address.content.vector[0], copy.content.vector[0], found[2]) == (0, 7, 5)
+
+
+def test_tuples_of_one_kind_share_a_type():
+    assert Address(outer()).type is Address(outer()).type
+    other = outer()._replace(vector=np.arange(4.0))
+    assert Address(other).type != Address(outer()).type
+    assert Address(Nothing()).type != Address(outer()).type
+
+
+def test_unknown_fields_and_values_are_refused():
+    with pytest.raises(TypingError, match="absent"):
+        read_nothing(Address(outer()))
+    with pytest.raises(TypeError, match="a field is a str, expected int, float, array or named tuple"):
+        Address(Inner("text", 1.0))
+
+
+@pytest.mark.parametrize(
+    ("model", "steps"),
+    [(Mixture(ChineseRestaurantPrior(1.0), NormalKnownVariance(1)), 2), (nig_mixture(1), 3)],
+    ids=["number", "Gamma"],
+)
+def test_the_concentration_is_drawn_where_it_has_a_gamma_prior(model, steps):
+    chain = start_chain(model, torch.randn(5, 1), np.random.default_rng(0))
+    program = Program(CollapsedGibbs(model, thin=4).moves(), chain)
+    assert len(program.steps) == len(program.settings) == 4 * steps
+    assert len(set(program.steps)) == steps
