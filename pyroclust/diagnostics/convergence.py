@@ -9,6 +9,8 @@ from arviz_stats.base import array_stats
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from pyroclust.diagnostics.verdict import GOOD_RHAT
+
 __all__ = ["Convergence", "bulk_ess", "convergence", "ess", "max_rhat", "min_ess", "rhat", "rhats"]
 
 
@@ -33,6 +35,11 @@ class Convergence:
     ess_bulk: float
     ess_tail: float
     constant: bool
+
+    @property
+    def is_good(self) -> bool:
+        """Whether R-hat is at most 1.01; not where it is undefined."""
+        return bool(self.rhat <= GOOD_RHAT)
 
 
 def rhat(x: np.ndarray) -> float:

@@ -47,6 +47,14 @@ class FamiliarityRow:
     p_value: float
     unusualness: float
 
+    @property
+    def is_unusual(self) -> bool:
+        """Whether the data lie outside the middle 90 % of the simulations, on a side that counts.
+
+        Of some summaries only large values count: a small one is usual all the same.
+        """
+        return not self.low <= self.value <= self.high and self.p_value <= 2 * _LOW
+
 
 def familiarity_rows(
     sets: np.ndarray, evidence: np.ndarray | None, *, seed: int

@@ -173,7 +173,7 @@ def plot_distance_histogram(
     """
     top = max(float(np.max(ball.distances)), ball.radius, 1e-9)
     edges = _edges(top, ball.radius, num_bins)
-    inside = ball.distances <= ball.radius + 1e-9
+    inside = ball.holds(ball.distances)
     looks = ((inside, CYCLE[0], "", f"in the ball: {ball.coverage:.0%}"), (~inside, GREY, "////", "farther"))
     bottom = np.zeros(len(edges) - 1)
     for member, colour, hatch, name in looks:

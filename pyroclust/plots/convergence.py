@@ -201,7 +201,8 @@ def plot_convergence(rows: Sequence[Convergence], *, axes: Sequence[Axes]) -> li
     height = np.arange(len(rows))[::-1]
     table = np.array([(row.rhat, row.ess_bulk, row.ess_tail) for row in rows], dtype=np.float64)
     table[[row.constant for row in rows]] = np.nan
-    _rhat_panel(table[:, 0], height, left)
+    good = np.array([row.is_good for row in rows])
+    _rhat_panel(table[:, 0], good, height, left)
     _ess_panel(table[:, 1:], height, right)
     names = [functional_name(row.name) + (" (constant)" if row.constant else "") for row in rows]
     left.set_yticks(height, names)
@@ -214,11 +215,10 @@ def plot_convergence(rows: Sequence[Convergence], *, axes: Sequence[Axes]) -> li
     return [left, right]
 
 
-def _rhat_panel(rhats: np.ndarray, height: np.ndarray, ax: Axes) -> None:
+def _rhat_panel(rhats: np.ndarray, good: np.ndarray, height: np.ndarray, ax: Axes) -> None:
     finite = rhats[np.isfinite(rhats)]
     top = max(1.06, 1 + 1.15 * (float(finite.max(initial=1.0)) - 1))
     shown = np.minimum(rhats, top)
-    good = rhats <= GOOD_RHAT
     ax.plot(shown[good], height[good], "o", color=CYCLE[0])
     ax.plot(shown[~good], height[~good], "D", color=CYCLE[3])
     for place in np.flatnonzero(np.isinf(rhats)):

@@ -9,7 +9,6 @@ from pyroclust.plots.style import CYCLE, GREY, INK
 __all__ = ["plot_familiarity"]
 
 _LINEAR = 3.0
-_UNUSUAL = 0.1
 
 
 def plot_familiarity(found: Familiarity, *, ax: Axes) -> Axes:
@@ -41,8 +40,7 @@ def plot_familiarity(found: Familiarity, *, ax: Axes) -> Axes:
     reach = np.maximum(np.where(value < middle, middle - low, high - middle), 1e-12)
     place = (value - middle) / reach
     height = np.arange(len(place))[::-1]
-    # Of some summaries only large values count: a small one lies outside the band and is usual all the same.
-    outside = (np.abs(place) > 1) & np.array([row.p_value <= _UNUSUAL for row in found.rows])
+    outside = np.array([row.is_unusual for row in found.rows])
     ax.axvspan(-1, 1, color=GREY, alpha=0.2, lw=0, label="90 % of the simulations")
     ax.axvline(0, color=INK, lw=0.9, ls=(0, (4, 3)))
     ax.plot(place[~outside], height[~outside], "o", color=CYCLE[0], ms=7, label="data, usual")

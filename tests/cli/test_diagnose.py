@@ -47,7 +47,7 @@ def files(tmp_path_factory) -> dict[str, str]:
 
 def test_one_source_without_model_or_data(files, tmp_path, capsys):
     out, _ = run(capsys, files["a"], "--out", str(tmp_path / "out"))
-    assert "2 chain(s) of 150 draws, 150 points" in out
+    assert "Partitions of 150 points: 2 chains of 150 draws from a." in " ".join(out.split())
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "points.csv",
         "report.html",
