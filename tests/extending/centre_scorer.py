@@ -1,11 +1,12 @@
 """A scorer in one file: how far a point is from the centres of the clusters, in a unit that is learned."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from pyroclust.distributions.sequential.scorer import Scorer
+from pyroclust.nn import NetworkScorer
 from pyroclust.registry import register
 
 
@@ -17,8 +18,8 @@ class Centred:
     moments: Tensor  # (B, N, D) float64
 
 
-@register(Scorer)
-class CentreScorer(nn.Module):
+@register(NetworkScorer)
+class CentreScorer(NetworkScorer[Centred]):
     """Scores a cluster by the distance to its mean, and a new one by a number.
 
     Args:
@@ -32,7 +33,7 @@ class CentreScorer(nn.Module):
         self.log_reach = nn.Parameter(torch.tensor(float(reach)).log())
         self.new_cluster = nn.Parameter(torch.tensor(-1.0))
 
-    def encode(self, data: Tensor) -> Centred:
+    def encode(self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None) -> Centred:
         """Keep the points, and sum them in float64."""
         return Centred(data, data.double())
 

@@ -34,7 +34,7 @@ class _Proposals(Transition):
 
 
 class PriorProposals(PartitionKernel):
-    r"""Independent proposals of the prior: :math:`c' \sim p(c)`, accepted with :math:`p(x | c') / p(x | c)`."""
+    """Proposals of the prior, accepted with the ratio of the likelihoods where that is below 1."""
 
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:
         """Prepare chains on a data set."""
