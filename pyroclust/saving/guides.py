@@ -68,7 +68,8 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
             :class:`~pyroclust.saving.cards.GuideCard`.
 
     Raises:
-        ValueError: if the card has an unknown entry, or the guide or its model could not be built again.
+        ValueError: if the card has an unknown entry, the guide or its model could not be built again, or the
+            guide was trained on another model than its own.
 
     Example:
         >>> import tempfile
@@ -84,6 +85,7 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
     if not isinstance(guide, PyroModule):
         raise ValueError(f"guide is a {type(guide).__name__}, expected a guide, as load_guide returns")
     model = describe_model(guide.model)
+    _check_learned(guide, model)
     described = describe_guide(guide)
     state = {name: value.detach().cpu().contiguous().clone() for name, value in guide.state_dict().items()}
     weights = safetensors.save(state) if state else None
@@ -120,6 +122,23 @@ def describe_guide(guide: PyroModule) -> dict[str, Any]:
     describe(getattr(guide, "scorer", None), where="guide.scorer", given=given)
     described: dict[str, Any] = describe(guide, where="guide", given=given)
     return described
+
+
+def _check_learned(guide: PyroModule, described: Mapping[str, Any]) -> None:
+    """Refuse a guide that was trained on another model than the one that its card would name."""
+    learned = vars(guide).get("learned_model")
+    if learned is None:
+        return
+    try:
+        same = describe_model(learned) == described
+    except ValueError:
+        same = False
+    if not same:
+        name = getattr(learned, "name", getattr(learned, "__name__", type(learned).__name__))
+        raise ValueError(
+            f"guide was trained on model '{name}' and its own is '{described['name']}', expected one model: "
+            "build the guide on the model that it learns, or save retarget(guide, model)"
+        )
 
 
 def _build(card: GuideCard, path: Path) -> Any:
