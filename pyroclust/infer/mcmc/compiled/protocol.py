@@ -1,11 +1,12 @@
 """What compiled chains are made of: families and moves that numba resolves by their types.
 
 Everything a chain needs is a named tuple of arrays: the *family* (tables and caches of the components) and
-the *moves* (what a kernel does, with its settings). The functions below are stubs; numba finds their machine
-code by the type of the named tuple (:func:`numba.extending.overload`), so that every combination of family
-and moves gets code of its own and none needs a callback. A new family registers :func:`compile_family` and
-overloads five stubs by :func:`implements`, a new move registers its step by :func:`step_of`; nothing else
-changes.
+the *moves* (what a kernel does, with its settings). The functions of families below are stubs; numba finds
+their machine code by the type of the named tuple (:func:`numba.extending.overload`). The step of a move is
+compiled once for every family it meets, and called by its address: the loop over draws is one for all.
+
+A new family registers :func:`compile_family` and overloads five stubs by :func:`implements`; a new move
+registers its step by :func:`step_of`; nothing else changes.
 
 Machine code stays on disk until a file of ``pyroclust/infer/mcmc`` changes, or the file of a family of one's
 own: its functions lie beside its named tuple.

@@ -30,7 +30,7 @@ class Program:
         self._moves, self._chain = moves, chain
         family, state, prior = (one.type for one in (chain.family_at, chain.state_at, chain.prior_at))
         self._places: dict[int, Address] = {}
-        steps: dict[type, int] = {}
+        steps: dict[int, int] = {}
         generator = typeof(chain.generator)
         moves = tuple(one for one in moves if chain.has_gamma or not isinstance(one, DrawConcentration))
         for move in moves:
@@ -39,8 +39,8 @@ class Program:
             place = self._places[id(move)] = Address(move)
             step = STEPS[type(move)]
             own = family if step.needs_family else types.voidptr
-            steps[type(move)] = address_of(step.function, place.type, own, state, prior, generator)
-        self.steps = np.array([steps[type(one)] for one in moves], dtype=np.intp)
+            steps[id(move)] = address_of(step.function, place.type, own, state, prior, generator)
+        self.steps = np.array([steps[id(one)] for one in moves], dtype=np.intp)
         self.settings = np.array([self._places[id(one)].number for one in moves], dtype=np.intp)
         self.log_likelihood = address_of(log_likelihood, family, state)
 
