@@ -12,7 +12,7 @@ from synthetic_comparison import make_comparison
 from pyroclust.analysis.diagnose import diagnose
 from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.io.draws import DrawsFile
-from pyroclust.report import render
+from pyroclust.report import Page, page_of, render_page
 from pyroclust.results.comparison import PartitionDraws
 from pyroclust.results.comparison_summary import ComparisonSummary, summarise
 from pyroclust.results.diagnosis import Diagnosis
@@ -75,6 +75,12 @@ def result(kind: str) -> ComparisonSummary | AloneSummary | Diagnosis:
 
 
 @cache
+def page(kind: str) -> Page:
+    """Return one kind of page."""
+    return page_of(result(kind))
+
+
+@cache
 def written(kind: str) -> str:
     """Return the HTML of one kind of page."""
-    return render(result(kind))
+    return render_page(page(kind))

@@ -14,6 +14,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from io import BytesIO
 from typing import Any, ClassVar
 
@@ -45,6 +46,7 @@ LONGEST_CELL = 60
 DPI, COARSE_DPI = 160, 110
 MOST_BYTES = 170_000
 _CSS_PIXELS = 96
+_WIDE = 600
 _TAKEN = ("main", "verdict", "contents", "notes", "open-all", "close-all")
 
 
@@ -179,46 +181,59 @@ def rows_table(
 
 @dataclass(frozen=True)
 class Picture(Part):
-    """One picture, with what it shows and how to read it; see :func:`picture_of`.
+    """One picture in 256 colours, with what it shows and how to read it; see :func:`picture_of`.
+
+    It becomes a PNG only where a page asks for it: the terminal never does.
 
     Attributes:
-        source: the PNG as a data address.
-        width: in CSS pixels.
-        height: in CSS pixels.
+        figure: as drawn.
         alternative: what it shows, for those who cannot see it.
         caption: how to read it; the page says "How to read it." before.
     """
 
     template: ClassVar[str] = "part_picture.html.jinja"
-    source: str
-    width: int
-    height: int
+    figure: Figure
     alternative: str
     caption: str
 
     @property
+    def width(self) -> int:
+        """In CSS pixels."""
+        return round(_CSS_PIXELS * self.figure.get_size_inches()[0])
+
+    @property
+    def height(self) -> int:
+        """In CSS pixels."""
+        return round(_CSS_PIXELS * self.figure.get_size_inches()[1])
+
+    @property
     def is_wide(self) -> bool:
         """Whether it would be too small to read on a telephone, and scrolls there instead."""
-        return self.width > 600
+        return self.width > _WIDE
+
+    @cached_property
+    def source(self) -> str:
+        """The PNG as a data address.
+
+        It is drawn at 160 dots an inch, and at 110 if that takes more than 170 kB: a page of ten stays below
+        3 MB.
+        """
+        with plots.style():
+            content = _palette_png(self.figure, DPI)
+            if len(content) > MOST_BYTES:
+                content = _palette_png(self.figure, COARSE_DPI)
+        return "data:image/png;base64," + b64encode(content).decode("ascii")
 
 
 def picture_of(figure: Figure, *, alternative: str, caption: str) -> Picture:
-    """Return a matplotlib figure as a picture inside the page, in 256 colours.
-
-    It is drawn at 160 dots an inch, and at 110 if that takes more than 170 kB: a page of ten stays below
-    3 MB.
+    """Return a matplotlib figure as a picture inside the page.
 
     Args:
-        figure: 9 inches wide for the whole width of the page.
+        figure: drawn inside ``plots.style()``, 9 inches wide for the whole width of the page.
         alternative: what it shows, for those who cannot see it.
         caption: how to read it; the page says "How to read it." before.
     """
-    content = _palette_png(figure, DPI)
-    if len(content) > MOST_BYTES:
-        content = _palette_png(figure, COARSE_DPI)
-    width, height = (round(_CSS_PIXELS * inches) for inches in figure.get_size_inches())
-    address = "data:image/png;base64," + b64encode(content).decode("ascii")
-    return Picture(address, width, height, alternative, caption)
+    return Picture(figure, alternative, caption)
 
 
 def _palette_png(figure: Figure, dpi: int) -> bytes:

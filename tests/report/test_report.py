@@ -9,15 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import report_pages
 from PIL import Image
-from report_pages import HOSTILE, KINDS, alone_case, comparison_case, result, written
+from report_pages import HOSTILE, KINDS, alone_case, comparison_case, written
 from rich.console import Console
 
 import pyroclust
 from pyroclust import plots
 from pyroclust.diagnostics import Finding, Mark, Trust, Verdict, verdict
 from pyroclust.plots.names import counted
-from pyroclust.report import Page, page_of, render, render_page, terminal_view, write_report
+from pyroclust.report import Page, render, render_page, terminal_page, write_report
 from pyroclust.report.parts import FigureTable, Paragraph, RowColumn, Section, picture_of, rows_table
 from pyroclust.report.words import functional_title, number, seconds
 
@@ -191,7 +192,7 @@ def test_every_verdict_has_its_mark(level):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_page_prints_the_findings_and_nothing_of_its_own(kind):
-    page = page_of(result(kind))
+    page = report_pages.page(kind)
     rows = [words(row) for row in re.findall(r"<tr role=\"row\" class.*?</tr>", written(kind), re.DOTALL)]
     expected = [f"{one.question} {one.answer} {one.sentence} {one.wanted}".split() for one in page.findings]
     assert [row.split() for row in rows] == expected
@@ -202,10 +203,10 @@ def test_page_prints_the_findings_and_nothing_of_its_own(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_terminal_shows_what_the_page_says(kind, width):
     console = Console(width=width, file=StringIO(), color_system=None)
-    console.print(terminal_view(result(kind)))
+    console.print(terminal_page(report_pages.page(kind)))
     lines = console.file.getvalue().splitlines()
     assert max(map(len, lines)) <= width
-    page, shown = page_of(result(kind)), "".join("".join(lines).split())
+    page, shown = report_pages.page(kind), "".join("".join(lines).split())
     assert shown.endswith("".join(page.verdict.sentence.split()))
     tables = [part for section in page.sections for part in section.parts if isinstance(part, FigureTable)]
     marked = [one.terminal_title for one in tables if one.terminal_title is not None]
