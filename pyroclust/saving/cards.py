@@ -61,7 +61,7 @@ class GuideCard:
 
     def __repr__(self) -> str:
         """Name the guide and its model, and say whether it passes its certificate."""
-        kind = {True: ", passes its certificate", False: ", a reference"}.get(self.passed, "")
+        kind = ", a reference" if self.is_reference else ", passes its certificate" if self.passed else ""
         dim = "" if self.dim is None else f", {self.dim}-D"
         return f"GuideCard({self.name}: {self.guide_class} of {self.model}{dim}{kind})"
 
