@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from pyroclust.calibration.result import LocalCalibration
 from pyroclust.diagnostics import Agreement, Familiarity, Finding, LogEvidence, SourceComparison, Verdict
 from pyroclust.results.baseline_rows import BaselineRow
 from pyroclust.results.draws_summary import DrawsSummary
 
 if TYPE_CHECKING:
+    # It brings torch, which draws of other software do without.
     import pandas as pd
+
+    from pyroclust.calibration.result import LocalCalibration
 
 __all__ = [
     "Contents",
@@ -174,7 +176,7 @@ class Contents:
     estimates_rand: float | None = None
     evidences: tuple[LogEvidence, ...] = ()
     familiarity: Familiarity | None = None
-    calibration: LocalCalibration | None = None
+    calibration: "LocalCalibration | None" = None
     baselines: tuple[BaselineRow, ...] = ()
 
 

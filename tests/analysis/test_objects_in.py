@@ -81,7 +81,7 @@ def test_compare_takes_a_table_and_a_tensor():
     small = {"guide": "filter-nig1d", "num_draws": 20, "mcmc_draws": 20, "num_chains": 1}
     table = read_table("galaxies")
     expected = compare("galaxies", **small)
-    assert repr(expected).startswith("ComparisonResult(galaxies, 82 points, guide filter-nig1d: ")
+    assert repr(expected).startswith("ComparisonResult(galaxies with filter-nig1d: ")
     for source in (table, torch.from_numpy(table.data)):
         found = compare(source, **small).comparison
         np.testing.assert_array_equal(found.mcmc.assignments, expected.comparison.mcmc.assignments)

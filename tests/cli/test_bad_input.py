@@ -216,7 +216,14 @@ def test_what_new_users_type_gets_one_sentence(command, capsys):
 
 
 @pytest.mark.parametrize(
-    "command", ["compare nosuch.csv", "compare iris --columns petal", "diagnose one.npy"]
+    "command",
+    [
+        "compare nosuch.csv",
+        "compare iris --columns petal",
+        "compare galaxies --guide nosuch",
+        "diagnose one.npy",
+        "diagnose good.npy --data nosuch.csv",
+    ],
 )
 @pytest.mark.usefixtures("new_users_files")
 def test_bad_input_is_refused_before_torch_is_loaded(command):
