@@ -1,6 +1,7 @@
 """Amortized guides: from data to a distribution over partitions."""
 
 from pyroclust.guides.attentive_clustering_process import AttentiveClusteringProcess
+from pyroclust.guides.base import AmortizedGuide
 from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess
 from pyroclust.guides.neural_clustering_process import NeuralClusteringProcess, light_scorer_for
 from pyroclust.guides.predictive_filter import PredictiveFilter
@@ -8,6 +9,7 @@ from pyroclust.guides.retarget import retarget
 from pyroclust.guides.sequential_guide import SequentialGuide
 
 __all__ = [
+    "AmortizedGuide",
     "AttentiveClusteringProcess",
     "ClusterwiseClusteringProcess",
     "NeuralClusteringProcess",

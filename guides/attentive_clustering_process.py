@@ -1,12 +1,18 @@
 """The attentive clustering process: the clusterwise form with set attention."""
 
-from pyro.nn import PyroModule
+from collections.abc import Callable
+from typing import Any
 
+from pyro.nn import PyroModule
+from torch import Tensor
+
+from pyroclust.guides.base import num_columns
 from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess, latents_for
 from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.pools import AttentivePool
-from pyroclust.protocols import CollapsedModel
+from pyroclust.programs import as_model
+from pyroclust.protocols import Model
 from pyroclust.registry import register
 
 __all__ = ["AttentiveClusteringProcess", "attentive_network_for"]
@@ -37,14 +43,14 @@ class AttentiveClusteringProcess(ClusterwiseClusteringProcess):
     """
 
     @classmethod
-    def default_network(cls, model: CollapsedModel) -> ClusterwiseNetwork:
+    def default_network(cls, model: Model) -> ClusterwiseNetwork:
         """Return an untrained network of ACP that fits the model."""
         return attentive_network_for(model)
 
 
 @register(AttentiveClusteringProcess, name="attentive")
 def attentive_network_for(
-    model: CollapsedModel,
+    model: Model | Callable[[Tensor], Any],
     *,
     anchored: bool = True,
     width: int = 48,
@@ -59,7 +65,7 @@ def attentive_network_for(
     """Return an untrained network with attention that fits a model.
 
     Args:
-        model: a mixture.
+        model: a mixture, or any Pyro program.
         anchored: attend among the anchor and the unassigned points for every cluster (ACP), or once among
             all points (ACP-S).
         width: of points and contexts.
@@ -72,9 +78,10 @@ def attentive_network_for(
         differences: see points relative to anchors and centres.
     """
     encoder = SetEncoder(width, num_blocks=num_blocks, num_inducing=num_inducing)
+    model = as_model(model)
     return ClusterwiseNetwork(
-        model.component.dim,
-        model.component.typical_scale,
+        num_columns(model),
+        model.typical_scale,
         width=width,
         decoder_width=decoder_width,
         latents=latents_for(num_latents, num_values),

@@ -1,6 +1,7 @@
 """The clusterwise form of the Neural Clustering Process: one cluster at a time, around an anchor."""
 
 import copy
+from collections.abc import Callable
 from typing import Any, Self
 
 import pyro
@@ -10,19 +11,22 @@ from pyro.nn import PyroModule
 from torch import Tensor
 
 from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
-from pyroclust.guides.base import check_event, checked_permutations, own_name
+from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
+from pyroclust.guides.base import AmortizedGuide, checked_permutations, num_columns
 from pyroclust.nn import Order
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.latents import ClusterLatents, DiscreteLatents, GaussianLatents
 from pyroclust.nn.pools import GatedPool, SummedPool
-from pyroclust.protocols import CollapsedModel
+from pyroclust.points import Points
+from pyroclust.programs import as_model
+from pyroclust.protocols import Model
 from pyroclust.registry import register
 
 __all__ = ["ClusterwiseClusteringProcess", "clusterwise_network_for", "latents_for"]
 
 
 @register(PyroModule)
-class ClusterwiseClusteringProcess(PyroModule):
+class ClusterwiseClusteringProcess(AmortizedGuide):
     r"""Clusterwise clustering process: O(K) network calls a draw, memberships independent given a latent.
 
     .. math::
@@ -33,7 +37,8 @@ class ClusterwiseClusteringProcess(PyroModule):
     their negative is the importance-weighted bound, with doubly reparameterised gradients.
 
     Args:
-        model: the Pyro model whose posterior is approximated.
+        model: the Pyro model whose posterior is approximated: a mixture, or any program with the sites
+            ``"assignments"`` and ``"data"``, of which shape and scale of the points are found by simulation.
         network: what describes anchors and asks points; one that fits the model by default.
         order: rule for the visiting order, whose first unassigned point is the anchor; None for anchors that
             are uniform among the unassigned points, anew for every draw.
@@ -52,28 +57,25 @@ class ClusterwiseClusteringProcess(PyroModule):
     """
 
     network_argument = "network"
-    event_dim = 2
-    conditions: tuple[str, ...] = ()
-    mixes_orders = False
 
     def __init__(
         self,
-        model: CollapsedModel,
+        model: Model | Callable[[Tensor], Any],
         *,
-        network: ClusterwiseNetwork | None = None,
+        network: ClusterwiseScorer | None = None,
         order: Order | None = None,
         num_particles: int = 16,
         num_orders: int = 8,
     ) -> None:
-        super().__init__(name=own_name(type(self)))
-        self.model, self.order = model, order
-        self.network = self.default_network(model) if network is None else network
+        super().__init__(model)
+        self.order = order
+        self.network: Any = self.default_network(self.model) if network is None else network
         self.num_particles, self.num_orders = num_particles, num_orders
 
     @classmethod
-    def default_network(cls, model: CollapsedModel) -> ClusterwiseNetwork:
+    def default_network(cls, model: Model) -> ClusterwiseScorer:
         """Return an untrained network that fits the model."""
-        return ClusterwiseNetwork(model.component.dim, model.component.typical_scale)
+        return ClusterwiseNetwork(num_columns(model), model.typical_scale)
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -95,7 +97,7 @@ class ClusterwiseClusteringProcess(PyroModule):
         view.num_orders = self.num_orders if num_orders is None else num_orders
         return view
 
-    def posterior(self, data: Tensor, *, order: Tensor | None = None) -> ClusterwisePartition:
+    def posterior(self, data: Points, *, order: Tensor | None = None) -> ClusterwisePartition:
         """Encode data sets once and return the distribution over their partitions.
 
         Args:
@@ -114,7 +116,7 @@ class ClusterwiseClusteringProcess(PyroModule):
             >>> partitions.shape, log_q.shape
             (torch.Size([3, 5]), torch.Size([3]))
         """
-        check_event(data, self.model.event_shape)
+        data = self.points(data)
         batch = data.shape[: -self.event_dim]
         flat = data.reshape(-1, *data.shape[-self.event_dim :])
         network = self.network
@@ -133,8 +135,9 @@ class ClusterwiseClusteringProcess(PyroModule):
             num_orders=1 if torch.is_grad_enabled() and self.training else self.num_orders,
         )
 
-    def forward(self, data: Tensor) -> Tensor:
+    def forward(self, data: Points) -> Tensor:
         """Sample the sites ``"assignments"`` and, auxiliary, ``"latents"``: the Pyro guide."""
+        data = self.points(data)
         with pyro.plate_stack("datasets", data.shape[: -self.event_dim]):
             posterior = self.posterior(data)
             assignments = pyro.sample("assignments", posterior)
@@ -146,7 +149,7 @@ class ClusterwiseClusteringProcess(PyroModule):
 
 @register(ClusterwiseClusteringProcess, name="clusterwise")
 def clusterwise_network_for(
-    model: CollapsedModel,
+    model: Model | Callable[[Tensor], Any],
     *,
     width: int = 48,
     decoder_width: int = 32,
@@ -159,7 +162,7 @@ def clusterwise_network_for(
     """Return an untrained network that fits a model.
 
     Args:
-        model: a mixture.
+        model: a mixture, or any Pyro program.
         width: of points and contexts.
         decoder_width: of the network that asks each point.
         num_latents: dimensions of a cluster's latent.
@@ -168,9 +171,10 @@ def clusterwise_network_for(
         differences: see points relative to anchors and centres.
         gates: pool by learned gates; else by plain sums.
     """
+    model = as_model(model)
     return ClusterwiseNetwork(
-        model.component.dim,
-        model.component.typical_scale,
+        num_columns(model),
+        model.typical_scale,
         width=width,
         decoder_width=decoder_width,
         latents=latents_for(num_latents, num_values),

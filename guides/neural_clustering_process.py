@@ -1,14 +1,12 @@
 """The Neural Clustering Process: an amortized guide that labels points one after the other."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
-import torch
 from pyro.nn import PyroModule
 from torch import Tensor
 
-from pyroclust.distributions import Component
-from pyroclust.guides.base import refuse_a_view
+from pyroclust.guides.base import num_columns, refuse_a_view
 from pyroclust.guides.predictive_filter import filter_scorer
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import (
@@ -20,11 +18,13 @@ from pyroclust.nn import (
     Future,
     LightScorer,
     NeighbourScorer,
+    NetworkScorer,
     Order,
     SummedScorer,
 )
 from pyroclust.nn.encoders import Encoder
-from pyroclust.protocols import CollapsedModel
+from pyroclust.programs import as_model
+from pyroclust.protocols import CollapsedModel, Model
 from pyroclust.registry import register
 
 __all__ = [
@@ -33,58 +33,45 @@ __all__ = [
     "neighbour_scorer_for",
     "network_inputs",
     "summed_scorer_for",
-    "typical_component",
+    "typical_model",
 ]
 
 
 def network_inputs(
-    model: CollapsedModel,
-    scorer: LightScorer | NeighbourScorer | SummedScorer | None,
-    conditions: Sequence[str] | ConditionInputs,
+    model: Model, conditions: Sequence[str] | ConditionInputs, *, own: ConditionInputs | None = None
 ) -> ConditionInputs | None:
     """Return how the conditions enter the network, None where there are none.
 
     Args:
         model: the model whose random hyperparameters they are.
-        scorer: a scorer that is built already, whose own conditions they must be.
-        conditions: names, or how they enter; those of the scorer where empty.
+        conditions: names, or how they enter.
+        own: those of a scorer that is built already, which are taken where ``conditions`` is empty or names
+            the same.
 
     Raises:
-        ValueError: if one is no random hyperparameter of the model, or the scorer has others.
+        ValueError: if one is no random hyperparameter of the model.
 
     Example:
         >>> from pyroclust.models import sensitivity2d
-        >>> network_inputs(sensitivity2d(), None, ["concentration"]).names
+        >>> network_inputs(sensitivity2d(), ["concentration"]).names
         ('concentration',)
     """
-    own = scorer.conditions if isinstance(scorer, LightScorer) else None
     names = conditions.names if isinstance(conditions, ConditionInputs) else tuple(conditions)
-    if isinstance(scorer, LightScorer):
-        of_scorer = () if own is None else own.names
-        if names and names != of_scorer:
-            raise ValueError(
-                f"conditions are {', '.join(names)}, expected those of the scorer, {list(of_scorer)}: build "
-                "it with light_scorer_for(model, conditions=...)"
-            )
-        names = of_scorer
-    if isinstance(scorer, NeighbourScorer) and names:
-        raise ValueError(f"conditions are {', '.join(names)}, expected none: the NeighbourScorer takes none")
-    if isinstance(scorer, SummedScorer) and names and scorer.dim != model.component.dim + len(names):
-        raise ValueError(
-            f"scorer has dim {scorer.dim}, expected {model.component.dim + len(names)}, the columns of the "
-            f"data and the conditions {', '.join(names)}"
-        )
+    if own is not None and names in ((), own.names):
+        conditions = own
+    names = conditions.names if isinstance(conditions, ConditionInputs) else names
     if not names:
         return None
-    measured = ConditionInputs.of_priors(names, model.hyperpriors, model.component)
-    return own or (conditions if isinstance(conditions, ConditionInputs) else measured)
+    component = cast(CollapsedModel, model).component if model.hyperpriors else None
+    measured = ConditionInputs.of_priors(names, model.hyperpriors, component)
+    return conditions if isinstance(conditions, ConditionInputs) else measured
 
 
-def typical_component(model: CollapsedModel, inputs: ConditionInputs | None) -> Component:
-    """Return the component of the model under the medians of its conditions."""
+def typical_model(model: Model, inputs: ConditionInputs | None) -> Model:
+    """Return the model under the medians of those conditions that say how wide clusters are."""
     medians = {} if inputs is None else inputs.medians
-    own = {name: one for name, one in medians.items() if name in model.component.hyperpriors}
-    return model.component.given(own) if own else model.component
+    powers = {} if inputs is None else inputs.inputs
+    return model.given({name: medians[name] for name, one in powers.items() if one.scale_power})
 
 
 @register(PyroModule)
@@ -98,10 +85,12 @@ class NeuralClusteringProcess(SequentialGuide):
     is the guide for these values. Other random hyperparameters are integrated over by simulation.
 
     Args:
-        model: the Pyro model whose posterior is approximated.
-        scorer: :class:`~pyroclust.nn.LightScorer` or :class:`~pyroclust.nn.SummedScorer`; the light one
-            that fits the model by default. The published one takes the standard scores of the conditions as
-            further columns of the points, so its ``dim`` is that of the data plus their number.
+        model: the Pyro model whose posterior is approximated: a mixture, or any program with the sites
+            ``"assignments"`` and ``"data"``, of which shape and scale of the points are found by simulation.
+        scorer: :class:`~pyroclust.nn.LightScorer`, :class:`~pyroclust.nn.SummedScorer` or another
+            :class:`~pyroclust.nn.NetworkScorer`; the light one that fits the model by default. The published
+            one takes the standard scores of the conditions as further columns of the points, so its ``dim``
+            is that of the data plus their number.
         order: rule for the visiting order; densest neighbourhoods first by default.
         conditions: names of random hyperparameters of the model, or how they enter; those of the scorer by
             default.
@@ -130,17 +119,20 @@ class NeuralClusteringProcess(SequentialGuide):
 
     def __init__(
         self,
-        model: CollapsedModel,
+        model: Model | Callable[[Tensor], Any],
         *,
-        scorer: LightScorer | NeighbourScorer | SummedScorer | None = None,
+        scorer: NetworkScorer[Any] | None = None,
         order: Order | None = None,
         conditions: Sequence[str] | ConditionInputs = (),
         num_orders: int = 1,
     ) -> None:
-        inputs = network_inputs(model, scorer, conditions)
-        scorer = light_scorer_for(model, conditions=inputs or ()) if scorer is None else scorer
+        model = as_model(model)
+        inputs = network_inputs(model, conditions, own=None if scorer is None else scorer.conditions)
+        if scorer is None:
+            scorer = light_scorer_for(model, conditions=inputs or ())
+        scorer.take_conditions(inputs, num_columns=num_columns(model))
         if order is None:
-            order = DensestFirst(1.4 * typical_component(model, inputs).typical_scale)
+            order = DensestFirst(1.4 * typical_model(model, inputs).typical_scale)
         names = () if inputs is None else inputs.names
         super().__init__(model, scorer=scorer, order=order, conditions=names, num_orders=num_orders)
         self.inputs = inputs
@@ -149,7 +141,7 @@ class NeuralClusteringProcess(SequentialGuide):
     def arguments(self) -> dict[str, Any]:
         """Arguments of the constructor but the model."""
         refuse_a_view(self.condition_values)
-        own = self.inputs is not None and getattr(self.scorer, "conditions", None) is None
+        own = self.inputs is not None and "conditions" not in self.scorer.arguments
         return {
             "scorer": self.scorer,
             "order": self.order,
@@ -161,17 +153,10 @@ class NeuralClusteringProcess(SequentialGuide):
         unit = None if self.inputs is None else self.inputs.units(values)
         return self.order(flat if unit is None else flat / unit.to(flat).view(-1, 1, 1))
 
-    def _encode(self, scorer: Any, flat: Tensor, values: Mapping[str, Tensor]) -> Any:
-        if self.inputs is None or not isinstance(scorer, SummedScorer):
-            return super()._encode(scorer, flat, values)
-        scores = self.inputs.scores(values).to(flat)
-        columns = scores.unsqueeze(-2).expand(*flat.shape[:2], scores.shape[-1])
-        return scorer.encode(torch.cat([flat, columns], -1))
-
 
 @register(NeuralClusteringProcess, name="light")
 def light_scorer_for(
-    model: CollapsedModel,
+    model: Model | Callable[[Tensor], Any],
     *,
     width: int = 48,
     num_bandwidths: int = 4,
@@ -183,10 +168,10 @@ def light_scorer_for(
     use_filter: bool = True,
     conditions: Sequence[str] | ConditionInputs = (),
 ) -> LightScorer:
-    """Build the light scorer whose frames and bandwidths fit a conjugate Gaussian model, or an encoder.
+    """Build the light scorer whose frames and bandwidths fit a model, or an encoder.
 
     Args:
-        model: a collapsed mixture.
+        model: a mixture, or any Pyro program.
         width: hidden width.
         num_bandwidths: of the look-ahead, from 0.7 of a typical cluster's scale.
         bandwidth_ratio: of one bandwidth to the one before.
@@ -195,7 +180,7 @@ def light_scorer_for(
         future: attention to the points still to come, of the scorer's width; None for none.
         encoder: maps data to vectors ``(B, N, E)``, E its attribute ``dim``, whose differences the scorer
             looks at in units of 1, without a filter; None for the data's own.
-        use_filter: add the exact filter's log-weights to the logits, where the family is conjugate.
+        use_filter: add the exact filter's log-weights to the logits, where the model is conjugate.
         conditions: names of random hyperparameters of the model, or how they enter; where one of them is the
             scale of clusters, frames and bandwidths are in units of the data set's own scale.
 
@@ -203,25 +188,26 @@ def light_scorer_for(
         ValueError: if a condition is no random hyperparameter of the model, or the filter is used and another
             hyperparameter is random.
     """
-    inputs = network_inputs(model, None, conditions)
+    model = as_model(model)
+    inputs = network_inputs(model, conditions)
     names = () if inputs is None else inputs.names
     has_filter = use_filter and encoder is None and model.is_conjugate
     return LightScorer(
-        _shape(typical_component(model, inputs), encoder),
+        _shape(typical_model(model, inputs), encoder),
         encoder=encoder,
         width=width,
         bandwidths=tuple(0.7 * bandwidth_ratio**i for i in range(num_bandwidths)),
         second_moments=second_moments,
         num_attention=num_attention,
         future=future,
-        filter=filter_scorer(model, conditions=names) if has_filter else None,
+        filter=filter_scorer(cast(CollapsedModel, model), conditions=names) if has_filter else None,
         conditions=inputs,
     )
 
 
 @register(NeuralClusteringProcess, name="published")
 def summed_scorer_for(
-    model: CollapsedModel,
+    model: Model | Callable[[Tensor], Any],
     *,
     width: int = 128,
     sizes: Sequence[int] = (256, 512),
@@ -239,26 +225,27 @@ def summed_scorer_for(
         future: contexts of the points still to come, instead of a sum over them.
         conditions: names of random hyperparameters of the model, or how they enter.
     """
-    inputs = network_inputs(model, None, conditions)
+    model = as_model(model)
+    inputs = network_inputs(model, conditions)
     columns = 0 if inputs is None else len(inputs.names)
-    dim = model.component.dim + columns if encoder is None else encoder.dim
+    dim = num_columns(model) + columns if encoder is None else encoder.dim
     return SummedScorer(dim, width=width, sizes=sizes, future=future, encoder=encoder)
 
 
 @register(NeuralClusteringProcess, name="neighbours")
-def neighbour_scorer_for(model: CollapsedModel, *, width: int = 48) -> NeighbourScorer:
+def neighbour_scorer_for(model: Model | Callable[[Tensor], Any], *, width: int = 48) -> NeighbourScorer:
     """Build the neighbour scorer in units of the model's typical scale.
 
     Args:
         model: a mixture.
         width: hidden width.
     """
-    return NeighbourScorer(model.component.typical_scale, width=width)
+    return NeighbourScorer(as_model(model).typical_scale, width=width)
 
 
-def _shape(component: Any, encoder: Encoder | None) -> ClusterShape:
+def _shape(model: Model, encoder: Encoder | None) -> ClusterShape:
     """Return the frame of clusters of points, or of what an encoder makes of them."""
     if encoder is not None:
         return FixedShape(encoder.dim, 1.0)
-    dim, scale = component.dim, component.typical_scale
-    return FixedShape(dim, scale) if component.scale_is_known else AdaptiveShape(dim, scale)
+    kind = FixedShape if model.scale_is_known else AdaptiveShape
+    return kind(num_columns(model), model.typical_scale)

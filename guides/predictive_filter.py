@@ -1,22 +1,24 @@
 """The exact no-look-ahead filter: a guide without weights, the baseline of every table."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from pyro.nn import PyroModule
+from torch import Tensor
 
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.guides.base import refuse_a_view
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import Order, RandomOrder
-from pyroclust.protocols import CollapsedModel
+from pyroclust.programs import as_model
+from pyroclust.protocols import CollapsedModel, Model
 from pyroclust.registry import register
 
 __all__ = ["PredictiveFilter", "filter_scorer"]
 
 
-def filter_scorer(model: CollapsedModel, *, conditions: Sequence[str] = ()) -> FilterScorer:
+def filter_scorer(model: Model, *, conditions: Sequence[str] = ()) -> FilterScorer:
     """Return the log-weights of a model's exact filter.
 
     Args:
@@ -26,12 +28,13 @@ def filter_scorer(model: CollapsedModel, *, conditions: Sequence[str] = ()) -> F
     Raises:
         ValueError: if the model is not conjugate, or a hyperparameter is random and no condition.
     """
-    if not model.is_conjugate or not isinstance(model.component, ConjugateComponent):
+    if not model.is_conjugate:
         raise ValueError(
             f"model '{model.name}' has no conjugate component family, expected one: the exact filter needs "
             "the predictive density of a point given its cluster; use NeuralClusteringProcess"
         )
-    return FilterScorer(model.prior, model.component, conditions=conditions)
+    mixture = cast(CollapsedModel, model)
+    return FilterScorer(mixture.prior, cast(ConjugateComponent, mixture.component), conditions=conditions)
 
 
 @register(PyroModule)
@@ -63,12 +66,13 @@ class PredictiveFilter(SequentialGuide):
 
     def __init__(
         self,
-        model: CollapsedModel,
+        model: Model | Callable[[Tensor], Any],
         *,
         order: Order | None = None,
         conditions: Sequence[str] = (),
         num_orders: int = 1,
     ) -> None:
+        model = as_model(model)
         scorer = filter_scorer(model, conditions=conditions)
         order = RandomOrder() if order is None else order
         super().__init__(model, scorer=scorer, order=order, conditions=conditions, num_orders=num_orders)

@@ -1,14 +1,15 @@
 """A trained guide, carried over to another model of the same kind."""
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from pyro.nn import PyroModule
-
+from pyroclust.guides.base import AmortizedGuide, num_columns
+from pyroclust.programs import as_model
+from pyroclust.protocols import CollapsedModel, Model
 from pyroclust.registry import name_of, rebuild
 
 __all__ = ["parts_of", "retarget"]
 
-GuideT = TypeVar("GuideT", bound=PyroModule)
+GuideT = TypeVar("GuideT", bound=AmortizedGuide)
 
 
 def retarget(guide: GuideT, model: Any) -> GuideT:
@@ -45,7 +46,8 @@ def retarget(guide: GuideT, model: Any) -> GuideT:
             f"guide is a {type(guide).__name__}, expected a registered class, or one with arguments: build a "
             "new guide of the model and load the weights with load_state_dict"
         )
-    before, after = (_dim(one) for one in (guide.model, model))
+    model = as_model(model)
+    before, after = (num_columns(one) for one in (guide.model, model))
     if before != after:
         raise ValueError(
             f"model has points of dimension {after}, expected {before} as the guide's own model "
@@ -56,17 +58,15 @@ def retarget(guide: GuideT, model: Any) -> GuideT:
     return new.train(guide.training)
 
 
-def parts_of(model: Any) -> dict[str, Any]:
+def parts_of(model: Model) -> dict[str, Any]:
     """Return what guides and their parts may ask for when they are built: the model and its two parts."""
-    parts = {name: getattr(model, name) for name in ("prior", "component") if hasattr(model, name)}
-    return {"model": model, **parts}
+    if not model.is_conjugate:
+        return {"model": model}
+    mixture = cast(CollapsedModel, model)
+    return {"model": model, "prior": mixture.prior, "component": mixture.component}
 
 
-def _dim(model: Any) -> int:
-    return int(model.component.dim)
-
-
-def _copy_weights(source: PyroModule, target: PyroModule) -> None:
+def _copy_weights(source: AmortizedGuide, target: AmortizedGuide) -> None:
     weights = {name: value.detach().clone() for name, value in source.state_dict().items()}
     for name, value in target.state_dict().items():
         if name not in weights or weights[name].shape != value.shape:

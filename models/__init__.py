@@ -11,6 +11,7 @@ from pyroclust.models.overlap2d import overlap2d
 from pyroclust.models.predictive import PosteriorPredictive, Replicated
 from pyroclust.models.sensitivity2d import sensitivity2d
 from pyroclust.models.warped_clusters import WarpedArc, warped_arcs, warped_clusters
+from pyroclust.programs import Program
 
 __all__ = [
     "AbsentTables",
@@ -19,6 +20,7 @@ __all__ = [
     "LabelledTables",
     "Mixture",
     "PosteriorPredictive",
+    "Program",
     "Replicated",
     "WarpedArc",
     "companion",

@@ -54,11 +54,17 @@ class Companion:
     """
 
     event_dim = 2
+    # Its labels are names of components: it has no site "assignments" to condition on.
+    has_likelihood = False
 
     def __init__(self, mixture: Mixture, num_components: int) -> None:
         _check(mixture, num_components)
         self.mixture, self.num_components = mixture, num_components
         component_weights(mixture.prior, num_components)
+
+    def __repr__(self) -> str:
+        """Write the mixture and the number of components."""
+        return f"{type(self).__name__}({self.mixture!r}, num_components={self.num_components})"
 
     @property
     def discrete_sites(self) -> tuple[str, ...]:

@@ -14,26 +14,12 @@ from torch import Tensor
 from pyroclust.distributions import PartitionPrior
 from pyroclust.models.labelled_rows import ClassesByPrior, LabelledRows, PointsAtRandom
 from pyroclust.partitions import canonical
+from pyroclust.programs import SimulatedModel
 
-__all__ = ["AbsentTables", "LabelledComponent", "LabelledTables"]
-
-
-class LabelledComponent:
-    """What networks ask of a component family, measured on labelled tables.
-
-    Attributes:
-        dim: dimension of a point.
-        typical_scale: root mean square distance, per column, of a point to the mean of its class.
-        scale_is_known: no.
-    """
-
-    scale_is_known = False
-
-    def __init__(self, dim: int, typical_scale: float) -> None:
-        self.dim, self.typical_scale = dim, typical_scale
+__all__ = ["AbsentTables", "LabelledTables"]
 
 
-class LabelledTables:
+class LabelledTables(SimulatedModel):
     r"""Data sets drawn from labelled tables: a model to simulate from, for training guides on real data.
 
     Without a prior, a table is chosen uniformly among those with at least N points, and N of its points
@@ -57,6 +43,9 @@ class LabelledTables:
             scale, and should be given standardised data later.
         name: what reports call the model.
 
+    Attributes:
+        typical_scale: root mean square distance, per column, of a point to the mean of its class.
+
     Shape:
         data: ``(*batch, N, D)``; assignments: ``(*batch, N)`` int64.
 
@@ -75,12 +64,6 @@ class LabelledTables:
     References:
         Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
     """
-
-    has_likelihood = False
-    is_conjugate = False
-    scale_is_known = False
-    # What does not fit is drawn again: partitions do not follow the prior.
-    partition_prior = None
 
     def __init__(
         self,
@@ -110,32 +93,17 @@ class LabelledTables:
         self._rows = LabelledRows.of([labels for _, labels in pairs])
         padded = torch.nn.utils.rnn.pad_sequence([points for points, _ in pairs], batch_first=True)
         self._points = padded.flatten(0, 1).to(torch.get_default_dtype())
-        self.component = LabelledComponent(dims[0], _within_class_scale(pairs))
+        self._dim, self.typical_scale = dims[0], _within_class_scale(pairs)
 
     @property
     def dim(self) -> int:
         """Number of columns."""
-        return self.component.dim
+        return self._dim
 
     @property
     def event_shape(self) -> tuple[int, ...]:
         """Shape of one point."""
         return (self.dim,)
-
-    @property
-    def event_dim(self) -> int:
-        """Dimensions of a data set: that of its points and those of a point."""
-        return 1 + len(self.event_shape)
-
-    @property
-    def typical_scale(self) -> float:
-        """Root mean square distance, per column, of a point to the mean of its class."""
-        return self.component.typical_scale
-
-    @property
-    def hyperpriors(self) -> dict[str, Any]:
-        """Priors of random hyperparameters: there are none."""
-        return {}
 
     @property
     def num_tables(self) -> int:
@@ -204,7 +172,7 @@ def _class_means(points: Tensor, labels: Tensor) -> Tensor:
     return member @ (member.T @ points / member.sum(0).unsqueeze(-1))
 
 
-class AbsentTables:
+class AbsentTables(SimulatedModel):
     """The model of a guide that was trained on labelled tables, after loading: its size, without the tables.
 
     The guide draws partitions as before; simulating takes the tables, as a
@@ -224,29 +192,20 @@ class AbsentTables:
     """
 
     name = "labelled_tables"
-    has_likelihood = False
-    is_conjugate = False
-    scale_is_known = False
-    partition_prior = None
 
     def __init__(
         self, dim: int, *, typical_scale: float, event_shape: Sequence[int] | Tensor | None = None
     ) -> None:
-        self.component = LabelledComponent(int(dim), float(typical_scale))
-        self.hyperpriors: dict[str, Any] = {}
-        self.event_shape = (int(dim),) if event_shape is None else tuple(int(one) for one in event_shape)
+        self.typical_scale = float(typical_scale)
+        shape = (dim,) if event_shape is None else event_shape
+        self._event_shape = tuple(int(one) for one in shape)
         if math.prod(self.event_shape) != dim:
             raise ValueError(f"event_shape is {self.event_shape}, expected a shape of {dim} numbers, the dim")
 
     @property
-    def event_dim(self) -> int:
-        """Dimensions of a data set: that of its points and those of a point."""
-        return 1 + len(self.event_shape)
-
-    @property
-    def typical_scale(self) -> float:
-        """Root mean square distance, per column, of a point to the mean of its class."""
-        return self.component.typical_scale
+    def event_shape(self) -> tuple[int, ...]:
+        """Shape of one point."""
+        return self._event_shape
 
     def __call__(self, data: Tensor) -> NoReturn:
         """Refuse to simulate.

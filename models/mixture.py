@@ -34,7 +34,8 @@ class Mixture:
         data: ``(*batch, N, D)``; assignments: ``(*batch, N)`` int64.
 
     Raises:
-        ValueError: if prior and component both have a random hyperparameter of the same name.
+        ValueError: if prior and component are other things, or swapped, or both have a random hyperparameter
+            of the same name.
 
     Example:
         >>> import pyro.poutine as poutine
@@ -50,6 +51,12 @@ class Mixture:
     event_dim = 2
 
     def __init__(self, prior: PartitionPrior, component: Component, *, name: str = "mixture") -> None:
+        if not isinstance(prior, PartitionPrior) or not isinstance(component, Component):
+            swapped = isinstance(prior, Component) and isinstance(component, PartitionPrior)
+            raise ValueError(
+                f"prior is a {type(prior).__name__} and component a {type(component).__name__}, expected a "
+                f"partition prior and a component family{': swap them' if swapped else ''}"
+            )
         self.prior, self.component, self.name = prior, component, name
         both = sorted(prior.hyperpriors.keys() & component.hyperpriors.keys())
         if both:
@@ -115,6 +122,20 @@ class Mixture:
             owner = self._owner(name)
             setattr(new, owner, getattr(new, owner).given({name: value}))
         return new
+
+    def __eq__(self, other: object) -> bool:
+        """Two mixtures are the same if their priors and families are, whatever their names."""
+        if not isinstance(other, Mixture):
+            return NotImplemented
+        return self.prior == other.prior and self.component == other.component
+
+    def __hash__(self) -> int:
+        """Hash the kinds of prior and family."""
+        return hash((self.prior, self.component))
+
+    def __repr__(self) -> str:
+        """Write prior and family."""
+        return f"{type(self).__name__}({self.prior!r}, {self.component!r})"
 
     def __call__(self, data: Tensor) -> Tensor:
         """Run the program on data sets (or a template of their shape) and return the data."""

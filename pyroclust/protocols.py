@@ -85,15 +85,21 @@ class Model(Protocol):
         ...
 
 
-class JointModel(Model, Protocol):
+@runtime_checkable
+class JointModel(Protocol):
     """A model whose joint density of partition and data can be evaluated."""
+
+    @property
+    def event_dim(self) -> int:
+        """Dimensions of a data set: that of its points and those of a point, 2 for vectors."""
+        ...
 
     def log_joint(self, data: Tensor, assignments: Tensor) -> Tensor:
         """Return log p(assignments, data) in nats, batched over leading dimensions."""
         ...
 
 
-class CollapsedModel(JointModel, Protocol):
+class CollapsedModel(Model, JointModel, Protocol):
     """A partition prior with a component family: what kernels, filters and conjugate guides ask for.
 
     :class:`pyroclust.models.Mixture` is one.

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.distributions.sequential.partition import SequentialPartition
+from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.infer import exact_posterior
 from pyroclust.partitions import canonical
 
@@ -18,7 +19,7 @@ class TableEncoding:
     prefixes: list[dict[tuple[int, ...], float]]
 
 
-class TableScorer:
+class TableScorer(Scorer[TableEncoding]):
     """Scores a candidate by the posterior probability of the prefix it leads to."""
 
     def __init__(self, prefixes: list[dict[tuple[int, ...], float]], num_points: int) -> None:

@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[1]
 MAPPED = {"models": "pyroclust.models", "guides": "pyroclust.guides", "recipes": "pyroclust.recipes.shipped"}
 
 GROUND = {
+    "points",
     "compiling",
     "errors",
     "files",
@@ -47,12 +48,13 @@ LAW: dict[str, set[str]] = {
     },
     "distributions.clusterwise": {"distributions", "partitions"},
     "protocols": LAWS,
+    "programs": {"partitions", "protocols"},
     "nn": LAWS | {"random_state", "registry"},
-    "models": GROUND | LAWS,
-    "guides": GROUND | LAWS | {"nn", "protocols"},
+    "models": GROUND | LAWS | {"programs", "protocols"},
+    "guides": GROUND | LAWS | {"nn", "programs", "protocols"},
     "diagnostics": {"compiling", "partitions", "threads"},
-    "infer": GROUND | LAWS | {"nn", "diagnostics", "protocols"},
-    "infer.training": GROUND | LAWS | {"nn", "diagnostics", "infer", "protocols"},
+    "infer": GROUND | LAWS | {"nn", "diagnostics", "programs", "protocols"},
+    "infer.training": GROUND | LAWS | {"nn", "diagnostics", "infer", "programs", "protocols"},
     "infer.mcmc.compiled": {"compiling", "partitions", "distributions", "protocols"},
     "infer.mcmc.families": {"compiling", "distributions", "infer.mcmc.compiled"},
     "infer.mcmc.parameters": {"compiling", "distributions", "infer.mcmc.compiled", "protocols"},

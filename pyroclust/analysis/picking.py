@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from os import PathLike
 from typing import Any
 
@@ -45,7 +46,7 @@ class PickedGuide:
             ValueError: if the guide takes another dimension, or the table has too many points.
         """
         num_points, given = points.data.shape
-        dim = self.module.model.component.dim
+        dim = prod(self.module.model.event_shape)
         if given != dim:
             raise ValueError(
                 f"{table.name} has {given} column(s) and guide '{self.name}' takes {dim}; "

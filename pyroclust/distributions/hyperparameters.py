@@ -37,6 +37,22 @@ class Hyperparameterised:
         """
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
+    def __eq__(self, other: object) -> bool:
+        """Two are the same if their classes and all their arguments are."""
+        if type(other) is not type(self):
+            return NotImplemented
+        own, others = self.arguments, cast(Hyperparameterised, other).arguments
+        return all(_same(one, others[name]) for name, one in own.items())
+
+    def __hash__(self) -> int:
+        """Hash the class: arguments may be tensors."""
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        """Write the class with its arguments, large tensors by their shape."""
+        written = (f"{name}={_short(one)}" for name, one in self.arguments.items())
+        return f"{type(self).__name__}({', '.join(written)})"
+
     @property
     def hyperpriors(self) -> dict[str, Distribution]:
         """Priors of the random hyperparameters, by name; empty where all are known."""
@@ -105,3 +121,27 @@ class Hyperparameterised:
         elif not bool((torch.as_tensor(one) > bound).all()):
             wanted = "a positive number" if bound == 0 else f"a number above {bound:g}"
             raise ValueError(f"{name} is {one}, expected {wanted}")
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare two arguments: numbers, tensors, distributions, or tuples of families."""
+    if isinstance(one, Tensor) or isinstance(other, Tensor):
+        first, second = torch.as_tensor(one), torch.as_tensor(other)
+        return first.shape == second.shape and bool((first == second).all())
+    if isinstance(one, Distribution):
+        return type(one) is type(other) and all(
+            _same(getattr(one, name), getattr(other, name)) for name in one.arg_constraints
+        )
+    return bool(one == other)
+
+
+def _short(one: Any) -> str:
+    """Write an argument in a few words."""
+    if isinstance(one, Tensor):
+        return f"{one.item():g}" if one.dim() == 0 else f"<{' x '.join(map(str, one.shape))} numbers>"
+    if isinstance(one, Distribution):
+        # Of the two only the one that was given is stored.
+        names = [name for name in one.arg_constraints if name not in ("probs", "logits") or name in vars(one)]
+        values = {name: getattr(one, name) for name in names}
+        return f"{type(one).__name__}({', '.join(f'{name}={_short(v)}' for name, v in values.items())})"
+    return f"{one:g}" if isinstance(one, float) else repr(one)

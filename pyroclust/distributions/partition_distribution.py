@@ -43,6 +43,13 @@ class PartitionDistribution(TorchDistribution):
         """Number of points that are partitioned."""
         return self.event_shape[0]
 
+    def __repr__(self) -> str:
+        """Say how many data sets of how many points there are."""
+        sets = " x ".join(map(str, self.batch_shape))
+        many = "" if not sets else f"{sets} data set{'s' if self.batch_shape.numel() != 1 else ''} of "
+        points = f"{self.num_points} point{'s' if self.num_points != 1 else ''}"
+        return f"{type(self).__name__}({many}{points})"
+
     def _sample(self, sample_shape: Size) -> Tensor:
         raise TypeError(f"{type(self).__name__} must define _sample")
 

@@ -7,12 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pyroclust.infer.checks import require_likelihood
 from pyroclust.infer.exact import exact_posterior
 from pyroclust.infer.importance import ImportanceSample
 from pyroclust.infer.quality import divergence
 from pyroclust.infer.simulation import group_by_size
 from pyroclust.partitions import bell_number
-from pyroclust.protocols import JointModel, PartitionGuide
+from pyroclust.points import Points
+from pyroclust.protocols import CollapsedModel, JointModel, PartitionGuide
 from pyroclust.random_state import own_random_numbers
 
 __all__ = ["AmortizationGap", "amortization_gap"]
@@ -52,9 +54,9 @@ class AmortizationGap:
 
 
 def amortization_gap(
-    model: JointModel,
+    model: CollapsedModel,
     guide: PartitionGuide,
-    data: Tensor | Sequence[Tensor],
+    data: Points | Sequence[Points],
     *,
     num_draws: int = 1000,
     others: Sequence[PartitionGuide] = (),
@@ -104,8 +106,8 @@ def amortization_gap(
         raise ValueError(f"num_draws is {num_draws}, expected at least 2 for a standard error")
     if max_enumerated > 9:
         raise ValueError(f"max_enumerated is {max_enumerated}, expected at most 9: larger sets take too long")
-    component: Any = model
-    groups = group_by_size(data, component.component.dim)
+    require_likelihood(model, what="the amortization gap")
+    groups = group_by_size(data, model.component.dim)
     found: list[AmortizationGap] = []
     with torch.no_grad(), own_random_numbers(seed):
         for _, some in groups:

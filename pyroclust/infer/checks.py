@@ -1,42 +1,55 @@
-"""Checks of the data that inference is asked to condition on."""
+"""What inference asks of a model and a guide before it begins."""
 
-import torch
-from torch import Tensor
+from types import FunctionType
+from typing import Any
 
-__all__ = ["check_finite", "check_points"]
+from pyroclust.programs import as_model
+from pyroclust.protocols import Guide, JointModel, Model
+
+__all__ = ["check_own_model", "require_likelihood"]
 
 
-def check_finite(data: Tensor) -> None:
-    """Refuse data with missing or infinite values.
+def require_likelihood(model: object, *, what: str) -> None:
+    """Refuse a model whose joint density cannot be evaluated.
+
+    Args:
+        model: any model.
+        what: what needs it, for the error.
 
     Raises:
-        ValueError: if an entry of ``data`` is nan or infinite.
+        ValueError: if it has no ``log_joint``.
 
     Example:
-        >>> check_finite(torch.zeros(3, 2))
+        >>> from pyroclust.models import gaussian2d
+        >>> require_likelihood(gaussian2d(), what="exact_posterior")
     """
-    if data.is_floating_point() and not bool(torch.isfinite(data).all()):
-        count = int((~torch.isfinite(data)).sum())
+    if not isinstance(model, JointModel):
         raise ValueError(
-            f"data holds {count} nan or infinite values, expected finite numbers: "
-            "remove or impute these rows first"
+            f"model is a {type(model).__name__} without log_joint, expected a model with a likelihood, as a "
+            f"Mixture of a conjugate family: {what} evaluates log p(assignments, data); a guide of a program "
+            "that can only be simulated is judged by pyroclust.calibrate"
         )
 
 
-def check_points(data: Tensor, dim: int) -> None:
-    """Refuse anything but one data set of at least two finite points.
+def check_own_model(model: Any, guide: object) -> None:
+    """Refuse to train a guide on another model than its own, which is what would be saved with it.
+
+    Pyro programs inside of handlers, as ``poutine.block(model)``, and guides of other kinds pass.
 
     Raises:
-        ValueError: if ``data`` is not ``(N, dim)`` with N of at least 2, or not finite.
+        ValueError: if the models differ.
 
     Example:
-        >>> check_points(torch.zeros(3, 2), 2)
+        >>> from pyroclust.guides import NeuralClusteringProcess
+        >>> from pyroclust.models import gaussian2d, overlap2d
+        >>> check_own_model(overlap2d(), NeuralClusteringProcess(gaussian2d()))
+        Traceback (most recent call last):
+        ValueError: model is 'overlap2d', expected the guide's own, 'gaussian2d': build a guide of the ...
     """
-    if data.dim() != 2 or data.shape[-1] != dim:
+    if not isinstance(guide, Guide) or guide.model is model or not isinstance(model, Model | FunctionType):
+        return
+    if guide.model != model:
         raise ValueError(
-            f"data has shape {tuple(data.shape)}, expected one data set (N, {dim}): "
-            "select the model's columns, and run data sets one by one"
+            f"model is '{as_model(model).name}', expected the guide's own, '{guide.model.name}': build a "
+            "guide of the model that it is trained on, or carry one over with pyroclust.guides.retarget"
         )
-    if data.shape[0] < 2:
-        raise ValueError(f"data has {data.shape[0]} points, expected at least 2: there is nothing to cluster")
-    check_finite(data)

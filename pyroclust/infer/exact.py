@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
-from pyroclust.infer.checks import check_finite
+from pyroclust.infer.checks import require_likelihood
 from pyroclust.partitions import MAX_ENUMERATED_POINTS, enumerate_partitions
+from pyroclust.points import Points, as_points, check_finite
 from pyroclust.protocols import JointModel
 
 __all__ = ["exact_posterior", "log_evidence"]
@@ -13,7 +14,9 @@ __all__ = ["exact_posterior", "log_evidence"]
 _MAX_ENTRIES = 1 << 22
 
 
-def _enumerated_log_joint(model: JointModel, data: Tensor) -> tuple[Tensor, Tensor]:
+def _enumerated_log_joint(model: JointModel, data: Points) -> tuple[Tensor, Tensor]:
+    require_likelihood(model, what="the exact posterior")
+    data = as_points(data)
     if data.dim() < model.event_dim:
         raise ValueError(
             f"data has shape {tuple(data.shape)}, expected at least {model.event_dim} dimensions"
@@ -38,7 +41,7 @@ def _enumerated_log_joint(model: JointModel, data: Tensor) -> tuple[Tensor, Tens
     return partitions, torch.cat(columns, -1).reshape(*batch, len(partitions))
 
 
-def exact_posterior(model: JointModel, data: Tensor) -> tuple[Tensor, Tensor]:
+def exact_posterior(model: JointModel, data: Points) -> tuple[Tensor, Tensor]:
     r"""Return every partition and its posterior log-probability.
 
     .. math:: p(c \mid x) = \frac{p(c, x)}{\sum_{c'} p(c', x)}
@@ -68,7 +71,7 @@ def exact_posterior(model: JointModel, data: Tensor) -> tuple[Tensor, Tensor]:
     return partitions, log_joint.log_softmax(-1)
 
 
-def log_evidence(model: JointModel, data: Tensor) -> Tensor:
+def log_evidence(model: JointModel, data: Points) -> Tensor:
     r"""Return the log marginal likelihood of data sets of at most 10 points in nats.
 
     .. math:: \log p(x) = \log \sum_c p(c, x)

@@ -15,11 +15,13 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
 from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
+from pyroclust.infer.checks import require_likelihood
 from pyroclust.infer.objectives import BatchedWakeSleep
 from pyroclust.infer.simulation import group_by_size
 from pyroclust.interrupts import interrupt_between_steps
+from pyroclust.points import Points
 from pyroclust.progress import progress_bar
-from pyroclust.protocols import JointModel
+from pyroclust.protocols import CollapsedModel
 from pyroclust.random_state import own_random_numbers
 
 __all__ = ["FineTuning", "decaying_baseline", "fine_tune"]
@@ -47,9 +49,9 @@ class FineTuning:
 
 
 def fine_tune(
-    model: JointModel,
+    model: CollapsedModel,
     guide: nn.Module,
-    data: Tensor | Sequence[Tensor],
+    data: Points | Sequence[Points],
     *,
     objective: ELBO | None = None,
     steps: int = 300,
@@ -114,9 +116,9 @@ def fine_tune(
     if not (learning_rate > 0 and math.isfinite(learning_rate)):
         raise ValueError(f"learning_rate is {learning_rate}, expected a positive number")
     objective = BatchedWakeSleep() if objective is None else objective
-    component: Any = model
+    require_likelihood(model, what="fine-tuning to given data")
     batches = [
-        batch for _, some in group_by_size(data, component.component.dim) for batch in some.split(batch_size)
+        batch for _, some in group_by_size(data, model.component.dim) for batch in some.split(batch_size)
     ]
     start: Any = copy.deepcopy(guide)
     with progress_bar("fine-tuning", steps, shown=progress) as tell, own_random_numbers(seed):

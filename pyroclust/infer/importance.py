@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from pyroclust.diagnostics.importance import smooth_log_weights
-from pyroclust.infer.checks import check_finite
+from pyroclust.infer.checks import require_likelihood
+from pyroclust.points import Points, as_points, check_finite
 from pyroclust.protocols import JointModel, PartitionGuide
 
 __all__ = [
@@ -180,7 +181,7 @@ class ImportanceSample(WeightedPartitions):
 
 
 def importance_sample(
-    model: JointModel, guide: PartitionGuide, data: Tensor, *, num_draws: int
+    model: JointModel, guide: PartitionGuide, data: Points, *, num_draws: int
 ) -> ImportanceSample:
     """Draw partitions from a guide and weight them by a model.
 
@@ -208,6 +209,8 @@ def importance_sample(
     """
     if num_draws < 1:
         raise ValueError(f"num_draws is {num_draws}, expected at least 1")
+    require_likelihood(model, what="importance sampling")
+    data = as_points(data)
     check_finite(data)
     with torch.no_grad():
         assignments, log_prob = guide.posterior(data).sample_and_log_prob((num_draws,))

@@ -10,6 +10,7 @@ from pyro.poutine import Trace
 from pyro.poutine.util import site_is_subsample
 from torch import Tensor
 
+from pyroclust.infer.checks import check_own_model
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.chunked_loss import VisitingOrders, backward_in_chunks, losses_over_orders
 from pyroclust.protocols import Guide
@@ -96,7 +97,11 @@ class InclusiveKL(ELBO):
             guide: the guide.
             *template: tensors like the model's arguments.
             scale: factor of loss and gradients.
+
+        Raises:
+            ValueError: as :meth:`per_dataset`, or if the guide was built for another model.
         """
+        check_own_model(model, guide)
         if self.orders is None:
             loss = self.per_dataset(model, guide, *template).mean() * scale
             loss.backward()
@@ -144,7 +149,9 @@ class InclusiveKL(ELBO):
     def differentiable_loss(
         self, model: Callable[..., Any], guide: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> Tensor:
-        """Return the loss averaged over data sets, with gradients."""
+        """Return the loss averaged over data sets, with gradients; without them any model will do."""
+        if torch.is_grad_enabled():
+            check_own_model(model, guide)
         return self.per_dataset(model, guide, *args).mean()
 
     def loss(self, model: Callable[..., Any], guide: Callable[..., Any], *args: Any, **kwargs: Any) -> float:

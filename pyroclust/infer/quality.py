@@ -3,10 +3,11 @@
 import torch
 from torch import Tensor
 
-from pyroclust.infer.checks import check_finite
+from pyroclust.infer.checks import require_likelihood
 from pyroclust.infer.exact import exact_posterior
 from pyroclust.infer.importance import ImportanceSample, importance_sample
 from pyroclust.partitions import bell_number
+from pyroclust.points import check_finite
 from pyroclust.protocols import JointModel, PartitionGuide
 
 __all__ = ["divergence", "divergences", "efficiencies", "importance_samples"]
@@ -64,6 +65,7 @@ def divergences(model: JointModel, guide: PartitionGuide, data: Tensor) -> Tenso
         >>> divergences(gaussian2d(), PriorGuide(), torch.zeros(3, 5, 2)).shape
         torch.Size([3])
     """
+    require_likelihood(model, what="the divergence from the posterior")
     rows = max(1, _PARTITIONS_AT_ONCE // bell_number(data.shape[-model.event_dim]))
     found = []
     for block in data.split(rows):
@@ -125,6 +127,7 @@ def importance_samples(
     Raises:
         ValueError: if the data are not finite, or ``num_draws`` is below 1.
     """
+    require_likelihood(model, what="importance sampling")
     check_finite(data)
     rows = max(1, _POINTS_AT_ONCE // (max(num_draws, 1) * data.shape[-model.event_dim]))
     return [importance_sample(model, guide, block, num_draws=num_draws) for block in data.split(rows)]

@@ -8,7 +8,8 @@ import torch
 from pyro import poutine
 from torch import Tensor
 
-from pyroclust.infer.checks import check_finite
+from pyroclust.points import Points, as_points, check_finite
+from pyroclust.programs import as_model
 from pyroclust.protocols import Guide
 
 __all__ = ["DataGroup", "World", "group_by_size", "simulate", "simulate_worlds"]
@@ -16,7 +17,7 @@ __all__ = ["DataGroup", "World", "group_by_size", "simulate", "simulate_worlds"]
 DataGroup = tuple[Tensor, Tensor]
 
 
-def group_by_size(data: Tensor | Sequence[Tensor], dim: int) -> list[DataGroup]:
+def group_by_size(data: Points | Sequence[Points], dim: int) -> list[DataGroup]:
     """Batch data sets of equal numbers of points, small ones first, and remember where they were.
 
     Shape:
@@ -32,22 +33,25 @@ def group_by_size(data: Tensor | Sequence[Tensor], dim: int) -> list[DataGroup]:
         >>> [(positions.tolist(), tuple(some.shape)) for positions, some in groups]
         [([1], (1, 3, 2)), ([0, 2], (2, 5, 2))]
     """
-    if isinstance(data, Tensor):
-        if data.dim() < 2:
-            raise ValueError(f"data has shape {tuple(data.shape)}, expected (*batch, N, {dim})")
-        data = list(data.reshape(-1, *data.shape[-2:]))
-    if not len(data):
+    if isinstance(data, list | tuple):
+        sets = [as_points(one) for one in data]
+    else:
+        every = as_points(data)
+        if every.dim() < 2:
+            raise ValueError(f"data has shape {tuple(every.shape)}, expected (*batch, N, {dim})")
+        sets = list(every.reshape(-1, *every.shape[-2:]))
+    if not sets:
         raise ValueError("data holds no data set, expected at least one")
-    for position, one in enumerate(data):
+    for position, one in enumerate(sets):
         if one.dim() != 2 or one.shape[0] < 2 or one.shape[1] != dim:
             raise ValueError(
                 f"data set {position} has shape {tuple(one.shape)}, expected (N, {dim}) "
                 "with at least 2 points"
             )
         check_finite(one)
-    sizes = torch.tensor([len(one) for one in data])
+    sizes = torch.tensor([len(one) for one in sets])
     positions = [(sizes == size).nonzero()[:, 0] for size in sizes.unique()]
-    return [(index, torch.stack([data[i] for i in index.tolist()])) for index in positions]
+    return [(index, torch.stack([sets[i] for i in index.tolist()])) for index in positions]
 
 
 _MOST_WORLDS = 8
@@ -112,6 +116,7 @@ def simulate_worlds(
         >>> [one.data.shape for one in worlds]
         [torch.Size([3, 9, 2])]
     """
+    model = as_model(model)
     names = guide.conditions if isinstance(guide, Guide) else ()
     if not names:
         data, assignments = simulate(model, torch.empty(num_datasets, num_points, *model.event_shape))

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -10,10 +10,11 @@ from torch import Tensor
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
-from pyroclust.infer.checks import check_finite
+from pyroclust.infer.checks import require_likelihood
 from pyroclust.infer.importance import WeightedPartitions
 from pyroclust.infer.smc_population import Population, learn_exponents
 from pyroclust.partitions import canonical
+from pyroclust.points import Points, as_points, check_finite
 from pyroclust.protocols import CollapsedModel, PointwiseGuide
 
 __all__ = ["ParticleSample", "sequential_monte_carlo"]
@@ -66,7 +67,7 @@ class ParticleSample(WeightedPartitions):
 def sequential_monte_carlo(
     model: CollapsedModel,
     guide: PointwiseGuide,
-    data: Tensor,
+    data: Points,
     *,
     num_particles: int,
     ess_threshold: float = 0.5,
@@ -128,6 +129,8 @@ def sequential_monte_carlo(
     if num_islands is None:
         num_islands = 10 if num_particles >= 1000 and num_particles % 10 == 0 else 1
     _check_numbers(num_particles, ess_threshold, num_islands, num_pilot)
+    require_likelihood(model, what="sequential Monte Carlo")
+    data = as_points(data)
     check_finite(data)
     batch, points, size = data.shape[:-2], data.shape[-2], num_particles // num_islands
     with torch.no_grad():
@@ -193,13 +196,8 @@ def _target(
             f"model.component is a {type(model.component).__name__}, expected a ConjugateComponent: "
             "weights need the predictive density of a point given its cluster"
         )
-    scorer: Any = posterior.scorer
-    if (
-        isinstance(scorer, FilterScorer)
-        and scorer.prior is model.prior
-        and scorer.component is model.component
-    ):
-        return scorer, posterior.encoding
+    if posterior.scorer.is_filter_of(model.prior, model.component):
+        return cast(FilterScorer, posterior.scorer), posterior.encoding
     own = FilterScorer(model.prior, model.component)
     flat = data.reshape(-1, *data.shape[-2:])
     return own, own.encode(flat.gather(1, posterior.order.unsqueeze(-1).expand_as(flat)))

@@ -13,8 +13,8 @@ from pyro.infer.autoguide.initialization import init_to_sample
 from pyro.poutine.util import prune_subsample_sites
 from torch import Tensor
 
-from pyroclust.infer.checks import check_points
 from pyroclust.partitions import canonical
+from pyroclust.points import Points, as_points, check_data_set
 from pyroclust.protocols import CompanionProgram
 from pyroclust.random_state import seeded
 
@@ -83,7 +83,7 @@ class VariationalDraws:
 
 def variational_posterior(
     program: CompanionProgram,
-    data: Tensor,
+    data: Points,
     *,
     num_steps: int = 500,
     num_draws: int = 1000,
@@ -139,9 +139,10 @@ def variational_posterior(
         if count < 1:
             raise ValueError(f"{name} is {count}, expected at least 1")
     component = program.mixture.component
-    check_points(data, component.dim)
-    component.check(data)
-    points = data.detach().double()
+    points = as_points(data)
+    check_data_set(points, component.dim)
+    component.check(points)
+    points = points.detach().double()
     root = int(torch.randint(2**31 - 1, ())) if seed is None else seed
     elbo = TraceEnum_ELBO(
         num_particles=num_particles, vectorize_particles=num_particles > 1, max_plate_nesting=1

@@ -10,6 +10,7 @@ from pyroclust.nn.latents import DiscreteLatents, GaussianLatents
 from pyroclust.nn.light_scorer import LightScorer
 from pyroclust.nn.look_ahead import KernelLookAhead
 from pyroclust.nn.neighbour_scorer import NeighbourScorer
+from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.nn.orders import DensestFirst, NearestNext, Order, RandomOrder
 from pyroclust.nn.pools import AttentivePool, GatedPool, SummedPool
 from pyroclust.nn.summed_scorer import SummedScorer
@@ -36,6 +37,7 @@ __all__ = [
     "MultiheadAttentionBlock",
     "NearestNext",
     "NeighbourScorer",
+    "NetworkScorer",
     "Order",
     "PooledAttention",
     "RandomOrder",

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pyroclust.distributions.clusterwise.steps import ClusterStep
+from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseScorer
 from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.latents import ClusterLatents, DiscreteMemberships, GaussianLatents, GaussianMemberships
 from pyroclust.nn.look_ahead import KernelSummary
@@ -28,7 +28,7 @@ class ClusterwiseEncoding:
 
 
 @register(None)
-class ClusterwiseNetwork(nn.Module):
+class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
     r"""The network that gives, for an anchor, the law of which unassigned points join its cluster.
 
     .. math::
@@ -74,7 +74,6 @@ class ClusterwiseNetwork(nn.Module):
         self.latents: Any = GaussianLatents() if latents is None else latents
         self.latents.connect(width)
         self.up_front, self.each_step = up_front, each_step
-        self.num_contributions = width
         self.kernels = KernelSummary(dim, self.bandwidths) if self.bandwidths else None
         look = self.kernels.num_features if self.kernels is not None else 0
         seen = 2 * dim + 1
@@ -122,6 +121,11 @@ class ClusterwiseNetwork(nn.Module):
     def num_latents(self) -> int:
         """Z."""
         return int(self.latents.num_latents)
+
+    @property
+    def num_contributions(self) -> int:
+        """G, the width."""
+        return self.width
 
     @property
     def is_exact(self) -> bool:

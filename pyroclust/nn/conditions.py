@@ -65,7 +65,7 @@ class ConditionInputs:
 
     @classmethod
     def of_priors(
-        cls, names: Sequence[str], hyperpriors: Mapping[str, Distribution], component: Component
+        cls, names: Sequence[str], hyperpriors: Mapping[str, Distribution], component: Component | None
     ) -> Self:
         """Take centres and spreads from the priors of the hyperparameters.
 
@@ -81,7 +81,8 @@ class ConditionInputs:
         if len(set(names)) < len(names):
             raise ValueError(f"conditions are {', '.join(names)}, expected each name once")
         entering = {name: _measured(hyperpriors[name]) for name in names}
-        typical = {name: _typical(one) for name, one in entering.items() if name in component.hyperpriors}
+        of_clusters = () if component is None else component.hyperpriors
+        typical = {name: _typical(one) for name, one in entering.items() if name in of_clusters}
         return cls(
             {
                 name: ConditionInput(*one, _scale_power(component, typical, name) if name in typical else 0.0)
@@ -165,9 +166,9 @@ def _typical(measured: Sequence[Any]) -> float:
     return math.exp(centre) if log else centre
 
 
-def _scale_power(component: Component, typical: Mapping[str, float], name: str) -> float:
+def _scale_power(component: Component | None, typical: Mapping[str, float], name: str) -> float:
     """Return the exponent with which the typical scale goes with a hyperparameter, around its median."""
-    if typical[name] <= 0:
+    if component is None or typical[name] <= 0:
         return 0.0
     low, high = (
         component.given({**typical, name: factor * typical[name]}).typical_scale for factor in (1.0, 2.0)

@@ -15,6 +15,7 @@ from pyroclust.nn.conditions import ConditionInputs, ConditionShift
 from pyroclust.nn.encoders import Encoder
 from pyroclust.nn.futures import Future
 from pyroclust.nn.look_ahead import KernelLookAhead
+from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.registry import register
 
 __all__ = ["LightEncoding", "LightScorer"]
@@ -32,7 +33,7 @@ class LightEncoding:
 
 
 @register(Scorer)
-class LightScorer(nn.Module):
+class LightScorer(NetworkScorer[LightEncoding]):
     r"""Scores candidates by a small network on what distinguishes them.
 
     .. math::
@@ -122,6 +123,15 @@ class LightScorer(nn.Module):
             "filter": self.filter,
             "conditions": self.conditions,
         }
+
+    def take_conditions(self, inputs: ConditionInputs | None, *, num_columns: int) -> None:
+        """Refuse conditions other than those that the scorer was built with."""
+        own = () if self.conditions is None else self.conditions.names
+        if inputs is not None and inputs.names != own:
+            raise ValueError(
+                f"conditions are {', '.join(inputs.names)}, expected those of the scorer, {list(own)}: build "
+                "it with light_scorer_for(model, conditions=...)"
+            )
 
     def encode(self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None) -> LightEncoding:
         """Encode data sets in visiting order: contexts, look-ahead at every point, moments.

@@ -1,14 +1,17 @@
 """The neighbour scorer: a candidate is judged by which of its members lie near the point, and how."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import threshold
 
-from pyroclust.distributions.sequential.forcing import ForcedSteps
 from pyroclust.distributions.sequential.scorer import Scorer
+from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.nn.look_ahead import gaussian_kernel
+from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.registry import register
 
 __all__ = ["NeighbourEncoding", "NeighbourScorer", "PairFeatures", "pair_features"]
@@ -139,7 +142,7 @@ class NeighbourEncoding:
 
 
 @register(Scorer)
-class NeighbourScorer(nn.Module):
+class NeighbourScorer(NetworkScorer[NeighbourEncoding]):
     r"""Scores candidates of curved clusters in the plane by the neighbours of the point among their members.
 
     .. math::
@@ -165,9 +168,6 @@ class NeighbourScorer(nn.Module):
         >>> encoding.past.shape[0], encoding.context.shape
         (3, torch.Size([3, 20, 48]))
     """
-
-    conditions = None
-    filter = None
 
     def __init__(self, scale: float = 1.0, *, width: int = 48) -> None:
         super().__init__()
@@ -205,7 +205,12 @@ class NeighbourScorer(nn.Module):
         self.to_join = nn.Linear(width, 1)
         self.to_open = nn.Linear(width, 1)
 
-    def encode(self, data: Tensor) -> NeighbourEncoding:
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Constructor arguments, ready for JSON."""
+        return {"scale": self.scale, "width": self.width}
+
+    def encode(self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None) -> NeighbourEncoding:
         """Encode data sets in visiting order: pairs, embeddings, contexts.
 
         Shape:

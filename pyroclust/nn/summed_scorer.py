@@ -1,6 +1,6 @@
 """The published scorer of the Neural Clustering Process: sums of clusters of sums of points."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
@@ -9,10 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pyroclust.distributions.sequential.forcing import ForcedSteps
 from pyroclust.distributions.sequential.scorer import Scorer
+from pyroclust.distributions.sequential.steps import ForcedSteps
+from pyroclust.nn.conditions import ConditionInputs
 from pyroclust.nn.encoders import Encoder
 from pyroclust.nn.futures import Future
+from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.nn.prelu_chain import Rows, prelu_chain
 from pyroclust.registry import register
 
@@ -41,7 +43,7 @@ class SummedEncoding:
 
 
 @register(Scorer)
-class SummedScorer(nn.Module):
+class SummedScorer(NetworkScorer[SummedEncoding]):
     r"""Scores a candidate by the pooled representation that would result.
 
     .. math::
@@ -94,11 +96,40 @@ class SummedScorer(nn.Module):
         own = {"dim": self.dim, "width": self.width, "sizes": self.sizes}
         return {**own, "future": self.future, "encoder": encoder}
 
-    def encode(self, data: Tensor) -> SummedEncoding:
+    def take_conditions(self, inputs: ConditionInputs | None, *, num_columns: int) -> None:
+        """Take the standard scores of the conditions as further columns of the points.
+
+        Raises:
+            ValueError: if ``dim`` is not that of the data and the conditions together.
+        """
+        if inputs is not None and self.dim != num_columns + len(inputs.names):
+            raise ValueError(
+                f"scorer has dim {self.dim}, expected {num_columns + len(inputs.names)}, the columns of the "
+                f"data and the conditions {', '.join(inputs.names)}"
+            )
+        self.conditions = inputs
+
+    def encode(self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None) -> SummedEncoding:
         """Encode points and what comes after each: a sum in O(N), or what ``future`` costs."""
+        if self.conditions is not None and hyperparameters:
+            scores = self.conditions.scores(hyperparameters).to(data)
+            columns = scores.unsqueeze(-2).expand(*data.shape[:2], scores.shape[-1])
+            data = torch.cat([data, columns], -1)
         visit = torch.arange(data.shape[1], device=data.device).expand(len(data), -1)
         dataset = torch.arange(len(data), device=data.device)
         return self.arrange(self.encode_points(data), dataset, visit)
+
+    def encode_over_orders(
+        self,
+        data: Tensor,
+        dataset: Tensor,
+        order: Tensor,
+        hyperparameters: Mapping[str, Tensor] | None = None,
+    ) -> SummedEncoding:
+        """Encode single points once for all orders, unless conditions differ from row to row."""
+        if hyperparameters:
+            return super().encode_over_orders(data, dataset, order, hyperparameters)
+        return self.arrange(self.encode_points(data), dataset, order)
 
     def encode_points(self, data: Tensor) -> SummedPoints:
         """Evaluate h, u and g for every point on its own: what several visiting orders can share.

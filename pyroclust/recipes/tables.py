@@ -48,7 +48,7 @@ def hard_simulations(model: Any, *, oversampling: int = 4, hardness: int | None 
         hardness: how many nearly standardised data sets compete for each hard one; without it all compete.
     """
     if hardness is None:
-        return HardSimulations(model.component.typical_scale, oversampling)
+        return HardSimulations(model.typical_scale, oversampling)
     return HardStandardised(oversampling, hardness=hardness)
 
 

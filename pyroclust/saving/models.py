@@ -3,6 +3,7 @@
 import inspect
 import reprlib
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 from pyroclust.distributions import Component, PartitionPrior
@@ -39,8 +40,7 @@ def describe_model(model: Mixture | LabelledTables | AbsentTables) -> dict[str, 
         {'class': 'Gamma', 'arguments': {'concentration': 2.0, 'rate': 4.0}}
     """
     if isinstance(model, LabelledTables | AbsentTables):
-        component = model.component
-        arguments: dict[str, Any] = {"dim": component.dim, "typical_scale": component.typical_scale}
+        arguments: dict[str, Any] = {"dim": prod(model.event_shape), "typical_scale": model.typical_scale}
         if len(model.event_shape) > 1:
             arguments["event_shape"] = list(model.event_shape)
         return {"name": AbsentTables.name, "arguments": arguments}

@@ -291,7 +291,7 @@ def test_bad_input_is_named(guide: Guide) -> None:
         guide.posterior(torch.zeros(5, 3))
     with pytest.raises(ValueError, match="at least one point"):
         guide.posterior(torch.zeros(0, 2))
-    with pytest.raises(ValueError, match="NaN or infinite"):
+    with pytest.raises(ValueError, match="nan or infinite"):
         guide.posterior(torch.full((5, 2), torch.nan))
     with pytest.raises(ValueError, match="expected permutations of 5 points"):
         guide.posterior(torch.zeros(5, 2), order=torch.zeros(5, dtype=torch.int64))

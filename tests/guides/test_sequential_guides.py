@@ -165,7 +165,7 @@ def test_bad_input_is_named(guide: SequentialGuide) -> None:
         guide.posterior(torch.zeros(5, dim + 1))
     with pytest.raises(ValueError, match="at least one point"):
         guide.posterior(torch.zeros(0, dim))
-    with pytest.raises(ValueError, match="NaN or infinite"):
+    with pytest.raises(ValueError, match="nan or infinite"):
         guide.posterior(torch.full((5, dim), torch.nan))
     with pytest.raises(ValueError, match="expected permutations of 5 points"):
         guide.posterior(torch.zeros(5, dim), order=torch.zeros(5, dtype=torch.int64))

@@ -149,7 +149,7 @@ def test_what_guides_ask_of_it() -> None:
     points = np.array([[0.0, 0.0], [2.0, 2.0], [10.0, 10.0], [14.0, 14.0]])
     model = LabelledTables([(points, np.array([0, 0, 1, 1]))], standardise=False, name="pairs")
     assert (model.dim, model.event_shape, model.name, model.num_tables) == (2, (2,), "pairs", 1)
-    assert model.component.typical_scale == pytest.approx(math.sqrt((1 + 1 + 4 + 4) / 4))
+    assert model.typical_scale == pytest.approx(math.sqrt((1 + 1 + 4 + 4) / 4))
     assert model.hyperpriors == {}
 
 

@@ -6,8 +6,9 @@ import pytest
 import torch
 from pyro import poutine
 
-from pyroclust.distributions.sequential.forcing import ForcedSteps, _forced_logits
 from pyroclust.distributions.sequential.partition import SequentialPartition
+from pyroclust.distributions.sequential.scorer import Scorer
+from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.infer import FitSettings, InclusiveKL, fit
 from pyroclust.models import sensitivity2d, warped_clusters
@@ -39,7 +40,7 @@ def test_forced_logits_are_those_of_the_five_methods(scorer, sets):
     steps, encoding = ForcedSteps.of(labels(7, 12)), scorer.encode(3 * torch.randn(sets, 12, 2))
     own, generic = (
         way(encoding, dataset, steps)
-        for way in (scorer.forced_logits, lambda *given: _forced_logits(scorer, *given))
+        for way in (scorer.forced_logits, lambda *given: Scorer.forced_logits(scorer, *given))
     )
     torch.testing.assert_close(own, generic, rtol=1e-4, atol=1e-5)
 

@@ -8,7 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from pyroclust.distributions import ChineseRestaurantProcess
-from pyroclust.distributions.sequential.forcing import ForcedSteps, _forced_logits, teacher_forced_log_prob
+from pyroclust.distributions.sequential.forcing import teacher_forced_log_prob
+from pyroclust.distributions.sequential.scorer import Scorer
+from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.nn import FutureAttention, InducedFuture, SummedScorer
 from pyroclust.partitions import canonical
 
@@ -47,7 +49,7 @@ def test_forced_logits_are_those_of_the_five_methods(scorer):
     labels, dataset, data = partitions(7, 9), torch.tensor([0, 2, 1, 1, 0, 2, 2]), torch.randn(3, 9, 2)
     steps = ForcedSteps.of(labels)
     own = scorer.forced_logits(scorer.encode(data), dataset, steps)
-    generic = _forced_logits(scorer, scorer.encode(data), dataset, steps)
+    generic = Scorer.forced_logits(scorer, scorer.encode(data), dataset, steps)
     torch.testing.assert_close(own, generic)
     weights = [torch.randn_like(one) for one in own]
     losses = (sum((w * v).sum() for w, v in zip(weights, one, strict=True)) for one in (own, generic))

@@ -1,5 +1,6 @@
 """Decisions that make one cluster each: an anchor, and which of the points still unassigned join it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
@@ -65,35 +66,35 @@ class MembershipLaw(Protocol):
         ...
 
 
-class ClusterwiseScorer(Protocol):
-    """What a clusterwise partition asks of its network."""
+class ClusterwiseScorer(ABC):
+    """What a clusterwise partition asks of its network: a new one is a subclass in a file of its own."""
 
     @property
+    @abstractmethod
     def num_latents(self) -> int:
         """Z."""
-        ...
 
     @property
+    @abstractmethod
     def num_contributions(self) -> int:
         """G."""
-        ...
 
     @property
+    @abstractmethod
     def is_exact(self) -> bool:
         """Whether the estimates of its laws are exact."""
-        ...
 
+    @abstractmethod
     def encode(self, data: Tensor) -> Any:
         """Encode data sets, ``(B, N, ...)``, once for all draws."""
-        ...
 
+    @abstractmethod
     def contribution(self, encoding: Any, step: ClusterStep, joined: Tensor) -> Tensor:
         """Return what the clusters that were made add to ``closed``, ``(R, G)``; ``closed`` is not read."""
-        ...
 
+    @abstractmethod
     def law(self, encoding: Any, step: ClusterStep) -> MembershipLaw:
         """Return the law of who joins."""
-        ...
 
 
 def row_blocks(counts: Tensor, entries_at_once: int) -> Iterator[Tensor]:

@@ -69,6 +69,24 @@ class PyroComponent(Component):
         self._typical_scale = float(typical_scale)
         self._check_shapes()
 
+    def __repr__(self) -> str:
+        """Write the function of this package that made it, or dimension and scale."""
+        name, arguments = self.origin or (
+            "PyroComponent",
+            {"dim": self.dim, "typical_scale": self.typical_scale},
+        )
+        return f"{name}({', '.join(f'{key}={one:g}' for key, one in arguments.items())})"
+
+    def __eq__(self, other: object) -> bool:
+        """Two are the same if they come from the same function with the same arguments, or are one object."""
+        if self.origin is None or not isinstance(other, PyroComponent):
+            return self is other
+        return self.origin == other.origin
+
+    def __hash__(self) -> int:
+        """Hash the class."""
+        return hash(type(self))
+
     @property
     def typical_scale(self) -> float:
         """The typical standard deviation within a cluster that was given."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
-from pyroclust.distributions.components.component import ConjugateComponent
+from pyroclust.distributions.components.component import Component, ConjugateComponent
 from pyroclust.distributions.priors.opening_odds import OpeningOdds
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.scorer import Scorer
@@ -31,7 +31,7 @@ class FilterEncoding:
 
 
 @register(Scorer)
-class FilterScorer:
+class FilterScorer(Scorer[FilterEncoding]):
     r"""Log-weights of the exact no-look-ahead filter.
 
     .. math:: q(c_n = k \mid \cdot) \propto p(c_n = k \mid c_{<n}) \, p(x_n \mid x_i, i < n, c_i = k)
@@ -133,6 +133,10 @@ class FilterScorer:
     def open(self, query: Tensor) -> Tensor:
         """Return the log-weight of a new cluster."""
         return query[..., -1]
+
+    def is_filter_of(self, prior: PartitionPrior, component: Component) -> bool:
+        """Say whether prior and family are these very objects."""
+        return self.prior is prior and self.component is component
 
     def _component_of(self, own: Tensor) -> ConjugateComponent:
         """Return the family under one row of hyperparameters each, ``(..., H)``."""

@@ -1,8 +1,15 @@
-"""What a sequential partition distribution asks of the thing that scores candidates."""
+"""The contract of scorers: what a sequential partition asks of the thing that scores candidates."""
 
-from typing import Protocol, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Generic, Protocol, TypeVar
 
+import torch
 from torch import Tensor
+
+from pyroclust.distributions.components.component import Component
+from pyroclust.distributions.priors.prior import PartitionPrior
+from pyroclust.distributions.sequential.steps import ForcedSteps, pooled_before, prefix_sums
 
 __all__ = ["Encoding", "Scorer"]
 
@@ -14,27 +21,42 @@ class Encoding(Protocol):
         moments: per-point vectors that clusters sum up, ``(B, N, F)`` float64.
     """
 
-    moments: Tensor
+    @property
+    def moments(self) -> Tensor:
+        """Per-point vectors that clusters sum up, ``(B, N, F)`` float64."""
+        ...
 
 
 EncodingT = TypeVar("EncodingT", bound=Encoding)
 
 
-class Scorer(Protocol[EncodingT]):
+class Scorer(ABC, Generic[EncodingT]):
     """Scores the candidates of one decision: join an existing cluster, or open a new one.
 
     A cluster is known by its *state*, a vector made anew whenever it gains a point; all clusters together
     by the *pooled* sum of one contribution a state; the decision at hand by its *query*. Sampling and teacher
     forcing call the same five methods with other batch shapes, and the log-probabilities therefore agree.
 
+    Subclasses write :meth:`encode`, :meth:`absorb`, :meth:`contribution`, :meth:`query`, :meth:`join` and
+    :meth:`open`. Those that can save work override :meth:`encode_over_orders` and :meth:`forced_logits`.
+
     Shape:
         R rows (partitions), T steps, Q decisions, M candidates; S, G, C are the scorer's own widths.
     """
 
-    def encode(self, data: Tensor) -> EncodingT:
-        """Encode data sets whose points are in visiting order, ``(B, N, ...)``."""
-        ...
+    @abstractmethod
+    def encode(self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None) -> EncodingT:
+        """Encode data sets whose points are in visiting order.
 
+        Args:
+            data: the points.
+            hyperparameters: values of the guide's conditions; empty or None without any.
+
+        Shape:
+            data: ``(B, N, ...)``; hyperparameters: ``()`` or ``(B,)`` each.
+        """
+
+    @abstractmethod
     def absorb(
         self, encoding: EncodingT, dataset: Tensor, steps: Tensor, counts: Tensor, moments: Tensor
     ) -> Tensor:
@@ -44,22 +66,67 @@ class Scorer(Protocol[EncodingT]):
             dataset: ``(R,)``; steps: ``(T,)``; counts: ``(R, T)``; moments: ``(R, T, F)``; output: ``(R, T,
                 S)``.
         """
-        ...
 
+    @abstractmethod
     def contribution(self, states: Tensor) -> Tensor:
         """Return what each state adds to the pooled sum, ``(..., S) -> (..., G)``."""
-        ...
 
+    @abstractmethod
     def query(
         self, encoding: EncodingT, dataset: Tensor, step: Tensor, pooled: Tensor, clusters: Tensor
     ) -> Tensor:
         """Describe decisions: ``(Q,), (Q,), (Q, G), (Q,) -> (Q, C)``."""
-        ...
 
+    @abstractmethod
     def join(self, query: Tensor, states: Tensor) -> Tensor:
         """Return the logits of joining existing clusters, ``(M, C), (M, S) -> (M,)``."""
-        ...
 
+    @abstractmethod
     def open(self, query: Tensor) -> Tensor:
         """Return the logits of opening a new cluster, ``(Q, C) -> (Q,)``."""
-        ...
+
+    def encode_over_orders(
+        self,
+        data: Tensor,
+        dataset: Tensor,
+        order: Tensor,
+        hyperparameters: Mapping[str, Tensor] | None = None,
+    ) -> EncodingT:
+        """Encode data sets in several visiting orders: every order on its own, unless overridden.
+
+        Shape:
+            data: ``(B, N, ...)``; dataset: rows of the data, ``(R,)``; order: ``(R, N)``; hyperparameters:
+                ``()`` or ``(R,)`` each; the encoding has R rows.
+        """
+        index = order.reshape(*order.shape, *(1,) * (data.dim() - 2))
+        visited = data[dataset]
+        return self.encode(visited.gather(1, index.expand(visited.shape)), hyperparameters)
+
+    def forced_logits(
+        self, encoding: EncodingT, dataset: Tensor, steps: ForcedSteps
+    ) -> tuple[Tensor, Tensor]:
+        """Return the logits of all decisions of given partitions, of joining and of opening.
+
+        Makes the states of all steps, then the queries of all decisions, then the candidates.
+
+        Shape:
+            dataset: rows of the encoding, ``(R,)``; output: ``(M,)`` and ``(R (N - 1),)``.
+        """
+        rows, points = steps.labels.shape
+        counts, sums, previous = prefix_sums(encoding.moments[dataset], steps.labels)
+        every = torch.arange(points, device=dataset.device)
+        states = self.absorb(encoding, dataset, every, counts, sums)
+        pooled = pooled_before(self.contribution(states), previous)[:, :-1]
+        query = self.query(
+            encoding,
+            dataset.repeat_interleave(points - 1),
+            every[1:].repeat(rows),
+            pooled.flatten(0, 1),
+            steps.clusters,
+        )
+        state = states.flatten(0, 1).index_select(0, steps.member)
+        return self.join(query.index_select(0, steps.decision), state), self.open(query)
+
+    def is_filter_of(self, prior: PartitionPrior, component: Component) -> bool:
+        """Say whether this is the exact filter of a prior and a family, these very objects."""
+        return False

@@ -14,12 +14,12 @@ from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
 from torch import Tensor
 
 from pyroclust.distributions.components.component import parameters_of_points
-from pyroclust.infer.checks import check_points
 from pyroclust.infer.mcmc.draws import ChainDraws
 from pyroclust.infer.mcmc.states import ChainStates, log_joint, log_prior_of_states
 from pyroclust.infer.variational import sample_companion_labels
 from pyroclust.interrupts import interrupt_between_steps
 from pyroclust.partitions import canonical, num_clusters
+from pyroclust.points import check_data_set
 from pyroclust.progress import progress_bar
 from pyroclust.protocols import CollapsedModel, CompanionProgram
 from pyroclust.random_state import kept_random_state, seed_from_torch
@@ -146,7 +146,7 @@ class CompanionNUTS(MCMCKernel):
         """
         (data,) = (*args, *kwargs.values())
         component = self.model.mixture.component
-        check_points(data, component.dim)
+        check_data_set(data, component.dim)
         component.check(data)
         self._data = data.detach().double()
         self._nuts = self._new_nuts()

@@ -9,12 +9,12 @@ import torch
 from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
 from torch import Tensor
 
-from pyroclust.infer.checks import check_points
 from pyroclust.infer.mcmc.draws import ChainDraws
 from pyroclust.infer.mcmc.loop import Transition, check_draws, run_blocks
 from pyroclust.infer.mcmc.starts import Overdispersed, Starts, as_starts
 from pyroclust.infer.mcmc.states import ChainStates, log_joint, marginal_names
 from pyroclust.partitions import canonical
+from pyroclust.points import check_data_set
 from pyroclust.protocols import CollapsedModel
 from pyroclust.random_state import seed_from_torch, seeded
 
@@ -87,7 +87,7 @@ class PartitionKernel(MCMCKernel, ABC):
         Raises:
             ValueError: if so.
         """
-        check_points(data, self.model.component.dim)
+        check_data_set(data, self.model.component.dim)
         self.model.component.check(data)
         self.check_data(data)
         missing = set(self.model.hyperpriors) - self.updates - marginal_names(self.model)

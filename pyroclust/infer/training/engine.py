@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from torch import nn
 
+from pyroclust.infer.checks import check_own_model
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.training.checkpoint import CHECKPOINT_FILE, read_checkpoint, write_checkpoint
 from pyroclust.infer.training.devices import Devices
@@ -18,6 +19,7 @@ from pyroclust.infer.training.settings import FitSettings
 from pyroclust.infer.training.trainer import StepFigures, Trainer
 from pyroclust.infer.training.validation import Validation
 from pyroclust.interrupts import interrupt_between_steps
+from pyroclust.programs import as_model
 from pyroclust.progress import progress_bar
 
 __all__ = ["FitResult", "fit"]
@@ -77,7 +79,7 @@ def fit(
         guide: the guide.
         settings: see :class:`FitSettings`.
         choice: which simulations to train on; all by default.
-        event_shape: shape of one point; ``model.event_shape`` by default.
+        event_shape: shape of one point; that of the model by default.
         folder: for checkpoints and logs; nothing is written by default.
         resume: go on from the folder's checkpoint, or start if there is none yet.
         max_steps: stop after so many steps, all counted; the schedule remains that of ``settings.steps``.
@@ -86,8 +88,8 @@ def fit(
         progress: show a line on standard error.
 
     Raises:
-        ValueError: if a loss or gradient is not finite, the disk is full, or the folder holds a checkpoint
-            that was not asked for or does not fit.
+        ValueError: if the model is not the guide's own, a loss or gradient is not finite, the disk is full,
+            or the folder holds a checkpoint that was not asked for or does not fit.
 
     Example:
         >>> from pyroclust.guides import NeuralClusteringProcess
@@ -98,7 +100,8 @@ def fit(
         (2, True)
     """
     settings = FitSettings() if settings is None else settings
-    shape = _event_shape(model) if event_shape is None else event_shape
+    check_own_model(model, guide)
+    shape = as_model(model).event_shape if event_shape is None else event_shape
     fabric = (Devices() if devices is None else devices).launch()
     trainer = Trainer(model, guide, settings=settings, choice=choice, event_shape=shape, fabric=fabric)
     writer = folder if fabric.is_global_zero else None
@@ -237,10 +240,3 @@ def _checkpoint_of(folder: Path, *, resume: bool) -> dict[str, Any] | None:
             "or choose another folder"
         )
     return read_checkpoint(path)
-
-
-def _event_shape(model: Any) -> tuple[int, ...]:
-    shape = getattr(model, "event_shape", None)
-    if shape is None:
-        raise ValueError("event_shape is missing and the model has none; give the shape of one point, (dim,)")
-    return tuple(shape)

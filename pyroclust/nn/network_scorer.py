@@ -1,0 +1,48 @@
+"""The contract of scorers that are networks: a module, its arguments, and how conditions enter."""
+
+from typing import Any
+
+from torch import nn
+
+from pyroclust.distributions.sequential.filter import FilterScorer
+from pyroclust.distributions.sequential.scorer import EncodingT, Scorer
+from pyroclust.nn.conditions import ConditionInputs
+
+__all__ = ["NetworkScorer"]
+
+
+class NetworkScorer(nn.Module, Scorer[EncodingT]):
+    """A network that scores candidates: what :class:`~pyroclust.guides.NeuralClusteringProcess` is made of.
+
+    A new one is a subclass in a file of its own, which writes the methods of
+    :class:`~pyroclust.distributions.sequential.scorer.Scorer` and :attr:`arguments`. One that can be told
+    hyperparameters of the model overrides :meth:`take_conditions`.
+
+    Attributes:
+        conditions: how hyperparameters enter, None for none.
+        filter: log-weights of the exact filter of a conjugate model, None for none.
+    """
+
+    conditions: ConditionInputs | None = None
+    filter: FilterScorer | None = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Constructor arguments besides other modules, the filter and the conditions, ready for JSON."""
+        raise TypeError(f"{type(self).__name__} must define arguments")
+
+    def take_conditions(self, inputs: ConditionInputs | None, *, num_columns: int) -> None:
+        """Take note of the conditions of the guide that the scorer becomes a part of.
+
+        Args:
+            inputs: how they enter; None for none.
+            num_columns: columns of the data.
+
+        Raises:
+            ValueError: if the scorer was built for others, or takes none, as here.
+        """
+        if inputs is not None:
+            raise ValueError(
+                f"conditions are {', '.join(inputs.names)}, expected none: the {type(self).__name__} takes "
+                "none"
+            )

@@ -1,0 +1,129 @@
+"""Points from outside: arrays, data frames and lists as tensors, and what is refused of them."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+__all__ = ["Points", "as_points", "check_data_set", "check_finite", "check_points"]
+
+Points = Tensor | ArrayLike
+"""A tensor, or whatever numpy turns into an array of numbers: arrays, data frames, lists of numbers."""
+
+
+def as_points(data: Points, *, like: Tensor | None = None) -> Tensor:
+    """Return points as a tensor of floating-point numbers.
+
+    Tensors of such numbers are returned as they are. All else becomes a tensor of the dtype and on the device
+    of ``like``, or of torch's default dtype on the CPU.
+
+    Args:
+        data: a tensor, an array, a data frame or nested lists of numbers, true and false being 1 and 0.
+        like: a tensor whose dtype and device a copy takes; a guide's weights.
+
+    Raises:
+        ValueError: if these are no real numbers, or lists of unequal lengths.
+
+    Example:
+        >>> as_points([[1, 2], [3, 4]])
+        tensor([[1., 2.],
+                [3., 4.]])
+        >>> as_points(np.array(["a", "b"]))
+        Traceback (most recent call last):
+        ValueError: data holds text, expected numbers: choose numeric columns, or code the others as numbers
+    """
+    if isinstance(data, Tensor):
+        if data.is_floating_point():
+            return data
+        if data.is_complex():
+            raise ValueError("data holds complex numbers, expected real ones: take torch.view_as_real(data)")
+        return data.to(torch.get_default_dtype() if like is None else like.dtype)
+    numbers = torch.from_numpy(np.ascontiguousarray(_numbers(data)))
+    if like is None:
+        return numbers.to(torch.get_default_dtype())
+    return numbers.to(like)
+
+
+def check_finite(data: Tensor) -> None:
+    """Refuse data with missing or infinite values.
+
+    Raises:
+        ValueError: if an entry of ``data`` is nan or infinite.
+
+    Example:
+        >>> check_finite(torch.zeros(3, 2))
+    """
+    if data.is_floating_point() and not bool(torch.isfinite(data).all()):
+        count = int((~torch.isfinite(data)).sum())
+        raise ValueError(
+            f"data holds {count} nan or infinite values, expected finite numbers: "
+            "remove or impute these rows first"
+        )
+
+
+def check_points(data: Tensor, event_shape: Sequence[int]) -> None:
+    """Refuse what are not data sets of finite points of a shape.
+
+    Raises:
+        ValueError: if the shape is not ``(..., N, *event_shape)`` with at least one point, or a value is not
+            finite.
+
+    Example:
+        >>> check_points(torch.zeros(3, 5, 2), (2,))
+    """
+    event, points = tuple(event_shape), data.dim() - len(event_shape) - 1
+    if points < 0 or data.shape[points] < 1 or data.shape[points + 1 :] != event:
+        flat = data.dim() == 1 == math.prod(event)
+        hint = ": add the dimension of the columns, data[:, None]" if flat else ""
+        raise ValueError(
+            f"data has shape {tuple(data.shape)}, expected (..., N, {', '.join(map(str, event))}) with "
+            f"at least one point{hint}"
+        )
+    check_finite(data)
+
+
+def check_data_set(data: Tensor, dim: int) -> None:
+    """Refuse anything but one data set of at least two finite points.
+
+    Raises:
+        ValueError: if ``data`` is not ``(N, dim)`` with N of at least 2, or not finite.
+
+    Example:
+        >>> check_data_set(torch.zeros(3, 2), 2)
+    """
+    if data.dim() != 2 or data.shape[-1] != dim:
+        raise ValueError(
+            f"data has shape {tuple(data.shape)}, expected one data set (N, {dim}): "
+            "select the model's columns, and run data sets one by one"
+        )
+    if data.shape[0] < 2:
+        raise ValueError(f"data has {data.shape[0]} points, expected at least 2: there is nothing to cluster")
+    check_finite(data)
+
+
+def _numbers(data: Any) -> np.ndarray:
+    """Return an array of real numbers."""
+    try:
+        array = np.asarray(data)
+        if array.dtype.kind == "O" and not any(isinstance(one, str) for one in array.flat):
+            # What pandas calls Float64 or Int64; missing values become nan.
+            array = np.array([_number(one) for one in array.flat]).reshape(array.shape)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"data is a {type(data).__name__} that does not turn into an array of numbers, expected "
+            "(..., N, D): give a tensor, an array or a data frame, and data sets of unequal size one by one"
+        ) from None
+    if array.dtype.kind not in "biuf":
+        what = {"c": "complex numbers", "M": "dates", "m": "durations"}.get(array.dtype.kind, "text")
+        raise ValueError(
+            f"data holds {what}, expected numbers: choose numeric columns, or code the others as numbers"
+        )
+    return array.astype(np.float64)
+
+
+def _number(one: Any) -> float:
+    return math.nan if one is None or str(one) == "<NA>" else float(one)
