@@ -1,0 +1,247 @@
+"""Contracts of guides, scorers and models: every class that there is, collected by itself."""
+
+import importlib
+import inspect
+import pkgutil
+
+import pyro
+import pytest
+import torch
+from pyro.distributions import Gamma
+from sklearn.datasets import load_iris
+
+import pyroclust.guides
+import pyroclust.models
+import pyroclust.nn
+from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
+from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
+from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.sequential.filter import FilterScorer
+from pyroclust.distributions.sequential.partition import SequentialPartition
+from pyroclust.distributions.sequential.scorer import Scorer
+from pyroclust.distributions.sequential.steps import ForcedSteps
+from pyroclust.guides import AmortizedGuide, SequentialGuide
+from pyroclust.models import AbsentTables, LabelledImages, LabelledTables, Mixture, Program, gaussian2d
+from pyroclust.nn import FixedShape, LightScorer, NeighbourScorer, NetworkScorer, RandomOrder, SummedScorer
+from pyroclust.partitions import canonical, enumerate_partitions
+from pyroclust.protocols import Guide, JointModel, Model
+
+
+def everything_below(base: type, *packages: object) -> list[type]:
+    """Import all modules of packages, and list the concrete classes of ours that derive from a base."""
+    for package in packages:
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+    found, left = set(), [base]
+    while left:
+        children = left.pop().__subclasses__()
+        left += children
+        found |= {one for one in children if one.__module__.startswith("pyroclust.")}
+    return sorted(found - {SequentialGuide, NetworkScorer}, key=lambda one: one.__name__)
+
+
+GUIDES = everything_below(AmortizedGuide, pyroclust.guides)
+SCORERS = everything_below(Scorer, pyroclust.nn)
+
+
+def test_all_are_collected():
+    assert {one.__name__ for one in GUIDES} >= {"NeuralClusteringProcess", "PredictiveFilter"}
+    assert {one.__name__ for one in SCORERS} >= {"LightScorer", "SummedScorer", "FilterScorer"}
+    assert everything_below(ClusterwiseScorer, pyroclust.nn)
+
+
+@pytest.mark.parametrize("kind", GUIDES)
+def test_a_guide_has_one_form(kind):
+    torch.manual_seed(0)
+    guide = kind(gaussian2d()).eval()
+    assert isinstance(guide, Guide)
+    assert guide.conditions == ()
+    assert not guide.mixes_orders
+    assert kind.forward.__module__.startswith("pyroclust.guides")
+    data = torch.randn(2, 3, 5, 2)
+    posterior = guide.posterior(data)
+    assert isinstance(posterior, PartitionDistribution)
+    assert isinstance(posterior.is_exact, bool)
+    assert posterior.batch_shape == (2, 3)
+    draws, log_prob = posterior.sample_and_log_prob((4,))
+    assert draws.shape == (4, 2, 3, 5)
+    assert log_prob.shape == (4, 2, 3)
+    assert torch.equal(draws, canonical(draws))
+    value, error = posterior.log_prob_and_error(draws)
+    assert value.shape == error.shape == (4, 2, 3)
+    if posterior.is_exact:
+        assert not error.any()
+        # Every class must sum to one, whichever order it visits the points in.
+        every = enumerate_partitions(5)
+        one = guide.posterior(data[0, 0])
+        assert one.log_prob(every).logsumexp(0).exp().item() == pytest.approx(1.0, abs=1e-4)
+        assert torch.allclose(one.merged_log_prob(every), one.log_prob(every), atol=1e-4)
+    assert repr(posterior) == f"{type(posterior).__name__}(2 x 3 data sets of 5 points)"
+    assert len(repr(guide)) < 100
+    assert repr(guide).startswith(f"{kind.__name__}(model=gaussian2d")
+    trace = pyro.poutine.trace(guide).get_trace(data)
+    assert trace.nodes["assignments"]["value"].shape == (2, 3, 5)
+    with pytest.raises(ValueError, match="guide has no conditions"):
+        guide.condition(concentration=1.0)
+    with pytest.raises(ValueError, match=r"expected \(..., N, 2\)"):
+        guide.posterior(torch.zeros(5, 3))
+
+
+@pytest.mark.parametrize("kind", GUIDES)
+def test_two_guides_have_two_names(kind):
+    first, second = kind(gaussian2d()), kind(gaussian2d())
+    assert first._pyro_name != second._pyro_name
+
+
+MAKERS = {
+    LightScorer: lambda: LightScorer(FixedShape(2, 1.0), width=8),
+    SummedScorer: lambda: SummedScorer(2, width=8, sizes=(6, 10)),
+    NeighbourScorer: lambda: NeighbourScorer(width=8),
+    FilterScorer: lambda: FilterScorer(ChineseRestaurantPrior(0.7), NormalKnownVariance(2)),
+}
+
+
+@pytest.mark.parametrize("kind", SCORERS)
+def test_a_scorer_has_one_form(kind):
+    assert kind in MAKERS, f"say in MAKERS how a {kind.__name__} is made"
+    torch.manual_seed(1)
+    scorer = MAKERS[kind]()
+    if isinstance(scorer, NetworkScorer):
+        scorer.eval()
+        assert isinstance(scorer.arguments, dict)
+    data = torch.randn(3, 6, 2)
+    labels = canonical(torch.randint(3, (5, 6)))
+    dataset = torch.tensor([0, 1, 2, 0, 1])
+    encoding, steps = scorer.encode(data, {}), ForcedSteps.of(labels)
+    assert encoding.moments.shape[:2] == (3, 6)
+    # A short cut gives what the five methods give.
+    for own, plain in zip(
+        scorer.forced_logits(encoding, dataset, steps),
+        Scorer.forced_logits(scorer, encoding, dataset, steps),
+        strict=True,
+    ):
+        assert torch.allclose(own.double(), plain.double(), atol=1e-4)
+    # So do encodings that several orders share.
+    order = torch.rand(6, 6).argsort(-1)
+    copies = torch.arange(3).repeat(2)
+    ways = [
+        SequentialPartition(scorer, made, order=order, dataset=torch.arange(6))
+        for made in (
+            scorer.encode_over_orders(data, copies, order),
+            Scorer.encode_over_orders(scorer, data, copies, order),
+        )
+    ]
+    values = canonical(torch.randint(3, (4, 6, 6)))
+    assert torch.allclose(ways[0].log_prob(values), ways[1].log_prob(values), atol=1e-4)
+    draws, log_prob = ways[0].sample_and_log_prob((7,))
+    assert torch.allclose(ways[0].log_prob(draws), log_prob, atol=1e-3)
+    assert not scorer.is_filter_of(ChineseRestaurantPrior(0.7), NormalKnownVariance(2))
+
+
+@pytest.mark.parametrize("kind", [one for one in SCORERS if issubclass(one, NetworkScorer)])
+def test_a_network_that_takes_no_conditions_refuses_them(kind):
+    scorer = MAKERS[kind]()
+    scorer.take_conditions(None, num_columns=2)
+    inputs = pyroclust.nn.ConditionInputs({"scale": pyroclust.nn.ConditionInput(True, 0.0, 0.5)})
+    with pytest.raises(ValueError, match="conditions"):
+        scorer.take_conditions(inputs, num_columns=2)
+
+
+def program(data: torch.Tensor) -> None:
+    gaussian2d()(data)
+
+
+MODELS = {
+    **{
+        name: one
+        for name, one in vars(pyroclust.models).items()
+        if inspect.isfunction(one) and name not in ("companion", "warped_arcs")
+    },
+    "random": lambda: Mixture(
+        ChineseRestaurantPrior(Gamma(2.0, 4.0)), NormalInverseGamma(2, 0.1, shape=2.0, rate=0.2)
+    ),
+    "tables": lambda: LabelledTables([load_iris(return_X_y=True)]),
+    "absent": lambda: AbsentTables(3, typical_scale=0.5),
+    "images": lambda: LabelledImages([(torch.randn(20, 4, 4).numpy(), [0, 1] * 10)]),
+    "program": lambda: Program(program, event_shape=(2,)),
+}
+SIMULATES = [name for name in MODELS if name != "absent"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_has_one_form(name):
+    model = MODELS[name]()
+    assert isinstance(model, Model)
+    assert model.event_dim == 1 + len(model.event_shape)
+    assert model.typical_scale > 0
+    assert len(repr(model)) < 250
+    assert model == MODELS[name]() or not isinstance(model, Mixture | Program)
+    points, labels = torch.zeros(1, *model.event_shape), torch.zeros(1, dtype=torch.int64)
+    assert model.has_likelihood == _evaluates(model, points, labels)
+    assert model.has_likelihood <= isinstance(model, JointModel)
+    assert model.given({}) is not None
+    if model.is_conjugate and model.has_likelihood:
+        assert model.partition_prior is not None
+
+
+def _evaluates(model: Model, points: torch.Tensor, labels: torch.Tensor) -> bool:
+    if not isinstance(model, JointModel):
+        return False
+    try:
+        return model.log_joint(points, labels).shape == ()
+    except ValueError:
+        return False
+
+
+@pytest.mark.parametrize("name", SIMULATES)
+def test_a_model_simulates_canonical_labels(name):
+    torch.manual_seed(2)
+    model = MODELS[name]()
+    data, labels = pyroclust.infer.simulate(model, torch.empty(3, 6, *model.event_shape))
+    assert data.shape == (3, 6, *model.event_shape)
+    assert torch.equal(labels, canonical(labels))
+
+
+def test_a_swapped_mixture_is_refused():
+    with pytest.raises(ValueError, match="expected a partition prior and a component family: swap them"):
+        Mixture(NormalKnownVariance(2), ChineseRestaurantPrior(1.0))
+    with pytest.raises(ValueError, match="prior is a float and component a NormalKnownVariance"):
+        Mixture(1.0, NormalKnownVariance(2))
+
+
+def test_what_models_write_of_themselves():
+    assert repr(gaussian2d()) == (
+        "Mixture(ChineseRestaurantPrior(concentration=0.7), "
+        "NormalKnownVariance(dim=2, prior_scale=10, scale=1))"
+    )
+    random = ChineseRestaurantPrior(Gamma(2.0, 4.0))
+    assert repr(random) == "ChineseRestaurantPrior(concentration=Gamma(concentration=2, rate=4))"
+    assert repr(ChineseRestaurantPrior(torch.ones(3))) == "ChineseRestaurantPrior(concentration=<3 numbers>)"
+    assert gaussian2d() == gaussian2d()
+    assert gaussian2d() != gaussian2d(3)
+    assert Mixture(random, NormalKnownVariance(2)) != gaussian2d()
+    assert random == ChineseRestaurantPrior(Gamma(2.0, 4.0))
+    assert random != ChineseRestaurantPrior(Gamma(2.0, 4.5))
+
+
+class PriorGuide(AmortizedGuide):
+    """A guide that a reader might write first."""
+
+    def posterior(self, data):
+        data = self.points(data)
+        return self.model.prior.partition(data.shape[-2]).expand(data.shape[:-2])
+
+
+def test_a_guide_is_one_method():
+    guide = PriorGuide(gaussian2d())
+    assert isinstance(guide, Guide)
+    assert repr(guide) == "PriorGuide(model=gaussian2d, no weights)"
+    assert guide(torch.zeros(4, 5, 2)).shape == (4, 5)
+    with pytest.raises(TypeError, match="NoPosterior must define posterior"):
+        type("NoPosterior", (AmortizedGuide,), {})(gaussian2d()).posterior(torch.zeros(3, 2))
+
+
+def test_filters_know_themselves():
+    prior, family = ChineseRestaurantPrior(0.7), NormalKnownVariance(2)
+    assert FilterScorer(prior, family).is_filter_of(prior, family)
+    assert RandomOrder()(torch.zeros(1, 3, 2)).shape == (1, 3)
