@@ -157,9 +157,7 @@ MODELS = {
         for name, one in vars(pyroclust.models).items()
         if inspect.isfunction(one) and name not in ("companion", "warped_arcs")
     },
-    "random": lambda: Mixture(
-        ChineseRestaurantPrior(Gamma(2.0, 4.0)), NormalInverseGamma(2, 0.1, shape=2.0, rate=0.2)
-    ),
+    "random": lambda: Mixture(ChineseRestaurantPrior(Gamma(2.0, 4.0)), NormalKnownVariance(2)),
     "tables": lambda: LabelledTables([load_iris(return_X_y=True)]),
     "absent": lambda: AbsentTables(3, typical_scale=0.5),
     "images": lambda: LabelledImages([(torch.randn(20, 4, 4).numpy(), [0, 1] * 10)]),
@@ -212,7 +210,7 @@ def test_a_swapped_mixture_is_refused():
 def test_what_models_write_of_themselves():
     assert repr(gaussian2d()) == (
         "Mixture(ChineseRestaurantPrior(concentration=0.7), "
-        "NormalKnownVariance(dim=2, prior_scale=10, scale=1))"
+        "NormalKnownVariance(dim=2, prior_scale=10, scale=1, mean=0))"
     )
     random = ChineseRestaurantPrior(Gamma(2.0, 4.0))
     assert repr(random) == "ChineseRestaurantPrior(concentration=Gamma(concentration=2, rate=4))"
