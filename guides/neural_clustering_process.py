@@ -141,9 +141,10 @@ class NeuralClusteringProcess(SequentialGuide):
     def arguments(self) -> dict[str, Any]:
         """Arguments of the constructor but the model."""
         refuse_a_view(self.condition_values)
-        own = self.inputs is not None and "conditions" not in self.scorer.arguments
+        scorer = cast(NetworkScorer[Any], self.scorer)
+        own = self.inputs is not None and "conditions" not in scorer.arguments
         return {
-            "scorer": self.scorer,
+            "scorer": scorer,
             "order": self.order,
             "conditions": self.inputs if own else (),
             "num_orders": self.num_orders,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from pyro import poutine
@@ -36,7 +36,7 @@ def group_by_size(data: Points | Sequence[Points], dim: int) -> list[DataGroup]:
     if isinstance(data, list | tuple):
         sets = [as_points(one) for one in data]
     else:
-        every = as_points(data)
+        every = as_points(cast(Points, data))
         if every.dim() < 2:
             raise ValueError(f"data has shape {tuple(every.shape)}, expected (*batch, N, {dim})")
         sets = list(every.reshape(-1, *every.shape[-2:]))
