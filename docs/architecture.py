@@ -19,7 +19,7 @@ PAGE, PICTURE = ROOT / "docs" / "architecture.md", ROOT / "docs" / "architecture
 BEGIN, END = "<!-- law: written by docs/architecture.py -->", "<!-- end of law -->"
 # What each package is, for the picture; the modules that need nothing of ours share one box.
 ABOUT = {
-    "ground": ", ".join(sorted(GROUND)),
+    "ground": ", ".join(sorted(GROUND - {"registry"})),
     "distributions": "priors, components,\nlaws of guides",
     "diagnostics": "functions of draws:\nlimits and verdicts",
     "data": "tables, standardising",
