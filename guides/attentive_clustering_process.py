@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from pyro.nn import PyroModule
 from torch import Tensor
 
-from pyroclust.guides.base import num_columns
+from pyroclust.guides.base import AmortizedGuide, num_columns
 from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess, latents_for
 from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
@@ -18,7 +17,7 @@ from pyroclust.registry import register
 __all__ = ["AttentiveClusteringProcess", "attentive_network_for"]
 
 
-@register(PyroModule)
+@register(AmortizedGuide)
 class AttentiveClusteringProcess(ClusterwiseClusteringProcess):
     """Clusterwise clustering process whose points see one another by attention (ACP, and ACP-S).
 

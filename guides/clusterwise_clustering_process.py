@@ -7,7 +7,6 @@ from typing import Any, Self
 import pyro
 import torch
 from pyro.distributions import Delta
-from pyro.nn import PyroModule
 from torch import Tensor
 
 from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
@@ -25,7 +24,7 @@ from pyroclust.registry import register
 __all__ = ["ClusterwiseClusteringProcess", "clusterwise_network_for", "latents_for"]
 
 
-@register(PyroModule)
+@register(AmortizedGuide)
 class ClusterwiseClusteringProcess(AmortizedGuide):
     r"""Clusterwise clustering process: O(K) network calls a draw, memberships independent given a latent.
 

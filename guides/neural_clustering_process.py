@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from pyro.nn import PyroModule
 from torch import Tensor
 
-from pyroclust.guides.base import num_columns, refuse_a_view
+from pyroclust.guides.base import AmortizedGuide, num_columns, refuse_a_view
 from pyroclust.guides.predictive_filter import filter_scorer
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import (
@@ -25,7 +24,7 @@ from pyroclust.nn import (
 from pyroclust.nn.encoders import Encoder
 from pyroclust.programs import as_model
 from pyroclust.protocols import CollapsedModel, Model
-from pyroclust.registry import register
+from pyroclust.registry import arguments_of, register
 
 __all__ = [
     "NeuralClusteringProcess",
@@ -74,7 +73,7 @@ def typical_model(model: Model, inputs: ConditionInputs | None) -> Model:
     return model.given({name: medians[name] for name, one in powers.items() if one.scale_power})
 
 
-@register(PyroModule)
+@register(AmortizedGuide)
 class NeuralClusteringProcess(SequentialGuide):
     r"""Neural Clustering Process with the light scorer (default) or the published one.
 
@@ -142,7 +141,7 @@ class NeuralClusteringProcess(SequentialGuide):
         """Arguments of the constructor but the model."""
         refuse_a_view(self.condition_values)
         scorer = cast(NetworkScorer[Any], self.scorer)
-        own = self.inputs is not None and "conditions" not in scorer.arguments
+        own = self.inputs is not None and "conditions" not in arguments_of(scorer)
         return {
             "scorer": scorer,
             "order": self.order,

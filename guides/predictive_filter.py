@@ -3,12 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from pyro.nn import PyroModule
 from torch import Tensor
 
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterScorer
-from pyroclust.guides.base import refuse_a_view
+from pyroclust.guides.base import AmortizedGuide, refuse_a_view
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import Order, RandomOrder
 from pyroclust.programs import as_model
@@ -37,7 +36,7 @@ def filter_scorer(model: Model, *, conditions: Sequence[str] = ()) -> FilterScor
     return FilterScorer(mixture.prior, cast(ConjugateComponent, mixture.component), conditions=conditions)
 
 
-@register(PyroModule)
+@register(AmortizedGuide)
 class PredictiveFilter(SequentialGuide):
     r"""Labels drawn in sequence from the collapsed predictive of a conjugate model.
 

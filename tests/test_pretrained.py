@@ -16,8 +16,7 @@ from pyroclust.distributions import (
     PitmanYorPrior,
     Product,
 )
-from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, retarget
-from pyroclust.infer import FitSettings, fit
+from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.models import Mixture, gaussian2d, niw_mixture
 from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, find_guide, list_guides, read_card
@@ -173,22 +172,6 @@ def test_a_filter_of_another_model_is_not_saved(tmp_path, kind, other):
     with pytest.raises(ValueError, match=r"was made of another .* than that of the guide's model"):
         save_guide(guide, tmp_path / "a")
     assert not (tmp_path / "a").exists()
-
-
-def test_a_guide_that_learned_another_model_is_not_saved(tmp_path):
-    guide, wide = new_guide(), niw_mixture(2).given({"kappa": 0.4})
-    settings = FitSettings(steps=1, max_points=6)
-    fit(wide, guide, settings=settings, progress=False)
-    with pytest.raises(ValueError, match="guide was trained on model 'niw_mixture' and its own is"):
-        save_guide(guide, tmp_path / "mine")
-    save_guide(retarget(guide, wide), tmp_path / "mine")
-    assert load_guide(tmp_path / "mine").model.component.kappa == 0.4
-    # The same model made anew is no other model, and training on the guide's own heals.
-    fit(niw_mixture(2), guide, settings=settings, progress=False)
-    save_guide(guide, tmp_path / "mine")
-    fit(wide, guide, settings=settings, progress=False)
-    fit(guide.model, guide, settings=settings, progress=False)
-    save_guide(guide, tmp_path / "mine")
 
 
 def truncate(folder: Path) -> None:

@@ -128,7 +128,6 @@ class InclusiveKL(ELBO):
 
     def _drawn(self, model: Any, guide: Any, template: tuple[Any, ...]) -> dict[str, Any]:
         """Simulate what a guide over orders needs to be trained on."""
-        _remember(guide, model)
         simulated = self.simulate(model, *template)
         names = _conditions(guide)
         _check_conditions(names, simulated)
@@ -138,7 +137,6 @@ class InclusiveKL(ELBO):
         return values | {"conditions": {name: values.pop(name) for name in names}}
 
     def _get_trace(self, model: Any, guide: Any, args: Any, kwargs: Any) -> tuple[Trace, Trace]:
-        _remember(guide, model)
         simulated = self.simulate(model, *args)
         observed = [site["value"] for site in simulated.nodes.values() if _was_observed(site)]
         if not observed:
@@ -164,16 +162,6 @@ class InclusiveKL(ELBO):
     ) -> float:
         """Return the loss and add its gradients to the parameters, as ``pyro.infer.SVI`` expects."""
         return self.backward(model, guide, *args)
-
-
-def _remember(guide: Any, model: Callable[..., Any]) -> None:
-    """Let a guide know that it learns another model than its own: what it is saved as would be wrong."""
-    own = getattr(guide, "model", None)
-    if own is None or own is model or own == model:
-        vars(guide).pop("learned_model", None)
-    else:
-        # Past PyroModule, which would take a model that is a module for a part of the guide.
-        vars(guide)["learned_model"] = model
 
 
 def _choose(simulated: Trace, choice: Choice) -> None:

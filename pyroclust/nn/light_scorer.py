@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
-from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.nn.attention import InducedSetAttention
 from pyroclust.nn.cluster_shape import ClusterShape
 from pyroclust.nn.conditions import ConditionInputs, ConditionShift
@@ -32,7 +31,7 @@ class LightEncoding:
     filter: FilterEncoding | None
 
 
-@register(Scorer)
+@register(NetworkScorer)
 class LightScorer(NetworkScorer[LightEncoding]):
     r"""Scores candidates by a small network on what distinguishes them.
 

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import threshold
 
-from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.nn.look_ahead import gaussian_kernel
 from pyroclust.nn.network_scorer import NetworkScorer
@@ -141,7 +140,7 @@ class NeighbourEncoding:
     past: Tensor  # (B, F, N, N): channels of the points visited before
 
 
-@register(Scorer)
+@register(NetworkScorer)
 class NeighbourScorer(NetworkScorer[NeighbourEncoding]):
     r"""Scores candidates of curved clusters in the plane by the neighbours of the point among their members.
 

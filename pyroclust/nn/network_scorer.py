@@ -1,7 +1,5 @@
 """The contract of scorers that are networks: a module, its arguments, and how conditions enter."""
 
-from typing import Any
-
 from torch import nn
 
 from pyroclust.distributions.sequential.filter import FilterScorer
@@ -15,7 +13,8 @@ class NetworkScorer(nn.Module, Scorer[EncodingT]):
     """A network that scores candidates: what :class:`~pyroclust.guides.NeuralClusteringProcess` is made of.
 
     A new one is a subclass in a file of its own, which writes the methods of
-    :class:`~pyroclust.distributions.sequential.scorer.Scorer` and :attr:`arguments`. One that can be told
+    :class:`~pyroclust.distributions.sequential.scorer.Scorer`, keeps the arguments of its constructor as
+    attributes of their names, and has ``@register(NetworkScorer)`` above it. One that can be told
     hyperparameters of the model overrides :meth:`take_conditions`.
 
     Attributes:
@@ -25,11 +24,6 @@ class NetworkScorer(nn.Module, Scorer[EncodingT]):
 
     conditions: ConditionInputs | None = None
     filter: FilterScorer | None = None
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Constructor arguments besides other modules, the filter and the conditions, ready for JSON."""
-        raise TypeError(f"{type(self).__name__} must define arguments")
 
     def take_conditions(self, inputs: ConditionInputs | None, *, num_columns: int) -> None:
         """Take note of the conditions of the guide that the scorer becomes a part of.

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.nn.conditions import ConditionInputs
 from pyroclust.nn.encoders import Encoder
@@ -42,7 +41,7 @@ class SummedEncoding:
     bias: Tensor  # (W,)
 
 
-@register(Scorer)
+@register(NetworkScorer)
 class SummedScorer(NetworkScorer[SummedEncoding]):
     r"""Scores a candidate by the pooled representation that would result.
 

@@ -5,12 +5,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pyro.nn import PyroModule
-
 from pyroclust.data.labelled import read_labelled_folder
 from pyroclust.distributions import PartitionPrior
 from pyroclust.errors import unknown_name
-from pyroclust.guides import NeuralClusteringProcess, retarget
+from pyroclust.guides import AmortizedGuide, NeuralClusteringProcess, retarget
 from pyroclust.guides.retarget import parts_of
 from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
 from pyroclust.models import LabelledTables
@@ -82,7 +80,7 @@ def network_tables() -> dict[str, tuple[type, Callable[..., Any]]]:
     """
     return {
         name: (kind, one)
-        for kind in registered(PyroModule).values()
+        for kind in registered(AmortizedGuide).values()
         if isinstance(kind, type)
         for name, one in registered(kind).items()
     }
@@ -106,7 +104,7 @@ def new_guide(
     """
     arguments = dict(guide)
     name = arguments.pop("class", None)
-    kind: Any = NeuralClusteringProcess if name is None else find(PyroModule, str(name), where="guide")
+    kind: Any = NeuralClusteringProcess if name is None else find(AmortizedGuide, str(name), where="guide")
     if network is not None:
         table, entries = network
         kind, make = network_tables()[table]

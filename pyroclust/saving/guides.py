@@ -7,13 +7,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from pyro.nn import PyroModule
 from safetensors import SafetensorError
 from safetensors import torch as safetensors
 from torch import Tensor
 
 from pyroclust.errors import unknown_name
 from pyroclust.files import replace_file
+from pyroclust.guides import AmortizedGuide
 from pyroclust.guides.retarget import parts_of
 from pyroclust.random_state import kept_random_state
 from pyroclust.registry import find
@@ -68,8 +68,7 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
             :class:`~pyroclust.saving.cards.GuideCard`.
 
     Raises:
-        ValueError: if the card has an unknown entry, the guide or its model could not be built again, or the
-            guide was trained on another model than its own.
+        ValueError: if the card has an unknown entry, or the guide or its model could not be built again.
 
     Example:
         >>> import tempfile
@@ -82,10 +81,9 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
     for entry in sorted(set(notes) - _NOTES):
         raise ValueError(f"card: {unknown_name('entry', entry, _NOTES)}")
     path = Path(folder)
-    if not isinstance(guide, PyroModule):
+    if not isinstance(guide, AmortizedGuide):
         raise ValueError(f"guide is a {type(guide).__name__}, expected a guide, as load_guide returns")
     model = describe_model(guide.model)
-    _check_learned(guide, model)
     described = describe_guide(guide)
     state = {name: value.detach().cpu().contiguous().clone() for name, value in guide.state_dict().items()}
     weights = safetensors.save(state) if state else None
@@ -107,7 +105,7 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
     replace_file(path / CARD_FILE, text.encode())
 
 
-def describe_guide(guide: PyroModule) -> dict[str, Any]:
+def describe_guide(guide: AmortizedGuide) -> dict[str, Any]:
     """Return the class of a guide with its arguments, ready for JSON; its model is described by itself.
 
     Raises:
@@ -124,26 +122,9 @@ def describe_guide(guide: PyroModule) -> dict[str, Any]:
     return described
 
 
-def _check_learned(guide: PyroModule, described: Mapping[str, Any]) -> None:
-    """Refuse a guide that was trained on another model than the one that its card would name."""
-    learned = vars(guide).get("learned_model")
-    if learned is None:
-        return
-    try:
-        same = describe_model(learned) == described
-    except ValueError:
-        same = False
-    if not same:
-        name = getattr(learned, "name", getattr(learned, "__name__", type(learned).__name__))
-        raise ValueError(
-            f"guide was trained on model '{name}' and its own is '{described['name']}', expected one model: "
-            "build the guide on the model that it learns, or save retarget(guide, model)"
-        )
-
-
 def _build(card: GuideCard, path: Path) -> Any:
     try:
-        find(PyroModule, card.guide_class, where=f"'{path}'")
+        find(AmortizedGuide, card.guide_class, where=f"'{path}'")
     except ValueError as error:
         raise ValueError(f"{error}; install a newer version, or import the module of the class") from None
     try:
@@ -157,7 +138,7 @@ def _build(card: GuideCard, path: Path) -> Any:
         # The initial weights are thrown away: drawing them must not move the caller's random state.
         with kept_random_state():
             described = {"class": card.guide_class, "arguments": card.arguments}
-            return build(described, PyroModule, where="guide", given=parts_of(model))
+            return build(described, AmortizedGuide, where="guide", given=parts_of(model))
     except ValueError as error:
         raise ValueError(f"'{path}' has arguments that do not fit ({error}); restore the file") from None
 
