@@ -6,7 +6,7 @@ memory that never moves, compiled functions get a pointer, and read a field as `
 that is called by its address has its own machine code, compiled once, whoever calls it.
 """
 
-from collections.abc import Iterator
+import struct
 from functools import cache
 from typing import Any, NamedTuple, cast
 
@@ -97,7 +97,7 @@ class Address:
     def __init__(self, content: NamedTuple) -> None:
         self.content = content
         self.type = _type_of(content)
-        self._words = np.concatenate([np.zeros(1, dtype=np.int64)[:0], *_words(content)])
+        self._words = np.array(_words(content), dtype=np.int64)
         self.number = _begin(self._words)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -132,21 +132,22 @@ def _begin(array: np.ndarray) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def _words(content: NamedTuple) -> Iterator[np.ndarray]:
-    """Yield a named tuple as numba lays it out, in words of 8 bytes."""
+def _words(content: NamedTuple) -> list[int]:
+    """Return a named tuple as numba lays it out, in words of 8 bytes."""
+    words: list[int] = []
     for value in content:
         if isinstance(value, np.ndarray):
             # Two owners, which nobody counts here; then what an array is.
-            head = (0, 0, value.size, value.itemsize, _begin(value))
-            yield np.array(head + value.shape + value.strides, dtype=np.int64)
+            words += 0, 0, value.size, value.itemsize, _begin(value), *value.shape, *value.strides
         elif isinstance(value, tuple):
-            yield from _words(cast(NamedTuple, value))
+            words += _words(cast(NamedTuple, value))
         elif isinstance(value, float):
-            yield np.array([value]).view(np.int64)
+            words += struct.unpack("q", struct.pack("d", value))
         elif isinstance(value, int):
-            yield np.array([value], dtype=np.int64)
+            words.append(value)
         else:
             raise TypeError(f"a field is a {type(value).__name__}, expected int, float, array or named tuple")
+    return words
 
 
 @typeof_impl.register(Address)
