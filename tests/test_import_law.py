@@ -61,7 +61,7 @@ LAW: dict[str, set[str]] = {
     "infer.mcmc": GROUND | LAWS | {"diagnostics", "infer", "protocols"} | MCMC,
     "baselines": {"partitions", "diagnostics"},
     "data": {"errors"},
-    "saving": GROUND | LAWS | {"nn", "models", "guides"},
+    "saving": GROUND | LAWS | {"nn", "models", "guides", "protocols"},
     "calibration": GROUND | LAWS | {"infer", "diagnostics", "guides", "protocols", "saving"},
     "results": {"baselines", "calibration", "data", "diagnostics"},
     "io": GROUND | LAWS | {"diagnostics", "infer", "infer.mcmc"},

@@ -9,6 +9,7 @@ from typing import Any
 from pyroclust.distributions import Component, PartitionPrior
 from pyroclust.errors import unknown_name
 from pyroclust.models import AbsentTables, LabelledTables, Mixture
+from pyroclust.protocols import Model
 from pyroclust.registry import registered
 from pyroclust.saving.depth import check_depth
 from pyroclust.saving.numbers import build_number, build_tensor
@@ -19,7 +20,7 @@ __all__ = ["build_model", "describe_model"]
 _PARTS: dict[str, Any] = {"prior": PartitionPrior, "component": Component}
 
 
-def describe_model(model: Mixture | LabelledTables | AbsentTables) -> dict[str, Any]:
+def describe_model(model: Model) -> dict[str, Any]:
     """Return the name and the arguments of a model, ready for JSON; cost O(size of the hyperparameters).
 
     A registered model is described by its dimension and the numbers in which it differs from the registered
@@ -45,7 +46,10 @@ def describe_model(model: Mixture | LabelledTables | AbsentTables) -> dict[str, 
             arguments["event_shape"] = list(model.event_shape)
         return {"name": AbsentTables.name, "arguments": arguments}
     if type(model) is not Mixture:
-        raise ValueError(f"model is a {type(model).__name__}, expected a Mixture: only these are described")
+        raise ValueError(
+            f"model is a {type(model).__name__}, expected a Mixture: only these are described; or save "
+            "guide.state_dict() and keep the code"
+        )
     if not isinstance(model.name, str):
         raise ValueError(f"model.name is {reprlib.repr(model.name)}, expected text")
     parts = _describe_parts(model)
