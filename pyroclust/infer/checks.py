@@ -34,7 +34,7 @@ def require_likelihood(model: object, *, what: str) -> None:
 def check_own_model(model: Any, guide: object) -> None:
     """Refuse to train a guide on another model than its own, which is what would be saved with it.
 
-    Pyro programs inside of handlers, as ``poutine.block(model)``, and guides of other kinds pass.
+    Pyro programs inside of handlers, as ``poutine.scale(model, scale=0.1)``, and guides of other kinds pass.
 
     Raises:
         ValueError: if the models differ.

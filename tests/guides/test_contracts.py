@@ -21,6 +21,7 @@ from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.guides import AmortizedGuide, SequentialGuide
+from pyroclust.infer import simulate
 from pyroclust.models import AbsentTables, LabelledImages, LabelledTables, Mixture, Program, gaussian2d
 from pyroclust.nn import FixedShape, LightScorer, NeighbourScorer, NetworkScorer, RandomOrder, SummedScorer
 from pyroclust.partitions import canonical, enumerate_partitions
@@ -195,7 +196,7 @@ def _evaluates(model: Model, points: torch.Tensor, labels: torch.Tensor) -> bool
 def test_a_model_simulates_canonical_labels(name):
     torch.manual_seed(2)
     model = MODELS[name]()
-    data, labels = pyroclust.infer.simulate(model, torch.empty(3, 6, *model.event_shape))
+    data, labels = simulate(model, torch.empty(3, 6, *model.event_shape))
     assert data.shape == (3, 6, *model.event_shape)
     assert torch.equal(labels, canonical(labels))
 
