@@ -101,6 +101,7 @@ class NeuralClusteringProcess(SequentialGuide):
             or ``num_orders`` is above 1 and ``order`` is a rule.
 
     Example:
+        >>> import torch
         >>> from pyroclust.models import gaussian2d
         >>> guide = NeuralClusteringProcess(gaussian2d())
         >>> guide.posterior(torch.zeros(2, 6, 2)).sample((3,)).shape
