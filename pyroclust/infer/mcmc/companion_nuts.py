@@ -15,11 +15,12 @@ from torch import Tensor
 
 from pyroclust.distributions.components.component import parameters_of_points
 from pyroclust.infer.mcmc.draws import ChainDraws
+from pyroclust.infer.mcmc.kernel import DOUBLE
 from pyroclust.infer.mcmc.states import ChainStates, log_joint, log_prior_of_states
 from pyroclust.infer.variational import sample_companion_labels
 from pyroclust.interrupts import interrupt_between_steps
 from pyroclust.partitions import canonical, num_clusters
-from pyroclust.points import check_data_set
+from pyroclust.points import Points, as_points, check_data_set
 from pyroclust.progress import progress_bar
 from pyroclust.protocols import CollapsedModel, CompanionProgram
 from pyroclust.random_state import kept_random_state, seed_from_torch
@@ -145,6 +146,7 @@ class CompanionNUTS(MCMCKernel):
                 support.
         """
         (data,) = (*args, *kwargs.values())
+        data = as_points(data, like=DOUBLE)
         component = self.model.mixture.component
         check_data_set(data, component.dim)
         component.check(data)
@@ -179,7 +181,7 @@ class CompanionNUTS(MCMCKernel):
 
     def run(
         self,
-        data: Tensor,
+        data: Points,
         *,
         num_draws: int,
         warmup: int,
@@ -192,7 +194,7 @@ class CompanionNUTS(MCMCKernel):
         Ctrl-C stops the run: whole chains are kept, or what there is of the first.
 
         Args:
-            data: points, ``(N, D)``.
+            data: points, ``(N, D)``: a tensor, an array, a data frame or lists of numbers.
             num_draws: draws a chain keeps.
             warmup: draws a chain adapts in and discards.
             num_chains: chains, each with its own start and random numbers.

@@ -14,11 +14,14 @@ from pyroclust.infer.mcmc.loop import Transition, check_draws, run_blocks
 from pyroclust.infer.mcmc.starts import Overdispersed, Starts, as_starts
 from pyroclust.infer.mcmc.states import ChainStates, log_joint, marginal_names
 from pyroclust.partitions import canonical
-from pyroclust.points import check_data_set
+from pyroclust.points import Points, as_points, check_data_set
 from pyroclust.protocols import CollapsedModel
 from pyroclust.random_state import seed_from_torch, seeded
 
-__all__ = ["PartitionKernel"]
+__all__ = ["DOUBLE", "PartitionKernel"]
+
+# Kernels compute in double precision: numbers that are no tensor yet keep all their digits.
+DOUBLE = torch.empty(0, dtype=torch.float64)
 
 
 class PartitionKernel(MCMCKernel, ABC):
@@ -112,6 +115,7 @@ class PartitionKernel(MCMCKernel, ABC):
     def setup(self, warmup_steps: int, *args: Any, **kwargs: Any) -> None:
         """Start a new chain on the data; nothing of an earlier chain is kept."""
         (data,) = (*args, *kwargs.values())
+        data = as_points(data, like=DOUBLE)
         self.check(data)
         generator = np.random.default_rng(seed_from_torch())
         self._states = self.start(data, 1, generator)
@@ -153,7 +157,7 @@ class PartitionKernel(MCMCKernel, ABC):
 
     def run(
         self,
-        data: Tensor,
+        data: Points,
         *,
         num_draws: int,
         warmup: int = 0,
@@ -166,7 +170,7 @@ class PartitionKernel(MCMCKernel, ABC):
         Ctrl-C stops the run and returns the draws made so far, with ``interrupted`` set.
 
         Args:
-            data: points, ``(N, D)``.
+            data: points, ``(N, D)``: a tensor, an array, a data frame or lists of numbers.
             num_draws: draws a chain keeps.
             warmup: draws a chain discards first.
             num_chains: chains, each with its own start and random numbers.
@@ -177,6 +181,7 @@ class PartitionKernel(MCMCKernel, ABC):
             ValueError: if ``data`` is not one finite data set of two or more points, a count is too small,
                 or the draws do not fit into memory.
         """
+        data = as_points(data, like=DOUBLE)
         self.check(data)
         if num_draws < 1 or warmup < 0 or num_chains < 1:
             raise ValueError(

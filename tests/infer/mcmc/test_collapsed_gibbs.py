@@ -2,6 +2,7 @@ import pickle
 import signal
 
 import numpy as np
+import pandas as pd
 import pyro
 import pytest
 import torch
@@ -300,3 +301,19 @@ def test_kernels_and_draws_print_in_a_line(data):
     mean = draws.num_clusters.double().mean()
     assert repr(draws) == f"ChainDraws(2 chains of 4 draws, 25 points, {mean:.1f} clusters on average)"
     assert repr(CompanionNUTS(companion(model, 5))) == "CompanionNUTS(overlap2d, 5 components)"
+
+
+@pytest.mark.parametrize(
+    "convert", [torch.Tensor.numpy, torch.Tensor.tolist, lambda one: pd.DataFrame(one.numpy())]
+)
+def test_arrays_lists_and_data_frames_are_data(data, convert):
+    """They keep double precision, and give the draws of a tensor that does."""
+    exact = data.double() / 3
+    model = overlap2d()
+    settings = {"num_draws": 6, "warmup": 3, "num_chains": 1, "seed": 1}
+    for kernel in (CollapsedGibbs(model), CompanionNUTS(companion(model, 3), max_tree_depth=2)):
+        found, wanted = kernel.run(convert(exact), **settings), kernel.run(exact, **settings)
+        assert torch.equal(found.assignments, wanted.assignments)
+        assert torch.equal(found.log_joint, wanted.log_joint)
+    mcmc = run_mcmc(CollapsedGibbs(model), convert(exact))
+    assert assignments(mcmc).shape == (1, 30, 25)
