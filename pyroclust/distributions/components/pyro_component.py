@@ -41,6 +41,7 @@ class PyroComponent(Component):
 
     Example:
         >>> import pyro.distributions as dist
+        >>> import torch
         >>> from pyro import sample
         >>> laplace = PyroComponent(
         ...     lambda: {"loc": sample("loc", dist.Normal(0.0, 5.0))},
