@@ -94,7 +94,9 @@ def test_same_seed_same_draws_and_the_default_folder(tmp_path, monkeypatch, caps
 
 
 def test_a_line_a_stage_on_standard_error_unless_quiet(tmp_path, capsys):
-    arguments = ["compare", "galaxies", "--guide", "filter-nig1d", "--out", str(tmp_path / "g"), *QUICK]
+    table = tmp_path / "few.csv"
+    table.write_text("x\n" + "\n".join(str(place * place % 7) for place in range(12)), encoding="utf-8")
+    arguments = ["compare", str(table), "--guide", "filter-nig1d", "--out", str(tmp_path / "g"), *QUICK]
     for quiet in ([], ["--quiet"]):
         with pytest.raises(SystemExit):
             main([*arguments, *quiet])

@@ -66,6 +66,11 @@ def case(request):
     return comparison_case(dim=request.param, source="<b>table & co</b>")
 
 
+@pytest.fixture(scope="module")
+def html(case):
+    return render(case)
+
+
 def small_page(*parts, **changes):
     fields = {
         "title": "t",
@@ -121,9 +126,8 @@ def test_names_are_text_wherever_they_stand():
     assert words(html).count(HOSTILE) >= 4
 
 
-def test_page_says_what_was_found(case):
+def test_page_says_what_was_found(case, html):
     summary, comparison = case, case.comparison
-    html = render(summary)
     text = words(html)
     assert summary.verdict.sentence in text
     order = [text.index(found) for found in (summary.verdict.sentence, "Did MCMC converge?", "On this page")]
@@ -135,9 +139,9 @@ def test_page_says_what_was_found(case):
     assert "nan" not in text.split()
 
 
-def test_every_row_has_its_values_in_the_original_units(case):
+def test_every_row_has_its_values_in_the_original_units(case, html):
     comparison = case.comparison
-    text = words(render(case))
+    text = words(html)
     values = comparison.data * comparison.scale + comparison.location
     for row in (0, -1):
         assert f"{values[row, 0]:.6g}" in text
@@ -151,7 +155,7 @@ def test_written_without_labels_and_notes(tmp_path):
     assert "known label" not in html
     assert "notes" not in parsed(html).addresses
     with pytest.raises(OSError, match="nowhere"):
-        write_report(bare, tmp_path / "nowhere")
+        write_report(report_pages.result("draws"), tmp_path / "nowhere")
 
 
 def test_first_sections_are_open_and_all_are_in_the_contents():

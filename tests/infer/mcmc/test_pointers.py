@@ -12,7 +12,7 @@ from pyroclust.compiling import lean
 from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.infer.mcmc.compiled.chain import start_chain
-from pyroclust.infer.mcmc.compiled.pointers import Address
+from pyroclust.infer.mcmc.compiled.pointers import Address, check_layout
 from pyroclust.infer.mcmc.compiled.runner import Program
 from pyroclust.models import Mixture, nig_mixture
 
@@ -93,3 +93,8 @@ def test_the_concentration_is_drawn_where_it_has_a_gamma_prior(model, steps):
     program = Program(CollapsedGibbs(model, thin=4).moves(), chain)
     assert len(program.steps) == len(program.settings) == 4 * steps
     assert len(set(program.steps)) == steps
+
+
+def test_another_layout_of_arrays_is_refused():
+    with pytest.raises(RuntimeError, match=r"numba .* keeps arrays as data, shape, expected meminfo"):
+        check_layout(("data", "shape"))

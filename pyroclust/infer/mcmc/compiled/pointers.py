@@ -7,13 +7,16 @@ that is called by its address has its own machine code, compiled once, whoever c
 """
 
 import struct
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple, cast
 
+import numba
 import numpy as np
 from llvmlite import ir
 from numba import typeof, types
 from numba.core import cgutils
+from numba.core.datamodel import default_manager
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
@@ -26,10 +29,30 @@ from numba.extending import (
     unbox,
 )
 
-__all__ = ["Address", "PointerType", "address_of", "call_number", "call_step"]
-
+__all__ = ["Address", "PointerType", "address_of", "call_number", "call_step", "check_layout"]
 
 _BYTES = ir.IntType(8).as_pointer()
+# What numba makes of an array; `_words` writes the same.
+_ARRAY = ("meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides")
+
+
+def check_layout(fields: Sequence[str]) -> None:
+    """Refuse a numba that lays arrays out otherwise: compiled code would read other memory.
+
+    Args:
+        fields: names of the parts of an array, in order.
+
+    Raises:
+        RuntimeError: if they are others than those that are written here.
+    """
+    if tuple(fields) != _ARRAY:
+        raise RuntimeError(
+            f"numba {numba.__version__} keeps arrays as {', '.join(fields)}, expected {', '.join(_ARRAY)}: "
+            "install numba 0.68"
+        )
+
+
+check_layout(default_manager.lookup(types.Array(types.float64, 1, "C"))._fields)
 
 
 class PointerType(types.Type):
