@@ -15,7 +15,6 @@ torch.set_num_threads(1)
 TOGETHER = {"tests/report/test_report.py": "report", "tests/report/test_browser.py": "report"}
 # Groups that take half a minute or more: begun first, no worker waits for them at the end.
 LONG = (
-    "report",
     "tests/test_wheel.py",
     "tests/infer/mcmc/test_auxiliary_gibbs_exactness.py",
     "tests/infer/mcmc/test_every_exact_posterior.py",
@@ -28,6 +27,7 @@ LONG = (
     "tests/infer/mcmc/test_split_merge.py",
     "tests/infer/training/test_resume.py",
     "tests/infer/training/test_processes.py",
+    "report",
 )
 
 

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.cluster.hierarchy import ward
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+from scipy.cluster.hierarchy import fcluster, ward
 from sklearn.neighbors import NearestNeighbors
 
 from pyroclust.baselines.baseline import Baseline, Clustering
@@ -81,10 +79,6 @@ class Agglomerative(Baseline):
 
 
 def _labels(tree: np.ndarray, num_clusters: int) -> np.ndarray:
-    """Leave out the last merges: what the others connect are the clusters."""
-    num_points = len(tree) + 1
-    merges = np.arange(num_points - num_clusters)
-    children = tree[merges, :2].astype(np.int64).ravel()
-    parents = np.repeat(num_points + merges, 2)
-    links = coo_array((np.ones(len(parents)), (children, parents)), shape=(2 * num_points, 2 * num_points))
-    return connected_components(links, directed=False)[1][:num_points]
+    """Leave out the last merges, also where several have the same height."""
+    merges = np.arange(len(tree), dtype=np.float64)
+    return fcluster(tree, len(tree) - num_clusters, criterion="monocrit", monocrit=merges)

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.progress import stages
+from pyroclust.saving.cards import find_guide
 
 if TYPE_CHECKING:
     from pyroclust.calibration import CertificateSettings, CheckResult
@@ -37,6 +38,7 @@ def check(
     One to three minutes on one core. Nothing is written without --save or --out.
     """
     sizes = None if points is None else _sizes(points)
+    find_guide(guide)
     with stages(first="loading") as tell:
         from pyroclust.analysis.outputs import prepare_folder
         from pyroclust.calibration import check_guide
