@@ -75,8 +75,8 @@ CASES = {
 }
 
 
-# The truncated restaurant differs from a finite mixture in the program alone, whose law has its own tests, and
-# normal clusters from Student-t ones in the component alone.
+# The truncated restaurant differs from a finite mixture in the program alone, whose law has its own tests;
+# normal clusters differ from Student-t ones in the component alone.
 @pytest.mark.parametrize("case", some_of([(case,) for case in CASES], [("student_t",)]))
 def test_partitions_have_the_exact_posterior(case):
     prior, component, num_components, num_draws = CASES[case]
