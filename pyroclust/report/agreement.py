@@ -2,9 +2,11 @@
 
 import math
 
+from matplotlib.figure import Figure
+
 from pyroclust import plots
 from pyroclust.diagnostics import Agreement, SourceComparison
-from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section, picture_of
+from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
 from pyroclust.report.words import number, p_value, short
 from pyroclust.results.contents import Contents, Source
 
@@ -48,65 +50,61 @@ def agreement_section(contents: Contents) -> Section:
 
 def _marginals(found: SourceComparison) -> Picture:
     one = found.agreement
-    with plots.style():
-        figure = plots.new_figure(9, 2.8)
-        plots.plot_agreement(one, ax=figure.subplots())
-        return picture_of(
-            figure,
-            alternative="Distances between the sources with their noise floors: total variation of the "
-            f"number of clusters {number(one.total_variation)} (noise {number(one.noise_total_variation)}), "
-            f"largest co-assignment difference {number(one.largest_difference)} "
-            f"(noise {number(one.noise_largest_difference)}).",
-            caption=f"Full marks are distances between {found.names[0]} and "
-            f"{found.names[1]}, hollow ones those between two halves of {found.names[1]}: what chance alone "
-            "makes.",
-        )
+    return Picture(
+        lambda figure: plots.plot_agreement(one, ax=figure.subplots()),
+        size=(9, 2.8),
+        alternative="Distances between the sources with their noise floors: total variation of the "
+        f"number of clusters {number(one.total_variation)} (noise {number(one.noise_total_variation)}), "
+        f"largest co-assignment difference {number(one.largest_difference)} "
+        f"(noise {number(one.noise_largest_difference)}).",
+        caption=f"Full marks are distances between {found.names[0]} and "
+        f"{found.names[1]}, hollow ones those between two halves of {found.names[1]}: what chance alone "
+        "makes.",
+    )
 
 
 def _distances(found: SourceComparison, first: Source, second: Source, seed: int) -> Picture:
-    with plots.style():
-        figure = plots.new_figure(9, 3.2)
-        plots.plot_two_samples(
+    return Picture(
+        lambda figure: plots.plot_two_samples(
             first.draws, second.draws, ax=figure.subplots(), seed=seed, names=(_label(first), _label(second))
-        )
-        return picture_of(
-            figure,
-            alternative="Distances between draws within and between the sources: on average "
-            f"{number(found.vi_between, 2)} bits between, {number(found.vi_within_a, 2)} and "
-            f"{number(found.vi_within_b, 2)} within.",
-            caption="Distances of pairs of draws. Where the sources sample the same, the three curves lie "
-            "over each other; a third one right of the others means that they do not.",
-        )
+        ),
+        size=(9, 3.2),
+        alternative="Distances between draws within and between the sources: on average "
+        f"{number(found.vi_between, 2)} bits between, {number(found.vi_within_a, 2)} and "
+        f"{number(found.vi_within_b, 2)} within.",
+        caption="Distances of pairs of draws. Where the sources sample the same, the three curves lie "
+        "over each other; a third one right of the others means that they do not.",
+    )
 
 
 def _map(found: SourceComparison, first: Source, second: Source, seed: int) -> Picture:
-    with plots.style():
-        figure = plots.new_figure(6.5, 4.6)
-        plots.plot_partition_map(
+    return Picture(
+        lambda figure: plots.plot_partition_map(
             first.draws, second.draws, ax=figure.subplots(), seed=seed, names=(_label(first), _label(second))
-        )
-        return picture_of(
-            figure,
-            alternative=f"A map of draws of {found.names[0]} and {found.names[1]}, similar ones near.",
-            caption="Every mark is a draw, and near marks are similar partitions, as far as a plane can show "
-            "it. The sources should be mixed; groups are modes.",
-        )
+        ),
+        size=(6.5, 4.6),
+        alternative=f"A map of draws of {found.names[0]} and {found.names[1]}, similar ones near.",
+        caption="Every mark is a draw, and near marks are similar partitions, as far as a plane can show "
+        "it. The sources should be mixed; groups are modes.",
+    )
 
 
 def _nulls(found: SourceComparison) -> Picture:
     tests = {"squared MMD": found.mmd, "accuracy of a classifier": found.classifier}
-    with plots.style():
-        figure = plots.new_figure(9, 2.8)
+
+    def draw(figure: Figure) -> None:
         for ax, (name, test) in zip(figure.subplots(1, 2), tests.items(), strict=True):
             plots.plot_permutation_null(test, ax=ax, statistic=name)
-        return picture_of(
-            figure,
-            alternative=f"Null distributions of two tests; p {p_value(found.mmd.p_value)} by the kernel "
-            f"test, {p_value(found.classifier.p_value)} by the classifier.",
-            caption="The bars are what the statistic would be if the draws had been dealt to "
-            "the two sources at random, the line is what it is. A line right of the bars means that the "
-            "sources differ; whether by much, the distances above say.",
-        )
+
+    return Picture(
+        draw,
+        size=(9, 2.8),
+        alternative=f"Null distributions of two tests; p {p_value(found.mmd.p_value)} by the kernel "
+        f"test, {p_value(found.classifier.p_value)} by the classifier.",
+        caption="The bars are what the statistic would be if the draws had been dealt to "
+        "the two sources at random, the line is what it is. A line right of the bars means that the "
+        "sources differ; whether by much, the distances above say.",
+    )
 
 
 def _label(view: Source) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 
 from pyroclust import plots
 from pyroclust.diagnostics import dendrogram_order
-from pyroclust.report.parts import FigureTable, Part, Picture, Section, picture_of
+from pyroclust.report.parts import FigureTable, Part, Picture, Section
 from pyroclust.report.words import axis_names, number
 from pyroclust.results.contents import Contents, Source
 from pyroclust.results.draws_summary import DrawsSummary
@@ -37,35 +37,31 @@ def certainty_section(found: Contents) -> Section:
 
 def _distances(view: Source) -> Picture:
     ball = view.summary.ball
-    with plots.style():
-        figure = plots.new_figure(9, 2.8)
-        plots.plot_distance_histogram(ball, ax=figure.subplots())
-        return picture_of(
-            figure,
-            alternative=f"Histogram of the distances of the draws of {view.name} to the point estimate; "
-            f"the {number(100 * ball.level, 0)} % credible ball ends at {number(ball.radius, 2)} bits.",
-            caption="Each draw is a partition, its place the variation of information to the "
-            f"point estimate in bits, 0 being equal. {number(100 * ball.coverage, 1)} % of the draws lie "
-            "inside the ball. A heap far from 0 means that no draw looks quite like the estimate.",
-        )
+    return Picture(
+        lambda figure: plots.plot_distance_histogram(ball, ax=figure.subplots()),
+        size=(9, 2.8),
+        alternative=f"Histogram of the distances of the draws of {view.name} to the point estimate; "
+        f"the {number(100 * ball.level, 0)} % credible ball ends at {number(ball.radius, 2)} bits.",
+        caption="Each draw is a partition, its place the variation of information to the "
+        f"point estimate in bits, 0 being equal. {number(100 * ball.coverage, 1)} % of the draws lie "
+        "inside the ball. A heap far from 0 means that no draw looks quite like the estimate.",
+    )
 
 
 def _ball(view: Source) -> Picture:
     ball = view.summary.ball
-    with plots.style():
-        figure = plots.new_figure(9, 3.6 if view.points.shape[1] == 1 else 6.2)
-        plots.plot_credible_ball(
+    return Picture(
+        lambda figure: plots.plot_credible_ball(
             view.points, ball, axes=figure.subplots(2, 2).ravel(), columns=axis_names(view.columns)
-        )
-        return picture_of(
-            figure,
-            alternative="The rows coloured by the estimate and by three bounds of its credible ball, with "
-            f"{_clusters(ball.estimate)}, {_clusters(ball.horizontal[0])}, {_clusters(ball.upper[0])} and "
-            f"{_clusters(ball.lower[0])} clusters.",
-            caption="The bounds are the partitions at the edge of the ball: the farthest of "
-            "all (horizontal), the farthest with the fewest clusters (upper) and with the most (lower). What "
-            "is the same in all four panels is sure; clusters keep their colour where they overlap.",
-        )
+        ),
+        size=(9, 3.6 if view.points.shape[1] == 1 else 6.2),
+        alternative="The rows coloured by the estimate and by three bounds of its credible ball, with "
+        f"{_clusters(ball.estimate)}, {_clusters(ball.horizontal[0])}, {_clusters(ball.upper[0])} and "
+        f"{_clusters(ball.lower[0])} clusters.",
+        caption="The bounds are the partitions at the edge of the ball: the farthest of "
+        "all (horizontal), the farthest with the fewest clusters (upper) and with the most (lower). What "
+        "is the same in all four panels is sure; clusters keep their colour where they overlap.",
+    )
 
 
 def _modes(view: Source) -> Picture:
@@ -78,50 +74,46 @@ def _modes(view: Source) -> Picture:
         spread=modes.spread[:count],
     )
     weights = ", ".join(number(weight, 2) for weight in some.weights)
-    with plots.style():
-        figure = plots.new_figure(9, 2.4 if view.points.shape[1] == 1 else 3.6)
-        plots.plot_modes(
+    return Picture(
+        lambda figure: plots.plot_modes(
             view.points,
             some,
             axes=figure.subplots(1, count, squeeze=False)[0],
             columns=axis_names(view.columns),
-        )
-        return picture_of(
-            figure,
-            alternative=f"The rows coloured by {count} modes of the posterior, with weights {weights}.",
-            caption="The draws gather around more than one partition, and each panel is the "
-            "centre of one group, with the share of the draws in it. A single estimate hides all but one.",
-        )
+        ),
+        size=(9, 2.4 if view.points.shape[1] == 1 else 3.6),
+        alternative=f"The rows coloured by {count} modes of the posterior, with weights {weights}.",
+        caption="The draws gather around more than one partition, and each panel is the "
+        "centre of one group, with the share of the draws in it. A single estimate hides all but one.",
+    )
 
 
 def _ranked(view: Source) -> Picture:
     ranked = view.summary.ranked
     order = dendrogram_order(view.summary.co_assignment)
-    with plots.style():
-        figure = plots.new_figure(9, 3.4)
-        plots.plot_ranked_partitions(ranked, order, ax=figure.subplots())
-        return picture_of(
-            figure,
-            alternative=f"The likeliest partitions as strips of coloured rows; the first has probability "
-            f"{number(ranked.probabilities[0])} and there are {ranked.num_distinct:,} different ones.",
-            caption="Each strip is one partition, rows in the order of the dendrogram, runs "
-            "of one colour being a cluster. Where the likeliest probability is small, the posterior is "
-            "spread over so many partitions that single ones mean little: look at pairs of rows instead.",
-        )
+    return Picture(
+        lambda figure: plots.plot_ranked_partitions(ranked, order, ax=figure.subplots()),
+        size=(9, 3.4),
+        alternative=f"The likeliest partitions as strips of coloured rows; the first has probability "
+        f"{number(ranked.probabilities[0])} and there are {ranked.num_distinct:,} different ones.",
+        caption="Each strip is one partition, rows in the order of the dendrogram, runs "
+        "of one colour being a cluster. Where the likeliest probability is small, the posterior is "
+        "spread over so many partitions that single ones mean little: look at pairs of rows instead.",
+    )
 
 
 def _points(view: Source) -> Picture:
     estimate = view.summary.estimate
     doubtful = estimate.num_doubtful
-    with plots.style():
-        figure = plots.new_figure(9, 2.8)
-        plots.plot_point_uncertainty(estimate.uncertainty, estimate.assignments, ax=figure.subplots())
-        return picture_of(
-            figure,
-            alternative=f"Uncertainty of each row, by cluster and sorted; {doubtful} above one half.",
-            caption="Each mark is a row, its height the probability of being apart from its "
-            "companions in the estimate. Marks above one half are more often elsewhere than there.",
-        )
+    return Picture(
+        lambda figure: plots.plot_point_uncertainty(
+            estimate.uncertainty, estimate.assignments, ax=figure.subplots()
+        ),
+        size=(9, 2.8),
+        alternative=f"Uncertainty of each row, by cluster and sorted; {doubtful} above one half.",
+        caption="Each mark is a row, its height the probability of being apart from its "
+        "companions in the estimate. Marks above one half are more often elsewhere than there.",
+    )
 
 
 def _table(found: Contents) -> FigureTable:

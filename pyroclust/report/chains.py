@@ -1,9 +1,11 @@
 """Whether chains have converged: traces, ranks, R-hat and effective draws."""
 
+from matplotlib.figure import Figure
+
 from pyroclust import plots
 from pyroclust.diagnostics import Convergence
 from pyroclust.diagnostics.verdict import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
-from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section, picture_of
+from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
 from pyroclust.report.words import functional_title, number
 from pyroclust.results.contents import Source
 
@@ -42,55 +44,57 @@ def _shown(view: Source) -> list[str]:
 
 def _traces(view: Source) -> Picture:
     names = _shown(view)
-    with plots.style():
-        figure = plots.new_figure(9, 4.4)
+
+    def draw(figure: Figure) -> None:
         for name, ax in zip(names, figure.subplots(2, 2).flat, strict=True):
             plots.plot_trace(view.summary.functionals[name], ax=ax, name=functional_title(name))
         handles, labels = ax.get_legend_handles_labels()
         legend = figure.legend(handles[:8], labels[:8], loc="outside lower center", ncols=8)
         for line in legend.get_lines():
             line.set_linewidth(2.5)
-        return picture_of(
-            figure,
-            alternative=f"Traces over the draws of the chains of {view.name}, one panel each: "
-            f"{', '.join(map(functional_title, names))}.",
-            caption="One colour a chain. Chains that lie over each other and wander over the "
-            "whole range have converged; chains at different levels have not, and then nothing else can be "
-            "judged.",
-        )
+
+    return Picture(
+        draw,
+        size=(9, 4.4),
+        alternative=f"Traces over the draws of the chains of {view.name}, one panel each: "
+        f"{', '.join(map(functional_title, names))}.",
+        caption="One colour a chain. Chains that lie over each other and wander over the "
+        "whole range have converged; chains at different levels have not, and then nothing else can be "
+        "judged.",
+    )
 
 
 def _ranks(view: Source) -> Picture:
     names = _shown(view)[:2]
-    with plots.style():
-        figure = plots.new_figure(9, 3.2)
+
+    def draw(figure: Figure) -> None:
         for name, ax in zip(names, figure.subplots(1, 2), strict=True):
             plots.plot_rank_bars(view.summary.functionals[name], ax=ax, name=functional_title(name))
-        return picture_of(
-            figure,
-            alternative=f"Rank histograms of the chains of {view.name}: "
-            f"{' and '.join(map(functional_title, names))}.",
-            caption="How often the draws of each chain have low, middle and high ranks among "
-            "all draws. Level bars mean that chains sample the same; a chain with bars on one side stayed "
-            "low or high.",
-        )
+
+    return Picture(
+        draw,
+        size=(9, 3.2),
+        alternative=f"Rank histograms of the chains of {view.name}: "
+        f"{' and '.join(map(functional_title, names))}.",
+        caption="How often the draws of each chain have low, middle and high ranks among "
+        "all draws. Level bars mean that chains sample the same; a chain with bars on one side stayed "
+        "low or high.",
+    )
 
 
 def _figures(view: Source) -> Picture:
-    with plots.style():
-        rows = view.summary.convergence
-        figure = plots.new_figure(9, 1.4 + 0.24 * len(rows))
-        plots.plot_convergence(rows, axes=figure.subplots(1, 2))
-        return picture_of(
-            figure,
-            alternative=f"R-hat and effective draws of {len(rows)} functionals of {view.name}; largest "
-            f"R-hat {number(view.summary.max_rhat)}, fewest effective draws "
-            f"{number(view.summary.min_ess, 0)}.",
-            caption=f"Left, R-hat should lie left of the dashed line ({GOOD_RHAT:g}) and must lie left of "
-            f"the solid one ({MAX_RHAT:g}); right, effective draws should lie right of the dashed line "
-            f"({GOOD_ESS:.0f}) and must lie right of the solid one ({MIN_ESS:.0f}). A functional that never "
-            "changes has no dot.",
-        )
+    rows = view.summary.convergence
+    return Picture(
+        lambda figure: plots.plot_convergence(rows, axes=figure.subplots(1, 2)),
+        size=(9, 1.4 + 0.24 * len(rows)),
+        alternative=f"R-hat and effective draws of {len(rows)} functionals of {view.name}; largest "
+        f"R-hat {number(view.summary.max_rhat)}, fewest effective draws "
+        f"{number(view.summary.min_ess, 0)}.",
+        caption=f"Left, R-hat should lie left of the dashed line ({GOOD_RHAT:g}) and must lie left of "
+        f"the solid one ({MAX_RHAT:g}); right, effective draws should lie right of the dashed line "
+        f"({GOOD_ESS:.0f}) and must lie right of the solid one ({MIN_ESS:.0f}). A functional that never "
+        "changes has no dot.",
+    )
 
 
 def _pairs(view: Source) -> FigureTable:

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+from matplotlib.figure import Figure
+
 from pyroclust import plots
 from pyroclust.baselines.scores import PartitionScores
-from pyroclust.report.parts import FigureTable, Part, Picture, Section, picture_of
+from pyroclust.report.parts import FigureTable, Part, Picture, Section
 from pyroclust.report.words import axis_names, number
 from pyroclust.results.baseline_rows import BaselineRow
 from pyroclust.results.contents import Source
@@ -28,22 +30,24 @@ def baseline_section(rows: Sequence[BaselineRow], view: Source) -> Section:
 def _picture(rows: Sequence[BaselineRow], view: Source) -> Picture:
     partitions = {"Bayesian estimate": view.summary.estimate.assignments}
     partitions |= {row.result.name: row.result.assignments for row in rows}
-    with plots.style():
-        figure = plots.new_figure(9, 3.4 if view.points.shape[1] == 1 else 5.4)
+    found = ", ".join(f"{row.result.num_clusters} by {row.result.name}" for row in rows)
+
+    def draw(figure: Figure) -> None:
         axes = list(figure.subplots(2, -(-len(partitions) // 2), squeeze=False).flat)
         for ax in axes[len(partitions) :]:
             ax.remove()
         plots.plot_baselines(
             view.points, partitions, axes=list(axes[: len(partitions)]), columns=axis_names(view.columns)
         )
-        found = ", ".join(f"{row.result.num_clusters} by {row.result.name}" for row in rows)
-        return picture_of(
-            figure,
-            alternative=f"The rows coloured by the Bayesian estimate, with "
-            f"{view.summary.estimate.num_clusters} clusters, and by classical methods: {found}.",
-            caption="One panel a method, clusters in the colour of the one of the Bayesian "
-            "estimate that they overlap. None of the others says how sure it is.",
-        )
+
+    return Picture(
+        draw,
+        size=(9, 3.4 if view.points.shape[1] == 1 else 5.4),
+        alternative=f"The rows coloured by the Bayesian estimate, with "
+        f"{view.summary.estimate.num_clusters} clusters, and by classical methods: {found}.",
+        caption="One panel a method, clusters in the colour of the one of the Bayesian "
+        "estimate that they overlap. None of the others says how sure it is.",
+    )
 
 
 def _table(rows: Sequence[BaselineRow], view: Source) -> FigureTable:

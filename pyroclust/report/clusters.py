@@ -1,11 +1,12 @@
 """What the clusters are: the data by cluster, how many there are, which rows belong together, profiles."""
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from pyroclust import plots
 from pyroclust.diagnostics import ClusterProfiles, dendrogram_order
 from pyroclust.plots.names import counted
-from pyroclust.report.parts import FigureTable, Picture, Section, picture_of
+from pyroclust.report.parts import FigureTable, Picture, Section
 from pyroclust.report.words import axis_names, number
 from pyroclust.results.contents import Contents, Source
 
@@ -42,24 +43,22 @@ def _clustering(view: Source, more: str) -> Picture:
     data, estimate = view.points, view.summary.estimate
     num_points, dim = data.shape
     layout = "Each dot is one row, stacked where rows are close." if dim == 1 else "Each mark is one row."
-    with plots.style():
-        figure = plots.new_figure(9, 2.7 if dim == 1 else 4.8)
-        plots.plot_clustering(
+    doubtful = estimate.num_doubtful
+    return Picture(
+        lambda figure: plots.plot_clustering(
             data,
             estimate.assignments,
             estimate.uncertainty,
             ax=figure.subplots(),
             columns=axis_names(view.columns),
-        )
-        doubtful = estimate.num_doubtful
-        return picture_of(
-            figure,
-            alternative=f"The {num_points} rows over {', '.join(axis_names(view.columns))}, coloured by "
-            f"{counted(estimate.num_clusters, 'cluster')}; {doubtful} of them uncertain and hollow.",
-            caption=f"{layout} Colour and shape are clusters of the partition with the least expected "
-            f"variation of information under {view.name}. A full mark is sure to be with its companions; a "
-            f"hollow one is apart from them in at least half of the draws. {more}".rstrip(),
-        )
+        ),
+        size=(9, 2.7 if dim == 1 else 4.8),
+        alternative=f"The {num_points} rows over {', '.join(axis_names(view.columns))}, coloured by "
+        f"{counted(estimate.num_clusters, 'cluster')}; {doubtful} of them uncertain and hollow.",
+        caption=f"{layout} Colour and shape are clusters of the partition with the least expected "
+        f"variation of information under {view.name}. A full mark is sure to be with its companions; a "
+        f"hollow one is apart from them in at least half of the draws. {more}".rstrip(),
+    )
 
 
 def counts_section(found: Contents) -> Section:
@@ -71,15 +70,12 @@ def counts_section(found: Contents) -> Section:
     bars = found.counts
     values = found.counts_from + np.arange(len(next(iter(bars.values()))))
     likeliest = ", ".join(f"{values[p.argmax()]} by {name}" for name, p in bars.items())
-    with plots.style():
-        figure = plots.new_figure(9, 3.2)
-        plots.plot_num_clusters(values, bars, ax=figure.subplots())
-        picture = picture_of(
-            figure,
-            alternative="Bars of the posterior of the number of clusters. The likeliest number is "
-            f"{likeliest}.",
-            caption=_about_counts(found),
-        )
+    picture = Picture(
+        lambda figure: plots.plot_num_clusters(values, bars, ax=figure.subplots()),
+        size=(9, 3.2),
+        alternative=f"Bars of the posterior of the number of clusters. The likeliest number is {likeliest}.",
+        caption=_about_counts(found),
+    )
     parts = (picture, _counts(values, found))
     return Section("How many clusters", parts, is_open=True, gist=f"Likeliest: {likeliest}")
 
@@ -127,17 +123,15 @@ def pairs_section(found: Contents) -> Section:
 
 def _matrix(view: Source) -> Picture:
     matrix = view.summary.co_assignment
-    with plots.style():
-        figure = plots.new_figure(5.4, 4.8)
-        plots.plot_co_assignment(matrix, dendrogram_order(matrix), ax=figure.subplots())
-        return picture_of(
-            figure,
-            alternative=f"Matrix of pairs of rows: the probability by {view.name} that they share a "
-            f"cluster, rows ordered so that {counted(view.summary.estimate.num_clusters, 'cluster')} show as "
-            "squares on the diagonal.",
-            caption="Each pixel is a pair of rows, its darkness the probability that the pair shares a "
-            "cluster. Dark squares on the diagonal are clusters, pale ones are doubtful.",
-        )
+    return Picture(
+        lambda figure: plots.plot_co_assignment(matrix, dendrogram_order(matrix), ax=figure.subplots()),
+        size=(5.4, 4.8),
+        alternative=f"Matrix of pairs of rows: the probability by {view.name} that they share a "
+        f"cluster, rows ordered so that {counted(view.summary.estimate.num_clusters, 'cluster')} show as "
+        "squares on the diagonal.",
+        caption="Each pixel is a pair of rows, its darkness the probability that the pair shares a "
+        "cluster. Dark squares on the diagonal are clusters, pale ones are doubtful.",
+    )
 
 
 def _difference(found: Contents, gap: float) -> Picture:
@@ -146,24 +140,26 @@ def _difference(found: Contents, gap: float) -> Picture:
     more = "" if noise is None else f"Two halves of {second.name} differ by {number(noise, 2)}."
     a, b = first.summary.co_assignment, second.summary.co_assignment
     order = dendrogram_order(b)
-    with plots.style():
-        figure = plots.new_figure(9, 3.9)
+    title = f"{first.name} minus {second.name}"
+
+    def draw(figure: Figure) -> None:
         axes = figure.subplots(1, 3)
         plots.plot_co_assignment(a, order, ax=axes[0]).set_title(first.name)
         plots.plot_co_assignment(b, order, ax=axes[1]).set_title(second.name)
-        title = f"{first.name} minus {second.name}"
         plots.plot_co_assignment_difference(a, b, order, ax=axes[2]).set_title(
             title if len(title) < 30 else "first minus second"
         )
-        return picture_of(
-            figure,
-            alternative=f"Three matrices of pairs of rows: co-assignment probabilities by {first.name}, by "
-            f"{second.name}, and their difference, at most {number(gap, 2)}.",
-            caption="Each pixel is a pair of rows, its darkness the probability that the pair shares a "
-            "cluster. All three panels have the same order of rows, from the dendrogram of the matrix of "
-            f"{second.name}: dark squares on the diagonal are clusters, pale ones are doubtful. In the "
-            f"third panel white is agreement. Largest difference: {number(gap, 2)}. {more}".rstrip(),
-        )
+
+    return Picture(
+        draw,
+        size=(9, 3.9),
+        alternative=f"Three matrices of pairs of rows: co-assignment probabilities by {first.name}, by "
+        f"{second.name}, and their difference, at most {number(gap, 2)}.",
+        caption="Each pixel is a pair of rows, its darkness the probability that the pair shares a "
+        "cluster. All three panels have the same order of rows, from the dendrogram of the matrix of "
+        f"{second.name}: dark squares on the diagonal are clusters, pale ones are doubtful. In the "
+        f"third panel white is agreement. Largest difference: {number(gap, 2)}. {more}".rstrip(),
+    )
 
 
 def profile_section(view: Source) -> Section:
@@ -184,22 +180,20 @@ def profile_section(view: Source) -> Section:
 def _centres(view: Source) -> Picture:
     profiles = _profiles(view)
     shown = min(_MOST_COLUMNS, profiles.centres.shape[1])
-    with plots.style():
-        figure = plots.new_figure(9, 1.6 + 0.26 * len(profiles.sizes))
-        plots.plot_cluster_parameters(
+    return Picture(
+        lambda figure: plots.plot_cluster_parameters(
             profiles.centres[:, :shown],
             profiles.centre_low[:, :shown],
             profiles.centre_high[:, :shown],
             axes=figure.subplots(1, shown, squeeze=False)[0],
             columns=axis_names(view.columns[:shown]),
             sizes=profiles.sizes,
-        )
-        return picture_of(
-            figure,
-            alternative=f"Means of {len(profiles.sizes)} clusters in {shown} column(s), with 95 % intervals.",
-            caption="The mark is the mean of the cluster in the estimate; the bar holds the "
-            "means of its counterparts, the most similar clusters, in 95 % of the draws.",
-        )
+        ),
+        size=(9, 1.6 + 0.26 * len(profiles.sizes)),
+        alternative=f"Means of {len(profiles.sizes)} clusters in {shown} column(s), with 95 % intervals.",
+        caption="The mark is the mean of the cluster in the estimate; the bar holds the "
+        "means of its counterparts, the most similar clusters, in 95 % of the draws.",
+    )
 
 
 def _sizes(view: Source) -> FigureTable:

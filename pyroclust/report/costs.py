@@ -2,7 +2,7 @@
 
 from pyroclust import plots
 from pyroclust.diagnostics.verdict import MAX_PARETO_K
-from pyroclust.report.parts import FigureTable, Section, picture_of
+from pyroclust.report.parts import FigureTable, Picture, Section
 from pyroclust.report.words import number, seconds
 from pyroclust.results.contents import Contents, Weighting
 
@@ -35,16 +35,14 @@ def weights_section(found: Contents, weighting: Weighting) -> Section:
         weighting: the weights.
     """
     worth = f"{len(weighting.weights):,} draws are worth {number(weighting.effective_draws, 0)} exact ones"
-    with plots.style():
-        figure = plots.new_figure(9, 2.8)
-        plots.plot_log_weights(weighting.log_weights, ax=figure.subplots())
-        picture = picture_of(
-            figure,
-            alternative=f"Histogram of the log importance weights of the guide's draws; {worth}.",
-            caption="A perfect guide has all its weight at the dashed line. Draws to the "
-            f"right stand for many that the guide should have made. The {worth}. Weights see only where the "
-            "guide went: a mode that it never visits does not show here, but above.",
-        )
+    picture = Picture(
+        lambda figure: plots.plot_log_weights(weighting.log_weights, ax=figure.subplots()),
+        size=(9, 2.8),
+        alternative=f"Histogram of the log importance weights of the guide's draws; {worth}.",
+        caption="A perfect guide has all its weight at the dashed line. Draws to the "
+        f"right stand for many that the guide should have made. The {worth}. Weights see only where the "
+        "guide went: a mode that it never visits does not show here, but above.",
+    )
     return Section("The guide's importance weights", (picture, _evidence_table(found)), gist=worth)
 
 

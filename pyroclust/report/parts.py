@@ -1,8 +1,8 @@
 """The model of a page: verdict, findings, tiles, and sections with their parts, as plain data.
 
-A section holds parts, from top to bottom: a :class:`Paragraph`, a picture (:func:`picture_of` a matplotlib
-figure, drawn inside ``plots.style()``), a small :class:`FigureTable` of figures written by
-:mod:`~pyroclust.report.words`, or the data's rows (:func:`rows_table`). Open the first sections, fold the
+A section holds parts, from top to bottom: a :class:`Paragraph`, a :class:`Picture` that matplotlib draws, a
+small :class:`FigureTable` of figures written by :mod:`~pyroclust.report.words`, or the data's rows
+(:func:`rows_table`). Open the first sections, fold the
 rest; give each a gist. Text is plain: whoever renders a page escapes it. The terminal shows the tables with a
 ``terminal_title``.
 
@@ -36,7 +36,6 @@ __all__ = [
     "RowsTable",
     "Section",
     "Tile",
-    "picture_of",
     "rows_table",
 ]
 
@@ -181,30 +180,32 @@ def rows_table(
 
 @dataclass(frozen=True)
 class Picture(Part):
-    """One picture in 256 colours, with what it shows and how to read it; see :func:`picture_of`.
+    """One picture in 256 colours, with what it shows and how to read it.
 
-    It becomes a PNG only where a page asks for it: the terminal never does.
+    It is drawn only where a page asks for it: the terminal never does.
 
     Attributes:
-        figure: as drawn.
+        draw: draws it into a figure, in the look of ``plots.style()``.
+        size: width and height in inches; 9 is the whole width of the page.
         alternative: what it shows, for those who cannot see it.
         caption: how to read it; the page says "How to read it." before.
     """
 
     template: ClassVar[str] = "part_picture.html.jinja"
-    figure: Figure
+    draw: Callable[[Figure], object]
+    size: tuple[float, float]
     alternative: str
     caption: str
 
     @property
     def width(self) -> int:
         """In CSS pixels."""
-        return round(_CSS_PIXELS * self.figure.get_size_inches()[0])
+        return round(_CSS_PIXELS * self.size[0])
 
     @property
     def height(self) -> int:
         """In CSS pixels."""
-        return round(_CSS_PIXELS * self.figure.get_size_inches()[1])
+        return round(_CSS_PIXELS * self.size[1])
 
     @property
     def is_wide(self) -> bool:
@@ -219,21 +220,12 @@ class Picture(Part):
         3 MB.
         """
         with plots.style():
-            content = _palette_png(self.figure, DPI)
+            figure = plots.new_figure(*self.size)
+            self.draw(figure)
+            content = _palette_png(figure, DPI)
             if len(content) > MOST_BYTES:
-                content = _palette_png(self.figure, COARSE_DPI)
+                content = _palette_png(figure, COARSE_DPI)
         return "data:image/png;base64," + b64encode(content).decode("ascii")
-
-
-def picture_of(figure: Figure, *, alternative: str, caption: str) -> Picture:
-    """Return a matplotlib figure as a picture inside the page.
-
-    Args:
-        figure: drawn inside ``plots.style()``, 9 inches wide for the whole width of the page.
-        alternative: what it shows, for those who cannot see it.
-        caption: how to read it; the page says "How to read it." before.
-    """
-    return Picture(figure, alternative, caption)
 
 
 def _palette_png(figure: Figure, dpi: int) -> bytes:

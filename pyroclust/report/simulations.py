@@ -1,9 +1,11 @@
 """What simulations of the guide's model say: whether the data look like them, and about calibration."""
 
+from matplotlib.figure import Figure
+
 from pyroclust import plots
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.diagnostics import Familiarity
-from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section, picture_of
+from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
 from pyroclust.report.words import functional_title, number, p_value
 
 __all__ = ["calibration_section", "familiarity_section"]
@@ -16,19 +18,17 @@ def familiarity_section(found: Familiarity) -> Section:
         found: where the data lie.
     """
     parts: list[Part] = [] if found.warning is None else [Paragraph(found.warning)]
-    with plots.style():
-        figure = plots.new_figure(9, 1.6 + 0.28 * len(found.rows))
-        plots.plot_familiarity(found, ax=figure.subplots())
-        parts.append(
-            picture_of(
-                figure,
-                alternative=f"Each of {len(found.rows)} summaries of the data among those of "
-                f"{found.num_simulations} simulations; overall p = {number(found.overall)}.",
-                caption="One line a summary of the data, its mark where it lies among simulations of the "
-                "guide's model, whose middle 90 % are the band. Crosses outside say what is unusual: the "
-                "guide has seen little of that kind. Marks inside do not say that the model is right.",
-            )
+    parts.append(
+        Picture(
+            lambda figure: plots.plot_familiarity(found, ax=figure.subplots()),
+            size=(9, 1.6 + 0.28 * len(found.rows)),
+            alternative=f"Each of {len(found.rows)} summaries of the data among those of "
+            f"{found.num_simulations} simulations; overall p = {number(found.overall)}.",
+            caption="One line a summary of the data, its mark where it lies among simulations of the "
+            "guide's model, whose middle 90 % are the band. Crosses outside say what is unusual: the "
+            "guide has seen little of that kind. Marks inside do not say that the model is right.",
         )
+    )
     rows = tuple(
         (row.name, number(row.value), f"{number(row.low)} to {number(row.high)}", p_value(row.p_value))
         for row in found.rows
@@ -73,21 +73,23 @@ def calibration_section(found: LocalCalibration) -> Section:
 def _picture(found: LocalCalibration) -> Picture:
     calibration = found.calibration
     pairs = calibration.reliability
-    with plots.style():
-        figure = plots.new_figure(9, 7 if pairs is not None else 3.4)
+    ranks = {row.name: row.counts for row in calibration.sbc.rows}
+
+    def draw(figure: Figure) -> None:
         grid = figure.add_gridspec(1 if pairs is None else 2, 2)
-        ranks = {row.name: row.counts for row in calibration.sbc.rows}
         plots.plot_rank_ecdf(ranks, ax=figure.add_subplot(grid[0, 0 if pairs is None else slice(None)]))
         plots.plot_coverage(calibration.coverage, ax=figure.add_subplot(grid[-1, 1 if pairs is None else 0]))
         if pairs is not None:
             plots.plot_reliability(pairs, ax=figure.add_subplot(grid[1, 1]))
-        return picture_of(
-            figure,
-            alternative="Ranks of the true partitions among the guide's draws, coverage of credible balls "
-            f"and reliability of pair probabilities, over {calibration.num_datasets} simulations near the "
-            f"data; p = {p_value(calibration.p_value)}.",
-            caption="Above: lines that leave the grey band belong to functionals whose true value is too "
-            "often low (the line above zero) or high among the draws. Below left: credible balls of each "
-            "level should hold the truth that often; dots under the band mean a guide that is too sure. "
-            "Below right: of the pairs with probability p, a share p should be together.",
-        )
+
+    return Picture(
+        draw,
+        size=(9, 7 if pairs is not None else 3.4),
+        alternative="Ranks of the true partitions among the guide's draws, coverage of credible balls "
+        f"and reliability of pair probabilities, over {calibration.num_datasets} simulations near the "
+        f"data; p = {p_value(calibration.p_value)}.",
+        caption="Above: lines that leave the grey band belong to functionals whose true value is too "
+        "often low (the line above zero) or high among the draws. Below left: credible balls of each "
+        "level should hold the truth that often; dots under the band mean a guide that is too sure. "
+        "Below right: of the pairs with probability p, a share p should be together.",
+    )

@@ -19,7 +19,7 @@ from pyroclust import plots
 from pyroclust.diagnostics import Finding, Mark, Trust, Verdict, verdict
 from pyroclust.plots.names import counted
 from pyroclust.report import Page, render, render_page, terminal_page, write_report
-from pyroclust.report.parts import FigureTable, Paragraph, RowColumn, Section, picture_of, rows_table
+from pyroclust.report.parts import FigureTable, Paragraph, Picture, RowColumn, Section, rows_table
 from pyroclust.report.words import functional_title, number, seconds
 
 VOID = {"meta", "link", "img", "br", "path", "circle", "rect"}
@@ -259,10 +259,13 @@ def test_large_tables_are_cut_and_say_so():
 
 def test_pictures_keep_their_colours_and_stay_small():
     noise = np.random.default_rng(0).random((300, 300))
-    with plots.style():
-        figure = plots.new_figure(9, 4)
+
+    def draw(figure):
         figure.subplots().imshow(noise, cmap="PuOr")
-        picture = picture_of(figure, alternative="noise", caption="noise")
+
+    picture = Picture(draw, size=(9, 4), alternative="noise", caption="noise")
+    with plots.style():
+        draw(figure := plots.new_figure(9, 4))
         drawn = Image.open(BytesIO(plots.png_bytes(figure, dpi=110))).convert("RGB")
     kept = Image.open(BytesIO(base64.b64decode(picture.source.split(",")[1])))
     assert (picture.width, picture.height, picture.is_wide) == (864, 384, True)
@@ -270,6 +273,15 @@ def test_pictures_keep_their_colours_and_stay_small():
     # Of 255: the common quantisation of Pillow is off by 60, and draws a purple scale in grey.
     assert np.abs(np.asarray(kept.convert("RGB"), dtype=int) - np.asarray(drawn, dtype=int)).max() < 20
     assert len(picture.source) < 400_000
+
+
+def test_pictures_are_drawn_for_html_alone():
+    asked = []
+    page = small_page(Picture(asked.append, size=(1, 1), alternative="", caption=""))
+    Console(file=StringIO()).print(terminal_page(page))
+    assert asked == []
+    render_page(page)
+    assert len(asked) == 1
 
 
 def test_words():
