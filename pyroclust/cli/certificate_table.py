@@ -43,7 +43,7 @@ def _table(title: str) -> Table:
 
 
 def _accuracy(certificate: "Certificate") -> Table:
-    from pyroclust.diagnostics.verdict import MAX_PARETO_K
+    from pyroclust.diagnostics.limits import MAX_PARETO_K
 
     against = "" if certificate.baseline is None else f"; baseline: {certificate.baseline}"
     table = _table(f"Importance weights, and log q of the truth in nats{against}")

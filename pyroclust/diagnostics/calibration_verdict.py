@@ -5,18 +5,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy import stats
 
-from pyroclust.diagnostics.verdict import (
+from pyroclust.diagnostics.limits import (
     MAX_ERRORS_BEHIND,
     MAX_HIGH_K_SHARE,
     MAX_PARETO_K,
     MIN_CALIBRATION,
     MIN_CERTIFIED,
     MIN_CHANCE,
-    Finding,
-    Trust,
-    Verdict,
-    all_passed,
 )
+from pyroclust.diagnostics.verdict import Finding, Trust, Verdict, all_passed
 
 __all__ = [
     "baseline_finding",

@@ -12,7 +12,7 @@ from pyroclust.diagnostics.draws import (
     labels_and_weights,
     renumbered,
 )
-from pyroclust.diagnostics.verdict import STABLE
+from pyroclust.diagnostics.limits import STABLE
 
 __all__ = ["ClusterProfiles", "cluster_profiles"]
 

@@ -9,7 +9,7 @@ from arviz_stats.base import array_stats
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from pyroclust.diagnostics.verdict import GOOD_RHAT
+from pyroclust.diagnostics.limits import GOOD_RHAT
 
 __all__ = ["Convergence", "bulk_ess", "convergence", "ess", "max_rhat", "min_ess", "rhat", "rhats"]
 

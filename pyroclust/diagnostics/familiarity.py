@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyroclust.diagnostics.limits import MIN_FAMILIARITY
 from pyroclust.diagnostics.point_summaries import (
     column_summaries,
     distance_summaries,
     embedding_distances,
     mahalanobis,
 )
-from pyroclust.diagnostics.verdict import MIN_FAMILIARITY
 
 __all__ = ["Familiarity", "FamiliarityRow", "familiarity", "familiarity_rows", "most_unusual"]
 

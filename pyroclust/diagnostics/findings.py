@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from pyroclust.diagnostics.familiarity import Familiarity
-from pyroclust.diagnostics.verdict import (
+from pyroclust.diagnostics.limits import (
     CLEAR,
     CLOSE_TO_LABELS,
     DOUBTFUL,
@@ -19,11 +19,8 @@ from pyroclust.diagnostics.verdict import (
     MIN_FAMILIARITY,
     PARTLY_CLEAR,
     PARTLY_LABELS,
-    Finding,
-    Mark,
-    Trust,
-    Verdict,
 )
+from pyroclust.diagnostics.verdict import Finding, Mark, Trust, Verdict
 
 __all__ = [
     "agreement_finding",

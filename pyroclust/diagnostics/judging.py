@@ -14,14 +14,8 @@ from pyroclust.diagnostics.findings import (
     weighted_finding,
     weights_findings,
 )
-from pyroclust.diagnostics.verdict import (
-    MIN_ESS,
-    Finding,
-    Mark,
-    Trust,
-    Verdict,
-    all_passed,
-)
+from pyroclust.diagnostics.limits import MIN_ESS
+from pyroclust.diagnostics.verdict import Finding, Mark, Trust, Verdict, all_passed
 
 __all__ = ["GuideFigures", "judge", "judge_alone", "judge_draws"]
 

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from pyroclust.diagnostics.findings import convergence_findings
+from pyroclust.diagnostics.limits import MAX_CHANCE
 from pyroclust.diagnostics.source_effects import Effect, VariationBlocks
 from pyroclust.diagnostics.thinning import Mixing
-from pyroclust.diagnostics.verdict import MAX_CHANCE, Finding, Mark, Trust, Verdict
+from pyroclust.diagnostics.verdict import Finding, Mark, Trust, Verdict
 
 __all__ = ["judge_sources"]
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from pyroclust.diagnostics.agreement import Agreement, Marginals, Noise, distances, marginals_and_noise
 from pyroclust.diagnostics.draws import DrawsLike, as_chains, labels_and_weights
+from pyroclust.diagnostics.limits import MAX_DIFFERENCE, MAX_EXCESS, MAX_SEPARATION
 from pyroclust.diagnostics.losses import Binder, check_same_points, pairwise_loss
 from pyroclust.diagnostics.num_clusters import count_clusters
 from pyroclust.diagnostics.source_effects import (
@@ -27,7 +28,7 @@ from pyroclust.diagnostics.two_sample import (
     squared_mmds,
     total_variations,
 )
-from pyroclust.diagnostics.verdict import MAX_DIFFERENCE, MAX_EXCESS, MAX_SEPARATION, Verdict
+from pyroclust.diagnostics.verdict import Verdict
 
 __all__ = ["SourceComparison", "compare_sources"]
 

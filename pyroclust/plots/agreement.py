@@ -11,7 +11,7 @@ from pyroclust.diagnostics import (
     pairwise_loss,
 )
 from pyroclust.diagnostics.draws import DrawsLike, flatten
-from pyroclust.diagnostics.verdict import MAX_DIFFERENCE
+from pyroclust.diagnostics.limits import MAX_DIFFERENCE
 from pyroclust.plots.names import loss_name, with_unit
 from pyroclust.plots.style import CYCLE, GREY, INK, draw_limit
 

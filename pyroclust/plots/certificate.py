@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pyroclust.diagnostics import ecdf_band
-from pyroclust.diagnostics.verdict import MAX_PARETO_K
+from pyroclust.diagnostics.limits import MAX_PARETO_K
 from pyroclust.plots.calibration import draw_coverage, draw_reliability, plot_averaged_posterior
 from pyroclust.plots.names import functional_name
 from pyroclust.plots.style import CYCLE, GREY, INK, new_figure, style

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from pyroclust.diagnostics import CoMembershipEss
-from pyroclust.diagnostics.verdict import GOOD_ESS, MIN_ESS
+from pyroclust.diagnostics.limits import GOOD_ESS, MIN_ESS
 from pyroclust.plots.style import CYCLE, INK, draw_limit
 
 __all__ = ["plot_co_assignment", "plot_co_assignment_difference", "plot_co_membership"]

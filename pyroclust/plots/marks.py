@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from scipy.optimize import linear_sum_assignment
 
-from pyroclust.diagnostics.verdict import DOUBTFUL
+from pyroclust.diagnostics.limits import DOUBTFUL
 from pyroclust.plots.style import CYCLE, MARKERS
 
 __all__ = [

@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 from pyroclust import plots
 from pyroclust.diagnostics import Convergence
-from pyroclust.diagnostics.verdict import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
+from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
 from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
 from pyroclust.report.words import functional_title, number
 from pyroclust.results.contents import Source

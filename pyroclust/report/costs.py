@@ -1,7 +1,7 @@
 """What draws cost and what they are worth: seconds, importance weights, log evidence."""
 
 from pyroclust import plots
-from pyroclust.diagnostics.verdict import MAX_PARETO_K
+from pyroclust.diagnostics.limits import MAX_PARETO_K
 from pyroclust.report.parts import FigureTable, Picture, Section
 from pyroclust.report.words import number, seconds
 from pyroclust.results.contents import Contents, Weighting

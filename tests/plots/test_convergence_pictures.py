@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyroclust import diagnostics, plots
-from pyroclust.diagnostics.verdict import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
+from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
 
 
 @pytest.fixture

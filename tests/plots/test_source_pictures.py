@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import pdist, squareform
 
 from pyroclust import diagnostics, plots
-from pyroclust.diagnostics.verdict import MAX_DIFFERENCE
+from pyroclust.diagnostics.limits import MAX_DIFFERENCE
 from pyroclust.plots.agreement import _scaled
 
 
