@@ -14,7 +14,7 @@ import xarray as xr
 from matplotlib import pyplot
 
 from pyroclust.diagnostics import sbc
-from pyroclust.diagnostics.draws import renumbered
+from pyroclust.diagnostics.draws.labels import renumbered
 from pyroclust.io.arviz import to_arviz
 from pyroclust.results.comparison import Comparison, PartitionDraws
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pyroclust.diagnostics.draws import renumbered
+from pyroclust.diagnostics.draws.labels import renumbered
 
 __all__ = ["Baseline", "BaselineResult", "Clustering", "unit_columns"]
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.calibration.rows import ExactRow, OrderRow, SampledRow, SpeedRow, TruthRow
-from pyroclust.diagnostics.calibration_verdict import tail_summary
+from pyroclust.diagnostics.verdicts.calibration import tail_summary
 from pyroclust.infer.quality import divergences, importance_samples
 from pyroclust.infer.simulation import World
 

@@ -11,7 +11,11 @@ from torch import Tensor
 from pyroclust.calibration.cluster_counts import cluster_count_law
 from pyroclust.calibration.result import Calibration, LocalCalibration, calibration_of
 from pyroclust.calibration.simulated_draws import draw_partitions
-from pyroclust.diagnostics.point_summaries import column_summaries, distance_summaries, mahalanobis
+from pyroclust.diagnostics.simulations.point_summaries import (
+    column_summaries,
+    distance_summaries,
+    mahalanobis,
+)
 from pyroclust.infer.simulation import simulate_worlds
 from pyroclust.protocols import Guide
 from pyroclust.random_state import own_random_numbers

@@ -12,7 +12,7 @@ from pyroclust.calibration.certifying import certify
 from pyroclust.calibration.judgement import judge_certificate
 from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.diagnostics import Verdict
-from pyroclust.diagnostics.verdict import all_passed
+from pyroclust.diagnostics.verdicts.verdict import all_passed
 from pyroclust.files import replace_file
 from pyroclust.saving.cards import CARD_FILE, GuideCard, find_guide, read_card
 from pyroclust.saving.guides import load_guide

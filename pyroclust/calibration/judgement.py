@@ -2,7 +2,7 @@
 
 from pyroclust.calibration.certificate import Certificate
 from pyroclust.diagnostics import Finding, Verdict
-from pyroclust.diagnostics.calibration_verdict import (
+from pyroclust.diagnostics.verdicts.calibration import (
     baseline_finding,
     calibrated_finding,
     certificate_verdict,

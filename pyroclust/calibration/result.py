@@ -19,12 +19,12 @@ from pyroclust.diagnostics import (
     pair_reliability,
     sbc,
 )
-from pyroclust.diagnostics.calibration_verdict import (
+from pyroclust.diagnostics.verdicts.calibration import (
     combined_p_value,
     judge_calibration,
     judge_local_calibration,
 )
-from pyroclust.diagnostics.findings import near_finding
+from pyroclust.diagnostics.verdicts.findings import near_finding
 
 __all__ = ["Calibration", "LocalCalibration", "calibration_of"]
 

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.diagnostics.functionals import cluster_share_entropy, pairs_together, shares
-from pyroclust.diagnostics.num_clusters import count_clusters
+from pyroclust.diagnostics.chains.functionals import cluster_share_entropy, pairs_together, shares
+from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.infer.simulation import World
 from pyroclust.partitions import canonical
 from pyroclust.protocols import PartitionGuide

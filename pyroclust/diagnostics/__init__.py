@@ -4,37 +4,25 @@ Nothing here knows a model or a guide: draws from any software will do, as integ
 points)`` or ``(draws, points)`` with labels 0 to N - 1.
 """
 
-from pyroclust.diagnostics.agreement import Agreement, Noise, agreement, noise_floor
-from pyroclust.diagnostics.cluster_profiles import ClusterProfiles, cluster_profiles
-from pyroclust.diagnostics.co_assignment import co_assignment, dendrogram_order
-from pyroclust.diagnostics.convergence import Convergence, convergence, ess, max_rhat, min_ess, rhat
-from pyroclust.diagnostics.coverage import BallCoverage, ball_coverage
-from pyroclust.diagnostics.credible_ball import CredibleBall, credible_ball
-from pyroclust.diagnostics.evidence import (
-    LogEvidence,
-    bridge_log_evidence,
-    log_evidences,
-    reciprocal_log_evidence,
+from pyroclust.diagnostics.chains.convergence import Convergence, convergence, ess, max_rhat, min_ess, rhat
+from pyroclust.diagnostics.chains.functionals import functionals
+from pyroclust.diagnostics.chains.partition_convergence import (
+    CoMembershipEss,
+    DistanceRhat,
+    co_membership_ess,
+    distance_rhat,
 )
-from pyroclust.diagnostics.familiarity import Familiarity, FamiliarityRow, familiarity
-from pyroclust.diagnostics.frequencies import (
+from pyroclust.diagnostics.differences.agreement import Agreement, Noise, agreement, noise_floor
+from pyroclust.diagnostics.differences.effects import Effect
+from pyroclust.diagnostics.differences.two_sample import TwoSampleTest, classifier_test, count_test, mmd_test
+from pyroclust.diagnostics.draws.co_assignment import co_assignment, dendrogram_order
+from pyroclust.diagnostics.draws.frequencies import (
     PartitionEntropy,
     RankedPartitions,
     partition_entropy,
     ranked_partitions,
 )
-from pyroclust.diagnostics.functionals import functionals
-from pyroclust.diagnostics.importance import (
-    effective_draws,
-    importance_efficiency,
-    importance_log_evidence,
-    importance_weights,
-    pareto_k,
-    smooth_log_weights,
-    weighted_expectation,
-)
-from pyroclust.diagnostics.judging import GuideFigures, judge, judge_draws
-from pyroclust.diagnostics.losses import (
+from pyroclust.diagnostics.draws.losses import (
     AdjustedRand,
     Binder,
     NormalisedVariationOfInformation,
@@ -47,23 +35,29 @@ from pyroclust.diagnostics.losses import (
     pairwise_loss,
     variation_of_information,
 )
-from pyroclust.diagnostics.modes import PartitionModes, partition_modes
-from pyroclust.diagnostics.num_clusters import cluster_count_posterior, total_variation
-from pyroclust.diagnostics.partition_convergence import (
-    CoMembershipEss,
-    DistanceRhat,
-    co_membership_ess,
-    distance_rhat,
+from pyroclust.diagnostics.draws.num_clusters import cluster_count_posterior, total_variation
+from pyroclust.diagnostics.estimates.cluster_profiles import ClusterProfiles, cluster_profiles
+from pyroclust.diagnostics.estimates.credible_ball import CredibleBall, credible_ball
+from pyroclust.diagnostics.estimates.modes import PartitionModes, partition_modes
+from pyroclust.diagnostics.estimates.point_estimates import point_estimate, point_uncertainty
+from pyroclust.diagnostics.estimates.salso import SalsoSearch
+from pyroclust.diagnostics.estimates.searches import (
+    DrawsSearch,
+    EnumerationSearch,
+    LinkageSearch,
+    PartitionSearch,
 )
-from pyroclust.diagnostics.point_estimates import point_estimate, point_uncertainty
-from pyroclust.diagnostics.reliability import PairReliability, pair_reliability
-from pyroclust.diagnostics.salso import SalsoSearch
-from pyroclust.diagnostics.sbc import SbcRow, SimulationBasedCalibration, rank_counts, rank_statistics, sbc
-from pyroclust.diagnostics.searches import DrawsSearch, EnumerationSearch, LinkageSearch, PartitionSearch
-from pyroclust.diagnostics.source_effects import Effect
-from pyroclust.diagnostics.sources import SourceComparison, compare_sources
-from pyroclust.diagnostics.two_sample import TwoSampleTest, classifier_test, count_test, mmd_test
-from pyroclust.diagnostics.uniformity import (
+from pyroclust.diagnostics.simulations.coverage import BallCoverage, ball_coverage
+from pyroclust.diagnostics.simulations.familiarity import Familiarity, FamiliarityRow, familiarity
+from pyroclust.diagnostics.simulations.reliability import PairReliability, pair_reliability
+from pyroclust.diagnostics.simulations.sbc import (
+    SbcRow,
+    SimulationBasedCalibration,
+    rank_counts,
+    rank_statistics,
+    sbc,
+)
+from pyroclust.diagnostics.simulations.uniformity import (
     Uniformity,
     ecdf_band,
     ecdf_test,
@@ -71,7 +65,24 @@ from pyroclust.diagnostics.uniformity import (
     threshold_band,
     uniformity,
 )
-from pyroclust.diagnostics.verdict import Finding, Mark, Trust, Verdict
+from pyroclust.diagnostics.sources import SourceComparison, compare_sources
+from pyroclust.diagnostics.verdicts.judging import GuideFigures, judge, judge_draws
+from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict
+from pyroclust.diagnostics.weights.evidence import (
+    LogEvidence,
+    bridge_log_evidence,
+    log_evidences,
+    reciprocal_log_evidence,
+)
+from pyroclust.diagnostics.weights.importance import (
+    effective_draws,
+    importance_efficiency,
+    importance_log_evidence,
+    importance_weights,
+    pareto_k,
+    smooth_log_weights,
+    weighted_expectation,
+)
 
 __all__ = [
     "AdjustedRand",

@@ -5,12 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.diagnostics.agreement import Agreement, Marginals, Noise, distances, marginals_and_noise
-from pyroclust.diagnostics.draws import DrawsLike, as_chains, labels_and_weights
-from pyroclust.diagnostics.limits import MAX_DIFFERENCE, MAX_EXCESS, MAX_SEPARATION
-from pyroclust.diagnostics.losses import Binder, check_same_points, pairwise_loss
-from pyroclust.diagnostics.num_clusters import count_clusters
-from pyroclust.diagnostics.source_effects import (
+from pyroclust.diagnostics.chains.thinning import Mixing, independent_draws, mixing
+from pyroclust.diagnostics.differences.agreement import (
+    Agreement,
+    Marginals,
+    Noise,
+    distances,
+    marginals_and_noise,
+)
+from pyroclust.diagnostics.differences.effects import (
     Effect,
     VariationBlocks,
     largest_pair,
@@ -18,9 +21,7 @@ from pyroclust.diagnostics.source_effects import (
     separation_effect,
     variation_blocks,
 )
-from pyroclust.diagnostics.source_verdict import judge_sources
-from pyroclust.diagnostics.thinning import Mixing, independent_draws, mixing
-from pyroclust.diagnostics.two_sample import (
+from pyroclust.diagnostics.differences.two_sample import (
     TwoSampleTest,
     accuracies,
     against_null,
@@ -28,7 +29,12 @@ from pyroclust.diagnostics.two_sample import (
     squared_mmds,
     total_variations,
 )
-from pyroclust.diagnostics.verdict import Verdict
+from pyroclust.diagnostics.draws.labels import DrawsLike, as_chains, labels_and_weights
+from pyroclust.diagnostics.draws.losses import Binder, check_same_points, pairwise_loss
+from pyroclust.diagnostics.draws.num_clusters import count_clusters
+from pyroclust.diagnostics.limits import MAX_DIFFERENCE, MAX_EXCESS, MAX_SEPARATION
+from pyroclust.diagnostics.verdicts.sources import judge_sources
+from pyroclust.diagnostics.verdicts.verdict import Verdict
 
 __all__ = ["SourceComparison", "compare_sources"]
 
@@ -109,10 +115,10 @@ def compare_sources(
     Marginals (numbers of clusters, co-assignment probabilities) are compared on all draws; whole partitions
     (variation of information between the sources against within, kernel test, classifier test) on at most 500
     draws of each that can be taken as independent, see
-    :func:`~pyroclust.diagnostics.thinning.independent_draws`. The verdict's rules are those of
-    :func:`~pyroclust.diagnostics.source_verdict.judge_sources`; what counts as large: 0.15 in total variation
-    or a co-assignment probability, draws 15 % further apart between the sources than within them, and a
-    classifier that is right on 65 % of the draws (a separation of 0.3).
+    :func:`~pyroclust.diagnostics.chains.thinning.independent_draws`. The verdict's rules are those of
+    :func:`~pyroclust.diagnostics.verdicts.sources.judge_sources`; what counts as large: 0.15 in total
+    variation or a co-assignment probability, draws 15 % further apart between the sources than within them,
+    and a classifier that is right on 65 % of the draws (a separation of 0.3).
 
     Cost: two co-assignment matrices, O(M^2 N) for M draws of both in the tests and three products of a
     (P, M) with an (M, M) matrix: two seconds for 4000 draws of 100 points, with 999 permutations.

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.diagnostics.importance import smooth_log_weights
+from pyroclust.diagnostics.weights.importance import smooth_log_weights
 from pyroclust.infer.checks import require_likelihood
 from pyroclust.points import Points, as_points, check_finite
 from pyroclust.protocols import JointModel, PartitionGuide

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pyroclust.diagnostics import SimulationBasedCalibration, functionals
-from pyroclust.diagnostics.thinning import central_draw
+from pyroclust.diagnostics.chains.thinning import central_draw
 from pyroclust.errors import unknown_name
 
 __all__ = [

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from pyroclust.diagnostics.contingency import compact
+from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.memory import check_memory
 
 __all__ = ["FoundDraws", "canonical_draws", "check_room"]

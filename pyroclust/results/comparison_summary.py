@@ -19,8 +19,8 @@ from pyroclust.diagnostics import (
     SourceComparison,
     Verdict,
 )
-from pyroclust.diagnostics.agreement import Marginals, distances, marginals
-from pyroclust.diagnostics.findings import familiarity_findings
+from pyroclust.diagnostics.differences.agreement import Marginals, distances, marginals
+from pyroclust.diagnostics.verdicts.findings import familiarity_findings
 from pyroclust.results.baseline_rows import BaselineRow, baseline_rows
 from pyroclust.results.comparison import Comparison, PartitionDraws
 from pyroclust.results.contents import Contents, Source, Weighting, listed, plain

@@ -20,11 +20,11 @@ from pyroclust.diagnostics import (
     RankedPartitions,
     Verdict,
 )
-from pyroclust.diagnostics.agreement import Marginals, marginals
-from pyroclust.diagnostics.draws import as_chains
-from pyroclust.diagnostics.findings import clarity_finding, labels_finding, num_doubtful
-from pyroclust.diagnostics.num_clusters import count_clusters
-from pyroclust.diagnostics.point_estimates import uncertainty_in
+from pyroclust.diagnostics.differences.agreement import Marginals, marginals
+from pyroclust.diagnostics.draws.labels import as_chains
+from pyroclust.diagnostics.draws.num_clusters import count_clusters
+from pyroclust.diagnostics.estimates.point_estimates import uncertainty_in
+from pyroclust.diagnostics.verdicts.findings import clarity_finding, labels_finding, num_doubtful
 
 __all__ = ["DrawsSummary", "Estimate", "summarise_draws"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.diagnostics import Familiarity, Finding, Verdict
-from pyroclust.diagnostics.judging import judge_alone
+from pyroclust.diagnostics.verdicts.judging import judge_alone
 from pyroclust.results.baseline_rows import BaselineRow, baseline_rows
 from pyroclust.results.comparison import GuideOnData
 from pyroclust.results.contents import Contents, Source, listed, plain, posteriors_of_k

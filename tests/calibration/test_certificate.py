@@ -22,7 +22,7 @@ from pyroclust.calibration.checking import certificate_content
 from pyroclust.calibration.rows import CoverageRow, ReliabilityRow
 from pyroclust.calibration.simulated_draws import draw_partitions, neighbour_share, partition_functionals
 from pyroclust.cli.certificate_table import _lines
-from pyroclust.diagnostics.calibration_verdict import tail_summary
+from pyroclust.diagnostics.verdicts.calibration import tail_summary
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import ImportanceSample

@@ -12,16 +12,16 @@ from pyroclust.diagnostics import (
     pairwise_loss,
     variation_of_information,
 )
-from pyroclust.diagnostics.losses import Binder
-from pyroclust.diagnostics.num_clusters import count_clusters
-from pyroclust.diagnostics.thinning import independent_draws, mixing
-from pyroclust.diagnostics.two_sample import (
+from pyroclust.diagnostics.chains.thinning import independent_draws, mixing
+from pyroclust.diagnostics.differences.two_sample import (
     accuracies,
     against_null,
     permuted_memberships,
     squared_mmds,
     total_variations,
 )
+from pyroclust.diagnostics.draws.losses import Binder
+from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.partitions import enumerate_partitions
 
 TESTS = {"mmd": mmd_test, "classifier": classifier_test, "counts": count_test}

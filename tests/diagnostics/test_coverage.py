@@ -6,7 +6,7 @@ from exchangeable_partitions import drawn
 from scipy import stats
 
 from pyroclust.diagnostics import ball_coverage, threshold_band, variation_of_information
-from pyroclust.diagnostics.coverage import _medoid_distances
+from pyroclust.diagnostics.simulations.coverage import _medoid_distances
 
 
 @pytest.mark.parametrize("num_draws", [1, 2, 4, 30])

@@ -9,8 +9,8 @@ from pyroclust.diagnostics import (
     point_estimate,
     variation_of_information,
 )
-from pyroclust.diagnostics.draws import renumbered
-from pyroclust.diagnostics.num_clusters import count_clusters
+from pyroclust.diagnostics.draws.labels import renumbered
+from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.partitions import enumerate_partitions
 
 CENTRE = [0, 0, 1, 1]

@@ -15,7 +15,7 @@ from pyroclust.diagnostics import (
     rhat,
     variation_of_information,
 )
-from pyroclust.diagnostics.losses import Binder
+from pyroclust.diagnostics.draws.losses import Binder
 
 NUM_POINTS = 12
 

@@ -24,7 +24,7 @@ def test_values_by_hand():
 def test_against_scikit_learn_and_blocks(monkeypatch):
     rng = np.random.default_rng(0)
     a, b = rng.integers(4, size=(3, 7, 30)), rng.integers(6, size=(7, 30))
-    monkeypatch.setattr("pyroclust.diagnostics.contingency._POINTS_A_THREAD", 30)
+    monkeypatch.setattr("pyroclust.diagnostics.draws.contingency._POINTS_A_THREAD", 30)
     vi, loss = variation_of_information(a, b), binder(a, b)
     assert vi.shape == loss.shape == (3, 7)
     for i, j in np.ndindex(3, 7):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyroclust.diagnostics import compare_sources
-from pyroclust.diagnostics.thinning import mixing
+from pyroclust.diagnostics.chains.thinning import mixing
 
 
 def test_chains_that_stand_still_apart_have_not_converged():

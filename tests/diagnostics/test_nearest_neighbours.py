@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyroclust.diagnostics import pairwise_loss
-from pyroclust.diagnostics.two_sample import accuracies, permuted_memberships
+from pyroclust.diagnostics.differences.two_sample import accuracies, permuted_memberships
 
 
 def neighbour_weights(losses: np.ndarray, draw: int) -> np.ndarray:

@@ -17,9 +17,9 @@ from pyroclust.diagnostics import (
     noise_floor,
     variation_of_information,
 )
-from pyroclust.diagnostics.agreement import Marginals
-from pyroclust.diagnostics.num_clusters import count_clusters
-from pyroclust.diagnostics.source_effects import (
+from pyroclust.diagnostics.chains.thinning import Mixing
+from pyroclust.diagnostics.differences.agreement import Marginals
+from pyroclust.diagnostics.differences.effects import (
     Effect,
     VariationBlocks,
     largest_pair,
@@ -27,8 +27,8 @@ from pyroclust.diagnostics.source_effects import (
     separation_effect,
     variation_blocks,
 )
-from pyroclust.diagnostics.source_verdict import judge_sources
-from pyroclust.diagnostics.thinning import Mixing
+from pyroclust.diagnostics.draws.num_clusters import count_clusters
+from pyroclust.diagnostics.verdicts.sources import judge_sources
 
 NUM_POINTS = 20
 

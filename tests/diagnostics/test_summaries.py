@@ -15,7 +15,7 @@ from pyroclust.diagnostics import (
     total_variation,
     variation_of_information,
 )
-from pyroclust.diagnostics.draws import renumbered
+from pyroclust.diagnostics.draws.labels import renumbered
 from pyroclust.partitions import canonical, enumerate_partitions
 
 

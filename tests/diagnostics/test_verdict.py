@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyroclust.diagnostics import Agreement, Finding, GuideFigures, Mark, Trust, judge, judge_draws
-from pyroclust.diagnostics.findings import (
+from pyroclust.diagnostics.verdicts.findings import (
     agreement_finding,
     clarity_finding,
     convergence_findings,

@@ -16,7 +16,7 @@ from pyro.infer import MCMC
 from pyroclust import to_arviz
 from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.diagnostics import SimulationBasedCalibration, functionals, sbc, variation_of_information
-from pyroclust.diagnostics.thinning import central_draw
+from pyroclust.diagnostics.chains.thinning import central_draw
 from pyroclust.distributions import (
     FiniteMixturesPrior,
     NormalInverseGamma,

@@ -1,0 +1,109 @@
+"""Numbers of a partition that renaming its clusters leaves alone."""
+
+import numpy as np
+
+from pyroclust.diagnostics.draws.labels import DrawsLike, as_chains
+from pyroclust.diagnostics.draws.losses import variation_of_information
+from pyroclust.diagnostics.draws.num_clusters import count_clusters
+from pyroclust.diagnostics.estimates.point_estimates import point_estimate
+
+__all__ = ["cluster_share_entropy", "functionals", "pairs_together", "shares"]
+
+
+def shares(assignments: np.ndarray) -> np.ndarray:
+    """Return the share of the points in each cluster, 0 for labels that a partition lacks.
+
+    Shape:
+        assignments: ``(..., N)``, labels 0 to K - 1; output: ``(..., K)`` float64.
+
+    Example:
+        >>> shares(np.array([[0, 0, 1, 1], [0, 0, 0, 0]])).tolist()
+        [[0.5, 0.5], [1.0, 0.0]]
+    """
+    width = int(assignments.max()) + 1
+    flat = assignments.reshape(-1, assignments.shape[-1])
+    cells = flat + width * np.arange(len(flat))[:, None]
+    sizes = np.bincount(cells.ravel(), minlength=len(flat) * width)
+    return sizes.reshape(*assignments.shape[:-1], width) / assignments.shape[-1]
+
+
+def cluster_share_entropy(share: np.ndarray) -> np.ndarray:
+    r"""Return the entropy of cluster shares in bits, :math:`-\sum_k s_k \log_2 s_k`.
+
+    Shape:
+        share: ``(..., K)``, see :func:`shares`; output: ``(...)`` float64.
+
+    Example:
+        >>> cluster_share_entropy(np.array([[0.5, 0.5], [1.0, 0.0]])).tolist()
+        [1.0, 0.0]
+    """
+    return -(share * np.log2(share, out=np.zeros_like(share), where=share > 0)).sum(-1) + 0.0
+
+
+def pairs_together(assignments: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Return 1 where the two points of a pair share a cluster, and 0 elsewhere.
+
+    Shape:
+        assignments: ``(..., N)``; pairs: ``(P, 2)``, points; output: ``(..., P)`` float64.
+
+    Example:
+        >>> pairs_together(np.array([0, 0, 1]), np.array([[0, 1], [1, 2]])).tolist()
+        [1.0, 0.0]
+    """
+    first, second = np.asarray(pairs).T
+    return (assignments[..., first] == assignments[..., second]).astype(np.float64)
+
+
+def functionals(
+    draws: DrawsLike, *, seed: int = 0, reference: np.ndarray | None = None, num_pairs: int = 5
+) -> dict[str, np.ndarray]:
+    """Return the functionals on which convergence is judged, each draw by draw.
+
+    ``num_clusters``; ``entropy`` of the cluster shares, in bits; ``largest_share``;
+    ``distance_to_reference``, the variation of information to a reference partition, in bits; and
+    ``together_i_j``, 1 where the points i and j share a cluster, for pairs drawn once with ``seed``. Callers
+    with a model add ``log_joint``.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(draws, N)``; reference: ``(N,)``;
+        each output: ``(chains, draws)`` float64.
+
+    Args:
+        draws: posterior draws.
+        seed: of the pairs, and of the reference where none is given.
+        reference: labels to measure distances from; the point estimate of the draws by default.
+        num_pairs: how many pairs of points; fewer where the points have fewer pairs.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1.
+
+    Example:
+        >>> values = functionals(np.array([[[0, 0, 1, 1], [0, 0, 0, 0]]]))
+        >>> values["num_clusters"].tolist(), values["entropy"].tolist()
+        ([[2.0, 1.0]], [[1.0, 0.0]])
+    """
+    draws = as_chains(draws)
+    if reference is None:
+        reference = point_estimate(draws, seed=seed)
+    share = shares(draws)
+    values = {
+        "num_clusters": count_clusters(draws).astype(np.float64),
+        "entropy": cluster_share_entropy(share),
+        "largest_share": share.max(-1),
+        "distance_to_reference": variation_of_information(draws, reference),
+    }
+    pairs = _pairs(draws.shape[-1], num_pairs, seed)
+    together = pairs_together(draws, pairs)
+    names = (f"together_{i}_{j}" for i, j in pairs)
+    return values | {name: together[..., place] for place, name in enumerate(names)}
+
+
+def _pairs(num_points: int, num_pairs: int, seed: int) -> np.ndarray:
+    if num_points < 2:
+        return np.empty((0, 2), dtype=np.int64)
+    rng = np.random.default_rng(seed)
+    # Enough tries to find as many different pairs as there are, or as are wanted.
+    tries = np.sort(rng.integers(num_points, size=(20 * num_pairs, 2)), axis=1)
+    tries = tries[tries[:, 0] < tries[:, 1]]
+    _, first = np.unique(tries, axis=0, return_index=True)
+    return tries[np.sort(first)[:num_pairs]]

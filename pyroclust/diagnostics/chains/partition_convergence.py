@@ -1,0 +1,159 @@
+"""Convergence on the space of partitions: co-memberships of pairs, and distances to reference partitions."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyroclust.diagnostics.chains.convergence import bulk_ess, rhats
+from pyroclust.diagnostics.draws.labels import DrawsLike, as_chains
+from pyroclust.diagnostics.draws.losses import PartitionLoss, VariationOfInformation, pairwise_loss
+
+__all__ = ["CoMembershipEss", "DistanceRhat", "co_membership_ess", "distance_rhat"]
+
+
+@dataclass(frozen=True)
+class CoMembershipEss:
+    """Effective draws of the co-memberships of some pairs of points.
+
+    Attributes:
+        pairs: the points of each pair, the smaller index first, ``(P, 2)``.
+        ess: bulk effective draws of each pair's indicator, ``(P,)``; nan where it is constant, or where a
+            chain has fewer than four draws.
+        num_constant: how many pairs are together in every draw or apart in every draw: these say nothing.
+        min: the fewest effective draws of a pair that varies, 0 where one is undefined, inf when none varies.
+        median: the median over the pairs that vary, counted likewise.
+    """
+
+    pairs: np.ndarray
+    ess: np.ndarray
+    num_constant: int
+    min: float
+    median: float
+
+
+def co_membership_ess(draws: DrawsLike, *, num_pairs: int = 100, seed: int) -> CoMembershipEss:
+    """Return the bulk effective draws of the indicators that random pairs of points share a cluster.
+
+    The number of clusters and other functionals can mix well while some points hardly move: this looks at the
+    co-assignment matrix itself. Cost: O(chains draws P) and a Fourier transform a pair.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(draws, N)``.
+
+    Args:
+        draws: posterior draws.
+        num_pairs: how many pairs of points, drawn without replacement; all pairs where there are fewer.
+        seed: of the pairs.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, or ``num_pairs`` is not positive.
+
+    References:
+        Vehtari et al. (2021), Rank-normalization, folding, and localization.
+        https://doi.org/10.1214/20-BA1221
+
+    Example:
+        >>> found = co_membership_ess(np.random.default_rng(0).integers(2, size=(4, 100, 5)), seed=0)
+        >>> len(found.pairs), found.num_constant, found.min > 200
+        (10, 0, True)
+    """
+    if num_pairs < 1:
+        raise ValueError(f"num_pairs is {num_pairs}, expected at least 1")
+    draws = as_chains(draws)
+    pairs = _random_pairs(draws.shape[-1], num_pairs, seed)
+    together = (draws[..., pairs[:, 0]] == draws[..., pairs[:, 1]]).astype(np.float64)
+    constant = (together == together[:1, :1]).all((0, 1))
+    found = bulk_ess(together)
+    moving = np.nan_to_num(found[~constant], nan=0.0)
+    fewest, middle = (moving.min(), np.median(moving)) if moving.size else (math.inf, math.inf)
+    return CoMembershipEss(pairs, found, int(constant.sum()), float(fewest), float(middle))
+
+
+def _random_pairs(num_points: int, num_pairs: int, seed: int) -> np.ndarray:
+    total = num_points * (num_points - 1) // 2
+    code = np.random.default_rng(seed).choice(total, size=min(num_pairs, total), replace=False)
+    # Pair (i, j) with i < j has the number j (j - 1) / 2 + i.
+    larger = ((1 + np.sqrt(8.0 * code + 1)) / 2).astype(np.int64)
+    smaller = code - larger * (larger - 1) // 2
+    return np.stack([smaller, larger], axis=-1)
+
+
+_DEFAULT_LOSS = VariationOfInformation()
+
+
+@dataclass(frozen=True)
+class DistanceRhat:
+    """Convergence of the distances to each of some reference partitions.
+
+    Attributes:
+        references: partitions taken from the draws, ``(R, N)``.
+        rhats: split rank-normalised R-hat of the distances to each, ``(R,)``; nan where undefined (constant
+            distances, fewer than four draws), inf for chains that each stand still apart from each other.
+        ess: bulk effective draws of the same, ``(R,)``; nan where undefined.
+        rhat: the largest R-hat over the references whose distances vary, inf where one of these is
+            undefined; 1 when all distances are constant.
+    """
+
+    references: np.ndarray
+    rhats: np.ndarray
+    ess: np.ndarray
+    rhat: float
+
+    @property
+    def min_ess(self) -> float:
+        """The fewest effective draws; inf when all distances are constant."""
+        moving = self.ess[~np.isnan(self.ess)]
+        return float(moving.min()) if moving.size else math.inf
+
+
+def distance_rhat(
+    draws: DrawsLike, *, num_references: int = 8, seed: int, loss: PartitionLoss = _DEFAULT_LOSS
+) -> DistanceRhat:
+    r"""Return the R-hat of the distances of each draw to reference partitions taken from the draws.
+
+    .. math:: x^{(r)}_{m,t} = L(c^{(r)}, c_{m,t}), \qquad \hat R = \max_r \hat R(x^{(r)})
+
+    Chains stuck in different modes can have equal numbers of clusters and equal cluster sizes, but not equal
+    distances to a partition of one of the modes. The references are spread evenly over the chains, a random
+    draw each, so that every chain's mode is among them while there are at least as many references as chains.
+
+    Cost: O(chains draws R N) in compiled code.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(draws, N)``.
+
+    Args:
+        draws: posterior draws.
+        num_references: how many reference partitions.
+        seed: of the choice of the references.
+        loss: the distance.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, or ``num_references`` is not positive.
+
+    References:
+        Lanfear, Hua and Warren (2016), Estimating the effective sample size of tree topologies from Bayesian
+        phylogenetic analyses. https://doi.org/10.1093/gbe/evw171
+        Duttweiler et al. (2025), The traceplot thickens: convergence diagnostics for any Markov chain Monte
+        Carlo algorithm. https://arxiv.org/abs/2408.15392
+        Vehtari et al. (2021), Rank-normalization, folding, and localization.
+        https://doi.org/10.1214/20-BA1221
+
+    Example:
+        >>> stuck = np.repeat([[[0, 0, 1, 1]], [[0, 1, 0, 1]]], 100, axis=1)
+        >>> distance_rhat(stuck, seed=0).rhat
+        inf
+    """
+    if num_references < 1:
+        raise ValueError(f"num_references is {num_references}, expected at least 1")
+    draws = as_chains(draws)
+    chains, length, points = draws.shape
+    chain = np.arange(num_references) % chains
+    references = draws[chain, np.random.default_rng(seed).integers(length, size=num_references)]
+    distances = pairwise_loss(references, draws.reshape(-1, points), loss=loss)
+    distances = distances.round(9).T.reshape(chains, length, num_references)
+    found = rhats(distances)
+    varies = ~(distances == distances[:1, :1]).all((0, 1))
+    undefined_is_worst = np.nan_to_num(found[varies], nan=np.inf, posinf=np.inf)
+    return DistanceRhat(references, found, bulk_ess(distances), float(undefined_is_worst.max(initial=1.0)))

@@ -1,0 +1,200 @@
+"""Do two sources of draws agree on the posterior, measured against the noise of MCMC itself?"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyroclust.diagnostics.draws.co_assignment import co_assignment
+from pyroclust.diagnostics.draws.labels import (
+    DrawsLike,
+    as_chains,
+    checked_weights,
+    flatten,
+    labels_and_weights,
+)
+from pyroclust.diagnostics.draws.num_clusters import cluster_count_posterior, total_variation
+
+__all__ = [
+    "Agreement",
+    "Marginals",
+    "Noise",
+    "agreement",
+    "distances",
+    "marginals",
+    "marginals_and_noise",
+    "noise_floor",
+]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Distances between the posteriors of two sources, and the same within the second.
+
+    Attributes:
+        total_variation: of the posteriors of the number of clusters, in [0, 1].
+        largest_difference: of the co-assignment probabilities, over all pairs of points.
+        mean_difference: mean absolute difference of the co-assignment probabilities of different points.
+        noise_total_variation: the first, between two halves of the second source.
+        noise_largest_difference: the second, between two halves of the second source.
+        noise_mean_difference: the third, between two halves of the second source.
+    """
+
+    total_variation: float
+    largest_difference: float
+    mean_difference: float
+    noise_total_variation: float
+    noise_largest_difference: float
+    noise_mean_difference: float
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Distances between two halves of one source: what sampling noise alone gives.
+
+    Attributes:
+        total_variation: of the posteriors of the number of clusters.
+        largest_difference: of the co-assignment probabilities.
+        mean_difference: of the co-assignment probabilities of different points.
+    """
+
+    total_variation: float
+    largest_difference: float
+    mean_difference: float
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """What the distances are made of.
+
+    Attributes:
+        counts: probabilities of 0 to N clusters, ``(N + 1,)``.
+        together: co-assignment probabilities, ``(N, N)``.
+    """
+
+    counts: np.ndarray
+    together: np.ndarray
+
+
+def agreement(draws_a: DrawsLike, draws_b: DrawsLike, *, weights: np.ndarray | None = None) -> Agreement:
+    """Compare two sources of draws, the second with the noise floor of its own chains.
+
+    The noise floor compares one half of the chains with the other half, or the two halves of a single chain.
+    Each half has half the draws, so the floor is a little higher than the noise of the comparison itself.
+    Cost: two co-assignment matrices.
+
+    Shape:
+        draws_a, draws_b: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw of ``draws_a``.
+
+    Args:
+        draws_a: draws in question.
+        draws_b: draws of the reference, usually MCMC.
+        weights: importance weights of ``draws_a``; equal by default.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, or the numbers of points differ.
+
+    Example:
+        >>> draws = np.random.default_rng(0).integers(2, size=(4, 100, 5))
+        >>> agreement(draws, draws).largest_difference
+        0.0
+    """
+    draws_a, weights = labels_and_weights("draws_a", draws_a, weights)
+    first, second = as_chains(draws_a, name="draws_a"), as_chains(draws_b, name="draws_b")
+    if first.shape[-1] != second.shape[-1]:
+        raise ValueError(f"draws have {first.shape[-1]} and {second.shape[-1]} points, expected equally many")
+    reference, floor = marginals_and_noise(second)
+    between = distances(marginals_and_noise(first, weights=weights)[0], reference)
+    return Agreement(*between, floor.total_variation, floor.largest_difference, floor.mean_difference)
+
+
+def noise_floor(draws: DrawsLike, *, weights: np.ndarray | None = None) -> Noise:
+    """Return the distances between two halves of one source.
+
+    One half of the chains against the other half, or the two halves of a single chain. Cost: two
+    co-assignment matrices of half the draws.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw.
+
+    Args:
+        draws: posterior draws; a single one is compared with itself.
+        weights: importance weights; equal by default.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
+
+    Example:
+        >>> noise_floor(np.array([[0, 0], [0, 0], [0, 1], [0, 1]])).largest_difference
+        1.0
+    """
+    return marginals_and_noise(draws, weights=weights)[1]
+
+
+def marginals_and_noise(draws: DrawsLike, *, weights: np.ndarray | None = None) -> tuple[Marginals, Noise]:
+    """Return the marginals of one source and its noise floor, for the cost of the marginals alone.
+
+    The marginals of all draws are the mean of those of the halves.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
+
+    Example:
+        >>> found, noise = marginals_and_noise(np.array([[0, 0], [0, 0], [0, 1], [0, 1]]))
+        >>> found.counts.tolist(), noise.total_variation
+        ([0.0, 0.5, 0.5], 1.0)
+    """
+    draws, weights = labels_and_weights("draws", draws, weights)
+    draws = as_chains(draws)
+    chains, length, points = draws.shape
+    total = chains * length
+    share = checked_weights(weights, total)
+    half = (chains // 2) * length if chains > 1 else max(1, length // 2)
+    parts = [slice(0, half), slice(half if total > 1 else 0, total)]
+    flat, mass = draws.reshape(total, points), [float(share[part].sum()) for part in parts]
+    if min(mass) == 0:
+        return marginals(flat, weights=weights), Noise(1.0, 1.0, 1.0)
+    first, second = (
+        marginals(flat[part], weights=None if weights is None else share[part]) for part in parts
+    )
+    left = mass[0] / sum(mass)
+    both = Marginals(
+        left * first.counts + (1 - left) * second.counts, left * first.together + (1 - left) * second.together
+    )
+    return both, Noise(*distances(first, second))
+
+
+def marginals(draws: np.ndarray, *, weights: np.ndarray | None = None) -> Marginals:
+    """Return the posterior of the number of clusters and the co-assignment matrix.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
+
+    Example:
+        >>> marginals(np.array([[0, 0], [0, 1]])).counts.tolist()
+        [0.0, 0.5, 0.5]
+    """
+    flat = flatten(draws)
+    share = None if weights is None else checked_weights(weights, len(flat))
+    values, probabilities = cluster_count_posterior(flat, weights=weights)
+    counts = np.zeros(flat.shape[-1] + 1)
+    counts[values] = probabilities
+    return Marginals(counts, co_assignment(flat, weights=share))
+
+
+def distances(first: Marginals, second: Marginals) -> tuple[float, float, float]:
+    """Return the total variation of the cluster counts, and the largest and mean co-assignment difference.
+
+    Example:
+        >>> distances(marginals(np.array([[0, 0]])), marginals(np.array([[0, 1]])))
+        (1.0, 1.0, 1.0)
+    """
+    gap = np.abs(first.together - second.together)
+    points = len(gap)
+    variation = total_variation(first.counts, second.counts)
+    return variation, float(gap.max()), float(gap.sum() / max(1, points * (points - 1)))

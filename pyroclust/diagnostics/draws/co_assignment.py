@@ -1,0 +1,146 @@
+"""The posterior similarity matrix, compiled, and an order of the points that shows its blocks."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
+from scipy.spatial.distance import squareform
+
+from pyroclust.compiling import strict
+from pyroclust.diagnostics.draws.contingency import compact
+from pyroclust.diagnostics.draws.labels import DrawsLike, checked_weights, flat_integers, labels_and_weights
+from pyroclust.threads import num_threads
+
+__all__ = ["add_equal_labels", "average_linkage", "co_assignment", "dendrogram_order"]
+
+_TILE = 256
+_DRAWS = 128
+
+
+@strict
+def _add_tile(labels: np.ndarray, gains: np.ndarray, first: int, second: int, total: np.ndarray) -> None:
+    points = labels.shape[1]
+    height, width = min(_TILE, points - first), min(_TILE, points - second)
+    left, right = np.zeros((_TILE, _DRAWS), labels.dtype), np.zeros((_DRAWS, _TILE), labels.dtype)
+    counts = np.empty(_TILE, gains.dtype)
+    for begin in range(0, labels.shape[0], _DRAWS):
+        draws = min(_DRAWS, labels.shape[0] - begin)
+        for s in range(draws):
+            for i in range(height):
+                left[i, s] = labels[begin + s, first + i]
+            for j in range(width):
+                right[s, j] = labels[begin + s, second + j]
+        for i in range(height):
+            counts[:] = 0
+            for s in range(draws):
+                label, gain = left[i, s], gains[begin + s]
+                for j in range(_TILE):
+                    counts[j] += gain if right[s, j] == label else 0
+            for j in range(width):
+                total[first + i, second + j] += counts[j]
+    for j in range(width):
+        for i in range(height):
+            total[second + j, first + i] = total[first + i, second + j]
+
+
+def add_equal_labels(labels: np.ndarray, gains: np.ndarray, total: np.ndarray) -> None:
+    """Add ``gains`` of the draws in which two points have equal labels to a symmetric ``total``.
+
+    Tiles of 256 by 256 points: 128 draws of a tile and their counts in bytes stay in the first caches.
+    Cost: S N^2 / 2 comparisons of one byte, 32 or more an instruction, in threads.
+
+    Shape:
+        labels: ``(S, N)``, an unsigned type; gains: ``(S,)``, uint8 ones or float32;
+        total: ``(N, N)`` float64.
+
+    Example:
+        >>> total = np.zeros((2, 2))
+        >>> add_equal_labels(np.array([[0, 0], [0, 1]], np.uint8), np.ones(2, np.uint8), total)
+        >>> total.tolist()
+        [[2.0, 1.0], [1.0, 2.0]]
+    """
+    starts = range(0, labels.shape[1], _TILE)
+    tiles = [(first, second) for first in starts for second in starts if second >= first]
+    with ThreadPoolExecutor(num_threads()) as pool:
+        list(pool.map(lambda tile: _add_tile(labels, gains, tile[0], tile[1], total), tiles))
+
+
+_BLOCK_ENTRIES = 16_000_000
+
+
+def co_assignment(draws: DrawsLike, *, weights: np.ndarray | None = None) -> np.ndarray:
+    r"""Return the co-assignment (posterior similarity) matrix.
+
+    .. math:: P_{ij} = \sum_s w_s \, 1[c^{(s)}_i = c^{(s)}_j]
+
+    Cost: O(S N^2 / 2) comparisons of bytes in compiled threads (two bytes where a draw has more than 256
+    clusters, four where draws have unequal weights), about 35 ps of processor time each: 16 s for
+    10,000 draws of 10,000 points. Memory: the output, and at most 150 MB for a block of draws.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries;
+        output: ``(N, N)`` probabilities, float64.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
+
+    Example:
+        >>> co_assignment(np.array([[0, 0, 1], [0, 1, 1]]))[0].tolist()
+        [1.0, 0.5, 0.0]
+    """
+    draws, weights = labels_and_weights("draws", draws, weights)
+    draws = flat_integers(draws)
+    share = checked_weights(weights, len(draws))
+    equal = np.ptp(share) == 0
+    total = np.zeros((draws.shape[-1], draws.shape[-1]))
+    step = max(1, _BLOCK_ENTRIES // draws.shape[-1])
+    for begin in range(0, len(draws), step):
+        labels, counts = compact(draws[begin : begin + step].astype(np.int64, copy=False))
+        # Weights of mean one: far from the smallest numbers of float32.
+        gains = share[begin : begin + step] * len(draws)
+        gains = np.ones(len(labels), np.uint8) if equal else gains.astype(np.float32)
+        add_equal_labels(labels.astype(np.min_scalar_type(counts.max() - 1)), gains, total)
+    total /= len(draws)
+    return np.minimum(total, 1.0, out=total)
+
+
+def average_linkage(similarity: np.ndarray) -> np.ndarray:
+    """Return scipy's linkage matrix of the points, distance one minus similarity, average linkage.
+
+    Shape:
+        similarity: ``(N, N)``, symmetric, N >= 2; output: ``(N - 1, 4)``.
+
+    Example:
+        >>> average_linkage(np.eye(3)).shape
+        (2, 4)
+    """
+    distance = 1 - (similarity + similarity.T) / 2
+    np.fill_diagonal(distance, 0.0)
+    return linkage(squareform(distance, checks=False), method="average")
+
+
+def dendrogram_order(similarity: np.ndarray) -> np.ndarray:
+    """Order points so that those often together lie next to each other.
+
+    The leaves of the average-linkage tree, its branches turned so that neighbours are as similar as can be
+    where there are at most 500 points. Cost O(N^2 log N).
+
+    Shape:
+        similarity: ``(N, N)``, symmetric; output: ``(N,)``, a permutation.
+
+    References:
+        Bar-Joseph et al. (2001), Fast optimal leaf ordering.
+        https://doi.org/10.1093/bioinformatics/17.suppl_1.S22
+
+    Example:
+        >>> dendrogram_order(np.array([[1, 0, 1], [0, 1, 0], [1, 0, 1.0]])).tolist()
+        [1, 2, 0]
+    """
+    if len(similarity) < 3:
+        return np.arange(len(similarity))
+    tree = average_linkage(similarity)
+    if len(similarity) <= 500:
+        distance = 1 - (similarity + similarity.T) / 2
+        np.fill_diagonal(distance, 0.0)
+        tree = optimal_leaf_ordering(tree, squareform(distance, checks=False))
+    return leaves_list(tree)

@@ -1,0 +1,210 @@
+"""Several partitions that represent a posterior with more than one mode."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyroclust.diagnostics.draws.labels import DrawsLike, distinct_draws
+from pyroclust.diagnostics.draws.losses import (
+    NormalisedVariationOfInformation,
+    PartitionLoss,
+    VariationOfInformation,
+    pairwise_loss,
+)
+
+__all__ = ["PartitionModes", "medoids", "partition_modes", "silhouette"]
+
+_STARTS = 5
+
+
+def medoids(losses: np.ndarray, mass: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
+    r"""Return the items m that make :math:`\sum_j w_j \min_m L_{mj}` small: the best of five starts.
+
+    Each start is seeded as in k-means++ and improved by the best swap of a medoid with another item until no
+    swap helps (PAM). Cost: O(k n^2) a swap.
+
+    Shape:
+        losses: ``(n, n)``, row i the losses of item i as a medoid; mass: ``(n,)``; output: ``(number,)``.
+
+    References:
+        Kaufman and Rousseeuw (1990), Finding groups in data. https://doi.org/10.1002/9780470316801
+
+    Example:
+        >>> positions = np.array([0.0, 0.1, 0.2, 5.0])
+        >>> losses = np.abs(positions[:, None] - positions)
+        >>> sorted(medoids(losses, np.full(4, 0.25), 2, np.random.default_rng(0)).tolist())
+        [1, 3]
+    """
+    starts = 1 if number == 1 else _STARTS
+    found = [_swapped(losses, mass, _seeded(losses, mass, number, rng)) for _ in range(starts)]
+    return min(found, key=lambda chosen: float(losses[chosen].min(0) @ mass))
+
+
+def silhouette(losses: np.ndarray, mass: np.ndarray, groups: np.ndarray) -> float:
+    r"""Return the weighted mean of :math:`(b - a) / \max(a, b)` over items.
+
+    For each item, a is the mean loss to its own group, itself included, and b that to the nearest other one.
+
+    Shape:
+        losses: ``(n, n)``; mass: ``(n,)``; groups: ``(n,)`` labels from 0, none of them without items.
+
+    References:
+        Rousseeuw (1987), Silhouettes. https://doi.org/10.1016/0377-0427(87)90125-7
+
+    Example:
+        >>> silhouette(1 - np.eye(2), np.array([0.5, 0.5]), np.array([0, 1]))
+        1.0
+    """
+    belongs = np.eye(int(groups.max()) + 1)[groups] * mass[:, None]
+    means = losses @ (belongs / belongs.sum(0))
+    items = np.arange(len(groups))
+    own = means[items, groups]
+    means[items, groups] = np.inf
+    other = means.min(-1)
+    largest = np.maximum(own, other)
+    return float(mass @ ((other - own) / np.where(largest > 0, largest, 1.0)))
+
+
+def _seeded(losses: np.ndarray, mass: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
+    chosen = [int(rng.choice(len(mass), p=mass))]
+    while len(chosen) < number:
+        chance = mass * losses[chosen].min(0)
+        # Items equal under the loss: any other item will do.
+        chance = chance if chance.sum() > 0 else np.isin(np.arange(len(mass)), chosen, invert=True) * 1.0
+        chosen.append(int(rng.choice(len(mass), p=chance / chance.sum())))
+    return np.array(chosen)
+
+
+def _swapped(losses: np.ndarray, mass: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    reached = float(losses[chosen].min(0) @ mass)
+    while True:
+        # What each item pays to the medoids that stay, for every medoid that may go.
+        stay = [np.delete(losses[chosen], slot, 0).min(0, initial=np.inf) for slot in range(len(chosen))]
+        costs = np.stack([np.minimum(losses, kept) @ mass for kept in stay])
+        slot, item = np.unravel_index(costs.argmin(), costs.shape)
+        if costs[slot, item] >= reached - 1e-12:
+            return chosen
+        reached = float(costs[slot, item])
+        chosen = chosen.copy()
+        chosen[slot] = item
+
+
+_DEFAULT_LOSS = VariationOfInformation()
+MAX_DRAWS = 1000
+MAX_MODES = 6
+MIN_SILHOUETTE = 0.5
+MIN_WEIGHT = 0.05
+MIN_GAP = 0.05
+
+
+@dataclass(frozen=True)
+class PartitionModes:
+    """Drawn partitions and the share of the posterior around each.
+
+    Attributes:
+        partitions: ``(M, N)`` canonical int64, the heaviest first.
+        weights: ``(M,)``, the probability of the draws nearest to each, sums to 1.
+        members: ``(S,)``, the nearest mode of each draw.
+        spread: ``(M,)``, the mean loss between a mode and its draws.
+    """
+
+    partitions: np.ndarray
+    weights: np.ndarray
+    members: np.ndarray
+    spread: np.ndarray
+
+
+def partition_modes(
+    draws: DrawsLike,
+    *,
+    seed: int,
+    num_modes: int | None = None,
+    loss: PartitionLoss = _DEFAULT_LOSS,
+    weights: np.ndarray | None = None,
+) -> PartitionModes:
+    r"""Group draws around a few of them: weighted k-medoids.
+
+    .. math:: \min_{m_1 \dots m_k} \sum_s w_s \, \min_j L(m_j, c^{(s)})
+
+    Seeded as in k-means++, improved by swaps until none helps, the best of five starts. Where no number is
+    given, it is the one from 2 to 6 with the largest mean silhouette, provided that this is at least 0.5
+    (draws lie twice as far from the next mode as from their own), that each mode holds at least 5 % of the
+    posterior, and that each two modes are at least 0.05 apart in normalised variation of information (so
+    that one undecided point among hundreds makes no modes); otherwise one mode is enough.
+
+    Cost: the losses between at most 1000 distinct draws, O(10^6 N), and O(10^6 k^2) a swap. Where more are
+    distinct, medoids are sought among a random 1000 of the draws, and then all draws go to the nearest.
+
+    Args:
+        draws: posterior draws.
+        seed: of the starts, and of the random draws where there are too many.
+        num_modes: how many modes; chosen by default.
+        loss: distance, the mode as its first argument.
+        weights: importance weights of the draws; equal by default.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, the weights do not fit, or there are
+            fewer distinct draws than modes.
+
+    References:
+        Kaufman and Rousseeuw (1990), Finding groups in data. https://doi.org/10.1002/9780470316801
+        Rousseeuw (1987), Silhouettes. https://doi.org/10.1016/0377-0427(87)90125-7
+
+    Example:
+        >>> found = partition_modes(np.array([[0, 0, 1, 1]] * 3 + [[0, 1, 0, 1]]), seed=0)
+        >>> found.partitions.tolist(), found.weights.tolist()
+        ([[0, 0, 1, 1], [0, 1, 0, 1]], [0.75, 0.25])
+    """
+    found = distinct_draws(draws, weights=weights)
+    rng = np.random.default_rng(seed)
+    partitions, mass = _sample(found.partitions, found.mass, rng)
+    if num_modes is not None and not 1 <= num_modes <= len(partitions):
+        raise ValueError(f"num_modes is {num_modes}, expected 1 to {len(partitions)}, the distinct draws")
+    losses = pairwise_loss(partitions, partitions, loss=loss)
+    if num_modes is None:
+        chosen = _choice(partitions, mass, losses, rng)
+    else:
+        chosen = medoids(losses, mass, num_modes, rng)
+    modes = partitions[chosen]
+    away = pairwise_loss(modes, found.partitions, loss=loss)
+    nearest = away.argmin(0)
+    weight = np.bincount(nearest, weights=found.mass, minlength=len(modes))
+    spread = np.bincount(nearest, weights=found.mass * away.min(0), minlength=len(modes))
+    order = np.argsort(-weight, kind="stable")
+    return PartitionModes(
+        partitions=modes[order],
+        weights=weight[order] / weight.sum(),
+        members=np.argsort(order)[nearest][found.members],
+        spread=(spread / np.where(weight > 0, weight, 1.0))[order],
+    )
+
+
+def _sample(
+    partitions: np.ndarray, mass: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    if (mass > 0).sum() <= MAX_DRAWS:
+        return partitions[mass > 0], mass[mass > 0]
+    rows, counts = np.unique(rng.choice(len(mass), MAX_DRAWS, p=mass), return_counts=True)
+    return partitions[rows], counts / MAX_DRAWS
+
+
+def _choice(
+    partitions: np.ndarray, mass: np.ndarray, losses: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    best, highest = medoids(losses, mass, 1, rng), MIN_SILHOUETTE
+    for number in range(2, min(MAX_MODES, len(partitions)) + 1):
+        chosen = medoids(losses, mass, number, rng)
+        nearest = losses[chosen].argmin(0)
+        width = silhouette(losses, mass, nearest)
+        if width >= highest and _apart(partitions[chosen], np.bincount(nearest, weights=mass)):
+            best, highest = chosen, width
+    return best
+
+
+def _apart(modes: np.ndarray, weights: np.ndarray) -> bool:
+    gaps = pairwise_loss(modes, modes, loss=NormalisedVariationOfInformation())
+    np.fill_diagonal(gaps, 1.0)
+    return bool(gaps.min() >= MIN_GAP and weights.min() >= MIN_WEIGHT)

@@ -1,0 +1,105 @@
+"""One partition that stands for the posterior, and how sure each point is of its place in it."""
+
+import numpy as np
+
+from pyroclust.diagnostics.draws.co_assignment import co_assignment
+from pyroclust.diagnostics.draws.labels import DrawsLike, checked_labels, distinct_draws
+from pyroclust.diagnostics.draws.losses import PartitionLoss, VariationOfInformation
+from pyroclust.diagnostics.estimates.salso import SalsoSearch
+from pyroclust.diagnostics.estimates.searches import PartitionSearch
+
+__all__ = ["point_estimate", "point_uncertainty", "uncertainty_in"]
+
+_DEFAULT_LOSS = VariationOfInformation()
+_DEFAULT_SEARCH = SalsoSearch()
+
+
+def point_estimate(
+    draws: DrawsLike,
+    *,
+    seed: int,
+    weights: np.ndarray | None = None,
+    loss: PartitionLoss = _DEFAULT_LOSS,
+    search: PartitionSearch = _DEFAULT_SEARCH,
+) -> np.ndarray:
+    r"""Return the partition with the least posterior expected loss that a search finds.
+
+    .. math:: \hat c = \arg\min_c \sum_s w_s \, L(c, c^{(s)})
+
+    Equal draws are merged first, and the expectation is exact over all of them. For the cost see
+    :class:`SalsoSearch`; :class:`DrawsSearch` and :class:`LinkageSearch` are quicker, and up to ten points
+    :class:`EnumerationSearch` finds the optimum.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries; output: ``(N,)`` canonical int64.
+
+    Args:
+        draws: posterior draws.
+        seed: of the search's random choices.
+        weights: importance weights of the draws; equal by default.
+        loss: the price of a wrong estimate.
+        search: how to look for the minimum.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, or the weights do not fit.
+
+    References:
+        Wade and Ghahramani (2018), Bayesian cluster analysis. https://doi.org/10.1214/17-BA1073
+        Dahl, Johnson and Mueller (2022), Search algorithms and loss functions for Bayesian clustering.
+        https://doi.org/10.1080/10618600.2022.2069779
+
+    Example:
+        >>> point_estimate(np.array([[0, 0, 1, 1]] * 8 + [[0, 1, 1, 1]] * 2), seed=0).tolist()
+        [0, 0, 1, 1]
+    """
+    return search.find(distinct_draws(draws, weights=weights), loss=loss, seed=seed)
+
+
+def point_uncertainty(
+    draws: DrawsLike, estimate: np.ndarray, *, weights: np.ndarray | None = None
+) -> np.ndarray:
+    r"""Return for each point the probability of being apart from its companions in the estimate.
+
+    .. math:: u_i = 1 - \frac{1}{|A_i| - 1} \sum_{j \in A_i, j \ne i} P_{ij}
+
+    :math:`A_i` is the point's cluster in the estimate and P the co-assignment matrix. A point that the
+    estimate leaves alone has no companions: there u is its largest co-assignment with any point, the
+    probability that being alone is wrong for the likeliest reason. 0 is certain, 1 is never with its
+    companions.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(S, N)``; estimate: ``(N,)`` labels; weights: S entries;
+        output: ``(N,)``.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, or shapes do not fit.
+
+    Example:
+        >>> point_uncertainty(np.array([[0, 0, 0], [0, 0, 1]]), np.array([0, 0, 1])).tolist()
+        [0.0, 0.0, 0.5]
+    """
+    return uncertainty_in(co_assignment(draws, weights=weights), estimate)
+
+
+def uncertainty_in(similarity: np.ndarray, estimate: np.ndarray) -> np.ndarray:
+    """Return the same as :func:`point_uncertainty` from the co-assignment matrix of the draws.
+
+    Shape:
+        similarity: ``(N, N)``; estimate: ``(N,)`` labels; output: ``(N,)``.
+
+    Raises:
+        ValueError: if shapes do not fit.
+
+    Example:
+        >>> uncertainty_in(np.array([[1.0, 0.9], [0.9, 1.0]]), np.array([0, 0])).round(3).tolist()
+        [0.1, 0.1]
+    """
+    estimate = checked_labels("estimate", estimate)
+    if estimate.shape != similarity.shape[:1]:
+        raise ValueError(f"estimate has shape {estimate.shape}, expected ({len(similarity)},)")
+    similarity = similarity.copy()
+    np.fill_diagonal(similarity, 0.0)
+    together = estimate[:, None] == estimate
+    companions = together.sum(-1) - 1
+    own = np.where(together, similarity, 0.0).sum(-1) / np.maximum(companions, 1)
+    return np.clip(np.where(companions > 0, 1 - own, similarity.max(-1)), 0.0, 1.0)

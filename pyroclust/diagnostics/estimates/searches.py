@@ -1,0 +1,139 @@
+"""Searches for the partition of least expected loss: the quick ones and the exhaustive one."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.cluster.hierarchy import cut_tree
+
+from pyroclust.diagnostics.draws.co_assignment import average_linkage, co_assignment
+from pyroclust.diagnostics.draws.contingency import compact
+from pyroclust.diagnostics.draws.labels import DistinctDraws
+from pyroclust.diagnostics.draws.losses import PartitionLoss
+from pyroclust.diagnostics.draws.num_clusters import count_clusters
+
+__all__ = ["DrawsSearch", "EnumerationSearch", "LinkageSearch", "PartitionSearch", "best_of"]
+
+MAX_ENUMERATED_POINTS = 10
+
+
+class PartitionSearch(ABC):
+    """A way to look for a partition with a small posterior expected loss."""
+
+    @abstractmethod
+    def find(self, draws: DistinctDraws, *, loss: PartitionLoss, seed: int) -> np.ndarray:
+        """Return the best partition found.
+
+        Args:
+            draws: the posterior, equal draws merged.
+            loss: whose posterior expectation is to be small, the partition as its first argument.
+            seed: of random choices; a search without any ignores it.
+
+        Shape:
+            output: ``(N,)`` canonical int64.
+        """
+
+
+@dataclass(frozen=True)
+class DrawsSearch(PartitionSearch):
+    """Try draws, the heaviest first: cost O(max_candidates M N) for M distinct draws.
+
+    Attributes:
+        max_candidates: how many distinct draws to try at most.
+
+    Example:
+        >>> from pyroclust.diagnostics import point_estimate
+        >>> point_estimate(np.array([[0, 1], [0, 1], [0, 0]]), seed=0, search=DrawsSearch()).tolist()
+        [0, 1]
+    """
+
+    max_candidates: int = 300
+
+    def __post_init__(self) -> None:
+        if self.max_candidates < 1:
+            raise ValueError(f"max_candidates is {self.max_candidates}, expected at least 1")
+
+    def find(self, draws: DistinctDraws, *, loss: PartitionLoss, seed: int) -> np.ndarray:
+        """Return the candidate with the least expected loss."""
+        return best_of(draws.partitions[: self.max_candidates], draws, loss=loss)
+
+
+@dataclass(frozen=True)
+class LinkageSearch(PartitionSearch):
+    """Try the cuts of the average-linkage tree of the co-assignment matrix: the quick search.
+
+    From one cluster to two more than any draw has. Cost: the co-assignment matrix, O(N^2 log N) for the
+    tree and O(K M N) for the losses.
+
+    References:
+        Medvedovic and Sivaganesan (2002), Bayesian infinite mixture model based clustering of gene
+        expression profiles. https://doi.org/10.1093/bioinformatics/18.9.1194
+
+    Example:
+        >>> from pyroclust.diagnostics import point_estimate
+        >>> point_estimate(np.array([[0, 1], [0, 1], [0, 0]]), seed=0, search=LinkageSearch()).tolist()
+        [0, 1]
+    """
+
+    def find(self, draws: DistinctDraws, *, loss: PartitionLoss, seed: int) -> np.ndarray:
+        """Return the cut with the least expected loss."""
+        return best_of(_linkage_cuts(draws), draws, loss=loss)
+
+
+@dataclass(frozen=True)
+class EnumerationSearch(PartitionSearch):
+    """Try every partition of at most 10 points: the optimum, at cost O(Bell(N) M N); Bell(10) = 115975.
+
+    Example:
+        >>> from pyroclust.diagnostics import point_estimate
+        >>> draws = np.array([[0, 0, 1], [0, 1, 1], [0, 1, 0]])
+        >>> point_estimate(draws, seed=0, search=EnumerationSearch()).tolist()
+        [0, 1, 2]
+    """
+
+    def find(self, draws: DistinctDraws, *, loss: PartitionLoss, seed: int) -> np.ndarray:
+        """Return the partition with the least expected loss.
+
+        Raises:
+            ValueError: if there are more than 10 points.
+        """
+        points = draws.partitions.shape[1]
+        if points > MAX_ENUMERATED_POINTS:
+            raise ValueError(
+                f"draws have {points} points, expected at most {MAX_ENUMERATED_POINTS} to try every "
+                "partition: use SalsoSearch"
+            )
+        return best_of(_every_partition(points), draws, loss=loss)
+
+
+def best_of(candidates: np.ndarray, draws: DistinctDraws, *, loss: PartitionLoss) -> np.ndarray:
+    """Return the candidate with the least expected loss, the first where several have it.
+
+    Shape:
+        candidates: ``(C, N)``; output: ``(N,)``.
+    """
+    expected = loss.expected(candidates, draws.partitions, weights=draws.mass)
+    return candidates[np.flatnonzero(expected <= expected.min() + 1e-12)[0]]
+
+
+def _linkage_cuts(draws: DistinctDraws) -> np.ndarray:
+    points = draws.partitions.shape[1]
+    if points == 1:
+        return np.zeros((1, 1), dtype=np.int64)
+    tree = average_linkage(co_assignment(draws.partitions, weights=draws.mass))
+    most = min(points, int(count_clusters(draws.partitions).max()) + 2)
+    # Falling: scipy forgets the cut into single points anywhere but in front.
+    cuts = cut_tree(tree, n_clusters=np.arange(most, 0, -1))
+    return compact(cuts.T.astype(np.int64))[0].astype(np.int64)
+
+
+@lru_cache(maxsize=MAX_ENUMERATED_POINTS)
+def _every_partition(num_points: int) -> np.ndarray:
+    labels = np.zeros((1, 1), dtype=np.int64)
+    for _ in range(num_points - 1):
+        children = labels.max(-1) + 2
+        parents = np.repeat(labels, children, axis=0)
+        child = np.arange(len(parents)) - np.repeat(children.cumsum() - children, children)
+        labels = np.concatenate([parents, child[:, None]], -1)
+    return labels

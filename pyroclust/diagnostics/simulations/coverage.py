@@ -1,0 +1,209 @@
+"""Coverage of credible balls: how often the ball around the draws' centre contains the truth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyroclust.compiling import strict
+from pyroclust.diagnostics.draws.labels import checked_labels
+from pyroclust.diagnostics.simulations.sbc import rank_statistics
+from pyroclust.diagnostics.simulations.uniformity import ecdf_test, goodness_of_fit, threshold_band
+
+__all__ = ["BallCoverage", "ball_coverage"]
+
+_LEVELS = tuple(round(0.05 * step, 2) for step in range(1, 20))
+# Distances nearer than this tie: the same sum may be rounded differently.
+_DECIMALS = 9
+
+
+@dataclass(frozen=True)
+class BallCoverage:
+    """Nominal against observed coverage of credible balls.
+
+    Attributes:
+        levels: nominal, ``(L,)``.
+        observed: share of the data sets whose ball of that level contains the truth, ``(L,)``.
+        low: lower limit of the band within which all observed shares of exact posteriors lie together with
+            probability ``band_level``, ``(L,)``.
+        high: upper limit of that band, ``(L,)``.
+        num_datasets: B.
+        num_draws: S.
+        ranks: of the truth's distance to the centre among the draws', 0 (nearest), ..., S, ``(B,)``.
+        p_value: that observed coverage is nominal: distribution function and chi-square, by Bonferroni.
+        band_level: probability of the band.
+    """
+
+    levels: np.ndarray
+    observed: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    num_datasets: int
+    num_draws: int
+    ranks: np.ndarray
+    p_value: float
+    band_level: float
+
+    def __repr__(self) -> str:
+        """Return the sizes and the p-value."""
+        size = f"{self.num_datasets} data sets, {self.num_draws} draws each"
+        return f"BallCoverage({size}: p = {self.p_value:.2g})"
+
+
+def ball_coverage(
+    truth: np.ndarray,
+    draws: np.ndarray,
+    *,
+    seed: int,
+    levels: Sequence[float] | np.ndarray = _LEVELS,
+    band_level: float = 0.95,
+    num_candidates: int = 100,
+) -> BallCoverage:
+    r"""Say for each data set and level whether the credible ball of the draws contains the truth.
+
+    The ball's centre is a medoid under the variation of information, of the draws *and* the truth, and a ball
+    of level l holds the share l of them:
+
+    .. math::
+        c_0 = c,\quad m = \arg\min_{c_j} \sum_{i=0}^S VI(c_j, c_i),\quad
+        u = \frac{\#\{s: d_s < d_0\} + T + U}{S + 1},\quad d_s = VI(c_s, m),\quad
+        \text{covered at } l \iff u \le l
+
+    with T uniform on 0, ..., the number of draws at the truth's distance, and U uniform on (0, 1).
+
+    *Exactness.* Let the truth be one more draw: c_0, ..., c_S are exchangeable given the data. Shuffle them.
+    Given the shuffled sequence, the place of the truth is uniform on its S + 1 places. The centre, all
+    distances and, with random numbers of their own for ties, all ranks are functions of the sequence alone,
+    made without knowing that place; the ranks are a permutation of 0, ..., S. So the truth's rank is uniform
+    on 0, ..., S, u is uniform on (0, 1), and the coverage of every level is that level exactly: for any S,
+    and however often partitions repeat. A centre found from the draws without the truth would not do: the
+    draws would lie nearer to it than the truth does. For the same reason the candidates of the centre may be
+    the first ``num_candidates`` of the shuffled sequence.
+
+    Cost O(B S min(S, num_candidates) N) in compiled code.
+
+    Shape:
+        truth: ``(B, N)``; draws: ``(S, B, N)``; labels 0 to N - 1.
+
+    Args:
+        truth: the partition that each data set was simulated from.
+        draws: posterior draws of each data set.
+        seed: of shuffles and ties.
+        levels: nominal levels, rising between 0 and 1.
+        band_level: probability of the band.
+        num_candidates: partitions that may become the centre.
+
+    Raises:
+        ValueError: if shapes or labels do not fit, or the levels do not rise between 0 and 1.
+
+    References:
+        Wade and Ghahramani (2018), Bayesian cluster analysis: point estimation and credible balls.
+        https://doi.org/10.1214/17-BA1073
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> partitions = rng.integers(2, size=(100, 400, 5))
+        >>> found = ball_coverage(partitions[0], partitions[1:], seed=0, levels=[0.5, 0.9])
+        >>> bool((found.low <= found.observed).all() and (found.observed <= found.high).all())
+        True
+    """
+    every = truth_and_draws(truth, draws)
+    if num_candidates < 1:
+        raise ValueError(f"num_candidates is {num_candidates}, expected at least 1")
+    num_draws, num_datasets = len(every) - 1, every.shape[1]
+    grid = np.asarray(levels, dtype=np.float64)
+    low, high = threshold_band(num_datasets, grid, level=band_level)
+    order, ties, within = (int(one) for one in np.random.SeedSequence(seed).generate_state(3))
+    distances = _distances_to_centre(every, num_candidates, order)
+    ranks = rank_statistics(distances[0], distances[1:], seed=ties)
+    places = (ranks + np.random.default_rng(within).random(num_datasets)) / (num_draws + 1)
+    below = (places[:, None] <= grid).sum(0)
+    return BallCoverage(
+        levels=grid,
+        observed=below / num_datasets,
+        low=low,
+        high=high,
+        num_datasets=num_datasets,
+        num_draws=num_draws,
+        ranks=ranks,
+        p_value=_p_value(below, grid, num_datasets),
+        band_level=band_level,
+    )
+
+
+def truth_and_draws(truth: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """Put true partitions before their draws, ``(S + 1, B, N)`` int64, after checking both.
+
+    Raises:
+        ValueError: if shapes or labels do not fit.
+
+    Example:
+        >>> truth_and_draws(np.zeros((2, 3), dtype=int), np.ones((4, 2, 3), dtype=int))[:, 0, 0].tolist()
+        [0, 1, 1, 1, 1]
+    """
+    truth, draws = checked_labels("truth", truth), checked_labels("draws", draws)
+    if truth.ndim != 2 or draws.ndim != 3 or draws.shape[1:] != truth.shape:
+        raise ValueError(
+            f"truth and draws have shapes {truth.shape} and {draws.shape}, expected (B, N) and (S, B, N)"
+        )
+    return np.concatenate([truth[None], draws])
+
+
+def _distances_to_centre(every: np.ndarray, num_candidates: int, seed: int) -> np.ndarray:
+    """Return the distances of the truth and the draws to their medoid, ``(S + 1, B)``."""
+    rows = every.shape[0]
+    shuffled = np.random.default_rng(seed).random((every.shape[1], rows)).argsort(1)
+    sequence = np.take_along_axis(every.transpose(1, 0, 2), shuffled[..., None], 1)
+    found = _medoid_distances(sequence, min(num_candidates, rows))
+    # Back into the order of the rows: the truth first.
+    back = np.empty_like(found)
+    np.put_along_axis(back, shuffled, found, 1)
+    return back.T.round(_DECIMALS)
+
+
+def _p_value(below: np.ndarray, levels: np.ndarray, num_datasets: int) -> float:
+    counts = np.diff(below, prepend=0, append=num_datasets)
+    shares = np.diff(levels, prepend=0.0, append=1.0)
+    ecdf = ecdf_test(below, levels, num_values=num_datasets)
+    return min(1.0, 2 * min(ecdf, goodness_of_fit(counts, shares)))
+
+
+@strict
+def _medoid_distances(sequence: np.ndarray, num_candidates: int) -> np.ndarray:
+    """Return each partition's VI to the medoid of its data set; sequence ``(B, R, N)``, output ``(B, R)``."""
+    datasets, rows, points = sequence.shape
+    found, apart = np.empty((datasets, rows)), np.zeros((num_candidates, rows))
+    gain = np.zeros(points)
+    for n in range(points):
+        after, before = n + 1.0, float(n)
+        gain[n] = (after * np.log2(after) - (before * np.log2(before) if n else 0.0)) / points
+    table = np.zeros((points, points), dtype=np.int64)
+    own = np.empty(rows)
+    for b in range(datasets):
+        for r in range(rows):
+            own[r] = _joint_gain(sequence[b, r], sequence[b, r], gain, table)
+        best = np.inf
+        for c in range(num_candidates):
+            for r in range(c + 1, rows):
+                joint = _joint_gain(sequence[b, c], sequence[b, r], gain, table)
+                apart[c, r] = own[c] + own[r] - 2 * joint
+                if r < num_candidates:
+                    apart[r, c] = apart[c, r]
+            total = apart[c].sum()
+            # Rounding must not decide between candidates that are the same partition.
+            if total < best - 1e-9:
+                best = total
+                found[b] = apart[c]
+    return found
+
+
+@strict
+def _joint_gain(a: np.ndarray, b: np.ndarray, gain: np.ndarray, table: np.ndarray) -> float:
+    """Return the sum of n log2 n over the cells of two partitions' table, over N; the table is left empty."""
+    total = 0.0
+    for i in range(len(a)):
+        total += gain[table[a[i], b[i]]]
+        table[a[i], b[i]] += 1
+    for i in range(len(a)):
+        table[a[i], b[i]] = 0
+    return total

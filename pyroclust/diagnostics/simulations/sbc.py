@@ -1,0 +1,213 @@
+"""Simulation-based calibration: ranks of true values among draws, functional by functional."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyroclust.diagnostics.simulations.uniformity import uniformity
+
+__all__ = ["SbcRow", "SimulationBasedCalibration", "rank_counts", "rank_statistics", "sbc"]
+
+
+def rank_statistics(
+    truth: np.ndarray, draws: np.ndarray, *, seed: int, uniforms: np.ndarray | None = None
+) -> np.ndarray:
+    r"""Return the rank of each true value among its draws, ties broken at random.
+
+    .. math:: r = \sum_s 1[f_s < f] + u, \qquad u \sim U\{0, \ldots, \sum_s 1[f_s = f]\}
+
+    If the truth is one more draw from the same distribution, ranks are uniform on 0, ..., S: with discrete
+    functionals too, thanks to the random part. Cost O(S B).
+
+    Shape:
+        truth: ``(B,)``; draws: ``(S, B)``; output: ``(B,)`` int64.
+
+    Args:
+        truth: functional of the simulated partition of each data set.
+        draws: the same functional of its posterior draws.
+        seed: of the ties.
+        uniforms: numbers in [0, 1) that break the ties instead of the seed's, ``(B,)``.
+
+    Raises:
+        ValueError: if the shapes do not fit, or a value is nan.
+
+    References:
+        Talts et al. (2018), Validating Bayesian inference algorithms with simulation-based calibration.
+        https://arxiv.org/abs/1804.06788
+
+    Example:
+        >>> rank_statistics(np.array([0.5, 9.0]), np.array([[0.0, 1.0], [1.0, 2.0]]), seed=0).tolist()
+        [1, 2]
+    """
+    truth, draws = np.asarray(truth), np.asarray(draws)
+    if truth.ndim != 1 or draws.ndim != 2 or draws.shape[1:] != truth.shape:
+        raise ValueError(
+            f"truth and draws have shapes {truth.shape} and {draws.shape}, expected (B,) and (S, B)"
+        )
+    if np.isnan(truth).any() or np.isnan(draws).any():
+        raise ValueError("truth or draws hold nan, expected numbers that can be ranked")
+    choices = (draws == truth).sum(0) + 1
+    below = (draws < truth).sum(0)
+    if uniforms is None:
+        return below + np.random.default_rng(seed).integers(choices)
+    # In the precision of the uniform numbers, where no product reaches the number of choices.
+    return below + (uniforms * choices.astype(uniforms.dtype)).astype(np.int64)
+
+
+def rank_counts(ranks: np.ndarray, *, num_draws: int, num_bins: int) -> np.ndarray:
+    """Count ranks in equal bins of 0, ..., S.
+
+    Shape:
+        ranks: any shape, integers; output: ``(num_bins,)`` int64.
+
+    Args:
+        ranks: from :func:`rank_statistics`.
+        num_draws: S; one less than a multiple of ``num_bins``.
+        num_bins: how many bins.
+
+    Raises:
+        ValueError: if the bins would not be equal, or a rank lies outside 0, ..., S.
+
+    Example:
+        >>> rank_counts(np.array([0, 1, 4, 9]), num_draws=9, num_bins=5).tolist()
+        [2, 0, 1, 0, 1]
+    """
+    if num_bins < 1 or (num_draws + 1) % num_bins:
+        raise ValueError(
+            f"num_bins is {num_bins}, expected a divisor of the {num_draws + 1} possible ranks: "
+            "bins must be equally probable"
+        )
+    ranks = np.ravel(ranks)
+    if ranks.size and not (ranks.min() >= 0 and ranks.max() <= num_draws):
+        raise ValueError(f"ranks run from {ranks.min()} to {ranks.max()}, expected 0 to {num_draws}")
+    return np.bincount(ranks.astype(np.int64) * num_bins // (num_draws + 1), minlength=num_bins)
+
+
+@dataclass(frozen=True)
+class SbcRow:
+    """The ranks of one functional.
+
+    Attributes:
+        name: of the functional.
+        counts: ranks of the truth in equal bins, ``(num_bins,)`` int64.
+        chi_square: p-value of Pearson's chi-square.
+        ecdf: p-value of the largest deviation of the ranks' distribution function.
+        p_value: both in one, by Bonferroni.
+        mean_rank: between 0 and 1; a half if calibrated, less where the truth is lower than the draws.
+    """
+
+    name: str
+    counts: np.ndarray
+    chi_square: float
+    ecdf: float
+    p_value: float
+    mean_rank: float
+
+    def __repr__(self) -> str:
+        """Return the functional and its p-value."""
+        return f"SbcRow({self.name}: p = {self.p_value:.2g}, mean rank {self.mean_rank:.3f})"
+
+
+@dataclass(frozen=True)
+class SimulationBasedCalibration:
+    """The ranks of all functionals.
+
+    Attributes:
+        rows: one a functional, in the order given.
+        ranks: of the truth, 0, ..., S, ``(B,)`` by functional.
+        num_draws: S.
+        num_datasets: B.
+    """
+
+    rows: tuple[SbcRow, ...]
+    ranks: Mapping[str, np.ndarray]
+    num_draws: int
+    num_datasets: int
+
+    def __repr__(self) -> str:
+        """Return the sizes and the p-value of all functionals."""
+        size = f"{len(self.rows)} functionals, {self.num_datasets} data sets"
+        return f"SimulationBasedCalibration({size}: p = {self.p_value:.2g}, worst {self.worst.name})"
+
+    @property
+    def p_value(self) -> float:
+        """All functionals in one, by Bonferroni: valid however they depend on each other."""
+        return min(1.0, len(self.rows) * min(row.p_value for row in self.rows))
+
+    @property
+    def worst(self) -> SbcRow:
+        """The functional with the smallest p-value."""
+        return min(self.rows, key=lambda row: row.p_value)
+
+
+def sbc(
+    truth: Mapping[str, np.ndarray],
+    draws: Mapping[str, np.ndarray],
+    *,
+    seed: int,
+    num_bins: int = 20,
+    uniforms: Mapping[str, np.ndarray] | None = None,
+) -> SimulationBasedCalibration:
+    r"""Rank each functional of the truth among the same functional of the draws, and test the ranks.
+
+    .. math::
+        c \sim p(c),\; x \sim p(x \mid c),\; c_1, \ldots, c_S \sim q(c \mid x)
+        \;\Rightarrow\; \#\{s: f(c_s, x) < f(c, x)\} + \text{random ties} \sim U\{0, \ldots, S\}
+        \quad\text{if } q(c \mid x) = p(c \mid x)
+
+    One functional is one view: draws from the prior pass in every functional that does not look at the data.
+    Cost O(F S B) for F functionals.
+
+    Shape:
+        truth: ``(B,)`` each; draws: ``(S, B)`` each.
+
+    Args:
+        truth: functionals of the simulated partition of each data set, by name.
+        draws: the same of its posterior draws.
+        seed: of the ties, which are broken for each functional anew.
+        num_bins: equal bins of the ranks; a divisor of S + 1.
+        uniforms: numbers in [0, 1) that break the ties instead of the seed's, ``(B,)`` by name.
+
+    Raises:
+        ValueError: if the names or shapes differ, or the bins are not equal.
+
+    References:
+        Talts et al. (2018), Validating Bayesian inference algorithms with simulation-based calibration.
+        https://arxiv.org/abs/1804.06788
+        Modrák et al. (2023), Simulation-based calibration checking for Bayesian computation: the choice of
+        test quantities shapes sensitivity. https://doi.org/10.1214/23-BA1404
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> truth, draws = rng.standard_normal(500), rng.standard_normal((99, 500))
+        >>> sbc({"x": truth}, {"x": draws}, seed=0).p_value > 0.01
+        True
+        >>> sbc({"x": truth}, {"x": 0.5 * draws}, seed=0).p_value < 0.01
+        True
+    """
+    if set(truth) != set(draws) or not truth:
+        raise ValueError(
+            f"truth has the functionals {sorted(truth)} and draws {sorted(draws)}, expected the same, at "
+            "least one"
+        )
+    seeds = np.random.SeedSequence(seed).generate_state(len(truth))
+    ranks = {
+        name: rank_statistics(
+            values, draws[name], seed=int(own), uniforms=None if uniforms is None else uniforms[name]
+        )
+        for (name, values), own in zip(truth.items(), seeds, strict=True)
+    }
+    shapes = {np.shape(one) for one in draws.values()}
+    if len(shapes) > 1:
+        raise ValueError(f"the functionals of the draws have shapes {sorted(shapes)}, expected equal ones")
+    num_draws, num_datasets = shapes.pop()
+    rows = tuple(_row(name, found, num_draws, num_bins) for name, found in ranks.items())
+    return SimulationBasedCalibration(rows, ranks, num_draws, num_datasets)
+
+
+def _row(name: str, ranks: np.ndarray, num_draws: int, num_bins: int) -> SbcRow:
+    counts = rank_counts(ranks, num_draws=num_draws, num_bins=num_bins)
+    found = uniformity(counts)
+    mean = float(ranks.mean() / num_draws) if num_draws else 0.5
+    return SbcRow(name, counts, found.chi_square, found.ecdf, found.p_value, mean)

@@ -1,0 +1,218 @@
+"""Verdicts on calibration: of a sampler over simulated data sets, and of a guide by its certificate."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy import stats
+
+from pyroclust.diagnostics.limits import (
+    MAX_ERRORS_BEHIND,
+    MAX_HIGH_K_SHARE,
+    MAX_PARETO_K,
+    MIN_CALIBRATION,
+    MIN_CERTIFIED,
+    MIN_CHANCE,
+)
+from pyroclust.diagnostics.verdicts.verdict import Finding, Trust, Verdict, all_passed
+
+__all__ = [
+    "baseline_finding",
+    "calibrated_finding",
+    "certificate_verdict",
+    "combined_p_value",
+    "judge_calibration",
+    "judge_local_calibration",
+    "tail_summary",
+    "weights_finding",
+]
+
+
+def calibrated_finding(what: str, p_value: float, *, num_points: int) -> Finding:
+    """Answer one question of a certificate on calibration: yes for p of at least 0.005.
+
+    Args:
+        what: the test, as words; certificates are stored with them.
+        p_value: that the guide is the posterior.
+        num_points: size of the data sets.
+
+    Example:
+        >>> calibrated_finding("calibration of entropy", 0.001, num_points=30)
+        Finding(calibration of entropy at N = 30, p No: p = 0.001)
+    """
+    return Finding(
+        f"{what} at N = {num_points}, p",
+        p_value,
+        MIN_CERTIFIED,
+        p_value >= MIN_CERTIFIED,
+        f"p = {p_value:.2g}",
+        f"at least {MIN_CERTIFIED:g}",
+    )
+
+
+def tail_summary(pareto_k: np.ndarray) -> tuple[float | None, float | None]:
+    """Return the median Pareto k of data sets, and the share of the data sets whose k is above 0.7.
+
+    Data sets whose k could not be fitted (nan) do not count for the median, and are not above in the share;
+    where none could, both are ``None``. So is a median of bounded weights, -inf.
+
+    Shape:
+        pareto_k: ``(B,)``, see :func:`~pyroclust.diagnostics.smooth_log_weights`.
+
+    Example:
+        >>> tail_summary(np.array([0.1, 0.2, 0.9, np.nan]))
+        (0.2, 0.25)
+    """
+    known = pareto_k[~np.isnan(pareto_k)]
+    if not len(known):
+        return None, None
+    median = float(np.quantile(known, 0.5, method="lower"))
+    return median if np.isfinite(median) else None, float((pareto_k > MAX_PARETO_K).mean())
+
+
+def weights_finding(share_high: float, *, num_points: int, num_datasets: int) -> Finding:
+    """Say whether weights can be relied on in most data sets: Pareto k above 0.7 in at most a quarter.
+
+    A share of few data sets may be large by chance: it fails when so many or more of them have a
+    probability below 0.05 at a quarter, by the binomial law.
+
+    Args:
+        share_high: share of the data sets whose k is above 0.7.
+        num_points: their size.
+        num_datasets: how many data sets.
+
+    Example:
+        >>> weights_finding(0.3, num_points=20, num_datasets=10).passed
+        True
+        >>> weights_finding(0.3, num_points=20, num_datasets=500).passed
+        False
+    """
+    high = round(share_high * num_datasets)
+    chance = stats.binom.sf(high - 1, num_datasets, MAX_HIGH_K_SHARE)
+    return Finding(
+        f"share of Pareto k above {MAX_PARETO_K:g} at N = {num_points}",
+        share_high,
+        MAX_HIGH_K_SHARE,
+        bool(chance >= MIN_CHANCE),
+        f"{share_high:.0%} of {num_datasets} sets",
+        f"at most {MAX_HIGH_K_SHARE:.0%}",
+    )
+
+
+def baseline_finding(difference: float, error: float, *, num_points: int) -> Finding:
+    """Say whether log q of the truth is no lower than a baseline's: at most 2.6 standard errors below it.
+
+    Args:
+        difference: mean of guide minus baseline, nats.
+        error: its standard error.
+        num_points: size of the data sets.
+
+    Example:
+        >>> baseline_finding(-0.1, 0.1, num_points=20).passed
+        True
+    """
+    limit = -MAX_ERRORS_BEHIND * error
+    return Finding(
+        f"log q of the truth above the baseline's at N = {num_points}, nats",
+        difference,
+        limit,
+        difference >= limit,
+        f"{difference:+.3f} ± {error:.3f}",
+        f"at least {limit:.3f}",
+    )
+
+
+def certificate_verdict(findings: Sequence[Finding]) -> Verdict:
+    """Judge a guide by all findings of its certificate; nothing tested is not passed.
+
+    Example:
+        >>> certificate_verdict([]).sentence
+        'Nothing was tested.'
+    """
+    if not findings:
+        return Verdict(Trust.UNKNOWN, "Nothing was tested.")
+    failed = [f"{one.question} ({one.value:.2g})" for one in findings if not one.passed]
+    if failed:
+        return Verdict(Trust.DISTRUST, f"Failed: {'; '.join(failed)}.", tuple(findings))
+    return Verdict(Trust.AVERAGE, f"Passed all {len(findings)} tests.", tuple(findings))
+
+
+def combined_p_value(p_values: Mapping[str, float]) -> float:
+    """Put p-values into one by Bonferroni: valid however they depend on each other.
+
+    Example:
+        >>> combined_p_value({"a": 0.02, "b": 0.5})
+        0.04
+    """
+    return min(1.0, len(p_values) * min(p_values.values()))
+
+
+def judge_calibration(
+    p_values: Mapping[str, float], *, num_datasets: int, num_points: int, worst_functional: str
+) -> Verdict:
+    """Say whether a sampler is calibrated: all p-values together at least 0.01, by Bonferroni.
+
+    Args:
+        p_values: of each part, by its name in words.
+        num_datasets: simulated data sets.
+        num_points: of each.
+        worst_functional: the functional with the smallest p-value, which the sentence names.
+
+    Example:
+        >>> judge_calibration(
+        ...     {"credible balls": 0.4}, num_datasets=500, num_points=30, worst_functional="entropy"
+        ... ).level
+        <Trust.AVERAGE: 'trust on average'>
+    """
+    limit = MIN_CALIBRATION / len(p_values)
+    findings = tuple(
+        Finding(
+            f"Are the {part} calibrated?" if part.endswith("s") else f"Is the {part} calibrated?",
+            p,
+            limit,
+            p >= limit,
+            f"p = {p:.2g}",
+            f"p of at least {limit:.2g}",
+        )
+        for part, p in p_values.items()
+    )
+    size, p_value = f"{num_datasets} data sets of {num_points} points", combined_p_value(p_values)
+    if all_passed(findings):
+        return Verdict(
+            Trust.AVERAGE,
+            f"Calibrated as far as {size} can tell (p = {p_value:.2g}): probabilities are right on average "
+            "over data sets like these.",
+            findings,
+        )
+    words = {"functionals": f"functionals (worst: {worst_functional})"}
+    failed = [f"{words.get(part, part)}, p = {p:.2g}" for part, p in p_values.items() if p < limit]
+    return Verdict(Trust.DISTRUST, f"Not calibrated on {size}: {'; '.join(failed)}.", findings)
+
+
+def judge_local_calibration(nearest: Verdict, *, p_value_data: float) -> Verdict:
+    """Give the verdict of the nearest simulations, or none where the data are unlike all simulations.
+
+    Args:
+        nearest: verdict on the simulated data sets that are nearest to the data.
+        p_value_data: share of data sets that lie at least as far from the average; at least 0.01 are near.
+
+    Example:
+        >>> judge_local_calibration(Verdict(Trust.AVERAGE, "Calibrated."), p_value_data=0.001).level
+        <Trust.UNKNOWN: 'cannot tell'>
+    """
+    near = Finding(
+        "Are the data like the simulations?",
+        p_value_data,
+        MIN_CALIBRATION,
+        p_value_data >= MIN_CALIBRATION,
+        f"p = {p_value_data:.2g}",
+        f"p of at least {MIN_CALIBRATION:g}",
+    )
+    findings = (*nearest.findings, near)
+    if nearest.level is Trust.AVERAGE and not near.passed:
+        return Verdict(
+            Trust.UNKNOWN,
+            "No verdict: the sampler is calibrated on the simulated data sets nearest to this one, but "
+            f"this one is unlike all of them (p = {p_value_data:.2g}).",
+            findings,
+        )
+    return Verdict(nearest.level, nearest.sentence, findings)

@@ -1,0 +1,283 @@
+"""Single questions with their answers: every comparison of a figure with a limit is made here."""
+
+import math
+
+import numpy as np
+
+from pyroclust.diagnostics.limits import (
+    CLEAR,
+    CLOSE_TO_LABELS,
+    DOUBTFUL,
+    GOOD_ESS,
+    GOOD_RHAT,
+    MAX_DIFFERENCE,
+    MAX_PARETO_K,
+    MAX_RHAT,
+    MIN_CALIBRATION,
+    MIN_ESS,
+    MIN_FAMILIARITY,
+    PARTLY_CLEAR,
+    PARTLY_LABELS,
+)
+from pyroclust.diagnostics.simulations.familiarity import Familiarity
+from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict
+
+__all__ = [
+    "agreement_finding",
+    "certificate_finding",
+    "clarity_finding",
+    "convergence_findings",
+    "familiarity_findings",
+    "labels_finding",
+    "near_finding",
+    "num_doubtful",
+    "weighted_finding",
+    "weights_findings",
+]
+
+
+def convergence_findings(name: str, *, max_rhat: float, min_ess: float) -> tuple[Finding, Finding]:
+    """Ask whether chains agree with one another, and whether their draws are worth enough.
+
+    Args:
+        name: of the source.
+        max_rhat: the largest R-hat.
+        min_ess: the fewest effective draws; infinity where nothing varies.
+
+    Example:
+        >>> [one.answer for one in convergence_findings("MCMC", max_rhat=1.02, min_ess=50.0)]
+        ['Roughly', 'No']
+    """
+    return (
+        _graded(
+            f"Did {name} converge?",
+            max_rhat,
+            MAX_RHAT,
+            None if math.isnan(max_rhat) else max_rhat <= MAX_RHAT,
+            f"largest R-hat {max_rhat:.3f}",
+            f"at most {MAX_RHAT:g}, better {GOOD_RHAT:g}",
+            good=max_rhat <= GOOD_RHAT,
+        ),
+        _graded(
+            f"Are there enough effective draws in {name}?",
+            min_ess,
+            MIN_ESS,
+            None if math.isnan(min_ess) else min_ess >= MIN_ESS,
+            "nothing varies" if math.isinf(min_ess) else f"fewest effective draws {min_ess:.0f}",
+            f"at least {MIN_ESS:.0f}, better {GOOD_ESS:.0f}",
+            good=min_ess >= GOOD_ESS,
+        ),
+    )
+
+
+def _graded(
+    question: str,
+    value: float,
+    limit: float,
+    passed: bool | None,  # noqa: FBT001  (yes, no or cannot tell)
+    sentence: str,
+    wanted: str,
+    *,
+    good: bool,
+) -> Finding:
+    if passed and not good:
+        return Finding(question, value, limit, passed, sentence, wanted, "Roughly", Mark.CAUTION)
+    return Finding(question, value, limit, passed, sentence, wanted)
+
+
+def agreement_finding(question: str, value: float, sentence: str, *, noise: float) -> Finding:
+    """Ask whether a distance to a reference is small; where the reference differs from itself, who knows.
+
+    Args:
+        question: names the two.
+        value: the distance.
+        sentence: the distance in words.
+        noise: largest difference of a pair between the halves of the reference.
+
+    Example:
+        >>> agreement_finding("Same?", 0.2, "0.20 apart", noise=0.3).answer
+        'Cannot tell'
+    """
+    passed = True if value <= MAX_DIFFERENCE else None if noise > MAX_DIFFERENCE else False
+    return Finding(question, value, MAX_DIFFERENCE, passed, sentence, f"at most {MAX_DIFFERENCE:g}")
+
+
+def weights_findings(pareto_k: float, effective_draws: float) -> tuple[Finding, Finding]:
+    """Ask whether importance weights have a short tail, and are worth enough draws.
+
+    A tail that could not be fitted passes: few large weights are then seen in the effective draws.
+
+    Args:
+        pareto_k: shape of the tail; nan where it could not be fitted, -inf for bounded weights.
+        effective_draws: of the smoothed weights.
+
+    Example:
+        >>> [one.passed for one in weights_findings(0.52, 89.0)]
+        [True, False]
+    """
+    shape = "cannot be fitted" if math.isnan(pareto_k) else f"{pareto_k:.2f}"
+    tail = "the weights are bounded" if pareto_k == -math.inf else f"Pareto k {shape}"
+    return (
+        Finding(
+            "Is the tail of the guide's importance weights short?",
+            pareto_k,
+            MAX_PARETO_K,
+            not pareto_k >= MAX_PARETO_K,
+            tail,
+            f"below {MAX_PARETO_K:g}",
+        ),
+        Finding(
+            "Are the guide's weighted draws worth enough?",
+            effective_draws,
+            MIN_ESS,
+            effective_draws >= MIN_ESS,
+            f"worth {effective_draws:.0f} draws",
+            f"at least {MIN_ESS:.0f}",
+        ),
+    )
+
+
+def weighted_finding(total_variation: float, largest_difference: float, *, noise: float) -> Finding:
+    """Ask whether weighted draws agree with the reference in number of clusters and in pairs.
+
+    Args:
+        total_variation: of the number of clusters.
+        largest_difference: of the co-assignment probabilities.
+        noise: largest difference of a pair between the halves of the reference.
+    """
+    return agreement_finding(
+        "Do the guide's weighted draws agree with MCMC?",
+        max(total_variation, largest_difference),
+        f"total variation {total_variation:.2f}, largest difference of a pair {largest_difference:.2f}",
+        noise=noise,
+    )
+
+
+def clarity_finding(uncertainty: np.ndarray) -> Finding:
+    """Ask whether one partition can stand for the posterior.
+
+    Args:
+        uncertainty: of each point in the point estimate, ``(N,)``.
+
+    Example:
+        >>> clarity_finding(np.array([0.0, 0.6])).answer
+        'Partly'
+    """
+    mean, doubtful = float(uncertainty.mean()), num_doubtful(uncertainty)
+    answers = ("Yes", Mark.GOOD) if mean <= CLEAR else ("No", Mark.CAUTION)
+    if CLEAR < mean <= PARTLY_CLEAR:
+        answers = "Partly", Mark.CAUTION
+    return Finding(
+        "Is the point estimate clear?",
+        mean,
+        CLEAR,
+        mean <= CLEAR,
+        f"mean uncertainty of a row {mean:.2f}; {doubtful:,} of {len(uncertainty):,} rows above {DOUBTFUL:g}",
+        f"at most {CLEAR:g}, partly {PARTLY_CLEAR:g}",
+        *answers,
+    )
+
+
+def num_doubtful(uncertainty: np.ndarray) -> int:
+    """Count points that are apart from their companions in the estimate more often than with them.
+
+    Example:
+        >>> num_doubtful(np.array([0.2, 0.5, 0.6]))
+        1
+    """
+    return int((uncertainty > DOUBTFUL).sum())
+
+
+def labels_finding(adjusted_rand: float) -> Finding:
+    """Ask whether the clusters are the known labels, which no posterior has to find.
+
+    Args:
+        adjusted_rand: adjusted Rand index of the point estimate to them.
+
+    Example:
+        >>> labels_finding(0.7).answer
+        'Partly'
+    """
+    close, partly = adjusted_rand >= CLOSE_TO_LABELS, adjusted_rand >= PARTLY_LABELS
+    return Finding(
+        "Are the clusters the known labels?",
+        adjusted_rand,
+        CLOSE_TO_LABELS,
+        close,
+        f"adjusted Rand index {adjusted_rand:.2f}",
+        "1 equal, 0 chance",
+        "Closely" if close else "Partly" if partly else "Hardly",
+        Mark.PLAIN,
+    )
+
+
+def familiarity_findings(found: Familiarity) -> tuple[Finding, ...]:
+    """Ask whether data look like the simulations of a guide's model, and whether their size was trained.
+
+    Args:
+        found: where the data lie.
+
+    Example:
+        >>> found = Familiarity(0.5, 1.0, 1.0, 199, overall=0.4, num_points=50, training_points=(1, 20))
+        >>> [one.answer for one in familiarity_findings(found)]
+        ['Yes', 'No']
+    """
+    alike = Finding(
+        "Do the data look like those that the guide was trained on?",
+        found.overall,
+        MIN_FAMILIARITY,
+        found.overall > MIN_FAMILIARITY,
+        f"p = {found.overall:.3f} among {found.num_simulations:,} simulations",
+        f"p above {MIN_FAMILIARITY:g}",
+    )
+    if found.training_points is None or found.num_points is None:
+        return (alike,)
+    fewest, most = found.training_points
+    return (
+        alike,
+        Finding(
+            "Was the guide trained on so many points?",
+            float(found.num_points),
+            float(most),
+            fewest <= found.num_points <= most,
+            f"{found.num_points:,} points",
+            f"{fewest:,} to {most:,}",
+        ),
+    )
+
+
+def certificate_finding(passed: int, tests: int) -> Finding:
+    """Ask whether a guide passed the calibration tests of its certificate.
+
+    Args:
+        passed: how many it passed.
+        tests: how many there are; 0 without a certificate.
+    """
+    return Finding(
+        "Is the guide calibrated on simulated data?",
+        float(passed) if tests else None,
+        float(tests) if tests else None,
+        passed == tests if tests else None,
+        f"{passed} of {tests} tests passed" if tests else "no certificate",
+        "all tests",
+    )
+
+
+def near_finding(found: Verdict, p_value: float, *, num_nearest: int, num_simulations: int) -> Finding:
+    """Ask whether a guide is calibrated on the simulations nearest to the data.
+
+    Args:
+        found: the verdict on that calibration.
+        p_value: of all its parts together.
+        num_nearest: simulations that were looked at.
+        num_simulations: of so many.
+    """
+    shown = "< 0.001" if p_value < 0.001 else f"= {p_value:.3f}"
+    return Finding(
+        "Is the guide calibrated on simulations near these data?",
+        p_value,
+        MIN_CALIBRATION,
+        {Trust.AVERAGE: True, Trust.DISTRUST: False}.get(found.level),
+        f"p {shown} on the {num_nearest:,} nearest of {num_simulations:,}",
+        f"p at least {MIN_CALIBRATION:g}",
+    )

@@ -1,0 +1,268 @@
+"""Verdicts on one source of draws: a guide beside MCMC, a guide alone, chains."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyroclust.diagnostics.differences.agreement import Agreement
+from pyroclust.diagnostics.limits import MIN_ESS
+from pyroclust.diagnostics.simulations.familiarity import Familiarity
+from pyroclust.diagnostics.verdicts.findings import (
+    agreement_finding,
+    certificate_finding,
+    convergence_findings,
+    familiarity_findings,
+    weighted_finding,
+    weights_findings,
+)
+from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict, all_passed
+
+__all__ = ["GuideFigures", "judge", "judge_alone", "judge_draws"]
+
+
+@dataclass(frozen=True)
+class GuideFigures:
+    """The figures that a verdict on a guide rests on.
+
+    Attributes:
+        guide: agreement of the guide's draws with MCMC.
+        corrected: agreement of the guide's importance-weighted draws with MCMC.
+        max_rhat: of the MCMC functionals that are not constant; 1 when all are.
+        min_ess: bulk effective draws of the same; infinity when all are constant.
+        pareto_k: of the guide's importance weights; nan where it could not be fitted.
+        effective_draws: of the smoothed importance weights.
+    """
+
+    guide: Agreement
+    corrected: Agreement
+    max_rhat: float
+    min_ess: float
+    pareto_k: float
+    effective_draws: float
+
+
+def judge(figures: GuideFigures) -> Verdict:
+    """Say whether the guide can be trusted here, and why.
+
+    MCMC must have converged first: R-hat at most 1.05 (above 1.01 the sentence warns) and at least 100
+    effective draws (below 400 it warns). Draws *agree* with MCMC when the total variation of the number of
+    clusters and the largest co-assignment difference are both at most 0.15. Importance weights are *usable*
+    when Pareto k is below 0.7, or could not be fitted, and they are worth at least 100 draws.
+
+    * ``TRUST``: the guide's draws agree.
+    * ``CORRECT``: they do not, but the weights are usable and the weighted draws agree.
+    * ``UNKNOWN``: MCMC did not converge, or co-assignment probabilities of its own halves differ by more
+      than 0.15.
+    * ``DISTRUST``: all else.
+
+    Args:
+        figures: what was measured.
+
+    References:
+        Schmitt et al. (2024), Amortized Bayesian workflow. https://arxiv.org/abs/2409.04332
+    """
+    noise = figures.guide.noise_largest_difference
+    chains = convergence_findings("MCMC", max_rhat=figures.max_rhat, min_ess=figures.min_ess)
+    drawn = _agreement(figures.guide)
+    weights = weights_findings(figures.pareto_k, figures.effective_draws)
+    corrected = figures.corrected
+    weighted = weighted_finding(corrected.total_variation, corrected.largest_difference, noise=noise)
+    findings = (*chains, *drawn, *weights, weighted)
+    gaps, caveat = _said(drawn), _caveat(chains)
+    if not all_passed(chains):
+        return Verdict(Trust.UNKNOWN, f"No verdict: MCMC has not converged ({_said(chains)}).", findings)
+    if all_passed(drawn):
+        return Verdict(
+            Trust.TRUST, f"The guide can be trusted here: it agrees with MCMC ({gaps}).{caveat}", findings
+        )
+    if all_passed((*weights, weighted)):
+        return Verdict(
+            Trust.CORRECT,
+            f"Use the guide's draws with their importance weights: as drawn they differ from MCMC ({gaps}), "
+            f"weighted they agree ({weighted.sentence}; {_said(weights)}).{caveat}",
+            findings,
+        )
+    if any(one.passed is None for one in (*drawn, weighted)):
+        return Verdict(
+            Trust.UNKNOWN,
+            f"No verdict: the guide differs from MCMC ({gaps}), but the two halves of MCMC differ from each "
+            f"other too (co-assignment probabilities by up to {noise:.2f}); run MCMC longer.",
+            findings,
+        )
+    remedy = (
+        f"weighting them does not help ({weighted.sentence})"
+        if all_passed(weights)
+        else f"their importance weights cannot correct them ({_failed(weights)})"
+    )
+    return Verdict(
+        Trust.DISTRUST,
+        f"Do not trust the guide here: its draws differ from MCMC ({gaps}), and {remedy}.{caveat}",
+        findings,
+    )
+
+
+def _agreement(found: Agreement) -> tuple[Finding, Finding]:
+    noise = found.noise_largest_difference
+    return (
+        agreement_finding(
+            "Does the guide agree with MCMC on the number of clusters?",
+            found.total_variation,
+            f"total variation of the number of clusters {found.total_variation:.2f}",
+            noise=noise,
+        ),
+        agreement_finding(
+            "Does the guide agree with MCMC on which rows belong together?",
+            found.largest_difference,
+            f"co-assignment probabilities differ by at most {found.largest_difference:.2f}",
+            noise=noise,
+        ),
+    )
+
+
+def judge_draws(name: str, *, num_chains: int, num_draws: int, max_rhat: float, min_ess: float) -> Verdict:
+    """Say whether draws have converged, and what they are worth.
+
+    * ``TRUST``: several chains, R-hat at most 1.05 for every functional and every distance to a reference,
+      and at least 100 effective draws. Above 1.01 or below 400 the sentence warns.
+    * ``AVERAGE``: the same of a single chain, whose halves agree: a mode that it never visits does not show.
+    * ``UNKNOWN``: too few effective draws to tell.
+    * ``DISTRUST``: chains, or the halves of one, differ.
+
+    Args:
+        name: of the source.
+        num_chains: chains.
+        num_draws: draws of all chains together.
+        max_rhat: largest R-hat; 1 where nothing varies.
+        min_ess: fewest effective draws; infinity where nothing varies.
+
+    References:
+        Vehtari et al. (2021), Rank-normalization, folding, and localization.
+        https://doi.org/10.1214/20-BA1221
+
+    Example:
+        >>> judge_draws("Gibbs", num_chains=4, num_draws=4000, max_rhat=1.2, min_ess=50.0).level.value
+        'do not trust'
+    """
+    worth = min(min_ess, float(num_draws))
+    findings = convergence_findings(name, max_rhat=max_rhat, min_ess=worth)
+    chains, draws = findings
+    figures = _said(findings)
+    if math.isinf(min_ess):
+        return _constant(name, num_draws, findings)
+    if chains.passed is False:
+        parts = f"{num_chains} chains" if num_chains > 1 else "two halves of the one chain"
+        return Verdict(
+            Trust.DISTRUST,
+            f"No convergence: the {parts} of {name} differ ({figures}); run longer, or with other moves.",
+            findings,
+        )
+    if not all_passed((chains, draws)):
+        return Verdict(
+            Trust.UNKNOWN,
+            f"No verdict on {name}: too few effective draws ({figures}); keep more draws.",
+            findings,
+        )
+    rough = " This is rough convergence only." if Mark.CAUTION in {one.mark for one in findings} else ""
+    if num_chains == 1:
+        return Verdict(
+            Trust.AVERAGE,
+            f"The halves of the one chain of {name} agree ({figures}); whether it has missed a mode only "
+            f"further chains, started elsewhere, can tell.{rough}",
+            findings,
+        )
+    return Verdict(
+        Trust.TRUST, f"The {num_chains} chains of {name} agree and can be used ({figures}).{rough}", findings
+    )
+
+
+def _constant(name: str, num_draws: int, findings: tuple[Finding, ...]) -> Verdict:
+    """Judge draws that are all the same partition, or too few to vary."""
+    if not all_passed(findings):
+        return Verdict(
+            Trust.UNKNOWN,
+            f"No verdict on {name}: all {num_draws} draws are alike; keep at least {MIN_ESS:.0f}.",
+            findings,
+        )
+    return Verdict(
+        Trust.AVERAGE,
+        f"Every functional of {name} is constant over {num_draws} draws: the posterior is that sure, or the "
+        "sampler is stuck; convergence cannot be judged from draws alone.",
+        findings,
+    )
+
+
+def judge_alone(
+    familiar: Familiarity, tests: Sequence[bool], *, near: Verdict | None, near_finding: Finding | None
+) -> Verdict:
+    """Say how far to trust a guide that nothing can be put beside.
+
+    * ``AVERAGE``: the data look like the model's simulations, and the certificate passed its calibration
+      tests: over such data sets the guide's probabilities are right on average, which is no statement about
+      this one.
+    * ``DISTRUST``: at most one simulation in a hundred is as unusual as the data, or the guide is not
+      calibrated on those near the data.
+    * ``UNKNOWN``: there is no certificate, it failed, or the guide was trained on other sizes.
+
+    Args:
+        familiar: where the data lie among simulations.
+        tests: whether each calibration test of the certificate was passed.
+        near: verdict of a calibration near the data, or ``None``.
+        near_finding: the same as an answer to a question.
+    """
+    alike = familiarity_findings(familiar)
+    known, passed = alike[0], certificate_finding(sum(tests), len(tests))
+    beside = Finding(
+        "Does the guide agree with MCMC here?", None, None, None, "no MCMC: the likelihood has no formula"
+    )
+    findings = (*alike, passed, *([] if near_finding is None else [near_finding]), beside)
+    if known.passed is False:
+        return Verdict(
+            Trust.DISTRUST,
+            "Do not trust the guide here: the data are unlike those it was trained on "
+            f"({known.sentence}), and it cannot be checked by MCMC; see whether the scale of the data is the "
+            "model's (--raw).",
+            findings,
+        )
+    if near is not None and near.level is Trust.DISTRUST:
+        return Verdict(
+            Trust.DISTRUST,
+            f"Do not trust the guide here: on simulations near this table it is {_lower(near.sentence)} MCMC "
+            "cannot check it here.",
+            findings,
+        )
+    if passed.passed is not True:
+        why = f"passed {sum(tests)} of {len(tests)} calibration tests" if tests else "has no certificate"
+        return Verdict(
+            Trust.UNKNOWN,
+            f"No verdict: the guide {why}, and it cannot be checked by MCMC; run pyroclust check.",
+            findings,
+        )
+    if familiar.warning is not None:
+        return Verdict(
+            Trust.UNKNOWN, f"No verdict: {familiar.warning} It cannot be checked by MCMC.", findings
+        )
+    return Verdict(
+        Trust.AVERAGE,
+        f"The guide can be trusted on average over data like these: they look like its model's "
+        f"({known.sentence}), on which it passed all {len(tests)} calibration tests; on this very table "
+        "nothing can check it.",
+        findings,
+    )
+
+
+def _said(findings: Sequence[Finding]) -> str:
+    return ", ".join(one.sentence for one in findings)
+
+
+def _failed(findings: Sequence[Finding]) -> str:
+    return ", ".join(f"{one.sentence}, wanted {one.wanted}" for one in findings if not one.passed)
+
+
+def _caveat(chains: Sequence[Finding]) -> str:
+    if Mark.CAUTION not in {one.mark for one in chains}:
+        return ""
+    return f" MCMC itself is only roughly converged ({_said(chains)})."
+
+
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]

@@ -1,0 +1,137 @@
+"""One sentence on whether two sources of draws agree."""
+
+from collections.abc import Sequence
+
+from pyroclust.diagnostics.chains.thinning import Mixing
+from pyroclust.diagnostics.differences.effects import Effect, VariationBlocks
+from pyroclust.diagnostics.limits import MAX_CHANCE
+from pyroclust.diagnostics.verdicts.findings import convergence_findings
+from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict
+
+__all__ = ["judge_sources"]
+
+
+def judge_sources(
+    effects: Sequence[Effect],
+    mixings: tuple[Mixing, Mixing],
+    *,
+    names: tuple[str, str],
+    variation: VariationBlocks,
+) -> Verdict:
+    """Say whether two sources agree, differ, or cannot be compared, and why.
+
+    Each source must have converged first: R-hat at most 1.05 (above 1.01 the sentence warns) and worth at
+    least 100 independent draws (below 400 it warns). The size of a difference decides as well as its p-value:
+
+    * ``DIFFER``: some difference is larger than its limit and than the noise floor, and its p-value, times
+      the number of differences looked at, is below 0.01.
+    * ``UNKNOWN``: a source has not converged, or a difference is larger than its limit but may be chance.
+    * ``AGREE``: no difference is larger than its limit. The sentence names those that are certain all the
+      same.
+
+    Args:
+        effects: the differences.
+        mixings: of the two sources.
+        names: of the two sources.
+        variation: expected variation of information between and within them.
+
+    References:
+        Vehtari et al. (2021), Rank-normalization, folding, and localization.
+        https://doi.org/10.1214/20-BA1221
+
+    Example:
+        >>> same = Effect("number of clusters", 0.02, 0.03, 0.15, 0.6)
+        >>> good = Mixing(900.0, 1.001, constant=False)
+        >>> blocks = VariationBlocks(1.0, 1.0, 1.0, 0.0)
+        >>> judge_sources([same], (good, good), names=("Gibbs", "SALSO"), variation=blocks).level.value
+        'agree'
+    """
+    first, second = names
+    converged = [_converged(name, found) for name, found in zip(names, mixings, strict=True)]
+    findings = (*converged[0], *converged[1], *(_finding(one, len(effects)) for one in effects))
+    unfit = [text for name, found in zip(names, converged, strict=True) if (text := _unfit(name, found))]
+    if unfit:
+        return Verdict(
+            Trust.UNKNOWN, f"Cannot tell whether {first} and {second} agree: {'; '.join(unfit)}.", findings
+        )
+    caveat = "".join(_caveats(names, mixings, converged))
+    certain = [one for one in effects if _certain(one, len(effects))]
+    if decisive := [one for one in certain if _beyond_noise(one)]:
+        return Verdict(
+            Trust.DIFFER,
+            f"Beyond noise {first} and {second} differ: {_listed(decisive)}. "
+            f"{_bits(names, variation)}.{caveat}",
+            findings,
+        )
+    if open_ones := [one for one in effects if one.large]:
+        return Verdict(
+            Trust.UNKNOWN,
+            f"Cannot tell whether {first} and {second} agree: they differ ({_listed(open_ones)}), but so few "
+            f"draws may differ as much by chance; draw more.{caveat}",
+            findings,
+        )
+    small = f" A small difference is certain ({_listed(certain)})." if certain else ""
+    return Verdict(
+        Trust.AGREE,
+        f"As far as these draws can tell, {first} and {second} agree: {_listed(effects)}. "
+        f"{_bits(names, variation)}.{small}{caveat}",
+        findings,
+    )
+
+
+def _converged(name: str, found: Mixing) -> tuple[Finding, Finding]:
+    return convergence_findings(name, max_rhat=found.max_rhat, min_ess=found.effective)
+
+
+def _certain(effect: Effect, number: int) -> bool:
+    return effect.p_value * number < MAX_CHANCE
+
+
+def _beyond_noise(effect: Effect) -> bool:
+    return effect.large and effect.value > effect.noise
+
+
+def _finding(effect: Effect, number: int) -> Finding:
+    """Ask whether a difference is small; a large one is sure where it is beyond noise and chance."""
+    differs = _beyond_noise(effect) and _certain(effect, number)
+    chance = "p < 0.001" if effect.p_value < 0.001 else f"p = {effect.p_value:.3f}"
+    return Finding(
+        f"Is the {effect.name} small?",
+        effect.value,
+        effect.limit,
+        False if differs else None if effect.large else True,
+        f"{effect.value:.2f}, noise {effect.noise:.2f}, {chance}",
+        f"at most {effect.limit:g}, or within noise and chance (p at least {MAX_CHANCE / number:g})",
+    )
+
+
+def _unfit(name: str, found: tuple[Finding, Finding]) -> str:
+    failed = [f"{one.sentence} in {name}, wanted {one.wanted}" for one in found if one.passed is not True]
+    return "; ".join(failed)
+
+
+def _caveats(
+    names: tuple[str, str], mixings: tuple[Mixing, Mixing], converged: Sequence[tuple[Finding, Finding]]
+) -> list[str]:
+    said = []
+    for name, mixing, found in zip(names, mixings, converged, strict=True):
+        if mixing.constant:
+            said.append(
+                f" Every draw of {name} is the same partition: the posterior is that sure, or the sampler is "
+                "stuck."
+            )
+        elif Mark.CAUTION in {one.mark for one in found}:
+            figures = ", ".join(one.sentence for one in found)
+            said.append(f" Only roughly known: {name} ({figures}).")
+    return said
+
+
+def _listed(effects: Sequence[Effect]) -> str:
+    return ", ".join(f"{found.name} {found.value:.2f} (noise {found.noise:.2f})" for found in effects)
+
+
+def _bits(names: tuple[str, str], found: VariationBlocks) -> str:
+    return (
+        f"Two draws, one of each, are {found.between:.2f} bits apart on average; two of {names[0]} "
+        f"{found.within_a:.2f}, two of {names[1]} {found.within_b:.2f}"
+    )
