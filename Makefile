@@ -19,7 +19,7 @@ demo: $(VENV)/.demo
 # One thread a worker: the workers are as many as the cores already. A file is run by one of them, so that its
 # fixtures are made once, and what its tests compile is found by the next.
 test: $(VENV)/.test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations=40 $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS)
 
 prove: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --durations=40 -m prove $(PYTEST_ARGS)

@@ -5,6 +5,8 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -31,16 +33,28 @@ LONG = (
 )
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``--dist loadfile`` each worker runs whole groups, so that their fixtures are made once."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Groups(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _group(nodeid)
+
+    return Groups(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each file to one worker, so that its fixtures are made once; long ones come first."""
-    groups = {item: _group(item) for item in items}
-    for item, group in groups.items():
-        item.add_marker(pytest.mark.xdist_group(group))
+    """Begin with the long groups."""
+    groups = {item: _group(item.nodeid) for item in items}
     items.sort(key=lambda item: LONG.index(groups[item]) if groups[item] in LONG else len(LONG))
 
 
-def _group(item: pytest.Item) -> str:
-    file = item.nodeid.split("::")[0]
+def _group(nodeid: str) -> str:
+    file = nodeid.split("::")[0]
     return TOGETHER.get(file, file)
 
 
