@@ -13,7 +13,7 @@ from matplotlib.patches import FancyBboxPatch
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
-from test_import_law import GROUND, LAW, LAWS, SOURCES, ours  # noqa: E402
+from test_import_law import DIAGNOSTICS, GROUND, LAW, LAWS, SOURCES, ours  # noqa: E402
 
 PAGE, PICTURE = ROOT / "docs" / "architecture.md", ROOT / "docs" / "architecture.png"
 BEGIN, END = "<!-- law: written by docs/architecture.py -->", "<!-- end of law -->"
@@ -122,14 +122,17 @@ def law_table() -> str:
     """Return the import law as a table, what needs nothing of ours first."""
     ground = sorted(name for name in GROUND if not LAW[name])
     rows = [f"| the ground: {', '.join(f'`{name}`' for name in ground)} | nothing of ours |"]
-    rows += [f"| `{name}` | {_allowed(LAW[name])} |" for name in LAW if name not in ground]
+    rows += [
+        f"| `{name}` | {_allowed(LAW[name]) or 'nothing of ours'} |" for name in LAW if name not in ground
+    ]
     return "\n".join(["| package or module | may import |", "| --- | --- |", *rows])
 
 
 def _allowed(names: set[str]) -> str:
-    """List rows, those of the ground and all laws under one name where all of them are allowed."""
+    """List rows, those of a group under one name where all of them are allowed."""
     found = [f"`{name}`" for name in sorted(names)]
-    for group, name in ((GROUND, "the ground"), (LAWS, "all of `distributions`")):
+    groups = (GROUND, "the ground"), (DIAGNOSTICS, "all of `diagnostics`"), (LAWS, "all of `distributions`")
+    for group, name in groups:
         if names >= group:
             found = [name, *(one for one in found if one.strip("`") not in group)]
     return ", ".join(found)

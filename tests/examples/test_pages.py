@@ -46,6 +46,7 @@ def test_files_that_pages_name_are_there(page):
         "",
         "docs",
         "pyroclust",
+        "pyroclust/diagnostics",
         "pyroclust/distributions",
         "pyroclust/infer",
         "pyroclust/infer/mcmc",
