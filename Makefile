@@ -1,6 +1,7 @@
 # make demo    set up .venv and compare a guide with MCMC on the galaxies
 # make test    units, contracts, wheel, examples in docstrings
 # make prove   the rest of the grids of which make test runs some, see docs/testing.md
+# make faults  bad and hostile input, kills, full disks: case, expected, got
 # make lint    style, format, types
 # make clean   forget the environment and what was built
 
@@ -11,7 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # More threads than cores slow small matrix products down.
 export OMP_NUM_THREADS ?= 2
 
-.PHONY: demo test prove lint clean
+.PHONY: demo test prove faults lint clean
 
 demo: $(VENV)/.demo
 	$(BIN)/pyroclust compare galaxies
@@ -23,6 +24,9 @@ test: $(VENV)/.test
 
 prove: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --durations=40 -m prove $(PYTEST_ARGS)
+
+faults: $(VENV)/.test
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults -n auto --fault-table -m "faults or not faults" $(PYTEST_ARGS)
 
 # Types are checked on an installed copy: in a checkout pyroclust.models and pyroclust.guides lie elsewhere.
 lint: $(VENV)/.test

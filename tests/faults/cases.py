@@ -1,0 +1,147 @@
+"""What a case of the fault table is, and the ways to write one in a line."""
+
+import contextlib
+import hashlib
+import io
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyroclust.cli import main
+
+__all__ = ["Case", "command", "gives", "in_folder", "refuses", "run_command", "snapshot"]
+
+MAX_SENTENCE = 700
+"""Characters; a longer refusal is no sentence that somebody reads."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing that is done to the library, and what has to happen.
+
+    Attributes:
+        family: the room of the table, such as "tables".
+        name: what is done, in words.
+        expected: what has to happen, in words.
+        run: does it in an empty folder, which is also the working folder; returns what happened in words, and
+            raises AssertionError where that is wrong.
+        slow: whether it takes seconds, and is left to ``make faults``.
+    """
+
+    family: str
+    name: str
+    expected: str
+    run: Callable[[Path], str]
+    slow: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.family}: {self.name}"
+
+
+def refuses(family: str, name: str, call: Callable[[], Any], words: str, *, slow: bool = False) -> Case:
+    """A call from Python that has to end in one sentence, a ValueError with the given words in it."""
+
+    def run(folder: Path) -> str:
+        with pytest.raises(ValueError) as caught:  # noqa: PT011  (the words are looked for below)
+            call()
+        return _checked_sentence(str(caught.value), words)
+
+    return Case(family, name, f"refused: “{words}”", run, slow)
+
+
+def gives(family: str, name: str, call: Callable[[], Any], value: Any, *, slow: bool = False) -> Case:
+    """A call from Python that has to return a value; numbers may be off by rounding."""
+
+    def run(folder: Path) -> str:
+        found = call()
+        same = (
+            math.isclose(found, value, rel_tol=1e-9, abs_tol=1e-12)
+            if isinstance(value, float)
+            else found == value
+        )
+        assert same, f"got {found!r}, expected {value!r}"
+        return repr(found)
+
+    return Case(family, name, f"gives {value!r}", run, slow)
+
+
+def command(
+    family: str,
+    name: str,
+    arguments: str | list[str],
+    *,
+    files: Mapping[str, str | bytes] | None = None,
+    words: str | None = None,
+    says: str = "",
+    check: Callable[[Path], None] | None = None,
+    slow: bool = False,
+) -> Case:
+    """A command that has to be refused with ``words``, or has to succeed and say ``says``.
+
+    The files are written first, and have to be there unchanged afterwards.
+    """
+    arguments = arguments.split() if isinstance(arguments, str) else arguments
+
+    def run(folder: Path) -> str:
+        in_folder(folder, files or {})
+        before = snapshot(folder)
+        code, out, err = run_command(arguments)
+        after = snapshot(folder)
+        assert {path: after.get(path) for path in before} == before, "a file of the user was changed or lost"
+        if words is not None:
+            assert code == 2, f"exit code {code}, expected 2: {out or err}"
+            return _checked_sentence(err, words)
+        assert code == 0, f"exit code {code}, expected 0: {err}"
+        said = " ".join((out + err).split())
+        assert says in said, f"'{says}' is not in what was said: {said}"
+        if check is not None:
+            check(folder)
+        return f"exit 0; {says or 'done'}"
+
+    expected = (
+        f"exit 2: “{words}”" if words is not None else f"exit 0{'; says “' + says + '”' if says else ''}"
+    )
+    return Case(family, name, expected, run, slow)
+
+
+def run_command(arguments: list[str]) -> tuple[int, str, str]:
+    """Run ``pyroclust`` in this process; anything but SystemExit is a traceback and passes through."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(arguments)
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+        else:
+            code = 0
+    assert "Traceback" not in err.getvalue(), err.getvalue()
+    return code, out.getvalue(), err.getvalue()
+
+
+def in_folder(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write files; text is UTF-8 and keeps its line ends."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def snapshot(folder: Path) -> dict[str, str]:
+    """Return a checksum of every file below a folder."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def _checked_sentence(text: str, words: str) -> str:
+    said = " ".join(text.split())
+    assert words in said, f"'{words}' is not in: {said}"
+    assert len(said) <= MAX_SENTENCE, f"{len(said)} characters are no sentence: {said[:200]} ..."
+    assert said.isprintable(), f"control characters reach the terminal: {said!r}"
+    return said
