@@ -2,18 +2,21 @@
 
 import contextlib
 import hashlib
+import importlib
 import io
 import math
+import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import faults
 import pytest
 
 from pyroclust.cli import main
 
-__all__ = ["Case", "command", "gives", "in_folder", "refuses", "run_command", "snapshot"]
+__all__ = ["Case", "all_cases", "command", "gives", "in_folder", "refuses", "run_command", "snapshot"]
 
 MAX_SENTENCE = 700
 """Characters; a longer refusal is no sentence that somebody reads."""
@@ -40,6 +43,15 @@ class Case:
 
     def __str__(self) -> str:
         return f"{self.family}: {self.name}"
+
+
+def all_cases() -> list[Case]:
+    """Collect the cases of every file of this folder that has some."""
+    found: list[Case] = []
+    for module in pkgutil.iter_modules(faults.__path__):
+        if not module.name.startswith(("test_", "conftest")):
+            found += getattr(importlib.import_module(f"faults.{module.name}"), "CASES", [])
+    return found
 
 
 def refuses(family: str, name: str, call: Callable[[], Any], words: str, *, slow: bool = False) -> Case:

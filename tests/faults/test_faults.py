@@ -1,22 +1,9 @@
 """Every case of the fault table: what is done to the library, and what has to happen."""
 
-import importlib
-import pkgutil
 from pathlib import Path
 
-import faults
 import pytest
-from faults.cases import Case
-
-
-def all_cases() -> list[Case]:
-    """Collect the cases of every file of this folder that has some."""
-    found: list[Case] = []
-    for module in pkgutil.iter_modules(faults.__path__):
-        if not module.name.startswith(("test_", "conftest")):
-            found += getattr(importlib.import_module(f"faults.{module.name}"), "CASES", [])
-    return found
-
+from faults.cases import Case, all_cases
 
 CASES = all_cases()
 
