@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from certificate_cases import stored_certificate
 from near_cases import near_case
 from synthetic_comparison import make_comparison
 
@@ -34,7 +35,6 @@ def alone_case(**changes: Any) -> AloneSummary:
     labels = np.zeros((1, 40, 12), dtype=np.int64)
     labels[:, :, 6:] = 1
     labels[:, :10, 9:] = 2
-    tests = [{"what": "calibration of entropy at N = 30, p", "passed": True}]
     fields: dict[str, Any] = {
         "source": "made up",
         "model_name": "warped_clusters",
@@ -43,7 +43,7 @@ def alone_case(**changes: Any) -> AloneSummary:
         "data": rng.standard_normal((12, 2)),
         "guide": PartitionDraws("a guide", labels, None, 0.08, np.zeros((1, 40))),
         "world": TrainingWorld(rng.standard_normal((199, 12, 2))),
-        "certificate": {"verdict": {"findings": tests}},
+        "certificate": stored_certificate(True),
         "location": np.zeros(2),
         "scale": np.ones(2),
     }

@@ -9,7 +9,7 @@ from pyroclust.diagnostics.verdicts.calibration import (
     weights_finding,
 )
 
-__all__ = ["judge_certificate"]
+__all__ = ["calibration_findings", "judge_certificate"]
 
 
 def judge_certificate(certificate: Certificate) -> Verdict:
@@ -26,10 +26,18 @@ def judge_certificate(certificate: Certificate) -> Verdict:
         >>> judge_certificate(Certificate(1)).sentence
         'Nothing was tested.'
     """
-    return certificate_verdict([*_calibrated(certificate), *_reliable(certificate), *_ahead(certificate)])
+    return certificate_verdict(
+        [*calibration_findings(certificate), *_reliable(certificate), *_ahead(certificate)]
+    )
 
 
-def _calibrated(certificate: Certificate) -> list[Finding]:
+def calibration_findings(certificate: Certificate) -> list[Finding]:
+    """Test what a certificate says about calibration alone, which needs no likelihood.
+
+    Example:
+        >>> calibration_findings(Certificate(1))
+        []
+    """
     tests = [
         (f"calibration of {row.functional}", row.num_points, row.uniformity.p_value)
         for row in certificate.calibration

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pyroclust.calibration.certificate import Certificate
+from pyroclust.calibration.judgement import calibration_findings
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.diagnostics import Familiarity, Finding, Verdict
@@ -192,9 +194,6 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
 
 
 def _calibration(certificate: Mapping[str, Any]) -> list[bool]:
-    findings = (certificate.get("verdict") or {}).get("findings", ())
-    return [
-        bool(one["passed"])
-        for one in findings
-        if one["what"].startswith(("calibration", "averaged posterior"))
-    ]
+    if not certificate:
+        return []
+    return [one.passed is True for one in calibration_findings(Certificate.from_dict(certificate))]

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 import xarray as xr
+from certificate_cases import stored_certificate
 
 from pyroclust import compare, to_arviz
 from pyroclust.calibration.training_world import TrainingWorld
@@ -25,11 +26,6 @@ from pyroclust.results.guide_alone import GuideAlone, summarise_alone
 from pyroclust.saving.guides import load_guide, save_guide
 
 
-def certificate(*passed: bool) -> dict[str, Any]:
-    tests = [{"what": "calibration of entropy at N = 30, p", "passed": one} for one in passed]
-    return {"verdict": {"findings": [*tests, {"what": "share of Pareto k", "passed": False}]}}
-
-
 def alone(**changes: Any) -> GuideAlone:
     rng = np.random.default_rng(0)
     labels = np.zeros((1, 40, 12), dtype=np.int64)
@@ -44,7 +40,7 @@ def alone(**changes: Any) -> GuideAlone:
             "data": rng.standard_normal((12, 2)),
             "guide": PartitionDraws("a guide", labels, None, 0.08, np.zeros((1, 40))),
             "world": TrainingWorld(rng.standard_normal((199, 12, 2))),
-            "certificate": certificate(True, True),
+            "certificate": stored_certificate(True, True),
             "location": np.zeros(2),
             "scale": np.ones(2),
             "true_labels": np.repeat([0, 1], 6),
@@ -57,9 +53,9 @@ def alone(**changes: Any) -> GuideAlone:
     ("changes", "level", "words"),
     [
         ({}, Trust.AVERAGE, "passed all 2 calibration tests"),
-        ({"certificate": certificate(True, False)}, Trust.UNKNOWN, "passed 1 of 2"),
+        ({"certificate": stored_certificate(True, False)}, Trust.UNKNOWN, "passed 1 of 2"),
         ({"certificate": {}}, Trust.UNKNOWN, "has no certificate"),
-        ({"certificate": certificate()}, Trust.UNKNOWN, "has no certificate"),
+        ({"certificate": stored_certificate()}, Trust.UNKNOWN, "has no certificate"),
         ({"data": np.full((12, 2), 50.0)}, Trust.DISTRUST, "unlike those it was trained on"),
     ],
 )
@@ -67,6 +63,14 @@ def test_verdicts(changes, level, words):
     summary = summarise_alone(alone(**changes))
     assert summary.verdict.level is level
     assert words in summary.verdict.sentence
+
+
+def test_the_words_of_stored_findings_play_no_part():
+    certificate = stored_certificate(True, True, False)
+    for one in certificate["verdict"]["findings"]:
+        one["what"] = "a test by another name"
+    summary = summarise_alone(alone(certificate=certificate))
+    assert (summary.calibration_passed, summary.calibration_tests) == (2, 3)
 
 
 def test_more_points_than_in_training_cannot_be_told():
