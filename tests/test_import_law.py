@@ -138,6 +138,7 @@ STANDARD = {
     "functools",
     "itertools",
     "math",
+    "re",
     "typing",
     "warnings",
 }

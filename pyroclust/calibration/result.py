@@ -19,6 +19,7 @@ from pyroclust.diagnostics import (
     pair_reliability,
     sbc,
 )
+from pyroclust.diagnostics.limits import MIN_CALIBRATION, written
 from pyroclust.diagnostics.verdicts.calibration import (
     combined_p_value,
     judge_calibration,
@@ -84,9 +85,10 @@ class Calibration:
 
     def __repr__(self) -> str:
         """Return the sizes, and whether it passed."""
+        p_value = written(self.p_value, ".2g", MIN_CALIBRATION)
         return (
             f"Calibration({self.num_datasets} data sets of {self.num_points} points, {self.num_draws} draws "
-            f"each: {'passed' if self.passed else 'failed'}, p = {self.p_value:.2g})"
+            f"each: {'passed' if self.passed else 'failed'}, p = {p_value})"
         )
 
 
@@ -159,7 +161,8 @@ class LocalCalibration:
         found = self.calibration
         return (
             f"LocalCalibration({found.num_datasets} nearest of {self.num_simulations} data sets of "
-            f"{found.num_points} points: {self.verdict.level.value}, p = {found.p_value:.2g})"
+            f"{found.num_points} points: {self.verdict.level.value}, "
+            f"p = {written(found.p_value, '.2g', MIN_CALIBRATION)})"
         )
 
     def figures(self) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Every limit of the library: what the verdicts judge by, and what pictures and tables mark."""
+"""Every limit of the library, and how figures are written beside limits."""
+
+import math
+import re
 
 # Chains have converged up to the first, and well up to the second (Vehtari et al. 2021).
 MAX_RHAT, GOOD_RHAT = 1.05, 1.01
@@ -28,3 +31,64 @@ STABLE = 0.75
 CLEAR, PARTLY_CLEAR = 0.1, 0.3
 # Adjusted Rand index to known labels: close from the first, partly from the second.
 CLOSE_TO_LABELS, PARTLY_LABELS = 0.9, 0.5
+
+
+def written(value: float, form: str, *limits: float) -> str:
+    """Write a figure so that what is read lies on the side of each limit that the figure lies on.
+
+    It has more digits than ``form`` says only where it would otherwise look equal to a limit, or beyond it.
+
+    Args:
+        value: the figure.
+        form: how it is usually written, such as ``".2f"``, ``".2g"`` or ``".0%"``.
+        limits: what it is compared with.
+
+    Example:
+        >>> written(0.152, ".2f", 0.15), written(0.15, ".2f", 0.15), written(0.16, ".2f", 0.15)
+        ('0.152', '0.15', '0.16')
+    """
+    if not math.isfinite(value):
+        return format(value, form)
+    sides = [_side(value, limit) for limit in limits]
+    sign, digits, kind = re.fullmatch(r"([+]?)[.](\d+)([fg%])", form).groups()
+    texts = (format(value, f"{sign}.{number}{kind}") for number in range(int(digits), 20))
+    kept = (text for text in texts if [_side(_read(text), limit) for limit in limits] == sides)
+    return next(kept, repr(float(value)))
+
+
+def written_pair(value: float, limit: float, form: str, *limits: float) -> tuple[str, str]:
+    """Write a figure and a limit that is no round number so that what is read compares as they do.
+
+    Args:
+        value: the figure.
+        limit: what it is compared with, which is rounded too.
+        form: how both are usually written.
+        limits: what the figure is compared with besides.
+
+    Example:
+        >>> written_pair(0.1228, 0.1232, ".3f")
+        ('0.1228', '0.123')
+    """
+    if value == limit:
+        both = written(value, form, *limits)
+        return both, both
+    shown = written(limit, form, value)
+    return written(value, form, limit, _read(shown), *limits), shown
+
+
+def written_p(p_value: float, *limits: float) -> str:
+    """Write a p-value with its name, small ones as below a thousandth.
+
+    Example:
+        >>> written_p(0.0312), written_p(0.00998, 0.01), written_p(0.0)
+        ('p = 0.031', 'p = 0.00998', 'p < 0.001')
+    """
+    return "p < 0.001" if p_value < 0.001 else f"p = {written(p_value, '.3f', *limits)}"
+
+
+def _side(value: float, limit: float) -> int:
+    return (value > limit) - (value < limit)
+
+
+def _read(text: str) -> float:
+    return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.diagnostics.limits import MIN_FAMILIARITY
+from pyroclust.diagnostics.limits import MIN_FAMILIARITY, written
 from pyroclust.diagnostics.simulations.point_summaries import (
     column_summaries,
     distance_summaries,
@@ -172,7 +172,7 @@ class Familiarity:
 
     def __repr__(self) -> str:
         """Return the overall p-value, or the warning."""
-        words = self.warning or f"like the simulations, p = {self.overall:.2g}"
+        words = self.warning or f"like the simulations, p = {written(self.overall, '.2g', MIN_FAMILIARITY)}"
         return f"Familiarity({words})"
 
 
@@ -243,7 +243,7 @@ def familiarity(
     largest = every.max(0)
     overall = float((largest >= largest[0]).mean())
     odd = most_unusual(rows, num_simulations=len(simulations)) if overall <= MIN_FAMILIARITY else []
-    chance = f" (p = {overall:.3g})" if odd else ""
+    chance = f" (p = {written(overall, '.3g', MIN_FAMILIARITY)})" if odd else ""
     return Familiarity(
         p_value=rows[0].p_value,
         distance=rows[0].value,

@@ -12,6 +12,8 @@ from pyroclust.diagnostics.limits import (
     MIN_CALIBRATION,
     MIN_CERTIFIED,
     MIN_CHANCE,
+    written,
+    written_pair,
 )
 from pyroclust.diagnostics.verdicts.verdict import Finding, Trust, Verdict, all_passed
 
@@ -44,7 +46,7 @@ def calibrated_finding(what: str, p_value: float, *, num_points: int) -> Finding
         p_value,
         MIN_CERTIFIED,
         p_value >= MIN_CERTIFIED,
-        f"p = {p_value:.2g}",
+        f"p = {written(p_value, '.2g', MIN_CERTIFIED)}",
         f"at least {MIN_CERTIFIED:g}",
     )
 
@@ -93,7 +95,7 @@ def weights_finding(share_high: float, *, num_points: int, num_datasets: int) ->
         share_high,
         MAX_HIGH_K_SHARE,
         bool(chance >= MIN_CHANCE),
-        f"{share_high:.0%} of {num_datasets} sets",
+        f"{written(share_high, '.0%', MAX_HIGH_K_SHARE)} of {num_datasets} sets",
         f"at most {MAX_HIGH_K_SHARE:.0%}",
     )
 
@@ -111,13 +113,14 @@ def baseline_finding(difference: float, error: float, *, num_points: int) -> Fin
         True
     """
     limit = -MAX_ERRORS_BEHIND * error
+    found, wanted = written_pair(difference, limit, "+.3f")
     return Finding(
         f"log q of the truth above the baseline's at N = {num_points}, nats",
         difference,
         limit,
         difference >= limit,
-        f"{difference:+.3f} ± {error:.3f}",
-        f"at least {limit:.3f}",
+        f"{found} ± {error:.3f}",
+        f"at least {wanted}",
     )
 
 
@@ -130,10 +133,15 @@ def certificate_verdict(findings: Sequence[Finding]) -> Verdict:
     """
     if not findings:
         return Verdict(Trust.UNKNOWN, "Nothing was tested.")
-    failed = [f"{one.question} ({one.value:.2g})" for one in findings if not one.passed]
+    failed = [f"{one.question} ({_figure(one)})" for one in findings if not one.passed]
     if failed:
         return Verdict(Trust.DISTRUST, f"Failed: {'; '.join(failed)}.", tuple(findings))
     return Verdict(Trust.AVERAGE, f"Passed all {len(findings)} tests.", tuple(findings))
+
+
+def _figure(found: Finding) -> str:
+    limits = () if found.limit is None else (found.limit,)
+    return "nothing" if found.value is None else written(found.value, ".2g", *limits)
 
 
 def combined_p_value(p_values: Mapping[str, float]) -> float:
@@ -164,27 +172,29 @@ def judge_calibration(
         <Trust.AVERAGE: 'trust on average'>
     """
     limit = MIN_CALIBRATION / len(p_values)
+    pairs = {part: written_pair(p, limit, ".2g") for part, p in p_values.items()}
     findings = tuple(
         Finding(
             f"Are the {part} calibrated?" if part.endswith("s") else f"Is the {part} calibrated?",
             p,
             limit,
             p >= limit,
-            f"p = {p:.2g}",
-            f"p of at least {limit:.2g}",
+            f"p = {pairs[part][0]}",
+            f"p of at least {pairs[part][1]}",
         )
         for part, p in p_values.items()
     )
-    size, p_value = f"{num_datasets} data sets of {num_points} points", combined_p_value(p_values)
+    size = f"{num_datasets} data sets of {num_points} points"
+    together = written(combined_p_value(p_values), ".2g", MIN_CALIBRATION)
     if all_passed(findings):
         return Verdict(
             Trust.AVERAGE,
-            f"Calibrated as far as {size} can tell (p = {p_value:.2g}): probabilities are right on average "
+            f"Calibrated as far as {size} can tell (p = {together}): probabilities are right on average "
             "over data sets like these.",
             findings,
         )
     words = {"functionals": f"functionals (worst: {worst_functional})"}
-    failed = [f"{words.get(part, part)}, p = {p:.2g}" for part, p in p_values.items() if p < limit]
+    failed = [f"{words.get(part, part)}, p = {pairs[part][0]}" for part, p in p_values.items() if p < limit]
     return Verdict(Trust.DISTRUST, f"Not calibrated on {size}: {'; '.join(failed)}.", findings)
 
 
@@ -199,12 +209,13 @@ def judge_local_calibration(nearest: Verdict, *, p_value_data: float) -> Verdict
         >>> judge_local_calibration(Verdict(Trust.AVERAGE, "Calibrated."), p_value_data=0.001).level
         <Trust.UNKNOWN: 'cannot tell'>
     """
+    p_value = written(p_value_data, ".2g", MIN_CALIBRATION)
     near = Finding(
         "Are the data like the simulations?",
         p_value_data,
         MIN_CALIBRATION,
         p_value_data >= MIN_CALIBRATION,
-        f"p = {p_value_data:.2g}",
+        f"p = {p_value}",
         f"p of at least {MIN_CALIBRATION:g}",
     )
     findings = (*nearest.findings, near)
@@ -212,7 +223,7 @@ def judge_local_calibration(nearest: Verdict, *, p_value_data: float) -> Verdict
         return Verdict(
             Trust.UNKNOWN,
             "No verdict: the sampler is calibrated on the simulated data sets nearest to this one, but "
-            f"this one is unlike all of them (p = {p_value_data:.2g}).",
+            f"this one is unlike all of them (p = {p_value}).",
             findings,
         )
     return Verdict(nearest.level, nearest.sentence, findings)

@@ -18,6 +18,8 @@ from pyroclust.diagnostics.limits import (
     MIN_FAMILIARITY,
     PARTLY_CLEAR,
     PARTLY_LABELS,
+    written,
+    written_p,
 )
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict
@@ -54,7 +56,7 @@ def convergence_findings(name: str, *, max_rhat: float, min_ess: float) -> tuple
             max_rhat,
             MAX_RHAT,
             None if math.isnan(max_rhat) else max_rhat <= MAX_RHAT,
-            f"largest R-hat {max_rhat:.3f}",
+            f"largest R-hat {written(max_rhat, '.3f', MAX_RHAT, GOOD_RHAT)}",
             f"at most {MAX_RHAT:g}, better {GOOD_RHAT:g}",
             good=max_rhat <= GOOD_RHAT,
         ),
@@ -63,7 +65,9 @@ def convergence_findings(name: str, *, max_rhat: float, min_ess: float) -> tuple
             min_ess,
             MIN_ESS,
             None if math.isnan(min_ess) else min_ess >= MIN_ESS,
-            "nothing varies" if math.isinf(min_ess) else f"fewest effective draws {min_ess:.0f}",
+            "nothing varies"
+            if math.isinf(min_ess)
+            else f"fewest effective draws {written(min_ess, '.0f', MIN_ESS, GOOD_ESS)}",
             f"at least {MIN_ESS:.0f}, better {GOOD_ESS:.0f}",
             good=min_ess >= GOOD_ESS,
         ),
@@ -115,7 +119,7 @@ def weights_findings(pareto_k: float, effective_draws: float) -> tuple[Finding, 
         >>> [one.passed for one in weights_findings(0.52, 89.0)]
         [True, False]
     """
-    shape = "cannot be fitted" if math.isnan(pareto_k) else f"{pareto_k:.2f}"
+    shape = "cannot be fitted" if math.isnan(pareto_k) else written(pareto_k, ".2f", MAX_PARETO_K)
     tail = "the weights are bounded" if pareto_k == -math.inf else f"Pareto k {shape}"
     return (
         Finding(
@@ -131,7 +135,7 @@ def weights_findings(pareto_k: float, effective_draws: float) -> tuple[Finding, 
             effective_draws,
             MIN_ESS,
             effective_draws >= MIN_ESS,
-            f"worth {effective_draws:.0f} draws",
+            f"worth {written(effective_draws, '.0f', MIN_ESS)} draws",
             f"at least {MIN_ESS:.0f}",
         ),
     )
@@ -148,7 +152,8 @@ def weighted_finding(total_variation: float, largest_difference: float, *, noise
     return agreement_finding(
         "Do the guide's weighted draws agree with MCMC?",
         max(total_variation, largest_difference),
-        f"total variation {total_variation:.2f}, largest difference of a pair {largest_difference:.2f}",
+        f"total variation {written(total_variation, '.2f', MAX_DIFFERENCE)}, "
+        f"largest difference of a pair {written(largest_difference, '.2f', MAX_DIFFERENCE)}",
         noise=noise,
     )
 
@@ -172,7 +177,8 @@ def clarity_finding(uncertainty: np.ndarray) -> Finding:
         mean,
         CLEAR,
         mean <= CLEAR,
-        f"mean uncertainty of a row {mean:.2f}; {doubtful:,} of {len(uncertainty):,} rows above {DOUBTFUL:g}",
+        f"mean uncertainty of a row {written(mean, '.2f', CLEAR, PARTLY_CLEAR)}; "
+        f"{doubtful:,} of {len(uncertainty):,} rows above {DOUBTFUL:g}",
         f"at most {CLEAR:g}, partly {PARTLY_CLEAR:g}",
         *answers,
     )
@@ -204,7 +210,7 @@ def labels_finding(adjusted_rand: float) -> Finding:
         adjusted_rand,
         CLOSE_TO_LABELS,
         close,
-        f"adjusted Rand index {adjusted_rand:.2f}",
+        f"adjusted Rand index {written(adjusted_rand, '.2f', CLOSE_TO_LABELS, PARTLY_LABELS)}",
         "1 equal, 0 chance",
         "Closely" if close else "Partly" if partly else "Hardly",
         Mark.PLAIN,
@@ -227,7 +233,7 @@ def familiarity_findings(found: Familiarity) -> tuple[Finding, ...]:
         found.overall,
         MIN_FAMILIARITY,
         found.overall > MIN_FAMILIARITY,
-        f"p = {found.overall:.3f} among {found.num_simulations:,} simulations",
+        f"p = {written(found.overall, '.3f', MIN_FAMILIARITY)} among {found.num_simulations:,} simulations",
         f"p above {MIN_FAMILIARITY:g}",
     )
     if found.training_points is None or found.num_points is None:
@@ -272,12 +278,11 @@ def near_finding(found: Verdict, p_value: float, *, num_nearest: int, num_simula
         num_nearest: simulations that were looked at.
         num_simulations: of so many.
     """
-    shown = "< 0.001" if p_value < 0.001 else f"= {p_value:.3f}"
     return Finding(
         "Is the guide calibrated on simulations near these data?",
         p_value,
         MIN_CALIBRATION,
         {Trust.AVERAGE: True, Trust.DISTRUST: False}.get(found.level),
-        f"p {shown} on the {num_nearest:,} nearest of {num_simulations:,}",
+        f"{written_p(p_value, MIN_CALIBRATION)} on the {num_nearest:,} nearest of {num_simulations:,}",
         f"p at least {MIN_CALIBRATION:g}",
     )

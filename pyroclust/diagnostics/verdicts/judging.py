@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyroclust.diagnostics.differences.agreement import Agreement
-from pyroclust.diagnostics.limits import MIN_ESS
+from pyroclust.diagnostics.limits import MAX_DIFFERENCE, MIN_ESS, written
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
 from pyroclust.diagnostics.verdicts.findings import (
     agreement_finding,
@@ -62,6 +62,7 @@ def judge(figures: GuideFigures) -> Verdict:
         Schmitt et al. (2024), Amortized Bayesian workflow. https://arxiv.org/abs/2409.04332
     """
     noise = figures.guide.noise_largest_difference
+    gap = written(noise, ".2f", MAX_DIFFERENCE)
     chains = convergence_findings("MCMC", max_rhat=figures.max_rhat, min_ess=figures.min_ess)
     drawn = _agreement(figures.guide)
     weights = weights_findings(figures.pareto_k, figures.effective_draws)
@@ -86,7 +87,7 @@ def judge(figures: GuideFigures) -> Verdict:
         return Verdict(
             Trust.UNKNOWN,
             f"No verdict: the guide differs from MCMC ({gaps}), but the two halves of MCMC differ from each "
-            f"other too (co-assignment probabilities by up to {noise:.2f}); run MCMC longer.",
+            f"other too (co-assignment probabilities by up to {gap}); run MCMC longer.",
             findings,
         )
     remedy = (
@@ -103,17 +104,19 @@ def judge(figures: GuideFigures) -> Verdict:
 
 def _agreement(found: Agreement) -> tuple[Finding, Finding]:
     noise = found.noise_largest_difference
+    counts = written(found.total_variation, ".2f", MAX_DIFFERENCE)
+    pairs = written(found.largest_difference, ".2f", MAX_DIFFERENCE)
     return (
         agreement_finding(
             "Does the guide agree with MCMC on the number of clusters?",
             found.total_variation,
-            f"total variation of the number of clusters {found.total_variation:.2f}",
+            f"total variation of the number of clusters {counts}",
             noise=noise,
         ),
         agreement_finding(
             "Does the guide agree with MCMC on which rows belong together?",
             found.largest_difference,
-            f"co-assignment probabilities differ by at most {found.largest_difference:.2f}",
+            f"co-assignment probabilities differ by at most {pairs}",
             noise=noise,
         ),
     )

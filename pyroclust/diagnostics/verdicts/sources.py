@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pyroclust.diagnostics.chains.thinning import Mixing
 from pyroclust.diagnostics.differences.effects import Effect, VariationBlocks
-from pyroclust.diagnostics.limits import MAX_CHANCE
+from pyroclust.diagnostics.limits import MAX_CHANCE, written, written_p, written_pair
 from pyroclust.diagnostics.verdicts.findings import convergence_findings
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict
 
@@ -84,7 +84,11 @@ def _converged(name: str, found: Mixing) -> tuple[Finding, Finding]:
 
 
 def _certain(effect: Effect, number: int) -> bool:
-    return effect.p_value * number < MAX_CHANCE
+    return effect.p_value < _chance(number)
+
+
+def _chance(number: int) -> float:
+    return MAX_CHANCE / number
 
 
 def _beyond_noise(effect: Effect) -> bool:
@@ -94,14 +98,14 @@ def _beyond_noise(effect: Effect) -> bool:
 def _finding(effect: Effect, number: int) -> Finding:
     """Ask whether a difference is small; a large one is sure where it is beyond noise and chance."""
     differs = _beyond_noise(effect) and _certain(effect, number)
-    chance = "p < 0.001" if effect.p_value < 0.001 else f"p = {effect.p_value:.3f}"
+    chance, (value, noise) = _chance(number), _written(effect)
     return Finding(
         f"Is the {effect.name} small?",
         effect.value,
         effect.limit,
         False if differs else None if effect.large else True,
-        f"{effect.value:.2f}, noise {effect.noise:.2f}, {chance}",
-        f"at most {effect.limit:g}, or within noise and chance (p at least {MAX_CHANCE / number:g})",
+        f"{value}, noise {noise}, {written_p(effect.p_value, chance)}",
+        f"at most {effect.limit:g}, or within noise and chance (p at least {chance:g})",
     )
 
 
@@ -127,7 +131,16 @@ def _caveats(
 
 
 def _listed(effects: Sequence[Effect]) -> str:
-    return ", ".join(f"{found.name} {found.value:.2f} (noise {found.noise:.2f})" for found in effects)
+    return ", ".join(
+        f"{one.name} {value} (noise {noise})" for one in effects for value, noise in [_written(one)]
+    )
+
+
+def _written(effect: Effect) -> tuple[str, str]:
+    """Write a difference and its noise, which a large difference is compared with."""
+    if effect.large:
+        return written_pair(effect.value, effect.noise, ".2f", effect.limit)
+    return written(effect.value, ".2f", effect.limit), f"{effect.noise:.2f}"
 
 
 def _bits(names: tuple[str, str], found: VariationBlocks) -> str:
