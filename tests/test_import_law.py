@@ -138,7 +138,6 @@ STANDARD = {
     "functools",
     "itertools",
     "math",
-    "re",
     "typing",
     "warnings",
 }

@@ -1,7 +1,6 @@
 """Every limit of the library, and how figures are written beside limits."""
 
 import math
-import re
 
 # Chains have converged up to the first, and well up to the second (Vehtari et al. 2021).
 MAX_RHAT, GOOD_RHAT = 1.05, 1.01
@@ -50,8 +49,8 @@ def written(value: float, form: str, *limits: float) -> str:
     if not math.isfinite(value):
         return format(value, form)
     sides = [_side(value, limit) for limit in limits]
-    sign, digits, kind = re.fullmatch(r"([+]?)[.](\d+)([fg%])", form).groups()
-    texts = (format(value, f"{sign}.{number}{kind}") for number in range(int(digits), 20))
+    sign, _, rest = form.partition(".")
+    texts = (format(value, f"{sign}.{digits}{rest[-1]}") for digits in range(int(rest[:-1]), 20))
     kept = (text for text in texts if [_side(_read(text), limit) for limit in limits] == sides)
     return next(kept, repr(float(value)))
 
@@ -87,7 +86,7 @@ def written_p(p_value: float, *limits: float) -> str:
 
 
 def _side(value: float, limit: float) -> int:
-    return (value > limit) - (value < limit)
+    return int(value > limit) - int(value < limit)
 
 
 def _read(text: str) -> float:

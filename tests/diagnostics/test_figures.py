@@ -147,6 +147,7 @@ def side(value, limit):
 def test_sentences_keep_the_side_of_the_limit(case, factor):
     make, limit, before = SENTENCES[case]
     text = text_of(make(limit * factor))
+    assert text_of(make(np.float64(limit * factor))) == text
     assert side(printed(text, before), limit) == side(limit * factor, limit), text
 
 
