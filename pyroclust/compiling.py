@@ -15,7 +15,7 @@ from numba import __version__ as numba_version
 from numba import njit, types
 from numba.core.caching import FunctionCache
 
-__all__ = ["COMPILE_OPTIONS", "LEAN_OPTIONS", "compiled", "lean", "strict"]
+__all__ = ["COMPILE_OPTIONS", "LEAN_OPTIONS", "compiled", "lean", "strict", "strict_inner", "strict_lean"]
 
 # Reassociation lets sums over dimensions use vector units; nan and infinity keep their meaning. What is not
 # said here, a function would inherit from whichever caller is compiled first.
@@ -28,6 +28,7 @@ COMPILE_OPTIONS: Any = {
 _STRICT_OPTIONS: Any = {**COMPILE_OPTIONS, "fastmath": False}
 # For functions that allocate nothing: no reference counts, which cost more than the arithmetic.
 LEAN_OPTIONS: Any = {**COMPILE_OPTIONS, "_nrt": False}
+_STRICT_LEAN_OPTIONS: Any = {**LEAN_OPTIONS, "fastmath": False}
 
 _LIBRARY = Path(__file__).parent
 # The code of these is inlined into that of functions elsewhere.
@@ -68,6 +69,27 @@ def strict(function: Callable[..., Any]) -> Any:
         function: a function that numba can compile.
     """
     return _cached(function, _STRICT_OPTIONS)
+
+
+def strict_lean(function: Callable[..., Any]) -> Any:
+    """Compile a function whose sums keep their order and that allocates nothing, like :func:`lean` otherwise.
+
+    Args:
+        function: a function that numba can compile.
+    """
+    return _cached(function, _STRICT_LEAN_OPTIONS)
+
+
+def strict_inner(function: Callable[..., Any]) -> Any:
+    """Compile a function that only compiled functions call, like :func:`strict_lean` otherwise.
+
+    The code that would read its arguments from Python objects is left out; for named tuples of arrays it is
+    a quarter of all there is to compile. Called from Python, the function would end the process.
+
+    Args:
+        function: a function that numba can compile.
+    """
+    return _cached(function, {**_STRICT_LEAN_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True})
 
 
 def _cached(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from pyroclust.compiling import strict
+from pyroclust.compiling import strict_inner, strict_lean
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.draws.labels import DistinctDraws
 from pyroclust.diagnostics.draws.losses import PartitionLoss
@@ -57,6 +57,8 @@ class State(NamedTuple):
         joint: ``(M,)``, the sum of the loss's terms over the cells, one a draw.
         clusters: ``(1,)`` int64.
         costs: ``(W,)``, room for the candidates of one item.
+        order: ``(N,)`` int64, the items in the order of the sweeps, at first 0 to N - 1.
+        chosen: ``(N,)`` int64, room for the items of a cluster.
         random: ``(1,)`` uint64, the state of the random numbers.
     """
 
@@ -66,28 +68,30 @@ class State(NamedTuple):
     joint: np.ndarray
     clusters: np.ndarray
     costs: np.ndarray
+    order: np.ndarray
+    chosen: np.ndarray
     random: np.ndarray
 
 
-@strict
-def _below(state: State, bound: Index) -> np.int64:
+@strict_inner
+def _below(random: np.ndarray, bound: Index) -> np.int64:
     # Marsaglia's xorshift: a state of its own, so that threads do not share one.
-    x = state.random[0]
+    x = random[0]
     x ^= x << np.uint64(13)
     x ^= x >> np.uint64(7)
     x ^= x << np.uint64(17)
-    state.random[0] = x
+    random[0] = x
     return np.int64((x >> np.uint64(16)) % np.uint64(bound))
 
 
-@strict
-def _shuffle(state: State, items: np.ndarray) -> None:
-    for last in range(len(items) - 1, 0, -1):
-        other = _below(state, last + 1)
+@strict_inner
+def _shuffle(random: np.ndarray, items: np.ndarray, number: Index) -> None:
+    for last in range(number - 1, 0, -1):
+        other = _below(random, last + 1)
         items[last], items[other] = items[other], items[last]
 
 
-@strict
+@strict_inner
 def _add(problem: Problem, state: State, item: Index, cluster: Index) -> None:
     for s in range(len(problem.mass)):
         row = problem.rows[item, s]
@@ -98,7 +102,7 @@ def _add(problem: Problem, state: State, item: Index, cluster: Index) -> None:
     state.clusters[0] = max(state.clusters[0], cluster + 1)
 
 
-@strict
+@strict_inner
 def _remove(problem: Problem, state: State, item: Index) -> None:
     cluster = state.labels[item]
     for s in range(len(problem.mass)):
@@ -120,30 +124,30 @@ def _remove(problem: Problem, state: State, item: Index) -> None:
                     state.labels[i] = cluster
 
 
-@strict
+@strict_inner
 def _ratio(form: np.ndarray, joint: float, own: float, other: float) -> float:
     below = form[2] + form[3] * joint + form[4] * (own + other) + form[5] * own * other
     above = form[0] * own + form[1] * other - 2 * joint
     return above / below if abs(below) > 1e-12 else 0.0
 
 
-@strict
-def _own(problem: Problem, state: State) -> float:
+@strict_inner
+def _own(terms: np.ndarray, sizes: np.ndarray, clusters: Index) -> float:
     total = 0.0
-    for k in range(state.clusters[0]):
-        total += problem.terms[state.sizes[k]]
+    for k in range(clusters):
+        total += terms[sizes[k]]
     return total
 
 
-@strict
-def _loss(problem: Problem, state: State, form: np.ndarray) -> float:
-    own, total = _own(problem, state), 0.0
+@strict_inner
+def _loss(problem: Problem, state: State) -> float:
+    own, total = _own(problem.terms, state.sizes, state.clusters[0]), 0.0
     for s in range(len(problem.mass)):
-        total += problem.mass[s] * _ratio(form, state.joint[s], own, problem.other[s])
+        total += problem.mass[s] * _ratio(problem.form, state.joint[s], own, problem.other[s])
     return total
 
 
-@strict
+@strict_inner
 def _sum_costs(problem: Problem, state: State, form: np.ndarray, item: Index, width: int) -> float:
     """Fill ``costs`` where the loss is a sum; return the cost of the item's own cluster."""
     current, stay = state.labels[item], 0.0
@@ -159,12 +163,12 @@ def _sum_costs(problem: Problem, state: State, form: np.ndarray, item: Index, wi
     return form[0] * steps[state.sizes[current] - 1] - 2 * stay if current >= 0 else 0.0
 
 
-@strict
+@strict_inner
 def _ratio_costs(problem: Problem, state: State, form: np.ndarray, item: Index, width: int) -> float:
     """Fill ``costs`` where the loss of each draw is a ratio; return the cost of the item's own cluster."""
     current, stay = state.labels[item], 0.0
     costs, steps, sizes = state.costs, problem.steps, state.sizes
-    own = _own(problem, state)
+    own = _own(problem.terms, sizes, state.clusters[0])
     if current >= 0:
         own -= steps[sizes[current] - 1]
     for s in range(len(problem.mass)):
@@ -178,13 +182,14 @@ def _ratio_costs(problem: Problem, state: State, form: np.ndarray, item: Index, 
     return stay
 
 
-@strict
+@strict_inner
 def _best_cluster(problem: Problem, state: State, form: np.ndarray, item: Index) -> int:
     """Return the cheapest cluster of an item, the next number for a new one; its own unless worse."""
     current, clusters = state.labels[item], state.clusters[0]
     # Whole vectors: the columns beyond the last cluster are zeros.
     width = 8 * ((clusters + 8) // 8)
-    state.costs[:width] = 0.0
+    for k in range(width):
+        state.costs[k] = 0.0
     if form[3] == 0 and form[4] == 0 and form[5] == 0:
         stay = _sum_costs(problem, state, form, item, width)
     else:
@@ -196,64 +201,80 @@ def _best_cluster(problem: Problem, state: State, form: np.ndarray, item: Index)
     return best
 
 
-@strict
-def _sweeten(problem: Problem, state: State, order: np.ndarray) -> None:
-    for _ in range(_MAX_SWEEPS):
-        _shuffle(state, order)
-        moved = False
-        for item in order:
-            best = _best_cluster(problem, state, problem.form, item)
-            own, clusters = state.labels[item], state.clusters[0]
-            if best != own:
+@strict_inner
+def _visit(problem: Problem, state: State, form: np.ndarray, items: np.ndarray, number: Index) -> bool:
+    """Move each of some items to its cheapest cluster; return whether one moved."""
+    moved = False
+    for place in range(number):
+        item = items[place]
+        best = _best_cluster(problem, state, form, item)
+        own, clusters = state.labels[item], state.clusters[0]
+        if best != own:
+            if own >= 0:
                 _remove(problem, state, item)
                 # The last cluster takes the number of one that is gone.
                 if state.clusters[0] < clusters and best == clusters - 1:
                     best = own
-                _add(problem, state, item, best)
-                moved = True
-        if not moved:
-            return
+            _add(problem, state, item, best)
+            moved = True
+    return moved
 
 
-@strict
-def _zealous(problem: Problem, state: State) -> bool:
-    """Dissolve a random cluster and allocate its items anew; undo it where that does not help."""
-    before = _loss(problem, state, problem.form)
-    items = np.flatnonzero(state.labels == _below(state, state.clusters[0]))
-    _shuffle(state, items)
-    for item in items:
-        _remove(problem, state, item)
-    for item in items:
-        _add(problem, state, item, _best_cluster(problem, state, problem.allocation, item))
-    if _loss(problem, state, problem.form) < before - _BETTER:
-        return True
-    for item in items:
-        _remove(problem, state, item)
+@strict_inner
+def _dissolve(problem: Problem, state: State) -> np.int64:
+    """Choose a random cluster and take its items out of it, in random order; return how many."""
+    # A plain 0 would be a type of its own, for which numba compiles all that is called with it once more.
+    number = np.int64(0)
+    cluster = _below(state.random, state.clusters[0])
+    for item in range(len(state.labels)):
+        if state.labels[item] == cluster:
+            state.chosen[number] = item
+            number += 1
+    _shuffle(state.random, state.chosen, number)
+    for place in range(number):
+        _remove(problem, state, state.chosen[place])
+    return number
+
+
+@strict_inner
+def _unite(problem: Problem, state: State, number: Index) -> None:
+    """Put the chosen items back into a cluster of their own."""
+    for place in range(number):
+        _remove(problem, state, state.chosen[place])
     home = state.clusters[0]
-    for item in items:
-        _add(problem, state, item, home)
-    return False
+    for place in range(number):
+        _add(problem, state, state.chosen[place], home)
 
 
-@strict
+@strict_lean
 def run_start(problem: Problem, state: State, initial: np.ndarray, attempts: int) -> None:
     """Search from one start, the items without a label allocated one after another in random order.
 
     Shape:
         initial: ``(N,)`` int64 canonical labels, or -1.
     """
-    order = np.arange(len(initial))
-    _shuffle(state, order)
+    order, chosen = state.order, state.chosen
+    _shuffle(state.random, order, len(order))
+    number, before = np.int64(0), np.inf
     for point in range(len(initial)):
         if initial[point] >= 0:
             _add(problem, state, point, initial[point])
-    for item in order:
-        if initial[item] < 0:
-            _add(problem, state, item, _best_cluster(problem, state, problem.allocation, item))
-    _sweeten(problem, state, order)
-    for _ in range(attempts):
-        if _zealous(problem, state):
-            _sweeten(problem, state, order)
+        if initial[order[point]] < 0:
+            chosen[number] = order[point]
+            number += 1
+    for attempt in range(attempts + 1):
+        # Zealous updates: dissolve a random cluster and allocate its items anew; undo what does not help.
+        if attempt > 0:
+            before = _loss(problem, state)
+            number = _dissolve(problem, state)
+        _visit(problem, state, problem.allocation, chosen, number)
+        if attempt > 0 and not _loss(problem, state) < before - _BETTER:
+            _unite(problem, state, number)
+            continue
+        for _ in range(_MAX_SWEEPS):
+            _shuffle(state.random, order, len(order))
+            if not _visit(problem, state, problem.form, order, len(order)):
+                break
 
 
 _MAX_LINKAGE_POINTS = 2000
@@ -381,5 +402,7 @@ def _empty_state(problem: Problem, seed: int) -> State:
         joint=np.zeros(len(problem.mass)),
         clusters=np.zeros(1, dtype=np.int64),
         costs=np.zeros(width),
+        order=np.arange(len(problem.rows)),
+        chosen=np.zeros(len(problem.rows), dtype=np.int64),
         random=np.array([seed], dtype=np.uint64),
     )
