@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from pyroclust.distributions import PartitionPrior
 from pyroclust.models.labelled_tables import LabelledTables
+from pyroclust.points import Points
 
 __all__ = ["LabelledImages"]
 
@@ -45,7 +46,7 @@ class LabelledImages(LabelledTables):
 
     def __init__(
         self,
-        collections: Sequence[tuple[ArrayLike, ArrayLike]],
+        collections: Sequence[tuple[Points, ArrayLike]],
         *,
         prior: PartitionPrior | None = None,
         name: str = "labelled_images",

@@ -14,6 +14,7 @@ from torch import Tensor
 from pyroclust.distributions import PartitionPrior
 from pyroclust.models.labelled_rows import ClassesByPrior, LabelledRows, PointsAtRandom
 from pyroclust.partitions import canonical
+from pyroclust.points import Points, as_points, check_finite, check_shape
 from pyroclust.programs import SimulatedModel
 
 __all__ = ["AbsentTables", "LabelledTables"]
@@ -67,7 +68,7 @@ class LabelledTables(SimulatedModel):
 
     def __init__(
         self,
-        tables: Sequence[tuple[ArrayLike, ArrayLike]],
+        tables: Sequence[tuple[Points, ArrayLike]],
         *,
         prior: PartitionPrior | None = None,
         standardise: bool = True,
@@ -105,28 +106,19 @@ class LabelledTables(SimulatedModel):
         """Shape of one point."""
         return (self.dim,)
 
-    @property
-    def num_tables(self) -> int:
-        """Number of tables."""
-        return len(self._rows.sizes)
-
     def __call__(self, data: Tensor) -> Tensor:
         """Run the program on data sets (or a template of their shape) and return the data.
 
         Raises:
             ValueError: if the shape does not fit, or no table has so many points.
         """
-        event, points = self.event_shape, data.dim() - self.event_dim
-        if points < 0 or data.shape[points + 1 :] != event or data.shape[points] < 1:
-            raise ValueError(
-                f"data has shape {tuple(data.shape)}, expected (..., N, {', '.join(map(str, event))}) with "
-                "at least one point"
-            )
+        check_shape(data, self.event_shape)
+        points = data.dim() - self.event_dim
         with pyro.plate_stack("datasets", data.shape[:points]):
             members = pyro.sample("members", self._law(data.shape[points]))
             labels = canonical(self._rows.classes.flatten()[members]).to(data.device)
             pyro.sample("assignments", Delta(labels, event_dim=1))
-            rows = self._points[members].to(data.device).unflatten(-1, event)
+            rows = self._points[members].to(data.device).unflatten(-1, self.event_shape)
             return pyro.sample("data", Delta(rows, event_dim=self.event_dim), obs=data)
 
     def _law(self, num_points: int) -> Any:
@@ -135,19 +127,19 @@ class LabelledTables(SimulatedModel):
         return ClassesByPrior(self._rows, num_points, prior=self.prior)
 
 
-def _checked(position: int, points: ArrayLike, labels: ArrayLike) -> tuple[Tensor, Tensor]:
-    data, names = np.array(points, dtype=np.float64), np.asarray(labels)
-    if data.ndim != 2 or len(data) < 2 or names.shape != data.shape[:1]:
+def _checked(position: int, points: Points, labels: ArrayLike) -> tuple[Tensor, Tensor]:
+    names = np.asarray(labels)
+    try:
+        data = as_points(points, like=torch.empty(0, dtype=torch.float64)).detach().cpu().double()
+        check_finite(data)
+    except ValueError as error:
+        raise ValueError(f"table {position}: {error}") from None
+    if data.dim() != 2 or len(data) < 2 or names.shape != data.shape[:1]:
         raise ValueError(
-            f"table {position} has points of shape {data.shape} and labels of shape {names.shape}, "
+            f"table {position} has points of shape {tuple(data.shape)} and labels of shape {names.shape}, "
             "expected (n, D) and (n,) with n of at least 2"
         )
-    if not np.isfinite(data).all():
-        raise ValueError(
-            f"table {position} holds {int((~np.isfinite(data)).sum())} nan or infinite values, "
-            "expected finite numbers: remove or impute these rows first"
-        )
-    return torch.from_numpy(data), torch.from_numpy(np.unique(names, return_inverse=True)[1].ravel())
+    return data, torch.from_numpy(np.unique(names, return_inverse=True)[1].ravel())
 
 
 def _standardised(position: int, points: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from pyroclust.distributions import ClusteredData, Component, ConjugateComponent, PartitionPrior
+from pyroclust.points import check_shape
 
 __all__ = ["Mixture"]
 
@@ -139,7 +140,7 @@ class Mixture:
 
     def __call__(self, data: Tensor) -> Tensor:
         """Run the program on data sets (or a template of their shape) and return the data."""
-        self._check_shape(data)
+        check_shape(data, self.event_shape)
         with pyro.plate_stack("datasets", data.shape[: -self.event_dim]):
             prior, component = self.prior.sampled(), self.component.sampled()
             assignments = pyro.sample("assignments", prior.partition(data.shape[-2]))
@@ -161,7 +162,7 @@ class Mixture:
             >>> gaussian2d().log_joint(torch.zeros(2, 2), torch.tensor([[0, 0], [0, 1]])).shape
             torch.Size([2])
         """
-        self._check_shape(data)
+        check_shape(data, self.event_shape)
         if assignments.shape[-1:] != data.shape[-2:-1]:
             raise ValueError(
                 f"assignments has shape {tuple(assignments.shape)}, expected (..., {data.shape[-2]})"
@@ -184,10 +185,3 @@ class Mixture:
                 else f"values has the name {name!r}, expected some of {', '.join(known) or 'none'}"
             )
         return owners[0]
-
-    def _check_shape(self, data: Tensor) -> None:
-        if data.dim() < 2 or data.shape[-1] != self.component.dim or data.shape[-2] < 1:
-            raise ValueError(
-                f"data has shape {tuple(data.shape)}, expected (..., N, {self.component.dim}) "
-                "with at least one point"
-            )

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-__all__ = ["Points", "as_points", "check_data_set", "check_finite", "check_points"]
+__all__ = ["Points", "as_points", "check_data_set", "check_finite", "check_points", "check_shape"]
 
 Points = Tensor | ArrayLike
 """A tensor, or whatever numpy turns into an array of numbers: arrays, data frames, lists of numbers."""
@@ -69,11 +69,23 @@ def check_points(data: Tensor, event_shape: Sequence[int]) -> None:
     """Refuse what are not data sets of finite points of a shape.
 
     Raises:
-        ValueError: if the shape is not ``(..., N, *event_shape)`` with at least one point, or a value is not
-            finite.
+        ValueError: as :func:`check_shape`, or if a value is not finite.
 
     Example:
         >>> check_points(torch.zeros(3, 5, 2), (2,))
+    """
+    check_shape(data, event_shape)
+    check_finite(data)
+
+
+def check_shape(data: Tensor, event_shape: Sequence[int]) -> None:
+    """Refuse what are not data sets of points of a shape, whatever their values, as those of a template.
+
+    Raises:
+        ValueError: if the shape is not ``(..., N, *event_shape)`` with at least one point.
+
+    Example:
+        >>> check_shape(torch.empty(3, 5, 2), (2,))
     """
     event, points = tuple(event_shape), data.dim() - len(event_shape) - 1
     if points < 0 or data.shape[points] < 1 or data.shape[points + 1 :] != event:
@@ -83,7 +95,6 @@ def check_points(data: Tensor, event_shape: Sequence[int]) -> None:
             f"data has shape {tuple(data.shape)}, expected (..., N, {', '.join(map(str, event))}) with "
             f"at least one point{hint}"
         )
-    check_finite(data)
 
 
 def check_data_set(data: Tensor, dim: int) -> None:

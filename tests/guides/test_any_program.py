@@ -6,6 +6,7 @@ import pyro
 import pyro.distributions as dist
 import pytest
 import torch
+from pyro import poutine
 from pyro.infer import SVI
 from torch import Tensor
 
@@ -103,7 +104,8 @@ def test_saving_a_function_is_refused(tmp_path):
 def test_training_on_another_model_than_the_guides_own_is_refused(tmp_path):
     guide = NeuralClusteringProcess(gaussian2d())
     message = "expected the guide's own, 'gaussian2d'"
-    for other in (my_model, overlap2d()):
+    others = (my_model, overlap2d())
+    for other in (*others, *(poutine.scale(one, scale=0.1) for one in others)):
         with pytest.raises(ValueError, match=message):
             fit(other, guide, settings=FitSettings(steps=2), progress=False)
         with pytest.raises(ValueError, match=message):
@@ -112,6 +114,11 @@ def test_training_on_another_model_than_the_guides_own_is_refused(tmp_path):
             InclusiveKL()(other, guide)(torch.empty(2, 3, 2))
     # The same model built again is no other model, and a loss may be measured on any.
     fit(gaussian2d(), guide, settings=FitSettings(steps=1), progress=False)
+    scaled = poutine.mask(poutine.scale(gaussian2d(), scale=0.1), mask=True)
+    InclusiveKL()(scaled, guide)(torch.empty(2, 3, 2))
+    fixed = poutine.scale(poutine.do(gaussian2d(), data={"assignments": torch.zeros(2, 3).long()}), scale=0.1)
+    with pytest.raises(ValueError, match="inside of a DoMessenger, which fixes values, expected the guide's"):
+        InclusiveKL()(fixed, guide)(torch.empty(2, 3, 2))
     InclusiveKL().loss(overlap2d(), guide, torch.empty(2, 3, 2))
 
 

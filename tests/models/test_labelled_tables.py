@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pyro.poutine as poutine
 import pytest
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.neural_clustering_process import light_scorer_for
-from pyroclust.infer import FitSettings, InclusiveKL, fit
+from pyroclust.infer import FitSettings, InclusiveKL, fit, simulate
 from pyroclust.models.labelled_rows import ClassesByPrior, LabelledRows, PointsAtRandom
 from pyroclust.models.labelled_tables import LabelledTables
 from pyroclust.nn import RandomOrder
@@ -148,9 +149,24 @@ def test_batches_have_any_shape_and_plates() -> None:
 def test_what_guides_ask_of_it() -> None:
     points = np.array([[0.0, 0.0], [2.0, 2.0], [10.0, 10.0], [14.0, 14.0]])
     model = LabelledTables([(points, np.array([0, 0, 1, 1]))], standardise=False, name="pairs")
-    assert (model.dim, model.event_shape, model.name, model.num_tables) == (2, (2,), "pairs", 1)
+    assert (model.dim, model.event_shape, model.name) == (2, (2,), "pairs")
     assert model.typical_scale == pytest.approx(math.sqrt((1 + 1 + 4 + 4) / 4))
     assert model.hyperpriors == {}
+
+
+def test_tables_may_be_tensors_and_data_frames() -> None:
+    points, labels = np.arange(12.0).reshape(6, 2) ** 2, np.arange(6) % 2
+    found = []
+    for table in (
+        (points, labels),
+        (torch.from_numpy(points).requires_grad_(), torch.from_numpy(labels)),
+        (pd.DataFrame(points), pd.Series(labels)),
+    ):
+        torch.manual_seed(0)
+        found.append(simulate(LabelledTables([table]), torch.empty(3, 4, 2)))
+    for data, assignments in found[1:]:
+        assert torch.equal(data, found[0][0])
+        assert torch.equal(assignments, found[0][1])
 
 
 def iris_and_wine() -> tuple[list[tuple[np.ndarray, np.ndarray]], list[tuple[np.ndarray, np.ndarray]]]:
@@ -194,7 +210,7 @@ def test_a_guide_learns_classes_of_real_tables(prior: ChineseRestaurantPrior | N
         ),
         ([(np.zeros(3), np.zeros(3))], r"table 0 has points of shape \(3,\)"),
         ([(np.zeros((1, 2)), np.zeros(1))], "n of at least 2"),
-        ([(np.full((3, 2), np.nan), np.zeros(3))], "table 0 holds 6 nan or infinite values"),
+        ([(np.full((3, 2), np.nan), np.zeros(3))], "table 0: data holds 6 nan or infinite values"),
         ([(np.eye(3), np.zeros(3)), (np.eye(2), np.zeros(2))], "tables have 2, 3 columns"),
         ([(np.array([[1.0, 2.0], [1.0, 3.0]]), np.zeros(2))], "table 0 is constant in column 0"),
     ],
