@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-from pyroclust.guides.base import AmortizedGuide, num_columns
+from pyroclust.guides.base import AmortizedGuide, bandwidths, num_columns
 from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess, latents_for
 from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
@@ -85,7 +85,7 @@ def attentive_network_for(
         decoder_width=decoder_width,
         latents=latents_for(num_latents, num_values),
         pool=AttentivePool,
-        bandwidths=tuple(0.7 * 2.0**i for i in range(num_bandwidths)),
+        bandwidths=bandwidths(num_bandwidths),
         differences=differences,
         up_front=None if anchored else encoder,
         each_step=encoder if anchored else None,

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from itertools import count
 from math import prod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import pyro
 import torch
@@ -19,6 +19,7 @@ from pyroclust.protocols import Model
 
 __all__ = [
     "AmortizedGuide",
+    "bandwidths",
     "checked_permutations",
     "checked_values",
     "num_columns",
@@ -42,6 +43,8 @@ class AmortizedGuide(PyroModule):
         conditions: names of random hyperparameters of the model that :meth:`condition` sets.
 
     Attributes:
+        network_argument: which argument of the constructor takes what a recipe's table of a network makes;
+            ``None`` for guides that no recipe makes from such a table.
         model: the model; a :class:`~pyroclust.models.Program` where a function was given.
         conditions: the names that are still to be set; empty for most guides.
         condition_values: those that were set, numbers or one a data set.
@@ -57,6 +60,8 @@ class AmortizedGuide(PyroModule):
         >>> PriorGuide(gaussian2d())(torch.zeros(3, 5, 2)).shape
         torch.Size([3, 5])
     """
+
+    network_argument: ClassVar[str | None] = None
 
     def __init__(self, model: Any, *, conditions: Sequence[str] = ()) -> None:
         super().__init__(name=own_name(type(self)))
@@ -162,6 +167,16 @@ def own_name(kind: type) -> str:
         False
     """
     return f"{kind.__name__}_{next(_serial)}"
+
+
+def bandwidths(number: int, *, ratio: float = 2.0) -> tuple[float, ...]:
+    """Return the bandwidths that kernels of a network start with, in units of a typical cluster's scale.
+
+    Example:
+        >>> bandwidths(3)
+        (0.7, 1.4, 2.8)
+    """
+    return tuple(0.7 * ratio**i for i in range(number))
 
 
 def num_columns(model: Model) -> int:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
 from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
-from pyroclust.guides.base import AmortizedGuide, checked_permutations, num_columns
+from pyroclust.guides.base import AmortizedGuide, bandwidths, checked_permutations, num_columns
 from pyroclust.nn import Order
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.latents import ClusterLatents, DiscreteLatents, GaussianLatents
@@ -121,7 +121,7 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
         network = self.network
         visit: Tensor | None = None
         if order is not None:
-            visit = checked_permutations(order.to(data.device), num_points=data.shape[-2], batch=batch)
+            visit = checked_permutations(order.to(data.device), num_points=flat.shape[1], batch=batch)
         elif self.order is not None:
             visit = self.order(flat)
         return ClusterwisePartition(
@@ -129,7 +129,7 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
             network.encode(flat),
             order=visit,
             dataset=torch.arange(len(flat), device=data.device).view(batch),
-            num_points=data.shape[-2],
+            num_points=flat.shape[1],
             num_particles=self.num_particles,
             num_orders=1 if torch.is_grad_enabled() and self.training else self.num_orders,
         )
@@ -178,7 +178,7 @@ def clusterwise_network_for(
         decoder_width=decoder_width,
         latents=latents_for(num_latents, num_values),
         pool=GatedPool if gates else SummedPool,
-        bandwidths=tuple(0.7 * 2.0**i for i in range(num_bandwidths)),
+        bandwidths=bandwidths(num_bandwidths),
         differences=differences,
     )
 

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from torch import Tensor
 
-from pyroclust.guides.base import AmortizedGuide, num_columns, refuse_a_view
+from pyroclust.guides.base import AmortizedGuide, bandwidths, num_columns, refuse_a_view
 from pyroclust.guides.predictive_filter import filter_scorer
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import (
@@ -197,7 +197,7 @@ def light_scorer_for(
         _shape(typical_model(model, inputs), encoder),
         encoder=encoder,
         width=width,
-        bandwidths=tuple(0.7 * bandwidth_ratio**i for i in range(num_bandwidths)),
+        bandwidths=bandwidths(num_bandwidths, ratio=bandwidth_ratio),
         second_moments=second_moments,
         num_attention=num_attention,
         future=future,

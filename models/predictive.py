@@ -168,11 +168,7 @@ def _log_weights(known: Mixture, counts: Tensor, clusters: Tensor) -> Tensor:
 
 
 def _check(model: Mixture, data: Tensor, assignments: Tensor, given: Mapping[str, Tensor]) -> None:
-    if not isinstance(model.component, ConjugateComponent):
-        raise ValueError(
-            f"model.component is a {type(model.component).__name__}, expected a conjugate family: "
-            "its predictive density has no formula"
-        )
+    ConjugateComponent.of(model.component, otherwise="the predictive density of others has no formula")
     if data.dim() != 2 or data.shape[-1] != model.component.dim:
         raise ValueError(f"data has shape {tuple(data.shape)}, expected (N, {model.component.dim})")
     if assignments.dim() < 1 or assignments.shape[-1] != len(data) or assignments.numel() == 0:
@@ -231,11 +227,9 @@ class Replicated:
     """
 
     def __init__(self, model: Mixture, data: Tensor) -> None:
-        if not isinstance(model.component, ConjugateComponent):
-            raise ValueError(
-                f"model.component is a {type(model.component).__name__}, expected a conjugate family: "
-                "its parameters have no posterior in closed form"
-            )
+        ConjugateComponent.of(
+            model.component, otherwise="parameters of others have no posterior in closed form"
+        )
         self.model, self.data = model, data
         self._dtype = data.dtype if data.is_floating_point() else torch.get_default_dtype()
 

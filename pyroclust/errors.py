@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["other_separator", "unknown_name"]
+__all__ = ["first_line", "other_separator", "unknown_name"]
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _KINDS = {",": ".csv", "\t": ".tsv"}
@@ -20,6 +20,16 @@ def unknown_name(what: str, given: str, known: Iterable[str]) -> str:
     nearest = get_close_matches(given, names, n=1, cutoff=0.5)
     question = f", did you mean '{nearest[0]}'?" if nearest else "."
     return f"unknown {what} '{given}'{question} Known: {', '.join(names)}"
+
+
+def first_line(error: Exception) -> str:
+    r"""Return the first line of what another library says, without a full stop, to be quoted in a sentence.
+
+    Example:
+        >>> first_line(OSError("Bad magic number.\nSee the manual."))
+        'Bad magic number'
+    """
+    return (str(error).strip().splitlines() or ["unknown reason"])[0].rstrip(".")
 
 
 def other_separator(line: str, separator: str) -> str | None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import Any, Self
 
 import torch
@@ -11,6 +12,7 @@ from torch.distributions import Distribution
 
 from pyroclust.partitions import is_canonical
 from pyroclust.protocols import Model
+from pyroclust.random_state import seeded
 
 __all__ = ["Program", "SimulatedModel", "as_model"]
 
@@ -176,8 +178,7 @@ class Program(SimulatedModel):
 
     def _run(self, size: tuple[int, int], event_shape: tuple[int, ...]) -> Any:
         """Run the program on a template and return the nodes of its trace."""
-        with torch.random.fork_rng(devices=[]), torch.no_grad(), poutine.block():
-            torch.manual_seed(0)
+        with seeded(0), torch.no_grad(), poutine.block():
             program = poutine.uncondition(self.program)
             return poutine.trace(program).get_trace(torch.zeros(*size, *event_shape)).nodes
 
@@ -230,5 +231,5 @@ def as_model(model: Model | Callable[[Tensor], Any]) -> Model:
 
 def _name_of(program: Any) -> str:
     """Return the name of a function, or of the class of an object that can be called."""
-    name = program.__name__ if isinstance(program, type(_name_of)) else type(program).__name__
+    name = program.__name__ if isinstance(program, FunctionType) else type(program).__name__
     return str(name)

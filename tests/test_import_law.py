@@ -59,7 +59,7 @@ LAW: dict[str, set[str]] = {
     },
     "distributions.clusterwise": {"distributions", "partitions"},
     "protocols": LAWS,
-    "programs": {"partitions", "protocols"},
+    "programs": {"partitions", "protocols", "random_state"},
     "nn": LAWS | {"random_state", "registry"},
     "models": GROUND | LAWS | {"programs", "protocols"},
     "guides": GROUND | LAWS | {"nn", "programs", "protocols"},

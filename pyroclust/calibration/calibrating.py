@@ -10,14 +10,15 @@ from torch import Tensor
 
 from pyroclust.calibration.cluster_counts import cluster_count_law
 from pyroclust.calibration.result import Calibration, LocalCalibration, calibration_of
-from pyroclust.calibration.simulated_draws import draw_partitions
+from pyroclust.calibration.simulated_draws import PartitionSampler, draw_partitions
 from pyroclust.diagnostics.simulations.point_summaries import (
     column_summaries,
     distance_summaries,
     mahalanobis,
 )
 from pyroclust.infer.simulation import simulate_worlds
-from pyroclust.protocols import Guide
+from pyroclust.points import Points, as_points, check_finite
+from pyroclust.protocols import Guide, PartitionGuide
 from pyroclust.random_state import own_random_numbers
 
 __all__ = ["calibrate", "calibrate_near"]
@@ -26,7 +27,7 @@ _MOST_POINTS = 300
 
 
 def calibrate(
-    sampler: Any,
+    sampler: PartitionGuide | PartitionSampler,
     model: Any,
     *,
     num_points: int = 30,
@@ -86,9 +87,9 @@ def calibrate(
 
 
 def calibrate_near(
-    sampler: Any,
+    sampler: PartitionGuide | PartitionSampler,
     model: Any,
-    data: Tensor,
+    data: Points,
     *,
     num_simulations: int = 2000,
     num_nearest: int = 200,
@@ -131,8 +132,8 @@ def calibrate_near(
         progress: told what is done next.
 
     Raises:
-        ValueError: if a number is not possible, the data have another dimension than the model, or the guide
-            is not told its conditions.
+        ValueError: if a number is not possible, the data have another dimension than the model or are not
+            finite, or the guide is not told its conditions.
 
     Example:
         >>> from pyroclust.guides import PredictiveFilter
@@ -142,7 +143,7 @@ def calibrate_near(
         >>> found.calibration.num_datasets, found.radius < found.median_distance
         (60, True)
     """
-    data = torch.as_tensor(data)
+    data = as_points(data)
     _check_sizes(len(data), num_nearest, num_draws, num_bins)
     _check_near(sampler, model, data, num_simulations, num_nearest)
     if progress is not None:
@@ -179,6 +180,7 @@ def _check_near(sampler: Any, model: Any, data: Tensor, num_simulations: int, nu
             f"data has shape {tuple(data.shape)}, expected (N, {', '.join(map(str, model.event_shape))}), "
             "points of the model's dimension"
         )
+    check_finite(data)
     if num_nearest > num_simulations:
         raise ValueError(f"num_nearest is {num_nearest}, expected at most num_simulations, {num_simulations}")
     if names := sampler.conditions if isinstance(sampler, Guide) else ():

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -105,13 +105,13 @@ class _Bench:
     def exact(self) -> tuple[ExactRow, ...]:
         """Compare with enumerated posteriors; nothing without a likelihood."""
         points, wanted = self.settings.exact_points, self.settings.num_exact
-        if not wanted or not self._joint():
+        if not wanted or not self._has_likelihood:
             return ()
         return (self._on_fresh(_EXACT, "exact posteriors", (wanted, points), exact_row),)
 
     def sampled(self) -> tuple[SampledRow, ...]:
         """Weight draws, a row a size; nothing without a likelihood."""
-        if not self.settings.num_sampled or not self._joint():
+        if not self.settings.num_sampled or not self._has_likelihood:
             return ()
         measure = partial(sampled_row, num_draws=self.settings.num_draws)
         sizes = [(self.settings.datasets_at(n)[0], n) for n in self.settings.sampled_points]
@@ -158,7 +158,9 @@ class _Bench:
             return None
         return self._on_fresh(_SPEED, "speed", (1, self.settings.timed_points), measure)
 
-    def _joint(self) -> bool:
+    @cached_property
+    def _has_likelihood(self) -> bool:
+        """Whether the model has one once the guide's conditions are set."""
         with own_random_numbers(self.settings.seed):
             return bool(self._worlds((1, 2))[0].model.has_likelihood)
 
@@ -180,12 +182,10 @@ def _filter_of(guide: Any) -> PredictiveFilter | None:
     """Return the exact filter of a guide's model; ``None`` for the filter itself and implicit models."""
     if isinstance(guide, PredictiveFilter):
         return None
-    if not guide.model.is_conjugate:
-        return None
     try:
         return PredictiveFilter(guide.model, conditions=guide.conditions)
     except ValueError:
-        # Random hyperparameters that the guide is not told have no filter.
+        # Other families, and random hyperparameters that the guide is not told, have no filter.
         return None
 
 

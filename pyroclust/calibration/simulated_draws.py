@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -169,7 +168,9 @@ def neighbour_share(data: Tensor, assignments: Tensor) -> dict[str, np.ndarray]:
     return {"neighbours": share.cpu().numpy()}
 
 
-def _drawn(sampler: Any, data: Tensor, truth: Tensor, num_draws: int) -> tuple[Tensor, Tensor | None]:
+def _drawn(
+    sampler: PartitionGuide | PartitionSampler, data: Tensor, truth: Tensor, num_draws: int
+) -> tuple[Tensor, Tensor | None]:
     """Return the truth above the draws, and log q of each where the sampler is a guide."""
     if isinstance(sampler, PartitionGuide):
         posterior = sampler.posterior(data)

@@ -1,15 +1,14 @@
 """The commands of ``pyroclust``; heavy imports wait until a command runs."""
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from pyroclust.cli.checking import check
+from pyroclust.cli.console import names_of_columns, standard_output
 from pyroclust.cli.diagnosing import diagnose
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.cli.training import train
@@ -131,7 +130,7 @@ def compare(
             source,
             guide=guide,
             conditions=conditions,
-            columns=None if columns is None else [name.strip() for name in columns.split(",")],
+            columns=names_of_columns(columns),
             label=label,
             pca=pca,
             raw=raw,
@@ -148,7 +147,7 @@ def compare(
         return
     from pyroclust.report import terminal_view
 
-    console = _console()
+    console = standard_output()
     console.print(terminal_view(result))
     console.print(
         f"Written: {folder / 'report.html'}, draws.nc, summary.json, assignments.csv", highlight=False
@@ -166,7 +165,7 @@ def guides(as_json: Json = False) -> None:  # noqa: FBT002
     if as_json:
         print(json.dumps({card.name: json.loads(card.to_json()) for card in cards}, indent=2))
         return
-    _console().print(guide_list(cards))
+    standard_output().print(guide_list(cards))
 
 
 def _conditions(given: list[str]) -> dict[str, float]:
@@ -180,11 +179,6 @@ def _conditions(given: list[str]) -> dict[str, float]:
                 f"--condition is '{text}', expected NAME=VALUE such as concentration=0.7"
             ) from None
     return found
-
-
-def _console() -> Console:
-    # Tables cut to 80 columns in a pipe would lose figures.
-    return Console() if sys.stdout.isatty() else Console(width=110)
 
 
 app.command()(train)

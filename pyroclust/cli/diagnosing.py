@@ -1,13 +1,12 @@
 """The command ``pyroclust diagnose``."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from pyroclust.cli.console import names_of_columns, standard_output
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.progress import stages
 
@@ -71,7 +70,7 @@ def diagnose(
             first,
             second,
             data=data,
-            columns=None if columns is None else [name.strip() for name in columns.split(",")],
+            columns=names_of_columns(columns),
             label=label,
             out=folder,
             seed=seed,
@@ -82,7 +81,6 @@ def diagnose(
         return
     from pyroclust.report import terminal_view
 
-    # Tables cut to 80 columns in a pipe would lose figures.
-    console = Console() if sys.stdout.isatty() else Console(width=110)
+    console = standard_output()
     console.print(terminal_view(found), highlight=False)
     console.print(f"Written: {folder / 'report.html'}, summary.json, points.csv", highlight=False)

@@ -8,10 +8,11 @@ from typing import ParamSpec
 
 import typer
 
-__all__ = ["one_sentence_errors"]
+__all__ = ["INTERRUPTED", "one_sentence_errors"]
 
 _TRACEBACK = "PYROCLUST_TRACEBACK"
-_BAD_INPUT, _INTERRUPTED = 2, 130
+INTERRUPTED = 130
+_BAD_INPUT = 2
 
 P = ParamSpec("P")
 
@@ -43,7 +44,7 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(_BAD_INPUT) from None
         except KeyboardInterrupt:
             print("pyroclust: interrupted", file=sys.stderr)
-            raise typer.Exit(_INTERRUPTED) from None
+            raise typer.Exit(INTERRUPTED) from None
 
     return guarded
 

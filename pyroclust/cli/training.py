@@ -6,17 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from pyroclust.cli.errors import one_sentence_errors
+from pyroclust.cli.console import standard_output
+from pyroclust.cli.errors import INTERRUPTED, one_sentence_errors
 from pyroclust.progress import stages
 
 if TYPE_CHECKING:
     from pyroclust.recipes.training_runs import TrainedGuide
 
 __all__ = ["train"]
-
-_INTERRUPTED = 130
 
 
 @one_sentence_errors
@@ -67,7 +65,7 @@ def train(
             "--resume goes on",
             file=sys.stderr,
         )
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(INTERRUPTED)
 
 
 def _content(trained: "TrainedGuide") -> dict[str, Any]:
@@ -87,7 +85,6 @@ def _show(folder: Path) -> None:
     from pyroclust.cli.guide_list import guide_list
     from pyroclust.saving.cards import read_card
 
-    # Tables cut to 80 columns in a pipe would lose figures.
-    console = Console() if sys.stdout.isatty() else Console(width=110)
+    console = standard_output()
     console.print(guide_list([read_card(folder)]))
     console.print(f"Written: {folder} (card.json, weights.safetensors, training.png)", highlight=False)

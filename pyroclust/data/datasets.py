@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.data.tables import SUFFIXES, Table, read_frame, table_from_frame
+from pyroclust.data.tables import SUFFIXES, Table, numbered_columns, read_frame, table_from_frame
 from pyroclust.errors import unknown_name
 
 __all__ = ["BUILT_IN", "BuiltIn", "Source", "read_table"]
@@ -95,8 +95,7 @@ def read_table(source: Source, *, columns: Sequence[str] | None = None, label: s
         source = _array(source)
         if source.ndim not in (1, 2):
             raise ValueError(f"source has shape {source.shape}, expected (N,) or (N, D)")
-        frame = pd.DataFrame(source)
-        frame.columns = pd.Index([f"x{i}" for i in range(1, frame.shape[1] + 1)])
+        frame = numbered_columns(pd.DataFrame(source))
         return table_from_frame(frame, "array", columns=columns, label=label)
     name = str(source)
     if name in BUILT_IN:

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.errors import other_separator, unknown_name
+from pyroclust.errors import first_line, other_separator, unknown_name
 
-__all__ = ["MAX_POINTS", "SUFFIXES", "Table", "read_frame", "table_from_frame"]
+__all__ = ["MAX_POINTS", "SUFFIXES", "Table", "numbered_columns", "read_frame", "table_from_frame"]
 
 MAX_POINTS = 5000
 """Above, the matrices of pairs of points do not fit into the memory of a small machine."""
@@ -72,9 +72,8 @@ def read_frame(path: Path) -> pd.DataFrame:
     except PermissionError:
         raise ValueError(f"'{path}' cannot be read: permission denied") from None
     except (ValueError, OSError, EOFError) as error:
-        reason = (str(error).strip().splitlines() or ["unknown reason"])[0].rstrip(".")
         raise ValueError(
-            f"'{path}' is not a readable {path.suffix} file ({reason}); write it again"
+            f"'{path}' is not a readable {path.suffix} file ({first_line(error)}); write it again"
         ) from None
 
 
@@ -169,7 +168,7 @@ def _check_separator(path: Path) -> None:
 def _read_delimited(path: Path, separator: str) -> pd.DataFrame:
     first = pd.read_csv(path, sep=separator, header=None, nrows=1)
     if all(pd.api.types.is_numeric_dtype(dtype) for dtype in first.dtypes) and first.notna().all(axis=None):
-        return _numbered_columns(pd.read_csv(path, sep=separator, header=None))
+        return numbered_columns(pd.read_csv(path, sep=separator, header=None))
     frame = pd.read_csv(path, sep=separator)
     if str(frame.columns[0]) == "Unnamed: 0":
         return frame.set_index(frame.columns[0])
@@ -180,10 +179,11 @@ def _read_npy(path: Path) -> pd.DataFrame:
     array = np.load(path, allow_pickle=False)
     if array.ndim not in (1, 2):
         raise ValueError(f"the array has shape {array.shape}, expected (N,) or (N, D)")
-    return _numbered_columns(pd.DataFrame(array))
+    return numbered_columns(pd.DataFrame(array))
 
 
-def _numbered_columns(frame: pd.DataFrame) -> pd.DataFrame:
+def numbered_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """Call the columns of a table without names ``x1, x2, ...``."""
     return frame.set_axis([f"x{i}" for i in range(1, frame.shape[1] + 1)], axis=1)
 
 

@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, cast
 
 import pyro
@@ -11,7 +11,7 @@ from pyro.distributions.torch_distribution import TorchDistributionMixin
 from torch import Tensor
 from torch.distributions import Distribution
 
-__all__ = ["Hyperparameter", "Hyperparameterised"]
+__all__ = ["Hyperparameter", "Hyperparameterised", "check_conditions"]
 
 Hyperparameter = float | Tensor | Distribution
 """A number, one number a data set ``(*batch)``, or the prior of a random number."""
@@ -121,6 +121,25 @@ class Hyperparameterised:
         elif not bool((torch.as_tensor(one) > bound).all()):
             wanted = "a positive number" if bound == 0 else f"a number above {bound:g}"
             raise ValueError(f"{name} is {one}, expected {wanted}")
+
+
+def check_conditions(names: Sequence[str], hyperpriors: Mapping[str, Distribution]) -> None:
+    """Refuse conditions that are no random hyperparameters of the model.
+
+    Raises:
+        ValueError: if one is none.
+
+    Example:
+        >>> check_conditions(["rate"], {})
+        Traceback (most recent call last):
+        ValueError: conditions has 'rate', expected random hyperparameters of the model: it has none, give ...
+    """
+    for name in names:
+        if name not in hyperpriors:
+            raise ValueError(
+                f"conditions has {name!r}, expected random hyperparameters of the model: "
+                f"{', '.join(hyperpriors) or 'it has none, give one a prior'}"
+            )
 
 
 def _same(one: Any, other: Any) -> bool:

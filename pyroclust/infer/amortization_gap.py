@@ -10,7 +10,7 @@ from torch import Tensor
 from pyroclust.infer.checks import require_likelihood
 from pyroclust.infer.exact import exact_posterior
 from pyroclust.infer.importance import ImportanceSample
-from pyroclust.infer.quality import divergence
+from pyroclust.infer.quality import PARTITIONS_AT_ONCE, POINTS_AT_ONCE, divergence
 from pyroclust.infer.simulation import group_by_size
 from pyroclust.partitions import bell_number
 from pyroclust.points import Points
@@ -18,9 +18,6 @@ from pyroclust.protocols import CollapsedModel, JointModel, PartitionGuide
 from pyroclust.random_state import own_random_numbers
 
 __all__ = ["AmortizationGap", "amortization_gap"]
-
-_POINTS_AT_ONCE = 1 << 20
-_PARTITIONS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -120,7 +117,7 @@ def amortization_gap(
 
 
 def _enumerated(model: JointModel, guide: PartitionGuide, data: Tensor) -> AmortizationGap:
-    rows = max(1, _PARTITIONS_AT_ONCE // bell_number(data.shape[1]))
+    rows = max(1, PARTITIONS_AT_ONCE // bell_number(data.shape[1]))
     return _concatenated([_enumerated_block(model, guide, some) for some in data.split(rows)])
 
 
@@ -149,7 +146,7 @@ def _enumerated_block(model: JointModel, guide: Any, data: Tensor) -> Amortizati
 def _sampled(
     model: JointModel, guides: Sequence[PartitionGuide], data: Tensor, num_draws: int
 ) -> AmortizationGap:
-    rows = max(1, _POINTS_AT_ONCE // (num_draws * len(guides) * data.shape[1]))
+    rows = max(1, POINTS_AT_ONCE // (num_draws * len(guides) * data.shape[1]))
     return _concatenated([_sampled_block(model, guides, some, num_draws) for some in data.split(rows)])
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyroclust.nn import RandomOrder
 from pyroclust.nn.orders import antithetic_orders, random_orders
 
 __all__ = ["VisitingOrders", "backward_in_chunks", "losses_over_orders"]
@@ -108,6 +107,7 @@ def backward_in_chunks(
     Example:
         >>> from pyroclust.guides import NeuralClusteringProcess
         >>> from pyroclust.models import gaussian2d
+        >>> from pyroclust.nn import RandomOrder
         >>> guide = NeuralClusteringProcess(gaussian2d(), order=RandomOrder())
         >>> data, assignments = torch.zeros(3, 5, 2), torch.zeros(3, 5, dtype=torch.int64)
         >>> backward_in_chunks(guide, data, assignments=assignments, orders=VisitingOrders(6)).shape
@@ -148,15 +148,10 @@ def losses_over_orders(
     Raises:
         ValueError: if several orders are asked of a guide that has a rule.
     """
-    if orders.number > 1 and not isinstance(guide.order, RandomOrder):
-        raise ValueError(
-            f"orders.number is {orders.number}, expected 1, or more for a guide that visits points in random "
-            "order"
-        )
-    given = guide.condition(**conditions) if conditions else guide
+    given = (guide.condition(**conditions) if conditions else guide).mixed(orders.number)
     if orders.number > 1:
         posterior = given.over_orders(data, orders.draw(data))
     else:
-        posterior = given.mixed(1).posterior(data).expand((1, len(data)))
+        posterior = given.posterior(data).expand((1, len(data)))
     log_prob = posterior.log_prob(assignments)
     return -log_prob.mean(0), orders.penalty(log_prob)

@@ -1,17 +1,16 @@
 """The posterior of cluster parameters, given a partition."""
 
-from typing import Any
-
 from torch import Tensor
 
+from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.components.clustered_data import block_moments
-from pyroclust.distributions.components.component import ConjugateComponent
+from pyroclust.protocols import CollapsedModel
 
 __all__ = ["cluster_parameters"]
 
 
 def cluster_parameters(
-    model: Any, data: Tensor, assignments: Tensor, *, num_samples: int = 1000
+    model: CollapsedModel, data: Tensor, assignments: Tensor, *, num_samples: int = 1000
 ) -> dict[str, Tensor]:
     r"""Draw the parameters of every cluster from their exact posterior given the partition.
 
@@ -45,12 +44,10 @@ def cluster_parameters(
         >>> {name: tuple(value.shape) for name, value in draws.items()}
         {'loc': (10, 2, 2)}
     """
-    component = model.component
-    if not isinstance(component, ConjugateComponent):
-        raise ValueError(
-            f"model.component is a {type(component).__name__}, expected a conjugate family: "
-            "other parameters have no posterior in closed form, run NUTS on the companion model"
-        )
+    component = ConjugateComponent.of(
+        model.component,
+        otherwise="other parameters have no posterior in closed form, run NUTS on the companion model",
+    )
     if num_samples < 1:
         raise ValueError(f"num_samples is {num_samples}, expected at least 1")
     if data.dim() < 2 or assignments.shape[-1:] != data.shape[-2:-1]:
@@ -60,7 +57,4 @@ def cluster_parameters(
         )
     counts, moments = block_moments(component, data, assignments)
     shape = (num_samples, *counts.shape)
-    draws: dict[str, Tensor] = component.sample_parameters(
-        counts.expand(shape), moments.expand(*shape, moments.shape[-1])
-    )
-    return draws
+    return component.sample_parameters(counts.expand(shape), moments.expand(*shape, moments.shape[-1]))

@@ -15,11 +15,7 @@ from pyroclust.infer.checks import require_likelihood
 from pyroclust.points import Points, as_points, check_finite
 from pyroclust.protocols import JointModel, PartitionGuide
 
-__all__ = [
-    "ImportanceSample",
-    "WeightedPartitions",
-    "importance_sample",
-]
+__all__ = ["ImportanceSample", "WeightedPartitions", "importance_sample", "relative_error"]
 
 
 class WeightedPartitions(ABC):
@@ -166,10 +162,7 @@ class ImportanceSample(WeightedPartitions):
 
         By the delta method: take it seriously only while :attr:`pareto_k` is below 0.7.
         """
-        relative = (self.log_weights - self.log_evidence).exp()
-        if len(relative) < 2:
-            return torch.full_like(relative[0], math.nan)
-        return relative.std(0) / len(relative) ** 0.5
+        return relative_error(self.log_weights)
 
     @cached_property
     def _smoothed(self) -> tuple[Tensor, Tensor]:
@@ -178,6 +171,24 @@ class ImportanceSample(WeightedPartitions):
         smoothed, k = zip(*(smooth_log_weights(column) for column in columns), strict=True)
         tails = torch.tensor(k, dtype=torch.float64, device=weights.device).reshape(weights.shape[1:])
         return torch.from_numpy(np.stack(smoothed, 1)).to(weights.device).reshape(weights.shape), tails
+
+
+def relative_error(log_weights: Tensor) -> Tensor:
+    """Return the standard error of a mean of independent weights over that mean, nan for one weight.
+
+    By the delta method this is the standard error of the log of the mean.
+
+    Shape:
+        log_weights: ``(S, *batch)``; output: ``(*batch)``.
+
+    Example:
+        >>> relative_error(torch.tensor([1.0, 3.0]).log())
+        tensor(0.5000)
+    """
+    if len(log_weights) < 2:
+        return torch.full_like(log_weights[0], math.nan)
+    log_mean = log_weights.logsumexp(0) - math.log(len(log_weights))
+    return (log_weights - log_mean).exp().std(0) / len(log_weights) ** 0.5
 
 
 def importance_sample(

@@ -57,9 +57,11 @@ class LeaveOneOut(Trace_ELBO):
     def _differentiable_loss_particle(self, model_trace: Trace, guide_trace: Trace) -> tuple[float, Tensor]:
         elbo: Any = model_trace.log_prob_sum() - guide_trace.log_prob_sum()
         surrogate: Any = 0.0
+        # Log p - log q by plates, as Pyro does it for Trace_ELBO.
+        log_ratio = _compute_log_r(model_trace, guide_trace)
         for site in _latent_sites(guide_trace):
             stack = site["cond_indep_stack"]
-            cost = _log_ratio(model_trace, guide_trace).sum_to(stack)
+            cost = log_ratio.sum_to(stack)
             dim = next(frame.dim for frame in stack if frame.name == _PARTICLES)
             others = (cost.sum(dim, keepdim=True) - cost) / (self.num_particles - 1)
             surrogate = surrogate + ((cost - others).detach() * site["score_parts"].score_function).sum()
@@ -68,11 +70,6 @@ class LeaveOneOut(Trace_ELBO):
 
 def _latent_sites(trace: Trace) -> list[Any]:
     return [trace.nodes[name] for name in trace.stochastic_nodes]
-
-
-def _log_ratio(model_trace: Trace, guide_trace: Trace) -> Any:
-    """Collect log p - log q by plates, as Pyro does for ``Trace_ELBO``."""
-    return _compute_log_r(model_trace, guide_trace)
 
 
 class BatchedWakeSleep(ReweightedWakeSleep):

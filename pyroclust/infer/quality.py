@@ -10,11 +10,18 @@ from pyroclust.partitions import bell_number
 from pyroclust.points import check_finite
 from pyroclust.protocols import JointModel, PartitionGuide
 
-__all__ = ["divergence", "divergences", "efficiencies", "importance_samples"]
+__all__ = [
+    "PARTITIONS_AT_ONCE",
+    "POINTS_AT_ONCE",
+    "divergence",
+    "divergences",
+    "efficiencies",
+    "importance_samples",
+]
 
 # Partitions scored at once against one block of data sets, and points drawn at once.
-_PARTITIONS_AT_ONCE = 1 << 16
-_POINTS_AT_ONCE = 1 << 20
+PARTITIONS_AT_ONCE = 1 << 16
+POINTS_AT_ONCE = 1 << 20
 # Log-probability below which a partition's share in a divergence is not worth an estimate: 1e-7.
 _NEGLIGIBLE = -16.1
 
@@ -66,7 +73,7 @@ def divergences(model: JointModel, guide: PartitionGuide, data: Tensor) -> Tenso
         torch.Size([3])
     """
     require_likelihood(model, what="the divergence from the posterior")
-    rows = max(1, _PARTITIONS_AT_ONCE // bell_number(data.shape[-model.event_dim]))
+    rows = max(1, PARTITIONS_AT_ONCE // bell_number(data.shape[-model.event_dim]))
     found = []
     for block in data.split(rows):
         partitions, log_p = exact_posterior(model, block)
@@ -129,5 +136,5 @@ def importance_samples(
     """
     require_likelihood(model, what="importance sampling")
     check_finite(data)
-    rows = max(1, _POINTS_AT_ONCE // (max(num_draws, 1) * data.shape[-model.event_dim]))
+    rows = max(1, POINTS_AT_ONCE // (max(num_draws, 1) * data.shape[-model.event_dim]))
     return [importance_sample(model, guide, block, num_draws=num_draws) for block in data.split(rows)]

@@ -15,6 +15,7 @@ from pyroclust.protocols import Guide
 __all__ = ["DataGroup", "World", "group_by_size", "simulate", "simulate_worlds"]
 
 DataGroup = tuple[Tensor, Tensor]
+_MOST_WORLDS = 8
 
 
 def group_by_size(data: Points | Sequence[Points], dim: int) -> list[DataGroup]:
@@ -52,9 +53,6 @@ def group_by_size(data: Points | Sequence[Points], dim: int) -> list[DataGroup]:
     sizes = torch.tensor([len(one) for one in sets])
     positions = [(sizes == size).nonzero()[:, 0] for size in sizes.unique()]
     return [(index, torch.stack([sets[i] for i in index.tolist()])) for index in positions]
-
-
-_MOST_WORLDS = 8
 
 
 @dataclass(frozen=True)

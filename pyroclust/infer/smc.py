@@ -11,7 +11,7 @@ from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.infer.checks import require_likelihood
-from pyroclust.infer.importance import WeightedPartitions
+from pyroclust.infer.importance import WeightedPartitions, relative_error
 from pyroclust.infer.smc_population import Population, learn_exponents
 from pyroclust.partitions import canonical
 from pyroclust.points import Points, as_points, check_finite
@@ -56,12 +56,8 @@ class ParticleSample(WeightedPartitions):
         weights = self.log_weights
         if self.num_islands > 1:
             weights = weights.unflatten(0, (self.num_islands, -1)).logsumexp(1)
-        if len(weights) < 2:
-            return torch.full(weights.shape[1:], math.nan, dtype=torch.float64)
-        relative = (weights - weights.logsumexp(0) + math.log(len(weights))).exp()
-        error = relative.std(0) / len(weights) ** 0.5
         dependent = (self.num_resampled.sum(0) > 0) & (self.num_islands == 1)
-        return error.masked_fill(dependent, math.nan)
+        return relative_error(weights).masked_fill(dependent, math.nan)
 
 
 def sequential_monte_carlo(
@@ -191,14 +187,12 @@ def _target(
     model: CollapsedModel, posterior: SequentialPartition, data: Tensor
 ) -> tuple[FilterScorer, FilterEncoding]:
     """Return the model's exact filter on the points in visiting order, the guide's own if it is that."""
-    if not isinstance(model.component, ConjugateComponent):
-        raise ValueError(
-            f"model.component is a {type(model.component).__name__}, expected a ConjugateComponent: "
-            "weights need the predictive density of a point given its cluster"
-        )
-    if posterior.scorer.is_filter_of(model.prior, model.component):
+    component = ConjugateComponent.of(
+        model.component, otherwise="weights need the predictive density of a point given its cluster"
+    )
+    if posterior.scorer.is_filter_of(model.prior, component):
         return cast(FilterScorer, posterior.scorer), posterior.encoding
-    own = FilterScorer(model.prior, model.component)
+    own = FilterScorer(model.prior, component)
     flat = data.reshape(-1, *data.shape[-2:])
     return own, own.encode(flat.gather(1, posterior.order.unsqueeze(-1).expand_as(flat)))
 

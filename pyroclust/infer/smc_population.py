@@ -10,7 +10,7 @@ from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScor
 from pyroclust.distributions.sequential.sampling import Prefixes
 from pyroclust.distributions.sequential.scorer import Scorer
 
-__all__ = ["Population", "StepReport", "allocate", "group_logsumexp", "learn_exponents"]
+__all__ = ["Population", "StepReport", "allocate_particles", "group_logsumexp", "learn_exponents"]
 
 
 def group_logsumexp(values: Tensor, group: Tensor, num_groups: int) -> Tensor:
@@ -29,7 +29,7 @@ def group_logsumexp(values: Tensor, group: Tensor, num_groups: int) -> Tensor:
     return rows.new_zeros(num_groups).index_add_(0, group, (rows - highest[group]).exp()).log() + highest
 
 
-def allocate(
+def allocate_particles(
     log_mass: Tensor, group: Tensor, *, num_particles: int, num_groups: int
 ) -> tuple[Tensor, Tensor]:
     r"""Allocate the particles of each group to entries by stratified sampling.
@@ -54,7 +54,8 @@ def allocate(
         https://doi.org/10.1109/ISPA.2005.195385
 
     Example:
-        >>> allocate(torch.tensor([[0.5, 0.0, 0.5]]).log(), torch.tensor([0]), num_particles=4, num_groups=1)
+        >>> log_mass, group = torch.tensor([[0.5, 0.0, 0.5]]).log(), torch.tensor([0])
+        >>> allocate_particles(log_mass, group, num_particles=4, num_groups=1)
         (tensor([0, 2]), tensor([2, 2]))
     """
     cumulative = log_mass.exp().flatten().cumsum(0)
@@ -179,7 +180,7 @@ class Population:
     def _allocate(self, step: int, mass: Tensor, joint: Tensor) -> Tensor:
         """Replace the members by those children that get particles, and return the parents of these."""
         width = mass.shape[1]
-        entry, copies = allocate(
+        entry, copies = allocate_particles(
             mass, self._group, num_particles=self.num_particles, num_groups=self.num_groups
         )
         member, label = entry // width, entry % width

@@ -7,7 +7,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from pyroclust.errors import unknown_name
+from pyroclust.errors import first_line, unknown_name
 from pyroclust.io.labels import FoundDraws, check_room
 
 __all__ = ["read_npy_draws", "read_npz_draws"]
@@ -89,7 +89,6 @@ def _tried(path: Path, action: Callable[[], Any]) -> Any:
     except PermissionError:
         raise
     except (ValueError, OSError, EOFError, BadZipFile) as error:
-        reason = (str(error).strip().splitlines() or ["unknown reason"])[0].rstrip(".")
         raise ValueError(
-            f"'{path}' is not a readable {path.suffix} file ({reason}); write it again"
+            f"'{path}' is not a readable {path.suffix} file ({first_line(error)}); write it again"
         ) from None

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pyroclust.errors import other_separator, unknown_name
+from pyroclust.errors import first_line, other_separator, unknown_name
 from pyroclust.io.labels import FoundDraws, check_room
 
 __all__ = ["choose_points", "read_table_draws", "take_out"]
@@ -188,9 +188,9 @@ def _read_frame(path: Path, separator: str) -> tuple[pd.DataFrame, _FirstLine]:
     except pd.errors.EmptyDataError:
         raise ValueError(f"'{path}' is empty; expected one row a draw and one column a point") from None
     except (ValueError, OSError, EOFError, csv.Error) as error:
-        reason = (str(error).strip().splitlines() or ["unknown reason"])[0].rstrip(".")
         raise ValueError(
-            f"'{path}' is not a readable {path.suffix} table ({reason}); every row needs the same columns"
+            f"'{path}' is not a readable {path.suffix} table ({first_line(error)}); every row needs the same "
+            "columns"
         ) from None
     if frame.shape[1] == 1 and (divided := other_separator(first, separator)) is not None:
         raise ValueError(f"cannot read draws from '{path}': {divided}")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pyroclust.errors import unknown_name
+from pyroclust.errors import first_line, unknown_name
 from pyroclust.io.labels import FoundDraws, check_room
 
 __all__ = ["read_netcdf_draws"]
@@ -119,7 +119,6 @@ def _names(labels: xr.DataArray) -> tuple[str, ...] | None:
 
 
 def _damaged(path: Path, error: Any) -> ValueError:
-    reason = (str(error).strip().splitlines() or ["unknown reason"])[0].rstrip(".")
     return ValueError(
-        f"'{path}' is not a readable NetCDF file ({reason}); write it again with engine 'h5netcdf'"
+        f"'{path}' is not a readable NetCDF file ({first_line(error)}); write it again with engine 'h5netcdf'"
     )

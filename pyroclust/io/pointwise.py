@@ -9,7 +9,6 @@ from torch import Tensor
 from pyroclust.distributions import ConjugateComponent, PartitionPrior
 from pyroclust.distributions.components.clustered_data import block_moments
 from pyroclust.distributions.components.component import per_point
-from pyroclust.infer.mcmc.states import marginal_names
 
 __all__ = ["pointwise_log_likelihood"]
 
@@ -64,7 +63,7 @@ def pointwise_log_likelihood(
             "(S, N) with N at least 2"
         )
     component.check(data)
-    needed = set(model.hyperpriors) - marginal_names(model)
+    needed = set(model.hyperpriors) - model.prior.integrated_names
     known = {name: _value(values, name, len(draws)) for name in sorted(needed)}
     # A predictive density is packed into its moments and, with full covariances, a triangle of numbers.
     numbers = component.num_moments + component.dim**2 + component.dim

@@ -10,6 +10,7 @@ from torch import Size, Tensor, nn
 from torch.distributions import Distribution
 
 from pyroclust.distributions import Component
+from pyroclust.distributions.hyperparameters import check_conditions
 from pyroclust.random_state import seeded
 from pyroclust.registry import register
 
@@ -72,12 +73,7 @@ class ConditionInputs:
         Raises:
             ValueError: if one of the names is not that of a random hyperparameter, or comes twice.
         """
-        for name in names:
-            if name not in hyperpriors:
-                raise ValueError(
-                    f"conditions has {name!r}, expected random hyperparameters of the model: "
-                    f"{', '.join(hyperpriors) or 'it has none, give one a prior'}"
-                )
+        check_conditions(names, hyperpriors)
         if len(set(names)) < len(names):
             raise ValueError(f"conditions are {', '.join(names)}, expected each name once")
         entering = {name: _measured(hyperpriors[name]) for name in names}

@@ -1,4 +1,4 @@
-"""A small convolutional network from images to vectors."""
+"""What encoders of points are, and a small convolutional network from images to vectors."""
 
 from typing import Protocol
 

@@ -8,7 +8,7 @@ from typing import Any
 from pyroclust.data.labelled import read_labelled_folder
 from pyroclust.distributions import PartitionPrior
 from pyroclust.errors import unknown_name
-from pyroclust.guides import AmortizedGuide, NeuralClusteringProcess, retarget
+from pyroclust.guides import AmortizedGuide, NeuralClusteringProcess, SequentialGuide, retarget
 from pyroclust.guides.retarget import parts_of
 from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
 from pyroclust.models import LabelledTables
@@ -113,7 +113,7 @@ def new_guide(
             make, _entries_of_network(entries, own, arguments, make), where=table, given=parts_of(model)
         )
         arguments |= own | {kind.network_argument: made}
-    pointwise = getattr(kind, "network_argument", None) == "scorer"
+    pointwise = isinstance(kind, type) and issubclass(kind, SequentialGuide)
     if "order" in inspect.signature(kind).parameters and (order is not None or pointwise):
         arguments["order"] = {"class": "RandomOrder"} if order is None else order
     return call(kind, arguments, where="guide", given=parts_of(model))

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from pyroclust.errors import unknown_name
 from pyroclust.files import replace_file
-from pyroclust.guides import AmortizedGuide
+from pyroclust.guides import AmortizedGuide, SequentialGuide
 from pyroclust.guides.retarget import parts_of
 from pyroclust.random_state import kept_random_state
 from pyroclust.registry import find
@@ -116,8 +116,9 @@ def describe_guide(guide: AmortizedGuide) -> dict[str, Any]:
         {'class': 'RandomOrder', 'arguments': {}}
     """
     given = parts_of(guide.model)
-    # A filter is made of the model again, and no argument: it must be that of the model.
-    describe(getattr(guide, "scorer", None), where="guide.scorer", given=given)
+    if isinstance(guide, SequentialGuide):
+        # A filter is made of the model again, and no argument: it must be that of the model.
+        describe(guide.scorer, where="guide.scorer", given=given)
     described: dict[str, Any] = describe(guide, where="guide", given=given)
     return described
 

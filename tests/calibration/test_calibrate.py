@@ -1,6 +1,7 @@
 """Calibration of samplers: exact ones pass, over the model and near given data; distorted ones do not."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from enumerated_guide import EnumeratedGuide
@@ -228,6 +229,18 @@ def test_data_unlike_all_simulations_have_no_verdict() -> None:
     usual = calibrate_near(exact, MODEL, simulate(MODEL, torch.empty(1, 6, 2))[0][0], num_simulations=400)
     assert usual.p_value_data > 0.01
     assert usual.num_simulations == 400
+
+
+def test_near_data_in_any_form_and_never_near_nothing() -> None:
+    points = np.array([[0.0, 1.0], [2.0, 1.0], [0.5, -1.0]])
+    found = [
+        calibrate_near(PredictiveFilter(MODEL), MODEL, data, num_simulations=60, num_nearest=30, num_draws=19)
+        for data in (torch.from_numpy(points), points, pd.DataFrame(points), points.tolist())
+    ]
+    assert len({(one.radius, one.calibration.p_value) for one in found}) == 1
+    points[1, 0] = np.nan
+    with pytest.raises(ValueError, match="data holds 1 nan or infinite values, expected finite numbers"):
+        calibrate_near(PredictiveFilter(MODEL), MODEL, points, num_simulations=60, num_nearest=30)
 
 
 def test_the_nearest_are_chosen() -> None:

@@ -155,7 +155,7 @@ def test_a_guide_that_mixes_orders_is_trained_order_by_order(num_orders):
 
 def test_a_rule_gives_one_order():
     drawn = simulated(gaussian2d(), 2, 4)
-    with pytest.raises(ValueError, match=r"orders.number is 2, expected 1"):
+    with pytest.raises(ValueError, match=r"num_orders is 2 with order DensestFirst, expected RandomOrder"):
         backward_in_chunks(
             published(DensestFirst(1.0)),
             drawn["data"],

@@ -24,7 +24,7 @@ from pyroclust.distributions import (
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior, log_evidence, simulate
 from pyroclust.infer.smc import ParticleSample, sequential_monte_carlo
-from pyroclust.infer.smc_population import allocate, group_logsumexp
+from pyroclust.infer.smc_population import allocate_particles, group_logsumexp
 from pyroclust.models import Mixture, niw_mixture, overlap2d
 from pyroclust.nn import DensestFirst
 from pyroclust.partitions import is_canonical, num_clusters
@@ -317,7 +317,7 @@ def test_allocation_is_exact_stratified_and_within_groups() -> None:
     log_mass = logits - group_logsumexp(logits, group, 3)[group].unsqueeze(-1)
     counts = torch.zeros(20_000, 24, dtype=torch.int64)
     for row in counts:
-        entry, copies = allocate(log_mass, group, num_particles=10, num_groups=3)
+        entry, copies = allocate_particles(log_mass, group, num_particles=10, num_groups=3)
         row[entry] = copies
     totals = counts.view(-1, 6, 4).sum(-1)
     for one in range(3):
@@ -368,7 +368,7 @@ def test_errors() -> None:
     with pytest.raises(ValueError, match="data holds 10 nan"):
         sequential_monte_carlo(model, guide, torch.full((5, 2), torch.nan), num_particles=10)
     heavy = Mixture(ChineseRestaurantPrior(1.0), student_t(2))
-    with pytest.raises(ValueError, match=r"model\.component is a .*, expected a ConjugateComponent"):
+    with pytest.raises(ValueError, match=r"component is a .*, expected a conjugate family: weights need"):
         sequential_monte_carlo(heavy, guide, data, num_particles=10)
 
     class Averaged:

@@ -82,13 +82,12 @@ class ClusteredData(TorchDistribution):
         Raises:
             ValueError: if the family is not conjugate, or (under validation) a point is outside its support.
         """
-        if not isinstance(self.component, ConjugateComponent):
-            raise ValueError(
-                f"component is a {type(self.component).__name__}, expected a conjugate family: for others "
-                "the likelihood of a partition has no formula; keep the cluster parameters, as "
-                "AuxiliaryGibbs does, or train a guide by simulation"
-            )
+        component = ConjugateComponent.of(
+            self.component,
+            otherwise="for others the likelihood of a partition has no formula; keep the cluster parameters, "
+            "as AuxiliaryGibbs does, or train a guide by simulation",
+        )
         if self._validate_args:
-            self.component.check(value)
-        counts, moments = block_moments(self.component, value, self.assignments)
-        return self.component.log_marginal(counts, moments).sum(-1)
+            component.check(value)
+        counts, moments = block_moments(component, value, self.assignments)
+        return component.log_marginal(counts, moments).sum(-1)

@@ -166,6 +166,28 @@ class ConjugateComponent(Component):
         broadcast against the dimensions before K; predictive parameters ``(..., P)``.
     """
 
+    @staticmethod
+    def of(component: Component, *, otherwise: str) -> "ConjugateComponent":
+        """Return a family whose parameters integrate out as it is, and refuse any other.
+
+        Args:
+            component: the family.
+            otherwise: why it must be conjugate, or what to do, for the error.
+
+        Raises:
+            ValueError: if it is not conjugate.
+
+        Example:
+            >>> from pyroclust.distributions import PoissonGamma
+            >>> ConjugateComponent.of(PoissonGamma(2), otherwise="use AuxiliaryGibbs").dim
+            2
+        """
+        if not isinstance(component, ConjugateComponent):
+            raise ValueError(
+                f"component is a {type(component).__name__}, expected a conjugate family: {otherwise}"
+            )
+        return component
+
     @abstractmethod
     def moments(self, data: Tensor) -> Tensor:
         """Return the sufficient statistics of single points, ``(..., D) -> (..., F)`` float64."""

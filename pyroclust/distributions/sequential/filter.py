@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.distributions import Distribution
 
 from pyroclust.distributions.components.component import Component, ConjugateComponent
+from pyroclust.distributions.hyperparameters import check_conditions
 from pyroclust.distributions.priors.opening_odds import OpeningOdds
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.scorer import Scorer
@@ -55,7 +55,7 @@ class FilterScorer(Scorer[FilterEncoding]):
         self.prior, self.component, self.conditions = prior, component, tuple(conditions)
         self._of_prior = tuple(name for name in self.conditions if name in prior.hyperpriors)
         self._of_component = tuple(name for name in self.conditions if name in component.hyperpriors)
-        _check_names(self.conditions, {**prior.hyperpriors, **component.hyperpriors})
+        check_conditions(self.conditions, {**prior.hyperpriors, **component.hyperpriors})
         _check_known("prior", prior, self._of_prior)
         _check_known("component", component, self._of_component)
         self._odds = None if self._of_prior else OpeningOdds(prior)
@@ -141,15 +141,6 @@ class FilterScorer(Scorer[FilterEncoding]):
     def _component_of(self, own: Tensor) -> ConjugateComponent:
         """Return the family under one row of hyperparameters each, ``(..., H)``."""
         return self.component.given(dict(zip(self._of_component, own.unbind(-1), strict=True)))
-
-
-def _check_names(conditions: Sequence[str], hyperpriors: Mapping[str, Distribution]) -> None:
-    for name in conditions:
-        if name not in hyperpriors:
-            raise ValueError(
-                f"conditions has {name!r}, expected random hyperparameters of the model: "
-                f"{', '.join(hyperpriors) or 'it has none, give one a prior'}"
-            )
 
 
 def _check_known(label: str, part: PartitionPrior | ConjugateComponent, conditions: Sequence[str]) -> None:

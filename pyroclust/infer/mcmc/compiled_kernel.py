@@ -17,7 +17,6 @@ from pyroclust.infer.mcmc.states import (
     Trace,
     log_hyperprior,
     log_prior_of_states,
-    marginal_names,
 )
 from pyroclust.partitions import num_clusters
 from pyroclust.protocols import CollapsedModel
@@ -38,7 +37,7 @@ class CompiledKernel(PartitionKernel):
     @property
     def updates(self) -> frozenset[str]:
         """The concentration, where it has a Gamma prior."""
-        return marginal_names(self.model)
+        return self.model.prior.integrated_names
 
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:
         """Prepare one compiled chain a state."""
@@ -117,7 +116,7 @@ class CompiledTransition(Transition):
 
     def _trace(self, assignments: Tensor, score: Tensor, hyper: Tensor) -> Trace:
         found = {name: hyper[..., column] for name, column in self._columns.items()}
-        marginal = marginal_names(self.model)
+        marginal = self.model.prior.integrated_names
         given = {
             name: found[name]
             for name in self.model.prior.hyperpriors
@@ -148,7 +147,7 @@ def _advance(
     run_draws(
         program.steps,
         program.settings,
-        program.log_likelihood,
+        program.total_log_marginal,
         chain.family_at.number,
         chain.state_at,
         chain.prior_at,

@@ -12,7 +12,7 @@ from torch import Tensor
 from pyroclust.infer.mcmc.draws import ChainDraws
 from pyroclust.infer.mcmc.loop import Transition, check_draws, run_blocks
 from pyroclust.infer.mcmc.starts import Overdispersed, Starts, as_starts
-from pyroclust.infer.mcmc.states import ChainStates, log_joint, marginal_names
+from pyroclust.infer.mcmc.states import ChainStates, log_joint
 from pyroclust.partitions import canonical
 from pyroclust.points import Points, as_points, check_data_set
 from pyroclust.protocols import CollapsedModel
@@ -93,7 +93,7 @@ class PartitionKernel(MCMCKernel, ABC):
         check_data_set(data, self.model.component.dim)
         self.model.component.check(data)
         self.check_data(data)
-        missing = set(self.model.hyperpriors) - self.updates - marginal_names(self.model)
+        missing = set(self.model.hyperpriors) - self.updates - self.model.prior.integrated_names
         if missing:
             raise ValueError(
                 f"model has the random hyperparameters {sorted(missing)} that {type(self).__name__} does not "

@@ -7,7 +7,6 @@ from pyroclust.infer.mcmc.compiled.chain import hyper_places
 from pyroclust.infer.mcmc.compiled.hyperparameters import SliceUpdate, density_code
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
 from pyroclust.infer.mcmc.starts import Starts
-from pyroclust.infer.mcmc.states import marginal_names
 from pyroclust.protocols import CollapsedModel
 
 __all__ = ["SliceHyperparameters"]
@@ -65,7 +64,7 @@ class SliceHyperparameters(CompiledKernel):
         self._codes = {
             name: density_code(prior)
             for name, prior in model.hyperpriors.items()
-            if name not in marginal_names(model)
+            if name not in model.prior.integrated_names
         }
         if not self._codes:
             raise ValueError(

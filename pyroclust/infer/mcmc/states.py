@@ -14,18 +14,12 @@ __all__ = [
     "log_hyperprior",
     "log_joint",
     "log_prior_of_states",
-    "marginal_names",
 ]
-
-
-def marginal_names(model: CollapsedModel) -> frozenset[str]:
-    """Return the random hyperparameters that the prior can integrate out, which no kernel needs to sample."""
-    return model.prior.integrated_names
 
 
 def log_hyperprior(model: CollapsedModel, hyperparameters: dict[str, Tensor]) -> Tensor | float:
     """Return the log density of the hyperparameters in nats, those that are integrated out apart."""
-    marginal = marginal_names(model)
+    marginal = model.prior.integrated_names
     terms = [
         prior.log_prob(hyperparameters[name].to(prior.mean.dtype)).double()
         for name, prior in model.hyperpriors.items()
@@ -38,7 +32,7 @@ def log_prior_of_states(
     model: CollapsedModel, assignments: Tensor, hyperparameters: dict[str, Tensor]
 ) -> Tensor:
     """Return log p(assignments, hyperparameters) in nats, a Gamma concentration apart, ``(..., C)``."""
-    names = hyperparameters.keys() & model.prior.hyperpriors.keys() - marginal_names(model)
+    names = hyperparameters.keys() & model.prior.hyperpriors.keys() - model.prior.integrated_names
     prior = model.given({name: hyperparameters[name] for name in names}).prior
     return prior.log_prob(assignments) + log_hyperprior(model, hyperparameters)
 
@@ -64,7 +58,7 @@ def log_joint(
     """
     if not model.is_conjugate:
         return torch.full(assignments.shape[:-1], torch.nan, dtype=torch.float64)
-    marginal = marginal_names(model)
+    marginal = model.prior.integrated_names
     given = {name: values for name, values in hyperparameters.items() if name not in marginal}
     return conditional_log_joint(model, data, assignments, given) + log_hyperprior(model, hyperparameters)
 

@@ -107,7 +107,7 @@ def test_several_orders_lower_the_same_loss(tmp_path: Path) -> None:
 
 
 def test_several_orders_need_a_random_order() -> None:
-    with pytest.raises(ValueError, match=r"orders.number is 2, expected 1, or more for a guide"):
+    with pytest.raises(ValueError, match=r"num_orders is 2 with order \w+, expected RandomOrder"):
         trained(replace(TINY, orders=2))
 
 

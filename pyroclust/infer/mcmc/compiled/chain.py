@@ -36,12 +36,12 @@ __all__ = [
     "hyper_places",
     "join",
     "leave",
-    "log_likelihood",
     "move_point",
     "place",
     "rebuild",
     "recompute",
     "start_chain",
+    "total_log_marginal",
     "write_labels",
 ]
 
@@ -142,8 +142,8 @@ def move_point(family: Any, state: Any, point: int, slot: int) -> None:
 
 
 @lean
-def log_likelihood(family: Any, state: Any) -> float:
-    """Return the collapsed log-likelihood of all clusters in nats, in O(K F)."""
+def total_log_marginal(family: Any, state: Any) -> float:
+    """Return the log marginal likelihood of all clusters together in nats, in O(K F)."""
     total = 0.0
     for j in range(state.counters[0]):
         slot = state.active[j]

@@ -171,8 +171,4 @@ def require_conjugate(model: CollapsedModel) -> None:
     Raises:
         ValueError: if so.
     """
-    if not model.is_conjugate:
-        raise ValueError(
-            f"model.component is a {type(model.component).__name__}, expected a conjugate family: "
-            "use AuxiliaryGibbs"
-        )
+    ConjugateComponent.of(model.component, otherwise="use AuxiliaryGibbs")

@@ -6,7 +6,7 @@ import numpy as np
 from numba import typeof, types
 
 from pyroclust.compiling import compiled
-from pyroclust.infer.mcmc.compiled.chain import Chain, RebuildSums, log_likelihood, write_labels
+from pyroclust.infer.mcmc.compiled.chain import Chain, RebuildSums, total_log_marginal, write_labels
 from pyroclust.infer.mcmc.compiled.hyperparameters import DrawConcentration
 from pyroclust.infer.mcmc.compiled.pointers import Address, address_of, call_number, call_step
 from pyroclust.infer.mcmc.compiled.protocol import STEPS
@@ -42,7 +42,7 @@ class Program:
             steps[id(move)] = address_of(step.function, place.type, own, state, prior, generator)
         self.steps = np.array([steps[id(one)] for one in moves], dtype=np.intp)
         self.settings = np.array([self._places[id(one)].number for one in moves], dtype=np.intp)
-        self.log_likelihood = address_of(log_likelihood, family, state)
+        self.total_log_marginal = address_of(total_log_marginal, family, state)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Compiled functions lie elsewhere in another process."""

@@ -118,12 +118,8 @@ class ExactParameters(ParameterUpdates):
         Raises:
             ValueError: if the component is not conjugate.
         """
-        if not isinstance(component, ConjugateComponent):
-            raise ValueError(
-                f"model.component is a {type(component).__name__}, expected a conjugate family: "
-                "use parameter_updates=SliceParameters()"
-            )
-        return _Exact(component.moments(data))
+        family = ConjugateComponent.of(component, otherwise="use parameter_updates=SliceParameters()")
+        return _Exact(family.moments(data))
 
 
 class _Exact(BoundUpdates):
