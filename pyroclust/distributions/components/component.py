@@ -178,8 +178,8 @@ class ConjugateComponent(Component):
             ValueError: if it is not conjugate.
 
         Example:
-            >>> from pyroclust.distributions import PoissonGamma
-            >>> ConjugateComponent.of(PoissonGamma(2), otherwise="use AuxiliaryGibbs").dim
+            >>> from pyroclust.distributions import BernoulliBeta
+            >>> ConjugateComponent.of(BernoulliBeta(2), otherwise="use AuxiliaryGibbs").dim
             2
         """
         if not isinstance(component, ConjugateComponent):
