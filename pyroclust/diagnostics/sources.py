@@ -29,7 +29,8 @@ from pyroclust.diagnostics.differences.two_sample import (
     squared_mmds,
     total_variations,
 )
-from pyroclust.diagnostics.draws.labels import DrawsLike, as_chains, labels_and_weights
+from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
+from pyroclust.diagnostics.draws.labels import as_chains
 from pyroclust.diagnostics.draws.losses import Binder, check_same_points, pairwise_loss
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE, MAX_EXCESS, MAX_SEPARATION

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pyroclust.diagnostics.draws.labels import DrawsLike, held_labels
+from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels
 from pyroclust.io.arrays import read_npy_draws, read_npz_draws
 from pyroclust.io.delimited import read_table_draws
 from pyroclust.io.labels import FoundDraws, canonical_draws
@@ -57,7 +57,7 @@ def draws_from(source: DrawsSource, *, name: str = "the draws") -> DrawsFile:
     Args:
         source: a file, see :func:`read_draws`; or an array, a tensor, what a sampler returned, a finished
             ``pyro.infer.MCMC``, or a container of ArviZ, see
-            :func:`~pyroclust.diagnostics.draws.labels.held_labels`.
+            :func:`~pyroclust.diagnostics.draws.holders.held_labels`.
         name: what reports call draws without a name.
 
     Raises:

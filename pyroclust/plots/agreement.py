@@ -10,7 +10,8 @@ from pyroclust.diagnostics import (
     VariationOfInformation,
     pairwise_loss,
 )
-from pyroclust.diagnostics.draws.labels import DrawsLike, flatten
+from pyroclust.diagnostics.draws.holders import DrawsLike
+from pyroclust.diagnostics.draws.labels import flatten
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE
 from pyroclust.plots.names import loss_name, with_unit
 from pyroclust.plots.style import CYCLE, GREY, INK, draw_limit

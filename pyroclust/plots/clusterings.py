@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from pyroclust.diagnostics import CredibleBall, PartitionLoss, PartitionModes, VariationOfInformation
-from pyroclust.diagnostics.draws.labels import DrawsLike, held_labels
+from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels
 from pyroclust.plots.marks import HOLLOW, cluster_colour, cluster_marker, fade, mark_clusters
 from pyroclust.plots.names import counted, loss_unit
 from pyroclust.plots.panels import draw_panels, place_points

@@ -13,7 +13,7 @@ from pyroclust.diagnostics import (
     VariationOfInformation,
     pairwise_loss,
 )
-from pyroclust.diagnostics.draws.labels import DrawsLike, held_labels
+from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
 from pyroclust.plots.names import functional_name, loss_name, with_unit
 from pyroclust.plots.panels import as_sequence

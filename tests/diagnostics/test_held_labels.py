@@ -13,7 +13,7 @@ import xarray as xr
 from pyro.infer import MCMC
 
 from pyroclust import diagnostics
-from pyroclust.diagnostics.draws.labels import held_labels, labels_and_weights
+from pyroclust.diagnostics.draws.holders import held_labels, labels_and_weights
 from pyroclust.infer import ImportanceSample
 from pyroclust.infer.mcmc import ChainDraws, CollapsedGibbs, assignments
 from pyroclust.io import DrawsFile

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pyroclust.diagnostics.draws.labels import DrawsLike, as_chains
+from pyroclust.diagnostics.draws.holders import DrawsLike
+from pyroclust.diagnostics.draws.labels import as_chains
 from pyroclust.diagnostics.draws.losses import variation_of_information
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.diagnostics.estimates.point_estimates import point_estimate

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.diagnostics.chains.convergence import bulk_ess, rhats
-from pyroclust.diagnostics.draws.labels import DrawsLike, as_chains
+from pyroclust.diagnostics.draws.holders import DrawsLike
+from pyroclust.diagnostics.draws.labels import as_chains
 from pyroclust.diagnostics.draws.losses import PartitionLoss, VariationOfInformation, pairwise_loss
 
 __all__ = ["CoMembershipEss", "DistanceRhat", "co_membership_ess", "distance_rhat"]

@@ -8,13 +8,8 @@ import numpy as np
 from pyroclust.diagnostics.chains.convergence import bulk_ess, rhats
 from pyroclust.diagnostics.chains.functionals import functionals
 from pyroclust.diagnostics.chains.partition_convergence import distance_rhat
-from pyroclust.diagnostics.draws.labels import (
-    DrawsLike,
-    as_chains,
-    checked_weights,
-    flatten,
-    labels_and_weights,
-)
+from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
+from pyroclust.diagnostics.draws.labels import as_chains, checked_weights, flatten
 from pyroclust.diagnostics.draws.losses import pairwise_loss
 from pyroclust.diagnostics.weights.importance import effective_draws
 

@@ -5,13 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.diagnostics.draws.co_assignment import co_assignment
-from pyroclust.diagnostics.draws.labels import (
-    DrawsLike,
-    as_chains,
-    checked_weights,
-    flatten,
-    labels_and_weights,
-)
+from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
+from pyroclust.diagnostics.draws.labels import as_chains, checked_weights, flatten
 from pyroclust.diagnostics.draws.num_clusters import cluster_count_posterior, total_variation
 
 __all__ = [

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.diagnostics.chains.thinning import independent_draws, mixing
-from pyroclust.diagnostics.draws.labels import DrawsLike, held_labels, labels_and_weights
+from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels, labels_and_weights
 from pyroclust.diagnostics.draws.losses import Binder, pairwise_loss
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 

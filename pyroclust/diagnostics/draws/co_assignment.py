@@ -8,7 +8,8 @@ from scipy.spatial.distance import squareform
 
 from pyroclust.compiling import strict
 from pyroclust.diagnostics.draws.contingency import compact
-from pyroclust.diagnostics.draws.labels import DrawsLike, checked_weights, flat_integers, labels_and_weights
+from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
+from pyroclust.diagnostics.draws.labels import checked_weights, flat_integers
 from pyroclust.threads import num_threads
 
 __all__ = ["add_equal_labels", "average_linkage", "co_assignment", "dendrogram_order"]

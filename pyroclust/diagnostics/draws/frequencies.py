@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.diagnostics.draws.labels import DrawsLike, distinct_draws
+from pyroclust.diagnostics.draws.holders import DrawsLike
+from pyroclust.diagnostics.draws.labels import distinct_draws
 
 __all__ = ["PartitionEntropy", "RankedPartitions", "partition_entropy", "ranked_partitions"]
 

@@ -6,13 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.diagnostics.draws.contingency import all_losses, matched_losses
-from pyroclust.diagnostics.draws.labels import (
-    DrawsLike,
-    checked_labels,
-    checked_weights,
-    flatten,
-    labels_and_weights,
-)
+from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
+from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten
 
 __all__ = [
     "AdjustedRand",

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pyroclust.diagnostics.draws.labels import DrawsLike, checked_weights, flatten, labels_and_weights
+from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
+from pyroclust.diagnostics.draws.labels import checked_weights, flatten
 
 __all__ = ["cluster_count_posterior", "count_clusters", "total_variation"]
 

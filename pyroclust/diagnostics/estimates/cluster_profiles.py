@@ -4,14 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.diagnostics.draws.labels import (
-    DrawsLike,
-    checked_labels,
-    checked_weights,
-    flatten,
-    labels_and_weights,
-    renumbered,
-)
+from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
+from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten, renumbered
 from pyroclust.diagnostics.limits import STABLE
 
 __all__ = ["ClusterProfiles", "cluster_profiles"]

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.diagnostics.draws.labels import DrawsLike, checked_labels, distinct_draws
+from pyroclust.diagnostics.draws.holders import DrawsLike
+from pyroclust.diagnostics.draws.labels import checked_labels, distinct_draws
 from pyroclust.diagnostics.draws.losses import PartitionLoss, VariationOfInformation
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from pyroclust.diagnostics.draws.co_assignment import co_assignment
-from pyroclust.diagnostics.draws.labels import DrawsLike, checked_labels, distinct_draws
+from pyroclust.diagnostics.draws.holders import DrawsLike
+from pyroclust.diagnostics.draws.labels import checked_labels, distinct_draws
 from pyroclust.diagnostics.draws.losses import PartitionLoss, VariationOfInformation
 from pyroclust.diagnostics.estimates.salso import SalsoSearch
 from pyroclust.diagnostics.estimates.searches import PartitionSearch
