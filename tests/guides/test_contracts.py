@@ -68,10 +68,15 @@ def test_a_guide_has_one_form(kind):
     assert draws.shape == (4, 2, 3, 5)
     assert log_prob.shape == (4, 2, 3)
     assert torch.equal(draws, canonical(draws))
+    plain = posterior.sample((4,))
+    assert torch.equal(plain, canonical(plain))
     value, error = posterior.log_prob_and_error(draws)
     assert value.shape == error.shape == (4, 2, 3)
+    assert posterior.is_exact or not isinstance(guide, SequentialGuide)
     if posterior.is_exact:
         assert not error.any()
+        assert torch.allclose(value, log_prob, atol=1e-4)
+        assert torch.allclose(posterior.merged_log_prob(draws), value, atol=1e-4)
         # Every class must sum to one, whichever order it visits the points in.
         every = enumerate_partitions(5)
         one = guide.posterior(data[0, 0])
@@ -80,8 +85,11 @@ def test_a_guide_has_one_form(kind):
     assert repr(posterior) == f"{type(posterior).__name__}(2 x 3 data sets of 5 points)"
     assert len(repr(guide)) < 100
     assert repr(guide).startswith(f"{kind.__name__}(model=gaussian2d")
+    assert ("no weights" in repr(guide)) == (not list(guide.parameters()))
     trace = pyro.poutine.trace(guide).get_trace(data)
-    assert trace.nodes["assignments"]["value"].shape == (2, 3, 5)
+    site = trace.nodes["assignments"]
+    assert site["value"].shape == (2, 3, 5)
+    assert [plate.size for plate in site["cond_indep_stack"]] == [3, 2]
     with pytest.raises(ValueError, match="guide has no conditions"):
         guide.condition(concentration=1.0)
     with pytest.raises(ValueError, match=r"expected \(..., N, 2\)"):
@@ -236,6 +244,9 @@ def test_a_guide_is_one_method():
     assert isinstance(guide, Guide)
     assert repr(guide) == "PriorGuide(model=gaussian2d, no weights)"
     assert guide(torch.zeros(4, 5, 2)).shape == (4, 5)
+    posterior, every = guide.posterior(torch.zeros(5, 2)), enumerate_partitions(5)
+    assert posterior.is_exact
+    assert torch.equal(posterior.merged_log_prob(every), posterior.log_prob(every))
     with pytest.raises(TypeError, match="NoPosterior must define posterior"):
         type("NoPosterior", (AmortizedGuide,), {})(gaussian2d()).posterior(torch.zeros(3, 2))
 
@@ -243,4 +254,6 @@ def test_a_guide_is_one_method():
 def test_filters_know_themselves():
     prior, family = ChineseRestaurantPrior(0.7), NormalKnownVariance(2)
     assert FilterScorer(prior, family).is_filter_of(prior, family)
+    assert not FilterScorer(prior, family).is_filter_of(prior, NormalKnownVariance(2))
+    assert not FilterScorer(prior, family).is_filter_of(ChineseRestaurantPrior(0.7), family)
     assert RandomOrder()(torch.zeros(1, 3, 2)).shape == (1, 3)
