@@ -19,6 +19,7 @@ from pyroclust.distributions import (
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.models import Mixture, gaussian2d, niw_mixture
 from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
+from pyroclust.saving import guides
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, find_guide, list_guides, read_card
 from pyroclust.saving.guides import describe_guide, load_guide, save_guide
 from pyroclust.saving.models import describe_model
@@ -211,7 +212,8 @@ DAMAGE = {
     "no weights": (lambda f: (f / WEIGHTS_FILE).unlink(), "there is no .*weights.safetensors"),
     "no card": (lambda f: (f / CARD_FILE).unlink(), "holds no card.json"),
     "damaged card": (lambda f: (f / CARD_FILE).write_text("{"), "card.json' is not valid JSON"),
-    "card of another version": (lambda f: edit(f, format_version=9), "format_version 9, expected 1 to 2"),
+    "card of another version": (lambda f: edit(f, format_version=3), "format_version 3, expected 1 to 2"),
+    "card of no version": (lambda f: edit(f, format_version=True), "format_version True, expected 1 to 2"),
     "card that is a list": (lambda f: (f / CARD_FILE).write_text("[]"), "format_version None"),
     "card without a model": (lambda f: edit(f, model={}), "has a missing or malformed entry"),
     "unknown model": (lambda f: edit(f, model={"name": "nix", "arguments": {}}), "unknown model 'nix'"),
@@ -246,6 +248,13 @@ def test_damage_is_one_sentence_that_names_the_file(folder, case):
         load_guide(folder)
     assert "mine" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_the_card_is_written_last(folder, monkeypatch):
+    written = []
+    monkeypatch.setattr(guides, "replace_file", lambda path, content: written.append(path.name))
+    save_guide(load_guide(folder), folder)
+    assert written == [WEIGHTS_FILE, CARD_FILE]
 
 
 def test_unknown_name_offers_the_nearest():

@@ -47,6 +47,7 @@ def test_objects_within_objects_come_back():
 def test_a_name_belongs_to_one_class():
     with pytest.raises(ValueError, match=r"name is 'Red', which is .*Red already, expected another"):
         register(Colour, name="Red")(DensestFirst)
+    registered(Colour).clear()
     assert registered(Colour)["Red"] is Red
     # Defined again, as a cell of a notebook is.
     again = type("Red", (Red,), {"__module__": Red.__module__, "__qualname__": Red.__qualname__})

@@ -194,6 +194,7 @@ def test_guides_take_arrays_and_data_frames(kind):
         found.append(guide.posterior(data).sample((20,)))
     assert all(torch.equal(found[0], one) for one in found)
     assert guide(array).shape == (6,)
+    assert guide.double().points(array).dtype == torch.float64
 
 
 WRONG = {

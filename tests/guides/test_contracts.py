@@ -20,9 +20,17 @@ from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.distributions.sequential.steps import ForcedSteps
-from pyroclust.guides import AmortizedGuide, SequentialGuide
+from pyroclust.guides import AmortizedGuide, PredictiveFilter, SequentialGuide
 from pyroclust.infer import simulate
-from pyroclust.models import AbsentTables, LabelledImages, LabelledTables, Mixture, Program, gaussian2d
+from pyroclust.models import (
+    AbsentTables,
+    LabelledImages,
+    LabelledTables,
+    Mixture,
+    Program,
+    gaussian2d,
+    sensitivity2d,
+)
 from pyroclust.nn import FixedShape, LightScorer, NeighbourScorer, NetworkScorer, RandomOrder, SummedScorer
 from pyroclust.partitions import canonical, enumerate_partitions
 from pyroclust.protocols import Guide, JointModel, Model
@@ -82,6 +90,8 @@ def test_a_guide_has_one_form(kind):
         one = guide.posterior(data[0, 0])
         assert one.log_prob(every).logsumexp(0).exp().item() == pytest.approx(1.0, abs=1e-4)
         assert torch.allclose(one.merged_log_prob(every), one.log_prob(every), atol=1e-4)
+    wide = posterior.expand((4, 2, 3))
+    assert wide.batch_shape == wide.log_prob(draws).shape == (4, 2, 3)
     assert repr(posterior) == f"{type(posterior).__name__}(2 x 3 data sets of 5 points)"
     assert len(repr(guide)) < 100
     assert repr(guide).startswith(f"{kind.__name__}(model=gaussian2d")
@@ -237,6 +247,33 @@ class PriorGuide(AmortizedGuide):
     def posterior(self, data):
         data = self.points(data)
         return self.model.prior.partition(data.shape[-2]).expand(data.shape[:-2])
+
+
+class Together(PartitionDistribution):
+    """All points in one cluster, drawn without gradients."""
+
+    def _sample(self, sample_shape):
+        assert not torch.is_grad_enabled()
+        return torch.zeros(*sample_shape, *self.batch_shape, self.num_points, dtype=torch.int64)
+
+
+def test_draws_are_made_without_gradients():
+    assert Together(4, batch_shape=torch.Size((2,))).sample((3,)).shape == (3, 2, 4)
+
+
+def test_a_guide_says_what_it_must_be_told():
+    names = ("concentration", "prior_scale")
+    guide = PredictiveFilter(sensitivity2d(), conditions=names)
+    assert guide.conditions == names
+    assert (
+        repr(guide) == "PredictiveFilter(model=sensitivity2d, no weights, concentration=..., prior_scale=...)"
+    )
+    with pytest.raises(ValueError, match="guide has the conditions concentration, prior_scale, expected num"):
+        guide.posterior(torch.zeros(4, 2))
+    told = guide.condition(concentration=1.0, prior_scale=2.0)
+    assert isinstance(told, Guide)
+    assert (told.conditions, guide.conditions, told.model.hyperpriors) == ((), names, {})
+    assert told.scorer is guide.scorer
 
 
 def test_a_guide_is_one_method():

@@ -218,6 +218,65 @@ def test_terminal_shows_what_the_page_says(kind, width):
     assert all("".join(title.split()) in shown for title in marked)
 
 
+def test_every_kind_of_page_has_its_sections():
+    every = {
+        "The data, by the point estimate": "one column, many columns, alone, two sources",
+        "How many clusters": "one column, many columns, alone, draws, two sources",
+        "Which rows belong together": "one column, many columns, alone, draws, two sources",
+        "Do the sources agree": "one column, many columns, two sources",
+        "How sure is the estimate": "one column, many columns, alone, draws, two sources",
+        "Cost": "one column, many columns, alone",
+        "The guide's importance weights": "one column, many columns",
+        "Are the data of the training's kind": "alone",
+        "Is the guide calibrated near these data": "one column, alone",
+        "Convergence of": "one column, many columns, draws, two sources, two sources",
+        "What the clusters are like": "one column, many columns, alone, two sources",
+        "What classical methods find": "one column, many columns, alone, two sources",
+        "Every row": "one column, many columns, alone, draws, two sources",
+    }
+    for kind in KINDS:
+        expected = [title for title, kinds in every.items() for one in kinds.split(", ") if one == kind]
+        found = [one.title for one in report_pages.page(kind).sections]
+        assert [re.sub("^(Convergence of) .*", r"\1", title) for title in found] == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_everything_in_the_page_is_in_the_html(kind):
+    page, text = report_pages.page(kind), words(written(kind))
+    said = [page.kicker, page.heading, page.introduction, page.footer, page.verdict.level.value]
+    said += [*page.notes, page.verdict.sentence]
+    said += [text for tile in page.tiles for text in (tile.name, tile.value, tile.note)]
+    said += [text for section in page.sections for text in (section.title, section.gist)]
+    said += [one.text for section in page.sections for one in section.parts if isinstance(one, Paragraph)]
+    assert len(page.tiles) == 4
+    assert page.footer
+    assert [one for one in said if " ".join(one.split()) not in text] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_terminal_shows_every_finding_every_row_and_every_note(kind):
+    console = Console(width=2000, file=StringIO(), color_system=None)
+    console.print(terminal_page(page := report_pages.page(kind)))
+    lines = [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
+    said = [page.heading, page.introduction, *(f"Note: {note}" for note in page.notes)]
+    said += [f"{one.question} {one.answer} {one.sentence} {one.wanted}" for one in page.findings]
+    for part in (part for section in page.sections for part in section.parts):
+        if isinstance(part, FigureTable) and part.terminal_title is not None:
+            said += [" ".join(row) for row in part.rows]
+        if isinstance(part, Paragraph) and part.in_terminal:
+            said.append(part.text)
+    assert [one for one in said if " ".join(one.split()) not in lines] == []
+
+
+@pytest.mark.parametrize(
+    ("mark", "colour"), [(Mark.GOOD, 32), (Mark.CAUTION, 33), (Mark.BAD, 31), (Mark.UNKNOWN, 35)]
+)
+def test_answers_have_their_colour_in_the_terminal(mark, colour):
+    console = Console(width=80, file=StringIO(), color_system="standard", force_terminal=True)
+    console.print(terminal_page(small_page(findings=(Finding("Is it?", 0.1, 0.2, True, "0.1", mark=mark),))))
+    assert f"\x1b[{colour}mYes" in console.file.getvalue()
+
+
 def test_no_limit_is_decided_where_results_are_shown():
     """A figure is compared with a limit in diagnostics alone; others may name a limit, not apply it."""
     named_limits = {name for name in vars(limits) if name.isupper()}

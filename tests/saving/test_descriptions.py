@@ -1,5 +1,6 @@
 """Mixtures as JSON: every prior with every family and back, and one sentence about what does not fit."""
 
+import inspect
 import json
 import tomllib
 from typing import Any
@@ -616,6 +617,7 @@ def test_some_nesting_is_fine():
 def test_a_factory_keeps_its_defaults():
     built = build_model(mixture(component={"class": "student_t", "dof": 3}))
     assert built.component.origin == student_t(dof=3.0).origin
+    assert built.component.origin[1].keys() == inspect.signature(student_t).parameters.keys()
 
 
 def test_building_leaves_the_random_state_alone():

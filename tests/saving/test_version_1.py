@@ -15,6 +15,7 @@ from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, read_card, shelf
 from pyroclust.saving.guides import load_guide, save_guide
 from pyroclust.saving.models import describe_model
 from pyroclust.saving.objects import describe
+from pyroclust.saving.version_1 import modernised
 
 OLD = Path(__file__).parent / "version_1"
 CARDS = json.loads((OLD / "cards.json").read_text())
@@ -57,6 +58,12 @@ def test_old_cards_of_every_kind_give_the_guide_that_was_saved(name, tmp_path):
     same_draws(guide, old)
 
 
+def test_parts_in_lists_take_todays_form_too():
+    old = {"class": "Product", "parts": [{"class": "BernoulliBeta", "dim": 2}]}
+    parts = [{"class": "BernoulliBeta", "arguments": {"dim": 2}}]
+    assert modernised(old) == {"class": "Product", "arguments": {"parts": parts}}
+
+
 def same_draws(guide, again):
     torch.manual_seed(3)
     values = dict.fromkeys(guide.conditions, 2.0)
@@ -78,5 +85,6 @@ def test_every_kind_of_guide_comes_back(name, tmp_path):
     save_guide(guide, tmp_path / "guide")
     again = load_guide(tmp_path / "guide")
     assert described(again)[0] == described(guide)[0]
+    assert all(torch.equal(one, again.state_dict()[key]) for key, one in guide.state_dict().items())
     assert json.loads((tmp_path / "guide" / CARD_FILE).read_text())["format_version"] == 2
     same_draws(guide, again)
