@@ -13,7 +13,12 @@ from sklearn.datasets import load_iris
 import pyroclust.guides
 import pyroclust.models
 import pyroclust.nn
-from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
+from pyroclust.distributions import (
+    ChineseRestaurantPrior,
+    NormalInverseWishart,
+    NormalKnownVariance,
+    student_t,
+)
 from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.sequential.filter import FilterScorer
@@ -236,9 +241,19 @@ def test_what_models_write_of_themselves():
     assert repr(ChineseRestaurantPrior(torch.ones(3))) == "ChineseRestaurantPrior(concentration=<3 numbers>)"
     assert gaussian2d() == gaussian2d()
     assert gaussian2d() != gaussian2d(3)
+    assert gaussian2d() == Mixture(gaussian2d().prior, gaussian2d().component, name="another name")
     assert Mixture(random, NormalKnownVariance(2)) != gaussian2d()
     assert random == ChineseRestaurantPrior(Gamma(2.0, 4.0))
+    assert hash(random) == hash(ChineseRestaurantPrior(Gamma(2.0, 4.0)))
+    assert hash(gaussian2d()) == hash(gaussian2d())
     assert random != ChineseRestaurantPrior(Gamma(2.0, 4.5))
+
+
+def test_what_networks_are_told_of_clusters_is_what_the_family_says():
+    known, other = NormalKnownVariance(2, scale=0.4), NormalInverseWishart(2, 0.1, dof=4.0, scale=0.3)
+    models = [Mixture(ChineseRestaurantPrior(0.7), family) for family in (known, other)]
+    assert [one.typical_scale for one in models] == [0.4, other.typical_scale]
+    assert [one.scale_is_known for one in models] == [True, False]
 
 
 class PriorGuide(AmortizedGuide):
@@ -274,6 +289,7 @@ def test_a_guide_says_what_it_must_be_told():
     assert isinstance(told, Guide)
     assert (told.conditions, guide.conditions, told.model.hyperpriors) == ((), names, {})
     assert told.scorer is guide.scorer
+    assert tuple(guide.model.hyperpriors) == names
 
 
 def test_a_guide_is_one_method():
@@ -294,3 +310,7 @@ def test_filters_know_themselves():
     assert not FilterScorer(prior, family).is_filter_of(prior, NormalKnownVariance(2))
     assert not FilterScorer(prior, family).is_filter_of(ChineseRestaurantPrior(0.7), family)
     assert RandomOrder()(torch.zeros(1, 3, 2)).shape == (1, 3)
+    with pytest.raises(ValueError, match=r"prior has hyperparameters of shape \(3,\), expected single num"):
+        FilterScorer(ChineseRestaurantPrior(torch.ones(3)), family)
+    with pytest.raises(ValueError, match="has no conjugate component family, expected one"):
+        PredictiveFilter(Mixture(prior, student_t(2)))
