@@ -42,6 +42,13 @@ def test_a_reference_that_is_asked_for_is_marked():
     assert picking.pick_guide("ncp-niw2d", dim=2, conditions={}).about == ()
 
 
+def test_a_guide_is_told_its_conditions_and_no_others():
+    with pytest.raises(ValueError, match=r"conditions are none, guide 'ncp-sensitivity2d' takes --condition"):
+        picking.pick_guide("ncp-sensitivity2d", dim=2, conditions={})
+    with pytest.raises(ValueError, match="conditions are scale, guide 'ncp-niw2d' takes none"):
+        picking.pick_guide("ncp-niw2d", dim=2, conditions={"scale": 1.0})
+
+
 def test_more_columns_than_any_guide_has_are_explained():
     with pytest.raises(ValueError, match="no guide for 9 columns, there are"):
         picking.pick_guide(None, dim=9, conditions={})

@@ -7,18 +7,21 @@ import numpy as np
 import pytest
 from chain_cases import restaurant_draws
 
-from pyroclust.diagnostics import Trust, compare_sources, verdict
-from pyroclust.diagnostics.calibration_verdict import (
+from pyroclust.diagnostics import Trust, compare_sources, limits
+from pyroclust.diagnostics.chains.thinning import Mixing
+from pyroclust.diagnostics.differences.effects import Effect, VariationBlocks
+from pyroclust.diagnostics.estimates.cluster_profiles import ClusterProfiles
+from pyroclust.diagnostics.simulations.familiarity import Familiarity
+from pyroclust.diagnostics.verdicts.calibration import (
     baseline_finding,
     calibrated_finding,
+    combined_p_value,
     judge_calibration,
     judge_local_calibration,
     tail_summary,
     weights_finding,
 )
-from pyroclust.diagnostics.cluster_profiles import ClusterProfiles
-from pyroclust.diagnostics.familiarity import Familiarity
-from pyroclust.diagnostics.findings import (
+from pyroclust.diagnostics.verdicts.findings import (
     agreement_finding,
     certificate_finding,
     clarity_finding,
@@ -30,10 +33,8 @@ from pyroclust.diagnostics.findings import (
     weighted_finding,
     weights_findings,
 )
-from pyroclust.diagnostics.source_effects import Effect, VariationBlocks
-from pyroclust.diagnostics.source_verdict import judge_sources
-from pyroclust.diagnostics.thinning import Mixing
-from pyroclust.diagnostics.verdict import Verdict
+from pyroclust.diagnostics.verdicts.sources import judge_sources
+from pyroclust.diagnostics.verdicts.verdict import Verdict
 
 SMALL = Effect("other difference", 0.1, 0.05, 0.15, 0.5)
 WELL = Mixing(900.0, 1.002, constant=False)
@@ -138,7 +139,7 @@ LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
 
 def test_every_limit_of_the_library_is_here():
     assert {name.split()[0].removesuffix(",") for name in LIMITS} == {
-        name for name in vars(verdict) if name.isupper() and not name.startswith("_")
+        name for name in vars(limits) if name.isupper() and not name.startswith("_")
     }
 
 
@@ -155,6 +156,11 @@ def test_a_difference_is_large_beyond_its_limit_and_sure_beyond_its_noise():
     assert level(Effect("difference", 0.1501, 0.05, 0.15, 0.0001)) is Trust.DIFFER
     assert level(Effect("difference", 0.4, 0.4, 0.15, 0.0001)) is Trust.UNKNOWN
     assert level(Effect("difference", 0.4, 0.3999, 0.15, 0.0001)) is Trust.DIFFER
+
+
+def test_several_p_values_are_one_by_bonferroni():
+    assert combined_p_value({"a": 0.2, "b": 0.9}) == 0.4
+    assert combined_p_value({"a": 0.8, "b": 0.9}) == 1
 
 
 def test_sizes_of_training_include_both_ends():

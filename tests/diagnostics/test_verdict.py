@@ -5,13 +5,24 @@ import math
 import numpy as np
 import pytest
 
-from pyroclust.diagnostics import Agreement, Finding, GuideFigures, Mark, Trust, judge, judge_draws
+from pyroclust.diagnostics import (
+    Agreement,
+    Finding,
+    GuideFigures,
+    Mark,
+    Trust,
+    Verdict,
+    judge,
+    judge_draws,
+)
+from pyroclust.diagnostics.simulations.familiarity import Familiarity
 from pyroclust.diagnostics.verdicts.findings import (
     agreement_finding,
     clarity_finding,
     convergence_findings,
     labels_finding,
 )
+from pyroclust.diagnostics.verdicts.judging import judge_alone
 
 CLOSE = Agreement(0.03, 0.05, 0.01, 0.02, 0.04, 0.01)
 FAR = Agreement(0.30, 0.40, 0.10, 0.02, 0.04, 0.01)
@@ -150,3 +161,53 @@ def test_findings_are_plain_in_json():
         "sentence": "endless",
         "wanted": "",
     }
+
+
+def test_verdicts_are_plain_in_json():
+    verdict = judge(GOOD)
+    plain = verdict.to_dict()
+    assert (plain["level"], plain["sentence"]) == ("trust", verdict.sentence)
+    assert plain["findings"] == [one.to_dict() for one in verdict.findings]
+    json.dumps(plain, allow_nan=False)
+
+
+def test_every_level_is_good_news_or_bad():
+    assert {one: one.mark for one in Trust} == {
+        Trust.TRUST: Mark.GOOD,
+        Trust.AVERAGE: Mark.GOOD,
+        Trust.AGREE: Mark.GOOD,
+        Trust.CORRECT: Mark.CAUTION,
+        Trust.UNKNOWN: Mark.UNKNOWN,
+        Trust.DISTRUST: Mark.BAD,
+        Trust.DIFFER: Mark.BAD,
+    }
+
+
+LIKE = Familiarity(0.5, 1.0, 1.0, 199, overall=0.4)
+NOT_CALIBRATED = Verdict(Trust.DISTRUST, "Not calibrated.")
+
+
+@pytest.mark.parametrize(
+    ("familiar", "tests", "near", "level", "words"),
+    [
+        (LIKE, [True, True], None, Trust.AVERAGE, "passed all 2 calibration tests"),
+        (LIKE, [True, True], Verdict(Trust.AVERAGE, "Calibrated."), Trust.AVERAGE, "passed all 2"),
+        (dataclasses.replace(LIKE, overall=0.005), [True], None, Trust.DISTRUST, "unlike those it was train"),
+        (LIKE, [True, True], NOT_CALIBRATED, Trust.DISTRUST, "near this table it is not calibrated. MCMC"),
+        (LIKE, [True, False], None, Trust.UNKNOWN, "passed 1 of 2 calibration tests"),
+        (LIKE, [], None, Trust.UNKNOWN, "has no certificate"),
+        (
+            dataclasses.replace(LIKE, warning="Too many."),
+            [True],
+            None,
+            Trust.UNKNOWN,
+            "No verdict: Too many.",
+        ),
+    ],
+)
+def test_verdicts_on_a_guide_alone(familiar, tests, near, level, words):
+    finding = None if near is None else Finding("near?", 0.5, 0.01, True, "p = 0.5")
+    verdict = judge_alone(familiar, tests, near=near, near_finding=finding)
+    assert verdict.level is level
+    assert words in verdict.sentence
+    assert len(verdict.findings) == (3 if near is None else 4)

@@ -205,6 +205,10 @@ WRONG = {
     "dates": (np.zeros((3, 2), dtype="datetime64[s]"), "data holds dates"),
     "unequal": ([[1.0, 2.0], [3.0]], "data is a list that does not turn into an array"),
     "missing": (pd.DataFrame({"a": [1.0, None], "b": [1.0, 2.0]}), "1 nan or infinite values"),
+    "missing in pandas": (
+        pd.DataFrame({"a": [1.0, None], "b": [1.0, 2.0]}, dtype="Float64"),
+        "1 nan or infinite values",
+    ),
     "columns": (np.zeros((5, 3)), r"data has shape \(5, 3\), expected \(..., N, 2\)"),
     "nothing": (None, "nan or infinite|expected"),
 }
@@ -215,6 +219,11 @@ def test_what_are_no_points_is_named(data, message):
     guide = NeuralClusteringProcess(gaussian2d())
     with pytest.raises(ValueError, match=message):
         guide.posterior(data)
+
+
+def test_numbers_of_one_column_need_its_dimension():
+    with pytest.raises(ValueError, match=r"expected \(..., N, 1\) .*: add the dimension of the columns"):
+        NeuralClusteringProcess(gaussian2d(1)).posterior(np.zeros(5))
 
 
 def test_exact_and_weighted_posteriors_take_arrays():

@@ -15,6 +15,7 @@ import pyroclust.models
 import pyroclust.nn
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
+    ConjugateComponent,
     NormalInverseWishart,
     NormalKnownVariance,
     student_t,
@@ -202,8 +203,9 @@ def test_a_model_has_one_form(name):
     assert model.has_likelihood == _evaluates(model, points, labels)
     assert model.has_likelihood <= isinstance(model, JointModel)
     assert model.given({}) is not None
-    if model.is_conjugate and model.has_likelihood:
-        assert model.partition_prior is not None
+    if model.is_conjugate:
+        assert isinstance(model.component, ConjugateComponent)
+        assert model.partition_prior is model.prior
 
 
 def _evaluates(model: Model, points: torch.Tensor, labels: torch.Tensor) -> bool:
