@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 
-from pyroclust.cli.console import standard_output
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.progress import stages
 from pyroclust.saving.cards import find_guide
@@ -54,7 +54,8 @@ def check(
         return
     from pyroclust.cli.certificate_table import certificate_view
 
-    console = standard_output()
+    # Its tables fit into the 80 columns of a pipe.
+    console = Console()
     console.print(certificate_view(result), highlight=False)
     console.print(note, highlight=False, soft_wrap=True)
 
