@@ -18,6 +18,7 @@ __all__ = [
     "draw_inside_and_out",
     "draw_limit",
     "new_figure",
+    "pixels",
     "png_bytes",
     "style",
 ]
@@ -98,6 +99,26 @@ def png_bytes(figure: Figure, *, dpi: int = 130) -> bytes:
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi)
     return buffer.getvalue()
+
+
+def pixels(figure: Figure, *, dpi: int) -> np.ndarray:
+    """Return the colours that :func:`png_bytes` writes; savefig draws every figure twice, this draws it once.
+
+    Args:
+        figure: what to draw.
+        dpi: pixels an inch.
+
+    Shape:
+        output: ``(height, width, 3)`` uint8.
+
+    Example:
+        >>> pixels(new_figure(1, 2), dpi=50).shape
+        (100, 50, 3)
+    """
+    figure.set_dpi(dpi)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.ascontiguousarray(np.asarray(canvas.buffer_rgba())[..., :3])
 
 
 def draw_limit(value: float, *, ax: Axes, text: str, dashes: tuple[float, float] | None = None) -> None:

@@ -24,6 +24,7 @@ from PIL import Image
 
 from pyroclust import plots
 from pyroclust.diagnostics import Finding, Verdict
+from pyroclust.plots.style import pixels
 from pyroclust.report.words import short
 
 __all__ = [
@@ -229,8 +230,8 @@ class Picture(Part):
 
 
 def _palette_png(figure: Figure, dpi: int) -> bytes:
-    with Image.open(BytesIO(plots.png_bytes(figure, dpi=dpi))) as drawn:
-        few = drawn.convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    drawn = Image.fromarray(pixels(figure, dpi=dpi))
+    few = drawn.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     buffer = BytesIO()
     few.save(buffer, format="png", optimize=True)
     return buffer.getvalue()
