@@ -19,6 +19,7 @@ GROUND = {
     "progress",
     "random_state",
     "registry",
+    "text",
     "threads",
 }
 LAWS = {
@@ -46,6 +47,7 @@ MCMC = {"infer.mcmc.compiled", "infer.mcmc.families", "infer.mcmc.parameters"}
 # and a package's face (its __init__) may import all that lies inside of the package.
 LAW: dict[str, set[str]] = {
     **{name: set() for name in GROUND},
+    "errors": {"text"},
     "registry": {"errors"},
     "distributions": {"compiling", "partitions", "threads"},
     "distributions.priors": {"compiling", "distributions", "partitions", "registry", "threads"},
@@ -95,16 +97,16 @@ LAW: dict[str, set[str]] = {
     "infer.mcmc.parameters": {"compiling", "distributions", "infer.mcmc.compiled", "protocols"},
     "infer.mcmc": GROUND | DIAGNOSTICS | LAWS | {"infer", "protocols"} | MCMC,
     "baselines": DIAGNOSTICS | {"partitions"},
-    "data": {"errors"},
+    "data": {"errors", "text"},
     "saving": GROUND | LAWS | {"nn", "models", "guides", "protocols"},
     "calibration": GROUND | DIAGNOSTICS | LAWS | {"infer", "guides", "protocols", "saving"},
-    "results": DIAGNOSTICS | {"baselines", "calibration", "data"},
+    "results": DIAGNOSTICS | {"baselines", "calibration", "data", "text"},
     "io": GROUND | DIAGNOSTICS | LAWS | {"infer", "infer.mcmc"},
-    "plots": DIAGNOSTICS,
+    "plots": DIAGNOSTICS | {"text"},
     "recipes": GROUND
     | LAWS
     | {"calibration", "data", "guides", "infer", "infer.training", "models", "nn", "plots", "saving"},
-    "report": DIAGNOSTICS | {"baselines", "calibration", "plots", "results"},
+    "report": DIAGNOSTICS | {"baselines", "calibration", "plots", "results", "text"},
     "analysis": GROUND
     | DIAGNOSTICS
     | LAWS

@@ -8,6 +8,8 @@ from typing import ParamSpec
 
 import typer
 
+from pyroclust.text import visible
+
 __all__ = ["INTERRUPTED", "one_sentence_errors"]
 
 _TRACEBACK = "PYROCLUST_TRACEBACK"
@@ -52,5 +54,5 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
 def _sentence(error: ValueError | OSError) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"'{error.filename}': " if error.filename else ""
-        return f"{where}{error.strerror}"
-    return " ".join(str(error).split())
+        return visible(f"{where}{error.strerror}")
+    return visible(" ".join(str(error).split()))

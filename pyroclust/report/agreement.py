@@ -7,8 +7,9 @@ from matplotlib.figure import Figure
 from pyroclust import plots
 from pyroclust.diagnostics import Agreement, SourceComparison
 from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
-from pyroclust.report.words import number, p_value, short
+from pyroclust.report.words import number, p_value
 from pyroclust.results.contents import Contents, Source
+from pyroclust.text import short
 
 __all__ = ["agreement_section"]
 

@@ -25,7 +25,7 @@ from PIL import Image
 from pyroclust import plots
 from pyroclust.diagnostics import Finding, Verdict
 from pyroclust.plots.style import pixels
-from pyroclust.report.words import short
+from pyroclust.text import short
 
 __all__ = [
     "FigureTable",

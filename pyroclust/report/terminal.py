@@ -7,6 +7,7 @@ from rich.text import Text
 
 from pyroclust.diagnostics import Finding, Mark
 from pyroclust.report.parts import FigureTable, Page, Paragraph, Part
+from pyroclust.text import visible
 
 __all__ = ["terminal_page"]
 
@@ -25,21 +26,21 @@ def terminal_page(page: Page) -> RenderableType:
     Args:
         page: what it says.
     """
-    parts: list[RenderableType] = [Text(page.heading, style="bold"), Text(page.introduction), Text()]
+    parts: list[RenderableType] = [_text(page.heading, style="bold"), _text(page.introduction), Text()]
     for section in page.sections:
         for part in section.parts:
             parts += _shown(part)
-    parts += [Text(f"Note: {note}") for note in page.notes]
+    parts += [_text(f"Note: {note}") for note in page.notes]
     if page.findings:
         parts.append(_findings(page.findings))
-    parts.append(Text(page.verdict.sentence, style="bold"))
+    parts.append(_text(page.verdict.sentence, style="bold"))
     return Group(*parts)
 
 
 def _shown(part: Part) -> list[RenderableType]:
     match part:
         case Paragraph(in_terminal=True):
-            return [Text(part.text), Text()]
+            return [_text(part.text), Text()]
         case FigureTable(terminal_title=str()):
             return [_figures(part), Text()]
     return []
@@ -48,9 +49,9 @@ def _shown(part: Part) -> list[RenderableType]:
 def _figures(part: FigureTable) -> Table:
     table = _table(part.terminal_title)
     for place, title in enumerate(part.header):
-        table.add_column(Text(title), justify="right" if place else "left", overflow="fold")
+        table.add_column(_text(title), justify="right" if place else "left", overflow="fold")
     for row in part.rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(_text(cell) for cell in row))
     return table
 
 
@@ -59,11 +60,15 @@ def _findings(findings: tuple[Finding, ...]) -> Table:
     for title in ("question", "answer", "measured", "limit"):
         table.add_column(title, overflow="fold")
     for one in findings:
-        answer = Text(one.answer, style=_STYLES[one.mark])
-        table.add_row(Text(one.question), answer, Text(one.sentence), Text(one.wanted))
+        answer = _text(one.answer, style=_STYLES[one.mark])
+        table.add_row(_text(one.question), answer, _text(one.sentence), _text(one.wanted))
     return table
 
 
 def _table(title: str | None) -> Table:
-    # Names of columns and sources are the user's: as Text they are no markup.
-    return Table(title=None if title is None else Text(title), title_justify="left", box=box.SIMPLE_HEAD)
+    return Table(title=None if title is None else _text(title), title_justify="left", box=box.SIMPLE_HEAD)
+
+
+def _text(words: str, *, style: str = "") -> Text:
+    """Names of columns and sources are the user's: as Text they are no markup, visible they do nothing."""
+    return Text(visible(words), style=style)

@@ -3,8 +3,9 @@
 import math
 
 from pyroclust.plots.names import functional_name
+from pyroclust.text import short
 
-__all__ = ["axis_names", "functional_title", "number", "p_value", "seconds", "short", "times"]
+__all__ = ["axis_names", "functional_title", "number", "p_value", "seconds", "times"]
 
 _UNITS = {"log_joint": "nats", "entropy": "bits", "distance_to_reference": "bits"}
 
@@ -57,16 +58,6 @@ def seconds(value: float) -> str:
         if value >= size:
             return f"{value / size:.3g} {unit}"
     return f"{value / 1e-6:.2g} µs"
-
-
-def short(text: str, length: int) -> str:
-    """Cut a name that is too long for its place, an axis or a cell.
-
-    Example:
-        >>> short("velocity", 20), short("velocity_of_recession", 12)
-        ('velocity', 'velocity_of…')
-    """
-    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def axis_names(columns: tuple[str, ...]) -> tuple[str, ...]:

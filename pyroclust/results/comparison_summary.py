@@ -23,8 +23,9 @@ from pyroclust.diagnostics.differences.agreement import Marginals, distances, ma
 from pyroclust.diagnostics.verdicts.findings import familiarity_findings
 from pyroclust.results.baseline_rows import BaselineRow, baseline_rows
 from pyroclust.results.comparison import Comparison, PartitionDraws
-from pyroclust.results.contents import Contents, Source, Weighting, listed, plain
+from pyroclust.results.contents import Contents, Source, Weighting, plain
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
+from pyroclust.text import listed
 
 __all__ = ["ComparisonSummary", "NumClusters", "summarise"]
 

@@ -24,7 +24,6 @@ __all__ = [
     "Source",
     "Weighting",
     "WrittenResult",
-    "listed",
     "plain",
     "posteriors_of_k",
 ]
@@ -219,17 +218,6 @@ def posteriors_of_k(sources: Sequence[Source]) -> tuple[int, dict[str, np.ndarra
     low = min(int(one.summary.values[0]) for one in sources)
     high = max(int(one.summary.values[-1]) for one in sources)
     return low, {one.name: one.summary.marginals.counts[low : high + 1] for one in sources}
-
-
-def listed(names: tuple[str, ...], most: int = 8) -> str:
-    """Write names one after the other, and how many are left out.
-
-    Example:
-        >>> listed(("x", "y")), listed(("a", "b", "c", "d"), 2)
-        ('x, y', 'a, b and 2 more')
-    """
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
 def plain(value: Any) -> Any:

@@ -13,8 +13,9 @@ from pyroclust.diagnostics import Familiarity, Finding, Verdict
 from pyroclust.diagnostics.verdicts.judging import judge_alone
 from pyroclust.results.baseline_rows import BaselineRow, baseline_rows
 from pyroclust.results.comparison import GuideOnData
-from pyroclust.results.contents import Contents, Source, listed, plain, posteriors_of_k
+from pyroclust.results.contents import Contents, Source, plain, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
+from pyroclust.text import listed
 
 __all__ = ["AloneSummary", "GuideAlone", "summarise_alone"]
 
