@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import settings
 
 torch.set_num_threads(1)
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=25, database=None)
+settings.load_profile("repeatable")
 
 
 # Files that one worker runs after another, because they share what costs most to make.
