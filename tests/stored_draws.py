@@ -1,7 +1,7 @@
 """Small runs of every kernel and guide with fixed seeds: the same seeds must give the same draws for ever.
 
-``python tests/stored_draws.py`` writes ``stored_draws.json``; do so only where draws are meant to change, and
-say in CHANGELOG.md that they do.
+``python tests/stored_draws.py`` writes ``stored_draws.json`` and ``stored_log_probs.json``; do so only where
+draws are meant to change, and say in CHANGELOG.md that they do.
 """
 
 import json
@@ -46,7 +46,9 @@ from pyroclust.models import Mixture, companion, overlap2d
 from pyroclust.saving.cards import list_guides
 
 STORED = Path(__file__).parent / "stored_draws.json"
+STORED_LOG_PROBS = Path(__file__).parent / "stored_log_probs.json"
 Labels = list[list[int]]
+LogProbs = list[float]
 
 
 def points(num_points: int = 9, dim: int = 2) -> torch.Tensor:
@@ -120,42 +122,43 @@ KERNELS: dict[str, Callable[[], Labels]] = {
 }
 
 
-def _posterior(guide) -> Labels:
+def _posterior(guide) -> tuple[Labels, LogProbs]:
+    """Return draws, and log q of them: draws alone hardly show a small change of a network's input."""
     torch.manual_seed(5)
     with torch.no_grad():
-        return guide.posterior(points()).sample((6,)).tolist()
+        posterior = guide.posterior(points(9, *guide.model.event_shape))
+        draws = posterior.sample((6,))
+        return draws.tolist(), posterior.log_prob(draws).tolist()
 
 
-def _network(kind, model=None) -> Labels:
+def _network(kind, model=None) -> tuple[Labels, LogProbs]:
     torch.manual_seed(4)
     return _posterior(kind(model or overlap2d()))
 
 
-def _shelf(name: str) -> Labels:
+def _shelf(name: str) -> tuple[Labels, LogProbs]:
     guide = load_guide(name)
     if guide.conditions:
         guide = guide.condition(concentration=1.0, prior_scale=3.0)
-    torch.manual_seed(5)
-    shape = guide.model.event_shape
-    with torch.no_grad():
-        return guide.posterior(points(9, *shape)).sample((6,)).tolist()
+    return _posterior(guide)
 
 
-def _weighted() -> Labels:
+def _weighted() -> tuple[Labels, LogProbs]:
     model = overlap2d()
     torch.manual_seed(6)
-    return importance_sample(model, PredictiveFilter(model), points(), num_draws=6).assignments.tolist()
+    found = importance_sample(model, PredictiveFilter(model), points(), num_draws=6)
+    return found.assignments.tolist(), found.log_weights.tolist()
 
 
-def _particles() -> Labels:
+def _particles() -> tuple[Labels, LogProbs]:
     model = overlap2d()
     torch.manual_seed(6)
-    return sequential_monte_carlo(
-        model, PredictiveFilter(model), points(), num_particles=6
-    ).assignments.tolist()
+    found = sequential_monte_carlo(model, PredictiveFilter(model), points(), num_particles=6)
+    return found.assignments.tolist(), found.log_weights.tolist()
 
 
-GUIDES: dict[str, Callable[[], Labels]] = {
+# Draws with log q of them, or with their log-weights.
+GUIDES: dict[str, Callable[[], tuple[Labels, LogProbs]]] = {
     "NeuralClusteringProcess": lambda: _network(NeuralClusteringProcess),
     "ClusterwiseClusteringProcess": lambda: _network(ClusterwiseClusteringProcess),
     "AttentiveClusteringProcess": lambda: _network(AttentiveClusteringProcess),
@@ -169,10 +172,11 @@ GUIDES: dict[str, Callable[[], Labels]] = {
     **{name: (lambda name=name: _shelf(name)) for name in (card.name for card in list_guides())},
 }
 
-CASES = KERNELS | GUIDES
-
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    found = {name: run() for name, run in CASES.items()}
-    rows = ",\n".join(f"  {json.dumps(name)}: {json.dumps(found[name])}" for name in found)
-    STORED.write_text(f"{{\n{rows}\n}}\n", encoding="utf-8")
+    guides = {name: run() for name, run in GUIDES.items()}
+    draws = {name: run() for name, run in KERNELS.items()} | {name: one for name, (one, _) in guides.items()}
+    log_probs = {name: [round(value, 4) for value in one] for name, (_, one) in guides.items()}
+    for path, found in ((STORED, draws), (STORED_LOG_PROBS, log_probs)):
+        rows = ",\n".join(f"  {json.dumps(name)}: {json.dumps(one)}" for name, one in found.items())
+        path.write_text(f"{{\n{rows}\n}}\n", encoding="utf-8")

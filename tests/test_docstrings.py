@@ -13,6 +13,10 @@ Definition = ast.ClassDef | ast.FunctionDef
 SECTIONS = ("Args", "Attributes", "Returns", "Raises", "Yields", "Shape", "Example", "Examples", "References")
 # Every distribution of torch takes it.
 UNSAID = ("validate_args",)
+# Of a class: where it refuses its arguments.
+MAKING = ("__init__", "__post_init__", "__new__")
+# What methods raise that subclasses must write.
+ABSTRACT = {"NotImplementedError", "TypeError"}
 # Entries are at the indentation of their section's body; what follows is further in.
 ENTRY = re.compile(r"^\*{0,2}(\w+): ")
 
@@ -74,8 +78,19 @@ def constructor(node: ast.ClassDef) -> list[str] | None:
     return parameters(made[0], owner=node) if made else None
 
 
-def problems(node: Definition, *, accepted: list[str] | None) -> list[str]:
-    """List what is wrong with one docstring."""
+def raised(node: Definition) -> set[str]:
+    """Return the errors that a function itself raises, or a class when one is made."""
+    bodies: list[ast.AST] = [node]
+    if isinstance(node, ast.ClassDef):
+        bodies = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name in MAKING]
+    inside = [inner for one in bodies for inner in ast.walk(one)]
+    calls = [one.exc for one in inside if isinstance(one, ast.Raise) and isinstance(one.exc, ast.Call)]
+    names = {one.func.id for one in calls if isinstance(one.func, ast.Name)}
+    return {name for name in names if name.endswith("Error")} - ABSTRACT
+
+
+def problems(node: Definition, *, accepted: list[str] | None, is_command: bool = False) -> list[str]:
+    """List what is wrong with one docstring; that of a command is its help, and speaks of no exceptions."""
     text = ast.get_docstring(node)
     if text is None:
         return ["has no docstring"]
@@ -89,6 +104,8 @@ def problems(node: Definition, *, accepted: list[str] | None) -> list[str]:
     if accepted is not None and named.get("Args"):
         found += [f"{name} is no parameter" for name in named["Args"] if name not in [*accepted, *own]]
         found += [f"parameter {name} has no line" for name in accepted if name not in [*listed, *UNSAID]]
+    unsaid = set() if is_command else raised(node) - set(named.get("Raises", []))
+    found += [f"{name} is not in Raises" for name in sorted(unsaid)]
     known = {*own, *(accepted or []), *listed}
     for section in ("Args", "Attributes", "Returns", "Raises"):
         for line in parts.get(section, []):
@@ -110,7 +127,8 @@ def test_every_entry_has_its_own_line_and_its_true_name(module):
     found = []
     for name, node, owner in definitions(SOURCES[module]):
         accepted = constructor(node) if isinstance(node, ast.ClassDef) else parameters(node, owner=owner)
-        found += [f"{name}: {one}" for one in problems(node, accepted=accepted)]
+        is_command = module.startswith("pyroclust.cli.")
+        found += [f"{name}: {one}" for one in problems(node, accepted=accepted, is_command=is_command)]
     assert not found, "\n".join([module, *found])
 
 
@@ -142,6 +160,21 @@ OLD_NAME = '''
             k: shape of the tail.
         """
 '''
+SILENT = '''
+    class Weights:
+        """Weights of draws.
+
+        Raises:
+            TypeError: never.
+        """
+
+        def __init__(self, log):
+            if log > 0:
+                raise ValueError("log")
+
+        def best(self):
+            raise KeyError("best")
+'''
 
 
 def test_broken_docstrings_are_found():
@@ -154,3 +187,5 @@ def test_broken_docstrings_are_found():
         "parameter draws has no line",
     ]
     assert problems(example("def bare(): pass"), accepted=[]) == ["has no docstring"]
+    assert problems(example(SILENT), accepted=["log"]) == ["ValueError is not in Raises"]
+    assert problems(example(SILENT), accepted=["log"], is_command=True) == []

@@ -24,6 +24,9 @@ class ChosenLabels:
 def check_num_clusters(name: str, value: int | None, num_points: int | None = None) -> None:
     """Refuse numbers of clusters below one, and above the number of points.
 
+    Raises:
+        ValueError: if the number is not possible.
+
     Example:
         >>> check_num_clusters("num_clusters", 5, 3)
         Traceback (most recent call last):

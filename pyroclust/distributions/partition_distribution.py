@@ -24,6 +24,9 @@ class PartitionDistribution(TorchDistribution):
     Attributes:
         is_exact: log-probabilities are exact; where they are estimates the class says how, and
             :meth:`log_prob_and_error` by how much.
+
+    Raises:
+        ValueError: if there are no points.
     """
 
     support = partition

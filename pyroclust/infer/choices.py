@@ -49,6 +49,9 @@ class HardStandardised:
         oversampling: simulations for each data set that is kept.
         hardness: how many nearly standardised data sets compete for each hard one.
 
+    Raises:
+        ValueError: if ``oversampling`` is not larger than ``hardness``, or that is not positive.
+
     Example:
         >>> kept = HardStandardised(8)(torch.randn(32, 20, 2), 4)
         >>> kept[:2].tolist(), len(kept)

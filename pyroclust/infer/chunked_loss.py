@@ -31,6 +31,9 @@ class VisitingOrders:
         antithetic: orders come in pairs, one the reverse of the other.
         consistency: the weight :math:`\lambda` per nat, 0 for no penalty; the variance has the divisor M - 1.
 
+    Raises:
+        ValueError: if a number is not possible, or one order is to come in pairs or to be penalised.
+
     Example:
         >>> import torch
         >>> orders = VisitingOrders(2, consistency=0.5)

@@ -43,6 +43,9 @@ class ImageEncoder(nn.Module):
     Shape:
         images: ``(B, N, H, W)`` or, as tables have them, ``(B, N, H W)``; output: ``(B, N, E)``.
 
+    Raises:
+        ValueError: if an image is too small to be halved twice.
+
     Example:
         >>> import torch
         >>> ImageEncoder(8, 8, dim=5)(torch.zeros(2, 7, 64)).shape

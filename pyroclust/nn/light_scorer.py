@@ -60,6 +60,9 @@ class LightScorer(NetworkScorer[LightEncoding]):
             distance, and can stand beside the kernels or in their place. None for none.
         filter: log-weights of the exact filter of a conjugate model, or None.
         conditions: how hyperparameters that :meth:`encode` takes enter; None for none.
+
+    Raises:
+        ValueError: if ``future`` has another width.
     """
 
     def __init__(
@@ -124,7 +127,11 @@ class LightScorer(NetworkScorer[LightEncoding]):
         }
 
     def take_conditions(self, inputs: ConditionInputs | None, *, num_columns: int) -> None:
-        """Refuse conditions other than those that the scorer was built with."""
+        """Refuse conditions other than those that the scorer was built with.
+
+        Raises:
+            ValueError: if they are others.
+        """
         own = () if self.conditions is None else self.conditions.names
         if inputs is not None and inputs.names != own:
             raise ValueError(

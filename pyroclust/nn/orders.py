@@ -47,6 +47,9 @@ class DensestFirst:
 
     Args:
         bandwidth: h, in data units.
+
+    Raises:
+        ValueError: if ``bandwidth`` is not positive.
     """
 
     def __init__(self, bandwidth: float) -> None:

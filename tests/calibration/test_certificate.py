@@ -24,7 +24,7 @@ from pyroclust.calibration.simulated_draws import draw_partitions, neighbour_sha
 from pyroclust.cli.certificate_table import _lines
 from pyroclust.diagnostics.verdicts.calibration import tail_summary
 from pyroclust.distributions import ChineseRestaurantPrior
-from pyroclust.guides import PredictiveFilter
+from pyroclust.guides import AttentiveClusteringProcess, NeuralClusteringProcess, PredictiveFilter
 from pyroclust.infer import ImportanceSample
 from pyroclust.infer.simulation import simulate_worlds
 from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d, sensitivity2d, warped_clusters
@@ -246,6 +246,16 @@ def test_conditions_are_drawn_from_their_priors() -> None:
     assert certificate.calibration[-1].functional == "log_joint"
     assert sum(certificate.num_clusters.prior) == pytest.approx(1)
     assert Certificate.from_dict(certificate.to_dict()) == certificate
+
+
+def test_the_filter_beside_a_guide_is_told_the_same_conditions() -> None:
+    settings = CertificateSettings.nothing()
+    model, names = sensitivity2d(), ["concentration", "prior_scale"]
+    guide = NeuralClusteringProcess(model, conditions=names)
+    assert certify(guide, settings=settings).baseline == "PredictiveFilter"
+    # Told nothing it has none: both stay random.
+    assert certify(AttentiveClusteringProcess(model), settings=settings).baseline is None
+    assert certify(PredictiveFilter(model, conditions=names), settings=settings).baseline is None
 
 
 def test_shares_of_high_pareto_k(complete) -> None:

@@ -172,6 +172,9 @@ def test_the_caller_can_say_what_a_simulation_does_not_show():
     assert guide.posterior(torch.zeros(5, 3)).sample().shape == (5,)
     with pytest.raises(ValueError, match="model is a list, expected a Pyro program"):
         NeuralClusteringProcess([1, 2])
+    assert model.given({}) is model
+    with pytest.raises(ValueError, match="values has rate, expected none: model 'mine' has no"):
+        model.given({"rate": 1.0})
     with pytest.raises(ValueError, match="typical_scale is 0"):
         Program(any_dimension, event_shape=(3,), typical_scale=0.0)
 

@@ -277,21 +277,69 @@ def test_answers_have_their_colour_in_the_terminal(mark, colour):
     assert f"\x1b[{colour}mYes" in console.file.getvalue()
 
 
+def compared_with_limits(source: str) -> list[int]:
+    """Return the lines that compare with a limit of the library, or order by a number of their own.
+
+    Numbers of draws, of columns and of letters may be compared with whole numbers, and anything with 0 and 1.
+    """
+    tree = ast.parse(source)
+    named = {name for name in vars(limits) if name.isupper()}
+    named |= {
+        alias.asname
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name in named and alias.asname
+    }
+    constants = [node for node in tree.body if isinstance(node, ast.Assign)]
+    fractions = [node for node in constants if isinstance(getattr(node.value, "value", None), float)]
+    named |= {one.id for node in fractions for one in node.targets if isinstance(one, ast.Name)}
+    found = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Compare):
+            continue
+        sides = [node.left, *node.comparators]
+        names = {getattr(one, "id", getattr(one, "attr", "")) for side in sides for one in ast.walk(side)}
+        numbers = [one.value for side in sides for one in arithmetic(side) if isinstance(one, ast.Constant)]
+        own = [one for one in numbers if isinstance(one, int | float) and one not in (0, 1)]
+        ordered = any(isinstance(one, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for one in node.ops)
+        counts = any(name in ("len", "shape") or name.endswith("draws") for name in names)
+        fraction = any(isinstance(one, float) for one in own)
+        if names & named or fraction or (own and ordered and not counts):
+            found.append(node.lineno)
+    return found
+
+
+def arithmetic(node):
+    """Go through the terms and factors of an expression."""
+    if isinstance(node, ast.BinOp):
+        return [*arithmetic(node.left), *arithmetic(node.right)]
+    return arithmetic(node.operand) if isinstance(node, ast.UnaryOp) else [node]
+
+
 def test_no_limit_is_decided_where_results_are_shown():
     """A figure is compared with a limit in diagnostics alone; others may name a limit, not apply it."""
-    named_limits = {name for name in vars(limits) if name.isupper()}
-    assert {"MAX_RHAT", "MAX_DIFFERENCE"} <= named_limits
     root = Path(pyroclust.__file__).parent
     for folder in ("report", "results", "cli", "analysis"):
         for path in (root / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if not isinstance(node, ast.Compare):
-                    continue
-                for part in (node.left, *node.comparators):
-                    fraction = isinstance(part, ast.Constant) and isinstance(part.value, float)
-                    named = isinstance(part, ast.Name) and part.id in named_limits
-                    allowed = path.name == "words.py"
-                    assert allowed or not (fraction or named), f"{path.name}, line {node.lineno}"
+            if path.name != "words.py":
+                assert compared_with_limits(path.read_text(encoding="utf-8")) == [], path.name
+
+
+def test_limits_are_found_however_they_are_written():
+    found = (
+        "value > 0.3",
+        "value * 100 > 30",
+        "value > -2",
+        "value > 3 / 10",
+        "MAX_RHAT >= value",
+        "limits.CLEAR < value",
+        "from pyroclust.diagnostics.limits import CLEAR as calm\nvalue < calm",
+        "CALM = 0.3\nvalue < CALM",
+    )
+    assert [bool(compared_with_limits(source)) for source in found] == [True] * len(found)
+    passed = ("value > 0", "value == 3", "len(names) > 2", "data.shape[1] > 2", "num_draws < 10")
+    assert [bool(compared_with_limits(source)) for source in passed] == [False] * len(passed)
 
 
 def test_addresses_of_sections_differ():

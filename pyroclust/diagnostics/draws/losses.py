@@ -217,7 +217,11 @@ class AdjustedRand(PartitionLoss):
 
 
 def check_same_points(a: np.ndarray, b: np.ndarray) -> None:
-    """Raise ``ValueError`` where two arrays of labels have different numbers of points."""
+    """Refuse two arrays of labels with different numbers of points.
+
+    Raises:
+        ValueError: if they differ.
+    """
     if a.shape[-1] != b.shape[-1]:
         raise ValueError(f"the partitions have {a.shape[-1]} and {b.shape[-1]} points, expected equally many")
 

@@ -42,6 +42,9 @@ class DrawsSearch(PartitionSearch):
     Attributes:
         max_candidates: how many distinct draws to try at most.
 
+    Raises:
+        ValueError: if ``max_candidates`` is not positive.
+
     Example:
         >>> from pyroclust.diagnostics import point_estimate
         >>> point_estimate(np.array([[0, 1], [0, 1], [0, 0]]), seed=0, search=DrawsSearch()).tolist()

@@ -57,6 +57,9 @@ class ClusterwisePartition(PartitionDistribution):
         num_orders: orders averaged over where none is fixed.
         validate_args: check values.
 
+    Raises:
+        ValueError: if ``num_particles`` or ``num_orders`` is not positive.
+
     References:
         Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
         Andrieu & Roberts (2009), pseudo-marginal. https://arxiv.org/abs/0903.5480

@@ -31,6 +31,9 @@ class Component(Hyperparameterised, ABC):
         dim: dimension D of a point.
         support: where points lie, a constraint of event dimension 1.
         expected: the support in words, for errors.
+
+    Raises:
+        ValueError: if ``dim`` is not positive.
     """
 
     support: constraints.Constraint = constraints.real_vector

@@ -167,6 +167,9 @@ class GuideTransition(Transition):
         kernel: the settings.
         data: points, ``(N, D)``.
         generator: for blocks and acceptance.
+
+    Raises:
+        ValueError: if blocks are to be drawn again and the posterior of the guide cannot.
     """
 
     def __init__(self, kernel: GuideProposal, data: Tensor, generator: np.random.Generator) -> None:

@@ -136,7 +136,11 @@ class PartitionKernel(MCMCKernel, ABC):
         self._given = dict(params)
 
     def sample(self, params: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Advance by one draw from ``params``, whoever made them, and return the new sites."""
+        """Advance by one draw from ``params``, whoever made them, and return the new sites.
+
+        Raises:
+            ValueError: if the kernel has no data yet.
+        """
         if self._transition is None:
             raise ValueError(
                 "the kernel has no data, expected setup(warmup_steps, data) first: use pyro.infer.MCMC"

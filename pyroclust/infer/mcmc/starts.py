@@ -74,6 +74,9 @@ class FromDraws:
     Args:
         draws: labels, ``(S, N)`` integers.
 
+    Raises:
+        ValueError: if the draws have another shape, or are not integers.
+
     Example:
         >>> import torch
         >>> FromDraws(torch.tensor([[0, 0, 1]]))(3, 1, generator=np.random.default_rng(0)).tolist()

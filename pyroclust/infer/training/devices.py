@@ -22,6 +22,9 @@ class Devices:
         accelerator: ``"cpu"``, ``"gpu"`` or ``"auto"``.
         precision: ``"32-true"``, or ``"bf16-mixed"`` for matrix products in bfloat16.
 
+    Raises:
+        ValueError: if a name is unknown, or there is no GPU where one is asked for.
+
     Example:
         >>> Devices().launch().world_size
         1

@@ -34,6 +34,9 @@ class FitSettings:
         clip: largest gradient norm.
         averaging: decay of the exponential moving average of the weights; 0 for none.
         seed: of the simulator; the guide's initial weights are the caller's.
+
+    Raises:
+        ValueError: if a setting is of another type, or not possible.
     """
 
     steps: int = 5000

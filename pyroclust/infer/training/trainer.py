@@ -61,6 +61,9 @@ class Trainer:
         choice: which simulations to train on; ``None`` for all.
         event_shape: shape of one point.
         fabric: the processes and their device.
+
+    Raises:
+        ValueError: if the guide has nothing to train.
     """
 
     def __init__(

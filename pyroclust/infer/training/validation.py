@@ -25,6 +25,9 @@ class Validation:
         sampled_points: their size where partitions are drawn.
         num_draws: draws a data set.
         seed: of the data sets, never that of the training.
+
+    Raises:
+        ValueError: if a number is not possible.
     """
 
     every: int = 1000
