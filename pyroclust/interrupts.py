@@ -1,12 +1,25 @@
-"""Ctrl-C takes effect between steps, never inside one."""
+"""Ctrl-C takes effect between steps, never inside one; and a command that is stopped says so."""
 
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 
-__all__ = ["Interrupt", "interrupt_between_steps"]
+__all__ = [
+    "Interrupt",
+    "command_signals",
+    "exit_code",
+    "interrupt_between_steps",
+    "raise_if_interrupted",
+    "was_interrupted",
+]
+
+_STOPPED = 128
+# Ended by the terminal or by the system; ignored where the caller had them ignored, as nohup does.
+_OTHERS = tuple(
+    one for name in ("SIGTERM", "SIGHUP") if (one := getattr(signal, name, None)) is not None
+)
 
 
 class Interrupt:
@@ -19,11 +32,24 @@ class Interrupt:
     requested = False
 
 
+class _Command:
+    """What the command that runs was sent, if one runs."""
+
+    runs = False
+    received: int | None = None
+
+
+_command = _Command()
+_waiting: list[Interrupt] = []
+
+
 @contextmanager
 def interrupt_between_steps() -> Iterator[Interrupt]:
     """Take a first Ctrl-C as a request to stop after the present step, in the main thread.
 
-    Weights half-way through an optimiser's step are no weights to keep.
+    Weights half-way through an optimiser's step are no weights to keep. Inside of another such block it is
+    the request of that one: whoever is asked to stop there, stops here too. A command takes SIGTERM in the
+    same way.
 
     Example:
         >>> with interrupt_between_steps() as interrupt:
@@ -31,18 +57,80 @@ def interrupt_between_steps() -> Iterator[Interrupt]:
         ...     interrupt.requested
         True
     """
-    interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
-        yield interrupt
+        yield Interrupt()
         return
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if interrupt.requested:
-            raise KeyboardInterrupt
-        interrupt.requested = True
-
-    before = signal.signal(signal.SIGINT, note)
+    if _waiting:
+        yield _waiting[-1]
+        return
+    interrupt = Interrupt()
+    _waiting.append(interrupt)
     try:
-        yield interrupt
+        with _handled(signal.SIGINT):
+            yield interrupt
     finally:
-        signal.signal(signal.SIGINT, before)
+        _waiting.remove(interrupt)
+
+
+@contextmanager
+def command_signals() -> Iterator[None]:
+    """Raise ``KeyboardInterrupt`` for SIGTERM and SIGHUP too while a command runs, and keep in mind what came.
+
+    In a thread that is not the main one nothing changes.
+    """
+    if threading.current_thread() is not threading.main_thread() or _command.runs:
+        yield
+        return
+    _command.runs, _command.received = True, None
+    try:
+        with ExitStack() as stack:
+            stack.enter_context(_handled(signal.SIGINT))
+            for one in _OTHERS:
+                if signal.getsignal(one) is signal.SIG_DFL:
+                    stack.enter_context(_handled(one))
+            yield
+    finally:
+        _command.runs, _command.received = False, None
+
+
+def exit_code() -> int:
+    """Return the exit code of a command that was stopped: 130 after Ctrl-C, 143 after SIGTERM.
+
+    Example:
+        >>> exit_code()
+        130
+    """
+    return _STOPPED + (_command.received or signal.SIGINT)
+
+
+def was_interrupted() -> bool:
+    """Return whether a signal came since the command began."""
+    return _command.received is not None
+
+
+def raise_if_interrupted() -> None:
+    """Stop a command that was told to, and in which some library swallowed that.
+
+    Raises:
+        KeyboardInterrupt: if a signal came since the command began.
+    """
+    if _command.runs and was_interrupted():
+        raise KeyboardInterrupt
+
+
+def _on_signal(number: int, frame: FrameType | None) -> None:
+    if _command.runs and _command.received is None:
+        _command.received = number
+    if _waiting and not _waiting[-1].requested:
+        _waiting[-1].requested = True
+        return
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _handled(number: int) -> Iterator[None]:
+    before = signal.signal(number, _on_signal)
+    try:
+        yield
+    finally:
+        signal.signal(number, signal.SIG_DFL if before is None else before)

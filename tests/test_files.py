@@ -15,7 +15,7 @@ def test_the_old_file_stays_until_the_new_one_is_on_the_disk(tmp_path, monkeypat
     rename = os.replace
 
     def watched(source, target):
-        seen.append((flushed, source.read_bytes(), target.read_bytes()))
+        seen.append((flushed.copy(), source.read_bytes(), target.read_bytes()))
         rename(source, target)
 
     monkeypatch.setattr(os, "replace", watched)

@@ -1,5 +1,38 @@
 """The command line: results on standard output, progress on standard error, exit code 2 on bad input."""
 
-from pyroclust.cli.app import main
+import signal
+import sys
+from collections.abc import Sequence
+
+from pyroclust.interrupts import command_signals, exit_code, was_interrupted
 
 __all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line with ``sys.argv`` or the given arguments, and exit.
+
+    A command that is stopped says so in a sentence and exits with 130 after Ctrl-C and 143 after SIGTERM.
+    Signals are handled before anything is imported that takes time.
+    """
+    code: int | str | None
+    with command_signals():
+        try:
+            from pyroclust.cli.app import app
+
+            app(args=None if arguments is None else list(arguments), prog_name="pyroclust")
+            code = 0
+        except SystemExit as end:
+            code = end.code
+        except BaseException as error:
+            # Some libraries turn an interrupt during their import into an error of their own.
+            if not isinstance(error, KeyboardInterrupt) and not was_interrupted():
+                raise
+            print("pyroclust: interrupted", file=sys.stderr)
+            code = exit_code()
+        if was_interrupted() and code in (None, 0, 1):
+            code = exit_code()
+    if arguments is None:
+        # The process ends: another Ctrl-C can break into nothing but the interpreter's own last steps.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise SystemExit(code)

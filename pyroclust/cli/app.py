@@ -1,7 +1,6 @@
 """The commands of ``pyroclust``; heavy imports wait until a command runs."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.cli.training import train
 from pyroclust.progress import stages
 
-__all__ = ["app", "main"]
+__all__ = ["app"]
 
 app = typer.Typer(
     help="Amortized Bayesian clustering: guides beside MCMC on the same Pyro model.",
@@ -27,11 +26,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing of the stages.")]
 
 _TABLE, _DRAWS = "The table", "The draws"
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line with ``sys.argv`` or the given arguments, and exit."""
-    app(args=None if arguments is None else list(arguments), prog_name="pyroclust")
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001  (typer's signature)

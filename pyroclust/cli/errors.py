@@ -8,12 +8,12 @@ from typing import ParamSpec
 
 import typer
 
+from pyroclust.interrupts import exit_code, raise_if_interrupted
 from pyroclust.text import visible
 
-__all__ = ["INTERRUPTED", "one_sentence_errors"]
+__all__ = ["one_sentence_errors"]
 
 _TRACEBACK = "PYROCLUST_TRACEBACK"
-INTERRUPTED = 130
 _BAD_INPUT = 2
 
 P = ParamSpec("P")
@@ -22,7 +22,8 @@ P = ParamSpec("P")
 def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
     """Turn the ``ValueError`` or ``OSError`` of a command into a sentence on standard error and exit code 2.
 
-    Ctrl-C exits with 130. With ``PYROCLUST_TRACEBACK=1`` in the environment errors pass through whole.
+    Ctrl-C exits with 130 and SIGTERM with 143, with a sentence, and also where some library swallowed the
+    signal. With ``PYROCLUST_TRACEBACK=1`` in the environment errors pass through whole.
 
     Example:
         >>> @one_sentence_errors
@@ -39,14 +40,15 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             command(*args, **kwargs)
+            raise_if_interrupted()
         except (ValueError, OSError) as error:
             if os.environ.get(_TRACEBACK):
                 raise
             print(f"pyroclust: {_sentence(error)}", file=sys.stderr)
             raise typer.Exit(_BAD_INPUT) from None
-        except KeyboardInterrupt:
-            print("pyroclust: interrupted", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from None
+        except KeyboardInterrupt as error:
+            print(" ".join(["pyroclust: interrupted", *map(str, error.args)]), file=sys.stderr)
+            raise typer.Exit(exit_code()) from None
 
     return guarded
 

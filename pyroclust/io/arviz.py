@@ -185,7 +185,8 @@ def _drawn(source: Any) -> _Drawn:
         )
     found = draws_from(source)
     draws = _Draws(found.name, found.assignments, found.log_joint, found.log_prob)
-    return _Drawn(draws, None, {"source": found.name}, found.point_names, None)
+    attributes = {"source": found.name} | ({"notes": list(found.notes)} if found.notes else {})
+    return _Drawn(draws, None, attributes, found.point_names, None)
 
 
 def _group(

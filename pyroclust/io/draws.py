@@ -45,6 +45,8 @@ class DrawsFile:
         return f"DrawsFile({self.name!r}: {chains} chain(s) of {draws} draws, {points} points)"
 
 
+_INTERRUPTED = "The run that made {name} was interrupted: they may be fewer than were asked for."
+
 DrawsSource: TypeAlias = str | PathLike[str] | DrawsFile | DrawsLike
 """A file, draws that were read from one, or any object that holds draws."""
 
@@ -79,6 +81,7 @@ def draws_from(source: DrawsSource, *, name: str = "the draws") -> DrawsFile:
         log_joint=_log(_beside(source, "log_joint"), draws, "log_joint", name),
         log_prob=_log(_beside(source, "log_prob"), draws, "log_prob", name),
         point_names=points,
+        notes=(_INTERRUPTED.format(name=name),) if getattr(source, "interrupted", False) is True else (),
     )
 
 

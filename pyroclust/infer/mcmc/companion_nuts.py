@@ -191,7 +191,8 @@ class CompanionNUTS(MCMCKernel):
     ) -> ChainDraws:
         """Run several chains one after the other; ``pyro.infer.MCMC`` can run them in processes.
 
-        Ctrl-C stops the run: whole chains are kept, or what there is of the first.
+        Ctrl-C stops the run: whole chains are kept, or what there is of the first, with ``interrupted`` set.
+        Before the first kept draw, and at a second Ctrl-C, ``KeyboardInterrupt`` is raised.
 
         Args:
             data: points, ``(N, D)``: a tensor, an array, a data frame or lists of numbers.
@@ -203,6 +204,7 @@ class CompanionNUTS(MCMCKernel):
 
         Raises:
             ValueError: as :meth:`setup`, or if a count is not positive.
+            KeyboardInterrupt: after Ctrl-C before the first kept draw, or a second Ctrl-C.
         """
         if num_draws < 1 or warmup < 1 or num_chains < 1:
             raise ValueError(

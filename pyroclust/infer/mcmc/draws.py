@@ -23,7 +23,8 @@ class ChainDraws:
         hyperparameters: sampled hyperparameters by name, ``(chains, draws)`` float64 each.
         seconds: wall-clock seconds of all draws, warm-up included, compilation not.
         seconds_compile: wall-clock seconds of setting up: compiling, or loading from numba's cache.
-        interrupted: whether the run was stopped before all draws were made.
+        interrupted: whether Ctrl-C stopped the run, usually before all draws were made; reports on such
+            draws say so.
     """
 
     assignments: Tensor

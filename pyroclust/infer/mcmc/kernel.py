@@ -171,7 +171,9 @@ class PartitionKernel(MCMCKernel, ABC):
     ) -> ChainDraws:
         """Run several chains side by side.
 
-        Ctrl-C stops the run and returns the draws made so far, with ``interrupted`` set.
+        Ctrl-C stops the run after its present block and returns the draws made so far, with ``interrupted``
+        set: ask for it before going on. Before the first kept draw, and at a second Ctrl-C, there is nothing
+        to return and ``KeyboardInterrupt`` is raised. ``compare`` raises it in any case.
 
         Args:
             data: points, ``(N, D)``: a tensor, an array, a data frame or lists of numbers.
@@ -184,6 +186,7 @@ class PartitionKernel(MCMCKernel, ABC):
         Raises:
             ValueError: if ``data`` is not one finite data set of two or more points, a count is too small,
                 or the draws do not fit into memory.
+            KeyboardInterrupt: after Ctrl-C before the first kept draw, or a second Ctrl-C.
         """
         data = as_points(data, like=DOUBLE)
         self.check(data)

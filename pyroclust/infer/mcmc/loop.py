@@ -59,7 +59,7 @@ def run_blocks(
     """Run warm-up and draws in blocks of some tenths of a second, between which Ctrl-C is obeyed.
 
     Returns:
-        The draws, and whether an interrupt cut them short.
+        The draws, and whether somebody asked to stop; then they are usually fewer.
 
     Raises:
         KeyboardInterrupt: if there was an interrupt before the first draw.
@@ -81,4 +81,4 @@ def run_blocks(
             tell(done, "")
     if not kept:
         raise KeyboardInterrupt
-    return Trace.concatenate(kept), done < total
+    return Trace.concatenate(kept), interrupt.requested

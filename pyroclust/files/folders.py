@@ -1,0 +1,123 @@
+"""Folders that are replaced as a whole."""
+
+import ctypes
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+
+from pyroclust.files.parts import new_part
+from pyroclust.files.writing import sync_folder
+
+__all__ = ["check_outside_the_package", "replace_entries", "replace_folder"]
+
+_LIBRARY = Path(__file__).parents[1]
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
+
+
+def check_outside_the_package(folder: Path) -> None:
+    """Refuse to write into the installed package.
+
+    Raises:
+        ValueError: if the folder lies inside of it.
+
+    Example:
+        >>> check_outside_the_package(Path("results"))
+    """
+    if folder.resolve().is_relative_to(_LIBRARY.resolve()):
+        raise ValueError(
+            f"'{folder}' lies inside the installed package, where nothing is written; choose another folder"
+        )
+
+
+def replace_folder(part: Path, folder: Path) -> None:
+    """Put a finished folder in the place of another, which is removed: at any moment one of them is there.
+
+    On Linux the two are exchanged in one step. Elsewhere the old one is renamed first; killed between the
+    two renames, a process leaves the old folder as ``.before-NAME``.
+
+    Args:
+        part: the finished folder, on the same disk.
+        folder: an existing folder.
+
+    Raises:
+        OSError: if it cannot be done; the old folder is then still in its place.
+    """
+    _sync_files(part)
+    part.chmod(stat.S_IMODE(folder.stat().st_mode))
+    if _exchanged(part, folder):
+        sync_folder(folder.parent)
+        shutil.rmtree(part, ignore_errors=True)
+        return
+    before = folder.with_name(f".before-{folder.name}")
+    try:
+        os.rename(folder, before)
+        os.rename(part, folder)
+    except BaseException:
+        if before.exists() and not folder.exists():
+            os.rename(before, folder)
+        raise
+    sync_folder(folder.parent)
+    shutil.rmtree(before, ignore_errors=True)
+
+
+def replace_entries(part: Path, folder: Path, *, stale: Collection[str]) -> None:
+    """Move finished files into a folder that keeps its other files; stale ones of before are removed.
+
+    Args:
+        part: a folder with the finished files, inside of ``folder``.
+        folder: where they go.
+        stale: names of files of an earlier run.
+
+    Raises:
+        OSError: if it cannot be done; the files of before are then all in their places.
+    """
+    _sync_files(part)
+    before = new_part(folder)
+    before.mkdir()
+    removed: list[str] = []
+    added: list[str] = []
+    new = sorted(one.name for one in part.iterdir())
+    try:
+        for name in sorted({*stale, *new}):
+            if os.path.lexists(folder / name):
+                removed.append(name)
+                os.rename(folder / name, before / name)
+        for name in new:
+            added.append(name)
+            os.rename(part / name, folder / name)
+    except BaseException:
+        for name in added:
+            with suppress(FileNotFoundError):
+                os.rename(folder / name, part / name)
+        for name in removed:
+            with suppress(FileNotFoundError):
+                os.rename(before / name, folder / name)
+        shutil.rmtree(before, ignore_errors=True)
+        raise
+    sync_folder(folder)
+    shutil.rmtree(before, ignore_errors=True)
+
+
+def _sync_files(folder: Path) -> None:
+    for path in folder.iterdir():
+        with path.open("rb") as stream:
+            os.fsync(stream.fileno())
+    sync_folder(folder)
+
+
+def _exchanged(first: Path, second: Path) -> bool:
+    """Exchange two folders in one step, and return whether the system can."""
+    try:
+        exchange = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    if exchange(_HERE, os.fsencode(first), _HERE, os.fsencode(second), ctypes.c_uint(_EXCHANGE)) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+        return False
+    raise OSError(number, os.strerror(number), str(second))
