@@ -17,9 +17,7 @@ __all__ = [
 
 _STOPPED = 128
 # Ended by the terminal or by the system; ignored where the caller had them ignored, as nohup does.
-_OTHERS = tuple(
-    one for name in ("SIGTERM", "SIGHUP") if (one := getattr(signal, name, None)) is not None
-)
+_OTHERS = tuple(one for name in ("SIGTERM", "SIGHUP") if (one := getattr(signal, name, None)) is not None)
 
 
 class Interrupt:
@@ -74,7 +72,7 @@ def interrupt_between_steps() -> Iterator[Interrupt]:
 
 @contextmanager
 def command_signals() -> Iterator[None]:
-    """Raise ``KeyboardInterrupt`` for SIGTERM and SIGHUP too while a command runs, and keep in mind what came.
+    """Let SIGTERM and SIGHUP raise ``KeyboardInterrupt`` too while a command runs, and note what came.
 
     In a thread that is not the main one nothing changes.
     """

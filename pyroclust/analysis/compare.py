@@ -33,6 +33,7 @@ def compare(
     mcmc_draws: int = 1000,
     calibrate: bool = False,
     out: str | PathLike[str] | None = None,
+    overwrite: bool = False,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> "ComparisonResult":
@@ -58,12 +59,15 @@ def compare(
         calibrate: also calibrate the guide on the 200 of 2000 simulations that are nearest to the data, see
             :func:`~pyroclust.calibrate_near`; this costs 20,000 draws of the guide.
         out: folder for ``report.html``, ``draws.nc``, ``summary.json`` and ``assignments.csv``; by default
-            nothing is written.
+            nothing is written. Files that are there already are replaced all together, and only if they are
+            the results of the same comparison: same data, guide, options and seed.
+        overwrite: replace the results of another run, and write beside files that are no results.
         seed: same seed, same draws; the caller's random state is left alone.
         progress: called with the name of each stage.
 
     Raises:
         ValueError: if the data, the guide or the folder cannot be used; the sentence says what to do.
+        KeyboardInterrupt: after Ctrl-C; nothing is written then.
 
     Example:
         >>> result = compare("galaxies", guide="filter-nig1d", num_draws=50, mcmc_draws=50)
@@ -89,6 +93,7 @@ def compare(
         mcmc_draws=mcmc_draws,
         calibrate=calibrate,
         out=out,
+        overwrite=overwrite,
         seed=seed,
         tell=progress or (lambda stage: None),
     )

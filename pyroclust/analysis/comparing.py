@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.analysis.outputs import prepare_folder, write_result
+from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result
 from pyroclust.analysis.picking import PickedGuide, pick_guide
 from pyroclust.calibration import calibrate_near
 from pyroclust.calibration.result import LocalCalibration
@@ -71,9 +71,14 @@ def draw_mcmc(model: Any, data: Tensor, *, num_draws: int, num_chains: int, seed
         num_draws: draws each chain keeps.
         num_chains: chains.
         seed: of the chains.
+
+    Raises:
+        KeyboardInterrupt: after Ctrl-C, whatever was drawn until then.
     """
     kernel = CollapsedGibbs(model, thin=_SWEEPS_A_DRAW)
     run = kernel.run(data, num_draws=num_draws, warmup=num_draws // 4, num_chains=num_chains, seed=seed)
+    if run.interrupted:
+        raise KeyboardInterrupt(f"after {run.assignments.shape[1]:,} of {num_draws:,} draws of each chain")
     return PartitionDraws("CollapsedGibbs", run.assignments.numpy(), run.log_joint.numpy(), run.seconds)
 
 
@@ -113,6 +118,7 @@ def compare_points(
     mcmc_draws: int,
     calibrate: bool,
     out: str | PathLike[str] | None,
+    overwrite: bool,
     seed: int,
     tell: Callable[[str], None],
 ) -> ComparisonResult:
@@ -128,6 +134,7 @@ def compare_points(
         mcmc_draws: draws each chain keeps.
         calibrate: whether to calibrate the guide near the data.
         out: folder of the files, or ``None``.
+        overwrite: whether results of another run in that folder may be replaced.
         seed: same seed, same draws.
         tell: called with the name of each stage.
 
@@ -136,28 +143,44 @@ def compare_points(
     """
     picked = pick_guide(guide, dim=points.data.shape[1], conditions=conditions)
     notes = picked.notes_on(table, points)
-    folder = None if out is None else prepare_folder(out)
     data, model = torch.tensor(points.data), picked.module.model
-    about = _about(table, points, picked, notes) | _simulated(
-        picked, data, calibrate=calibrate, seed=seed, tell=tell
+    run = name_of_run(
+        "compare",
+        table=table_content(table),
+        points=(points.data, points.columns),
+        guide=_content_of(picked),
+        numbers=(num_draws, num_chains, mcmc_draws, calibrate, seed),
     )
-    tell(f"drawing {num_draws} partitions from {picked.name}")
-    drawn, posterior = draw_guide(picked.module, data, name=picked.name, num_draws=num_draws, seed=seed)
-    summary: ComparisonSummary | AloneSummary
-    if model.has_likelihood:
-        tell(f"running {num_chains} Gibbs chains")
-        mcmc = draw_mcmc(model, data, num_draws=mcmc_draws, num_chains=num_chains, seed=seed)
-        comparison = Comparison(**about, guide=drawn, mcmc=mcmc, cross=cross_scored(posterior, mcmc))
-        tell("comparing")
-        summary = summarise(comparison, seed=seed)
-    else:
-        alone = GuideAlone(**about, guide=drawn, certificate=picked.certificate)
-        summary = summarise_alone(alone, seed=seed)
-    result = ComparisonResult(table, summary, folder)
-    if folder is not None:
-        tell("writing the report")
-        write_result(folder, result, draws=result.comparison)
+    with results_folder(out, run=run, overwrite=overwrite) as folder:
+        about = _about(table, points, picked, notes) | _simulated(
+            picked, data, calibrate=calibrate, seed=seed, tell=tell
+        )
+        tell(f"drawing {num_draws} partitions from {picked.name}")
+        drawn, posterior = draw_guide(picked.module, data, name=picked.name, num_draws=num_draws, seed=seed)
+        summary: ComparisonSummary | AloneSummary
+        if model.has_likelihood:
+            tell(f"running {num_chains} Gibbs chains")
+            mcmc = draw_mcmc(model, data, num_draws=mcmc_draws, num_chains=num_chains, seed=seed)
+            comparison = Comparison(**about, guide=drawn, mcmc=mcmc, cross=cross_scored(posterior, mcmc))
+            tell("comparing")
+            summary = summarise(comparison, seed=seed)
+        else:
+            alone = GuideAlone(**about, guide=drawn, certificate=picked.certificate)
+            summary = summarise_alone(alone, seed=seed)
+        result = ComparisonResult(table, summary, folder, run)
+        if folder is not None:
+            tell("writing the report")
+            write_result(folder, result, draws=result.comparison)
     return result
+
+
+def _content_of(picked: PickedGuide) -> tuple[Any, ...]:
+    """Return what tells a guide from another of the same name."""
+    weights = [
+        (name, value.detach().cpu().to(torch.float64).numpy())
+        for name, value in sorted(picked.module.state_dict().items())
+    ]
+    return picked.name, repr(picked.module.model), weights
 
 
 def _about(table: Table, points: Standardised, picked: PickedGuide, notes: tuple[str, ...]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ def diagnose(
     columns: Sequence[str] | None = None,
     label: str | None = None,
     out: str | PathLike[str] | None = None,
+    overwrite: bool = False,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Diagnosis:
@@ -41,6 +42,9 @@ def diagnose(
         columns: columns of ``data``.
         label: column of reference labels in ``data``.
         out: folder for ``report.html``, ``summary.json`` and ``points.csv``; by default nothing is written.
+            Files that are there already are replaced all together, and only if they are the results of the
+            same diagnosis: same draws, data and seed.
+        overwrite: replace the results of another run, and write beside files that are no results.
         seed: same seed, same figures.
         progress: called with the name of each stage.
 
@@ -60,32 +64,39 @@ def diagnose(
     table = None if data is None else read_table(data, columns=columns, label=label)
     points = None if table is None else _checked_points(table, sources[0])
     # Pages bring torch; sources and table are right by now.
-    from pyroclust.analysis.outputs import prepare_folder, write_result
+    from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result
 
-    folder = None if out is None else prepare_folder(out)
-    summaries = []
-    for one in sources:
-        tell(f"summarising {one.name}")
-        summaries.append(_summarise(one, table, seed))
-    between = None
-    if len(sources) == 2:
-        tell("comparing the sources")
-        names = (sources[0].name, sources[1].name)
-        between = compare_sources(sources[0].assignments, sources[1].assignments, seed=seed, names=names)
-    found = Diagnosis(
-        summaries=tuple(summaries),
-        draws=tuple(one.assignments for one in sources),
-        between=between,
-        table=table,
-        points=points,
-        baselines=_baselines(table, points, sources[0], summaries[0], seed),
-        point_names=_names(table, sources[0]),
+    run = name_of_run(
+        "diagnose",
+        draws=[(one.name, one.assignments, one.log_joint, one.point_names) for one in sources],
+        table=None if table is None else table_content(table),
         seed=seed,
-        notes=tuple(note for one in sources for note in one.notes),
     )
-    if folder is not None:
-        tell("writing the report")
-        write_result(folder, found)
+    with results_folder(out, run=run, overwrite=overwrite) as folder:
+        summaries = []
+        for one in sources:
+            tell(f"summarising {one.name}")
+            summaries.append(_summarise(one, table, seed))
+        between = None
+        if len(sources) == 2:
+            tell("comparing the sources")
+            names = (sources[0].name, sources[1].name)
+            between = compare_sources(sources[0].assignments, sources[1].assignments, seed=seed, names=names)
+        found = Diagnosis(
+            summaries=tuple(summaries),
+            draws=tuple(one.assignments for one in sources),
+            between=between,
+            table=table,
+            points=points,
+            baselines=_baselines(table, points, sources[0], summaries[0], seed),
+            point_names=_names(table, sources[0]),
+            seed=seed,
+            notes=tuple(note for one in sources for note in one.notes),
+            run=run,
+        )
+        if folder is not None:
+            tell("writing the report")
+            write_result(folder, found)
     return found
 
 

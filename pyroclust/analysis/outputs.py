@@ -1,26 +1,56 @@
-"""The files of a comparison or a diagnosis: report, draws, summary and assignments."""
+"""The files of a comparison, a diagnosis or a check: those of one run, in a folder of their own."""
 
+import hashlib
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
+from pyroclust.data.tables import Table
+from pyroclust.files import (
+    check_outside_the_package,
+    clear_leftovers,
+    locked_folder,
+    new_part,
+    replace_entries,
+    replace_folder,
+)
+from pyroclust.interrupts import raise_if_interrupted
 from pyroclust.results.comparison import Comparison
 from pyroclust.results.contents import WrittenResult
 from pyroclust.results.guide_alone import GuideAlone
+from pyroclust.text import listed
 
-__all__ = ["prepare_folder", "write_result"]
+__all__ = [
+    "name_of_run",
+    "prepare_folder",
+    "results_folder",
+    "table_content",
+    "write_files",
+    "write_json",
+    "write_result",
+]
+
+# Files with the name of their run, and those beside them.
+_SUMMARIES = ("summary.json", "certificate.json")
+_RESULTS = frozenset(
+    {*_SUMMARIES, "report.html", "draws.nc", "assignments.csv", "points.csv", "certificate.png"}
+)
 
 
 def prepare_folder(out: str | PathLike[str]) -> Path:
     """Create a folder and check that files can be written there, before anything is computed.
 
+    What killed processes were writing there is removed.
+
     Raises:
-        ValueError: if it cannot be created or written to.
+        ValueError: if it cannot be created or written to, or lies inside of the installed package.
 
     Example:
         >>> import tempfile
@@ -28,22 +58,91 @@ def prepare_folder(out: str | PathLike[str]) -> Path:
         True
     """
     folder = Path(out)
+    check_outside_the_package(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder):
-            pass
+        part = new_part(folder)
+        part.mkdir()
+        part.rmdir()
     except OSError as error:
         reason = error.strerror or str(error)
         raise ValueError(
             f"cannot write into the folder '{folder}' ({reason}); choose another with --out"
         ) from None
+    clear_leftovers(folder)
     return folder
+
+
+@contextmanager
+def results_folder(
+    out: str | PathLike[str] | None, *, run: str, overwrite: bool = False
+) -> Iterator[Path | None]:
+    """Reserve a folder for the results of a run, before anything is computed, and keep others out.
+
+    A run replaces its own results: those of the same command with the same data and the same options. Any
+    other file there has to be given up expressly. Files whose names begin with a dot do not count.
+
+    Args:
+        out: the folder; created if needed, and removed again if the run fails and it is empty; ``None`` for
+            a run that writes nothing.
+        run: see :func:`name_of_run`.
+        overwrite: replace the results of another run, and leave other files beside the new ones.
+
+    Raises:
+        ValueError: if the folder cannot be written, holds anything else, or another process or thread is
+            writing there.
+
+    Example:
+        >>> import tempfile
+        >>> with results_folder(tempfile.mkdtemp(), run="a") as folder:
+        ...     folder.is_dir()
+        True
+    """
+    if out is None:
+        yield None
+        return
+    is_new = not Path(out).exists()
+    folder = prepare_folder(out)
+    clear_leftovers(folder.resolve().parent)
+    if not overwrite:
+        _check_own(folder, run)
+    try:
+        with locked_folder(folder):
+            yield folder
+    except BaseException:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def name_of_run(command: str, **settings: Any) -> str:
+    """Return what tells the results of a run from those of another: a checksum of all that it depends on.
+
+    Args:
+        command: such as "compare".
+        **settings: what the results depend on: numbers, text, arrays, and tuples of them.
+
+    Example:
+        >>> name_of_run("compare", seed=0) == name_of_run("compare", seed=1)
+        False
+    """
+    digest = hashlib.sha256(command.encode())
+    for name in sorted(settings):
+        digest.update(f"\0{name}=".encode())
+        _feed(digest.update, settings[name])
+    return digest.hexdigest()[:16]
+
+
+def table_content(table: Table) -> tuple[Any, ...]:
+    """Return all that a table holds, for :func:`name_of_run`."""
+    return table.name, table.data, table.columns, table.row_names, table.labels
 
 
 def write_result(
     folder: Path, result: WrittenResult, *, draws: Comparison | GuideAlone | None = None
 ) -> None:
-    """Write ``report.html``, ``summary.json`` and the file of the rows, all or none.
+    """Write ``report.html``, ``summary.json`` and the file of the rows, in the place of earlier results.
 
     Args:
         folder: an existing folder.
@@ -51,29 +150,102 @@ def write_result(
         draws: written as ``draws.nc``; ``None`` where the caller has them in a file already.
 
     Raises:
-        OSError: if the folder cannot be written.
+        OSError: if the folder cannot be written; earlier results are then still there.
     """
     from pyroclust.io.arviz import to_arviz
     from pyroclust.report import write_report
 
-    with _finished_together(folder) as part:
+    with write_files(folder) as part:
         write_report(result, part)
-        _write_json(part / "summary.json", result.to_dict())
+        write_json(part / "summary.json", result.to_dict())
         result.frame().to_csv(part / result.rows_file, index=False)
         if draws is not None:
             to_arviz(draws).to_netcdf(str(part / "draws.nc"), engine="h5netcdf")
 
 
-@contextmanager
-def _finished_together(folder: Path) -> Iterator[Path]:
-    """Finish files in a folder beside their place first: a failure leaves those of an earlier run whole."""
-    with TemporaryDirectory(dir=folder, prefix=".part-") as unfinished:
-        part = Path(unfinished)
-        yield part
-        for path in sorted(part.iterdir()):
-            os.replace(path, folder / path.name)
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write a file of JSON."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
+
+
+@contextmanager
+def write_files(folder: Path) -> Iterator[Path]:
+    """Finish all files elsewhere first, then let them replace those of an earlier run, all or none.
+
+    The folder is exchanged for a new one in one step where it holds nothing else; where it does, or is the
+    working folder, or has a parent that cannot be written, the files are exchanged one by one.
+
+    Args:
+        folder: an existing folder.
+
+    Raises:
+        KeyboardInterrupt: if the command was told to stop.
+        OSError: if the folder cannot be written; earlier results are then still there.
+    """
+    place = folder.resolve()
+    part = _unfinished(place)
+    try:
+        yield part
+        raise_if_interrupted()
+        if part.parent == place:
+            replace_entries(part, place, stale=_RESULTS)
+        else:
+            replace_folder(part, place)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _unfinished(place: Path) -> Path:
+    """Create an empty folder beside a place, or inside of it where it cannot be exchanged as a whole."""
+    keeps = any(path.name not in _RESULTS for path in _entries(place))
+    if not keeps and not os.path.ismount(place) and place != Path.cwd():
+        part = new_part(place.parent)
+        with suppress(OSError):
+            part.mkdir()
+            return part
+    part = new_part(place)
+    part.mkdir()
+    return part
+
+
+def _check_own(folder: Path, run: str) -> None:
+    """Refuse a folder with anything else than the results of a run."""
+    held = sorted(path.name for path in _entries(folder) if not path.name.startswith("."))
+    foreign = [name for name in held if name not in _RESULTS]
+    if foreign:
+        raise ValueError(
+            f"folder '{folder}' holds other files ({listed(foreign, 3)}); choose another with --out, or "
+            "write beside them with --overwrite (overwrite=True)"
+        )
+    if held and run not in {_run_of(folder / name) for name in _SUMMARIES}:
+        raise ValueError(
+            f"folder '{folder}' holds the results of another run ({listed(held, 4)}); choose another with "
+            "--out, or replace them with --overwrite (overwrite=True)"
+        )
+
+
+def _entries(folder: Path) -> list[Path]:
+    """List a folder without what this process and killed ones put there for a while."""
+    temporary = (".part-", ".pyroclust-")
+    return [path for path in folder.iterdir() if not path.name.startswith(temporary)]
+
+
+def _run_of(path: Path) -> str | None:
+    with suppress(OSError, ValueError, RecursionError):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return found.get("run") if isinstance(found, dict) else None
+    return None
+
+
+def _feed(update: Callable[[bytes], None], value: Any) -> None:
+    """Feed a value to a checksum, so that different values give different ones."""
+    if isinstance(value, tuple | list):
+        update(f"({len(value)}:".encode())
+        for one in value:
+            _feed(update, one)
+    elif isinstance(value, np.ndarray):
+        update(f"[{value.dtype}{value.shape}:".encode())
+        update(value.tobytes() if value.dtype != object else repr(value.tolist()).encode())
+    else:
+        update(f"{type(value).__name__}:{value!r};".encode("utf-8", "backslashreplace"))

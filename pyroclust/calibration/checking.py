@@ -1,7 +1,7 @@
 """Measure the certificate of a saved guide anew, compare it with the one in its card, and store it there."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -13,11 +13,17 @@ from pyroclust.calibration.judgement import judge_certificate
 from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.diagnostics import Verdict
 from pyroclust.diagnostics.verdicts.verdict import all_passed
-from pyroclust.files import replace_file
 from pyroclust.saving.cards import CARD_FILE, GuideCard, find_guide, read_card
+from pyroclust.saving.guide_files import read_weights, write_card, write_guide_files
 from pyroclust.saving.guides import load_guide
 
-__all__ = ["CheckResult", "certificate_content", "check_guide", "store_certificate"]
+__all__ = [
+    "CheckResult",
+    "certificate_content",
+    "check_guide",
+    "same_but_for_the_certificate",
+    "store_certificate",
+]
 
 
 @dataclass(frozen=True)
@@ -113,13 +119,38 @@ def certificate_content(certificate: Certificate) -> dict[str, Any]:
     return certificate.to_dict() | {"verdict": {"passed": passed, "findings": findings}}
 
 
-def store_certificate(folder: Path, certificate: Certificate) -> None:
-    """Write a certificate into the card of a guide's folder; other entries and the weights stay as they are.
+def store_certificate(folder: Path, certificate: Certificate, *, into: Path | None = None) -> None:
+    """Write a certificate into the card of a guide; other entries and the weights stay as they are.
+
+    Args:
+        folder: of the guide.
+        certificate: what was measured.
+        into: another folder, which gets a copy of the guide with this certificate; by default the guide's
+            own card is changed.
 
     Raises:
+        ValueError: if the folder lies inside of the installed package, or the weights are damaged.
         OSError: if the card cannot be written; it then stays as it was.
     """
-    path = folder / CARD_FILE
-    content: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    content = _card_content(folder)
     new = {**content, "certificate": certificate_content(certificate)}
-    replace_file(path, (json.dumps(new, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode())
+    text = json.dumps(new, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    if into is None or into.resolve() == folder.resolve():
+        write_card(folder, text)
+        return
+    weights = content["weights"]
+    write_guide_files(into, text, None if weights is None else read_weights(folder, weights["sha256"]))
+
+
+def same_but_for_the_certificate(folder: Path, other: Path) -> bool:
+    """Return whether two folders hold the same guide, whatever their certificates."""
+    try:
+        first, second = _card_content(folder), _card_content(other)
+    except (OSError, ValueError):
+        return False
+    return {**first, "certificate": None} == {**second, "certificate": None}
+
+
+def _card_content(folder: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / CARD_FILE).read_text(encoding="utf-8"))
+    return content

@@ -107,6 +107,9 @@ def compare(
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="For the results; compare-SOURCE by default.")
     ] = None,
+    overwrite: Annotated[  # noqa: FBT002
+        bool, typer.Option("--overwrite", help="Replace the results of another run in that folder.")
+    ] = False,
     as_json: Json = False,  # noqa: FBT002
     quiet: Quiet = False,  # noqa: FBT002
 ) -> None:
@@ -114,6 +117,8 @@ def compare(
 
     Writes report.html, draws.nc, summary.json and assignments.csv. Where the
     model has no likelihood there is no MCMC: the guide's draws stand alone.
+    A folder that holds anything but results of the very same command is
+    refused without --overwrite.
     """
     folder = Path(f"compare-{Path(source).stem}") if out is None else out
     conditions = _conditions(condition or [])
@@ -133,6 +138,7 @@ def compare(
             mcmc_draws=mcmc_draws,
             calibrate=calibrate,
             out=folder,
+            overwrite=overwrite,
             seed=seed,
             progress=tell,
         )

@@ -9,8 +9,11 @@ import typer
 from rich.console import Console
 
 from pyroclust.cli.errors import one_sentence_errors
+from pyroclust.files import replace_file
+from pyroclust.interrupts import raise_if_interrupted
 from pyroclust.progress import stages
-from pyroclust.saving.cards import find_guide
+from pyroclust.saving.cards import CARD_FILE, find_guide
+from pyroclust.text import listed
 
 if TYPE_CHECKING:
     from pyroclust.calibration import CertificateSettings, CheckResult
@@ -29,26 +32,45 @@ def check(
         str | None, typer.Option(help="Sizes of data sets, separated by commas, such as 20,50,1000.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A rough look of some seconds.")] = False,  # noqa: FBT002
-    save: Annotated[bool, typer.Option("--save", help="Store the certificate in the guide's card.")] = False,  # noqa: FBT002
-    out: Annotated[Path | None, typer.Option(help="Folder for certificate.json and certificate.png.")] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Store the guide with this certificate there; the guide's own folder is fine.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Folder for certificate.json and certificate.png.")
+    ] = None,
+    overwrite: Annotated[  # noqa: FBT002
+        bool, typer.Option("--overwrite", help="Replace what another run wrote into these folders.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,  # noqa: FBT002
 ) -> None:
     """Measure a guide on fresh data of its model, judge it, and compare it with the certificate in its card.
 
-    One to three minutes on one core. Nothing is written without --save or --out.
+    One to three minutes on one core. Nothing is written without --save or --out, and
+    never into the installed package.
     """
     sizes = None if points is None else _sizes(points)
-    find_guide(guide)
+    folder = find_guide(guide)
+    if save is not None:
+        _check_place(folder, save, overwrite=overwrite, quick=quick)
     with stages(first="loading") as tell:
-        from pyroclust.analysis.outputs import prepare_folder
+        from pyroclust.analysis.outputs import name_of_run, results_folder
         from pyroclust.calibration import check_guide
 
-        folder = None if out is None else prepare_folder(out)
         settings = _settings(seed, datasets, quick=quick)
-        result = check_guide(guide, settings=settings, sampled_points=sizes, progress=tell)
-        if folder is not None:
-            _write(result, folder)
-        note = _store(result, quick=quick) if save else "Not stored: --save writes it into the card."
+        card = (folder / CARD_FILE).read_bytes() if (folder / CARD_FILE).is_file() else b""
+        run = name_of_run("check", card=card, settings=repr(settings), sizes=sizes)
+        with results_folder(out, run=run, overwrite=overwrite) as results:
+            result = check_guide(guide, settings=settings, sampled_points=sizes, progress=tell)
+            raise_if_interrupted()
+            if results is not None:
+                _write(result, results, run=run)
+        note = "Not stored: --save FOLDER stores the guide with this certificate."
+        if save is not None:
+            note = _store(result, save)
     if as_json:
         print(json.dumps(_content(result) | {"note": note}, indent=2, allow_nan=False))
         return
@@ -80,38 +102,49 @@ def _effort(*, quick: bool) -> "CertificateSettings":
     return CertificateSettings.quick() if quick else CertificateSettings()
 
 
-def _store(result: "CheckResult", *, quick: bool) -> str:
-    """Store card and picture; say what was written, or why nothing was."""
+def _check_place(guide: Path, save: Path, *, overwrite: bool, quick: bool) -> None:
+    """Refuse, before anything is measured, a folder that must not be changed or cannot be."""
+    from pyroclust.analysis.outputs import prepare_folder
+    from pyroclust.calibration.checking import same_but_for_the_certificate
+    from pyroclust.saving.cards import read_card
+
+    folder = prepare_folder(save)
+    held = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    own = folder.resolve() == guide.resolve() or same_but_for_the_certificate(guide, folder)
+    if held and not own and not overwrite:
+        raise ValueError(
+            f"folder '{folder}' holds other files ({listed(held, 3)}); choose another with --save, or "
+            "--overwrite"
+        )
+    if quick and not overwrite and CARD_FILE in held and read_card(folder).certificate:
+        raise ValueError(
+            f"'{folder / CARD_FILE}' has a certificate, which a quick look does not replace; leave out "
+            "--quick, or --overwrite"
+        )
+
+
+def _store(result: "CheckResult", folder: Path) -> str:
+    """Store guide, certificate and picture, and say so."""
     from pyroclust.calibration.checking import store_certificate
-    from pyroclust.saving.cards import CARD_FILE, shelf
 
-    card = result.folder / CARD_FILE
-    if quick and result.card.certificate:
-        return f"Not stored: '{card}' has a certificate already, which a quick look does not replace."
-    try:
-        store_certificate(result.folder, result.certificate)
-        if result.folder.resolve().parent == shelf().resolve():
-            return f"Stored: {card}"
-        _picture(result, result.folder)
-    except OSError as error:
-        return f"Not stored: '{card}' cannot be written ({error.strerror or error})."
-    return f"Stored: {card}, {_PICTURE}"
+    picture = _picture(result)
+    store_certificate(result.folder, result.certificate, into=folder)
+    replace_file(folder / _PICTURE, picture)
+    return f"Stored: {folder / CARD_FILE}, {_PICTURE}"
 
 
-def _write(result: "CheckResult", folder: Path) -> None:
-    from pyroclust.files import replace_file
+def _write(result: "CheckResult", folder: Path, *, run: str) -> None:
+    from pyroclust.analysis.outputs import write_files, write_json
 
-    text = json.dumps(_content(result), indent=2, allow_nan=False)
-    replace_file(folder / _CONTENT, (text + "\n").encode())
-    _picture(result, folder)
+    with write_files(folder) as part:
+        write_json(part / _CONTENT, _content(result) | {"run": run})
+        (part / _PICTURE).write_bytes(_picture(result))
 
 
-def _picture(result: "CheckResult", folder: Path) -> None:
-    from pyroclust.files import replace_file
+def _picture(result: "CheckResult") -> bytes:
     from pyroclust.plots import plot_certificate, png_bytes
 
-    figure = plot_certificate(result.certificate.to_dict(), name=result.card.name)
-    replace_file(folder / _PICTURE, png_bytes(figure))
+    return png_bytes(plot_certificate(result.certificate.to_dict(), name=result.card.name))
 
 
 def _content(result: "CheckResult") -> dict[str, Any]:

@@ -44,6 +44,9 @@ def diagnose(
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="For the results; diagnose-DRAWS by default.")
     ] = None,
+    overwrite: Annotated[  # noqa: FBT002
+        bool, typer.Option("--overwrite", help="Replace the results of another run in that folder.")
+    ] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same figures.", min=0)] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,  # noqa: FBT002
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing of the stages.")] = False,  # noqa: FBT002
@@ -52,6 +55,8 @@ def diagnose(
 
     No model is needed. With a second source, say whether the two agree. With
     --data, show the points, and classical clusterings beside the posterior.
+    A folder that holds anything but results of the very same command is
+    refused without --overwrite.
     """
     if other_group is not None and other is None:
         raise ValueError(
@@ -73,6 +78,7 @@ def diagnose(
             columns=names_of_columns(columns),
             label=label,
             out=folder,
+            overwrite=overwrite,
             seed=seed,
             progress=tell,
         )

@@ -1,14 +1,13 @@
 """The command ``pyroclust train``."""
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pyroclust.cli.console import standard_output
-from pyroclust.cli.errors import INTERRUPTED, one_sentence_errors
+from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.progress import stages
 
 if TYPE_CHECKING:
@@ -24,6 +23,9 @@ def train(
     ],
     out: Annotated[Path, typer.Option(help="Folder of the guide, its logs and its checkpoint.")],
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the folder's checkpoint.")] = False,  # noqa: FBT002
+    overwrite: Annotated[  # noqa: FBT002
+        bool, typer.Option("--overwrite", help="Start anew where a guide or a training is already.")
+    ] = False,
     max_steps: Annotated[int | None, typer.Option(help="Stop earlier; --resume goes on.", min=1)] = None,
     accelerator: Annotated[str, typer.Option(help="cpu, gpu or auto.")] = "cpu",
     precision: Annotated[str, typer.Option(help="32-true or bf16-mixed.")] = "32-true",
@@ -32,8 +34,8 @@ def train(
 ) -> None:
     """Train a guide from a recipe, save it, and measure its certificate on fresh data.
 
-    Ctrl-C keeps the guide as it is then; a killed training loses at most 20 seconds, and goes on with
-    --resume to the same weights. Several processes: torchrun --nproc-per-node 2 -m pyroclust train ...
+    Ctrl-C and SIGTERM keep the guide as it is then; a killed training loses at most 20 seconds, and goes on
+    with --resume to the same weights. Several processes: torchrun --nproc-per-node 2 -m pyroclust train ...
     """
     from pyroclust.analysis.outputs import prepare_folder
     from pyroclust.calibration.settings import CertificateSettings
@@ -41,6 +43,8 @@ def train(
     from pyroclust.recipes import read_recipe
     from pyroclust.recipes.training_runs import train_recipe
 
+    if resume and overwrite:
+        raise ValueError("--resume goes on and --overwrite starts anew, expected one of them; leave one out")
     read_recipe(recipe)
     folder = prepare_folder(out)
     devices = Devices(accelerator=accelerator, precision=precision)
@@ -50,6 +54,7 @@ def train(
             recipe,
             folder,
             resume=resume,
+            overwrite=overwrite,
             max_steps=max_steps,
             devices=devices,
             certificate=settings,
@@ -60,12 +65,9 @@ def train(
     elif trained.certificate is not None:
         _show(folder)
     if trained.result.interrupted:
-        print(
-            f"pyroclust: interrupted after step {trained.result.steps}; the guide in '{folder}' is usable, "
-            "--resume goes on",
-            file=sys.stderr,
+        raise KeyboardInterrupt(
+            f"after step {trained.result.steps}; the guide in '{folder}' is usable, --resume goes on"
         )
-        raise typer.Exit(INTERRUPTED)
 
 
 def _content(trained: "TrainedGuide") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Files and folders that are the old ones or the new ones after a crash, never a part, and never two writers."""
+"""Files and folders that are old or new after a crash, never half of both, and have one writer."""
 
 from pyroclust.files.folders import check_outside_the_package, replace_entries, replace_folder
 from pyroclust.files.locks import locked_folder

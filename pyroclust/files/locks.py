@@ -20,16 +20,15 @@ _held: dict[tuple[Path, int], int] = {}
 
 
 @contextmanager
-def locked_folder(folder: Path, *, what: str) -> Iterator[None]:
+def locked_folder(folder: Path) -> Iterator[None]:
     """Keep other processes and threads from writing the same things into a folder.
 
-    The lock is the system's (``flock``) and ends with the process, also by kill -9; the file ``.pyroclust-lock``
-    that carries it is removed at the end. Where there is no ``flock``, as on Windows, the file names the
+    The lock is the system's (``flock``) and ends with the process, also by kill -9; the file that carries it,
+    ``.pyroclust-lock``, is removed at the end. Where there is no ``flock``, as on Windows, the file names the
     process, and counts while that runs. A thread that has the lock may take it again.
 
     Args:
         folder: an existing folder.
-        what: what is being done there, for the sentence: "a training".
 
     Raises:
         ValueError: if another process or thread has the lock.
@@ -37,7 +36,7 @@ def locked_folder(folder: Path, *, what: str) -> Iterator[None]:
 
     Example:
         >>> import tempfile
-        >>> with locked_folder(Path(tempfile.mkdtemp()), what="a training"):
+        >>> with locked_folder(Path(tempfile.mkdtemp())):
         ...     print("alone")
         alone
     """
@@ -49,7 +48,7 @@ def locked_folder(folder: Path, *, what: str) -> Iterator[None]:
     descriptor = _flocked(path) if fcntl is not None else _created(path)
     if descriptor is None:
         raise ValueError(
-            f"{what} is being written into the folder '{folder}' by another process or thread; "
+            f"another process or thread is writing into the folder '{folder}', expected to be alone there: "
             "wait for its end, or choose another folder"
         )
     _held[key] = 1

@@ -1,9 +1,11 @@
 """From a recipe to a guide with its certificate: the work behind ``pyroclust train``."""
 
 import os
+import shutil
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,10 +15,13 @@ import pandas as pd
 
 from pyroclust.calibration import Certificate, CertificateSettings, certify
 from pyroclust.calibration.checking import store_certificate
-from pyroclust.files import replace_file
+from pyroclust.files import check_outside_the_package, locked_folder, replace_file
 from pyroclust.infer import Devices, FitResult, fit
-from pyroclust.infer.training import LOG_FILE, VALIDATION_FILE
+from pyroclust.infer.training import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE
+from pyroclust.infer.training.logs import EVENTS_FOLDER
+from pyroclust.interrupts import interrupt_between_steps, raise_if_interrupted
 from pyroclust.recipes.recipe import Recipe, find_recipe, read_recipe
+from pyroclust.saving.cards import CARD_FILE
 from pyroclust.saving.guides import save_guide
 
 __all__ = ["PICTURE_FILE", "RECIPE_FILE", "TrainedGuide", "train_recipe"]
@@ -31,7 +36,8 @@ class TrainedGuide:
     Attributes:
         guide: with the averaged weights, in evaluation mode.
         result: what the training did.
-        certificate: what was measured; ``None`` after an interrupt, or in a process that only helps.
+        certificate: what was measured; ``None`` after an interrupt, before or while it was measured, and in a
+            process that only helps.
     """
 
     guide: Any
@@ -49,6 +55,7 @@ def train_recipe(
     certificate: CertificateSettings | None = None,
     progress: bool = True,
     say: Callable[[str], None] | None = None,
+    overwrite: bool = False,
 ) -> TrainedGuide:
     """Train the guide of a recipe, save it, and measure its certificate on fresh data.
 
@@ -64,37 +71,49 @@ def train_recipe(
         certificate: how much is measured; nothing with zeros.
         progress: show a line on standard error.
         say: told what is measured after the training.
+        overwrite: start anew in a folder that holds another training or a guide; the guide that is there
+            stays until the new one takes its place.
 
     Raises:
-        ValueError: if the recipe is wrong, the folder belongs to another recipe, or the training fails.
+        ValueError: if the recipe is wrong, the folder holds a guide, a checkpoint or another recipe and
+            nobody said what to do with it, another training writes into it, or the training fails.
     """
     path = find_recipe(path)
     recipe, folder = read_recipe(path), Path(out)
-    helps = int(os.environ.get("RANK", "0")) > 0
-    if not helps:
-        _keep_recipe(path, folder)
+    check_outside_the_package(folder)
     guide = recipe.build()
-    result = fit(
-        recipe.model,
-        guide,
-        settings=recipe.training,
-        choice=recipe.choice,
-        folder=folder,
-        resume=resume,
-        max_steps=max_steps,
-        validation=recipe.validation,
-        devices=devices,
-        progress=progress,
-    )
-    if helps:
-        return TrainedGuide(guide, result, None)
-    guide = guide.cpu()
-    save_guide(guide, folder, card=_card(recipe, result))
-    draw_training(folder)
-    if result.interrupted:
-        return TrainedGuide(guide, result, None)
+    helps = int(os.environ.get("RANK", "0")) > 0
+    with ExitStack() as stack:
+        interrupt = stack.enter_context(interrupt_between_steps())
+        if not helps:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked_folder(folder))
+            _make_room(path, folder, resume=resume, overwrite=overwrite)
+        result = fit(
+            recipe.model,
+            guide,
+            settings=recipe.training,
+            choice=recipe.choice,
+            folder=folder,
+            resume=resume,
+            max_steps=max_steps,
+            validation=recipe.validation,
+            devices=devices,
+            progress=progress,
+        )
+        if helps:
+            return TrainedGuide(guide, result, None)
+        guide = guide.cpu()
+        save_guide(guide, folder, card=_card(recipe, result))
+        draw_training(folder)
+        if interrupt.requested:
+            return TrainedGuide(guide, replace(result, interrupted=True), None)
     settings = (certificate or CertificateSettings()).up_to(recipe.training.max_points)
-    measured = certify(guide, settings=settings, progress=say)
+    try:
+        measured = certify(guide, settings=settings, progress=say)
+        raise_if_interrupted()
+    except KeyboardInterrupt:
+        return TrainedGuide(guide, replace(result, interrupted=True), None)
     store_certificate(folder, measured)
     return TrainedGuide(guide, result, measured)
 
@@ -116,22 +135,52 @@ def _columns(path: Path) -> dict[str, np.ndarray]:
     return {name: table[name].to_numpy() for name in table.columns}
 
 
-def _keep_recipe(path: Path, folder: Path) -> None:
-    """Put the recipe beside the guide, or check that it is the one that is there."""
-    folder.mkdir(parents=True, exist_ok=True)
-    content, kept = path.read_bytes(), folder / RECIPE_FILE
-    if kept.is_file() and kept.resolve() != path.resolve():
-        before = tomllib.loads(kept.read_text(encoding="utf-8"))
-        if before != tomllib.loads(content.decode()):
+def _make_room(path: Path, folder: Path, *, resume: bool, overwrite: bool) -> None:
+    """Put the recipe into the folder, or refuse a folder that holds anything else than a start of it.
+
+    A recipe binds a folder once there is a checkpoint or a guide: one whose training failed before may be
+    corrected.
+    """
+    kept = folder / RECIPE_FILE
+    has_checkpoint, has_guide = (folder / CHECKPOINT_FILE).exists(), (folder / CARD_FILE).exists()
+    if overwrite and not resume:
+        # The old guide stays until there is a new one.
+        for name in (CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE, PICTURE_FILE):
+            (folder / name).unlink(missing_ok=True)
+        shutil.rmtree(folder / EVENTS_FOLDER, ignore_errors=True)
+    elif has_checkpoint and resume:
+        if kept.is_file() and not _same_recipe(kept, path):
             raise ValueError(
-                f"folder '{folder}' holds a training of another recipe ('{kept}'); choose another folder"
+                f"folder '{folder}' holds a training of another recipe ('{kept}'); choose another folder, or "
+                "start anew with --overwrite (overwrite=True) and without --resume"
             )
-    elif not kept.is_file():
-        replace_file(kept, content)
+    elif has_checkpoint:
+        other = "" if not kept.is_file() or _same_recipe(kept, path) else f" of another recipe ('{kept}')"
+        raise ValueError(
+            f"folder '{folder}' holds a checkpoint already{other}; go on with --resume (resume=True), choose "
+            "another folder, or start anew with --overwrite (overwrite=True)"
+        )
+    elif has_guide:
+        raise ValueError(
+            f"folder '{folder}' holds a guide and no checkpoint to go on from; choose another folder, or "
+            "replace the guide with --overwrite (overwrite=True)"
+        )
+    if not kept.is_file() or kept.resolve() != path.resolve():
+        replace_file(kept, path.read_bytes())
+
+
+def _same_recipe(first: Path, second: Path) -> bool:
+    """Return whether two recipes say the same; a file that is no recipe is like no other."""
+    try:
+        one, other = (tomllib.loads(path.read_text(encoding="utf-8")) for path in (first, second))
+    except ValueError:
+        return False
+    return one == other
 
 
 def _card(recipe: Recipe, result: FitResult) -> dict[str, Any]:
     trained = {"seconds": round(result.seconds, 1), "datasets": result.num_datasets, "steps": result.steps}
+    trained |= {"interrupted": True} if result.interrupted else {}
     return {
         "about": recipe.about,
         "max_points": recipe.training.max_points,

@@ -26,11 +26,13 @@ class ComparisonResult:
         table: the points in the units of their source.
         summary: every figure, and the verdict.
         folder: where the files were written, or ``None``.
+        run: checksum of all that the result depends on: data, guide, options and seed.
     """
 
     table: Table
     summary: ComparisonSummary | AloneSummary
     folder: Path | None = None
+    run: str = ""
     rows_file: ClassVar[str] = ROWS_FILE
 
     def __repr__(self) -> str:
@@ -55,6 +57,7 @@ class ComparisonResult:
     def to_dict(self) -> dict[str, Any]:
         """Return what ``summary.json`` holds: what was compared, and every figure."""
         about = {"pyroclust": version("pyroclust"), **self.comparison.about(), "seed": self.summary.seed}
+        about |= {"run": self.run} if self.run else {}
         return about | self.summary.to_dict()
 
     def frame(self) -> pd.DataFrame:

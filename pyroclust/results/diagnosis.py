@@ -31,6 +31,7 @@ class Diagnosis:
         point_names: names of the N points.
         seed: of everything random.
         notes: sentences that reports repeat.
+        run: checksum of all that the result depends on: draws, data and seed.
     """
 
     summaries: tuple[DrawsSummary, ...]
@@ -42,6 +43,7 @@ class Diagnosis:
     point_names: tuple[str, ...]
     seed: int
     notes: tuple[str, ...] = ()
+    run: str = ""
     rows_file: ClassVar[str] = "points.csv"
 
     def __repr__(self) -> str:
@@ -129,7 +131,7 @@ class Diagnosis:
             "baselines": [one.figures() for one in self.baselines],
             "seed": self.seed,
             "notes": list(self.notes),
-        }
+        } | ({"run": self.run} if self.run else {})
         content: dict[str, Any] = plain(figures)
         return content
 

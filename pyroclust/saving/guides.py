@@ -12,12 +12,12 @@ from safetensors import torch as safetensors
 from torch import Tensor
 
 from pyroclust.errors import unknown_name
-from pyroclust.files import replace_file
 from pyroclust.guides import AmortizedGuide, SequentialGuide
 from pyroclust.guides.retarget import parts_of
 from pyroclust.random_state import kept_random_state
 from pyroclust.registry import find
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, GuideCard, find_guide, read_card
+from pyroclust.saving.guide_files import read_weights, write_guide_files
 from pyroclust.saving.models import build_model, describe_model
 from pyroclust.saving.objects import build, describe
 
@@ -57,7 +57,9 @@ def load_guide(name_or_folder: str | PathLike[str]) -> Any:
 
 
 def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, Any] | None = None) -> None:
-    """Write a guide as ``weights.safetensors`` and ``card.json``, each replaced at once.
+    """Write a guide as ``weights.safetensors`` and ``card.json``, both replaced at once.
+
+    A process killed at any moment leaves the folder with the old guide, or with the new one.
 
     Args:
         guide: a guide of a known class, on a mixture that :func:`~pyroclust.saving.models.describe_model` can
@@ -68,7 +70,9 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
             :class:`~pyroclust.saving.cards.GuideCard`.
 
     Raises:
-        ValueError: if the card has an unknown entry, or the guide or its model could not be built again.
+        ValueError: if the card has an unknown entry, the guide or its model could not be built again, the
+            folder lies inside of the installed package, or another process is writing into it.
+        OSError: if the folder cannot be written; an old guide is then still there.
 
     Example:
         >>> import tempfile
@@ -98,11 +102,7 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
         **notes,
     )
     _check_state(_build(written, path / CARD_FILE).state_dict(), state, path / WEIGHTS_FILE)
-    text = written.to_json()
-    path.mkdir(parents=True, exist_ok=True)
-    if weights is not None:
-        replace_file(path / WEIGHTS_FILE, weights)
-    replace_file(path / CARD_FILE, text.encode())
+    write_guide_files(path, written.to_json(), weights)
 
 
 def describe_guide(guide: AmortizedGuide) -> dict[str, Any]:
@@ -145,17 +145,8 @@ def _build(card: GuideCard, path: Path) -> Any:
 
 
 def _load_weights(guide: Any, path: Path, sha256: str) -> None:
-    if not path.is_file():
-        raise ValueError(f"there is no '{path}'; restore the file or train the guide again")
-    content = path.read_bytes()
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
-        raise ValueError(
-            f"'{path}' was cut off or changed (sha256 {found[:12]}, its card says {sha256[:12]}); "
-            "restore the file or train the guide again"
-        )
     try:
-        state = safetensors.load(content)
+        state = safetensors.load(read_weights(path.parent, sha256))
     except SafetensorError as error:
         raise ValueError(f"'{path}' is not a safetensors file ({error}); restore the file") from None
     _check_state(guide.state_dict(), state, path)

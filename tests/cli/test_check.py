@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from pyroclust.calibration import Certificate, CertificateSettings, check_guide
 from pyroclust.calibration.checking import certificate_content, store_certificate
@@ -60,7 +61,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> t
 def test_prints_every_part_and_stores_it(folder, capsys) -> None:
     before = json.loads((folder / "card.json").read_text())
     weights = (folder / "weights.safetensors").read_bytes()
-    out, _ = run(capsys, str(folder), "--seed", "7", "--save")
+    out, _ = run(capsys, str(folder), "--seed", "7", "--save", str(folder))
     for word in ("KL", "efficiency", "Pareto k", "log_joint", "prior", "orders", "Draws a second", "Stored"):
         assert word in out
     assert "Passed" in out or "Failed" in out
@@ -95,7 +96,7 @@ def test_json_is_all_of_standard_output(folder, capsys) -> None:
     content = json.loads(out)
     assert content["guide"] == "mine"
     assert content["certificate"]["verdict"]["findings"]
-    assert content["note"] == "Not stored: --save writes it into the card."
+    assert content["note"] == "Not stored: --save FOLDER stores the guide with this certificate."
     assert not read_card(folder).certificate
 
 
@@ -107,15 +108,32 @@ def test_options_reach_the_measurement(folder, capsys) -> None:
 
 
 def test_a_quick_look_replaces_no_certificate(folder, capsys) -> None:
-    first, _ = run(capsys, str(folder), "--quick", "--save")
+    here = ["--save", str(folder)]
+    first, _ = run(capsys, str(folder), "--quick", *here)
     assert "Stored" in first
     card = (folder / "card.json").read_bytes()
-    again, _ = run(capsys, str(folder), "--quick", "--seed", "9", "--save")
-    assert "which a quick look does not replace" in " ".join(again.split())
+    _, error = run(capsys, str(folder), "--quick", "--seed", "9", *here, code=2)
+    assert "which a quick look does not replace" in " ".join(error.split())
     assert (folder / "card.json").read_bytes() == card
+    again, _ = run(capsys, str(folder), "--quick", "--seed", "9")
     assert "tests that are in the card's certificate too" in " ".join(again.split())
-    run(capsys, str(folder), "--seed", "9", "--save")
+    run(capsys, str(folder), "--seed", "9", *here)
     assert read_card(folder).certificate["seed"] == 9
+
+
+def test_another_folder_gets_the_guide_with_its_certificate(folder, tmp_path, capsys) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    copy = tmp_path / "copy"
+    for seed in ("3", "4"):
+        run(capsys, str(folder), "--seed", seed, "--save", str(copy))
+        assert read_card(copy).certificate["seed"] == int(seed)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    same = load_guide(copy).state_dict()
+    assert all(torch.equal(one, same[name]) for name, one in load_guide(folder).state_dict().items())
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    _, error = run(capsys, str(folder), "--save", str(tmp_path / "full"), code=2)
+    assert "holds other files (mine.txt)" in error
 
 
 def test_out_gets_certificate_and_picture(folder, tmp_path, capsys) -> None:
@@ -125,28 +143,25 @@ def test_out_gets_certificate_and_picture(folder, tmp_path, capsys) -> None:
     assert not (folder / "certificate.png").exists()
 
 
-def test_a_card_that_cannot_be_written_is_said_to_be_as_it_was(folder, monkeypatch, capsys) -> None:
-    def refused(folder: Path, certificate: Certificate) -> None:
+def test_a_card_that_cannot_be_written_is_as_it_was(folder, monkeypatch, capsys) -> None:
+    def refused(folder: Path, card: str) -> None:
         raise PermissionError(13, "Permission denied", str(folder))
 
-    monkeypatch.setattr("pyroclust.calibration.checking.store_certificate", refused)
-    out, _ = run(capsys, str(folder), "--save")
-    assert "Not stored" in out
-    assert "Permission denied" in out
-    assert "Draws a second" in out
-    assert not (folder / "certificate.png").exists()
-
-
-def test_the_shelf_is_left_alone_unless_asked_and_gets_no_picture(folder, monkeypatch, capsys) -> None:
-    monkeypatch.setattr("pyroclust.saving.cards.shelf", lambda: folder.parent)
     before = (folder / "card.json").read_bytes()
-    out, _ = run(capsys, "mine")
-    assert "Not stored: --save" in out
+    monkeypatch.setattr("pyroclust.calibration.checking.write_card", refused)
+    _, error = run(capsys, str(folder), "--save", str(folder), code=2)
+    assert "Permission denied" in error
     assert (folder / "card.json").read_bytes() == before
-    out, _ = run(capsys, "mine", "--save")
-    assert "Stored" in out
     assert not (folder / "certificate.png").exists()
-    assert read_card(folder).certificate["calibration"]
+
+
+def test_nothing_is_written_into_the_package(folder, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("pyroclust.files.folders._LIBRARY", folder.parent)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for option in ("--save", "--out"):
+        _, error = run(capsys, str(folder), option, str(folder), code=2)
+        assert "lies inside the installed package" in error
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_a_card_is_the_old_one_or_the_new_one(folder, monkeypatch) -> None:

@@ -1,15 +1,17 @@
 """The training of a guide: steps, checkpoints, logs, validation, and every way to stop."""
 
 import math
+import os
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 from torch import nn
 
+from pyroclust.files import clear_leftovers, locked_folder
 from pyroclust.infer.checks import check_own_model
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.training.checkpoint import CHECKPOINT_FILE, read_checkpoint, write_checkpoint
@@ -38,7 +40,7 @@ class FitResult:
         num_datasets: data sets simulated.
         seconds: wall time, over all resumptions.
         steps: steps taken.
-        interrupted: it was stopped by Ctrl-C, with the guide as it was then.
+        interrupted: it was stopped by Ctrl-C, or a command by SIGTERM, with the guide as it was then.
         settings: the settings, ready for JSON.
         validation: the last validation; empty if there was none.
     """
@@ -89,7 +91,8 @@ def fit(
 
     Raises:
         ValueError: if the model is not the guide's own, a loss or gradient is not finite, the disk is full,
-            or the folder holds a checkpoint that was not asked for or does not fit.
+            or the folder holds a checkpoint that was not asked for or was made with another model, guide,
+            choice, settings or version of the libraries, or another training writes into it.
 
     Example:
         >>> from pyroclust.guides import NeuralClusteringProcess
@@ -101,32 +104,33 @@ def fit(
     """
     settings = FitSettings() if settings is None else settings
     check_own_model(model, guide)
-    shape = as_model(model).event_shape if event_shape is None else event_shape
-    fabric = (Devices() if devices is None else devices).launch()
-    trainer = Trainer(model, guide, settings=settings, choice=choice, event_shape=shape, fabric=fabric)
-    writer = folder if fabric.is_global_zero else None
-    saved = fabric.broadcast(None if writer is None else _checkpoint_of(writer, resume=resume))
-    guide.load_state_dict(fabric.broadcast(guide.state_dict()))
-    if saved is not None:
-        trainer.restore(saved)
-    last = settings.steps if max_steps is None else min(settings.steps, max_steps)
-    measured = None if validation is None else validation.up_to(settings.max_points)
-    run = _Run(trainer, writer, last=last, validation=measured, shown=progress and fabric.is_global_zero)
-    guide.train()
-    try:
-        interrupted = run.to_the_end()
-    finally:
-        trainer.averages.copy_to_module()
-        guide.eval()
-    return FitResult(
-        loss=trainer.smooth_loss,
-        num_datasets=trainer.num_datasets,
-        seconds=trainer.seconds,
-        steps=trainer.done,
-        interrupted=interrupted,
-        settings=asdict(settings),
-        validation=run.measured,
-    )
+    with _alone_in(folder):
+        shape = as_model(model).event_shape if event_shape is None else event_shape
+        fabric = (Devices() if devices is None else devices).launch()
+        trainer = Trainer(model, guide, settings=settings, choice=choice, event_shape=shape, fabric=fabric)
+        writer = folder if fabric.is_global_zero else None
+        saved = fabric.broadcast(None if writer is None else _checkpoint_of(writer, resume=resume))
+        guide.load_state_dict(fabric.broadcast(guide.state_dict()))
+        if saved is not None:
+            trainer.restore(saved)
+        last = settings.steps if max_steps is None else min(settings.steps, max_steps)
+        measured = None if validation is None else validation.up_to(settings.max_points)
+        run = _Run(trainer, writer, last=last, validation=measured, shown=progress and fabric.is_global_zero)
+        guide.train()
+        try:
+            interrupted = run.to_the_end()
+        finally:
+            trainer.averages.copy_to_module()
+            guide.eval()
+        return FitResult(
+            loss=trainer.smooth_loss,
+            num_datasets=trainer.num_datasets,
+            seconds=trainer.seconds,
+            steps=trainer.done,
+            interrupted=interrupted,
+            settings=asdict(settings),
+            validation=run.measured,
+        )
 
 
 class _Run:
@@ -157,7 +161,8 @@ class _Run:
                 while self.trainer.done < self.last and not stopped:
                     stopped = self._step(stop=interrupt.requested)
                 self._save()
-                return stopped
+                # Whoever asks during the last step is not passed over either.
+                return stopped or interrupt.requested
         except OSError as error:
             self._cannot_write(error)
 
@@ -228,6 +233,18 @@ class _Run:
         if self._saved is None:
             return "; there is no checkpoint yet, the guide keeps the averaged weights of the steps before"
         return f"; the last good checkpoint has {self._saved} steps"
+
+
+@contextmanager
+def _alone_in(folder: Path | None) -> Iterator[None]:
+    """Keep other trainings out of a folder; with several processes the first one does."""
+    if folder is None or int(os.environ.get("RANK", "0")) > 0:
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked_folder(folder):
+        clear_leftovers(folder)
+        yield
 
 
 def _checkpoint_of(folder: Path, *, resume: bool) -> dict[str, Any] | None:

@@ -1,17 +1,22 @@
 """What a training writes while it runs: CSV tables, and TensorBoard events where that is installed."""
 
 import csv
+import io
+import os
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
 
-__all__ = ["LOG_FILE", "VALIDATION_FILE", "TrainingLog"]
+from pyroclust.files import replace_file
+
+__all__ = ["EVENTS_FOLDER", "LOG_FILE", "VALIDATION_FILE", "TrainingLog"]
 
 
 LOG_FILE = "log.csv"
 VALIDATION_FILE = "validation.csv"
+EVENTS_FOLDER = "tensorboard"
 _EVENTS_EVERY = 20
 
 
@@ -19,12 +24,13 @@ class TrainingLog:
     """Rows for every step and every validation, none twice after a resumption.
 
     Args:
-        folder: holds ``log.csv``, ``validation.csv`` and, where tensorboardX is installed
+        folder: an existing one; holds ``log.csv``, ``validation.csv`` and, where tensorboardX is installed
             (``pip install 'pyroclust[tensorboard]'``), the folder ``tensorboard``.
         step: the step at which the training starts or goes on; rows of this step or later are dropped.
 
     Raises:
         OSError: if the disk is full or the folder cannot be written.
+        ValueError: if a file there is no such table.
 
     Example:
         >>> import tempfile
@@ -36,10 +42,9 @@ class TrainingLog:
     """
 
     def __init__(self, folder: Path, *, step: int = 0) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
         self._steps = _Table(folder / LOG_FILE, step)
         self._validations = _Table(folder / VALIDATION_FILE, step + 1)
-        self._events = _event_writer(folder / "tensorboard", step)
+        self._events = _event_writer(folder / EVENTS_FOLDER, step)
 
     def step(self, step: int, figures: Mapping[str, float]) -> None:
         """Write the figures of a step."""
@@ -87,14 +92,19 @@ def _event_writer(folder: Path, step: int) -> Any:
 
 
 class _Table:
-    """A CSV file whose first column is the step and whose header comes with the first row."""
+    """A CSV file whose first column is the step and whose header comes with the first row.
+
+    Rows are only ever appended. Where some have to go, a shorter file replaces the whole one at once.
+    """
 
     def __init__(self, path: Path, step: int) -> None:
-        rows = _rows_before(path, step)
-        self._stream: TextIO = path.open("w", newline="", encoding="utf-8")
+        before = path.read_bytes() if path.is_file() else None
+        kept = b"" if before is None or step == 0 else _rows_before(before, path, step)
+        if kept != before:
+            replace_file(path, kept)
+        self._stream: TextIO = path.open("a", newline="", encoding="utf-8")
         self._writer = csv.writer(self._stream, lineterminator="\n")
-        self._writer.writerows(rows)
-        self._started = bool(rows)
+        self._started = bool(kept)
 
     def write(self, step: int, figures: Mapping[str, float]) -> None:
         if not self._started:
@@ -104,16 +114,27 @@ class _Table:
 
     def flush(self) -> None:
         self._stream.flush()
+        os.fsync(self._stream.fileno())
 
     def close(self) -> None:
         self._stream.close()
 
 
-def _rows_before(path: Path, step: int) -> list[list[Any]]:
-    """Read the header and the whole rows of earlier steps; a killed process may have left half a row."""
-    if step == 0 or not path.is_file():
-        return []
-    with path.open(newline="", encoding="utf-8") as stream:
-        rows = list(csv.reader(stream))
+def _rows_before(content: bytes, path: Path, step: int) -> bytes:
+    """Return the header and the whole rows of earlier steps; a killed process may have left half a row."""
+    if not content:
+        return b""
+    try:
+        rows = list(csv.reader(io.StringIO(content.decode("utf-8"), newline="")))
+    except (UnicodeDecodeError, csv.Error):
+        rows = [[]]
+    if rows[0][:1] != ["step"]:
+        raise ValueError(
+            f"'{path}' is no table of a training, expected one whose first column is step; move it away"
+        )
     whole = [row for row in rows[1:] if len(row) == len(rows[0]) and row[0].isdigit() and int(row[0]) < step]
-    return [rows[0], *whole] if whole else []
+    if not whole:
+        return b""
+    lines = io.StringIO(newline="")
+    csv.writer(lines, lineterminator="\n").writerows([rows[0], *whole])
+    return lines.getvalue().encode()

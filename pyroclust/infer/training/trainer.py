@@ -14,9 +14,11 @@ from pyroclust.infer.chunked_loss import VisitingOrders
 from pyroclust.infer.inclusive_kl import InclusiveKL
 from pyroclust.infer.training.averages import AveragedWeights
 from pyroclust.infer.training.devices import average_gradients
+from pyroclust.infer.training.identity import identity
 from pyroclust.infer.training.settings import FitSettings
 from pyroclust.protocols import Guide
 from pyroclust.random_state import own_random_numbers
+from pyroclust.text import listed
 
 __all__ = ["StepFigures", "Trainer"]
 
@@ -86,6 +88,11 @@ class Trainer:
             self.parameters, betas=(0.9, 0.99), weight_decay=settings.weight_decay, fused=True
         )
         self.averages = AveragedWeights(guide)
+        self._made_of = {
+            **identity(model, guide, choice),
+            "processes": str(fabric.world_size),
+            "precision": str(fabric._precision.precision),
+        }
         self.done, self.num_datasets, self.seconds, self.smooth_loss = 0, 0, 0.0, math.nan
 
     def step(self, *, stop: bool = False) -> StepFigures:
@@ -116,6 +123,7 @@ class Trainer:
         return {
             "settings": asdict(self.settings),
             "guide": self._shapes(),
+            "made_of": self._made_of,
             "done": self.done,
             "num_datasets": self.num_datasets,
             "seconds": self.seconds,
@@ -130,7 +138,8 @@ class Trainer:
         """Go on from a state.
 
         Raises:
-            ValueError: if it belongs to other settings or another guide.
+            ValueError: if it belongs to other settings, another model or guide, or other versions of the
+                libraries; the sentence says what differs.
         """
         self._check_same(state)
         self.guide.load_state_dict(state["weights"])
@@ -176,6 +185,15 @@ class Trainer:
             raise ValueError(
                 "the checkpoint belongs to another guide or choice of simulations, expected the same: "
                 "train anew into another folder"
+            )
+        # Checkpoints of earlier versions do not say what they were made of.
+        before, now = state.get("made_of", self._made_of), self._made_of
+        other = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        if other:
+            shown = (f"{one} was {before.get(one, 'absent')}, is {now.get(one, 'absent')}" for one in other)
+            raise ValueError(
+                f"the checkpoint was made of other things ({listed(shown, 3)}), expected the same: restore "
+                "them, or train anew into another folder"
             )
 
 

@@ -1,0 +1,106 @@
+"""The two files of a guide, card and weights: changed together, whatever stops the writing."""
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from pyroclust.files import (
+    check_outside_the_package,
+    clear_leftovers,
+    locked_folder,
+    replace_file,
+    sync_folder,
+)
+from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE
+
+__all__ = ["read_weights", "write_card", "write_guide_files"]
+
+
+def write_guide_files(folder: Path, card: str, weights: bytes | None) -> None:
+    """Write card and weights into a folder, in the place of those of another guide.
+
+    The weights are first written under a name that holds their checksum. From the moment that the new card
+    takes the place of the old one the folder holds the new guide: :func:`read_weights` finds its weights
+    under either name. Before that moment it holds the old one.
+
+    Args:
+        folder: created if needed.
+        card: the text of the card, which has the checksum of the weights.
+        weights: ``None`` for a guide without weights.
+
+    Raises:
+        ValueError: if the folder lies inside of the package, or another process is writing into it.
+        OSError: if it cannot be written; the old guide is then still there.
+    """
+    check_outside_the_package(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked_folder(folder):
+        clear_leftovers(folder)
+        _finish_earlier(folder)
+        staged = None if weights is None else _staged(folder, hashlib.sha256(weights).hexdigest())
+        try:
+            if staged is not None and weights is not None:
+                replace_file(staged, weights)
+            replace_file(folder / CARD_FILE, card.encode())
+            if weights is None:
+                (folder / WEIGHTS_FILE).unlink(missing_ok=True)
+        finally:
+            _finish_earlier(folder)
+
+
+def write_card(folder: Path, card: str) -> None:
+    """Replace the card of a guide, whose weights stay.
+
+    Raises:
+        ValueError: if the folder lies inside of the package, or another process is writing into it.
+        OSError: if it cannot be written; the old card is then still there.
+    """
+    check_outside_the_package(folder)
+    with locked_folder(folder):
+        replace_file(folder / CARD_FILE, card.encode())
+
+
+def read_weights(folder: Path, sha256: str) -> bytes:
+    """Return the weights with a checksum.
+
+    Raises:
+        ValueError: if there are none, or they are damaged.
+    """
+    path, staged = folder / WEIGHTS_FILE, _staged(folder, sha256)
+    content = path.read_bytes() if path.is_file() else None
+    if content is not None and hashlib.sha256(content).hexdigest() == sha256:
+        return content
+    if staged.is_file():
+        found = staged.read_bytes()
+        if hashlib.sha256(found).hexdigest() == sha256:
+            return found
+    if content is None:
+        raise ValueError(f"there is no '{path}'; restore the file or train the guide again")
+    raise ValueError(
+        f"'{path}' was cut off or changed (sha256 {hashlib.sha256(content).hexdigest()[:12]}, its card says "
+        f"{sha256[:12]}); restore the file or train the guide again"
+    )
+
+
+def _staged(folder: Path, sha256: str) -> Path:
+    return folder / f".weights-{sha256[:32]}.safetensors"
+
+
+def _finish_earlier(folder: Path) -> None:
+    """Give the weights of the present card their name, and remove those that no card came for."""
+    sha256 = _sha256_of_card(folder / CARD_FILE)
+    for path in sorted(folder.glob(_staged(folder, "?" * 32).name)):
+        if sha256 is not None and path == _staged(folder, sha256):
+            os.replace(path, folder / WEIGHTS_FILE)
+            sync_folder(folder)
+        else:
+            with suppress(OSError):
+                path.unlink()
+
+
+def _sha256_of_card(path: Path) -> str | None:
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        return str(json.loads(path.read_text(encoding="utf-8"))["weights"]["sha256"])
+    return None
