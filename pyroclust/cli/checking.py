@@ -69,8 +69,19 @@ def check(
             if results is not None:
                 _write(result, results, run=run)
         note = "Not stored: --save FOLDER stores the guide with this certificate."
+        failure: OSError | None = None
         if save is not None:
-            note = _store(result, save)
+            try:
+                note = _store(result, save)
+            except OSError as error:
+                # What was measured for minutes is shown first.
+                note, failure = f"Not stored: '{save}' cannot be written.", error
+    _show(result, note, as_json=as_json)
+    if failure is not None:
+        raise failure
+
+
+def _show(result: "CheckResult", note: str, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(_content(result) | {"note": note}, indent=2, allow_nan=False))
         return
