@@ -42,12 +42,12 @@ from pyroclust.infer.mcmc import (
 from pyroclust.models import Mixture
 
 
-def some_of(grid: Iterable[tuple[str, ...]], chosen: Collection[tuple[str, ...]]) -> list[Any]:
+def some_of(grid: Iterable[tuple[Any, ...]], chosen: Collection[tuple[Any, ...]]) -> list[Any]:
     """Return the cases of a grid as parameters: all but the chosen ones are left to ``make prove``."""
     every = list(grid)
     assert set(chosen) <= set(every)
     return [
-        pytest.param(*case, id="-".join(case), marks=() if case in chosen else pytest.mark.prove)
+        pytest.param(*case, id="-".join(map(str, case)), marks=() if case in chosen else pytest.mark.prove)
         for case in every
     ]
 

@@ -1,5 +1,6 @@
 """What all tests share: one thread, no display, and the same random numbers in every run."""
 
+import gc
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -12,6 +13,8 @@ import torch
 from hypothesis import settings
 
 torch.set_num_threads(1)
+# Thousands of tests and millions of objects stay to the end: looking through them again and again takes 5 %.
+gc.set_threshold(100_000, 20, 20)
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=25, database=None)
 settings.load_profile("repeatable")
 

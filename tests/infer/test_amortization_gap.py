@@ -131,9 +131,9 @@ def test_batches_are_split_without_changing_anything(monkeypatch: pytest.MonkeyP
     guide, data = filter_guide(model), worlds(model, 5, 6)
     whole = amortization_gap(model, guide, data.view(5, 1, 6, 2))
     module = import_module("pyroclust.infer.amortization_gap")
-    monkeypatch.setattr(module, "_PARTITIONS_AT_ONCE", 500)
+    monkeypatch.setattr(module, "PARTITIONS_AT_ONCE", 500)
     torch.testing.assert_close(amortization_gap(model, guide, data).gap, whole.gap)
-    monkeypatch.setattr(module, "_POINTS_AT_ONCE", 2000)
+    monkeypatch.setattr(module, "POINTS_AT_ONCE", 2000)
     split = amortization_gap(model, guide, data, max_enumerated=2)
     assert ((split.gap - whole.gap) / split.gap_error).abs().max() < 5
 

@@ -26,7 +26,7 @@ def test_divergences_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     guide = EnumeratedGuide(overlap2d(), power=0.7)
     data, _ = simulate(guide.model, torch.empty(7, 5, 2))
     whole = divergences(guide.model, guide, data)
-    monkeypatch.setattr(quality, "_PARTITIONS_AT_ONCE", 110)
+    monkeypatch.setattr(quality, "PARTITIONS_AT_ONCE", 110)
     torch.testing.assert_close(divergences(guide.model, guide, data), whole)
 
 
@@ -39,7 +39,7 @@ def test_efficiencies_agree_with_importance_sampling(monkeypatch: pytest.MonkeyP
     sample = importance_sample(guide.model, guide, data, num_draws=30)
     weights = sample.log_weights.softmax(0)
     torch.testing.assert_close(found, 1 / (30 * weights.square().sum(0)))
-    monkeypatch.setattr(quality, "_POINTS_AT_ONCE", 600)
+    monkeypatch.setattr(quality, "POINTS_AT_ONCE", 600)
     assert efficiencies(guide.model, guide, data, num_draws=30).shape == (5,)
     exact = efficiencies(guide.model, EnumeratedGuide(guide.model), data[:, :6], num_draws=30)
     torch.testing.assert_close(exact, torch.ones(5, dtype=torch.float64))

@@ -215,6 +215,7 @@ RANDOM = Mixture(
 )
 
 
+@pytest.mark.prove
 def test_random_hyperparameters_keep_the_joint_law():
     torch.manual_seed(9)
     kernel = Compose([AuxiliaryGibbs(RANDOM), SliceHyperparameters(RANDOM)])
