@@ -54,6 +54,24 @@ def test_a_function_is_a_model(kind):
     assert draws.shape == (4, 3, 6)
 
 
+def test_programs_are_the_same_if_they_run_the_same_function():
+    model, other = Program(my_model), Program(any_dimension, event_shape=(2,))
+    assert model == Program(my_model, typical_scale=3.0, name="another")
+    assert hash(model) == hash(Program(my_model))
+    assert model != other
+    assert model != any_dimension
+    assert model != gaussian2d()
+    guide = NeuralClusteringProcess(model)
+    with pytest.raises(ValueError, match="model is 'any_dimension', expected the guide's own, 'my_model'"):
+        fit(other, guide, settings=FitSettings(steps=1), progress=False)
+
+
+def test_what_is_simulated_to_know_a_program_is_no_part_of_the_callers_program():
+    trace = poutine.trace(lambda: Program(my_model)).get_trace()
+    assert "assignments" not in trace.nodes
+    assert "data" not in trace.nodes
+
+
 def test_a_guide_of_a_function_learns_under_svi():
     pyro.clear_param_store()
     torch.manual_seed(1)
@@ -148,12 +166,19 @@ def not_canonical(data: Tensor) -> None:
         pyro.sample("data", dist.Normal(z.unsqueeze(-1).float(), 1.0).to_event(2), obs=data)
 
 
+def without_noise(data: Tensor) -> None:
+    with pyro.plate_stack("datasets", data.shape[:-2]):
+        z = pyro.sample("assignments", ChineseRestaurantProcess(0.7, data.shape[-2]))
+        pyro.sample("data", dist.Delta(z.unsqueeze(-1).float()).to_event(2), obs=data)
+
+
 REFUSED = {
     any_dimension: r"takes points of any dimension, .* Program\(model, event_shape=\(D,\)\)",
     without_labels: "has the sites data, expected 'assignments' and 'data'",
     one_data_set: "sample both inside pyro.plate_stack",
     fails: "does not run on templates .*RuntimeError: no luck",
     not_canonical: "assignments that are not canonical",
+    without_noise: r"clusters of standard deviation 0, expected .* Program\(model, typical_scale=...\)",
 }
 
 
@@ -168,6 +193,7 @@ def test_what_is_wrong_with_a_program_is_named(program, message):
 def test_the_caller_can_say_what_a_simulation_does_not_show():
     model = Program(any_dimension, event_shape=(3,), typical_scale=2.0, name="mine")
     assert repr(model) == "Program(mine, points of 3 numbers, simulation only)"
+    assert model.typical_scale == 2.0
     guide = NeuralClusteringProcess(model)
     assert guide.posterior(torch.zeros(5, 3)).sample().shape == (5,)
     with pytest.raises(ValueError, match="model is a list, expected a Pyro program"):
