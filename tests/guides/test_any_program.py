@@ -23,6 +23,7 @@ from pyroclust.infer import (
     sequential_monte_carlo,
 )
 from pyroclust.models import Program, gaussian2d, overlap2d
+from pyroclust.programs import SimulatedModel
 
 GUIDES = [NeuralClusteringProcess, ClusterwiseClusteringProcess, AttentiveClusteringProcess]
 
@@ -70,6 +71,27 @@ def test_what_is_simulated_to_know_a_program_is_no_part_of_the_callers_program()
     trace = poutine.trace(lambda: Program(my_model)).get_trace()
     assert "assignments" not in trace.nodes
     assert "data" not in trace.nodes
+
+
+class LearnedModel(SimulatedModel, torch.nn.Module):
+    """A model with weights of its own."""
+
+    name, event_shape, typical_scale = "learned", (2,), 0.5
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shift = torch.nn.Parameter(torch.zeros(2))
+
+    def forward(self, data: Tensor) -> Tensor:
+        return my_model(data)
+
+
+def test_weights_of_a_model_are_not_the_guides():
+    model = LearnedModel()
+    guide = NeuralClusteringProcess(model)
+    assert guide.model == model
+    assert not [name for name in guide.state_dict() if "shift" in name]
+    assert all(one is not model.shift for one in guide.parameters())
 
 
 def test_a_guide_of_a_function_learns_under_svi():
@@ -124,8 +146,10 @@ def test_training_on_another_model_than_the_guides_own_is_refused(tmp_path):
     message = "expected the guide's own, 'gaussian2d'"
     others = (my_model, overlap2d())
     for other in (*others, *(poutine.scale(one, scale=0.1) for one in others)):
+        folder = tmp_path / "training"
         with pytest.raises(ValueError, match=message):
-            fit(other, guide, settings=FitSettings(steps=2), progress=False)
+            fit(other, guide, settings=FitSettings(steps=2), folder=folder, progress=False)
+        assert not folder.exists()
         with pytest.raises(ValueError, match=message):
             SVI(other, guide, pyro.optim.Adam({}), InclusiveKL()).step(torch.empty(2, 3, 2))
         with pytest.raises(ValueError, match=message):
