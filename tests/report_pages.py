@@ -68,7 +68,8 @@ def result(kind: str) -> ComparisonSummary | AloneSummary | Diagnosis:
         return comparison_case(source=HOSTILE, row_names=names, calibration=near_case())
     if kind == "many columns":
         columns = (HOSTILE, LONG, *(f"measurement_{d}" for d in range(2, 12)))
-        return comparison_case(dim=12, columns=columns, notes=(HOSTILE, LONG))
+        notes = (f"The first: {HOSTILE}", f"The second: {LONG}")
+        return comparison_case(dim=12, columns=columns, notes=notes)
     if kind == "alone":
         return alone_case(source=LONG, columns=("x", HOSTILE), calibration=near_case(wrong=True))
     return diagnosis_case(beside=kind == "two sources")

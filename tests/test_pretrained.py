@@ -235,7 +235,14 @@ DAMAGE = {
         lambda f: (f / CARD_FILE).write_text('{"model": ' + "[" * 200_000),
         "card.json' is not valid JSON",
     ),
-    "unknown class": (lambda f: edit(f, **{"class": "os.system"}), "unknown class 'os.system'"),
+    "card nested in valid JSON": (
+        lambda f: edit(f, arguments={"order": json.loads("[" * 100 + "]" * 100)}),
+        "nested more than 24 deep",
+    ),
+    "unknown class": (
+        lambda f: edit(f, **{"class": "os.system"}),
+        r"unknown class 'os.system'\..*; install a newer version, or import the module of the class",
+    ),
     "unknown argument": (lambda f: edit(f, arguments={"depth": 3}), "arguments that do not fit"),
 }
 
@@ -255,6 +262,21 @@ def test_the_card_is_written_last(folder, monkeypatch):
     monkeypatch.setattr(guides, "replace_file", lambda path, content: written.append(path.name))
     save_guide(load_guide(folder), folder)
     assert written == [WEIGHTS_FILE, CARD_FILE]
+
+
+def test_a_guide_whose_weights_its_arguments_do_not_make_is_not_saved(tmp_path):
+    guide = new_guide()
+    guide.scorer.to_open = torch.nn.Linear(guide.scorer.width, 1, bias=False)
+    with pytest.raises(ValueError, match=r"does not fit its card \(missing: scorer.to_open.bias"):
+        save_guide(guide, tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_name_of_the_shelf_comes_before_a_folder(tmp_path, monkeypatch):
+    (tmp_path / "filter-nig1d").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert find_guide("filter-nig1d").parent == find_guide("filter-niw2d").parent
+    assert find_guide("./filter-nig1d").resolve() == tmp_path.resolve() / "filter-nig1d"
 
 
 def test_unknown_name_offers_the_nearest():

@@ -9,7 +9,7 @@ from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.guides.retarget import parts_of
 from pyroclust.models import gaussian2d
 from pyroclust.nn import DensestFirst, Order
-from pyroclust.registry import arguments_of, find, name_of, rebuild, register, registered, suited
+from pyroclust.registry import arguments_of, find, missing, name_of, rebuild, register, registered, suited
 from pyroclust.saving.objects import build, describe
 
 
@@ -91,6 +91,27 @@ def test_what_is_not_registered_is_neither_written_nor_found():
         find(Order, "Red", where="order")
     assert suited(object) == {}
     assert name_of(Blue()) is None
+
+
+def test_a_class_derived_from_a_registered_one_has_no_name():
+    class Scarlet(Red):
+        pass
+
+    assert name_of(Red(1)) == name_of(Red) == "Red"
+    assert name_of(Scarlet(1)) is None
+    with pytest.raises(ValueError, match=r"colour is of class 'Scarlet' .* is not registered"):
+        describe(Scarlet(1), where="colour")
+
+
+def test_an_argument_of_a_class_may_be_of_that_class():
+    assert suited(Red) == {"Red": Red}
+    assert suited(Red | None) == {"Red": Red}
+
+
+def test_only_what_has_no_default_is_taken_from_outside():
+    given = {"depth": 3, "of": Red(1)}
+    assert missing(Red, {}, given) == {"depth": 3}
+    assert missing(Red, {"depth": 1}, given) == {}
 
 
 def test_arguments_must_be_attributes():
