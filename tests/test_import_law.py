@@ -11,6 +11,7 @@ MAPPED = {"models": "pyroclust.models", "guides": "pyroclust.guides", "recipes":
 GROUND = {
     "points",
     "compiling",
+    "delimited",
     "errors",
     "files",
     "interrupts",
@@ -47,6 +48,7 @@ MCMC = {"infer.mcmc.compiled", "infer.mcmc.families", "infer.mcmc.parameters"}
 # and a package's face (its __init__) may import all that lies inside of the package.
 LAW: dict[str, set[str]] = {
     **{name: set() for name in GROUND},
+    "delimited": {"memory", "text"},
     "errors": {"text"},
     "registry": {"errors"},
     "distributions": {"compiling", "partitions", "threads"},
@@ -97,7 +99,7 @@ LAW: dict[str, set[str]] = {
     "infer.mcmc.parameters": {"compiling", "distributions", "infer.mcmc.compiled", "protocols"},
     "infer.mcmc": GROUND | DIAGNOSTICS | LAWS | {"infer", "protocols"} | MCMC,
     "baselines": DIAGNOSTICS | {"partitions"},
-    "data": {"errors", "text"},
+    "data": {"delimited", "errors", "memory", "text"},
     "saving": GROUND | LAWS | {"nn", "models", "guides", "protocols"},
     "calibration": GROUND | DIAGNOSTICS | LAWS | {"infer", "guides", "protocols", "saving"},
     "results": DIAGNOSTICS | {"baselines", "calibration", "data", "text"},

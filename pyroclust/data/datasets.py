@@ -1,6 +1,6 @@
 """Data sets by name: built-in tables, files and arrays, all read into a :class:`Table`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from os import PathLike
@@ -11,7 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.data.tables import SUFFIXES, Table, numbered_columns, read_frame, table_from_frame
+from pyroclust.data.frames import raw_array, raw_frame
+from pyroclust.data.reading import SUFFIXES, read_raw
+from pyroclust.data.tables import Table, chosen_table
+from pyroclust.delimited import ReadingOptions
 from pyroclust.errors import unknown_name
 
 __all__ = ["BUILT_IN", "BuiltIn", "Source", "read_table"]
@@ -67,14 +70,28 @@ BUILT_IN = {
 }
 
 
-def read_table(source: Source, *, columns: Sequence[str] | None = None, label: str | None = None) -> Table:
+def read_table(
+    source: Source,
+    *,
+    columns: Sequence[str] | None = None,
+    label: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    header: bool | None = None,
+) -> Table:
     """Read a built-in data set, a CSV / TSV / Parquet / .npy file, a data frame or an array.
 
     Args:
         source: ``"galaxies"``, ``"iris"``, the path of a file, a data frame, an array or a tensor ``(N,)`` or
             ``(N, D)``; or a table, which comes back as it is.
         columns: columns to cluster; by default all but the label, and the petals of iris.
-        label: column of reference labels, kept and never used for clustering.
+        label: column of reference labels, kept and never used for clustering. They stay as they are written:
+            ``01`` and ``1`` are two labels, and only an empty cell is none.
+        delimiter: what divides the cells of a CSV or TSV file; found out by default.
+        decimal: its decimal mark, a point or a comma; found out by default.
+        header: whether its first line names the columns; found out by default.
+
+    What was guessed is said in the table's ``notes``; what could be read in two ways is refused.
 
     Raises:
         ValueError: if the source cannot be read or its columns cannot be clustered; the sentence says what
@@ -87,35 +104,35 @@ def read_table(source: Source, *, columns: Sequence[str] | None = None, label: s
         >>> sorted(set(read_table("iris").labels.tolist()))
         ['setosa', 'versicolor', 'virginica']
     """
+    told = ReadingOptions(delimiter, decimal, header)
     if isinstance(source, Table):
-        return _chosen_before(source, columns, label)
+        return _chosen_before(source, {"columns": columns, "label": label})
+    if told.told and (not isinstance(source, str | PathLike) or str(source) in BUILT_IN):
+        raise ValueError(f"{told.told[0]} is told, but source is no file: leave it out")
     if isinstance(source, pd.DataFrame):
-        return table_from_frame(source, "table", columns=columns, label=label)
+        return chosen_table(raw_frame(source), "table", columns=columns, label=label)
     if not isinstance(source, str | PathLike):
-        source = _array(source)
-        if source.ndim not in (1, 2):
-            raise ValueError(f"source has shape {source.shape}, expected (N,) or (N, D)")
-        frame = numbered_columns(pd.DataFrame(source))
-        return table_from_frame(frame, "array", columns=columns, label=label)
+        return chosen_table(raw_array(_array(source)), "array", columns=columns, label=label)
     name = str(source)
     if name in BUILT_IN:
         chosen = BUILT_IN[name]
-        return table_from_frame(
-            chosen.read(),
+        return chosen_table(
+            raw_frame(chosen.read()),
             name,
-            columns=columns or [column for column in chosen.columns if column != label],
+            columns=columns,
             label=chosen.label if label is None else label,
+            preferred=chosen.columns,
         )
     path = Path(name)
     if not path.suffix and not path.exists():
         raise ValueError(
             f"{unknown_name('data set', name, BUILT_IN)}; or give a file ({', '.join(SUFFIXES)})"
         )
-    return table_from_frame(read_frame(path), path.stem, columns=columns, label=label)
+    return chosen_table(read_raw(path, told), path.stem, columns=columns, label=label)
 
 
-def _chosen_before(table: Table, columns: Sequence[str] | None, label: str | None) -> Table:
-    for name, value in (("columns", columns), ("label", label)):
+def _chosen_before(table: Table, told: Mapping[str, object]) -> Table:
+    for name, value in told.items():
         if value is not None:
             raise ValueError(
                 f"{name} is {value!r}, but source is the table {table.name}, read with its columns: "
@@ -126,9 +143,12 @@ def _chosen_before(table: Table, columns: Sequence[str] | None, label: str | Non
 
 def _array(source: Any) -> NDArray[np.generic]:
     """Take numbers out of an array, a tensor of any device, or lists."""
+    if isinstance(source, np.ma.MaskedArray):
+        return source
     try:
         return np.asarray(source.detach().cpu() if hasattr(source, "detach") else source)
     except (TypeError, ValueError):
         raise ValueError(
-            f"source is of type {type(source).__name__} with rows of unequal lengths, expected (N,) or (N, D)"
+            f"source is of type {type(source).__name__} with rows of unequal lengths, or of no numbers that "
+            "numpy knows, expected an array (N,) or (N, D)"
         ) from None

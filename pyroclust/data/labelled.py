@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-import numpy as np
-
-from pyroclust.data.tables import SUFFIXES, Table, read_frame, table_from_frame
+from pyroclust.data.reading import SUFFIXES, read_raw
+from pyroclust.data.tables import Table, chosen_table
+from pyroclust.text import listed
 
 __all__ = ["read_labelled_folder"]
 
@@ -41,26 +41,26 @@ def read_labelled_folder(folder: str | Path, *, label: str, min_points: int = 5)
     for table in tables[1:]:
         if table.columns != first.columns:
             raise ValueError(
-                f"{table.name} has columns {', '.join(table.columns)}, expected {', '.join(first.columns)} "
+                f"{table.name} has columns {listed(table.columns)}, expected {listed(first.columns)} "
                 f"as {first.name}: give all tables the same columns in the same order"
             )
     return tables
 
 
 def _read(path: Path, *, label: str, min_points: int) -> Table:
-    frame = read_frame(path).rename(columns=str)
-    table = table_from_frame(frame, path.stem, label=label)
+    table = chosen_table(read_raw(path), path.stem, label=label)
+    labels = [] if table.labels is None else [one for one in table.labels if one is not None]
     if len(table.data) < min_points:
         raise ValueError(
             f"{table.name} has {len(table.data)} row(s), expected at least {min_points}: "
             "take the file out of the folder, or lower min_points"
         )
-    if frame[label].isna().any():
+    if lost := len(table.data) - len(labels):
         raise ValueError(
-            f"{table.name}: column '{label}' has {int(frame[label].isna().sum())} missing value(s), "
+            f"{table.name}: column '{label}' has {lost} missing value(s), "
             "expected a class for every row: drop those rows first"
         )
-    if len(np.unique(frame[label].astype(str))) == len(frame):
+    if len(set(labels)) == len(labels):
         raise ValueError(
             f"{table.name}: column '{label}' gives every row a class of its own, "
             "expected classes of several rows: name another column"

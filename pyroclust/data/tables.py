@@ -1,21 +1,24 @@
-"""Tables of numbers: reading them from files, choosing columns, refusing what cannot be clustered."""
+"""Tables of numbers: choosing columns, and refusing what cannot be clustered."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.errors import first_line, other_separator, unknown_name
+from pyroclust.data.columns import RawTable
+from pyroclust.data.looks import looks_note
+from pyroclust.delimited import MISSING
+from pyroclust.errors import unknown_name
+from pyroclust.text import listed, short, visible
 
-__all__ = ["MAX_POINTS", "SUFFIXES", "Table", "numbered_columns", "read_frame", "table_from_frame"]
+__all__ = ["MAX_POINTS", "Table", "chosen_table"]
 
 MAX_POINTS = 5000
 """Above, the matrices of pairs of points do not fit into the memory of a small machine."""
 
-SUFFIXES = (".csv", ".tsv", ".parquet", ".npy")
+_MOST_SHOWN = 4
 
 
 @dataclass(frozen=True)
@@ -25,171 +28,167 @@ class Table:
     Attributes:
         name: what reports call it.
         data: ``(N, D)`` float64, finite.
-        columns: D names.
-        labels: N reference labels, kept for comparison and never used for clustering, or None.
+        columns: D names; characters that are not printed are written as escapes.
+        labels: N reference labels as text, ``None`` for rows without one; kept for comparison and never used
+            for clustering. ``None`` where there are none at all.
         row_names: N names of the points.
+        notes: sentences on what was guessed or left out.
     """
 
     name: str
     data: NDArray[np.float64]
     columns: tuple[str, ...]
-    labels: NDArray[np.str_] | None
+    labels: NDArray[np.object_] | None
     row_names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Return the name, the size and the columns."""
-        labels = "" if self.labels is None else f", {len(np.unique(self.labels))} reference labels"
-        return f"Table({self.name!r}: {len(self.data)} points of {', '.join(self.columns)}{labels})"
+        known = set() if self.labels is None else {label for label in self.labels if label is not None}
+        labels = "" if self.labels is None else f", {len(known)} reference labels"
+        return f"Table({self.name!r}: {len(self.data)} points of {listed(self.columns)}{labels})"
 
 
-def read_frame(path: Path) -> pd.DataFrame:
-    r"""Read a CSV, TSV, Parquet or .npy file.
-
-    A delimited file whose first line holds only numbers has no header: its columns become ``x1, x2, ...``.
-    A first column without a name, as pandas and R write it, becomes the row names.
-
-    Raises:
-        ValueError: if the file is missing, of another kind, empty, or damaged.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "points.csv"
-        >>> _ = path.write_text("width,height\n1,2\n3,5\n")
-        >>> read_frame(path).shape
-        (2, 2)
-    """
-    if path.suffix.lower() not in SUFFIXES:
-        raise ValueError(
-            f"cannot read '{path}': its suffix is '{path.suffix}', expected one of {', '.join(SUFFIXES)}"
-        )
-    if not path.is_file():
-        raise ValueError(f"there is no file '{path}'; check the path")
-    _check_separator(path)
-    try:
-        return _READERS[path.suffix.lower()](path)
-    except pd.errors.EmptyDataError:
-        raise ValueError(f"'{path}' is empty; expected at least two rows of numbers") from None
-    except PermissionError:
-        raise ValueError(f"'{path}' cannot be read: permission denied") from None
-    except (ValueError, OSError, EOFError) as error:
-        raise ValueError(
-            f"'{path}' is not a readable {path.suffix} file ({first_line(error)}); write it again"
-        ) from None
-
-
-def table_from_frame(
-    frame: pd.DataFrame, name: str, *, columns: Sequence[str] | None = None, label: str | None = None
+def chosen_table(
+    raw: RawTable,
+    name: str,
+    *,
+    columns: Sequence[str] | None = None,
+    label: str | None = None,
+    preferred: Sequence[str] = (),
 ) -> Table:
-    """Choose columns of a data frame and check that they can be clustered.
+    """Choose columns of a table and check that they can be clustered.
 
     Args:
-        frame: the table.
+        raw: the table.
         name: what reports call it.
         columns: columns to cluster; all but ``label`` by default.
         label: column of reference labels.
+        preferred: columns that are clustered where none are named, if not all.
 
     Raises:
-        ValueError: if a column is unknown, not numeric, or holds missing or infinite values, or if there are
-            fewer than two rows.
+        ValueError: if a column is unknown, named twice, not numeric, or holds missing or infinite values, or
+            if there are fewer than two rows or no labels.
 
     Example:
+        >>> from pyroclust.data.frames import raw_frame
+        >>> import pandas as pd
         >>> frame = pd.DataFrame({"width": [1.0, 2.0, 4.0], "kind": ["a", "a", "b"]})
-        >>> table_from_frame(frame, "boxes", label="kind").columns
+        >>> chosen_table(raw_frame(frame), "boxes", label="kind").columns
         ('width',)
     """
-    frame = frame.rename(columns=str)
-    for column in [*(columns or ()), *([label] if label is not None else [])]:
-        if column not in frame.columns:
-            raise ValueError(f"{name}: {unknown_name('column', column, frame.columns)}")
-    chosen = list(columns) if columns is not None else [c for c in frame.columns if c != label]
-    if label in chosen:
+    name = visible(name)
+    labelled = None if label is None else _place(raw, label, name)
+    if columns is not None:
+        places = _named(raw, columns, name)
+    elif preferred:
+        places = [place for place, one in enumerate(raw.names) if one in preferred and place != labelled]
+    else:
+        places = [place for place in range(len(raw.names)) if place != labelled]
+    if labelled in places:
         raise ValueError(
-            f"{name}: column '{label}' is the label and cannot be clustered too; leave it out of --columns"
+            f"{name}: column '{_said(raw, labelled)}' is the label and cannot be clustered too; "
+            "leave it out of --columns"
         )
-    if not chosen:
+    if not places:
         raise ValueError(f"{name} has no column to cluster; name at least one with --columns")
-    if len(set(chosen)) < len(chosen) or not frame.columns.is_unique:
-        raise ValueError(f"{name}: a column name appears twice in {', '.join(chosen)}; name each column once")
-    if len(frame) < 2:
-        raise ValueError(f"{name} has {len(frame)} row(s), expected at least 2 points to cluster")
-    return Table(
-        name=name,
-        data=_numbers(frame[chosen], name),
-        columns=tuple(chosen),
-        labels=None if label is None else frame[label].astype(str).to_numpy(dtype=np.str_),
-        row_names=_row_names(frame),
-    )
+    chosen = tuple(raw.names[place] for place in places)
+    if len(set(chosen)) < len(chosen):
+        twice = next(one for one in chosen if chosen.count(one) > 1)
+        raise ValueError(f"{name}: a column name appears twice, '{short(twice, 60)}'; name each column once")
+    if raw.num_rows < 2:
+        raise ValueError(f"{name} has {raw.num_rows} row(s), expected at least 2 points to cluster")
+    data = _numbers(raw, places, name)
+    notes = list(raw.notes)
+    if columns is None and not preferred:
+        looks = looks_note(chosen, [raw.columns[place] for place in places], data)
+        notes += [] if looks is None else [looks]
+    labels = None
+    if labelled is not None:
+        labels = raw.columns[labelled].labels()
+        notes += _about_labels(labels, _said(raw, labelled), name)
+    rows = raw.row_names or tuple(str(row) for row in range(1, raw.num_rows + 1))
+    return Table(name, data, chosen, labels, rows, tuple(notes))
 
 
-def _numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
-    for column in frame.columns:
-        dtype = frame[column].dtype
-        if not pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_complex_dtype(dtype):
+def _said(raw: RawTable, place: int | None) -> str:
+    return "" if place is None else short(raw.names[place], 60)
+
+
+def _named(raw: RawTable, columns: Sequence[str], name: str) -> list[int]:
+    if isinstance(columns, str):
+        raise ValueError(f"columns is the text '{short(visible(columns), 60)}', expected a list of names")
+    return [_place(raw, column, name) for column in columns]
+
+
+def _place(raw: RawTable, column: object, name: str) -> int:
+    wanted = visible(str(column)).strip()
+    places = [place for place, one in enumerate(raw.names) if one == wanted]
+    if not places:
+        hint = ""
+        if any("," in one and wanted in one.split(",") for one in raw.names):
+            hint = "; put quotes around a name with a comma"
+        raise ValueError(f"{name}: {unknown_name('column', wanted, raw.names)}{hint}")
+    if len(places) > 1:
+        raise ValueError(f"{name}: a column name appears twice, '{short(wanted, 60)}'; rename one of them")
+    return places[0]
+
+
+def _numbers(raw: RawTable, places: Sequence[int], name: str) -> NDArray[np.float64]:
+    data = np.empty((raw.num_rows, len(places)))
+    for at, place in enumerate(places):
+        try:
+            data[:, at] = raw.columns[place].numbers()
+        except ValueError as error:
+            column = _said(raw, place)
             raise ValueError(
-                f"{name}: column '{column}' holds {_first_text(frame[column])}, not only real numbers; "
+                f"{name}: column '{column}' holds {error}, not only real numbers; "
                 f"choose columns with --columns, or keep it as reference labels with --label {column}"
-            )
-    data = frame.to_numpy(dtype=np.float64, na_value=np.nan)
-    bad = ~np.isfinite(data)
+            ) from None
+    bad = (~np.isfinite(data)).sum(0)
     if bad.any():
-        where = ", ".join(
-            f"{count} in '{c}'" for c, count in zip(frame.columns, bad.sum(0), strict=True) if count
+        counts = zip(places, bad, strict=True)
+        lost = [f"{count} in '{_said(raw, place)}'" for place, count in counts if count]
+        where = ", ".join(lost[:_MOST_SHOWN]) + (
+            f" and {len(lost) - _MOST_SHOWN:,} more columns" if len(lost) > _MOST_SHOWN else ""
         )
         raise ValueError(f"{name} holds missing or infinite values ({where}); drop or fill those rows first")
     return data
 
 
-def _first_text(column: "pd.Series[object]") -> str:
-    numeric = pd.to_numeric(column, errors="coerce")
-    culprits = column[numeric.isna() & column.notna()]
-    return f"'{culprits.iloc[0]}'" if len(culprits) else f"values of type {column.dtype}"
+def _about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
+    """Return notes on labels that are missing, or that somebody may have meant otherwise."""
+    known = [label for label in labels if label is not None]
+    lost = len(labels) - len(known)
+    if not known:
+        raise ValueError(f"{name}: column '{column}' holds no label; leave --label out")
+    notes = []
+    if lost:
+        notes.append(
+            f"{lost:,} of {len(labels):,} rows have no label in '{column}': they are clustered, and left out "
+            "where a clustering is compared with the labels."
+        )
+    classes = dict.fromkeys(known)
+    if named := [one for one in classes if one in MISSING]:
+        notes.append(
+            f"In '{column}' {listed(f'“{one}”' for one in named)} was read as the name of a class; leave the "
+            "cell empty where a row has no label."
+        )
+    if alike := _alike(classes):
+        notes.append(f"In '{column}' the labels “{alike[0]}” and “{alike[1]}” are two classes, as written.")
+    if len(classes) == len(labels) > 2:
+        notes.append(f"In '{column}' every row has a label of its own: it looks like an identifier.")
+    return notes
 
 
-def _row_names(frame: pd.DataFrame) -> tuple[str, ...]:
-    if isinstance(frame.index, pd.RangeIndex):
-        return tuple(str(row) for row in range(1, len(frame) + 1))
-    return tuple(str(row) for row in frame.index)
-
-
-def _check_separator(path: Path) -> None:
-    separator = {".csv": ",", ".tsv": "\t"}.get(path.suffix.lower())
-    if separator is None:
-        return
-    try:
-        with path.open(encoding="utf-8") as file:
-            reason = other_separator(file.readline(), separator)
-    except (OSError, UnicodeDecodeError):
-        # Whoever reads the table says what is wrong with it.
-        return
-    if reason is not None:
-        raise ValueError(f"cannot read '{path}': {reason}")
-
-
-def _read_delimited(path: Path, separator: str) -> pd.DataFrame:
-    first = pd.read_csv(path, sep=separator, header=None, nrows=1)
-    if all(pd.api.types.is_numeric_dtype(dtype) for dtype in first.dtypes) and first.notna().all(axis=None):
-        return numbered_columns(pd.read_csv(path, sep=separator, header=None))
-    frame = pd.read_csv(path, sep=separator)
-    if str(frame.columns[0]) == "Unnamed: 0":
-        return frame.set_index(frame.columns[0])
-    return frame
-
-
-def _read_npy(path: Path) -> pd.DataFrame:
-    array = np.load(path, allow_pickle=False)
-    if array.ndim not in (1, 2):
-        raise ValueError(f"the array has shape {array.shape}, expected (N,) or (N, D)")
-    return numbered_columns(pd.DataFrame(array))
-
-
-def numbered_columns(frame: pd.DataFrame) -> pd.DataFrame:
-    """Call the columns of a table without names ``x1, x2, ...``."""
-    return frame.set_axis([f"x{i}" for i in range(1, frame.shape[1] + 1)], axis=1)
-
-
-_READERS = {
-    ".csv": lambda path: _read_delimited(path, ","),
-    ".tsv": lambda path: _read_delimited(path, "\t"),
-    ".parquet": pd.read_parquet,
-    ".npy": _read_npy,
-}
+def _alike(classes: dict[str, None]) -> tuple[str, str] | None:
+    """Return two labels that differ in spaces, capitals, or the way in which a number is written."""
+    seen: dict[object, str] = {}
+    for label in classes:
+        key: object = label.strip().casefold()
+        with suppress(ValueError):
+            key = float(label)
+        if key in seen:
+            return short(visible(seen[key]), 30), short(visible(label), 30)
+        seen[key] = label
+    return None

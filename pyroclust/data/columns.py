@@ -1,0 +1,159 @@
+"""Columns of a table before anybody knows which hold numbers and which labels."""
+
+import datetime
+import numbers
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pyroclust.delimited import Marks
+from pyroclust.text import short, visible
+
+__all__ = ["Column", "RawTable", "SeriesColumn", "TextColumn"]
+
+_LOGICAL = {"true": 1.0, "false": 0.0}
+# Above, floating-point numbers no longer tell neighbouring integers apart.
+_EXACT = 2**53
+
+
+class Column(ABC):
+    """One column, as numbers to cluster or as labels."""
+
+    @abstractmethod
+    def numbers(self) -> NDArray[np.float64]:
+        """Return the values, nan where there are none, ``(N,)``.
+
+        Raises:
+            ValueError: if some are no real numbers; the text is what the column holds, as in "'red'".
+        """
+
+    @abstractmethod
+    def labels(self) -> NDArray[np.object_]:
+        """Return the values as text, ``None`` where there are none, ``(N,)``."""
+
+    @property
+    def are_codes(self) -> bool:
+        """Whether numbers have zeros before them, as codes and not as measurements do."""
+        return False
+
+
+@dataclass(frozen=True)
+class TextColumn(Column):
+    """Cells of a delimited file, as they are written there."""
+
+    cells: Sequence[str]
+    marks: Marks
+
+    def numbers(self) -> NDArray[np.float64]:
+        """Return the numbers; true and false are 1 and 0.
+
+        Raises:
+            ValueError: if a cell is text, or an integer too long to be exact.
+        """
+        values, is_text = self.marks.numbers(self.cells)
+        if is_text.any():
+            logical = [_LOGICAL.get(cell.strip().lower(), np.nan) for cell in self.cells]
+            if not np.isnan(values).all() or np.isnan(logical)[is_text].any():
+                text = self.cells[int(np.argmax(is_text))]
+                raise ValueError(f"'{short(visible(text), 40)}'")
+            return np.array(logical)
+        for place in np.flatnonzero(np.abs(values) >= _EXACT):
+            text = self.cells[place].strip()
+            if np.isfinite(values[place]) and text.lstrip("+-").isdigit():
+                raise ValueError(f"the integer {short(text, 40)}, beyond 2^53, where neighbours become equal")
+        return values
+
+    def labels(self) -> NDArray[np.object_]:
+        """Return the cells as they are; an empty cell is no label."""
+        return _objects([cell if cell.strip() else None for cell in self.cells])
+
+    @property
+    def are_codes(self) -> bool:
+        """Whether there are cells such as 007."""
+        return any(len(one) > 1 and one[0] == "0" and one.isdigit() for one in map(str.strip, self.cells))
+
+
+@dataclass(frozen=True)
+class SeriesColumn(Column):
+    """A column of a data frame."""
+
+    series: "pd.Series[Any]"
+
+    def numbers(self) -> NDArray[np.float64]:
+        """Return the numbers; true and false are 1 and 0.
+
+        Raises:
+            ValueError: if the column holds text, dates, categories, complex numbers, lists or other objects,
+                or integers too long to be exact.
+        """
+        kind = self.series.dtype
+        if not pd.api.types.is_numeric_dtype(kind):
+            return np.array([_number(one, kind) for one in self.series], dtype=np.float64)
+        if pd.api.types.is_complex_dtype(kind):
+            raise ValueError("complex numbers")
+        if pd.api.types.is_integer_dtype(kind) and (long := self.series[_beyond(self.series)]).size:
+            raise ValueError(f"the integer {long.iloc[0]}, beyond 2^53, where neighbours become equal")
+        with np.errstate(over="ignore"):
+            return self.series.to_numpy(dtype=np.float64, na_value=np.nan)
+
+    def labels(self) -> NDArray[np.object_]:
+        """Return the values as text; what pandas counts as missing is no label."""
+        # Of a cell that holds a list pandas would ask each element.
+        lost = [pd.api.types.is_scalar(one) and bool(pd.isna(one)) for one in self.series]
+        return _objects([None if no else str(one) for one, no in zip(self.series, lost, strict=True)])
+
+
+def _beyond(series: "pd.Series[Any]") -> "pd.Series[bool]":
+    return ((series >= _EXACT) | (series <= -_EXACT)).fillna(False).astype(bool)
+
+
+def _number(one: Any, kind: Any) -> float:
+    if one is None or one is pd.NA or one is pd.NaT:
+        return np.nan
+    if isinstance(one, numbers.Real | Decimal) and not isinstance(kind, pd.CategoricalDtype):
+        if isinstance(one, numbers.Integral) and abs(int(one)) >= _EXACT:
+            raise ValueError(f"the integer {short(str(one), 40)}, beyond 2^53, where neighbours become equal")
+        return float(one)
+    if isinstance(kind, pd.CategoricalDtype):
+        raise ValueError(f"categories such as '{short(visible(str(one)), 40)}'")
+    if isinstance(one, datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64):
+        raise ValueError(f"dates or times such as {short(visible(str(one)), 40)}")
+    if isinstance(one, str):
+        raise ValueError(f"'{short(visible(one), 40)}'")
+    raise ValueError(f"values of type {type(one).__name__}")
+
+
+def _objects(values: list[str | None]) -> NDArray[np.object_]:
+    # Arrays of text of one width would lose what NUL characters stand at the end.
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """A table as it was found, before columns are chosen.
+
+    Attributes:
+        names: of the columns, visible; they may repeat.
+        columns: in the same order.
+        num_rows: how many.
+        row_names: of the rows, or ``None`` where they have none.
+        notes: what was guessed.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[Column, ...]
+    num_rows: int
+    row_names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return the size."""
+        return f"RawTable({self.num_rows} rows, {len(self.names)} columns)"

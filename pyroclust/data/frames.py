@@ -1,0 +1,68 @@
+"""Data frames and arrays as tables."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pyroclust.data.columns import RawTable, SeriesColumn
+from pyroclust.text import visible
+
+__all__ = ["raw_array", "raw_frame"]
+
+
+def raw_frame(frame: pd.DataFrame) -> RawTable:
+    """Take a data frame apart; names of several levels are joined, and an index that only counts is dropped.
+
+    Args:
+        frame: any.
+
+    Example:
+        >>> raw_frame(pd.DataFrame({"a": [1, 2]}, index=["p", "q"])).row_names
+        ('p', 'q')
+    """
+    notes = ()
+    if frame.columns.nlevels > 1:
+        notes = ("Names of columns with several levels were joined by an underscore.",)
+    names = tuple(visible(_joined(name, "_").strip()) for name in frame.columns)
+    columns = tuple(SeriesColumn(frame.iloc[:, place]) for place in range(frame.shape[1]))
+    counts = isinstance(frame.index, pd.RangeIndex) and frame.index.start == 0 and frame.index.step == 1
+    rows = None if counts else tuple(visible(_joined(row, ", ")) for row in frame.index)
+    return RawTable(names, columns, len(frame), rows, notes)
+
+
+def raw_array(array: NDArray[Any]) -> RawTable:
+    """Take an array apart: columns ``x1, x2, ...``, or the fields of records; what a mask hides is missing.
+
+    Args:
+        array: of numbers, or of records.
+
+    Shape:
+        array: ``(N,)`` or ``(N, D)``.
+
+    Raises:
+        ValueError: if it has another shape.
+
+    Example:
+        >>> raw_array(np.zeros((3, 2))).names
+        ('x1', 'x2')
+    """
+    if array.dtype.names is not None:
+        if array.ndim != 1:
+            raise ValueError(f"the array has records of shape {array.shape}, expected (N,)")
+        parts = {name: pd.Series(list(array[name])) for name in array.dtype.names}
+        return raw_frame(pd.DataFrame(parts))
+    if array.ndim not in (1, 2):
+        raise ValueError(f"the array has shape {array.shape}, expected (N,) or (N, D)")
+    if isinstance(array, np.ma.MaskedArray):
+        hidden, array = np.ma.getmaskarray(array), array.data
+        if hidden.any():
+            array = array.astype(object)
+            array[hidden] = None
+    frame = pd.DataFrame(array)
+    return raw_frame(frame.set_axis([f"x{i}" for i in range(1, frame.shape[1] + 1)], axis=1))
+
+
+def _joined(name: Any, mark: str) -> str:
+    return mark.join(map(str, name)) if isinstance(name, tuple) else str(name)

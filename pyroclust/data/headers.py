@@ -1,0 +1,142 @@
+"""Whether the first line of a table names its columns."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pyroclust.delimited import MISSING, is_numeral
+from pyroclust.text import listed
+
+__all__ = ["FirstLine", "find_header"]
+
+_WHOLE = re.compile(r"\d+", re.ASCII)
+_FIRST_YEAR, _LAST_YEAR = 1800, 2100
+# With fewer rows below, numbers of a first line without decimals say nothing.
+_ENOUGH_ROWS = 5
+
+
+@dataclass(frozen=True)
+class FirstLine:
+    """What the first line of a table is.
+
+    Attributes:
+        is_header: whether it names the columns; otherwise it is a row.
+        notes: what was guessed.
+    """
+
+    is_header: bool
+    notes: tuple[str, ...] = ()
+
+
+_ROW = FirstLine(False, ("The first line was read as a row: there are no names of columns.",))
+
+
+def find_header(first: Sequence[str], columns: Sequence[Sequence[str]]) -> FirstLine:
+    """Tell names of columns from a row.
+
+    Text above numbers is a name, and a number with decimals above numbers is none. Whole numbers are names
+    where they count the columns or are years, and the numbers below are of another kind.
+
+    Args:
+        first: cells of the first line.
+        columns: cells below, of each column.
+
+    Raises:
+        ValueError: if the line could be either.
+
+    Example:
+        >>> find_header(["width", "height"], [["1", "2"], ["3", "4"]])
+        FirstLine(is_header=True, notes=())
+        >>> find_header(["NA", "2.5"], [["1", "2"], ["3.5", "4.5"]]).is_header
+        False
+    """
+    cells = [cell.strip() for cell in first]
+    is_number = [is_numeral(cell) for cell in cells]
+    found = _numbers(cells, columns) if all(is_number) else _mixed(cells, columns, is_number)
+    if found is None:
+        raise ValueError(
+            f"its first line ({listed(cells, 5)}) could be names of columns or a row: "
+            "say which with --header or --no-header"
+        )
+    return found
+
+
+def _numbers(cells: list[str], columns: Sequence[Sequence[str]]) -> FirstLine | None:
+    """Judge a line of numbers only."""
+    rows = len(columns[0])
+    if rows == 0 or not all(map(_WHOLE.fullmatch, cells)):
+        return _ROW
+    below = [cell.strip() for column in columns for cell in column if cell.strip() not in MISSING]
+    has_decimals = bool(below) and not any(map(_WHOLE.fullmatch, (cell.lstrip("+-") for cell in below)))
+    if _are_years(cells):
+        are_years = [_is_year(cell) for cell in below]
+        return _names(cells) if not any(are_years) else _ROW if all(are_years) else None
+    # A table of one column that begins with 1 is no table whose columns are counted.
+    if cells != ["1"] and _count_columns(cells, least=1):
+        return _names(cells) if has_decimals else None
+    rising = all(int(one) < int(two) for one, two in pairwise(cells))
+    suspicious = len(cells) > 1 and rising and has_decimals and rows >= _ENOUGH_ROWS
+    return None if suspicious else _ROW
+
+
+def _mixed(cells: list[str], columns: Sequence[Sequence[str]], is_number: list[bool]) -> FirstLine | None:
+    """Judge a line with text."""
+    below = [_are_numbers(column) for column in columns]
+    is_missing = [cell in MISSING for cell in cells]
+    named = any(
+        numbers and not one and not lost and any(map(str.isalpha, cell))
+        for cell, one, lost, numbers in zip(cells, is_number, is_missing, below, strict=True)
+    )
+    measured = any(
+        numbers and one and not _WHOLE.fullmatch(cell)
+        for cell, one, numbers in zip(cells, is_number, below, strict=True)
+    )
+    repeated = any(
+        cell in set(map(str.strip, column)) and not lost and not numbers
+        for cell, column, lost, numbers in zip(cells, columns, is_missing, below, strict=True)
+    )
+    whole = [cell for cell, one in zip(cells, is_number, strict=True) if one]
+    if measured:
+        return None if named else _ROW
+    if whole:
+        if repeated and not named:
+            return _ROW
+        certain = _are_years(whole) or _count_columns(whole, least=1 if named else 3)
+        return _names(whole) if certain else None
+    if named or not any(below):
+        return None if all(is_missing) else FirstLine(True)
+    return _ROW if repeated else _unnamed(cells, is_missing, below)
+
+
+def _unnamed(cells: list[str], is_missing: list[bool], below: list[bool]) -> FirstLine | None:
+    """Judge a line without letters above numbers: only names that are left out may be missing there."""
+    found = zip(cells, is_missing, below, strict=True)
+    lost = [cell for cell, missing, numbers in found if missing and numbers]
+    return FirstLine(True) if lost and not any(lost) and not all(is_missing) else None
+
+
+def _names(cells: list[str]) -> FirstLine:
+    return FirstLine(True, (f"The first line, with {listed(cells, 3)}, was read as names of the columns.",))
+
+
+def _are_numbers(column: Sequence[str]) -> bool:
+    cells = {cell.strip() for cell in column} - MISSING
+    return bool(cells) and all(map(is_numeral, cells))
+
+
+def _are_years(cells: Sequence[str]) -> bool:
+    return all(map(_is_year, cells)) and len(set(cells)) == len(cells)
+
+
+def _is_year(cell: str) -> bool:
+    return bool(_WHOLE.fullmatch(cell)) and _FIRST_YEAR <= int(cell) <= _LAST_YEAR
+
+
+def _count_columns(cells: Sequence[str], *, least: int) -> bool:
+    first = int(cells[0])
+    return (
+        len(cells) >= least
+        and first in (0, 1)
+        and [int(one) for one in cells] == list(range(first, first + len(cells)))
+    )

@@ -1,0 +1,149 @@
+"""Files as tables: delimited text, Parquet and NumPy."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from pyroclust.data.columns import RawTable, TextColumn
+from pyroclust.data.frames import raw_array, raw_frame
+from pyroclust.data.headers import FirstLine, find_header
+from pyroclust.delimited import DelimitedText, ReadingOptions, find_marks, is_numeral, read_delimited
+from pyroclust.memory import check_memory
+from pyroclust.text import visible
+
+__all__ = ["DELIMITED", "SUFFIXES", "read_raw"]
+
+DELIMITED = {".csv": ",", ".tsv": "\t"}
+"""Suffixes of delimited text, and what divides cells unless a file looks otherwise."""
+
+SUFFIXES = (*DELIMITED, ".parquet", ".npy")
+
+# Of a cell as text and as a number, for each byte of a delimited file; of a number that is copied.
+_BYTES_A_BYTE, _BYTES_A_NUMBER = 32, 24
+
+
+def read_raw(path: Path, options: ReadingOptions | None = None) -> RawTable:
+    r"""Read a CSV, TSV, Parquet or .npy file.
+
+    A delimited file whose first line is a row has columns ``x1, x2, ...``. A first column without a name, as
+    pandas and R write it, becomes the row names.
+
+    Args:
+        path: the file.
+        options: what is told of a delimited file.
+
+    Raises:
+        ValueError: if the file is missing, of another kind, empty, damaged, or can be read in two ways.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "points.csv"
+        >>> _ = path.write_text("width,height\n1,2\n3,5\n")
+        >>> read_raw(path).names
+        ('width', 'height')
+    """
+    kind = path.suffix.lower()
+    if kind not in SUFFIXES:
+        raise ValueError(
+            f"cannot read '{path}': its suffix is '{path.suffix}', expected one of {', '.join(SUFFIXES)}"
+        )
+    if not path.is_file():
+        raise ValueError(f"there is no file '{path}'; check the path")
+    told = () if options is None else options.told
+    if told and kind not in DELIMITED:
+        raise ValueError(f"{told[0]} is told, but only {' and '.join(DELIMITED)} files need it: leave it out")
+    try:
+        if kind in DELIMITED:
+            return _read_delimited(path, options or ReadingOptions())
+        return _readable(path)
+    except PermissionError:
+        raise ValueError(f"'{path}' cannot be read: permission denied") from None
+    except MemoryError:
+        raise ValueError(f"'{path}' does not fit into memory; take a sample of its rows") from None
+
+
+def _read_delimited(path: Path, options: ReadingOptions) -> RawTable:
+    check_memory(path.stat().st_size * _BYTES_A_BYTE, f"the cells of '{path}'", remedy="take fewer rows")
+    found = read_delimited(path, plain=DELIMITED[path.suffix.lower()], options=options)
+    rows = [row.cells for row in found.rows()]
+    if not rows:
+        raise ValueError(f"'{path}' is empty; expected at least two rows of numbers")
+    try:
+        return _of_rows(found, rows, options)
+    except ValueError as error:
+        raise ValueError(f"'{path}' can be read in two ways: {error}") from None
+
+
+def _of_rows(found: DelimitedText, rows: list[list[str]], options: ReadingOptions) -> RawTable:
+    first, below = rows[0], rows[1:]
+    if found.form.names_rows:
+        first = ["", *first]
+    columns = [list(column) for column in zip(*below, strict=True)] or [[] for _ in first]
+    header = _header(found, first, columns, options)
+    names = [cell.strip() for cell in first]
+    if not header.is_header:
+        columns = [[cell, *column] for cell, column in zip(first, columns, strict=True)]
+        names = list(found.names or (f"x{place}" for place in range(1, len(first) + 1)))
+    marks = find_marks(columns, delimiter=found.delimiter, decimal=options.decimal)
+    notes = [*found.notes, *marks.notes, *header.notes]
+    row_names = None
+    if len(names) > 1 and not names[0] and header.is_header:
+        row_names = tuple(visible(cell) for cell in _as_names(columns[0]))
+        names, columns = names[1:], columns[1:]
+        if not found.form.names_rows:
+            notes.append("The first column has no name and was read as names of the rows.")
+    if unnamed := [place for place, name in enumerate(names, start=1) if not name]:
+        notes.append(f"{len(unnamed)} column(s) without a name are called x and their number.")
+    return RawTable(
+        names=tuple(visible(name or f"x{place}") for place, name in enumerate(names, start=1)),
+        columns=tuple(TextColumn(column, marks) for column in columns),
+        num_rows=len(columns[0]),
+        row_names=row_names,
+        notes=tuple(notes),
+    )
+
+
+def _header(
+    found: DelimitedText, first: list[str], columns: list[list[str]], options: ReadingOptions
+) -> FirstLine:
+    if options.header is not None:
+        return FirstLine(options.header)
+    if found.form.names_rows:
+        return FirstLine(True)
+    if found.names is not None:
+        return FirstLine(False, ("The names of the columns stand in the comment above the first row.",))
+    return find_header(first, columns)
+
+
+def _as_names(cells: list[str]) -> list[str]:
+    """Return a first column without a name, unless it holds measurements."""
+    broken = (cell.strip() for cell in cells if is_numeral(cell) and not cell.strip().lstrip("+-").isdigit())
+    if (one := next(broken, None)) is not None:
+        raise ValueError(
+            f"its first column has no name and holds '{visible(one)}', a name of the row or a number: "
+            "give the column a name"
+        )
+    return cells
+
+
+def _readable(path: Path) -> RawTable:
+    """Read a binary file; whatever is wrong with it becomes one sentence."""
+    try:
+        return raw_frame(pd.read_parquet(path)) if path.suffix.lower() == ".parquet" else _read_npy(path)
+    except (PermissionError, MemoryError):
+        raise
+    except (ValueError, OSError, EOFError, TypeError, KeyError, NotImplementedError, SyntaxError) as error:
+        reason = (str(error).strip().splitlines() or ["unknown reason"])[0].rstrip(".")
+        raise ValueError(
+            f"'{path}' is not a readable {path.suffix} file ({visible(reason)}); write it again"
+        ) from None
+
+
+def _read_npy(path: Path) -> RawTable:
+    # Mapped, so that the shape is known before anything is read.
+    array = np.load(path, allow_pickle=False, mmap_mode="r")
+    if not isinstance(array, np.ndarray):
+        raise ValueError("it holds several arrays, expected one")
+    check_memory(array.size * _BYTES_A_NUMBER, f"the numbers of '{path}'", remedy="take fewer rows")
+    return raw_array(np.array(array))

@@ -1,0 +1,16 @@
+"""Delimited text from any software: encoding, delimiter, decimal mark and rows, found or told."""
+
+from pyroclust.delimited.layout import DelimitedText, ReadingOptions, read_delimited
+from pyroclust.delimited.numerals import MISSING, Marks, find_marks, is_numeral
+from pyroclust.delimited.rows import Row
+
+__all__ = [
+    "MISSING",
+    "DelimitedText",
+    "Marks",
+    "ReadingOptions",
+    "Row",
+    "find_marks",
+    "is_numeral",
+    "read_delimited",
+]

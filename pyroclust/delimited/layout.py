@@ -1,0 +1,257 @@
+"""What divides the cells of a text file: told, or found where one reading alone makes sense."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from pyroclust.delimited.decoding import decoded
+from pyroclust.delimited.numerals import is_numeral
+from pyroclust.delimited.rows import Form, Row, form_of, rows_of
+from pyroclust.memory import check_memory
+from pyroclust.text import visible
+
+__all__ = ["DelimitedText", "ReadingOptions", "read_delimited"]
+
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
+_COMMENT = "#"
+_LOOKED_AT, _HEAD = 200, 1 << 18
+# Of text, its decoded form and the lines it is divided into, for each byte of the file.
+_BYTES_A_BYTE = 8
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}", re.ASCII), re.compile(r"0\d\d", re.ASCII)
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """What is told of a delimited file; what is ``None`` is found out.
+
+    Attributes:
+        delimiter: the character between cells; a space stands for any number of spaces.
+        decimal: the decimal mark, a point or a comma.
+        header: whether the first line names the columns.
+
+    Raises:
+        ValueError: if the delimiter is not one character that can divide cells, or the decimal mark is none.
+
+    Example:
+        >>> ReadingOptions(decimal=";")
+        Traceback (most recent call last):
+        ValueError: decimal is ';', expected '.' or ','
+    """
+
+    delimiter: str | None = None
+    decimal: str | None = None
+    header: bool | None = None
+
+    def __post_init__(self) -> None:
+        """Check the characters."""
+        mark = self.delimiter
+        if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in '"\r\n.+-_\x00'):
+            raise ValueError(
+                f"delimiter is '{visible(mark)}', expected one character: ',', ';', '|', a tab or a space"
+            )
+        if self.decimal is not None and self.decimal not in (".", ","):
+            raise ValueError(f"decimal is '{visible(self.decimal)}', expected '.' or ','")
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Names of what is told."""
+        return tuple(name for name in ("delimiter", "decimal", "header") if getattr(self, name) is not None)
+
+
+@dataclass(frozen=True)
+class DelimitedText:
+    """A text file whose rows have one width.
+
+    Attributes:
+        delimiter: what divides cells.
+        form: the shape of all rows.
+        notes: what was understood where it is not the plain case.
+        text: the whole file.
+        comment: how lines begin that are no rows, or ``None``.
+        names: names of the columns that stand in a comment above the first row, or ``None``.
+    """
+
+    delimiter: str
+    form: Form
+    notes: tuple[str, ...]
+    text: str
+    comment: str | None
+    names: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        """Return the size and the delimiter."""
+        return f"DelimitedText({self.form.num_rows} rows of {self.form.width} cells, '{self.delimiter}')"
+
+    def rows(self) -> Iterator[Row]:
+        """Return the rows, all of one width but a first one that may be one short."""
+        return self.form.cut(rows_of(self.text, self.delimiter, comment=self.comment))
+
+
+def read_delimited(path: Path, *, plain: str, options: ReadingOptions | None = None) -> DelimitedText:
+    r"""Read a text file and find out what divides its cells.
+
+    A delimiter is believed where every row has the same number of cells; of several, the one that leaves most
+    cells numbers, and among equals the plain one.
+
+    Args:
+        path: an existing file.
+        plain: what divides cells in files of this suffix, unless they look otherwise.
+        options: what is told.
+
+    Raises:
+        ValueError: if the file is no text, its rows have different widths, or it can be read in two ways; the
+            sentence says which line, or what to tell.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "points.csv"
+        >>> _ = path.write_text("a;b\n1,5;2\n0,5;3\n")
+        >>> read_delimited(path, plain=",").notes
+        ('Semicolons were read as what divides cells.',)
+    """
+    options = options or ReadingOptions()
+    told = options.delimiter
+    check_memory(path.stat().st_size * _BYTES_A_BYTE, f"the rows of '{path}'", remedy="take fewer of them")
+    try:
+        text, notes = decoded(path.read_bytes())
+        text, own = _own_word(text)
+        comment = _COMMENT if text.lstrip("\n\r\t ").startswith(_COMMENT) else None
+        delimiter = told or own or _found(text, plain, comment, options.decimal)
+        form = form_of(rows_of(text, delimiter, comment=comment))
+    except _TwoWays as two:
+        raise ValueError(f"'{path}' can be read in two ways: {two}") from None
+    except ValueError as error:
+        raise ValueError(f"'{path}' is not a readable {path.suffix} file: {error}") from None
+    if told is None and form.width > 1 and delimiter != plain:
+        notes = (*notes, f"{_NAMES.get(delimiter, delimiter).capitalize()} were read as what divides cells.")
+    names = None
+    if comment is not None:
+        names = _names_above(text, delimiter, form)
+        notes = (*notes, "Lines that begin with # were left out.") if names is None else notes
+    return DelimitedText(delimiter, form, (*notes, *_about(form)), text, comment, names)
+
+
+class _TwoWays(Exception):
+    """A file that can be read in two ways; the text says which."""
+
+
+def _about(form: Form) -> Iterator[str]:
+    if form.num_blank:
+        lines = "1 blank line" if form.num_blank == 1 else f"{form.num_blank:,} blank lines"
+        yield f"{lines} between the rows held no row."
+    if form.is_cut:
+        yield "Every line ends with a delimiter, behind which no column was read."
+    if form.names_rows:
+        yield "The first line has one name less than the others have cells: the first column names the rows."
+
+
+def _own_word(text: str) -> tuple[str, str | None]:
+    """Take out the first line ``sep=;`` that Excel understands."""
+    found = re.match(r'"?sep=(.)"?[ \t]*(?=[\r\n])', text, re.IGNORECASE)
+    return (text, None) if found is None else (text[found.end() :], found[1])
+
+
+def _names_above(text: str, delimiter: str, form: Form) -> tuple[str, ...] | None:
+    """Return the names in the last comment above rows of numbers, as numpy's ``savetxt`` writes them."""
+    first = next(rows_of(text, delimiter, comment=_COMMENT), None)
+    if first is None or form.width < 2 or not all(map(is_numeral, first.cells)):
+        return None
+    above = next((row for row in rows_of(text, delimiter) if row.line == first.line - 1), None)
+    if above is None or not above.cells[0].startswith(_COMMENT):
+        return None
+    words = [above.cells[0].removeprefix(_COMMENT), *above.cells[1:]]
+    names = [name.strip() for name in (words if words[0].strip() else words[1:])]
+    fits = len(names) == form.width and all(names) and not any(map(is_numeral, names))
+    return tuple(names) if fits else None
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A delimiter under which the first rows have one shape."""
+
+    delimiter: str
+    rows: list[Row]
+    form: Form
+
+    @property
+    def share(self) -> float:
+        """Share of numbers among the cells below the first row."""
+        below = self.rows[1:] or self.rows
+        cells = [cell for row in below for cell in row.cells[: self.form.width] if cell.strip()]
+        return sum(map(is_numeral, cells)) / max(1, len(cells))
+
+
+def _found(text: str, plain: str, comment: str | None, decimal: str | None) -> str:
+    head = text if len(text) <= _HEAD else text[: text.rfind("\n", 0, _HEAD) + 1]
+    candidates = [
+        one
+        for mark in dict.fromkeys([plain, *_NAMES])
+        if mark in head and mark != decimal and (one := _candidate(head, mark, comment)) is not None
+    ]
+    # Words are divided by spaces in many files whose cells are not.
+    enough = 0.5 if len(candidates) == 1 else 1.0
+    candidates = [one for one in candidates if one.delimiter != " " or one.share >= enough]
+    lines = _head_lines(head, comment)
+    if not candidates:
+        return _alone(head, lines, plain, comment)
+    best = max(one.share for one in candidates)
+    winners = [one for one in candidates if one.share == best]
+    chosen = winners[0]
+    if chosen.delimiter != plain and len([one for one in winners if one.delimiter != " "]) > 1:
+        first, second = (_NAMES[one.delimiter] for one in winners[:2])
+        raise _TwoWays(f"{first} or {second} could divide its cells, say which with --delimiter")
+    if chosen.delimiter == "," and decimal is None:
+        _check_commas(chosen, lines, plain)
+    return chosen.delimiter
+
+
+def _head_lines(head: str, comment: str | None) -> list[str]:
+    lines = (line.strip() for line in re.split(r"\r\n|\r|\n", head))
+    return [line for line in lines if line and (comment is None or not line.startswith(comment))][:_LOOKED_AT]
+
+
+def _head_rows(head: str, mark: str, comment: str | None) -> list[Row]:
+    found: list[Row] = []
+    try:
+        found.extend(islice(rows_of(head, mark, comment=comment), _LOOKED_AT))
+    except ValueError:
+        # Whoever reads the whole file says what is wrong with it.
+        return []
+    return found
+
+
+def _candidate(head: str, mark: str, comment: str | None) -> _Candidate | None:
+    rows = _head_rows(head, mark, comment)
+    try:
+        form = form_of(rows)
+    except ValueError:
+        return None
+    return _Candidate(mark, rows, form) if form.width > 1 else None
+
+
+def _alone(head: str, lines: Sequence[str], plain: str, comment: str | None) -> str:
+    """Return a delimiter for a file that none divides evenly."""
+    is_one = bool(lines) and (is_numeral(lines[0]) or not any(mark in lines[0] for mark in _NAMES))
+    if is_one and all(map(is_numeral, lines[1:])):
+        return ";"
+    present = [mark for mark in dict.fromkeys([plain, *_NAMES]) if mark in head and mark != " "]
+    widths = {mark: [len(row.cells) for row in _head_rows(head, mark, comment)] for mark in present}
+    shared = {mark: max(map(row.count, row)) for mark, row in widths.items() if max(row, default=0) > 1}
+    return max(shared, key=lambda mark: shared[mark], default=plain)
+
+
+def _check_commas(chosen: _Candidate, lines: Sequence[str], plain: str) -> None:
+    """Refuse commas between cells that could stand inside of numbers; names above all columns settle it."""
+    if not all(map(is_numeral, chosen.rows[0].cells)) and not chosen.form.names_rows:
+        return
+    remedy = "give --decimal , for one number, or --delimiter , for two cells"
+    below = lines[1:] or lines
+    if (plain != "," or chosen.form.names_rows) and all(map(is_numeral, below)):
+        raise _TwoWays(f"'{visible(below[0])}' is one number with a comma, or two cells: {remedy}")
+    for row in chosen.rows:
+        for one, two in zip(row.cells, row.cells[1:], strict=False):
+            if _THOUSANDS[0].fullmatch(one) and _THOUSANDS[1].fullmatch(two):
+                where = f"'{one},{two}' in line {row.line}"
+                raise _TwoWays(f"{where} is one number with a comma, or two cells: {remedy}")

@@ -1,0 +1,187 @@
+"""Numbers as people write them: decimal points and commas, marks of thousands, and what is ambiguous."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyroclust.text import short, visible
+
+__all__ = ["MISSING", "Marks", "find_marks", "is_numeral"]
+
+MISSING = frozenset(
+    {"", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"}
+)
+"""Cells of a column of numbers that hold none."""
+
+# Apostrophes and spaces, those that do not break a line too.
+_BETWEEN = "'\u2019 \u00a0\u202f"
+_EXPONENT = r"(?:[eE][+-]?\d+)?"
+_INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
+_GROUPS = rf"[1-9]\d{{0,2}}(?:([.,{_BETWEEN}])\d{{3}})(?:\1\d{{3}})*"
+_GROUPED = re.compile(rf"[+-]?{_GROUPS}(?:([.,])\d+)?", re.ASCII)
+_PLAIN = re.compile(rf"[+-]?\d+{_EXPONENT}", re.ASCII)
+_BROKEN = re.compile(rf"[+-]?(?:\d+([.,])\d*|([.,])\d+){_EXPONENT}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """How the numbers of a file are written.
+
+    Attributes:
+        decimal: a point or a comma.
+        thousands: what stands between groups of three digits; empty where nothing does.
+        notes: what was understood where it is not the plain case.
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+    notes: tuple[str, ...] = ()
+
+    def numbers(self, cells: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the numbers of cells, nan where there are none, and which cells are text.
+
+        Args:
+            cells: of one column.
+
+        Shape:
+            both outputs: ``(N,)``.
+
+        Example:
+            >>> Marks(",", ".").numbers(["1.234,5", "NA", "red"])
+            (array([1234.5,    nan,    nan]), array([False, False,  True]))
+        """
+        groups = rf"|[1-9]\d{{0,2}}(?:[{re.escape(self.thousands)}]\d{{3}})+" if self.thousands else ""
+        whole = rf"(?:\d+{groups})"
+        mark = re.escape(self.decimal)
+        number = re.compile(rf"[+-]?(?:{whole}(?:{mark}\d*)?|{mark}\d+){_EXPONENT}", re.ASCII)
+        values = np.full(len(cells), np.nan)
+        is_text = np.zeros(len(cells), dtype=bool)
+        for place, cell in enumerate(cells):
+            text = cell.strip()
+            if number.fullmatch(text):
+                values[place] = float(_without(text, self.thousands).replace(self.decimal, "."))
+            elif _INFINITE.fullmatch(text):
+                values[place] = float(text)
+            else:
+                is_text[place] = text not in MISSING
+        return values, is_text
+
+
+def _without(text: str, marks: str) -> str:
+    for mark in marks:
+        text = text.replace(mark, "")
+    return text
+
+
+def is_numeral(text: str) -> bool:
+    """Say whether a cell can be read as a number, under any marks.
+
+    Example:
+        >>> is_numeral("1.234,5"), is_numeral("12.05.2020"), is_numeral("-.5e3")
+        (True, False, True)
+    """
+    text = text.strip()
+    found = _PLAIN.fullmatch(text) or _BROKEN.fullmatch(text) or _grouped(text) or _INFINITE.fullmatch(text)
+    return found is not None
+
+
+def _grouped(text: str) -> re.Match[str] | None:
+    found = _GROUPED.fullmatch(text)
+    return None if found is None or found[1] == found[2] else found
+
+
+@dataclass
+class _Evidence:
+    """Cells, one for each way of writing that occurs: as decimal mark, between thousands, or either."""
+
+    decimal: dict[str, str]
+    thousands: dict[str, str]
+    either: dict[str, str]
+
+    def add(self, text: str) -> None:
+        if _PLAIN.fullmatch(text):
+            return
+        broken, grouped = _BROKEN.fullmatch(text), _grouped(text)
+        if broken and grouped:
+            self.either.setdefault(grouped[1], text)
+        elif broken:
+            self.decimal.setdefault(broken[1] or broken[2], text)
+        elif grouped:
+            self.thousands.setdefault(grouped[1], text)
+            if grouped[2]:
+                self.decimal.setdefault(grouped[2], text)
+
+
+def find_marks(columns: Iterable[Sequence[str]], *, delimiter: str, decimal: str | None = None) -> Marks:
+    """Find out how the numbers of a file are written.
+
+    Only columns count in which every cell that is not missing can be a number.
+
+    Args:
+        columns: cells of each column.
+        delimiter: of the file. Where semicolons divide cells, commas usually divide numbers.
+        decimal: the mark, where it is told.
+
+    Raises:
+        ValueError: if numbers are written in two ways that contradict each other, or one and the same way
+            could mean two numbers.
+
+    Example:
+        >>> find_marks([["1,5", "2,25"]], delimiter=";").decimal
+        ','
+        >>> find_marks([["1,500", "2,250"]], delimiter=";")
+        Traceback (most recent call last):
+        ValueError: '1,500' could be 1500 or 1.5: say which with --decimal . or --decimal ,
+    """
+    found = _Evidence({}, {}, {})
+    for column in columns:
+        cells = dict.fromkeys(cell.strip() for cell in column if cell.strip() not in MISSING)
+        if all(map(is_numeral, cells)):
+            for cell in cells:
+                found.add(cell)
+    mark = decimal or _decimal(found, delimiter)
+    groups = {*found.thousands, *found.either} - {mark}
+    if decimal is None and mark in found.thousands:
+        raise ValueError(_contradiction(found.thousands[mark], found.decimal[mark]))
+    thousands = "".join(sorted(groups))
+    notes = []
+    if mark == "," and decimal is None:
+        notes.append("Commas in numbers were read as decimal marks.")
+    if thousands:
+        example = next(found.thousands.get(one) or found.either[one] for one in sorted(groups))
+        notes.append(f"Marks between thousands were left out of numbers such as '{example}'.")
+    is_open = decimal is None and delimiter != "," and "." in found.either and "." not in found.decimal
+    if mark == "." and is_open:
+        notes.append(f"Points in numbers such as '{found.either['.']}' were read as decimal marks.")
+    return Marks(mark, thousands, tuple(notes))
+
+
+def _decimal(found: _Evidence, delimiter: str) -> str:
+    certain = {one for one in ".," if one in found.decimal}
+    grouping = {one for one in ".," if one in found.thousands}
+    if len(certain) == 2 or len(grouping) == 2:
+        pair = found.decimal if len(certain) == 2 else found.thousands
+        raise ValueError(_contradiction(pair[","], pair["."]))
+    if certain:
+        return certain.pop()
+    if grouping:
+        return "," if "." in grouping else "."
+    open_ones = [one for one in ",." if one in found.either and (one == "," or delimiter == ";")]
+    if open_ones:
+        text = found.either[open_ones[0]]
+        digits = _without(text, ".,")
+        raise ValueError(
+            f"'{text}' could be {digits} or {float(text.replace(',', '.')):g}: say which with --decimal . or "
+            "--decimal ,"
+        )
+    return "."
+
+
+def _contradiction(one: str, other: str) -> str:
+    first, second = (short(visible(text), 30) for text in (one, other))
+    return (
+        f"numbers such as '{first}' and '{second}' are written in two ways: "
+        "give --decimal, or write them alike"
+    )
