@@ -195,7 +195,12 @@ def _about(table: Table, points: Standardised, picked: PickedGuide, notes: tuple
         "scale": points.scale,
         "true_labels": table.labels,
         "row_names": table.row_names,
-        "notes": (*points.notes, *notes, *_about_log_prob(picked.module, torch.tensor(points.data))),
+        "notes": (
+            *table.notes,
+            *points.notes,
+            *notes,
+            *_about_log_prob(picked.module, torch.tensor(points.data)),
+        ),
     }
 
 

@@ -13,7 +13,7 @@ from pyroclust.results.baseline_rows import BaselineRow, baseline_rows
 from pyroclust.results.diagnosis import Diagnosis
 from pyroclust.results.draws_summary import DrawsSummary, summarise_draws
 
-__all__ = ["diagnose"]
+__all__ = ["check_table_options", "diagnose"]
 
 
 def diagnose(
@@ -58,7 +58,7 @@ def diagnose(
         'trust'
     """
     tell = progress or (lambda stage: None)
-    _check_table_options(data, columns, label)
+    check_table_options(data, columns, label)
     sources = _named_apart([draws_from(one) for one in (source, other) if one is not None])
     _check_sources(sources)
     table = None if data is None else read_table(data, columns=columns, label=label)
@@ -91,7 +91,7 @@ def diagnose(
             baselines=_baselines(table, points, sources[0], summaries[0], seed),
             point_names=_names(table, sources[0]),
             seed=seed,
-            notes=tuple(note for one in sources for note in one.notes),
+            notes=(*(note for one in sources for note in one.notes), *(() if table is None else table.notes)),
             run=run,
         )
         if folder is not None:
@@ -100,7 +100,17 @@ def diagnose(
     return found
 
 
-def _check_table_options(data: Source | None, columns: Sequence[str] | None, label: str | None) -> None:
+def check_table_options(data: Source | None, columns: Sequence[str] | None, label: str | None) -> None:
+    """Refuse columns and a label where there is no table.
+
+    Args:
+        data: the table, or ``None``.
+        columns: columns that are asked for.
+        label: column of labels that is asked for.
+
+    Raises:
+        ValueError: if one is asked for without a table.
+    """
     for name, value in (("columns", columns), ("label", label)):
         if value is not None and data is None:
             raise ValueError(f"{name} is {value!r}, but there is no table to look for it in: give data too")

@@ -11,7 +11,7 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from pyroclust.diagnostics import variation_of_information
 
-__all__ = ["PartitionScores", "partition_scores"]
+__all__ = ["PartitionScores", "partition_scores", "scores_where_known"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,24 @@ def partition_scores(truth: ArrayLike, assignments: ArrayLike) -> PartitionScore
         num_clusters_error=abs(int(found.max()) - int(known.max())),
         variation_of_information=float(variation_of_information(known, found)),
     )
+
+
+def scores_where_known(labels: np.ndarray | None, assignments: np.ndarray) -> PartitionScores | None:
+    """Score a partition against reference labels on the points that have one; ``None`` where none has.
+
+    Args:
+        labels: text, ``None`` for points without a label, ``(N,)``; or ``None`` altogether.
+        assignments: labels of the partition to score, ``(N,)``.
+
+    Example:
+        >>> labels = np.array(["a", "a", "b", None], dtype=object)
+        >>> scores_where_known(labels, np.array([0, 0, 1, 1])).adjusted_rand
+        1.0
+    """
+    if labels is None:
+        return None
+    known = ~np.asarray(pd.isna(labels))
+    return partition_scores(labels[known], assignments[known]) if known.any() else None
 
 
 def _codes(name: str, labels: ArrayLike) -> np.ndarray:

@@ -1,15 +1,17 @@
 """The commands of ``pyroclust``; heavy imports wait until a command runs."""
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pyroclust.cli.checking import check
-from pyroclust.cli.console import names_of_columns, standard_output
+from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.diagnosing import diagnose
 from pyroclust.cli.errors import one_sentence_errors
+from pyroclust.cli.reading import Decimal, Delimiter, Header, Once, names_of_columns, told
 from pyroclust.cli.training import train
 from pyroclust.progress import stages
 
@@ -45,7 +47,7 @@ def root(
     """Amortized Bayesian clustering: guides beside MCMC on the same Pyro model."""
 
 
-@app.command()
+@app.command(cls=Once)
 @one_sentence_errors
 def compare(
     source: Annotated[
@@ -69,6 +71,9 @@ def compare(
     raw: Annotated[  # noqa: FBT002
         bool, typer.Option("--raw", help="Do not standardise the columns.", rich_help_panel=_TABLE)
     ] = False,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    header: Header = None,
     guide: Annotated[
         str | None,
         typer.Option(
@@ -124,13 +129,13 @@ def compare(
     conditions = _conditions(condition or [])
     with stages(first="reading the table and the guide", shown=not quiet) as tell:
         from pyroclust.analysis.compare import compare as run
+        from pyroclust.data.datasets import read_table
 
+        options = told(delimiter=delimiter, decimal=decimal, header=header)
         result = run(
-            source,
+            read_table(source, columns=names_of_columns(columns), label=label, **options),
             guide=guide,
             conditions=conditions,
-            columns=names_of_columns(columns),
-            label=label,
             pca=pca,
             raw=raw,
             num_draws=draws,
@@ -149,12 +154,10 @@ def compare(
 
     console = standard_output()
     console.print(terminal_view(result))
-    console.print(
-        f"Written: {folder / 'report.html'}, draws.nc, summary.json, assignments.csv", highlight=False
-    )
+    print_plainly(console, f"Written: {folder / 'report.html'}, draws.nc, summary.json, assignments.csv")
 
 
-@app.command()
+@app.command(cls=Once)
 @one_sentence_errors
 def guides(as_json: Json = False) -> None:  # noqa: FBT002
     """List the guides that come with the package, with figures measured on fresh data."""
@@ -169,18 +172,26 @@ def guides(as_json: Json = False) -> None:  # noqa: FBT002
 
 
 def _conditions(given: list[str]) -> dict[str, float]:
-    found = {}
+    found: dict[str, float] = {}
     for text in given:
         name, _, value = text.partition("=")
-        try:
-            found[name] = float(value)
-        except ValueError:
-            raise ValueError(
-                f"--condition is '{text}', expected NAME=VALUE such as concentration=0.7"
-            ) from None
+        number = _number(value)
+        if number is None or not name.strip():
+            raise ValueError(f"--condition is '{text}', expected NAME=VALUE such as concentration=0.7")
+        if name.strip() in found:
+            raise ValueError(f"--condition tells '{name.strip()}' twice, expected one value")
+        found[name.strip()] = number
     return found
 
 
-app.command()(train)
-app.command()(check)
-app.command()(diagnose)
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+app.command(cls=Once)(train)
+app.command(cls=Once)(check)
+app.command(cls=Once)(diagnose)

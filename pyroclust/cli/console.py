@@ -1,10 +1,13 @@
-"""What the commands share: where results are printed, and lists in one option."""
+"""Where the commands print results."""
 
 import sys
 
 from rich.console import Console
+from rich.text import Text
 
-__all__ = ["names_of_columns", "standard_output"]
+from pyroclust.text import visible
+
+__all__ = ["print_plainly", "standard_output"]
 
 
 def standard_output() -> Console:
@@ -12,11 +15,11 @@ def standard_output() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=110)
 
 
-def names_of_columns(text: str | None) -> list[str] | None:
-    """Divide the names of an option at its commas.
+def print_plainly(console: Console, text: str) -> None:
+    """Print a line with names of files in it: nothing in them is markup or obeyed by a terminal.
 
-    Example:
-        >>> names_of_columns("width, height")
-        ['width', 'height']
+    Args:
+        console: where to.
+        text: the line.
     """
-    return None if text is None else [name.strip() for name in text.split(",")]
+    console.print(Text(visible(text)), soft_wrap=True)

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from pyroclust.cli.console import names_of_columns, standard_output
+from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.errors import one_sentence_errors
+from pyroclust.cli.reading import Decimal, Delimiter, Header, Told, names_of_columns, told, told_of
 from pyroclust.progress import stages
 
 __all__ = ["diagnose"]
@@ -41,6 +42,9 @@ def diagnose(
     label: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of known labels in the table.")
     ] = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    header: Header = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="For the results; diagnose-DRAWS by default.")
     ] = None,
@@ -57,26 +61,38 @@ def diagnose(
     --data, show the points, and classical clusterings beside the posterior.
     A folder that holds anything but results of the very same command is
     refused without --overwrite.
+    What is told of text files holds for all that the command reads.
     """
     if other_group is not None and other is None:
         raise ValueError(
             f"--other-group is '{other_group}', but there is no second file: name the first once more to "
             "compare two groups of it"
         )
+    options = _told_of_some((draws, other, data), told(delimiter=delimiter, decimal=decimal, header=header))
     folder = Path(f"diagnose-{Path(draws).stem}") if out is None else out
     with stages(first="reading the draws", shown=not quiet) as tell:
         from pyroclust.io.draws import read_draws
 
-        first = read_draws(draws, variable=variable, group=group)
-        second = None if other is None else read_draws(other, variable=variable, group=other_group)
+        first = read_draws(draws, variable=variable, group=group, **told_of(draws, options))
+        second = (
+            None
+            if other is None
+            else read_draws(other, variable=variable, group=other_group, **told_of(other, options))
+        )
+        from pyroclust.analysis.diagnose import check_table_options
         from pyroclust.analysis.diagnose import diagnose as run
+        from pyroclust.data.datasets import read_table
 
+        names = names_of_columns(columns)
+        if data is None:
+            check_table_options(None, names, label)
+            table = None
+        else:
+            table = read_table(data, columns=names, label=label, **told_of(data, options))
         found = run(
             first,
             second,
-            data=data,
-            columns=names_of_columns(columns),
-            label=label,
+            data=table,
             out=folder,
             overwrite=overwrite,
             seed=seed,
@@ -89,4 +105,10 @@ def diagnose(
 
     console = standard_output()
     console.print(terminal_view(found), highlight=False)
-    console.print(f"Written: {folder / 'report.html'}, summary.json, points.csv", highlight=False)
+    print_plainly(console, f"Written: {folder / 'report.html'}, summary.json, points.csv")
+
+
+def _told_of_some(paths: tuple[str | None, ...], options: Told) -> Told:
+    if options and not any(told_of(path, options) for path in paths):
+        raise ValueError(f"--{next(iter(options))} is given, but no file here is .csv or .tsv: leave it out")
+    return options

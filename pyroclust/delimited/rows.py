@@ -60,7 +60,7 @@ class _Lines:
 
 
 def rows_of(text: str, delimiter: str, *, comment: str | None = None) -> Iterator[Row]:
-    r"""Divide a text into rows; blank lines, comments and rows of empty cells are passed over.
+    r"""Divide a text into rows; blank lines and comments are passed over, and empty cells before and after all.
 
     Quotes are double; inside of them stand delimiters, line ends, and quotes written twice. A space as the
     delimiter means any number of them.
@@ -79,13 +79,17 @@ def rows_of(text: str, delimiter: str, *, comment: str | None = None) -> Iterato
     """
     lines = _Lines(text, comment)
     split = _spaced(lines) if delimiter == " " else _quoted(lines, delimiter)
+    empty: list[Row] = []
+    is_begun = False
     for cells in split:
-        if any(cell and not cell.isspace() for cell in cells):
-            yield Row(lines.start, cells, lines.is_quoted, lines.gap)
-            lines.gap = 0
-        else:
-            lines.gap += 1
-        lines.is_new = True
+        row = Row(lines.start, cells, lines.is_quoted, lines.gap)
+        lines.is_new, lines.gap = True, 0
+        if row.is_quoted or any(cell and not cell.isspace() for cell in cells):
+            yield from empty
+            yield row
+            empty, is_begun = [], True
+        elif is_begun:
+            empty.append(row)
 
 
 def _quoted(lines: _Lines, delimiter: str) -> Iterator[list[str]]:

@@ -9,6 +9,7 @@ import xarray as xr
 from pyroclust.diagnostics import SimulationBasedCalibration, functionals
 from pyroclust.diagnostics.chains.thinning import central_draw
 from pyroclust.errors import unknown_name
+from pyroclust.text import visible
 
 __all__ = [
     "arviz_container",
@@ -172,9 +173,14 @@ def observed_group(
     variables: dict[str, Any] = {"data": (("point", "column"), np.asarray(data))}
     variables |= {name: (("column",), array) for name, array in (per_column or {}).items()}
     if labels is not None:
-        variables["label"] = (("point",), np.asarray(labels).astype(str))
+        variables["label"] = (("point",), _texts(labels))
     names = np.arange(data.shape[1]) if columns is None else list(columns)
     return xr.Dataset(variables, coords={**points, "column": names}, attrs=dict(attributes or {}))
+
+
+def _texts(labels: np.ndarray) -> np.ndarray:
+    """Return labels as text, empty where there is none; HDF5 has no NUL."""
+    return np.array(["" if one is None else visible(str(one)) for one in labels])
 
 
 def prior_sbc_group(

@@ -5,6 +5,7 @@ import numpy as np
 from pyroclust.report.parts import RowColumn, Section, rows_table
 from pyroclust.report.words import number
 from pyroclust.results.contents import Contents
+from pyroclust.text import visible
 
 __all__ = ["rows_section"]
 
@@ -16,9 +17,9 @@ def rows_section(found: Contents) -> Section:
         found: a result.
     """
     rows, own = found.rows, found.reference
-    columns = [RowColumn("row", rows.names)]
+    columns = [RowColumn("row", rows.names, visible)]
     columns += [RowColumn(title, values, "{:.6g}".format) for title, values in rows.columns]
-    columns += [] if rows.labels is None else [RowColumn("known label", rows.labels)]
+    columns += [] if rows.labels is None else [RowColumn("known label", rows.labels, _label)]
     for source in (own, *(one for one in found.sources if one is not own)):
         estimate = source.summary.estimate
         columns.append(RowColumn(f"cluster, {source.name}", np.asarray(estimate.assignments) + 1))
@@ -29,6 +30,10 @@ def rows_section(found: Contents) -> Section:
         (rows_table(caption, columns, elsewhere=rows.file),),
         gist=f"All {len(rows.names):,} rows with their clusters and uncertainties",
     )
+
+
+def _label(label: object) -> str:
+    return "" if label is None else visible(str(label))
 
 
 def _two_digits(value: float) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyroclust.baselines import BaselineResult, run_baselines
-from pyroclust.baselines.scores import PartitionScores, partition_scores
+from pyroclust.baselines.scores import PartitionScores, partition_scores, scores_where_known
 from pyroclust.diagnostics import VariationOfInformation
 from pyroclust.results.draws_summary import DrawsSummary
 
@@ -96,7 +96,7 @@ def _rows(
             expected_vi=float(mean),
             inside=bool(summary.ball.holds(radius)),
             to_estimate=partition_scores(estimate, one.assignments),
-            to_labels=None if true_labels is None else partition_scores(true_labels, one.assignments),
+            to_labels=scores_where_known(true_labels, one.assignments),
         )
         for one, mean, radius in zip(results, expected, radii, strict=True)
     ]

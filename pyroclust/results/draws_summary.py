@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyroclust import diagnostics
-from pyroclust.baselines.scores import PartitionScores, partition_scores
+from pyroclust.baselines.scores import PartitionScores, scores_where_known
 from pyroclust.diagnostics import (
     ClusterProfiles,
     CoMembershipEss,
@@ -220,7 +220,7 @@ def summarise_draws(
         seed: of the search, and of the random pairs and references.
         log_joint: log p(assignments, data) of each draw in nats, where it is known.
         data: the points, for the profiles of the clusters.
-        true_labels: known labels.
+        true_labels: known labels, ``None`` for points without one.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or shapes do not fit.
@@ -255,5 +255,5 @@ def summarise_draws(
 
 
 def _estimate(every: Marginals, found: np.ndarray, true_labels: np.ndarray | None) -> Estimate:
-    scores = None if true_labels is None else partition_scores(true_labels, found)
+    scores = scores_where_known(true_labels, found)
     return Estimate(found, uncertainty_in(every.together, found), scores)

@@ -167,7 +167,7 @@ NEW_USERS = {
     "compare nosuch.csv": "there is no file 'nosuch.csv'; check the path",
     "compare galaxy": "unknown data set 'galaxy', did you mean 'galaxies'?",
     "compare points.xlsx": "its suffix is '.xlsx', expected one of .csv",
-    "compare semicolons.csv": "columns are divided by semicolons, expected commas in a .csv file",
+    "compare semicolons.csv": "semicolons: column 'a' is constant",
     "compare iris --columns petal_length_cm,species": "column 'species' is the label and cannot be clustered",
     "compare iris --columns petal": "unknown column 'petal'",
     "compare iris --label specie": "unknown column 'specie', did you mean 'species'?",

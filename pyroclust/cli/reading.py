@@ -1,0 +1,111 @@
+"""Options that say how text files are written, for the commands that read some."""
+
+import csv
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import typer
+from typer.core import TyperCommand
+
+from pyroclust.text import visible
+
+__all__ = ["Decimal", "Delimiter", "Header", "Once", "Told", "names_of_columns", "told", "told_of"]
+
+_PANEL = "Text files"
+_WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "bar": "|", "pipe": "|"}
+_TEXT = (".csv", ".tsv")
+
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHARACTER",
+        help="What divides cells: ',', ';', '|', tab or space; found by default.",
+        rich_help_panel=_PANEL,
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(metavar="MARK", help="Decimal mark: '.' or ','; found by default.", rich_help_panel=_PANEL),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line names the columns; found by default.",
+        show_default=False,
+        rich_help_panel=_PANEL,
+    ),
+]
+
+
+class Told(TypedDict, total=False):
+    """What the options say of text files; nothing where they are not given."""
+
+    delimiter: str
+    decimal: str
+    header: bool
+
+
+def told(*, delimiter: str | None, decimal: str | None, header: bool | None) -> Told:
+    r"""Return what was told, with words turned into the characters that they name.
+
+    Example:
+        >>> told(delimiter="tab", decimal=None, header=None)
+        {'delimiter': '\t'}
+    """
+    found = Told()
+    if delimiter is not None:
+        found["delimiter"] = _WORDS.get(delimiter.lower(), delimiter)
+    if decimal is not None:
+        found["decimal"] = decimal
+    if header is not None:
+        found["header"] = header
+    return found
+
+
+def told_of(path: str | None, options: Told) -> Told:
+    """Return the options for a file, none where it is no text.
+
+    Example:
+        >>> told_of("draws.npy", {"decimal": ","}), told_of("points.csv", {"decimal": ","})
+        ({}, {'decimal': ','})
+    """
+    return options if path is not None and Path(path).suffix.lower() in _TEXT else Told()
+
+
+def names_of_columns(text: str | None) -> list[str] | None:
+    """Divide the names of an option at its commas; quotes stand around a name that holds one.
+
+    Raises:
+        ValueError: if a name is empty or a quote is not closed.
+
+    Example:
+        >>> names_of_columns('width, "height, cm"')
+        ['width', 'height, cm']
+    """
+    if text is None:
+        return None
+    try:
+        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error:
+        rows = []
+    names = [name.strip() for name in rows[0]] if len(rows) == 1 else []
+    if not names or not all(names):
+        raise ValueError(
+            f"--columns is '{visible(text)}', expected names between commas, as in width,height; quotes "
+            "stand around a name with a comma"
+        )
+    return names
+
+
+class Once(TyperCommand):
+    """A command whose options may be given once only: of two values one would be lost unseen."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse an option that is given twice, unless it collects values."""
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        for option, times in Counter(one for one in order if one.param_type_name == "option").items():
+            if times > 1 and not option.multiple and not getattr(option, "is_flag", False):
+                ctx.fail(f"{option.opts[0]} is given {times} times, expected once")
+        return super().parse_args(ctx, args)
