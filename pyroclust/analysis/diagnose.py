@@ -9,7 +9,7 @@ from pyroclust.data.standardise import Standardised, standardise
 from pyroclust.data.tables import MAX_POINTS, Table
 from pyroclust.diagnostics import compare_sources
 from pyroclust.io.draws import DrawsFile, DrawsSource, draws_from
-from pyroclust.results.baseline_rows import BaselineRow, baseline_rows
+from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.diagnosis import Diagnosis
 from pyroclust.results.draws_summary import DrawsSummary, summarise_draws
 
@@ -163,7 +163,7 @@ def _baselines(
     source: DrawsFile,
     summary: DrawsSummary,
     seed: int,
-) -> tuple[BaselineRow, ...]:
+) -> tuple[BaselineRow | FailedRow, ...]:
     if table is None or points is None:
         return ()
     return baseline_rows(

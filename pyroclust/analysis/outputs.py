@@ -24,6 +24,7 @@ from pyroclust.files import (
 from pyroclust.interrupts import raise_if_interrupted
 from pyroclust.results.comparison import Comparison
 from pyroclust.results.contents import WrittenResult
+from pyroclust.results.frames import csv_text
 from pyroclust.results.guide_alone import GuideAlone
 from pyroclust.text import listed
 
@@ -158,7 +159,8 @@ def write_result(
     with write_files(folder) as part:
         write_report(result, part)
         write_json(part / "summary.json", result.to_dict())
-        result.frame().to_csv(part / result.rows_file, index=False)
+        rows = csv_text(result.frame()).encode("utf-8", "backslashreplace")
+        (part / result.rows_file).write_bytes(rows)
         if draws is not None:
             to_arviz(draws).to_netcdf(str(part / "draws.nc"), engine="h5netcdf")
 

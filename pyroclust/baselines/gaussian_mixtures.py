@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 
 from pyroclust.baselines.baseline import Baseline, Clustering, unit_columns
-from pyroclust.baselines.number_of_clusters import check_num_clusters
+from pyroclust.baselines.number_of_clusters import check_num_clusters, num_distinct
 
 __all__ = ["EMGaussianMixture", "VariationalGaussianMixture"]
 
@@ -57,7 +57,7 @@ class EMGaussianMixture(Baseline):
             check_num_clusters("num_clusters", self.num_clusters, len(data))
             labels = self._fitted(points, self.num_clusters, seed).predict(points)
             return Clustering(labels, f"Gaussian mixture by EM with K = {self.num_clusters} as given.")
-        tried = range(1, min(self.max_clusters, len(points)) + 1)
+        tried = range(1, min(self.max_clusters, num_distinct(points)) + 1)
         fits = [self._fitted(points, k, seed) for k in tried]
         scores = [fit.bic(points) for fit in fits]
         best = int(np.argmin(scores))
@@ -113,7 +113,7 @@ class VariationalGaussianMixture(Baseline):
 
     def _cluster(self, data: np.ndarray, seed: int) -> Clustering:
         points = unit_columns(data)
-        components = min(self.max_clusters, len(points))
+        components = min(self.max_clusters, num_distinct(points))
         mixture = BayesianGaussianMixture(
             n_components=components,
             weight_concentration_prior_type="dirichlet_process",

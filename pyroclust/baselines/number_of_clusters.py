@@ -7,7 +7,13 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.metrics import silhouette_score
 
-__all__ = ["ChosenLabels", "check_num_clusters", "choose_by_silhouette", "refuses_one_cluster"]
+__all__ = [
+    "ChosenLabels",
+    "check_num_clusters",
+    "choose_by_silhouette",
+    "num_distinct",
+    "refuses_one_cluster",
+]
 
 _LEVEL = 0.001
 _SILHOUETTE_POINTS = 2000
@@ -38,6 +44,16 @@ def check_num_clusters(name: str, value: int | None, num_points: int | None = No
         raise ValueError(f"{name} is {value}, expected at most {num_points}, the number of points")
 
 
+def num_distinct(data: np.ndarray) -> int:
+    """Count the different points: there cannot be more clusters than that.
+
+    Example:
+        >>> num_distinct(np.array([[1.0], [2.0], [1.0]]))
+        2
+    """
+    return len(np.unique(data, axis=0))
+
+
 def choose_by_silhouette(
     data: np.ndarray, labels_of: Callable[[int], np.ndarray], *, max_clusters: int, seed: int
 ) -> ChosenLabels:
@@ -49,7 +65,7 @@ def choose_by_silhouette(
     Args:
         data: the points.
         labels_of: returns the labels for a number of clusters.
-        max_clusters: largest number that is tried, at most N - 1.
+        max_clusters: largest number that is tried, at most N - 1 and the number of different points.
         seed: of the random points.
 
     Shape:
@@ -65,7 +81,7 @@ def choose_by_silhouette(
         2
     """
     one = np.zeros(len(data), dtype=np.int64)
-    tried = range(2, min(max_clusters, len(data) - 1) + 1)
+    tried = range(2, min(max_clusters, len(data) - 1, num_distinct(data)) + 1)
     if not tried:
         return ChosenLabels(one, "K = 1: there is nothing else to choose from")
     candidates = [labels_of(k) for k in tried]

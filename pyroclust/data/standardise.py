@@ -6,6 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyroclust.data.tables import Table
+from pyroclust.text import listed, short
+
+# Squares of smaller numbers lose digits; a spread below this share of the mean is rounding.
+_SMALLEST, _ROUNDING = 1e-150, 1e-12
+# Share of the variance that rounding leaves of a direction in which nothing varies.
+_NOTHING = 1e-14
 
 __all__ = ["Standardised", "principal_components", "standardise", "unscaled"]
 
@@ -20,6 +26,7 @@ class Standardised:
         scale: ``(D,)``, divided by afterwards.
         columns: D names.
         notes: sentences for the report.
+        is_raw: whether the numbers are those of the table, neither shifted nor scaled.
     """
 
     data: NDArray[np.float64]
@@ -27,10 +34,11 @@ class Standardised:
     scale: NDArray[np.float64]
     columns: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    is_raw: bool = False
 
     def __repr__(self) -> str:
         """Return the size and the columns."""
-        return f"Standardised({len(self.data)} points of {', '.join(self.columns)})"
+        return f"Standardised({len(self.data)} points of {listed(self.columns)})"
 
 
 def standardise(table: Table) -> Standardised:
@@ -45,19 +53,27 @@ def standardise(table: Table) -> Standardised:
         >>> bool(abs(points.data.std() - 1) < 1e-12), points.location.round().tolist()
         (True, [20831.0])
     """
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         location, scale = table.data.mean(0), table.data.std(0)
-    for column, centre, spread in zip(table.columns, location, scale, strict=True):
-        if not np.isfinite(spread):
-            raise ValueError(
-                f"{table.name}: column '{column}' is too large for its variance; rescale it first"
-            )
-        if spread <= 1e-12 * abs(centre):
-            raise ValueError(
-                f"{table.name}: column '{column}' is constant and cannot be standardised; "
-                "leave it out with --columns"
-            )
+    for place, name in enumerate(table.columns):
+        if (problem := _problem(table.data[:, place], location[place], scale[place])) is not None:
+            raise ValueError(f"{table.name}: column '{short(name, 60)}' {problem}")
     return Standardised((table.data - location) / scale, location, scale, table.columns)
+
+
+def _problem(values: NDArray[np.float64], centre: float, spread: float) -> str | None:
+    """Say why a column cannot be standardised; ``None`` where it can."""
+    if (values == values[0]).all():
+        return "is constant and cannot be standardised; leave it out with --columns"
+    if not np.isfinite(spread):
+        return "is too large for its variance; rescale it first"
+    if spread < _SMALLEST:
+        return "is too small for its variance; rescale it first"
+    if spread <= _ROUNDING * abs(centre):
+        return (
+            "varies by hardly more than rounding; subtract a constant from it, or leave it out with --columns"
+        )
+    return None
 
 
 def unscaled(table: Table) -> Standardised:
@@ -69,22 +85,22 @@ def unscaled(table: Table) -> Standardised:
         [1.0, 1.0]
     """
     dim = table.data.shape[1]
-    return Standardised(table.data, np.zeros(dim), np.ones(dim), table.columns)
+    return Standardised(table.data, np.zeros(dim), np.ones(dim), table.columns, is_raw=True)
 
 
 def principal_components(points: Standardised, num_components: int) -> Standardised:
     """Project points on their first principal components.
 
-    The components are divided by one common number, which makes their mean variance 1: distances between
-    points keep their proportions, and the first component stays the widest. The share of variance that is
-    kept is noted.
+    The components of standardised points are divided by one common number, which makes their mean variance 1:
+    distances between points keep their proportions, and the first component stays the widest. Raw points are
+    turned only: their origin and their scale stay. The share of variance that is kept is noted.
 
     Args:
-        points: standardised points.
+        points: standardised or raw points.
         num_components: how many components to keep.
 
     Raises:
-        ValueError: if there are fewer columns or points than components.
+        ValueError: if there are fewer columns or points than components, or a component does not vary.
 
     Example:
         >>> from pyroclust.data.datasets import read_table
@@ -100,13 +116,22 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
             f"--pca is {num_components}, expected 1 to {min(num_points, dim)} "
             f"for {num_points} points in {dim} column(s)"
         )
-    decomposition = PCA(num_components, svd_solver="full").fit(points.data)
-    scores = decomposition.transform(points.data)
-    common = float(np.sqrt(scores.var(0).mean()))
-    kept = ", ".join(f"{share:.1%}" for share in decomposition.explained_variance_ratio_)
+    with np.errstate(over="ignore", invalid="ignore"):
+        decomposition = PCA(num_components, svd_solver="full").fit(points.data)
+        turned = points.data @ decomposition.components_.T
+    scores = turned if points.is_raw else decomposition.transform(points.data)
+    shares = decomposition.explained_variance_ratio_
+    if not (shares > _NOTHING).all():
+        raise ValueError(
+            f"--pca is {num_components}, but the columns vary in {(shares > _NOTHING).sum()} direction(s) "
+            "only, expected no more components than that"
+        )
+    common = 1.0 if points.is_raw else float(np.sqrt(scores.var(0).mean()))
+    kept = ", ".join(f"{share:.1%}" for share in shares)
+    kind = "columns as they are" if points.is_raw else "standardised columns"
     note = (
-        f"{num_components} principal component(s) of {dim} standardised columns "
-        f"({', '.join(points.columns)}) were clustered; they keep {kept} of the variance."
+        f"{num_components} principal component(s) of {dim} {kind} ({listed(points.columns)}) were clustered; "
+        f"they keep {kept} of the variance."
     )
     return Standardised(
         data=scores / common,
@@ -114,4 +139,5 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
         scale=np.full(num_components, common),
         columns=tuple(f"PC{i}" for i in range(1, num_components + 1)),
         notes=(*points.notes, note),
+        is_raw=points.is_raw,
     )

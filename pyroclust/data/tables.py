@@ -171,8 +171,8 @@ def _about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[s
     classes = dict.fromkeys(known)
     if named := [one for one in classes if one in MISSING]:
         notes.append(
-            f"In '{column}' {listed(f'“{one}”' for one in named)} was read as the name of a class; leave the "
-            "cell empty where a row has no label."
+            f"In '{column}' {listed(f'“{one}”' for one in named)} is the name of a class like any other; "
+            "a row without a label has an empty cell."
         )
     if alike := _alike(classes):
         notes.append(f"In '{column}' the labels “{alike[0]}” and “{alike[1]}” are two classes, as written.")

@@ -60,7 +60,7 @@ class _Lines:
 
 
 def rows_of(text: str, delimiter: str, *, comment: str | None = None) -> Iterator[Row]:
-    r"""Divide a text into rows; blank lines and comments are passed over, and empty cells before and after all.
+    r"""Divide a text into rows; blank lines, comments and empty rows at the ends are no rows.
 
     Quotes are double; inside of them stand delimiters, line ends, and quotes written twice. A space as the
     delimiter means any number of them.

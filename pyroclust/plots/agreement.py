@@ -13,7 +13,7 @@ from pyroclust.diagnostics import (
 from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import flatten
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE
-from pyroclust.plots.names import loss_name, with_unit
+from pyroclust.plots.names import loss_name, plain_text, with_unit
 from pyroclust.plots.style import CYCLE, GREY, INK, draw_limit
 
 __all__ = ["plot_agreement", "plot_partition_map", "plot_permutation_null", "plot_two_samples"]
@@ -138,7 +138,14 @@ def plot_two_samples(
     edges = np.linspace(0, max(1.03 * top, 1e-9), 51)
     for (name, row), (colour, dashes, _) in zip(rows.items(), _LOOKS, strict=True):
         heights = np.histogram(row, edges)[0] / max(1, len(row))
-        ax.stairs(heights, edges, color=colour, ls=dashes, lw=1.8, label=f"{name}, mean {row.mean():.2f}")
+        ax.stairs(
+            heights,
+            edges,
+            color=colour,
+            ls=dashes,
+            lw=1.8,
+            label=f"{plain_text(name)}, mean {row.mean():.2f}",
+        )
         ax.plot(row.mean(), 0, marker="^", ms=8, color=colour, clip_on=False, zorder=4)
     label = with_unit(f"{loss_name(loss)} between two draws", loss)
     ax.set(xlabel=label, ylabel="share of the pairs", xlim=(0, edges[-1]), ylim=(0, None))
@@ -194,7 +201,15 @@ def plot_partition_map(
     for name, part, (colour, _, marker) in zip(names, (places[:split], places[split:]), _LOOKS, strict=False):
         face = colour if marker == "o" else "none"
         ax.scatter(
-            part[:, 0], part[:, 1], s=22, marker=marker, fc=face, ec=colour, alpha=0.6, lw=1, label=name
+            part[:, 0],
+            part[:, 1],
+            s=22,
+            marker=marker,
+            fc=face,
+            ec=colour,
+            alpha=0.6,
+            lw=1,
+            label=plain_text(name),
         )
     ax.set_aspect("equal", adjustable="datalim")
     ax.set(xlabel=with_unit("first coordinate", loss), ylabel="second coordinate")

@@ -8,7 +8,7 @@ from matplotlib.colors import to_rgb
 
 from pyroclust.diagnostics import CredibleBall, PartitionLoss, RankedPartitions, VariationOfInformation
 from pyroclust.plots.marks import HOLLOW, cluster_colour, cluster_marker, matched_labels, text_colour
-from pyroclust.plots.names import loss_name, loss_unit, with_unit
+from pyroclust.plots.names import loss_name, loss_unit, plain_text, with_unit
 from pyroclust.plots.style import CYCLE, GREY, INK, MARKERS
 
 __all__ = ["plot_distance_histogram", "plot_point_uncertainty", "plot_ranked_partitions", "plot_scores"]
@@ -186,7 +186,7 @@ def plot_distance_histogram(
             align="edge",
             color=colour,
             hatch=hatch,
-            label=name,
+            label=plain_text(name),
             edgecolor="white",
             lw=0.4,
         )
@@ -250,7 +250,7 @@ def plot_scores(scores: Mapping[str, Mapping[str, float]], *, ax: Axes) -> Axes:
             color=CYCLE[column % len(CYCLE)],
             ms=7,
             alpha=0.9,
-            label=name,
+            label=plain_text(name),
         )
     ax.axvline(1, color=GREY, lw=0.8)
     ax.set_yticks(height, list(scores))

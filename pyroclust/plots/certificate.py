@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from pyroclust.diagnostics import ecdf_band
 from pyroclust.diagnostics.limits import MAX_PARETO_K
 from pyroclust.plots.calibration import draw_coverage, draw_reliability, plot_averaged_posterior
-from pyroclust.plots.names import functional_name
+from pyroclust.plots.names import functional_name, plain_text
 from pyroclust.plots.style import CYCLE, GREY, INK, new_figure, style
 
 __all__ = ["plot_certificate", "plot_efficiency", "plot_order_spread", "plot_rank_ecdf"]
@@ -140,7 +140,7 @@ def plot_certificate(content: Mapping[str, Any], *, name: str) -> Figure:
     with style():
         rows = 3 if content.get("coverage") or content.get("reliability") else 2
         figure = new_figure(10, 3.6 * rows)
-        figure.suptitle(_title(content, name), x=0.01, ha="left", fontweight="bold")
+        figure.suptitle(plain_text(_title(content, name)), x=0.01, ha="left", fontweight="bold")
         panels = figure.subplots(rows, 2)
         _efficiency_panel(content, panels[0, 0])
         _rank_panel(content, panels[0, 1])

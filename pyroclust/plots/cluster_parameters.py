@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from pyroclust.plots.marks import cluster_colour, cluster_marker
-from pyroclust.plots.names import counted
+from pyroclust.plots.names import counted, plain_text
 from pyroclust.plots.panels import as_sequence
 from pyroclust.plots.style import GREY
 
@@ -51,7 +51,7 @@ def plot_cluster_parameters(
             f"centre, low and high have shapes {centre.shape}, {low.shape} and {high.shape}, expected (K, D)"
         )
     flat = as_sequence(axes, centre.shape[1], what="columns")
-    titles = list(columns) or [f"column {d + 1}" for d in range(centre.shape[1])]
+    titles = [plain_text(name) for name in columns] or [f"column {d + 1}" for d in range(centre.shape[1])]
     height = np.arange(len(centre))[::-1]
     for column, (ax, title) in enumerate(zip(flat, titles, strict=True)):
         for label, place in enumerate(height):

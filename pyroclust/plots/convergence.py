@@ -15,7 +15,7 @@ from pyroclust.diagnostics import (
 )
 from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
-from pyroclust.plots.names import functional_name, loss_name, with_unit
+from pyroclust.plots.names import functional_name, loss_name, plain_text, with_unit
 from pyroclust.plots.panels import as_sequence
 from pyroclust.plots.style import CYCLE, GREY, INK, draw_limit
 
@@ -54,7 +54,7 @@ def plot_trace(values: np.ndarray, *, ax: Axes, name: str) -> Axes:
     if (values == values.flat[0]).all():
         ax.set_ylim(values.flat[0] - 1, values.flat[0] + 1)
         ax.text(0.5, 0.62, "constant", transform=ax.transAxes, ha="center")
-    ax.set(title=name, xlabel="draw")
+    ax.set(title=plain_text(name), xlabel="draw")
     ax.set_xlim(0, max(1, draws - 1))
     return ax
 
@@ -107,7 +107,7 @@ def plot_rank_bars(values: np.ndarray, *, ax: Axes, name: str, num_bins: int = 2
     ax.tick_params(axis="y", length=0)
     ax.spines[["left", "bottom"]].set_visible(False)
     ax.xaxis.set_major_formatter(PercentFormatter(1))
-    ax.set(xlabel="rank among all draws", xlim=(0, 1), ylim=(0, step * chains), title=name)
+    ax.set(xlabel="rank among all draws", xlim=(0, 1), ylim=(0, step * chains), title=plain_text(name))
     return ax
 
 
@@ -205,7 +205,7 @@ def plot_convergence(rows: Sequence[Convergence], *, axes: Sequence[Axes]) -> li
     _rhat_panel(table[:, 0], good, height, left)
     _ess_panel(table[:, 1:], height, right)
     names = [functional_name(row.name) + (" (constant)" if row.constant else "") for row in rows]
-    left.set_yticks(height, names)
+    left.set_yticks(height, [plain_text(name) for name in names])
     right.set_yticks(height, [""] * len(rows))
     for ax in (left, right):
         ax.set_ylim(-0.6, len(rows) - 0.4)

@@ -1,5 +1,7 @@
 """Names of functionals and losses for people."""
 
+import matplotlib as mpl
+
 from pyroclust.diagnostics import (
     AdjustedRand,
     Binder,
@@ -7,8 +9,9 @@ from pyroclust.diagnostics import (
     PartitionLoss,
     VariationOfInformation,
 )
+from pyroclust.text import visible
 
-__all__ = ["counted", "functional_name", "loss_name", "loss_unit", "with_unit"]
+__all__ = ["counted", "functional_name", "loss_name", "loss_unit", "plain_text", "with_unit"]
 
 _WORDS = {
     "num_clusters": "number of clusters",
@@ -37,6 +40,20 @@ def counted(number: int, noun: str) -> str:
         ('1 cluster', '3 clusters')
     """
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def plain_text(name: str) -> str:
+    r"""Write a user's name so that matplotlib shows it as it is: no formula, no control, in legends too.
+
+    Example:
+        >>> print(plain_text(r"a$\frac"), plain_text("tab\t"))
+        a\$\frac tab\t
+    """
+    text = visible(name)
+    if mpl.rcParams["text.parse_math"]:
+        text = text.replace("$", r"\$")
+    # Legends leave out names that begin with an underscore.
+    return f" {text}" if text.startswith("_") else text
 
 
 def functional_name(name: str) -> str:

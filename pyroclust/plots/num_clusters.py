@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from pyroclust.plots.names import plain_text
 from pyroclust.plots.style import CYCLE
 
 __all__ = ["plot_num_clusters"]
@@ -49,7 +50,11 @@ def plot_num_clusters(
     for index, (name, row) in enumerate(zip(probabilities, table, strict=True)):
         offset = (index - (len(table) - 1) / 2) * width
         ax.bar(
-            values[kept] + offset, row[kept], 0.92 * width, color=colours[index % len(colours)], label=name
+            values[kept] + offset,
+            row[kept],
+            0.92 * width,
+            color=colours[index % len(colours)],
+            label=plain_text(name),
         )
     ax.set(xlabel="number of clusters", ylabel="posterior probability", ylim=(0, 1.12 * table.max()))
     middle, reach = (values[kept][0] + values[kept][-1]) / 2, max(2.0, len(values[kept]) / 2 + 0.3)

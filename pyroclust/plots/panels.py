@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from sklearn.decomposition import PCA
 
 from pyroclust.plots.marks import mark_clusters, matched_labels
+from pyroclust.plots.names import plain_text
 
 __all__ = ["Places", "as_sequence", "draw_panels", "place_points"]
 
@@ -68,7 +69,7 @@ def place_points(data: np.ndarray, *, columns: Sequence[str] = (), num_stacks: i
         raise ValueError(
             f"columns has {len(columns)} names, expected one for each of the {data.shape[1]} columns"
         )
-    names = list(columns) or [f"column {d + 1}" for d in range(data.shape[1])]
+    names = [plain_text(name) for name in columns] or [f"column {d + 1}" for d in range(data.shape[1])]
     if data.shape[1] == 1:
         return Places(_stacked(data[:, 0], num_stacks), (names[0], ""), (names[0], ""), stacked=True)
     if data.shape[1] == 2:
@@ -157,7 +158,7 @@ def draw_panels(
         mark_clusters(places.points, row, ax=ax, size=size)
         places.prepare(ax)
         _name_outer(ax, places)
-        ax.set_title(title)
+        ax.set_title(plain_text(title))
     return flat
 
 

@@ -1,6 +1,8 @@
 """One look for every picture: colours for colour-blind readers, limits and bands, no pyplot."""
 
-from contextlib import AbstractContextManager
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from io import BytesIO
 from typing import Any
 
@@ -97,8 +99,17 @@ def png_bytes(figure: Figure, *, dpi: int = 130) -> bytes:
         b'PNG'
     """
     buffer = BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi)
+    with _without_glyphs():
+        figure.savefig(buffer, format="png", dpi=dpi)
     return buffer.getvalue()
+
+
+@contextmanager
+def _without_glyphs() -> Iterator[None]:
+    """Draw an empty box for a letter that the font does not have, and say nothing."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        yield
 
 
 def pixels(figure: Figure, *, dpi: int) -> np.ndarray:
@@ -117,7 +128,8 @@ def pixels(figure: Figure, *, dpi: int) -> np.ndarray:
     """
     figure.set_dpi(dpi)
     canvas = FigureCanvasAgg(figure)
-    canvas.draw()
+    with _without_glyphs():
+        canvas.draw()
     return np.ascontiguousarray(np.asarray(canvas.buffer_rgba())[..., :3])
 
 

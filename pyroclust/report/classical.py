@@ -6,23 +6,26 @@ from matplotlib.figure import Figure
 
 from pyroclust import plots
 from pyroclust.baselines.scores import PartitionScores
-from pyroclust.report.parts import FigureTable, Part, Picture, Section
+from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
 from pyroclust.report.words import axis_names, number
-from pyroclust.results.baseline_rows import BaselineRow
+from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.contents import Source
 
 __all__ = ["baseline_section"]
 
 
-def baseline_section(rows: Sequence[BaselineRow], view: Source) -> Section:
+def baseline_section(every: Sequence[BaselineRow | FailedRow], view: Source) -> Section:
     """Show what classical methods make of the data, and where each lies in the posterior.
 
     Args:
-        rows: one a method.
+        every: one a method.
         view: the source of the posterior.
     """
+    rows = [row for row in every if isinstance(row, BaselineRow)]
+    failed = [row for row in every if isinstance(row, FailedRow)]
     inside = sum(row.inside for row in rows)
-    parts: tuple[Part, ...] = (_picture(rows, view), _table(rows, view))
+    parts: tuple[Part, ...] = (_picture(rows, view), _table(every, view))
+    parts += tuple(Paragraph(f"{row.name} failed: {row.reason}.", in_terminal=True) for row in failed)
     gist = f"{inside} of {len(rows)} lie inside the credible ball"
     return Section("What classical methods find", parts, gist=gist)
 
@@ -50,7 +53,7 @@ def _picture(rows: Sequence[BaselineRow], view: Source) -> Picture:
     )
 
 
-def _table(rows: Sequence[BaselineRow], view: Source) -> FigureTable:
+def _table(rows: Sequence[BaselineRow | FailedRow], view: Source) -> FigureTable:
     labelled = view.summary.estimate.scores is not None
     header = ["", "clusters", "ARI to the estimate", "expected VI, bits", "in the ball"]
     if labelled:
@@ -67,6 +70,9 @@ def _table(rows: Sequence[BaselineRow], view: Source) -> FigureTable:
         ]
     ]
     for row in rows:
+        if isinstance(row, FailedRow):
+            lines.append([row.name, "failed", *["–"] * (len(header) - 2)])
+            continue
         line = [
             row.result.name,
             str(row.result.num_clusters),

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from pyroclust import plots
 from pyroclust.diagnostics import ClusterProfiles, dendrogram_order
-from pyroclust.plots.names import counted
+from pyroclust.plots.names import counted, plain_text
 from pyroclust.report.parts import FigureTable, Picture, Section
 from pyroclust.report.words import axis_names, number
 from pyroclust.results.contents import Contents, Source
@@ -144,8 +144,8 @@ def _difference(found: Contents, gap: float) -> Picture:
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots(1, 3)
-        plots.plot_co_assignment(a, order, ax=axes[0]).set_title(first.name)
-        plots.plot_co_assignment(b, order, ax=axes[1]).set_title(second.name)
+        plots.plot_co_assignment(a, order, ax=axes[0]).set_title(plain_text(first.name))
+        plots.plot_co_assignment(b, order, ax=axes[1]).set_title(plain_text(second.name))
         plots.plot_co_assignment_difference(a, b, order, ax=axes[2]).set_title(
             title if len(title) < 30 else "first minus second"
         )

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.baselines import BaselineResult, run_baselines
+from pyroclust.baselines import BASELINES, Baseline, BaselineResult
 from pyroclust.baselines.scores import PartitionScores, partition_scores, scores_where_known
 from pyroclust.diagnostics import VariationOfInformation
 from pyroclust.results.draws_summary import DrawsSummary
 
-__all__ = ["BaselineRow", "baseline_rows"]
+__all__ = ["BaselineRow", "FailedRow", "baseline_rows"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,27 @@ class BaselineRow:
         }
 
 
+@dataclass(frozen=True)
+class FailedRow:
+    """A classical method that has no answer for these points.
+
+    Attributes:
+        name: of the method.
+        reason: why it failed, in a sentence without its end.
+    """
+
+    name: str
+    reason: str
+
+    def __repr__(self) -> str:
+        """Return the method, and that it failed."""
+        return f"FailedRow({self.name})"
+
+    def figures(self) -> dict[str, Any]:
+        """Return what ``summary.json`` says of it."""
+        return {"name": self.name, "failed": self.reason}
+
+
 def baseline_rows(
     data: np.ndarray,
     draws: np.ndarray,
@@ -59,8 +80,10 @@ def baseline_rows(
     summary: DrawsSummary,
     true_labels: np.ndarray | None,
     seed: int,
-) -> tuple[BaselineRow, ...]:
+) -> tuple[BaselineRow | FailedRow, ...]:
     """Run the classical methods and place each among the draws; none where all points are equal.
+
+    A method that fails is a row that says so.
 
     Args:
         data: the points, on the scale on which they were clustered, ``(N, D)``.
@@ -68,18 +91,27 @@ def baseline_rows(
         summary: of these draws.
         true_labels: known labels, or ``None``.
         seed: of the methods.
-
-    Raises:
-        ValueError: if the data cannot be clustered.
     """
     if (data == data[0]).all():
         return ()
-    results = run_baselines(data, seed=seed)
+    tried = [_tried(method, data, seed) for method in BASELINES]
+    results = [one for one in tried if isinstance(one, BaselineResult)]
+    if not results:
+        return tuple(one for one in tried if isinstance(one, FailedRow))
     partitions = np.stack([one.assignments for one in results])
     loss = VariationOfInformation()
     expected = loss.expected(partitions, draws)
     radii = loss(partitions, summary.estimate.assignments)
-    return tuple(_rows(results, expected, radii, summary, true_labels))
+    rows = iter(_rows(results, expected, radii, summary, true_labels))
+    return tuple(one if isinstance(one, FailedRow) else next(rows) for one in tried)
+
+
+def _tried(method: Baseline, data: np.ndarray, seed: int) -> BaselineResult | FailedRow:
+    try:
+        return method.partition(data, seed=seed)
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError, IndexError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return FailedRow(method.name, reason.split(". ")[0].rstrip("."))
 
 
 def _rows(

@@ -21,7 +21,7 @@ from pyroclust.diagnostics import (
 )
 from pyroclust.diagnostics.differences.agreement import Marginals, distances, marginals
 from pyroclust.diagnostics.verdicts.findings import familiarity_findings
-from pyroclust.results.baseline_rows import BaselineRow, baseline_rows
+from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.comparison import Comparison, PartitionDraws
 from pyroclust.results.contents import Contents, Source, Weighting, plain
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
@@ -81,7 +81,7 @@ class ComparisonSummary:
     sources: SourceComparison
     weighting: Weighting
     evidences: tuple[LogEvidence, ...]
-    baselines: tuple[BaselineRow, ...]
+    baselines: tuple[BaselineRow | FailedRow, ...]
     familiarity: Familiarity | None
     calibration: LocalCalibration | None
     estimates_rand: float

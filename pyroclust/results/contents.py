@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from pyroclust.diagnostics import Agreement, Familiarity, Finding, LogEvidence, SourceComparison, Verdict
-from pyroclust.results.baseline_rows import BaselineRow
+from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.draws_summary import DrawsSummary
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Contents:
     evidences: tuple[LogEvidence, ...] = ()
     familiarity: Familiarity | None = None
     calibration: "LocalCalibration | None" = None
-    baselines: tuple[BaselineRow, ...] = ()
+    baselines: tuple[BaselineRow | FailedRow, ...] = ()
 
 
 class Result(Protocol):

@@ -9,7 +9,7 @@ import pandas as pd
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Finding, SourceComparison, Trust, Verdict
-from pyroclust.results.baseline_rows import BaselineRow
+from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.contents import Contents, RowsOfData, Source, plain, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary
 from pyroclust.results.frames import with_estimates, with_table
@@ -39,7 +39,7 @@ class Diagnosis:
     between: SourceComparison | None
     table: Table | None
     points: Standardised | None
-    baselines: tuple[BaselineRow, ...]
+    baselines: tuple[BaselineRow | FailedRow, ...]
     point_names: tuple[str, ...]
     seed: int
     notes: tuple[str, ...] = ()

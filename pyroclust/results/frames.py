@@ -6,8 +6,34 @@ import pandas as pd
 
 from pyroclust.data.tables import Table
 from pyroclust.results.draws_summary import Estimate
+from pyroclust.text import spreadsheet_cell
 
-__all__ = ["with_estimates", "with_table"]
+__all__ = ["csv_text", "with_estimates", "with_table"]
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """Write a data frame as CSV that every reader divides alike and no spreadsheet runs.
+
+    Numbers are written as pandas does; text as :func:`pyroclust.text.spreadsheet_cell` does.
+
+    Args:
+        frame: columns of numbers, and of text or ``None``.
+
+    Example:
+        >>> print(csv_text(pd.DataFrame({"row": ["=1+1", "b"], "width": [0.5, 2.0]})))
+        row,width
+        '=1+1,0.5
+        b,2.0
+        <BLANKLINE>
+    """
+    columns = [
+        ["" if pd.isna(one) else str(one) for one in column.tolist()]
+        if pd.api.types.is_numeric_dtype(column.dtype)
+        else ["" if one is None else spreadsheet_cell(str(one)) for one in column]
+        for column in (frame.iloc[:, place] for place in range(frame.shape[1]))
+    ]
+    rows = [[spreadsheet_cell(str(name)) for name in frame.columns], *zip(*columns, strict=True)]
+    return "".join(",".join(row) + "\n" for row in rows)
 
 
 def with_table(frame: pd.DataFrame, table: Table | None) -> pd.DataFrame:

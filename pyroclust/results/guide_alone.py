@@ -11,7 +11,7 @@ from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.diagnostics import Familiarity, Finding, Verdict
 from pyroclust.diagnostics.verdicts.judging import judge_alone
-from pyroclust.results.baseline_rows import BaselineRow, baseline_rows
+from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.comparison import GuideOnData
 from pyroclust.results.contents import Contents, Source, plain, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
@@ -72,7 +72,7 @@ class AloneSummary:
     calibration: LocalCalibration | None
     calibration_tests: int
     calibration_passed: int
-    baselines: tuple[BaselineRow, ...]
+    baselines: tuple[BaselineRow | FailedRow, ...]
 
     def __repr__(self) -> str:
         """Return the data set and the verdict."""
