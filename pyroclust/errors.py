@@ -6,11 +6,9 @@ from itertools import accumulate
 
 from pyroclust.text import listed, short, visible
 
-__all__ = ["first_line", "other_separator", "unknown_name"]
+__all__ = ["first_line", "unknown_name"]
 
 _LONGEST, _LINES = 60, 300
-_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
-_KINDS = {",": ".csv", "\t": ".tsv"}
 
 
 def unknown_name(what: str, given: str, known: Iterable[str]) -> str:
@@ -37,26 +35,4 @@ def first_line(error: Exception) -> str:
         >>> first_line(OSError("Bad magic number.\nSee the manual."))
         'Bad magic number'
     """
-    return (str(error).strip().splitlines() or ["unknown reason"])[0].rstrip(".")
-
-
-def other_separator(line: str, separator: str) -> str | None:
-    """Say that a line of a table is divided by something else than it should be; ``None`` where it is not.
-
-    Args:
-        line: the first line.
-        separator: a comma or a tab.
-
-    Example:
-        >>> other_separator("a;b;c", ",")
-        'its columns are divided by semicolons, expected commas in a .csv file; write it again'
-        >>> other_separator("a,b", ",") is None
-        True
-    """
-    found = [one for one in _SEPARATORS if one != separator and one in line]
-    if separator in line or not found:
-        return None
-    return (
-        f"its columns are divided by {_SEPARATORS[found[0]]}, expected {_SEPARATORS[separator]} in a "
-        f"{_KINDS[separator]} file; write it again"
-    )
+    return visible((str(error).strip().splitlines() or ["unknown reason"])[0].rstrip("."))

@@ -102,7 +102,7 @@ LAW: dict[str, set[str]] = {
     "data": {"delimited", "errors", "memory", "text"},
     "saving": GROUND | LAWS | {"nn", "models", "guides", "protocols"},
     "calibration": GROUND | DIAGNOSTICS | LAWS | {"infer", "guides", "protocols", "saving"},
-    "results": DIAGNOSTICS | {"baselines", "calibration", "data", "text"},
+    "results": DIAGNOSTICS | {"baselines", "calibration", "data", "errors", "text"},
     "io": GROUND | DIAGNOSTICS | LAWS | {"infer", "infer.mcmc"},
     "plots": DIAGNOSTICS | {"text"},
     "recipes": GROUND

@@ -8,13 +8,13 @@ from typing import Annotated, Any, TypedDict
 import typer
 from typer.core import TyperCommand
 
+from pyroclust.delimited import PLAIN
 from pyroclust.text import visible
 
 __all__ = ["Decimal", "Delimiter", "Header", "Once", "Told", "names_of_columns", "told", "told_of"]
 
 _PANEL = "Text files"
 _WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "bar": "|", "pipe": "|"}
-_TEXT = (".csv", ".tsv")
 
 Delimiter = Annotated[
     str | None,
@@ -71,7 +71,7 @@ def told_of(path: str | None, options: Told) -> Told:
         >>> told_of("draws.npy", {"decimal": ","}), told_of("points.csv", {"decimal": ","})
         ({}, {'decimal': ','})
     """
-    return options if path is not None and Path(path).suffix.lower() in _TEXT else Told()
+    return options if path is not None and Path(path).suffix.lower() in PLAIN else Told()
 
 
 def names_of_columns(text: str | None) -> list[str] | None:

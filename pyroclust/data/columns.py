@@ -63,7 +63,7 @@ class TextColumn(Column):
                 text = self.cells[int(np.argmax(is_text))]
                 raise ValueError(f"'{short(visible(text), 40)}'")
             return np.array(logical)
-        for place in np.flatnonzero(np.abs(values) >= _EXACT):
+        for place in np.flatnonzero(np.abs(values) >= _EXACT).tolist():
             text = self.cells[place].strip()
             if np.isfinite(values[place]) and text.lstrip("+-").isdigit():
                 raise ValueError(f"the integer {short(text, 40)}, beyond 2^53, where neighbours become equal")

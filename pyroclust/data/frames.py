@@ -22,7 +22,7 @@ def raw_frame(frame: pd.DataFrame) -> RawTable:
         >>> raw_frame(pd.DataFrame({"a": [1, 2]}, index=["p", "q"])).row_names
         ('p', 'q')
     """
-    notes = ()
+    notes: tuple[str, ...] = ()
     if frame.columns.nlevels > 1:
         notes = ("Names of columns with several levels were joined by an underscore.",)
     names = tuple(visible(_joined(name, "_").strip()) for name in frame.columns)

@@ -1,5 +1,6 @@
 """Files as tables: delimited text, Parquet and NumPy."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,16 +9,14 @@ import pandas as pd
 from pyroclust.data.columns import RawTable, TextColumn
 from pyroclust.data.frames import raw_array, raw_frame
 from pyroclust.data.headers import FirstLine, find_header
-from pyroclust.delimited import DelimitedText, ReadingOptions, find_marks, is_numeral, read_delimited
+from pyroclust.delimited import PLAIN, DelimitedText, ReadingOptions, find_marks, is_numeral, read_delimited
+from pyroclust.errors import first_line
 from pyroclust.memory import check_memory
 from pyroclust.text import visible
 
-__all__ = ["DELIMITED", "SUFFIXES", "read_raw"]
+__all__ = ["SUFFIXES", "read_raw"]
 
-DELIMITED = {".csv": ",", ".tsv": "\t"}
-"""Suffixes of delimited text, and what divides cells unless a file looks otherwise."""
-
-SUFFIXES = (*DELIMITED, ".parquet", ".npy")
+SUFFIXES = (*PLAIN, ".parquet", ".npy")
 
 # Of a cell as text and as a number, for each byte of a delimited file; of a number that is copied.
 _BYTES_A_BYTE, _BYTES_A_NUMBER = 32, 24
@@ -51,10 +50,10 @@ def read_raw(path: Path, options: ReadingOptions | None = None) -> RawTable:
     if not path.is_file():
         raise ValueError(f"there is no file '{path}'; check the path")
     told = () if options is None else options.told
-    if told and kind not in DELIMITED:
-        raise ValueError(f"{told[0]} is told, but only {' and '.join(DELIMITED)} files need it: leave it out")
+    if told and kind not in PLAIN:
+        raise ValueError(f"{told[0]} is told, but only {' and '.join(PLAIN)} files need it: leave it out")
     try:
-        if kind in DELIMITED:
+        if kind in PLAIN:
             return _read_delimited(path, options or ReadingOptions())
         return _readable(path)
     except PermissionError:
@@ -65,7 +64,7 @@ def read_raw(path: Path, options: ReadingOptions | None = None) -> RawTable:
 
 def _read_delimited(path: Path, options: ReadingOptions) -> RawTable:
     check_memory(path.stat().st_size * _BYTES_A_BYTE, f"the cells of '{path}'", remedy="take fewer rows")
-    found = read_delimited(path, plain=DELIMITED[path.suffix.lower()], options=options)
+    found = read_delimited(path, options=options)
     rows = [row.cells for row in found.rows()]
     if not rows:
         raise ValueError(f"'{path}' is empty; expected at least two rows of numbers")
@@ -85,6 +84,8 @@ def _of_rows(found: DelimitedText, rows: list[list[str]], options: ReadingOption
     if not header.is_header:
         columns = [[cell, *column] for cell, column in zip(first, columns, strict=True)]
         names = list(found.names or (f"x{place}" for place in range(1, len(first) + 1)))
+    if found.comment is not None and found.names is None:
+        header = replace(header, notes=("Lines that begin with # were left out.", *header.notes))
     marks = find_marks(columns, delimiter=found.delimiter, decimal=options.decimal)
     notes = [*found.notes, *marks.notes, *header.notes]
     row_names = None
@@ -134,9 +135,8 @@ def _readable(path: Path) -> RawTable:
     except (PermissionError, MemoryError):
         raise
     except (ValueError, OSError, EOFError, TypeError, KeyError, NotImplementedError, SyntaxError) as error:
-        reason = (str(error).strip().splitlines() or ["unknown reason"])[0].rstrip(".")
         raise ValueError(
-            f"'{path}' is not a readable {path.suffix} file ({visible(reason)}); write it again"
+            f"'{path}' is not a readable {path.suffix} file ({first_line(error)}); write it again"
         ) from None
 
 

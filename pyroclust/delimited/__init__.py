@@ -1,11 +1,12 @@
 """Delimited text from any software: encoding, delimiter, decimal mark and rows, found or told."""
 
-from pyroclust.delimited.layout import DelimitedText, ReadingOptions, read_delimited
+from pyroclust.delimited.layout import PLAIN, DelimitedText, ReadingOptions, read_delimited
 from pyroclust.delimited.numerals import MISSING, Marks, find_marks, is_numeral
 from pyroclust.delimited.rows import Row
 
 __all__ = [
     "MISSING",
+    "PLAIN",
     "DelimitedText",
     "Marks",
     "ReadingOptions",

@@ -12,7 +12,10 @@ from pyroclust.delimited.rows import Form, Row, form_of, rows_of
 from pyroclust.memory import check_memory
 from pyroclust.text import visible
 
-__all__ = ["DelimitedText", "ReadingOptions", "read_delimited"]
+PLAIN = {".csv": ",", ".tsv": "\t"}
+"""Suffixes of delimited text, and what divides cells unless a file looks otherwise."""
+
+__all__ = ["PLAIN", "DelimitedText", "ReadingOptions", "read_delimited"]
 
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 _COMMENT = "#"
@@ -89,15 +92,14 @@ class DelimitedText:
         return self.form.cut(rows_of(self.text, self.delimiter, comment=self.comment))
 
 
-def read_delimited(path: Path, *, plain: str, options: ReadingOptions | None = None) -> DelimitedText:
+def read_delimited(path: Path, *, options: ReadingOptions | None = None) -> DelimitedText:
     r"""Read a text file and find out what divides its cells.
 
     A delimiter is believed where every row has the same number of cells; of several, the one that leaves most
     cells numbers, and among equals the plain one.
 
     Args:
-        path: an existing file.
-        plain: what divides cells in files of this suffix, unless they look otherwise.
+        path: an existing file whose suffix is one of :data:`PLAIN`.
         options: what is told.
 
     Raises:
@@ -108,11 +110,11 @@ def read_delimited(path: Path, *, plain: str, options: ReadingOptions | None = N
         >>> import tempfile
         >>> path = Path(tempfile.mkdtemp()) / "points.csv"
         >>> _ = path.write_text("a;b\n1,5;2\n0,5;3\n")
-        >>> read_delimited(path, plain=",").notes
+        >>> read_delimited(path).notes
         ('Semicolons were read as what divides cells.',)
     """
     options = options or ReadingOptions()
-    told = options.delimiter
+    told, plain = options.delimiter, PLAIN[path.suffix.lower()]
     check_memory(path.stat().st_size * _BYTES_A_BYTE, f"the rows of '{path}'", remedy="take fewer of them")
     try:
         text, notes = decoded(path.read_bytes())
@@ -129,7 +131,6 @@ def read_delimited(path: Path, *, plain: str, options: ReadingOptions | None = N
     names = None
     if comment is not None:
         names = _names_above(text, delimiter, form)
-        notes = (*notes, "Lines that begin with # were left out.") if names is None else notes
     return DelimitedText(delimiter, form, (*notes, *_about(form)), text, comment, names)
 
 
@@ -233,8 +234,8 @@ def _candidate(head: str, mark: str, comment: str | None) -> _Candidate | None:
 
 def _alone(head: str, lines: Sequence[str], plain: str, comment: str | None) -> str:
     """Return a delimiter for a file that none divides evenly."""
-    is_one = bool(lines) and (is_numeral(lines[0]) or not any(mark in lines[0] for mark in _NAMES))
-    if is_one and all(map(is_numeral, lines[1:])):
+    has_name = bool(lines) and not is_numeral(lines[0]) and not any(mark in lines[0] for mark in _NAMES)
+    if has_name and all(map(is_numeral, lines[1:])):
         return ";"
     present = [mark for mark in dict.fromkeys([plain, *_NAMES]) if mark in head and mark != " "]
     widths = {mark: [len(row.cells) for row in _head_rows(head, mark, comment)] for mark in present}
@@ -252,6 +253,7 @@ def _check_commas(chosen: _Candidate, lines: Sequence[str], plain: str) -> None:
         raise _TwoWays(f"'{visible(below[0])}' is one number with a comma, or two cells: {remedy}")
     for row in chosen.rows:
         for one, two in zip(row.cells, row.cells[1:], strict=False):
-            if _THOUSANDS[0].fullmatch(one) and _THOUSANDS[1].fullmatch(two):
+            is_name = chosen.form.names_rows and not row.is_quoted and one is row.cells[0] and is_numeral(one)
+            if is_name or (_THOUSANDS[0].fullmatch(one) and _THOUSANDS[1].fullmatch(two)):
                 where = f"'{one},{two}' in line {row.line}"
                 raise _TwoWays(f"{where} is one number with a comma, or two cells: {remedy}")

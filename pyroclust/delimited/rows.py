@@ -203,8 +203,8 @@ def _form(scan: _Scan, width: int, *, is_open: bool) -> Form | None:
 
 
 def _are_names(scan: _Scan) -> bool:
-    names = scan.leading
-    if len(set(names)) < len(names) or not all(names):
+    names, first = scan.leading, [] if scan.first is None else scan.first.cells
+    if len(set(names)) < len(names) or not all(names) or all(map(is_numeral, first)):
         return False
     counted = names == [str(place) for place in range(1, len(names) + 1)]
     return scan.is_quoted or counted or not any(is_numeral(name) for name in names)

@@ -1,17 +1,19 @@
 """Draws of partitions in delimited text: one row a draw, one column a point."""
 
-import csv
+import io
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from pyroclust.errors import first_line, other_separator, unknown_name
+from pyroclust.delimited import DelimitedText, ReadingOptions, Row, find_marks, read_delimited
+from pyroclust.errors import unknown_name
 from pyroclust.io.labels import FoundDraws, check_room
+from pyroclust.text import visible
 
 __all__ = ["choose_points", "read_table_draws", "take_out"]
 
@@ -115,20 +117,22 @@ _LOG_JOINT, _LOG_PROB = ("log_joint", "lp__", "lp"), ("log_prob",)
 _LOOKED_AT = 100
 
 
-def read_table_draws(path: Path, *, separator: str, variable: str | None = None) -> FoundDraws:
+def read_table_draws(
+    path: Path, *, variable: str | None = None, options: ReadingOptions | None = None
+) -> FoundDraws:
     """Read draws from a table; see :func:`pyroclust.io.draws.read_draws` for what it may hold.
 
     Args:
         path: an existing file.
-        separator: what stands between columns.
         variable: name of the indexed columns that are the points.
+        options: what is told of the file.
 
     Raises:
         ValueError: if the table is damaged or ragged, has chains of unequal lengths, or it is not plain
             which columns are the points.
     """
     check_room(f"'{path}'", path.stat().st_size // 2)
-    frame, header = _read_frame(path, separator)
+    frame, header = _read_frame(path, options or ReadingOptions())
     if len(frame) == 0:
         raise ValueError(f"'{path}' holds a header and no draws; expected one row a draw")
     beside: dict[str, np.ndarray] = {}
@@ -166,46 +170,62 @@ _NO_HEADER = _FirstLine(is_header=False, names_points=False)
 _HEADER = _FirstLine(is_header=True, names_points=True)
 
 
-def _read_frame(path: Path, separator: str) -> tuple[pd.DataFrame, _FirstLine]:
+def _read_frame(path: Path, options: ReadingOptions) -> tuple[pd.DataFrame, _FirstLine]:
+    found = read_delimited(path, options=options)
+    top = list(islice(found.rows(), _LOOKED_AT))
+    if not top:
+        raise ValueError(f"'{path}' is empty; expected one row a draw and one column a point")
+    cells = [[cell.strip() for cell in row.cells] for row in top]
+    if options.header is not None:
+        header = _HEADER if options.header else _NO_HEADER
+    else:
+        header = _HEADER if found.form.names_rows else _first_line(cells)
+    columns = zip(*(cells[1:] if header.is_header else cells), strict=True)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            top = _top(file, separator)
-            file.seek(0)
-            first = file.readline()
-        # CmdStan writes comments, also between the draws; elsewhere '#' may be part of a label.
-        comment = "#" if top and top[0][0].startswith("#") else None
-        header = _first_line([row for row in top if comment is None or not row[0].startswith("#")])
+        marks = find_marks(columns, delimiter=found.delimiter, decimal=options.decimal)
         frame = pd.read_csv(
-            path,
-            sep=separator,
-            header=0 if header.is_header else None,
+            io.StringIO(_body(found, top, header)),
+            sep=r"\s+" if found.delimiter == " " else found.delimiter,
+            decimal=marks.decimal,
+            thousands=marks.thousands[:1] or None,
+            header=None,
+            names=list(range(found.form.width)),
+            # A line that ends in a delimiter has a cell more than there are columns.
+            index_col=False,
             skipinitialspace=True,
-            comment=comment,
             low_memory=False,
         )
-    except PermissionError:
-        raise
     except pd.errors.EmptyDataError:
-        raise ValueError(f"'{path}' is empty; expected one row a draw and one column a point") from None
-    except (ValueError, OSError, EOFError, csv.Error) as error:
-        raise ValueError(
-            f"'{path}' is not a readable {path.suffix} table ({first_line(error)}); every row needs the same "
-            "columns"
-        ) from None
-    if frame.shape[1] == 1 and (divided := other_separator(first, separator)) is not None:
-        raise ValueError(f"cannot read draws from '{path}': {divided}")
-    if frame.index.nlevels > 1:
-        # One column more than names is how R writes row names; more of them, pandas takes for an index too.
-        raise ValueError(
-            f"'{path}' has rows of {frame.index.nlevels} columns more than names; every column needs a name"
-        )
-    return frame, header
+        frame = pd.DataFrame(columns=list(range(found.form.width)))
+    except ValueError as error:
+        reason = (str(error).strip().splitlines() or ["unknown reason"])[0].rstrip(".")
+        raise ValueError(f"'{path}' is not a readable {path.suffix} table: {visible(reason)}") from None
+    frame.columns = pd.Index(
+        _names(cells[0], found.form.width) if header.is_header else range(frame.shape[1])
+    )
+    return frame, replace(header, notes=(*found.notes, *marks.notes, *header.notes))
 
 
-def _top(file: Iterable[str], separator: str) -> list[list[str]]:
-    """Return the cells of the first lines that are not blank."""
-    rows = ([cell.strip() for cell in row] for row in csv.reader(file, delimiter=separator))
-    return list(islice((row for row in rows if any(row)), _LOOKED_AT))
+def _body(found: DelimitedText, top: list[Row], header: _FirstLine) -> str:
+    """Return the text of the draws, without names and comments."""
+    stream = io.StringIO(found.text, newline="")
+    if header.is_header and len(top) < 2:
+        return ""
+    for _ in range(top[int(header.is_header)].line - 1):
+        stream.readline()
+    if found.comment is None:
+        return stream.read()
+    return "".join(line for line in stream if not line.startswith(found.comment))
+
+
+def _names(first: list[str], width: int) -> list[str]:
+    """Return names of columns as pandas makes them: a number follows a name that was there before."""
+    names, seen = [], dict[str, int]()
+    for place, cell in enumerate([""] * (width - len(first)) + first[:width]):
+        name = visible(cell) or f"Unnamed: {place}"
+        names.append(f"{name}.{seen[name]}" if name in seen else name)
+        seen[name] = seen.get(name, 0) + 1
+    return names
 
 
 def _first_line(top: list[list[str]]) -> _FirstLine:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pyroclust.delimited import PLAIN, ReadingOptions
 from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels
 from pyroclust.io.arrays import read_npy_draws, read_npz_draws
 from pyroclust.io.delimited import read_table_draws
@@ -16,7 +17,7 @@ from pyroclust.io.netcdf import read_netcdf_draws
 
 __all__ = ["DRAWS_SUFFIXES", "DrawsFile", "DrawsSource", "draws_from", "read_draws"]
 
-DRAWS_SUFFIXES = (".csv", ".tsv", ".npy", ".npz", ".nc")
+DRAWS_SUFFIXES = (*PLAIN, ".npy", ".npz", ".nc")
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,15 @@ def _beside(source: Any, name: str) -> np.ndarray | None:
     return None if found is None or callable(found) else held_labels(name, found)
 
 
-def read_draws(path: str | Path, *, variable: str | None = None, group: str | None = None) -> DrawsFile:
+def read_draws(
+    path: str | Path,
+    *,
+    variable: str | None = None,
+    group: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    header: bool | None = None,
+) -> DrawsFile:
     r"""Read draws of partitions from a CSV, TSV, NumPy or NetCDF file.
 
     Two points share a cluster in a draw where their labels are equal. Labels may be whole numbers or names;
@@ -118,6 +127,9 @@ def read_draws(path: str | Path, *, variable: str | None = None, group: str | No
         path: the file.
         variable: name of the labels, where there is more than one candidate.
         group: of a NetCDF file, such as ``guide`` in the ``draws.nc`` of a comparison.
+        delimiter: what divides the cells of a CSV or TSV file; found out by default.
+        decimal: its decimal mark, a point or a comma; found out by default.
+        header: whether its first line names the columns; found out by default.
 
     Raises:
         ValueError: if the file is missing, of another kind, damaged, empty or too large, or does not hold
@@ -132,7 +144,7 @@ def read_draws(path: str | Path, *, variable: str | None = None, group: str | No
         ([[[0, 0, 1]], [[0, 1, 0]]], ('a', 'b', 'c'))
     """
     path = Path(path)
-    found = _found(path, variable, group)
+    found = _found(path, variable, group, ReadingOptions(delimiter, decimal, header))
     draws = canonical_draws(found.labels, where=f"'{path}'")
     suffix = "" if group in (None, "posterior") else f" ({group})"
     return DrawsFile(
@@ -145,18 +157,22 @@ def read_draws(path: str | Path, *, variable: str | None = None, group: str | No
     )
 
 
-def _found(path: Path, variable: str | None, group: str | None) -> FoundDraws:
+def _found(path: Path, variable: str | None, group: str | None, options: ReadingOptions) -> FoundDraws:
     kind = path.suffix.lower()
-    if kind not in _READERS:
+    if kind not in DRAWS_SUFFIXES:
         raise ValueError(
             f"cannot read draws from '{path}': its suffix is '{kind}', expected one of "
             f"{', '.join(DRAWS_SUFFIXES)}"
         )
     if group is not None and kind != ".nc":
         raise ValueError(f"group is '{group}', but only .nc files have groups and '{path}' is a {kind} file")
+    if options.told and kind not in PLAIN:
+        raise ValueError(f"{options.told[0]} is told, but '{path}' is no text file: leave it out")
     if not path.is_file():
         raise ValueError(f"there is no file '{path}'; check the path")
     try:
+        if kind in PLAIN:
+            return read_table_draws(path, variable=variable, options=options)
         return _READERS[kind](path, variable, group)
     except PermissionError:
         raise ValueError(f"'{path}' cannot be read: permission denied") from None
@@ -177,8 +193,6 @@ def _log(values: np.ndarray | None, draws: np.ndarray, name: str, where: str) ->
 
 
 _READERS: dict[str, Callable[[Path, str | None, str | None], FoundDraws]] = {
-    ".csv": lambda path, variable, group: read_table_draws(path, separator=",", variable=variable),
-    ".tsv": lambda path, variable, group: read_table_draws(path, separator="\t", variable=variable),
     ".npy": lambda path, variable, group: read_npy_draws(path, variable=variable),
     ".npz": lambda path, variable, group: read_npz_draws(path, variable=variable),
     ".nc": lambda path, variable, group: read_netcdf_draws(path, variable=variable, group=group),

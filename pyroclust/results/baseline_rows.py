@@ -9,6 +9,7 @@ import numpy as np
 from pyroclust.baselines import BASELINES, Baseline, BaselineResult
 from pyroclust.baselines.scores import PartitionScores, partition_scores, scores_where_known
 from pyroclust.diagnostics import VariationOfInformation
+from pyroclust.errors import first_line
 from pyroclust.results.draws_summary import DrawsSummary
 
 __all__ = ["BaselineRow", "FailedRow", "baseline_rows"]
@@ -110,8 +111,7 @@ def _tried(method: Baseline, data: np.ndarray, seed: int) -> BaselineResult | Fa
     try:
         return method.partition(data, seed=seed)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError, IndexError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        return FailedRow(method.name, reason.split(". ")[0].rstrip("."))
+        return FailedRow(method.name, first_line(error).split(". ")[0])
 
 
 def _rows(

@@ -180,7 +180,6 @@ NEW_USERS = {
     "diagnose measured.csv": "holds 5.1 in draw 1, point 1, expected whole numbers",
     "diagnose named.csv": "holds 5.1 in column 'width' beside columns of names",
     "diagnose whole.npy": "different values for 3 points, and hardly any two of a draw are equal",
-    "diagnose semicolons.csv": "columns are divided by semicolons, expected commas in a .csv file",
     "diagnose one.npy": "has shape (5,), expected (draws, points)",
     "diagnose good.npy --group guide": "only .nc files have groups",
     "diagnose good.npy --variable z": "the one array of 'good.npy' has no name",

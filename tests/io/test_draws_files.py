@@ -167,8 +167,8 @@ class TestTables:
             ("1\n2\n", "has draws of 1 point, expected at least 2"),
             ("a\n2\n", "has draws of 1 point"),
             ("chain,log_joint\n1,-2\n", "has no column that could be a point"),
-            ("1,2\n1,2,3\n", "Expected 2 fields in line 2, saw 3"),
-            ("1,2\n1\n", r"holds 1 missing or infinite label\(s\), the first in draw 2, point 2"),
+            ("1,2\n1,2,3\n", "line 2 has 3 cells, expected 2 as in line 1"),
+            ("1,2\n1\n", "line 2 has 1 cell, expected 2 as in line 1"),
             ("a,b\n1,\n2,3\n", "the first in draw 1, point 2"),
             ("1,\n2,3\n", "the first in draw 1, point 2"),
             ("a,b\nu,\nv,u\n", "the first in draw 1, point 2"),
@@ -180,7 +180,7 @@ class TestTables:
             ("a,b,log_joint\n1,2,u\n", "log_joint of type .* expected numbers"),
             ("z[1],z[2],y[1],y[2]\n1,2,3,3\n", "indexed columns of z, y, and 2 of these names hold whole"),
             ("z[1],z[2],y[1],y[2]\n.1,.2,.3,.3\n", "and 0 of these names hold whole numbers"),
-            ("a,b\n1,2,3,4\n1,2,3,4\n", "rows of 2 columns more than names"),
+            ("a,b\n1,2,3,4\n1,2,3,4\n", "line 2 has 4 cells, expected 2 as in line 1"),
         ],
     )
     def test_bad_tables_are_refused_in_one_sentence(self, tmp_path, text, message):
@@ -198,8 +198,8 @@ class TestTables:
             self.read(tmp_path, "1,2\n1,2\n", variable="z")
 
     def test_bytes_that_are_no_text_are_refused(self, tmp_path):
-        (tmp_path / "draws.csv").write_bytes(b"\xff\xfe\x00\x01")
-        with pytest.raises(ValueError, match=r"is not a readable .csv table"):
+        (tmp_path / "draws.csv").write_bytes(b"\x00\x01\x02\xff\xfe")
+        with pytest.raises(ValueError, match=r"is not a readable .csv file: it holds bytes that are no text"):
             read_draws(tmp_path / "draws.csv")
 
 
