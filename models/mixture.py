@@ -6,11 +6,12 @@ from typing import Self
 
 import pyro
 import torch
-from torch import Tensor
+from torch import Size, Tensor
 from torch.distributions import Distribution
 
 from pyroclust.distributions import ClusteredData, Component, ConjugateComponent, PartitionPrior
-from pyroclust.points import check_shape
+from pyroclust.partitions import check_num_points
+from pyroclust.points import as_points, check_shape
 
 __all__ = ["Mixture"]
 
@@ -154,22 +155,37 @@ class Mixture:
             and of hyperparameters given as batches. Cost O(N F) a partition with F sufficient statistics.
 
         Raises:
-            ValueError: if the shapes do not fit, a hyperparameter is random, the component is not conjugate,
-                or (under validation) data lie outside its support.
+            ValueError: if the shapes do not fit, the labels are not canonical, a hyperparameter is random,
+                the component is not conjugate, or (under validation) data lie outside its support.
 
         Example:
             >>> from pyroclust.models import gaussian2d
             >>> gaussian2d().log_joint(torch.zeros(2, 2), torch.tensor([[0, 0], [0, 1]])).shape
             torch.Size([2])
         """
+        data = as_points(data)
         check_shape(data, self.event_shape)
-        if assignments.shape[-1:] != data.shape[-2:-1]:
+        check_num_points("assignments", assignments, data.shape[-2])
+        batch = self._joint_batch(data, assignments)
+        # The prior refuses labels that are not canonical.
+        log_prior = self.prior.log_prob(assignments)
+        likelihood = ClusteredData(self.component, assignments.long().expand(*batch, -1))
+        return log_prior + likelihood.log_prob(data)
+
+    def _joint_batch(self, data: Tensor, assignments: Tensor) -> Size:
+        """Return the broadcast batch of data and assignments; hyperparameters have to broadcast with it."""
+        batches = data.shape[: -self.event_dim], assignments.shape[:-1]
+        own = [part.batch_shape for part in (self.prior, self.component) if not part.hyperpriors]
+        try:
+            torch.broadcast_shapes(*batches, *own)
+        except RuntimeError:
             raise ValueError(
-                f"assignments has shape {tuple(assignments.shape)}, expected (..., {data.shape[-2]})"
-            )
-        batch = torch.broadcast_shapes(data.shape[:-2], assignments.shape[:-1])
-        likelihood = ClusteredData(self.component, assignments.expand(*batch, -1))
-        return self.prior.log_prob(assignments) + likelihood.log_prob(data)
+                f"data has shape {tuple(data.shape)} and assignments {tuple(assignments.shape)}, with "
+                f"hyperparameters of shapes {', '.join(str(tuple(one)) for one in own)}, expected "
+                "(*batch, N, "
+                f"{self.component.dim}) and (*batch, N) with batches that broadcast"
+            ) from None
+        return torch.broadcast_shapes(*batches)
 
     def _owner(self, name: str) -> str:
         """Say which part a hyperparameter belongs to."""

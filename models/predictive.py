@@ -14,7 +14,7 @@ from torch.distributions import constraints
 from pyroclust.distributions import ConjugateComponent, block_moments
 from pyroclust.distributions.components.component import parameters_of_points
 from pyroclust.models.mixture import Mixture
-from pyroclust.partitions import is_canonical, num_clusters
+from pyroclust.partitions import as_partitions, label_range
 
 __all__ = ["PosteriorPredictive", "Replicated"]
 
@@ -70,7 +70,7 @@ class PosteriorPredictive(TorchDistribution):
     ) -> None:
         given = {} if hyperparameters is None else hyperparameters
         _check(model, data, assignments, given)
-        labels = assignments.reshape(-1, assignments.shape[-1])
+        labels = as_partitions("assignments", assignments, num_points=len(data)).reshape(-1, len(data))
         self._hyper = {name: one.reshape(-1) for name, one in given.items()}
         self._mixture = model
         known = model.given(self._hyper)
@@ -79,7 +79,7 @@ class PosteriorPredictive(TorchDistribution):
         self._counts = torch.nn.functional.pad(counts, (0, 1))
         self._moments = torch.nn.functional.pad(moments, (0, 0, 0, 1))
         self._packed = self._component.predictive_parameters(self._counts, self._moments)
-        self._clusters = num_clusters(labels)
+        self._clusters = label_range(labels)
         self.log_weights = _log_weights(known, self._counts, self._clusters)
         super().__init__(Size(), Size((data.shape[-1],)), validate_args=validate_args)
 
@@ -171,13 +171,9 @@ def _check(model: Mixture, data: Tensor, assignments: Tensor, given: Mapping[str
     ConjugateComponent.of(model.component, otherwise="the predictive density of others has no formula")
     if data.dim() != 2 or data.shape[-1] != model.component.dim:
         raise ValueError(f"data has shape {tuple(data.shape)}, expected (N, {model.component.dim})")
-    if assignments.dim() < 1 or assignments.shape[-1] != len(data) or assignments.numel() == 0:
+    if assignments.numel() == 0:
         raise ValueError(
             f"assignments has shape {tuple(assignments.shape)}, expected (..., {len(data)}) and some draws"
-        )
-    if not bool(is_canonical(assignments).all()):
-        raise ValueError(
-            "assignments holds label vectors that are not canonical: call partitions.canonical on it"
         )
     for name, one in given.items():
         if one.shape != assignments.shape[:-1]:

@@ -68,7 +68,7 @@ LAW: dict[str, set[str]] = {
     "models": GROUND | LAWS | {"programs", "protocols"},
     "guides": GROUND | LAWS | {"nn", "programs", "protocols"},
     "diagnostics.limits": set(),
-    "diagnostics.draws": {"compiling", "threads"},
+    "diagnostics.draws": {"compiling", "text", "threads"},
     "diagnostics.weights": set(),
     "diagnostics.estimates": {"compiling", "diagnostics.draws", "diagnostics.limits", "threads"},
     "diagnostics.chains": {

@@ -6,7 +6,7 @@ import torch
 from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
 
-from pyroclust.partitions import enumerate_partitions, is_canonical, partition
+from pyroclust.partitions import as_partitions, check_num_points, enumerate_partitions, partition
 
 __all__ = ["PartitionDistribution"]
 
@@ -68,19 +68,23 @@ class PartitionDistribution(TorchDistribution):
         """Log-probability in nats of each partition, ``(...)`` broadcast with ``batch_shape``.
 
         Raises:
-            ValueError: if the last dimension is not N, or (under validation) a vector is not canonical.
+            ValueError: if the shape does not fit, or (under validation, Pyro's switch) a vector is not
+                canonical. Without validation such a vector has no meaningful result.
         """
-        self._check_value(value)
-        return self._log_prob(value)
+        return self._log_prob(self._checked(value))
 
-    def _check_value(self, value: Tensor) -> None:
-        if value.dim() < 1 or value.shape[-1] != self.num_points:
-            raise ValueError(f"value has shape {tuple(value.shape)}, expected (..., {self.num_points})")
-        if self._validate_args and not bool(is_canonical(value).all()):
+    def _checked(self, value: Tensor) -> Tensor:
+        """Return given partitions as int64, refused where they do not fit."""
+        check_num_points("value", value, self.num_points)
+        try:
+            torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        except RuntimeError:
             raise ValueError(
-                "value holds label vectors that are not canonical, expected clusters numbered 0, 1, 2, ... "
-                "in order of first appearance; call pyroclust.partitions.canonical on it first"
-            )
+                f"value has shape {tuple(value.shape)}, expected (..., {self.num_points}) where ... "
+                "broadcasts "
+                f"with the batch {tuple(self.batch_shape)}"
+            ) from None
+        return as_partitions("value", value) if self._validate_args else value.long()
 
     def sample_and_log_prob(self, sample_shape: Any = Size()) -> tuple[Tensor, Tensor]:
         """Draw partitions and return them with their log-probabilities in nats."""
@@ -92,6 +96,9 @@ class PartitionDistribution(TorchDistribution):
 
         Shape:
             value: ``(*shape, *batch_shape, N)`` canonical; output: ``(*shape, *batch_shape)``.
+
+        Raises:
+            ValueError: as :meth:`log_prob`.
         """
         with torch.no_grad():
             return self.log_prob(value)
@@ -101,6 +108,9 @@ class PartitionDistribution(TorchDistribution):
 
         Shape:
             value: ``(..., N)``; output: ``(...)`` each, broadcast with ``batch_shape``.
+
+        Raises:
+            ValueError: as :meth:`log_prob`.
         """
         log_prob = self.log_prob(value)
         return log_prob, torch.zeros_like(log_prob)

@@ -1,18 +1,32 @@
-"""Draws of partitions in NumPy files."""
+"""Draws of partitions in NumPy files: what an array takes is read from its header before anything is."""
 
+import ast
+import math
+import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile
+from typing import IO, Any, TypeVar
+from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
+from pyroclust.diagnostics.draws.holders import WEIGHT_NAMES, refuse_weights
 from pyroclust.errors import first_line, unknown_name
 from pyroclust.io.labels import FoundDraws, check_room
+from pyroclust.memory import check_memory
+from pyroclust.text import listed, visible
 
 __all__ = ["read_npy_draws", "read_npz_draws"]
 
 _BESIDE = ("log_joint", "log_prob", "point_names")
+_MAGIC = b"\x93NUMPY"
+# Characters; numpy itself reads no longer header without being asked to.
+_LONGEST_HEADER = 10_000
+# Members of one archive: more are no arrays that somebody named.
+_MOST_MEMBERS = 10_000
+
+T = TypeVar("T")
 
 
 def read_npy_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
@@ -26,54 +40,152 @@ def read_npy_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
             f"variable is '{variable}', but the one array of '{path}' has no name; leave variable out"
         )
     _check_kind(path, b"PK", ".npz")
-    # Mapped, so that the shape is known before anything is read.
-    content = _tried(path, lambda: np.load(path, allow_pickle=False, mmap_mode="r"))
-    check_room(f"'{path}'", content.size)
-    return FoundDraws(np.asarray(content))
+    header = _tried(path, lambda: _header_of_file(path))
+    header.check(path, "it", held=path.stat().st_size)
+    check_room(f"'{path}'", header.size)
+    # Mapped, so that nothing is read twice.
+    return FoundDraws(np.asarray(_tried(path, lambda: np.load(path, allow_pickle=False, mmap_mode="r"))))
 
 
 def read_npz_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
     """Read draws from an array of a ``.npz`` file, with ``log_joint``, ``log_prob`` and ``point_names``.
+
+    Only these arrays are read, and each only after its header says that it fits.
 
     Args:
         path: an existing file.
         variable: name of the array; ``assignments`` by default, or the only one of two or three dimensions.
 
     Raises:
-        ValueError: if the file is damaged, or the array is not there or not the only one.
+        ValueError: if the file is damaged, the array is not there or not the only one, the draws have
+            weights, or there is no memory for it.
     """
-    arrays = _arrays(path)
-    if variable is not None and variable not in arrays:
-        raise ValueError(f"'{path}': {unknown_name('array', variable, arrays)}")
-    labels = arrays[variable or _only_array(arrays, path)]
-    points = arrays.get("point_names")
+    _check_kind(path, _MAGIC, ".npy")
+    with path.open("rb") as file, _tried(path, lambda: ZipFile(file)) as archive:
+        members = _members(archive, path)
+        headers = _tried(path, lambda: {name: _header(archive, one) for name, one in members.items()})
+        if variable is not None and variable not in headers:
+            raise ValueError(f"'{path}': {unknown_name('array', variable, headers)}")
+        chosen = variable or _only_array(headers, path)
+        wanted = {name: one for name, one in headers.items() if name in (chosen, *_BESIDE, *WEIGHT_NAMES)}
+        for name, header in wanted.items():
+            header.check(path, f"its array '{visible(name)}'", held=members[name].file_size)
+        check_room(f"'{path}'", wanted[chosen].size)
+        beside = sum(one.num_bytes for name, one in wanted.items() if name != chosen)
+        check_memory(beside, f"what stands in '{path}' beside the draws would", remedy="leave it out")
+        found = _tried(path, lambda: {name: _array(archive, members[name]) for name in wanted})
+    labels, points = found.pop(chosen), found.get("point_names")
+    refuse_weights(found, labels.shape[:-1], f"'{path}'")
     if points is not None and points.shape != labels.shape[-1:]:
         raise ValueError(f"'{path}' has point_names of shape {points.shape}, expected {labels.shape[-1:]}")
     return FoundDraws(
         labels,
-        arrays.get("log_joint"),
-        arrays.get("log_prob"),
+        found.get("log_joint"),
+        found.get("log_prob"),
         None if points is None else tuple(str(name) for name in points),
     )
 
 
-def _only_array(arrays: dict[str, np.ndarray], path: Path) -> str:
-    if "assignments" in arrays:
+@dataclass(frozen=True)
+class _Header:
+    """What an array says of itself.
+
+    Attributes:
+        shape: of the array.
+        kind: of its entries.
+        length: bytes before its first entry.
+    """
+
+    shape: tuple[int, ...]
+    kind: np.dtype[Any]
+    length: int
+
+    @property
+    def size(self) -> int:
+        """Number of entries; numpy's product of a shape overflows."""
+        return math.prod(self.shape)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all entries."""
+        return self.size * self.kind.itemsize
+
+    def check(self, path: Path, what: str, *, held: int) -> None:
+        """Refuse Python objects, and arrays whose header asks for other entries than there are."""
+        if self.kind.hasobject:
+            raise ValueError(
+                f"'{path}' is not a readable {path.suffix} file ({what} holds Python objects, which could "
+                "run any "
+                "code); save labels as an array of whole numbers or text"
+            )
+        if held != self.length + self.num_bytes:
+            raise ValueError(
+                f"'{path}' is not a readable {path.suffix} file ({what} has {held - self.length:,} bytes "
+                "where its "
+                f"header says {self.num_bytes:,}); write it again"
+            )
+
+
+def _header_of_file(path: Path) -> _Header:
+    with path.open("rb") as file:
+        return _read_header(file)
+
+
+def _header(archive: ZipFile, member: ZipInfo) -> _Header:
+    with archive.open(member) as file:
+        return _read_header(file)
+
+
+def _read_header(file: IO[bytes]) -> _Header:
+    """Read the header of an array in any version of the format, without its entries."""
+    start = file.read(8)
+    if len(start) < 8 or start[:6] != _MAGIC:
+        raise ValueError("it does not begin as an array of NumPy does")
+    if start[6] not in (1, 2, 3):
+        raise ValueError(f"its format is version {start[6]}, expected 1 to 3")
+    form, encoding = ("<H", "latin1") if start[6] == 1 else ("<I", "utf-8" if start[6] == 3 else "latin1")
+    width = struct.calcsize(form)
+    (length,) = struct.unpack(form, file.read(width))
+    if length > _LONGEST_HEADER:
+        raise ValueError(f"its header has {length:,} characters, expected at most {_LONGEST_HEADER:,}")
+    said = ast.literal_eval(file.read(length).decode(encoding))
+    shape = said["shape"]
+    if not isinstance(shape, tuple) or not all(type(one) is int and one >= 0 for one in shape):
+        raise ValueError("its shape is no tuple of whole numbers")
+    return _Header(shape, np.lib.format.descr_to_dtype(said["descr"]), len(start) + width + length)
+
+
+def _array(archive: ZipFile, member: ZipInfo) -> np.ndarray:
+    with archive.open(member) as file:
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def _members(archive: ZipFile, path: Path) -> dict[str, ZipInfo]:
+    """Return the arrays of an archive by name; nothing is ever unpacked into a file."""
+    entries = archive.infolist()
+    if len(entries) > _MOST_MEMBERS:
+        raise ValueError(f"'{path}' has {len(entries):,} members, expected at most {_MOST_MEMBERS:,} arrays")
+    arrays = [one for one in entries if one.filename.endswith(".npy")]
+    found = {one.filename.removesuffix(".npy"): one for one in arrays}
+    if len(found) < len(arrays):
+        names = [one.filename for one in arrays]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"'{path}' holds two arrays '{visible(twice)}', expected one of each name; write it again"
+        )
+    return found
+
+
+def _only_array(headers: dict[str, _Header], path: Path) -> str:
+    if "assignments" in headers:
         return "assignments"
-    found = [name for name, array in arrays.items() if array.ndim in (2, 3) and name not in _BESIDE]
+    found = [name for name, one in headers.items() if len(one.shape) in (2, 3) and name not in _BESIDE]
     if len(found) != 1:
         raise ValueError(
-            f"'{path}' holds the arrays {', '.join(sorted(arrays)) or 'none'}, and {len(found)} of them can "
+            f"'{path}' holds the arrays {listed(sorted(headers)) or 'none'}, and {len(found)} of them can "
             "be draws: name one with variable"
         )
     return found[0]
-
-
-def _arrays(path: Path) -> dict[str, np.ndarray]:
-    _check_kind(path, b"\x93NUMPY", ".npy")
-    with path.open("rb") as file, _tried(path, lambda: np.load(file, allow_pickle=False)) as content:
-        check_room(f"'{path}'", sum(entry.file_size for entry in content.zip.infolist()) // 8)
-        return _tried(path, lambda: {name: np.asarray(content[name]) for name in content})
 
 
 def _check_kind(path: Path, beginning: bytes, kind: str) -> None:
@@ -83,12 +195,13 @@ def _check_kind(path: Path, beginning: bytes, kind: str) -> None:
             raise ValueError(f"'{path}' holds what belongs into a {kind} file; rename it")
 
 
-def _tried(path: Path, action: Callable[[], Any]) -> Any:
+def _tried(path: Path, action: Callable[[], T]) -> T:
+    """Turn whatever a damaged file makes of its reader into one sentence."""
     try:
         return action()
-    except PermissionError:
+    except (PermissionError, MemoryError):
         raise
-    except (ValueError, OSError, EOFError, BadZipFile) as error:
+    except Exception as error:
         raise ValueError(
-            f"'{path}' is not a readable {path.suffix} file ({first_line(error)}); write it again"
+            f"'{path}' is not a readable {path.suffix} file ({visible(first_line(error))}); write it again"
         ) from None

@@ -187,6 +187,10 @@ def _log(values: np.ndarray | None, draws: np.ndarray, name: str, where: str) ->
         raise ValueError(
             f"{where} has {values.size} values of {name}, expected {draws[..., 0].size}, one a draw"
         )
+    if values.ndim > 1 and values.shape != draws.shape[:2] and max(values.shape) < values.size:
+        raise ValueError(
+            f"{where} has a {name} of shape {values.shape}, expected {draws.shape[:2]}, (chains, draws)"
+        )
     if values.dtype.kind not in "fiub":
         raise ValueError(f"{where} has a {name} of type {values.dtype}, expected numbers in nats")
     return values.reshape(draws.shape[:2]).astype(np.float64)

@@ -7,6 +7,7 @@ import pandas as pd
 
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.memory import check_memory
+from pyroclust.text import visible
 
 __all__ = ["FoundDraws", "canonical_draws", "check_room"]
 
@@ -15,6 +16,10 @@ _BLOCK = 4_000_000
 _BYTES_A_LABEL = 24
 # Draws in which hardly two points share a label, and more labels than this a point: measurements, not labels.
 _ALMOST_ALL_APART, _MOST_LABELS_A_POINT = 0.95, 10
+
+
+# How numpy and pandas write a missing value as text.
+_MISSING = ("nan", "<NA>", "NaT")
 
 
 @dataclass(frozen=True)
@@ -117,26 +122,49 @@ def _whole(flat: np.ndarray, where: str) -> np.ndarray:
     codes, names = pd.factorize(flat.ravel())
     if codes.min() < 0:
         _refuse_missing((codes < 0).reshape(flat.shape), where)
-    numbers = pd.to_numeric(pd.Series(names).astype(str), errors="coerce").to_numpy(dtype=np.float64)
+    codes = codes.reshape(flat.shape)
+    _check_names(names, codes, where)
+    return codes
+
+
+def _check_names(names: np.ndarray, codes: np.ndarray, where: str) -> None:
+    """Refuse names that cannot be told apart, stand for a missing label, or are measurements."""
+    text = pd.Series(names).astype(str)
+    twice = text[text.duplicated()]
+    if len(twice):
+        raise ValueError(
+            f"{where} holds the label {visible(twice.iloc[0])} both as a number and as text, expected one "
+            "kind: "
+            "write all labels as text, or all as numbers"
+        )
+    missing = text.isin(_MISSING).to_numpy()
+    if missing.any():
+        _refuse_missing(missing[codes], where)
+    numbers = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64)
     if not np.isnan(numbers).any():
-        _check_whole(numbers[codes].reshape(flat.shape), where)
-    return codes.reshape(flat.shape)
+        _check_fractions(numbers[codes], where)
 
 
 def _check_whole(flat: np.ndarray, where: str) -> None:
     lost = ~np.isfinite(flat)
     if lost.any():
         _refuse_missing(lost, where)
+    _check_fractions(flat, where)
+    digits = np.finfo(flat.dtype).nmant + 1
+    if float(np.abs(flat).max()) >= 2.0**digits:
+        raise ValueError(
+            f"{where} holds labels of type {flat.dtype} beyond 2^{digits}, which are not exact: write "
+            "integers"
+        )
+
+
+def _check_fractions(flat: np.ndarray, where: str) -> None:
     broken = np.trunc(flat) != flat
     if broken.any():
         draw, point = np.argwhere(broken)[0]
         raise ValueError(
             f"{where} holds {flat[draw, point]:g} in draw {draw + 1}, point {point + 1}, expected whole "
             "numbers: labels of clusters, not measurements or probabilities"
-        )
-    if np.abs(flat).max() >= 2.0**53:
-        raise ValueError(
-            f"{where} holds floating-point labels beyond 2^53, which are not exact: write integers"
         )
 
 

@@ -6,11 +6,16 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pyroclust.diagnostics.draws.holders import WEIGHT_NAMES, refuse_weights
 from pyroclust.errors import first_line, unknown_name
+from pyroclust.io.hdf5 import check_self_contained
 from pyroclust.io.labels import FoundDraws, check_room
+from pyroclust.memory import check_memory
+from pyroclust.text import listed, visible
 
 __all__ = ["read_netcdf_draws"]
 
+_DRAWS = ("chain", "draw", "sample")
 _LOG_JOINT, _LOG_PROB = ("log_joint", "lp"), ("log_prob",)
 
 
@@ -25,7 +30,8 @@ def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | N
         group: ``posterior`` by default, or the only group; the file itself where it has none.
 
     Raises:
-        ValueError: if the file is damaged, or the group or variable is not there or not the only one.
+        ValueError: if the file is damaged or not self-contained (:func:`check_self_contained`), the group or
+            variable is not there or not the only one, the draws have weights, or there is no memory for them.
     """
     groups = _groups(path)
     chosen = _group(groups, group, path)
@@ -33,17 +39,18 @@ def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | N
         name = _variable(dataset, variable, path)
         check_room(f"'{path}'", dataset[name].size)
         labels = _ordered(dataset[name])
-        if labels.dims[-1:] in [(), ("chain",), ("draw",)]:
+        if labels.dims[-1:] in [(), *((one,) for one in _DRAWS)]:
             raise ValueError(
-                f"'{path}': '{name}' has the dimensions ({', '.join(map(str, labels.dims))}), expected one "
+                f"'{path}': '{name}' has the dimensions ({listed(map(str, labels.dims))}), expected one "
                 "more for the points: name the labels with variable"
             )
-        log_joint, log_prob = (_log(dataset, names) for names in (_LOG_JOINT, _LOG_PROB))
+        _refuse_weights(dataset, labels, path)
+        log_joint, log_prob = (_log(dataset, names, path) for names in (_LOG_JOINT, _LOG_PROB))
         content = _loaded(labels, path)
     if log_joint is None and chosen == "posterior" and "sample_stats" in groups:
         with _opened(path, "sample_stats") as stats:
-            log_joint = _log(stats, _LOG_JOINT)
-            log_prob = _log(stats, _LOG_PROB) if log_prob is None else log_prob
+            log_joint = _log(stats, _LOG_JOINT, path)
+            log_prob = _log(stats, _LOG_PROB, path) if log_prob is None else log_prob
     return FoundDraws(content, log_joint, log_prob, _names(labels))
 
 
@@ -51,8 +58,11 @@ def _groups(path: Path) -> list[str]:
     import h5netcdf
 
     try:
-        with h5netcdf.File(path, "r") as file:
+        check_self_contained(path)
+        with h5netcdf.File(path, "r", phony_dims="access") as file:
             return list(file.groups)
+    except (ValueError, PermissionError):
+        raise
     except Exception as error:
         raise _damaged(path, error) from None
 
@@ -65,13 +75,13 @@ def _group(groups: list[str], group: str | None, path: Path) -> str | None:
     if not groups or "posterior" in groups or len(groups) == 1:
         return "posterior" if "posterior" in groups else next(iter(groups), None)
     raise ValueError(
-        f"'{path}' has the groups {', '.join(groups)}, none of them 'posterior': name one with group"
+        f"'{path}' has the groups {listed(groups)}, none of them 'posterior': name one with group"
     )
 
 
 def _opened(path: Path, group: str | None) -> xr.Dataset:
     try:
-        return xr.open_dataset(path, group=group, engine="h5netcdf")
+        return xr.open_dataset(path, group=group, engine="h5netcdf", decode_times=False, phony_dims="access")
     except Exception as error:
         raise _damaged(path, error) from None
 
@@ -95,7 +105,7 @@ def _variable(dataset: xr.Dataset, variable: str | None, path: Path) -> str:
     whole = [name for name in known if dataset[name].ndim == 3 and dataset[name].dtype.kind in "iu"]
     if len(whole) != 1:
         raise ValueError(
-            f"'{path}' holds {', '.join(known) or 'no variables'}, of which {len(whole)} are whole numbers "
+            f"'{path}' holds {listed(known) or 'no variables'}, of which {len(whole)} are whole numbers "
             "with a third dimension: name the labels with variable"
         )
     return whole[0]
@@ -103,12 +113,21 @@ def _variable(dataset: xr.Dataset, variable: str | None, path: Path) -> str:
 
 def _ordered(labels: xr.DataArray) -> xr.DataArray:
     """Put chains first, then draws, whatever the order in the file."""
-    return labels.transpose(*[name for name in ("chain", "draw") if name in labels.dims], ...)
+    return labels.transpose(*[name for name in _DRAWS if name in labels.dims], ...)
 
 
-def _log(dataset: xr.Dataset, names: tuple[str, ...]) -> np.ndarray | None:
+def _refuse_weights(dataset: xr.Dataset, labels: xr.DataArray, path: Path) -> None:
+    draws = labels.shape[:-1]
+    sized = {name: dataset[name] for name in WEIGHT_NAMES if name in dataset and dataset[name].shape == draws}
+    refuse_weights(sized, draws, f"'{path}'")
+
+
+def _log(dataset: xr.Dataset, names: tuple[str, ...], path: Path) -> np.ndarray | None:
     found = next((dataset[name] for name in names if name in dataset.data_vars), None)
-    return None if found is None else np.asarray(_ordered(found).values)
+    if found is None:
+        return None
+    check_memory(found.nbytes, f"values of '{found.name}' in '{path}'", remedy="thin the draws")
+    return _loaded(_ordered(found), path)
 
 
 def _names(labels: xr.DataArray) -> tuple[str, ...] | None:
@@ -120,5 +139,6 @@ def _names(labels: xr.DataArray) -> tuple[str, ...] | None:
 
 def _damaged(path: Path, error: Any) -> ValueError:
     return ValueError(
-        f"'{path}' is not a readable NetCDF file ({first_line(error)}); write it again with engine 'h5netcdf'"
+        f"'{path}' is not a readable NetCDF file ({visible(first_line(error))}); write it again with "
+        "engine 'h5netcdf'"
     )

@@ -86,14 +86,16 @@ def test_seating_rule_is_the_ratio_of_probabilities(prior: PartitionPrior) -> No
     sizes, clusters = block_sizes(past).double(), num_clusters(past)
     log_v = prior.log_v(6, clusters) - prior.log_v(5, clusters)
     for label in range(5):
-        extended = torch.cat([past, torch.full_like(past[:, :1], label)], -1)
+        # A label beyond the next new cluster would not be canonical.
+        seated = label <= clusters
+        extended = torch.cat([past, torch.where(seated, label, 0).unsqueeze(-1)], -1)
         step = prior.log_prob(extended) - prior.log_prob(past)
         weight = torch.where(
             label < clusters,
             (sizes[:, label] - prior.block_discount).log(),
             prior.log_opening_odds(5, clusters),
         )
-        rows = (label <= clusters) & prior.log_prob(past).isfinite()
+        rows = seated & prior.log_prob(past).isfinite()
         torch.testing.assert_close(step[rows], (log_v + weight)[rows], rtol=0, atol=1e-10)
 
 

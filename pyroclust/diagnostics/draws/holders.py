@@ -1,11 +1,20 @@
 """Draws of partitions taken out of what holds them: arrays, samplers, runs of Pyro, containers of ArviZ."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-__all__ = ["DrawsLike", "held_labels", "labels_and_weights"]
+from pyroclust.text import listed
+
+__all__ = ["WEIGHT_NAMES", "DrawsLike", "held_labels", "labels_and_weights", "refuse_weights"]
+
+WEIGHT_NAMES = ("weight", "weights", "log_weight", "log_weights")
+"""What programs call the weights of draws."""
+
+# Smaller whole numbers are exact.
+_BFLOAT16_EXACT = 256
 
 
 class HoldsArray(Protocol):
@@ -94,8 +103,8 @@ def labels_and_weights(
         [1.0, 3.0]
     """
     if not hasattr(draws, "normalised_log_weights"):
-        given = None if weights is None else np.asarray(_on_host(weights), dtype=np.float64)
-        return _array(name, _holder(name, draws)), given
+        labels = _array(name, _holder(name, draws))
+        return labels, None if weights is None else _weights(weights, labels)
     if weights is not None:
         raise ValueError(
             f"weights are given, but {name} is {_of_type(draws)} and has its own: leave weights out"
@@ -106,6 +115,21 @@ def labels_and_weights(
             f"{name} is {_of_type(draws)} and of shape {labels.shape}, expected draws of one data set, (S, N)"
         )
     return labels, np.exp(np.asarray(_on_host(draws.normalised_log_weights), dtype=np.float64))
+
+
+def _weights(weights: Any, labels: np.ndarray) -> np.ndarray:
+    """Return given weights as numbers; those of chains have to lie as the draws do."""
+    _refuse_masked("weights", weights)
+    try:
+        found = np.asarray(_on_host(weights))
+        numbers = found.astype(np.float64, casting="same_kind" if found.dtype.kind in "biufc" else "unsafe")
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(
+            f"weights is {_of_type(weights)} and holds other things than numbers, expected one number a draw"
+        ) from None
+    if labels.ndim == 3 and numbers.ndim > 1 and numbers.shape[:2] != labels.shape[:2]:
+        raise ValueError(f"weights has shape {numbers.shape}, expected {labels.shape[:2]}, (chains, draws)")
+    return numbers
 
 
 def _holder(name: str, draws: Any) -> Any:
@@ -124,11 +148,38 @@ def _holder(name: str, draws: Any) -> Any:
         found = draws if posterior is None else posterior
         if "assignments" not in found:
             raise ValueError(
-                f"{name} holds {', '.join(sorted(map(str, found))) or 'nothing'}, expected 'assignments': "
+                f"{name} holds {listed(sorted(map(str, found))) or 'nothing'}, expected 'assignments': "
                 "give the array of labels itself"
             )
+        refuse_weights(found, _array(name, found["assignments"]).shape[:-1], name)
         return found["assignments"]
     return draws
+
+
+def refuse_weights(found: Any, draws: tuple[int, ...], where: str) -> None:
+    """Refuse what holds one weight a draw beside its labels, unless all are equal: nobody would use them.
+
+    Args:
+        found: arrays by name.
+        draws: shape of the draws, without their points.
+        where: what holds them, for the error.
+
+    Raises:
+        ValueError: if so.
+
+    Example:
+        >>> refuse_weights({"weights": np.array([0.9, 0.1])}, (2,), "the file")
+        Traceback (most recent call last):
+        ValueError: the file holds 'weights', one a draw, expected equally weighted draws: resample ...
+    """
+    for one in WEIGHT_NAMES:
+        if one in found:
+            weights = np.asarray(_on_host(found[one]))
+            if weights.size == math.prod(draws) > 1 and (weights != weights.flat[0]).any():
+                raise ValueError(
+                    f"{where} holds '{one}', one a draw, expected equally weighted draws: resample them with "
+                    "these weights first"
+                )
 
 
 def _samples(name: str, run: Any) -> Any:
@@ -140,23 +191,55 @@ def _samples(name: str, run: Any) -> Any:
         raise ValueError(f"{name} is {_of_type(run)} and has no draws yet: call its run(data) first")
     if "assignments" not in samples:
         raise ValueError(
-            f"{name} is {_of_type(run)} with the sites {', '.join(sorted(samples))}, expected 'assignments': "
+            f"{name} is {_of_type(run)} with the sites {listed(sorted(samples))}, expected 'assignments': "
             "run a kernel over partitions"
         )
-    return np.asarray(_on_host(samples["assignments"])).round().astype(np.int64)
+    values = np.asarray(_on_host(samples["assignments"]))
+    if values.dtype.kind == "f" and not (values == values.round()).all():
+        raise ValueError(
+            f"{name} is {_of_type(run)} whose site 'assignments' has values that are not whole, expected "
+            "labels "
+            "of clusters"
+        )
+    return values.astype(np.int64)
 
 
 def _array(name: str, found: Any) -> np.ndarray:
-    ordered = [one for one in ("chain", "draw") if one in getattr(found, "dims", ())]
+    # What xarray stacks of chains and draws is called a sample.
+    ordered = [one for one in ("chain", "draw", "sample") if one in getattr(found, "dims", ())]
     if ordered:
         found = found.transpose(*ordered, ...)
+    _refuse_masked(name, found)
     try:
         array = np.asarray(_on_host(found))
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} is {_of_type(found)} with rows of unequal lengths, {_EXPECTED}") from None
+        if array.dtype.kind in "US" and isinstance(found, list | tuple):
+            # Beside text numpy makes text of numbers, and of missing values.
+            array = np.array(found, dtype=object)
+    except (TypeError, ValueError, RuntimeError):
+        what = " with rows of unequal lengths" if isinstance(found, list | tuple) else " that is no array"
+        raise ValueError(f"{name} is {_of_type(found)}{what}, {_EXPECTED}") from None
     if array.ndim == 0:
         raise ValueError(f"{name} is {_of_type(found)}, {_EXPECTED}")
     return array
+
+
+def _refuse_masked(name: str, found: Any) -> None:
+    """Refuse arrays of numpy with masked entries, also in lists: numpy would go on with what lies below."""
+    lost = _num_masked(found)
+    if lost:
+        raise ValueError(
+            f"{name} has {lost} masked entries, expected a value in each: fill them, or leave out the "
+            "points that "
+            "have them"
+        )
+
+
+def _num_masked(found: Any) -> int:
+    if isinstance(found, np.ma.MaskedArray):
+        return int(np.ma.getmaskarray(found).sum())
+    if isinstance(found, list | tuple):
+        return sum(_num_masked(one) for one in found if isinstance(one, list | tuple | np.ma.MaskedArray))
+    return 0
 
 
 _EXPECTED = (
@@ -166,8 +249,21 @@ _EXPECTED = (
 
 
 def _on_host(values: Any) -> Any:
-    """Take a tensor from its device and its graph."""
-    return values.detach().cpu() if hasattr(values, "detach") else values
+    """Take a tensor from its device and its graph, or a list of them."""
+    if isinstance(values, list | tuple) and any(hasattr(one, "detach") for one in values):
+        return [_on_host(one) for one in values]
+    if not hasattr(values, "detach"):
+        return values
+    host = values.detach().cpu()
+    # Numpy has no such type; what labels it can hold is for its reader to know.
+    return _of_short_floats(host) if str(host.dtype) == "torch.bfloat16" else host
+
+
+def _of_short_floats(values: Any) -> Any:
+    """Turn bfloat16 into float32, and whole numbers that it cannot tell from the next into nan."""
+    wide = values.float()
+    wide[wide.abs() >= _BFLOAT16_EXACT] = float("nan")
+    return wide
 
 
 def _of_type(value: object) -> str:

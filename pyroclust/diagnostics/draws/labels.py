@@ -154,9 +154,12 @@ def checked_weights(weights: np.ndarray | None, num_draws: int) -> np.ndarray:
     flat = np.asarray(weights, dtype=np.float64).reshape(-1)
     if len(flat) != num_draws:
         raise ValueError(f"weights has {len(flat)} entries, expected {num_draws}, one a draw")
-    if not np.isfinite(flat).all() or flat.min() < 0 or flat.sum() <= 0:
+    if not np.isfinite(flat).all() or flat.min() < 0 or flat.max() <= 0:
         raise ValueError("weights must be finite, not negative and not all zero")
-    return flat / flat.sum()
+    with np.errstate(over="ignore"):
+        total = flat.sum()
+    # The sum of the largest numbers is not finite.
+    return flat / total if np.isfinite(total) else flat / flat.max() / (flat / flat.max()).sum()
 
 
 def renumbered(assignments: np.ndarray) -> np.ndarray:

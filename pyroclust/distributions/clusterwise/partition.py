@@ -110,7 +110,7 @@ class ClusterwisePartition(PartitionDistribution):
         Shape:
             value: ``(..., N)``; output: ``(...)`` float64 each, broadcast with ``batch_shape``.
         """
-        self._check_value(value)
+        value = self._checked(value)
         batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
         log_prob, variance = self._estimate(value, batch)
         return log_prob, variance.sqrt()
@@ -131,7 +131,11 @@ class ClusterwisePartition(PartitionDistribution):
         Shape:
             value: ``(..., N)``; output: ``(..., max K, Z)`` in the order in which the clusters are made,
                 zero where there is no cluster.
+
+        Raises:
+            ValueError: as :meth:`log_prob`.
         """
+        value = self._checked(value)
         batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
         dataset, order, labels = self._forced(value, batch, 1)
         found = self._clusters(dataset, order, labels).latents()

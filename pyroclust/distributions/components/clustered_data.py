@@ -8,7 +8,7 @@ from torch import Size, Tensor
 from torch.distributions import constraints
 
 from pyroclust.distributions.components.component import Component, ConjugateComponent
-from pyroclust.partitions import num_clusters
+from pyroclust.partitions import check_label_vectors, most_clusters
 
 __all__ = ["ClusteredData", "block_moments"]
 
@@ -26,7 +26,7 @@ def block_moments(component: ConjugateComponent, data: Tensor, assignments: Tens
     batch = torch.broadcast_shapes(moments.shape[:-2], assignments.shape[:-1])
     moments = moments.expand(*batch, *moments.shape[-2:])
     labels = assignments.expand(*batch, assignments.shape[-1])
-    width = int(num_clusters(assignments).max())
+    width = most_clusters(assignments)
     counts = moments.new_zeros(*batch, width).scatter_add_(
         -1, labels, torch.ones_like(labels, dtype=moments.dtype)
     )
@@ -43,11 +43,14 @@ class ClusteredData(TorchDistribution):
 
     Args:
         component: the family, all hyperparameters known.
-        assignments: canonical labels, ``(..., N)``.
-        validate_args: check that values lie in the support of the family.
+        assignments: labels 0 to N - 1, ``(..., N)``; equal ones are a cluster.
+        validate_args: check labels, and that values lie in the support of the family.
 
     Shape:
         batch_shape: that of ``assignments.shape[:-1]`` and of the hyperparameters; event_shape: ``(N, D)``.
+
+    Raises:
+        ValueError: if the shapes do not fit, or (under validation) a label is not one of 0 to N - 1.
     """
 
     arg_constraints: dict[str, Any] = {}  # noqa: RUF012
@@ -55,10 +58,12 @@ class ClusteredData(TorchDistribution):
     def __init__(
         self, component: Component, assignments: Tensor, *, validate_args: bool | None = None
     ) -> None:
-        batch = torch.broadcast_shapes(assignments.shape[:-1], component.batch_shape)
+        batch = _batch(component, assignments)
         num_points = assignments.shape[-1]
-        self.component, self.assignments = component, assignments.expand(*batch, num_points)
         super().__init__(batch, Size((num_points, component.dim)), validate_args=validate_args)
+        if self._validate_args:
+            _check_labels(assignments)
+        self.component, self.assignments = component, assignments.long().expand(*batch, num_points)
 
     @property
     def support(self) -> constraints.Constraint:
@@ -87,7 +92,44 @@ class ClusteredData(TorchDistribution):
             otherwise="for others the likelihood of a partition has no formula; keep the cluster parameters, "
             "as AuxiliaryGibbs does, or train a guide by simulation",
         )
+        self._check_shape(value)
         if self._validate_args:
             component.check(value)
         counts, moments = block_moments(component, value, self.assignments)
         return component.log_marginal(counts, moments).sum(-1)
+
+    def _check_shape(self, value: Tensor) -> None:
+        try:
+            fits = value.shape[-2:] == self.event_shape
+            torch.broadcast_shapes(value.shape[:-2], self.batch_shape)
+        except RuntimeError:
+            fits = False
+        if not fits:
+            raise ValueError(
+                f"value has shape {tuple(value.shape)}, expected (..., "
+                f"{', '.join(map(str, self.event_shape))}) "
+                f"where ... broadcasts with the batch {tuple(self.batch_shape)}"
+            )
+
+
+def _batch(component: Component, assignments: Tensor) -> Size:
+    check_label_vectors("assignments", assignments)
+    try:
+        return torch.broadcast_shapes(assignments.shape[:-1], component.batch_shape)
+    except RuntimeError:
+        raise ValueError(
+            f"assignments has shape {tuple(assignments.shape)}, expected (..., N) where ... broadcasts "
+            "with the "
+            f"hyperparameters of the family, {tuple(component.batch_shape)}"
+        ) from None
+
+
+def _check_labels(assignments: Tensor) -> None:
+    num_points, labels = assignments.shape[-1], assignments.long()
+    whole = not assignments.is_floating_point() or bool((labels == assignments).all())
+    if labels.numel() and not (whole and labels.min() >= 0 and labels.max() < num_points):
+        raise ValueError(
+            f"assignments holds labels other than the whole numbers from 0 to {num_points - 1}, the "
+            "labels of "
+            f"{num_points} points; call pyroclust.partitions.canonical on it first"
+        )

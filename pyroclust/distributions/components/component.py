@@ -13,7 +13,7 @@ from pyroclust.distributions.components.parameter_sites import (
     sample_parameters_of_clusters,
 )
 from pyroclust.distributions.hyperparameters import Hyperparameter, Hyperparameterised
-from pyroclust.partitions import num_clusters
+from pyroclust.partitions import most_clusters
 from pyroclust.random_state import seeded
 
 __all__ = ["Component", "ConjugateComponent"]
@@ -106,7 +106,7 @@ class Component(Hyperparameterised, ABC):
         Shape:
             assignments: ``(..., N)`` canonical; output: ``(..., N, D)``.
         """
-        clusters = (*assignments.shape[:-1], int(num_clusters(assignments).max()))
+        clusters = (*assignments.shape[:-1], most_clusters(assignments))
         parameters = self.sample_prior(clusters)
         with torch.no_grad():
             return self.likelihood(parameters_of_points(parameters, assignments)).sample()

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pyroclust.distributions.components.component import Component, ConjugateComponent, number, per_point
 from pyroclust.distributions.hyperparameters import Hyperparameter
-from pyroclust.partitions import num_clusters
+from pyroclust.partitions import most_clusters
 from pyroclust.registry import register
 
 __all__ = ["NormalInverseGamma"]
@@ -141,7 +141,7 @@ class NormalInverseGamma(ConjugateComponent):
     def sample(self, assignments: Tensor) -> Tensor:
         """Draw variances and means, then points."""
         prior_mean, kappa, prior_shape, rate = (self.hyper(name, trailing=2) for name in self.hyper_names)
-        shape = (*assignments.shape[:-1], int(num_clusters(assignments).max()), self.dim)
+        shape = (*assignments.shape[:-1], most_clusters(assignments), self.dim)
         dtype, device = torch.get_default_dtype(), assignments.device
         prior_shape, rate = (one.to(dtype=dtype, device=device) for one in (prior_shape, rate))
         law = Gamma(prior_shape, rate, validate_args=False)

@@ -11,7 +11,7 @@ from torch import Tensor
 from pyroclust.distributions.components.component import Component, ConjugateComponent, number, per_point
 from pyroclust.distributions.components.inverse_wishart import InverseWishartCholesky
 from pyroclust.distributions.hyperparameters import Hyperparameter
-from pyroclust.partitions import num_clusters
+from pyroclust.partitions import most_clusters
 from pyroclust.registry import register
 
 __all__ = ["NormalInverseWishart"]
@@ -159,7 +159,7 @@ class NormalInverseWishart(ConjugateComponent):
         If A is Bartlett's lower factor of a Wishart(nu, I), then (A A^T)^-1 is inverse Wishart and A^-T is a
         square root of it.
         """
-        clusters = (*assignments.shape[:-1], int(num_clusters(assignments).max()))
+        clusters = (*assignments.shape[:-1], most_clusters(assignments))
         dtype, device = torch.get_default_dtype(), assignments.device
         half_dof = 0.5 * (self.hyper("dof", trailing=2) - torch.arange(self.dim, device=device))
         chi = Gamma(half_dof.to(dtype), torch.tensor(0.5, dtype=dtype, device=device), validate_args=False)

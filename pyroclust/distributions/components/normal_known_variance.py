@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pyroclust.distributions.components.component import Component, ConjugateComponent, number, per_point
 from pyroclust.distributions.hyperparameters import Hyperparameter
-from pyroclust.partitions import num_clusters
+from pyroclust.partitions import most_clusters
 from pyroclust.registry import register
 
 __all__ = ["NormalKnownVariance"]
@@ -127,6 +127,6 @@ class NormalKnownVariance(ConjugateComponent):
     def sample(self, assignments: Tensor) -> Tensor:
         """Draw means, then points."""
         mean, prior_scale, scale = (self.hyper(name, trailing=2) for name in self.hyper_names)
-        shape = (*assignments.shape[:-1], int(num_clusters(assignments).max()), self.dim)
+        shape = (*assignments.shape[:-1], most_clusters(assignments), self.dim)
         points = per_point(mean + prior_scale * torch.randn(shape, device=assignments.device), assignments)
         return (points + scale * torch.randn_like(points)).to(torch.get_default_dtype())

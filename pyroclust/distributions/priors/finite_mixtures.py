@@ -17,7 +17,7 @@ from pyroclust.distributions.priors.finite_mixtures_v import (
 from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_weights
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import as_parameter, draw_from_urn
-from pyroclust.partitions import num_clusters
+from pyroclust.partitions import label_range
 from pyroclust.registry import register
 
 __all__ = ["FiniteMixturesPrior", "MixtureOfFiniteMixtures"]
@@ -91,7 +91,7 @@ class MixtureOfFiniteMixtures(PartitionDistribution):
     def _log_prob(self, value: Tensor) -> Tensor:
         weight = self.weight_concentration
         log_v = log_finite_mixtures_v(
-            weight, self.extra_components, num_points=self.num_points, clusters=num_clusters(value)
+            weight, self.extra_components, num_points=self.num_points, clusters=label_range(value)
         )
         return log_v + log_block_weights(block_sizes(value), -weight).sum(-1)
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from pyroclust.compiling import strict
 from pyroclust.distributions.rising_factorial import log_rising
-from pyroclust.partitions import num_clusters
+from pyroclust.partitions import most_clusters
 
 __all__ = ["block_sizes", "log_block_weights", "log_stirling_numbers", "log_v_of_fewer"]
 
@@ -28,7 +28,7 @@ def block_sizes(assignments: Tensor) -> Tensor:
         >>> block_sizes(torch.tensor([[0, 0, 1], [0, 0, 0]])).tolist()
         [[2, 1], [3, 0]]
     """
-    width = int(num_clusters(assignments).max())
+    width = most_clusters(assignments)
     zeros = torch.zeros(*assignments.shape[:-1], width, dtype=torch.int64, device=assignments.device)
     return zeros.scatter_add_(-1, assignments.long(), torch.ones_like(assignments, dtype=torch.int64))
 

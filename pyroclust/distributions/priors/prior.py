@@ -13,7 +13,7 @@ from pyroclust.distributions.priors.gibbs_type import (
     log_stirling_numbers,
     log_v_of_fewer,
 )
-from pyroclust.partitions import num_clusters
+from pyroclust.partitions import as_partitions, label_range
 
 __all__ = ["PartitionPrior"]
 
@@ -124,9 +124,13 @@ class PartitionPrior(Hyperparameterised, ABC):
         Shape:
             assignments: ``(..., N)`` canonical; output: the broadcast of ``(...)`` and ``batch_shape``,
             float64.
+
+        Raises:
+            ValueError: if a vector is not canonical, or a hyperparameter is random.
         """
-        weights = self.log_block_weight(block_sizes(assignments)).sum(-1)
-        return self.log_v(assignments.shape[-1], num_clusters(assignments)) + weights
+        labels = as_partitions("assignments", assignments)
+        weights = self.log_block_weight(block_sizes(labels)).sum(-1)
+        return self.log_v(labels.shape[-1], label_range(labels)) + weights
 
     def log_prob_num_clusters(self, num_points: int) -> Tensor:
         r"""Return the exact prior of the number of clusters in nats.

@@ -13,7 +13,7 @@ from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_weights
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.rising_factorial import log_rising
-from pyroclust.partitions import num_clusters
+from pyroclust.partitions import label_range
 from pyroclust.threads import num_threads
 
 __all__ = [
@@ -183,7 +183,7 @@ class TwoParameterPartition(PartitionDistribution):
     def _log_prob(self, value: Tensor) -> Tensor:
         discount, concentration = self._two_parameters()
         log_v = log_two_parameter_v(
-            discount, concentration, num_points=self.num_points, clusters=num_clusters(value)
+            discount, concentration, num_points=self.num_points, clusters=label_range(value)
         )
         return log_v + log_block_weights(block_sizes(value), discount).sum(-1)
 

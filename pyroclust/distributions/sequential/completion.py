@@ -8,7 +8,7 @@ from torch import Size, Tensor
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.sequential.sampling import Prefixes, extend_labels
 from pyroclust.distributions.sequential.scorer import Scorer
-from pyroclust.partitions import canonical
+from pyroclust.partitions import as_partitions, canonical
 
 __all__ = ["CompletedPartition"]
 
@@ -70,8 +70,11 @@ class CompletedPartition(PartitionDistribution):
         if not 1 <= num_free <= points:
             raise ValueError(f"num_free is {num_free}, expected 1 to {points}, the number of points")
         self._scorer, self._encoding, self.order, self._dataset = scorer, encoding, order, dataset
-        self.assignments, self.num_free = assignments.long(), num_free
         super().__init__(points, batch_shape=dataset.shape, validate_args=validate_args)
+        self.num_free = num_free
+        self.assignments = (
+            as_partitions("assignments", assignments) if self._validate_args else assignments.long()
+        )
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "CompletedPartition":
         """Return the same distribution with a larger batch shape; nothing is encoded again."""

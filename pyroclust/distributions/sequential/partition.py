@@ -97,7 +97,11 @@ class SequentialPartition(PartitionDistribution):
 
         Shape:
             value: ``(*shape, *batch_shape, N)`` canonical; output: ``(*shape, *batch_shape)`` nats.
+
+        Raises:
+            ValueError: as :meth:`log_prob`.
         """
+        value = self._checked(value)
         batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
         dataset, by_dataset = self.dataset.expand(batch).reshape(-1).sort(stable=True)
         labels = value.long().expand(*batch, -1).reshape(-1, self.num_points)[by_dataset]
@@ -179,7 +183,11 @@ class OrderAveragedPartition(PartitionDistribution):
 
         Shape:
             value: ``(*shape, *batch_shape, N)`` canonical; output: ``(*shape, *batch_shape)`` nats.
+
+        Raises:
+            ValueError: as :meth:`log_prob`.
         """
+        value = self._checked(value)
         batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
         return self._mixed(self._over(batch).merged_log_prob(value))
 

@@ -18,7 +18,7 @@ from pyroclust.infer.mcmc.states import (
     log_hyperprior,
     log_prior_of_states,
 )
-from pyroclust.partitions import num_clusters
+from pyroclust.partitions import label_range
 from pyroclust.protocols import CollapsedModel
 
 __all__ = ["CompiledKernel", "CompiledTransition"]
@@ -123,7 +123,7 @@ class CompiledTransition(Transition):
             if name in found and name not in marginal
         }
         prior = self.model.prior.given(given) if given else self.model.prior
-        log_v = prior.log_v(assignments.shape[-1], num_clusters(assignments))
+        log_v = prior.log_v(assignments.shape[-1], label_range(assignments))
         return Trace(assignments, found, score + log_v + log_hyperprior(self.model, found))
 
 

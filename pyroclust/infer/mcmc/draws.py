@@ -6,8 +6,7 @@ import torch
 from pyro.infer import MCMC
 from torch import Tensor
 
-from pyroclust.partitions import is_canonical
-from pyroclust.partitions import num_clusters as count_clusters
+from pyroclust.partitions import is_canonical, label_range
 
 __all__ = ["ChainDraws", "assignments"]
 
@@ -52,7 +51,7 @@ class ChainDraws:
     @property
     def num_clusters(self) -> Tensor:
         """Number of clusters of each draw, ``(chains, draws)`` int64."""
-        return count_clusters(self.assignments)
+        return label_range(self.assignments)
 
 
 def assignments(mcmc: MCMC) -> Tensor:

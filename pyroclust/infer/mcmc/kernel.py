@@ -13,7 +13,7 @@ from pyroclust.infer.mcmc.draws import ChainDraws
 from pyroclust.infer.mcmc.loop import Transition, check_draws, run_blocks
 from pyroclust.infer.mcmc.starts import Overdispersed, Starts, as_starts
 from pyroclust.infer.mcmc.states import ChainStates, log_joint
-from pyroclust.partitions import canonical
+from pyroclust.partitions import as_partitions, canonical, check_num_points
 from pyroclust.points import Points, as_points, check_data_set
 from pyroclust.protocols import CollapsedModel
 from pyroclust.random_state import seed_from_torch, seeded
@@ -105,7 +105,13 @@ class PartitionKernel(MCMCKernel, ABC):
 
     def start(self, data: Tensor, num_chains: int, generator: np.random.Generator) -> ChainStates:
         """Choose where chains start, hyperparameters at draws of their priors."""
-        labels = canonical(torch.from_numpy(self.init(len(data), num_chains, generator=generator)))
+        labels = canonical(torch.as_tensor(self.init(len(data), num_chains, generator=generator)))
+        if labels.shape != (num_chains, len(data)):
+            raise ValueError(
+                f"init returned labels of shape {tuple(labels.shape)}, expected "
+                f"{(num_chains, len(data))}: one row "
+                "a chain, one label a point"
+            )
         priors = self.model.hyperpriors
         hyper = {
             name: priors[name].sample(torch.Size((num_chains,))).double() for name in sorted(self.updates)
@@ -121,6 +127,7 @@ class PartitionKernel(MCMCKernel, ABC):
         self._states = self.start(data, 1, generator)
         given, self._given = self._given, {}
         if given:
+            check_num_points("assignments", given.get("assignments", self._states.assignments), len(data))
             self._states = _states_of({**_sites(self._states), **given}, self.updates)
         self._transition = self.bind(data, self._states, generator)
         self._params = _sites(self._states)
@@ -229,6 +236,6 @@ def _sites(states: ChainStates) -> dict[str, Tensor]:
 
 
 def _states_of(params: dict[str, Tensor], names: frozenset[str]) -> ChainStates:
-    labels = params["assignments"].round().long().unsqueeze(0)
+    labels = as_partitions("assignments", params["assignments"].round()).unsqueeze(0)
     hyper = {name: params[name].double().reshape(1) for name in sorted(names)}
     return ChainStates(labels, hyper, params["log_joint"].double().reshape(1))

@@ -117,7 +117,16 @@ class _SamePartition:
 
 
 def as_starts(init: Starts | Tensor) -> Starts:
-    """Turn label vectors into starts: ``(N,)`` for every chain, ``(S, N)`` as :class:`FromDraws`."""
+    """Turn label vectors into starts: ``(N,)`` for every chain, ``(S, N)`` as :class:`FromDraws`.
+
+    Raises:
+        ValueError: if these are neither labels nor starts.
+    """
     if not isinstance(init, Tensor):
+        if not callable(init) or isinstance(init, type):
+            raise ValueError(
+                f"init is of type {type(init).__name__}, expected a tensor of labels or starts such as "
+                "OneCluster(): call torch.as_tensor on labels first"
+            )
         return init
     return _SamePartition(init) if init.dim() == 1 else FromDraws(init)
