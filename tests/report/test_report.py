@@ -200,6 +200,9 @@ def test_page_prints_the_findings_and_nothing_of_its_own(kind):
     rows = [words(row) for row in re.findall(r"<tr role=\"row\" class.*?</tr>", written(kind), re.DOTALL)]
     expected = [f"{one.question} {one.answer} {one.sentence} {one.wanted}".split() for one in page.findings]
     assert [row.split() for row in rows] == expected
+    assert page.findings == report_pages.result(kind).findings
+    found = report_pages.result(kind).contents()
+    assert (page.verdict, page.findings, page.notes) == (found.verdict, found.findings, found.notes)
     assert page.findings[: len(page.verdict.findings)] == page.verdict.findings
 
 
