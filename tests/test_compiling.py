@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -41,6 +42,16 @@ from pyroclust.infer.mcmc.compiled.protocol import log_marginal
 @lean
 def call(family, sums):
     return log_marginal(family, sums, 0, 1)
+"""
+FACTORY = """
+from pyroclust.compiling import lean
+
+def make(factor):
+    @lean
+    def scaled(x):
+        return factor * x
+
+    return scaled
 """
 
 
@@ -121,7 +132,51 @@ def test_stamps_cover_what_is_inlined(tmp_path, monkeypatch):
     assert (kernel != before[0], loss) == (True, before[1])
     (losses / "two.py").write_text("new")
     assert (stamps()[0], stamps()[1] != middle[1]) == (middle[0], True)
+    for name, value in (("__file__", str(write(tmp_path / "compiling.py", "a"))), ("numba_version", "0.0")):
+        last = stamps()
+        monkeypatch.setattr(compiling, name, value)
+        assert all(one != two for one, two in zip(stamps(), last, strict=True))
     compiling._stamp.cache_clear()
+
+
+def test_code_of_functions_within_functions_is_not_kept(tmp_path, monkeypatch):
+    """The file does not say what they refer to."""
+    make = load(write(tmp_path / "factory_module.py", FACTORY), monkeypatch).make
+    assert [make(factor)(3) for factor in (2, 5)] == [6, 15]
+    assert not list(tmp_path.rglob("*.nbc"))
+
+
+def test_code_of_two_functions_on_a_line_is_kept_apart(tmp_path, monkeypatch):
+    text = "from pyroclust.compiling import lean\n\none, two = lean(lambda x: x + 1), lean(lambda x: 2 * x)\n"
+    module = load(write(tmp_path / "line_module.py", text), monkeypatch)
+    assert (module.one(5), module.two(5)) == (6, 10)
+    assert len(list(tmp_path.rglob("*.nbc"))) == 2
+
+
+def test_code_is_for_one_processor_and_a_full_disk_keeps_none(tmp_path, monkeypatch):
+    twice = load(write(tmp_path / "twice_module.py", SOURCE.format(factor=2)), monkeypatch).twice
+    paths = {
+        twice._cache._path((), SimpleNamespace(magic_tuple=lambda cpu=cpu: ("x86", cpu)))
+        for cpu in ("a", "b")
+    }
+    assert len(paths) == 2
+
+    def full(path):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(twice._cache._cache_file, "_open_for_write", full)
+    assert twice(3) == 6
+    assert not list(tmp_path.rglob("*.nbc"))
+
+
+def test_a_family_without_a_file_is_compiled_and_not_kept(tmp_path, monkeypatch):
+    """As one that is written at the prompt."""
+    caller = load(write(tmp_path / "caller_module.py", CALLER), monkeypatch)
+    text = FAMILY.format(name="Prompt", value=4.0)
+    module = load(write(tmp_path / "family_module.py", text), monkeypatch)
+    monkeypatch.delattr(module, "__file__")
+    assert caller.call(module.Prompt(np.zeros(1)), np.zeros((1, 1))) == 4.0
+    assert not list(tmp_path.rglob("caller_module*.nbc"))
 
 
 def test_folders_that_others_can_write_are_not_used(tmp_path, monkeypatch):
@@ -130,6 +185,18 @@ def test_folders_that_others_can_write_are_not_used(tmp_path, monkeypatch):
     (tmp_path / "__pycache__").chmod(0o777)
     assert load(path, monkeypatch).twice(3) == 6
     assert not list(tmp_path.rglob("*.nbc"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders of Windows have no such owners")
+def test_folders_of_others_are_not_used():
+    def owned_by(owner, mode=0o40755):
+        return SimpleNamespace(stat=lambda: SimpleNamespace(st_uid=owner, st_mode=mode))
+
+    own = os.geteuid()
+    assert compiling._is_private(owned_by(own))
+    assert compiling._is_private(owned_by(0))
+    assert not compiling._is_private(owned_by(own + 1))
+    assert not compiling._is_private(owned_by(own, mode=0o40757))
 
 
 def test_a_chosen_folder_is_used(tmp_path, monkeypatch):

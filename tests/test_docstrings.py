@@ -124,7 +124,8 @@ def problems(node: Definition, *, accepted: list[str] | None, is_command: bool =
 
 @pytest.mark.parametrize("module", SOURCES)
 def test_every_entry_has_its_own_line_and_its_true_name(module):
-    found = []
+    written = ast.get_docstring(ast.parse(SOURCES[module].read_text(encoding="utf-8")))
+    found = [] if written else ["has no docstring"]
     for name, node, owner in definitions(SOURCES[module]):
         accepted = constructor(node) if isinstance(node, ast.ClassDef) else parameters(node, owner=owner)
         is_command = module.startswith("pyroclust.cli.")

@@ -206,6 +206,16 @@ def test_page_prints_the_findings_and_nothing_of_its_own(kind):
     assert page.findings[: len(page.verdict.findings)] == page.verdict.findings
 
 
+@pytest.mark.parametrize("kind", ["many columns", "two sources"])
+def test_the_verdict_on_two_sources_is_shown_with_all_its_findings(kind):
+    found = report_pages.result(kind).contents().between.verdict
+    (section,) = [one for one in report_pages.page(kind).sections if one.title == "Do the sources agree"]
+    (table,) = [one for one in section.parts if getattr(one, "header", ())[:2] == ("", "answer")]
+    assert table.rows == tuple((one.question, one.answer, one.sentence, one.wanted) for one in found.findings)
+    assert len(found.findings) > 3
+    assert section.parts[0] == Paragraph(found.sentence)
+
+
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("kind", KINDS)
 def test_terminal_shows_what_the_page_says(kind, width):
