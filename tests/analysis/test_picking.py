@@ -1,7 +1,9 @@
 """Which guide is picked by default: one that passes its certificate, or the exact filter."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from pyroclust.analysis import picking
@@ -47,6 +49,23 @@ def test_a_guide_is_told_its_conditions_and_no_others():
         picking.pick_guide("ncp-sensitivity2d", dim=2, conditions={})
     with pytest.raises(ValueError, match="conditions are scale, guide 'ncp-niw2d' takes none"):
         picking.pick_guide("ncp-niw2d", dim=2, conditions={"scale": 1.0})
+
+
+def test_a_report_says_where_a_guide_is_used_beyond_its_training():
+    picked = replace(picking.pick_guide("ncp-niw2d", dim=2, conditions={}), max_points=50, about=("First.",))
+
+    def notes(num_points, dim=2):
+        points = SimpleNamespace(data=np.broadcast_to(0.0, (num_points, dim)))
+        return picked.notes_on(SimpleNamespace(name="mine.csv"), points)
+
+    assert notes(50) == ("First.",)
+    assert notes(51)[0] == "First."
+    assert notes(51)[1].startswith("The guide was trained on up to 50 points and is used on 51: ")
+    with pytest.raises(ValueError, match=r"mine.csv has 3 column\(s\) and guide 'ncp-niw2d' takes 2; choose"):
+        notes(50, 3)
+    assert len(notes(picking.MAX_POINTS)) == 2
+    with pytest.raises(ValueError, match=f"mine.csv has {picking.MAX_POINTS + 1} points, expected at most"):
+        notes(picking.MAX_POINTS + 1)
 
 
 def test_more_columns_than_any_guide_has_are_explained():
