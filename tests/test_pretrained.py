@@ -1,5 +1,6 @@
 import hashlib
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,11 @@ from pyroclust.distributions import (
     PitmanYorPrior,
     Product,
 )
+from pyroclust.files import replace_file
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.models import Mixture, gaussian2d, niw_mixture
 from pyroclust.nn import DensestFirst, RandomOrder, SummedScorer
-from pyroclust.saving import guides
+from pyroclust.saving import guide_files
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, find_guide, list_guides, read_card
 from pyroclust.saving.guides import describe_guide, load_guide, save_guide
 from pyroclust.saving.models import describe_model
@@ -257,11 +259,24 @@ def test_damage_is_one_sentence_that_names_the_file(folder, case):
     assert "\n" not in str(caught.value)
 
 
-def test_the_card_is_written_last(folder, monkeypatch):
-    written = []
-    monkeypatch.setattr(guides, "replace_file", lambda path, content: written.append(path.name))
-    save_guide(load_guide(folder), folder)
-    assert written == [WEIGHTS_FILE, CARD_FILE]
+@pytest.mark.parametrize("stopped_at", ["weights", "card", "end"])
+def test_a_folder_holds_the_old_guide_until_the_new_card_is_written(folder, monkeypatch, stopped_at):
+    def write(path, content):
+        if stopped_at == ("card" if path.name == CARD_FILE else "weights"):
+            raise OSError(28, "No space left on device", str(path))
+        replace_file(path, content)
+        if path.name == CARD_FILE:
+            # Killed now, it has the new weights under another name.
+            assert torch.equal(load_guide(folder).scorer.to_open.bias, new.scorer.to_open.bias)
+
+    monkeypatch.setattr(guide_files, "replace_file", write)
+    old, new = load_guide(folder), new_guide()
+    with nullcontext() if stopped_at == "end" else pytest.raises(OSError, match="No space left"):
+        save_guide(new, folder)
+    expected = new if stopped_at == "end" else old
+    assert torch.equal(load_guide(folder).scorer.to_open.bias, expected.scorer.to_open.bias)
+    assert {one.name for one in folder.iterdir()} >= {CARD_FILE, WEIGHTS_FILE}
+    assert not [one.name for one in folder.iterdir() if one.name.startswith((".part", ".weights"))]
 
 
 def test_a_guide_whose_weights_its_arguments_do_not_make_is_not_saved(tmp_path):

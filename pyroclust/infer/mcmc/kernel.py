@@ -104,7 +104,11 @@ class PartitionKernel(MCMCKernel, ABC):
         """Refuse what this kernel in particular cannot do; subclasses override."""
 
     def start(self, data: Tensor, num_chains: int, generator: np.random.Generator) -> ChainStates:
-        """Choose where chains start, hyperparameters at draws of their priors."""
+        """Choose where chains start, hyperparameters at draws of their priors.
+
+        Raises:
+            ValueError: if ``init`` returns labels of another shape.
+        """
         labels = canonical(torch.as_tensor(self.init(len(data), num_chains, generator=generator)))
         if labels.shape != (num_chains, len(data)):
             raise ValueError(
