@@ -196,7 +196,7 @@ def _found(text: str, plain: str, comment: str | None, decimal: str | None) -> s
     candidates = [one for one in candidates if one.delimiter != " " or one.share >= enough]
     lines = _head_lines(head, comment)
     if not candidates:
-        return _alone(head, lines, plain, comment)
+        return _alone(head, lines, plain, comment, decimal)
     best = max(one.share for one in candidates)
     winners = [one for one in candidates if one.share == best]
     chosen = winners[0]
@@ -232,10 +232,12 @@ def _candidate(head: str, mark: str, comment: str | None) -> _Candidate | None:
     return _Candidate(mark, rows, form) if form.width > 1 else None
 
 
-def _alone(head: str, lines: Sequence[str], plain: str, comment: str | None) -> str:
+def _alone(
+    head: str, lines: Sequence[str], plain: str, comment: str | None, decimal: str | None
+) -> str:
     """Return a delimiter for a file that none divides evenly."""
     has_name = bool(lines) and not is_numeral(lines[0]) and not any(mark in lines[0] for mark in _NAMES)
-    if has_name and all(map(is_numeral, lines[1:])):
+    if (has_name or decimal == ",") and all(map(is_numeral, lines[1:])):
         return ";"
     present = [mark for mark in dict.fromkeys([plain, *_NAMES]) if mark in head and mark != " "]
     widths = {mark: [len(row.cells) for row in _head_rows(head, mark, comment)] for mark in present}

@@ -29,7 +29,7 @@ def csv_text(frame: pd.DataFrame) -> str:
     columns = [
         ["" if pd.isna(one) else str(one) for one in column.tolist()]
         if pd.api.types.is_numeric_dtype(column.dtype)
-        else ["" if one is None else spreadsheet_cell(str(one)) for one in column]
+        else ["" if pd.isna(one) else spreadsheet_cell(str(one)) for one in column]
         for column in (frame.iloc[:, place] for place in range(frame.shape[1]))
     ]
     rows = [[spreadsheet_cell(str(name)) for name in frame.columns], *zip(*columns, strict=True)]
@@ -47,7 +47,7 @@ def with_table(frame: pd.DataFrame, table: Table | None) -> pd.DataFrame:
         return frame
     parts: list[pd.DataFrame | pd.Series] = [frame, pd.DataFrame(table.data, columns=list(table.columns))]
     if table.labels is not None:
-        parts.append(pd.Series(table.labels, name="label"))
+        parts.append(pd.Series(table.labels, name="label", dtype=object))
     return pd.concat(parts, axis=1)
 
 

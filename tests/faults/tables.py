@@ -1,0 +1,191 @@
+"""Tables of every dialect, labels as they are written, columns that are no measurements."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from faults.cases import Case, gives, refuses
+
+from pyroclust import read_table
+
+FAMILY = "tables"
+
+
+def table(text: str | bytes, *, name: str = "t.csv", **told: Any) -> Any:
+    Path(name).write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_table(name, **told)
+
+
+def numbers(
+    name: str, text: str | bytes, value: list[list[float]], *, file: str = "t.csv", **told: Any
+) -> Case:
+    return gives(FAMILY, name, lambda: table(text, name=file, **told).data.tolist(), value)
+
+
+def no(name: str, text: str | bytes, words: str, *, file: str = "t.csv", **told: Any) -> Case:
+    return refuses(FAMILY, name, lambda: table(text, name=file, **told), words)
+
+
+def labels(name: str, text: str, value: list[str | None]) -> Case:
+    return gives(FAMILY, name, lambda: table(text, label="k").labels.tolist(), value)
+
+
+def noted(name: str, text: str | bytes, words: str, **told: Any) -> Case:
+    """A table that is read, with a note that holds some words."""
+
+    def run(folder: Path) -> str:
+        notes = " ".join(table(text, **told).notes)
+        assert words in notes, f"'{words}' is not in the notes: {notes}"
+        return notes
+
+    return Case(FAMILY, name, f"read, and noted: “{words}”", run)
+
+
+MANY = ",".join(f"column_{i}" for i in range(20_000)) + ("\n" + ",".join(["1"] * 20_000)) * 2
+
+TWO = [[1.5, 2.0], [2.5, 3.0]]
+
+LABELS = [
+    labels(
+        "classes that begin alike, one label missing",
+        "x,k\n1,versicolor\n2,virginica\n4,\n",
+        ["versicolor", "virginica", None],
+    ),
+    labels("labels 01 and 1", "x,k\n1,01\n2,1\n4,1\n", ["01", "1", "1"]),
+    labels("labels NA, None and null", "x,k\n1,NA\n2,None\n4,null\n", ["NA", "None", "null"]),
+    labels("labels nan and NaN", "x,k\n1,nan\n2,NaN\n4,nan\n", ["nan", "NaN", "nan"]),
+    labels("a label of a thousand letters", f"x,k\n1,{'a' * 1000}\n2,b\n4,b\n", ["a" * 1000, "b", "b"]),
+    labels("a label that ends in NUL", "x,k\n1,a\0\n2,a\n4,a\n", ["a\0", "a", "a"]),
+    labels(
+        "labels with line ends and commas in quotes",
+        'x,k\n1,"a\rb"\n2,"a\nb"\n4,"a, ""b"""\n',
+        ["a\rb", "a\nb", 'a, "b"'],
+    ),
+    labels(
+        "long numbers as labels",
+        "x,k\n1,12345678901234567890\n2,12345678901234567891\n4,1e3\n",
+        ["12345678901234567890", "12345678901234567891", "1e3"],
+    ),
+    noted("a missing label", "x,k\n1.5,a\n2,b\n4,\n", "1 of 3 rows have no label in 'k'", label="k"),
+    noted("a class called NA", "x,k\n1.5,NA\n2,b\n4,b\n", "“NA” is the name of a class", label="k"),
+    noted(
+        "labels that differ in capitals", "x,k\n1.5,A\n2,a\n4,a\n", "“A” and “a” are two classes", label="k"
+    ),
+    no("a column of labels without any", "x,k\n1,\n2,\n", "column 'k' holds no label", label="k"),
+]
+
+MARKS = [
+    numbers("semicolons and decimal commas", "a;b\n1,5;2\n2,5;3\n", TWO),
+    numbers("semicolons and decimal commas, no names", "1,5;2,5\n2,5;3,5\n", [[1.5, 2.5], [2.5, 3.5]]),
+    numbers("tabs in a .csv", "a\tb\n1.5\t2\n2.5\t3\n", TWO),
+    numbers("bars", "a|b\n1.5|2\n2.5|3\n", TWO),
+    numbers("any number of spaces", "a  b\n1.5 2\n 2.5   3 \n", TWO),
+    numbers("commas in a .tsv", "a,b\n1.5,2\n2.5,3\n", TWO, file="t.tsv"),
+    numbers("Excel's first line sep=;", "sep=;\na;b\n1,5;2\n2,5;3\n", TWO),
+    numbers("one column with decimal commas", "a\n0,038\n0,041\n", [[0.038], [0.041]]),
+    numbers("points between thousands", "a;b\n1.234,5;2\n2.000,25;3\n", [[1234.5, 2.0], [2000.25, 3.0]]),
+    numbers(
+        "commas between thousands, in quotes", 'a,b\n"1,234.5",2\n"2,000",3\n', [[1234.5, 2.0], [2000.0, 3.0]]
+    ),
+    numbers("apostrophes between thousands", "a,b\n1'234.5,2\n2'000,3\n", [[1234.5, 2.0], [2000.0, 3.0]]),
+    numbers("decimal commas in quotes between commas", 'a,b\n"1,5",2\n"2,5",3\n', TWO),
+    numbers("told: one number a line", "0,038\n0,041\n", [[0.038], [0.041]], decimal=","),
+    numbers("told: two cells a line", "0,038\n0,041\n", [[0.0, 38.0], [0.0, 41.0]], delimiter=","),
+    numbers("told: colons", "a:b\n1.5:2\n2.5:3\n", TWO, delimiter=":"),
+    no("0,038 without names", "0,038\n0,041\n", "is one number with a comma, or two cells"),
+    no(
+        "a comma between thousands that divides a cell",
+        "a,b\n11,019,-0.04\n12,5,3\n",
+        "line 2 has 3 cells, expected 2",
+    ),
+    no("11,019 without names", "11,019,-0.04\n12,019,0.5\n", "is one number with a comma"),
+    no("1,5 below one name", "x\n1,5\n2,6\n3,7\n", "is one number with a comma, or two cells"),
+    no("'1,234' and nothing that tells", 'x\n"1,234"\n"2,345"\n', "could be 1234 or 1.234"),
+    no(
+        "points that could be either, between semicolons", "x;y\n1.234;2\n2.345;3\n", "could be 1234 or 1.234"
+    ),
+    no("decimal commas and points in one file", "x;y\n1,5;2.5\n2,5;3.5\n", "are written in two ways"),
+    no("a delimiter that is a letter", "a,b\n1,2\n", "expected one character", delimiter="x"),
+    refuses(
+        FAMILY,
+        "an option for text with a data frame",
+        lambda: read_table(pd.DataFrame({"x": [1.0, 2.0]}), decimal=","),
+        "source is no file",
+    ),
+    noted("semicolons are said", "a;b\n1,5;2\n2,5;3\n", "Semicolons were read as what divides cells"),
+]
+
+ROWS = [
+    no("a row with a cell too few", "a,b\n1,2\n3\n", "line 3 has 1 cell, expected 2"),
+    no("a row with a cell too many", "a,b\n1,2\n3,4,5\n", "line 3 has 3 cells, expected 2"),
+    no("surplus cells in every row", "a,b\n1.5,2,3\n2.5,3,4\n", "has 3 cells, expected 2"),
+    no("a quote that is never closed", 'a,b\n1,2\n"3,4\n', "line 3 cannot be divided into cells"),
+    no(
+        "a row of empty cells between others",
+        "a,b\n1,2\n,\n3,4\n",
+        "missing or infinite values (1 in 'a', 1 in 'b')",
+    ),
+    numbers("blank lines, and empty rows at the end", "\n\na,b\n1.5,2\n\n2.5,3\n,\n,\n\n", TWO),
+    numbers("a delimiter at the end of every line", "a,b\n1.5,2,\n2.5,3,\n", TWO),
+    numbers("line ends of three kinds", "a,b\r1.5,2\r\n2.5,3\n", TWO),
+    numbers("comments before the names", "# made by hand\na,b\n1.5,2\n2.5,3\n", TWO),
+    gives(
+        FAMILY,
+        "names in a comment, as numpy writes them",
+        lambda: table("# width height\n1.5 2\n2.5 3\n").columns,
+        ("width", "height"),
+    ),
+    gives(
+        FAMILY,
+        "names of rows, as R writes them",
+        lambda: table('"a","b"\n"r1",1,2\n"r2",2,3\n').row_names,
+        ("r1", "r2"),
+    ),
+    no("a first column of measurements without a name", ",b\n1.5,2\n1.7,3\n", "its first column has no name"),
+    numbers("UTF-8 with a mark", b"\xef\xbb\xbfa,b\n1.5,2\n2.5,3\n", TWO),
+    numbers("UTF-16", "a,b\n1.5,2\n2.5,3\n".encode("utf-16"), TWO),
+    noted("Latin-1", "gr\xf6\xdfe\n1.5\n2\n".encode("latin-1"), "was read as Windows-1252"),
+    no("bytes that are no text", bytes(range(256)), "bytes that are no text"),
+    no("an empty file", "", "is empty"),
+]
+
+NAMES = [
+    numbers("names 0 and 1 above decimals", "0,1\n5.1,3.5\n4.9,3.0\n", [[5.1, 3.5], [4.9, 3.0]]),
+    numbers("years above counts", "2019,2020\n5,7\n3,4\n", [[5.0, 7.0], [3.0, 4.0]]),
+    no("0 and 1 above whole numbers", "0,1\n5,3\n4,3\n", "could be names of columns or a row"),
+    numbers("told: names 0 and 1", "0,1\n5,3\n4,3\n", [[5.0, 3.0], [4.0, 3.0]], header=True),
+    numbers("told: no names", "0,1\n5,3\n4,3\n", [[0.0, 1.0], [5.0, 3.0], [4.0, 3.0]], header=False),
+    no("NA in a first row without names", "NA,2.5\n1.5,3\n2,4\n", "1 in 'x1'"),
+    gives(
+        FAMILY,
+        "text in a first row without names",
+        lambda: table("setosa,5.1\nsetosa,4.9\n", label="x1").data.tolist(),
+        [[5.1], [4.9]],
+    ),
+    no("a first row of a text and a whole number", "bad,5\n2,3\n4,4\n", "could be names of columns or a row"),
+    no("one name twice", "a,a\n1,2\n3,4\n", "a column name appears twice, 'a'"),
+    no("a name among 20,000 with a letter wrong", MANY, "did you mean 'column_17'?", columns=["colum_17"]),
+    gives(
+        FAMILY,
+        "a name with an escape sequence",
+        lambda: read_table(pd.DataFrame({"a\x1b[31m\n": [1.0, 2.0]})).columns,
+        (r"a\x1b[31m",),
+    ),
+    no(
+        "half of a name with a comma",
+        '"w, cm",k\n1,2\n3,4\n',
+        "put quotes around a name with a comma",
+        columns=["w"],
+    ),
+    no("names in one text", "a,b\n1,2\n3,4\n", "expected a list of names", columns="ab"),
+    no("no names at all", "a,b\n1,2\n3,4\n", "has no column to cluster", columns=[]),
+    no(
+        "the label among the columns",
+        "a,b\n1,2\n3,4\n",
+        "'b' is the label and cannot be clustered",
+        columns=["a", "b"],
+        label="b",
+    ),
+]
+
+CASES = [*LABELS, *MARKS, *ROWS, *NAMES]
