@@ -232,9 +232,7 @@ def _candidate(head: str, mark: str, comment: str | None) -> _Candidate | None:
     return _Candidate(mark, rows, form) if form.width > 1 else None
 
 
-def _alone(
-    head: str, lines: Sequence[str], plain: str, comment: str | None, decimal: str | None
-) -> str:
+def _alone(head: str, lines: Sequence[str], plain: str, comment: str | None, decimal: str | None) -> str:
     """Return a delimiter for a file that none divides evenly."""
     has_name = bool(lines) and not is_numeral(lines[0]) and not any(mark in lines[0] for mark in _NAMES)
     if (has_name or decimal == ",") and all(map(is_numeral, lines[1:])):
