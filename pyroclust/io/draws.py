@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from pyroclust.delimited import PLAIN, ReadingOptions
 from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels
 from pyroclust.io.arrays import read_npy_draws, read_npz_draws
+from pyroclust.io.columns import draws_in_frame
 from pyroclust.io.delimited import read_table_draws
 from pyroclust.io.labels import FoundDraws, canonical_draws
 from pyroclust.io.netcdf import read_netcdf_draws
@@ -74,6 +76,8 @@ def draws_from(source: DrawsSource, *, name: str = "the draws") -> DrawsFile:
         return source
     if isinstance(source, str | PathLike):
         return read_draws(Path(source))
+    if isinstance(source, pd.DataFrame):
+        return _drawn(_in_frame(source, name), name, where=name)
     draws = canonical_draws(held_labels(name, source), where=name)
     own, points = getattr(source, "name", None), getattr(source, "point_names", None)
     return DrawsFile(
@@ -145,16 +149,26 @@ def read_draws(
     """
     path = Path(path)
     found = _found(path, variable, group, ReadingOptions(delimiter, decimal, header))
-    draws = canonical_draws(found.labels, where=f"'{path}'")
     suffix = "" if group in (None, "posterior") else f" ({group})"
+    return _drawn(found, path.stem + suffix, where=f"'{path}'")
+
+
+def _drawn(found: FoundDraws, name: str, *, where: str) -> DrawsFile:
+    draws = canonical_draws(found.labels, where=where)
     return DrawsFile(
-        name=path.stem + suffix,
+        name=name,
         assignments=draws,
-        log_joint=_log(found.log_joint, draws, "log_joint", f"'{path}'"),
-        log_prob=_log(found.log_prob, draws, "log_prob", f"'{path}'"),
+        log_joint=_log(found.log_joint, draws, "log_joint", where),
+        log_prob=_log(found.log_prob, draws, "log_prob", where),
         point_names=found.point_names,
         notes=found.notes,
     )
+
+
+def _in_frame(frame: pd.DataFrame, name: str) -> FoundDraws:
+    """Read a data frame as the table that it would be in a file; numbers as names name no points."""
+    named = all(isinstance(one, str) for one in frame.columns)
+    return draws_in_frame(frame, where=name, is_header=named, names_points=named)
 
 
 def _found(path: Path, variable: str | None, group: str | None, options: ReadingOptions) -> FoundDraws:

@@ -1,0 +1,368 @@
+"""Columns of a table of draws: which are points, which say something of a draw, how rows are ordered."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from pyroclust.diagnostics.draws.holders import WEIGHT_NAMES, refuse_weights
+from pyroclust.errors import unknown_name
+from pyroclust.io.labels import FoundDraws
+from pyroclust.text import listed, visible
+
+__all__ = ["choose_points", "draws_in_frame", "is_beside", "refuse_twice", "take_out"]
+
+# Names of columns that are no points, without a leading dot and in lower case; Stan's end in two underscores.
+_BESIDE = {"chain", "iteration", "draw", "log_joint", "lp", "log_prob", "num_clusters", *WEIGHT_NAMES}
+# More of them, which a point may have too: leaving them out is said.
+_OF_A_DRAW = {
+    *(
+        "id",
+        "index",
+        "row",
+        "rowname",
+        "rownames",
+        "row_name",
+        "row_names",
+        "row_id",
+        "rowid",
+        "seed",
+        "rng_seed",
+    ),
+    *("iter", "step", "sweep", "sample", "sample_id", "draw_id", "iteration_id", "n_clusters", "nclusters"),
+    *(
+        "log_lik",
+        "loglik",
+        "log_likelihood",
+        "log_posterior",
+        "logpost",
+        "log_prior",
+        "logprior",
+        "log_density",
+    ),
+}
+_ALIASES = {"chain_id": "chain"}
+_BRACKETS = re.compile(r"^(?P<base>.+)\[(?P<index>\d+)\]$")
+_DOTS = re.compile(r"^(?P<base>.+)\.(?P<index>\d+)$")
+_DRAW = re.compile(r"(draw|iter|iteration|sweep)[ ._\[]?\d+\]?", re.IGNORECASE)
+# Columns of tables that summarise draws; a point may have one such name, not two.
+_STATISTIC = re.compile(
+    r"mean|sd|std|std_?dev|median|mad|r_?hat|n_?eff|(ess|mcse)(_\w+)?|se_mean|(hdi|eti|hpd|ci)_?[\d.]+%?|q[\d.]+|[\d.]+%"
+)
+_ORDER = ("iteration", "draw")
+_LOG_JOINT, _LOG_PROB = ("log_joint", "lp__", "lp"), ("log_prob",)
+# Rows from which on a column that counts them, or never repeats a value, is no chance.
+_MANY_ROWS, _SOME_ROWS = 10, 3
+
+
+def draws_in_frame(
+    frame: pd.DataFrame,
+    *,
+    where: str,
+    variable: str | None = None,
+    is_header: bool = True,
+    names_points: bool = True,
+    notes: tuple[str, ...] = (),
+) -> FoundDraws:
+    """Return the draws in a table: one row a draw, one column a point, and columns that say more of a draw.
+
+    Args:
+        frame: the table.
+        where: what holds it, for errors.
+        variable: name of the indexed columns that are the points.
+        is_header: whether the names of columns were written by somebody.
+        names_points: whether they are names of points.
+        notes: sentences on what was guessed before.
+
+    Raises:
+        ValueError: if there are no draws, chains of unequal lengths, weights of draws, or it is not plain
+            which columns are the points.
+
+    Example:
+        >>> found = draws_in_frame(pd.DataFrame({"id": [1, 2], "a": [0, 0], "b": [0, 1]}), where="the table")
+        >>> found.labels.tolist(), found.notes
+        ([[[0, 0], [0, 1]]], ('Left out: id; by its name no point.',))
+    """
+    if len(frame) == 0:
+        raise ValueError(f"{where} holds a header and no draws; expected one row a draw")
+    beside: dict[str, np.ndarray] = {}
+    if is_header:
+        _refuse_names(frame, where)
+        frame, beside, left = take_out(frame)
+        names, chosen = choose_points(frame, where, variable, is_stan=any(n.endswith("__") for n in beside))
+        frame, notes = frame[names], (*notes, *left, *chosen)
+    elif variable is not None:
+        raise ValueError(f"variable is '{variable}', but {where} has no names of columns; leave it out")
+    frame, counted = _without_counters(frame, where, is_header=is_header)
+    if frame.shape[1] == 0:
+        raise ValueError(f"{where} has no column that could be a point; expected one a point")
+    labels = _labels(frame, where)
+    order, num_chains = _order(beside, len(labels), where)
+    refuse_weights(beside, (len(labels),), where)
+    return FoundDraws(
+        labels[order].reshape(num_chains, -1, labels.shape[1]),
+        _first(beside, _LOG_JOINT, order),
+        _first(beside, _LOG_PROB, order),
+        tuple(str(name) for name in frame.columns) if names_points else None,
+        (*notes, *counted),
+    )
+
+
+def take_out(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, np.ndarray], tuple[str, ...]]:
+    """Divide a table with a header into candidates for points, what is known of each draw, and a note.
+
+    A first column without a name, as R and pandas write it, is left out.
+
+    Example:
+        >>> points, beside, _ = take_out(pd.DataFrame({".chain": [1], "a": [0], "b": [0], "lp__": [-3.0]}))
+        >>> list(points), sorted(beside)
+        (['a', 'b'], ['chain', 'lp__'])
+    """
+    names = [str(name) for name in frame.columns]
+    plain = [_plain(name) for name in names]
+    beside = np.array([is_beside(name) for name in names], dtype=bool)
+    is_index = np.array([place == 0 and name == "Unnamed: 0" for place, name in enumerate(names)], dtype=bool)
+    is_said = np.array([name in _OF_A_DRAW for name in plain], dtype=bool)
+    found = {plain[place]: frame.iloc[:, place].to_numpy() for place in np.flatnonzero(beside)}
+    kept = frame.loc[:, ~(beside | is_index | is_said)].rename(columns=str)
+    return kept, found, _left_out([names[place] for place in np.flatnonzero(is_said)], "by its name no point")
+
+
+def _plain(name: str) -> str:
+    bare = name.strip().removeprefix(".").lower()
+    return _ALIASES.get(bare, bare)
+
+
+def is_beside(name: str) -> bool:
+    """Say whether a column of this name says something of a draw that is read too.
+
+    Example:
+        >>> is_beside(".chain"), is_beside("lp__"), is_beside("a")
+        (True, True, False)
+    """
+    return _plain(name) in _BESIDE or name.endswith("__")
+
+
+def _left_out(names: list[str], why: str) -> tuple[str, ...]:
+    return (f"Left out: {listed(names)}; {why}.",) if names else ()
+
+
+def choose_points(
+    frame: pd.DataFrame, where: str, variable: str | None, *, is_stan: bool
+) -> tuple[list[str], tuple[str, ...]]:
+    """Return the columns that are points, and a note where others were left out.
+
+    All are, unless there are indices as in ``z[1]``: then those of one name. CmdStan writes ``z.1``, which in
+    other files is a name like any other.
+
+    Args:
+        frame: the candidates.
+        where: what holds them, for errors.
+        variable: the name before the index.
+        is_stan: whether ``z.1`` is an index too.
+
+    Raises:
+        ValueError: if ``variable`` is not there, or more than one name could be the labels.
+
+    Example:
+        >>> frame = pd.DataFrame({"z[1]": [0], "z[2]": [1], "mu": [0.5]})
+        >>> choose_points(frame, "draws.csv", None, is_stan=False)
+        (['z[1]', 'z[2]'], ('The points are the columns z[...]; left out: mu.',))
+    """
+    names = [str(name) for name in frame.columns]
+    bases = _bases(names, (_BRACKETS, _DOTS) if is_stan or variable is not None else (_BRACKETS,))
+    if variable is not None and not bases:
+        raise ValueError(
+            f"variable is '{variable}', but no columns of {where} have indices as in z[1]; leave it out"
+        )
+    if variable is not None and variable not in bases:
+        raise ValueError(f"{where}: {unknown_name('variable', variable, bases)}")
+    if not bases:
+        return names, ()
+    chosen = bases[_only_base(frame, bases, where) if variable is None else variable]
+    left = [name for name in names if name not in set(chosen)]
+    base = visible(chosen[0].rstrip("0123456789]").rstrip("[."))
+    return chosen, (f"The points are the columns {base}[...]; left out: {listed(left, 5)}.",) if left else ()
+
+
+def _only_base(frame: pd.DataFrame, bases: Mapping[str, list[str]], where: str) -> str:
+    if "assignments" in bases or len(bases) == 1:
+        return "assignments" if "assignments" in bases else next(iter(bases))
+    whole = [base for base, columns in bases.items() if len(columns) > 1 and _are_whole(frame[columns])]
+    if len(whole) != 1:
+        raise ValueError(
+            f"{where} has indexed columns of {listed(bases)}, and {len(whole)} of these names hold whole "
+            "numbers: name the labels with variable"
+        )
+    return whole[0]
+
+
+def _are_whole(frame: pd.DataFrame) -> bool:
+    return all(pd.api.types.is_integer_dtype(kind) for kind in frame.dtypes)
+
+
+def _bases(names: list[str], patterns: tuple[re.Pattern[str], ...]) -> dict[str, list[str]]:
+    """Group columns by what stands before the index, each group in the order of its indices."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for name in names:
+        match = next(filter(None, (pattern.match(name) for pattern in patterns)), None)
+        if match:
+            found.setdefault(match["base"], []).append((int(match["index"]), name))
+    return {base: [name for _, name in sorted(columns)] for base, columns in found.items()}
+
+
+def _refuse_names(frame: pd.DataFrame, where: str) -> None:
+    """Refuse tables of statistics, transposed ones, and names that are there twice."""
+    names = [str(name).strip() for name in frame.columns]
+    statistics = [name for name in names if _STATISTIC.fullmatch(name.lower())]
+    if len(statistics) > 1:
+        raise ValueError(
+            f"{where} has the columns {listed(statistics)}, a table of statistics, expected the draws "
+            "themselves: one row a draw and one column a point"
+        )
+    draws = [name for name in names if _DRAW.fullmatch(name)]
+    if len(draws) > 1:
+        raise ValueError(
+            f"{where} has the columns {listed(draws, 3)}, one a draw, expected one row a draw and one "
+            "column a "
+            "point: transpose the table"
+        )
+    refuse_twice(names, where)
+
+
+def refuse_twice(names: Sequence[str], where: str) -> None:
+    """Refuse two columns of one name.
+
+    Raises:
+        ValueError: if there are.
+
+    Example:
+        >>> refuse_twice(["a", "b"], "the table")
+    """
+    if len({*names}) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"{where} has two columns '{visible(twice)}', expected names of their own: rename one"
+        )
+
+
+def _without_counters(
+    frame: pd.DataFrame, where: str, *, is_header: bool
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Leave out columns whose values show that they are no points, and refuse those that leave a doubt."""
+    if frame.shape[1] < 3 or len(frame) < 2:
+        return frame, ()
+    count = _number_of_clusters(frame, where) if is_header else None
+    notes: tuple[str, ...] = ()
+    if count is not None:
+        frame, notes = frame.drop(columns=[count]), _left_out([count], "the number of clusters of each draw")
+    values = [column.to_numpy() for _, column in frame.items()]
+    apart = [place for place, one in enumerate(values) if _never_repeats(one)]
+    rows = [place for place in apart if _counts_rows(values[place])]
+    if len(frame) < _MANY_ROWS:
+        # A point of few draws may have such labels too, and in a header it has a name.
+        if not is_header and len(frame) >= _SOME_ROWS and apart == [0] == rows:
+            raise _in_doubt(frame, apart, where, is_header=is_header)
+        return frame, notes
+    others = [one for place, one in enumerate(values) if place not in apart]
+    doubt = [place for place in apart if place not in rows]
+    if doubt and others and all(len(pd.unique(one)) <= len(frame) / 2 for one in others):
+        raise _in_doubt(frame, doubt, where, is_header=is_header)
+    if not others:
+        return frame, notes
+    called = [_called(frame, [place], is_header=is_header) for place in rows]
+    kept = [place for place in range(frame.shape[1]) if place not in rows]
+    return frame.iloc[:, kept], (*notes, *_left_out(called, "it counts the draws"))
+
+
+def _in_doubt(frame: pd.DataFrame, places: list[int], where: str, *, is_header: bool) -> ValueError:
+    return ValueError(
+        f"{where} has another value in each of {len(frame)} draws in "
+        f"{_called(frame, places, is_header=is_header)}, as the number or the seed of a draw has, where "
+        "labels of "
+        "a point repeat: remove it, or name all columns in a header, this one 'id' if it is no point"
+    )
+
+
+def _called(frame: pd.DataFrame, places: Iterable[int], *, is_header: bool) -> str:
+    if is_header:
+        return listed([str(frame.columns[place]) for place in places])
+    return listed([f"column {place + 1}" for place in places])
+
+
+def _number_of_clusters(frame: pd.DataFrame, where: str) -> str | None:
+    """Return the column K that says how many labels the others have, unless it is one of lettered points."""
+    name = next((name for name in ("K", "k") if name in frame.columns), None)
+    if name is None or not pd.api.types.is_integer_dtype(frame[name].dtype) or (frame[name] < 1).any():
+        return None
+    others = frame.drop(columns=[name])
+    if all(len(one) == 1 and one.isupper() == name.isupper() for one in others.columns):
+        return None
+    if (others.nunique(axis=1) == frame[name]).all():
+        return name
+    raise ValueError(
+        f"{where} has a column '{name}' that is not how many labels the other columns have, expected "
+        "points, or "
+        "the number of clusters: rename it if it is a point, else remove it"
+    )
+
+
+def _never_repeats(values: np.ndarray) -> bool:
+    return values.dtype.kind in "iu" and len(np.unique(values)) == len(values)
+
+
+def _counts_rows(values: np.ndarray) -> bool:
+    return values.dtype.kind in "iu" and values[0] in (0, 1) and bool((np.diff(values) == 1).all())
+
+
+def _labels(frame: pd.DataFrame, where: str) -> np.ndarray:
+    if all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes):
+        return frame.to_numpy()
+    for place, (name, kind) in enumerate(frame.dtypes.items()):
+        column = frame.iloc[:, place]
+        if kind.kind == "f" and (broken := column[np.trunc(column) != column].dropna()).size:
+            raise ValueError(
+                f"{where} holds {broken.iloc[0]:g} in column '{visible(str(name))}' beside columns of names, "
+                "expected labels of clusters in every column: one row a draw and one column a point"
+            )
+    # One kind of value, so that 1 in a column of numbers equals "1" in a column of names.
+    return frame.astype(object).where(frame.isna(), frame.astype(str).astype(object)).to_numpy()
+
+
+def _order(beside: Mapping[str, np.ndarray], num_rows: int, where: str) -> tuple[np.ndarray, int]:
+    """Sort rows by chain, then by draw within the chain; without these columns the file's order stays."""
+    chain = pd.Series(beside.get("chain", np.zeros(num_rows)))
+    if chain.isna().any():
+        raise ValueError(f"{where} has {chain.isna().sum()} rows without a chain, expected a number in each")
+    codes, _ = pd.factorize(chain, sort=True)
+    sizes = np.bincount(codes)
+    if sizes.min() < sizes.max():
+        raise ValueError(
+            f"{where} has chains of {sizes.min()} to {sizes.max()} draws, expected equal lengths: cut the "
+            "longer ones"
+        )
+    name = next((name for name in _ORDER if name in beside), None)
+    keys = np.zeros(num_rows) if name is None else _numbers_of_draws(beside[name], name, where)
+    if name is not None and len(sizes) == 1 and len(np.unique(keys)) < num_rows:
+        raise ValueError(
+            f"{where} has draws of the same {name} and no column chain, expected one draw a number: say in a "
+            "column chain which chain each row is of"
+        )
+    # The last key is the first to sort by; lexsort is stable.
+    return np.lexsort((keys, codes)), len(sizes)
+
+
+def _numbers_of_draws(values: np.ndarray, name: str, where: str) -> np.ndarray:
+    numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
+    if np.isnan(numbers).any():
+        raise ValueError(
+            f"{where} has {np.isnan(numbers).sum()} rows whose {name} is no number, expected the place of "
+            "the draw "
+            "in its chain"
+        )
+    return numbers
+
+
+def _first(beside: Mapping[str, np.ndarray], names: tuple[str, ...], order: np.ndarray) -> np.ndarray | None:
+    return next((beside[name][order] for name in names if name in beside), None)
