@@ -12,7 +12,9 @@ from pyro.nn import PyroModule
 from torch import Size, Tensor
 from torch.distributions import Distribution
 
+from pyroclust.counts import check_count
 from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.nn.sizes import MAX_BLOCKS, check_bandwidths, check_scale
 from pyroclust.points import Points, as_points, check_points
 from pyroclust.programs import as_model
 from pyroclust.protocols import Model
@@ -172,11 +174,19 @@ def own_name(kind: type) -> str:
 def bandwidths(number: int, *, ratio: float = 2.0) -> tuple[float, ...]:
     """Return the bandwidths that kernels of a network start with, in units of a typical cluster's scale.
 
+    Raises:
+        ValueError: if the number or the ratio is out of range.
+
     Example:
         >>> bandwidths(3)
         (0.7, 1.4, 2.8)
     """
-    return tuple(0.7 * ratio**i for i in range(number))
+    number = check_count("num_bandwidths", number, at_least=0, at_most=MAX_BLOCKS)
+    ratio = check_scale("bandwidth_ratio", ratio)
+    try:
+        return check_bandwidths([0.7 * ratio**place for place in range(number)])
+    except OverflowError:
+        raise ValueError(f"bandwidth_ratio is {ratio:g}, expected one whose powers are finite") from None
 
 
 def num_columns(model: Model) -> int:

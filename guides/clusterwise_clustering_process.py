@@ -9,6 +9,7 @@ import torch
 from pyro.distributions import Delta
 from torch import Tensor
 
+from pyroclust.counts import check_count
 from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
 from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
 from pyroclust.guides.base import AmortizedGuide, bandwidths, checked_permutations, num_columns
@@ -69,7 +70,8 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
         super().__init__(model)
         self.order = order
         self.network: Any = self.default_network(self.model) if network is None else network
-        self.num_particles, self.num_orders = num_particles, num_orders
+        self.num_particles = check_count("num_particles", num_particles)
+        self.num_orders = check_count("num_orders", num_orders)
 
     @classmethod
     def default_network(cls, model: Model) -> ClusterwiseScorer:

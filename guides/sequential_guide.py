@@ -7,6 +7,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from pyroclust.counts import check_count
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.guides.base import AmortizedGuide, checked_permutations, values_of_data_sets
@@ -168,8 +169,7 @@ class SequentialGuide(AmortizedGuide):
 
 
 def _checked_number(num_orders: int, order: Order) -> int:
-    if num_orders < 1:
-        raise ValueError(f"num_orders is {num_orders}, expected at least 1")
+    num_orders = check_count("num_orders", num_orders)
     if num_orders > 1 and not isinstance(order, RandomOrder):
         raise ValueError(
             f"num_orders is {num_orders} with order {type(order).__name__}, expected RandomOrder(): a rule "

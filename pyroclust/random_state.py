@@ -1,5 +1,11 @@
-"""Random numbers of one's own: seeded inside a block, and the caller's state as it was after it."""
+"""Random numbers of one's own: seeded inside a block, and the caller's state as it was after it.
 
+Torch's random state and Pyro's stack of handlers belong to the whole process: what uses either holds one
+lock, so that calls in several threads give what they give alone.
+"""
+
+import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -7,7 +13,35 @@ import numpy as np
 import pyro
 import torch
 
-__all__ = ["kept_random_state", "own_random_numbers", "seed_from_torch", "seeded"]
+from pyroclust.counts import check_seed
+
+__all__ = ["alone", "kept_random_state", "own_random_numbers", "seed_from_torch", "seeded"]
+
+_lock = threading.RLock()
+
+
+def _new_lock() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
+# Another thread may have held the lock when this process was forked, and will never let it go here.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_lock)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Keep other threads out of torch's random state and of Pyro's handlers while the block runs.
+
+    Blocks may lie inside one another, and functions be wrapped, ``@alone()``.
+
+    Example:
+        >>> with alone(), alone():
+        ...     _ = torch.rand(1)
+    """
+    with _lock:
+        yield
 
 
 @contextmanager
@@ -21,7 +55,7 @@ def kept_random_state() -> Iterator[None]:
         >>> torch.equal(before, torch.get_rng_state())
         True
     """
-    with torch.random.fork_rng(devices=[]):
+    with alone(), torch.random.fork_rng(devices=[]):
         yield
 
 
@@ -36,6 +70,7 @@ def seeded(seed: int) -> Iterator[None]:
         ...     bool(first == torch.rand(1))
         True
     """
+    seed = check_seed(seed)
     with kept_random_state():
         torch.manual_seed(seed)
         yield
@@ -56,12 +91,14 @@ def own_random_numbers(*key: int) -> Iterator[None]:
         >>> bool(first == again), torch.equal(before, torch.get_rng_state())
         (True, True)
     """
-    state = pyro.util.get_rng_state()
-    pyro.set_rng_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
-    try:
-        yield
-    finally:
-        pyro.util.set_rng_state(state)
+    checked = [check_seed(one) for one in key]
+    with alone():
+        state = pyro.util.get_rng_state()
+        pyro.set_rng_seed(int(np.random.SeedSequence(checked).generate_state(1)[0]))
+        try:
+            yield
+        finally:
+            pyro.util.set_rng_state(state)
 
 
 def seed_from_torch() -> int:

@@ -1,22 +1,30 @@
 """The contract of distributions over partitions."""
 
+import math
 from typing import Any
 
 import torch
 from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
 
+from pyroclust.counts import check_count
+from pyroclust.memory import check_memory
 from pyroclust.partitions import as_partitions, check_num_points, enumerate_partitions, partition
+from pyroclust.random_state import alone
 
 __all__ = ["PartitionDistribution"]
+
+# Labels, and copies of them in another order; smaller draws are not worth a look at what is free.
+_BYTES_A_LABEL, _SMALL = 4 * 8, 1 << 28
 
 
 class PartitionDistribution(TorchDistribution):
     """A distribution over canonical label vectors.
 
     Subclasses write ``_sample(shape) -> (*shape, *batch_shape, N)`` and ``_log_prob(value)``, and
-    override :meth:`sample_and_log_prob` where the two are cheaper together; the shapes and the support
-    are checked here, once.
+    ``_sample_and_log_prob(shape)`` where the two are cheaper together; the shapes, the support, memory for
+    the draws, and whether their log-probabilities are numbers, are checked here, once. Draws in several
+    threads wait for one another, since torch's random numbers are those of the process.
 
     Shape:
         batch_shape: data sets; event_shape: ``(num_points,)``.
@@ -37,8 +45,7 @@ class PartitionDistribution(TorchDistribution):
     def __init__(
         self, num_points: int, *, batch_shape: Size = Size(), validate_args: bool | None = None
     ) -> None:
-        if num_points < 1:
-            raise ValueError(f"num_points is {num_points}, expected at least 1")
+        num_points = check_count("num_points", num_points)
         super().__init__(Size(batch_shape), Size((num_points,)), validate_args=validate_args)
 
     @property
@@ -60,18 +67,24 @@ class PartitionDistribution(TorchDistribution):
         raise TypeError(f"{type(self).__name__} must define _log_prob")
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        """Draw partitions, ``(*sample_shape, *batch_shape, N)`` int64."""
-        with torch.no_grad():
-            return self._sample(Size(sample_shape))
+        """Draw partitions, ``(*sample_shape, *batch_shape, N)`` int64.
+
+        Raises:
+            ValueError: if they do not fit into memory, or log-probabilities came out as no numbers.
+        """
+        shape = self._checked_shape(sample_shape)
+        with torch.no_grad(), alone():
+            return self._sample(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Log-probability in nats of each partition, ``(...)`` broadcast with ``batch_shape``.
 
         Raises:
-            ValueError: if the shape does not fit, or (under validation, Pyro's switch) a vector is not
-                canonical. Without validation such a vector has no meaningful result.
+            ValueError: if the shape does not fit, (under validation, Pyro's switch) a vector is not canonical,
+                or a log-probability is nan or plus infinity. Without validation a vector that is not
+                canonical has no meaningful result.
         """
-        return self._log_prob(self._checked(value))
+        return self._checked_log_prob(self._log_prob(self._checked(value)))
 
     def _checked(self, value: Tensor) -> Tensor:
         """Return given partitions as int64, refused where they do not fit."""
@@ -87,9 +100,48 @@ class PartitionDistribution(TorchDistribution):
         return as_partitions("value", value) if self._validate_args else value.long()
 
     def sample_and_log_prob(self, sample_shape: Any = Size()) -> tuple[Tensor, Tensor]:
-        """Draw partitions and return them with their log-probabilities in nats."""
-        value = self.sample(sample_shape)
+        """Draw partitions and return them with their log-probabilities in nats.
+
+        Raises:
+            ValueError: if they do not fit into memory, or a log-probability is not finite.
+        """
+        shape = self._checked_shape(sample_shape)
+        with alone():
+            value, log_prob = self._sample_and_log_prob(shape)
+        return value, self._checked_log_prob(log_prob, drawn=True)
+
+    def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
+        with torch.no_grad():
+            value = self._sample(sample_shape)
         return value, self._log_prob(value)
+
+    def _checked_shape(self, sample_shape: Any) -> Size:
+        """Refuse draws that do not fit into memory."""
+        if not isinstance(sample_shape, tuple | list):
+            raise ValueError(f"sample_shape is {sample_shape!r}, expected a shape, such as (100,) or ()")
+        sizes = [check_count("sample_shape", one, at_least=0) for one in sample_shape]
+        count = math.prod([*sizes, *self.batch_shape])
+        if count * self.num_points * _BYTES_A_LABEL > _SMALL:
+            check_memory(
+                count * self.num_points * _BYTES_A_LABEL,
+                f"sample_shape is {tuple(sizes)}: {count:.3g} draws of {self.num_points} points",
+                remedy="draw fewer at a time",
+            )
+        return Size(sizes)
+
+    def _checked_log_prob(self, log_prob: Tensor, *, drawn: bool = False) -> Tensor:
+        """Refuse what is no log-probability; a training sees what it does itself."""
+        if log_prob.requires_grad:
+            return log_prob
+        wrong = ~log_prob.isfinite() if drawn else log_prob.isnan() | (log_prob == torch.inf)
+        if bool(wrong.any()):
+            worst = log_prob[wrong].reshape(-1)[0].item()
+            raise ValueError(
+                f"{int(wrong.sum())} of {wrong.numel()} log-probabilities of {self!r} are not finite, such "
+                f"as {worst}, expected numbers: the weights of the guide are damaged or overflow, or the "
+                "data lie too far from those of its training; rescale the data, or train the guide again"
+            )
+        return log_prob
 
     def merged_log_prob(self, value: Tensor) -> Tensor:
         """Log-probability of many partitions in nats, without gradients; cheaper where they share prefixes.

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyroclust.infer.checks import require_likelihood
+from pyroclust.counts import check_count, check_seed
+from pyroclust.infer.checks import log_joint_of, require_likelihood
 from pyroclust.infer.exact import exact_posterior
 from pyroclust.infer.importance import ImportanceSample
 from pyroclust.infer.quality import PARTITIONS_AT_ONCE, POINTS_AT_ONCE, divergence
@@ -99,10 +100,11 @@ def amortization_gap(
         https://arxiv.org/abs/1801.03558
         Veach & Guibas (1995), Optimally combining sampling techniques. https://doi.org/10.1145/218380.218498
     """
-    if num_draws < 2:
-        raise ValueError(f"num_draws is {num_draws}, expected at least 2 for a standard error")
-    if max_enumerated > 9:
-        raise ValueError(f"max_enumerated is {max_enumerated}, expected at most 9: larger sets take too long")
+    num_draws = check_count("num_draws", num_draws, at_least=2, hint="one draw has no standard error")
+    max_enumerated = check_count(
+        "max_enumerated", max_enumerated, at_least=0, at_most=9, hint="larger sets take too long"
+    )
+    seed = check_seed(seed)
     require_likelihood(model, what="the amortization gap")
     groups = group_by_size(data, model.component.dim)
     found: list[AmortizationGap] = []
@@ -126,7 +128,7 @@ def _enumerated_block(model: JointModel, guide: Any, data: Tensor) -> Amortizati
     every = partitions.unsqueeze(1).expand(-1, len(data), -1)
     log_q = guide.posterior(data).log_prob(every).T.double()
     mode = log_posterior.argmax(-1, keepdim=True)
-    joint = model.log_joint(data, partitions[mode[:, 0]])
+    joint = log_joint_of(model, data, partitions[mode[:, 0]])
     log_evidence = joint - log_posterior.gather(-1, mode)[:, 0]
     gap, forward = divergence(log_q, log_posterior), divergence(log_posterior, log_q)
     second_moment = (2 * log_posterior - log_q).logsumexp(-1)
@@ -155,7 +157,7 @@ def _sampled_block(model: JointModel, guides: Sequence[Any], data: Tensor, num_d
     draws = torch.cat([posterior.sample((num_draws,)) for posterior in posteriors])
     log_qs = torch.stack([posterior.log_prob(draws).double() for posterior in posteriors])
     log_mixture = log_qs.logsumexp(0) - torch.tensor(float(len(guides))).log()
-    pooled = ImportanceSample(draws, log_mixture, model.log_joint(data, draws))
+    pooled = ImportanceSample(draws, log_mixture, log_joint_of(model, data, draws))
     own = ImportanceSample(draws[:num_draws], log_qs[0, :num_draws], pooled.log_joint[:num_draws])
     log_w, by_guide = own.log_weights, (len(guides), num_draws)
     relative = (pooled.log_weights - pooled.log_evidence).exp()

@@ -5,14 +5,19 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
+import torch
 from pyro.poutine.do_messenger import DoMessenger
 from pyro.poutine.messenger import Messenger, unwrap
 from pyro.poutine.replay_messenger import ReplayMessenger
+from torch import Tensor
 
 from pyroclust.programs import as_model
 from pyroclust.protocols import Guide, JointModel, Model
 
-__all__ = ["check_own_model", "require_likelihood"]
+__all__ = ["check_own_model", "checked_log_joint", "log_joint_of", "require_likelihood"]
+
+# Differences of numbers beyond this could overflow.
+_LARGEST = 1e300
 
 # Handlers that fix the values of sites, and so make another model.
 _FIXING = (DoMessenger, ReplayMessenger)
@@ -80,3 +85,42 @@ def _handlers(program: Any) -> Iterator[Messenger]:
             yield program.args[0]
             inner = program.args[1]
         program = inner
+
+
+def log_joint_of(model: JointModel, data: Tensor, assignments: Tensor) -> Tensor:
+    """Return log p(assignments, data) of a model, once it is seen to be one number a partition.
+
+    Shape:
+        data: ``(..., N, D)``; assignments: ``(..., N)``; output: the broadcast of both batches.
+
+    Raises:
+        ValueError: if the model returns something else, or :func:`checked_log_joint` refuses it.
+    """
+    found = model.log_joint(data, assignments)
+    if not isinstance(found, Tensor):
+        raise ValueError(
+            f"model.log_joint returned a {type(found).__name__}, expected a tensor of one number a partition"
+        )
+    return checked_log_joint(found, model)
+
+
+def checked_log_joint(log_joint: Tensor, model: object) -> Tensor:
+    """Return log joint densities that can be compared: numbers, or minus infinity for what is impossible.
+
+    Raises:
+        ValueError: if one is nan, plus infinity, or too large for differences.
+
+    Example:
+        >>> checked_log_joint(torch.tensor([-3.0, torch.nan]), "mine")
+        Traceback (most recent call last):
+        ValueError: model.log_joint returned nan for 1 of 2 partitions, expected numbers of nats: ...
+    """
+    wrong = ~((log_joint.abs() < _LARGEST) | (log_joint == -torch.inf))
+    if bool(wrong.any()):
+        worst = log_joint[wrong].reshape(-1)[0].item()
+        raise ValueError(
+            f"model.log_joint returned {worst:g} for {int(wrong.sum())} of {wrong.numel()} partitions, "
+            "expected numbers of nats: the data lie too far from 0 or from one another for the model's "
+            "arithmetic; centre and rescale the data, or check the model"
+        )
+    return log_joint

@@ -2,6 +2,7 @@
 
 from torch import Tensor
 
+from pyroclust.counts import check_count
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.components.clustered_data import block_moments
 from pyroclust.protocols import CollapsedModel
@@ -48,8 +49,7 @@ def cluster_parameters(
         model.component,
         otherwise="other parameters have no posterior in closed form, run NUTS on the companion model",
     )
-    if num_samples < 1:
-        raise ValueError(f"num_samples is {num_samples}, expected at least 1")
+    num_samples = check_count("num_samples", num_samples)
     if data.dim() < 2 or assignments.shape[-1:] != data.shape[-2:-1]:
         raise ValueError(
             f"data and assignments have shapes {tuple(data.shape)} and {tuple(assignments.shape)}, "

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from pyroclust.infer.checks import require_likelihood
+from pyroclust.infer.checks import log_joint_of, require_likelihood
 from pyroclust.partitions import MAX_ENUMERATED_POINTS, enumerate_partitions
 from pyroclust.points import Points, as_points, check_finite
 from pyroclust.protocols import JointModel
@@ -35,7 +35,7 @@ def _enumerated_log_joint(model: JointModel, data: Points) -> tuple[Tensor, Tens
     entries = num_points * (1 + event[1:].numel()) ** 2
     rows = max(1, _MAX_ENTRIES // entries)
     columns = [
-        torch.cat([model.log_joint(few, some) for few in sets.split(max(1, rows // len(some)))])
+        torch.cat([log_joint_of(model, few, some) for few in sets.split(max(1, rows // len(some)))])
         for some in partitions.split(rows)
     ]
     return partitions, torch.cat(columns, -1).reshape(*batch, len(partitions))

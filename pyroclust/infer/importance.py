@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.counts import check_count
 from pyroclust.diagnostics.weights.importance import smooth_log_weights
-from pyroclust.infer.checks import require_likelihood
+from pyroclust.infer.checks import log_joint_of, require_likelihood
 from pyroclust.points import Points, as_points, check_finite
 from pyroclust.protocols import JointModel, PartitionGuide
 
@@ -82,8 +83,7 @@ class WeightedPartitions(ABC):
         Raises:
             ValueError: if ``num_draws`` is below 1.
         """
-        if num_draws < 1:
-            raise ValueError(f"num_draws is {num_draws}, expected at least 1")
+        num_draws = check_count("num_draws", num_draws)
         weights = self.normalised_log_weights.exp()
         columns = weights.reshape(len(weights), -1).T
         index = torch.multinomial(columns, num_draws, replacement=True).T.reshape(
@@ -218,11 +218,10 @@ def importance_sample(
         >>> sample.assignments.shape, sample.log_weights.shape
         (torch.Size([50, 4]), torch.Size([50]))
     """
-    if num_draws < 1:
-        raise ValueError(f"num_draws is {num_draws}, expected at least 1")
+    num_draws = check_count("num_draws", num_draws)
     require_likelihood(model, what="importance sampling")
     data = as_points(data)
     check_finite(data)
     with torch.no_grad():
         assignments, log_prob = guide.posterior(data).sample_and_log_prob((num_draws,))
-        return ImportanceSample(assignments, log_prob.double(), model.log_joint(data, assignments))
+        return ImportanceSample(assignments, log_prob.double(), log_joint_of(model, data, assignments))

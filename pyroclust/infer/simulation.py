@@ -11,6 +11,7 @@ from torch import Tensor
 from pyroclust.points import Points, as_points, check_finite
 from pyroclust.programs import as_model
 from pyroclust.protocols import Guide
+from pyroclust.random_state import alone
 
 __all__ = ["DataGroup", "World", "group_by_size", "simulate", "simulate_worlds"]
 
@@ -90,7 +91,8 @@ def simulate(model: Callable[..., Any], template: Tensor) -> tuple[Tensor, Tenso
         >>> data.shape, assignments.shape
         (torch.Size([3, 20, 2]), torch.Size([3, 20]))
     """
-    trace = poutine.trace(poutine.uncondition(model)).get_trace(template)
+    with alone():
+        trace = poutine.trace(poutine.uncondition(model)).get_trace(template)
     sites = (trace.nodes.get(name, {}).get("value") for name in ("data", "assignments"))
     data, assignments = sites
     if data is None or assignments is None:

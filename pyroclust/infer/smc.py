@@ -7,6 +7,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from pyroclust.counts import check_count
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
@@ -122,6 +123,7 @@ def sequential_monte_carlo(
         Del Moral, Doucet and Jasra (2006), Sequential Monte Carlo samplers.
         https://doi.org/10.1111/j.1467-9868.2006.00553.x
     """
+    num_particles = check_count("num_particles", num_particles)
     if num_islands is None:
         num_islands = 10 if num_particles >= 1000 and num_particles % 10 == 0 else 1
     _check_numbers(num_particles, ess_threshold, num_islands, num_pilot)
@@ -198,13 +200,12 @@ def _target(
 
 
 def _check_numbers(num_particles: int, ess_threshold: float, num_islands: int, num_pilot: int) -> None:
-    if num_islands < 1:
-        raise ValueError(f"num_islands is {num_islands}, expected at least 1")
-    if num_particles < 1 or num_particles % num_islands:
+    check_count("num_islands", num_islands)
+    if num_particles % num_islands:
         raise ValueError(
             f"num_particles is {num_particles}, expected a positive multiple of num_islands, {num_islands}"
         )
     if not 0 <= ess_threshold <= 1:
         raise ValueError(f"ess_threshold is {ess_threshold}, expected a share between 0 and 1")
-    if num_pilot < 0 or num_pilot == 1:
+    if check_count("num_pilot", num_pilot, at_least=0) == 1:
         raise ValueError(f"num_pilot is {num_pilot}, expected 0 for no pilot run, or at least 2 particles")

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pyroclust.counts import check_count
+from pyroclust.nn.sizes import MAX_BLOCKS
 from pyroclust.registry import register
 
 __all__ = ["InducedSetAttention", "MultiheadAttentionBlock", "PooledAttention", "SetEncoder"]
@@ -46,7 +48,8 @@ class MultiheadAttentionBlock(nn.Module):
         self, width: int, *, num_heads: int = 4, norm: Callable[[int], nn.Module] = nn.LayerNorm
     ) -> None:
         super().__init__()
-        if num_heads < 1 or width % num_heads:
+        width, num_heads = check_count("width", width), check_count("num_heads", num_heads)
+        if width % num_heads:
             raise ValueError(f"num_heads is {num_heads}, expected a divisor of the width, {width}")
         self.num_heads = num_heads
         self.norm_queries, self.norm_keys = norm(width), norm(width)
@@ -122,6 +125,7 @@ class InducedSetAttention(nn.Module):
         norm: Callable[[int], nn.Module] = nn.LayerNorm,
     ) -> None:
         super().__init__()
+        num_inducing, width = check_count("num_inducing", num_inducing), check_count("width", width)
         self.inducing = nn.Parameter(torch.randn(1, num_inducing, width))
         self.gather = MultiheadAttentionBlock(width, num_heads=num_heads, norm=norm)
         self.spread = MultiheadAttentionBlock(width, num_heads=num_heads, norm=norm)
@@ -168,6 +172,7 @@ class PooledAttention(nn.Module):
         norm: Callable[[int], nn.Module] = nn.LayerNorm,
     ) -> None:
         super().__init__()
+        num_seeds, width = check_count("num_seeds", num_seeds), check_count("width", width)
         self.seeds = nn.Parameter(torch.randn(1, num_seeds, width))
         self.before = nn.Sequential(nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width))
         self.block = MultiheadAttentionBlock(width, num_heads=num_heads, norm=norm)
@@ -206,6 +211,7 @@ class SetEncoder(nn.Module):
         self, width: int, *, num_blocks: int = 1, num_inducing: int = 16, num_heads: int = 4
     ) -> None:
         super().__init__()
+        num_blocks = check_count("num_blocks", num_blocks, at_most=MAX_BLOCKS)
         self.width, self.num_blocks, self.num_inducing = width, num_blocks, num_inducing
         self.num_heads = num_heads
         self.blocks = nn.ModuleList(

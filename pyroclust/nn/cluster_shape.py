@@ -6,6 +6,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from pyroclust.counts import check_count
+from pyroclust.nn.sizes import check_scale
 from pyroclust.registry import register
 
 __all__ = ["AdaptiveShape", "ClusterShape", "FixedShape"]
@@ -37,7 +39,8 @@ class FixedShape:
     """
 
     def __init__(self, dim: int, scale: float) -> None:
-        self.dim, self.scale, self.num_moments = dim, float(scale), dim
+        self.dim, self.scale = check_count("dim", dim), check_scale("scale", scale)
+        self.num_moments = dim
 
     def moments(self, positions: Tensor) -> Tensor:
         """Return the positions."""
@@ -63,7 +66,8 @@ class AdaptiveShape:
     """
 
     def __init__(self, dim: int, scale: float, *, weight: float = 4.0) -> None:
-        self.dim, self.scale, self.weight = dim, float(scale), float(weight)
+        self.dim, self.scale = check_count("dim", dim), check_scale("scale", scale)
+        self.weight = check_scale("weight", weight)
         self.num_moments = dim + dim * dim
 
     def moments(self, positions: Tensor) -> Tensor:

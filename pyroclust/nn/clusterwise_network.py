@@ -7,11 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from pyroclust.counts import check_count
 from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseScorer
 from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.latents import ClusterLatents, DiscreteMemberships, GaussianLatents, GaussianMemberships
 from pyroclust.nn.look_ahead import KernelSummary
 from pyroclust.nn.pools import GatedPool, PointPool
+from pyroclust.nn.sizes import check_bandwidths, check_scale
 from pyroclust.registry import register
 
 __all__ = ["ClusterwiseEncoding", "ClusterwiseNetwork"]
@@ -69,8 +71,12 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
         differences: bool = True,
     ) -> None:
         super().__init__()
-        self.dim, self.scale, self.width, self.decoder_width = dim, float(scale), width, decoder_width
-        self.bandwidths, self.differences = tuple(bandwidths), differences
+        self.dim, self.scale = check_count("dim", dim), check_scale("scale", scale)
+        self.width, self.decoder_width = (
+            check_count("width", width),
+            check_count("decoder_width", decoder_width),
+        )
+        self.bandwidths, self.differences = check_bandwidths(bandwidths), differences
         self.latents: Any = GaussianLatents() if latents is None else latents
         self.latents.connect(width)
         self.up_front, self.each_step = up_front, each_step

@@ -4,6 +4,7 @@ from typing import Protocol
 
 from torch import Tensor, nn
 
+from pyroclust.counts import check_count
 from pyroclust.registry import register
 
 __all__ = ["Encoder", "ImageEncoder"]
@@ -54,8 +55,10 @@ class ImageEncoder(nn.Module):
 
     def __init__(self, height: int, width: int, *, dim: int = 64, channels: int = 16) -> None:
         super().__init__()
+        height, width = check_count("height", height), check_count("width", width)
         if min(height, width) < 4:
             raise ValueError(f"height and width are {height} and {width}, expected at least 4 pixels each")
+        dim, channels = check_count("dim", dim), check_count("channels", channels)
         self.height, self.width, self.dim, self.channels = height, width, dim, channels
         cells = (height // 4) * (width // 4)
         self.layers = nn.Sequential(

@@ -6,7 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pyroclust.counts import check_count
 from pyroclust.nn.attention import MultiheadAttentionBlock
+from pyroclust.nn.sizes import MAX_BLOCKS
 from pyroclust.registry import register
 
 __all__ = ["Future", "FutureAttention", "InducedFuture"]
@@ -67,6 +69,7 @@ class FutureAttention(nn.Module):
 
     def __init__(self, width: int, *, num_blocks: int = 1, num_heads: int = 4) -> None:
         super().__init__()
+        num_blocks = check_count("num_blocks", num_blocks, at_most=MAX_BLOCKS)
         self.width, self.num_blocks, self.num_heads = width, num_blocks, num_heads
         self.blocks = nn.Sequential(*(_LaterPoints(width, num_heads=num_heads) for _ in range(num_blocks)))
 
@@ -164,6 +167,7 @@ class InducedFuture(nn.Module):
 
     def __init__(self, width: int, *, num_inducing: int = 8, num_heads: int = 4) -> None:
         super().__init__()
+        width, num_inducing = check_count("width", width), check_count("num_inducing", num_inducing)
         self.width, self.num_inducing, self.num_heads = width, num_inducing, num_heads
         self.inducing = nn.Parameter(torch.randn(num_inducing, width))
         self.gather = _Suffixes(width, num_heads=num_heads)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pyroclust.counts import check_count
 from pyroclust.registry import register
 
 __all__ = [
@@ -207,7 +208,7 @@ class GaussianLatents(nn.Module):
 
     def __init__(self, num_latents: int = 6) -> None:
         super().__init__()
-        self.num_latents = num_latents
+        self.num_latents = check_count("num_latents", num_latents)
 
     def connect(self, width: int) -> None:
         """Make the layers for contexts of a width."""
@@ -250,7 +251,8 @@ class DiscreteLatents(nn.Module):
 
     def __init__(self, num_latents: int = 6, num_values: int = 8) -> None:
         super().__init__()
-        self.num_latents, self.num_values = num_latents, num_values
+        self.num_latents = check_count("num_latents", num_latents)
+        self.num_values = check_count("num_values", num_values)
 
     def connect(self, width: int) -> None:
         """Make the layers for contexts of a width."""

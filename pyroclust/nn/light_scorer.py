@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from pyroclust.counts import check_count
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.nn.attention import InducedSetAttention
 from pyroclust.nn.cluster_shape import ClusterShape
@@ -15,6 +16,7 @@ from pyroclust.nn.encoders import Encoder
 from pyroclust.nn.futures import Future
 from pyroclust.nn.look_ahead import KernelLookAhead
 from pyroclust.nn.network_scorer import NetworkScorer
+from pyroclust.nn.sizes import MAX_BLOCKS, check_bandwidths
 from pyroclust.registry import register
 
 __all__ = ["LightEncoding", "LightScorer"]
@@ -81,8 +83,15 @@ class LightScorer(NetworkScorer[LightEncoding]):
         super().__init__()
         if future is not None and future.width != width:
             raise ValueError(f"future has width {future.width}, expected that of the scorer, {width}")
+        width = check_count("width", width)
+        num_attention = check_count("num_attention", num_attention, at_least=0, at_most=MAX_BLOCKS)
         self.conditions, self.future = conditions, future
-        self.shape, self.width, self.bandwidths, self.filter = shape, width, tuple(bandwidths), filter
+        self.shape, self.width, self.bandwidths, self.filter = (
+            shape,
+            width,
+            check_bandwidths(bandwidths),
+            filter,
+        )
         self.encoder: Any = nn.Identity() if encoder is None else encoder
         dim = shape.dim
         self.look_at_point = KernelLookAhead(dim, self.bandwidths, second_moments=second_moments)

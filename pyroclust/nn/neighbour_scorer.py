@@ -8,9 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import threshold
 
+from pyroclust.counts import check_count
 from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.nn.look_ahead import gaussian_kernel
 from pyroclust.nn.network_scorer import NetworkScorer
+from pyroclust.nn.sizes import check_scale
 from pyroclust.registry import register
 
 __all__ = ["NeighbourEncoding", "NeighbourScorer", "PairFeatures", "pair_features"]
@@ -170,9 +172,7 @@ class NeighbourScorer(NetworkScorer[NeighbourEncoding]):
 
     def __init__(self, scale: float = 1.0, *, width: int = 48) -> None:
         super().__init__()
-        if not scale > 0:
-            raise ValueError(f"scale is {scale}, expected a positive number")
-        self.scale, self.width = float(scale), width
+        self.scale, self.width = check_scale("scale", scale), check_count("width", width)
         seen = PairFeatures.num_features
         self.embed = nn.Sequential(nn.Linear(4 + 2 * seen, width), nn.SiLU(), nn.Linear(width, width))
         self.exchange = nn.ModuleList(

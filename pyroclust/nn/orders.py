@@ -5,7 +5,10 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from pyroclust.counts import check_count
+from pyroclust.memory import check_memory
 from pyroclust.nn.look_ahead import gaussian_kernel
+from pyroclust.nn.sizes import check_scale
 from pyroclust.registry import register
 
 __all__ = ["DensestFirst", "NearestNext", "Order", "RandomOrder", "antithetic_orders", "random_orders"]
@@ -53,9 +56,7 @@ class DensestFirst:
     """
 
     def __init__(self, bandwidth: float) -> None:
-        if not bandwidth > 0:
-            raise ValueError(f"bandwidth is {bandwidth}, expected a positive number")
-        self.bandwidth = float(bandwidth)
+        self.bandwidth = check_scale("bandwidth", bandwidth)
 
     def __call__(self, positions: Tensor) -> Tensor:
         """Rank the points by density."""
@@ -92,8 +93,7 @@ def random_orders(num_orders: int, like: Tensor) -> Tensor:
         >>> random_orders(3, torch.zeros(2, 5, 2)).shape
         torch.Size([3, 2, 5])
     """
-    if num_orders < 1:
-        raise ValueError(f"num_orders is {num_orders}, expected at least 1")
+    num_orders = _checked_orders(num_orders, like)
     datasets, points = like.shape[:2]
     noise = torch.rand(num_orders * datasets, points, device=like.device)
     return noise.argsort(-1).view(num_orders, datasets, points)
@@ -125,8 +125,7 @@ def antithetic_orders(num_orders: int, like: Tensor) -> Tensor:
         Hammersley & Morton (1956), A new Monte Carlo technique: antithetic variates.
         https://doi.org/10.1017/S0305004100031455
     """
-    if num_orders < 1:
-        raise ValueError(f"num_orders is {num_orders}, expected at least 1")
+    num_orders = _checked_orders(num_orders, like)
     half = random_orders((num_orders + 1) // 2, like)
     return torch.stack([half, half.flip(-1)], 1).flatten(0, 1)[:num_orders]
 
@@ -174,3 +173,11 @@ class NearestNext(DensestFirst):
             latest = (gap + taken).argmin(-1)
             order.append(latest)
         return torch.stack(order, -1)
+
+
+def _checked_orders(num_orders: int, like: Tensor) -> int:
+    """Refuse what are no orders, or more than memory holds."""
+    num_orders = check_count("num_orders", num_orders)
+    needed = 3 * 8 * num_orders * like.shape[0] * like.shape[1]
+    check_memory(needed, f"num_orders is {num_orders}: orders", remedy="mix fewer")
+    return num_orders

@@ -5,6 +5,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from pyroclust.counts import check_count
 from pyroclust.nn.attention import PooledAttention
 from pyroclust.registry import register
 
@@ -39,6 +40,7 @@ class GatedPool(nn.Module):
 
     def __init__(self, width: int, num_gates: int = 4) -> None:
         super().__init__()
+        width, num_gates = check_count("width", width), check_count("num_gates", num_gates)
         self.gate, self.value = nn.Linear(width, num_gates), nn.Linear(width, width)
         self.output = nn.Linear(width + num_gates, width)
 
@@ -89,6 +91,7 @@ class SummedPool(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
+        width = check_count("width", width)
         self.network = nn.Sequential(nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width))
 
     def forward(self, points: Tensor, mask: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pyroclust.counts import check_count
 from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.nn.conditions import ConditionInputs
 from pyroclust.nn.encoders import Encoder
@@ -78,7 +79,10 @@ class SummedScorer(NetworkScorer[SummedEncoding]):
         encoder: Encoder | None = None,
     ) -> None:
         super().__init__()
-        self.dim, self.width, self.sizes = dim, width, (int(sizes[0]), int(sizes[1]))
+        if len(sizes) != 2:
+            raise ValueError(f"sizes has {len(sizes)} numbers, expected 2: those of points and of clusters")
+        self.dim, self.width = check_count("dim", dim), check_count("width", width)
+        self.sizes = (check_count("sizes[0]", sizes[0]), check_count("sizes[1]", sizes[1]))
         self.future = future
         self.encoder: Any = nn.Identity() if encoder is None else encoder
         point, cluster = self.sizes

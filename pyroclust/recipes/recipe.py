@@ -1,5 +1,6 @@
 """Recipes: TOML files that say how a guide is trained; a recipe is a card that has not been trained."""
 
+import reprlib
 import tomllib
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -7,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from pyroclust.counts import check_seed
 from pyroclust.errors import unknown_name
 from pyroclust.infer import FitSettings, Validation
 from pyroclust.infer.choices import Choice
@@ -19,8 +21,10 @@ from pyroclust.recipes.tables import (
     started_guide,
 )
 from pyroclust.saving.depth import check_depth
+from pyroclust.saving.entries import check_keys, read_text, text_entry
 from pyroclust.saving.models import build_model
 from pyroclust.saving.objects import call
+from pyroclust.saving.room import CheckedAllocations
 
 __all__ = ["Recipe", "find_recipe", "list_recipes", "read_recipe"]
 
@@ -73,7 +77,7 @@ class Recipe:
         if network is None and "class" not in guide:
             network = "light"
         order = {"class": "RandomOrder", **_table(self.content, "order")} if "order" in self.content else None
-        with seeded(self.seed):
+        with seeded(self.seed), CheckedAllocations("the network"):
             entries = None if network is None else (network, _table(self.content, network))
             return new_guide(self.model, guide, entries, order)
 
@@ -142,7 +146,7 @@ def read_recipe(path: str | PathLike[str]) -> Recipe:
     """
     path = find_recipe(path)
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"recipe '{path}' is not valid TOML ({error})") from None
     try:
@@ -154,20 +158,18 @@ def read_recipe(path: str | PathLike[str]) -> Recipe:
 def _recipe(content: dict[str, Any], path: Path) -> Recipe:
     check_depth(content, where="it")
     known = {*_TABLES, *network_tables()}
-    for key in sorted(set(content) - known - {"about", "seed"}):
-        raise ValueError(unknown_name("key", key, known | {"about", "seed"}))
+    check_keys(content, known | {"about", "seed"}, what="key")
     tables = {name: _table(content, name) for name in known}
-    seed = content.get("seed", 0)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ValueError(f"'seed' is {seed!r}, expected a whole number of at least 0")
+    seed = check_seed(content.get("seed", 0))
     _check_together(content)
     if "tables" in content:
         model: Any = call(labelled_tables, tables["tables"], where="tables", given={"recipe": path})
     else:
-        model = build_model(tables["model"])
+        with CheckedAllocations("[model]"):
+            model = build_model(tables["model"])
     choice = call(hard_simulations, tables["choice"], where="choice", given={"model": model})
     return Recipe(
-        about=str(content.get("about", "")),
+        about=text_entry(content, "about", ""),
         model=model,
         seed=seed,
         training=call(FitSettings, tables["training"], where="training"),
@@ -200,5 +202,5 @@ def _table(content: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the table of a name, empty if it is not there."""
     table = content.get(name, {})
     if not isinstance(table, dict):
-        raise ValueError(f"'{name}' is {table!r}, expected a table [{name}]")
+        raise ValueError(f"'{name}' is {reprlib.repr(table)}, expected a table [{name}]")
     return dict(table)

@@ -1,6 +1,8 @@
 """Cards of pretrained guides, and the shelf of guides that come with the package."""
 
 import json
+import re
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -8,8 +10,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from pyroclust.counts import check_count, check_seed
 from pyroclust.errors import unknown_name
 from pyroclust.saving.depth import check_depth
+from pyroclust.saving.entries import check_keys, list_entry, parse_json, read_text, table_entry, text_entry
 from pyroclust.saving.version_1 import modernised
 
 __all__ = [
@@ -25,6 +29,19 @@ __all__ = [
 FORMAT_VERSION = 2
 CARD_FILE = "card.json"
 WEIGHTS_FILE = "weights.safetensors"
+_ENTRIES = (
+    "format_version",
+    "about",
+    "class",
+    "arguments",
+    "model",
+    "weights",
+    "max_points",
+    "recipe",
+    "seeds",
+    "certificate",
+    "versions",
+)
 
 
 @dataclass(frozen=True)
@@ -157,41 +174,73 @@ def read_card(folder: Path) -> GuideCard:
     if not path.is_file():
         raise ValueError(f"'{folder}' holds no {CARD_FILE}; give the folder of a saved guide")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
+        content = parse_json(read_text(path))
+    except ValueError as error:
         raise ValueError(
             f"'{path}' is not valid JSON ({error}); restore the file or train the guide again"
         ) from None
     version = content.get("format_version") if isinstance(content, dict) else None
-    if isinstance(version, bool) or version not in range(1, FORMAT_VERSION + 1):
+    if type(version) is not int or version not in range(1, FORMAT_VERSION + 1):
         raise ValueError(
-            f"'{path}' has format_version {version}, expected 1 to {FORMAT_VERSION}; "
+            f"'{path}' has format_version {reprlib.repr(version)}, expected 1 to {FORMAT_VERSION}; "
             "install the pyroclust version that wrote it or save the guide again"
         )
     try:
         check_depth(content, where="it")
+        check_keys(content, _ENTRIES, what="entry")
         card = _card_from(content, folder.name)
         return _modern(card) if version == 1 else card
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ValueError(f"'{path}' has a missing or malformed entry ({error}); restore the file") from None
+        reason = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) else error
+        raise ValueError(f"'{path}' has a missing or malformed entry ({reason}); restore the file") from None
 
 
 def _card_from(content: dict[str, Any], name: str) -> GuideCard:
-    weights = content["weights"]
+    model = table_entry(content, "model")
+    check_keys(model, ("name", "arguments"), what="entry of the model")
+    seeds = table_entry(content, "seeds", {})
+    versions = table_entry(content, "versions", {})
+    most = content.get("max_points")
     return GuideCard(
         name=name,
-        guide_class=str(content["class"]),
-        arguments=dict(content["arguments"]),
-        model=str(content["model"]["name"]),
-        model_arguments=dict(content["model"]["arguments"]),
-        weights_sha256=None if weights is None else str(weights["sha256"]),
-        about=str(content.get("about", "")),
-        max_points=content.get("max_points"),
-        recipe=content.get("recipe", {}),
-        seeds=content.get("seeds", {}),
-        certificate=content.get("certificate", {}),
-        versions=content.get("versions", {}),
+        guide_class=text_entry(content, "class"),
+        arguments=table_entry(content, "arguments"),
+        model=text_entry(model, "name"),
+        model_arguments=table_entry(model, "arguments"),
+        weights_sha256=_checksum(content),
+        about=text_entry(content, "about", ""),
+        max_points=None if most is None else check_count("max_points", most),
+        recipe=table_entry(content, "recipe", {}),
+        seeds={one: check_seed(seeds[one], name=f"seeds.{one}") for one in seeds},
+        certificate=_certificate(table_entry(content, "certificate", {})),
+        versions={one: text_entry(versions, one) for one in versions},
     )
+
+
+def _checksum(content: dict[str, Any]) -> str | None:
+    if content["weights"] is None:
+        return None
+    weights = table_entry(content, "weights")
+    check_keys(weights, ("sha256",), what="entry of the weights")
+    checksum = text_entry(weights, "sha256")
+    if re.fullmatch(r"[0-9a-f]{64}", checksum) is None:
+        raise ValueError(f"'sha256' is {reprlib.repr(checksum)}, expected 64 digits from 0 to f")
+    return checksum
+
+
+def _certificate(content: dict[str, Any]) -> dict[str, Any]:
+    """Return a certificate whose verdict has the form that lists and pages read."""
+    verdict = content.get("verdict")
+    if verdict is None:
+        return content
+    table = table_entry(content, "verdict")
+    for one in list_entry(table, "findings"):
+        text_entry(one, "what")
+        if not isinstance(one.get("passed"), bool):
+            raise ValueError(f"'passed' is {reprlib.repr(one.get('passed'))}, expected true or false")
+    if not isinstance(table.get("passed", False), bool):
+        raise ValueError(f"'passed' is {reprlib.repr(table['passed'])}, expected true or false")
+    return content
 
 
 def _modern(card: GuideCard) -> GuideCard:

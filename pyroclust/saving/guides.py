@@ -20,6 +20,7 @@ from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, GuideCard, find_guid
 from pyroclust.saving.guide_files import read_weights, write_guide_files
 from pyroclust.saving.models import build_model, describe_model
 from pyroclust.saving.objects import build, describe
+from pyroclust.saving.room import CheckedAllocations
 
 __all__ = ["describe_guide", "load_guide", "save_guide"]
 
@@ -53,6 +54,12 @@ def load_guide(name_or_folder: str | PathLike[str]) -> Any:
     guide = _build(card, folder / CARD_FILE)
     if card.weights_sha256 is not None:
         _load_weights(guide, folder / WEIGHTS_FILE, card.weights_sha256)
+    elif guide.state_dict():
+        raise ValueError(
+            f"'{folder / CARD_FILE}' names no weights, and a {card.guide_class} has "
+            f"{sum(one.numel() for one in guide.state_dict().values()):,}: it would be untrained; restore "
+            "the file or train the guide again"
+        )
     return guide.eval()
 
 
@@ -129,7 +136,8 @@ def _build(card: GuideCard, path: Path) -> Any:
     except ValueError as error:
         raise ValueError(f"{error}; install a newer version, or import the module of the class") from None
     try:
-        model = build_model({"name": card.model, "arguments": card.model_arguments})
+        with CheckedAllocations("the model"):
+            model = build_model({"name": card.model, "arguments": card.model_arguments})
     except ValueError as error:
         raise ValueError(
             f"'{path}' describes a model that cannot be built ({error}); restore the file or install a newer "
@@ -137,7 +145,7 @@ def _build(card: GuideCard, path: Path) -> Any:
         ) from None
     try:
         # The initial weights are thrown away: drawing them must not move the caller's random state.
-        with kept_random_state():
+        with kept_random_state(), CheckedAllocations("the network"):
             described = {"class": card.guide_class, "arguments": card.arguments}
             return build(described, AmortizedGuide, where="guide", given=parts_of(model))
     except ValueError as error:
@@ -145,6 +153,13 @@ def _build(card: GuideCard, path: Path) -> Any:
 
 
 def _load_weights(guide: Any, path: Path, sha256: str) -> None:
+    # The file holds the weights and a list of their names; what is much larger is none of ours.
+    expected = sum(one.numel() * 8 + 1000 for one in guide.state_dict().values()) + 100_000
+    if path.is_file() and path.stat().st_size > expected:
+        raise ValueError(
+            f"'{path}' has {path.stat().st_size:,} bytes, expected at most {expected:,} for a guide of this "
+            "size; restore the file or train the guide again"
+        )
     try:
         state = safetensors.load(read_weights(path.parent, sha256))
     except SafetensorError as error:
@@ -157,8 +172,8 @@ def _check_state(expected: Mapping[str, Tensor], state: Mapping[str, Tensor], pa
     missing, extra = sorted(set(expected) - set(state)), sorted(set(state) - set(expected))
     if missing or extra:
         raise ValueError(
-            f"'{path}' does not fit its card (missing: {', '.join(missing) or 'none'}; "
-            f"not expected: {', '.join(extra) or 'none'}); use the pyroclust version that wrote it"
+            f"'{path}' does not fit its card (missing: {_few(missing)}; not expected: {_few(extra)}); use "
+            "the pyroclust version that wrote it"
         )
     for name, value in state.items():
         if value.shape != expected[name].shape:
@@ -166,3 +181,18 @@ def _check_state(expected: Mapping[str, Tensor], state: Mapping[str, Tensor], pa
                 f"'{path}': '{name}' has shape {tuple(value.shape)}, expected {tuple(expected[name].shape)}; "
                 "use the pyroclust version that wrote it"
             )
+        if value.dtype != expected[name].dtype:
+            raise ValueError(
+                f"'{path}': '{name}' is {value.dtype}, expected {expected[name].dtype}: convert the guide "
+                "with guide.float() before it is saved"
+            )
+        if not bool(value.isfinite().all()):
+            raise ValueError(
+                f"'{path}': '{name}' holds nan or infinite numbers, expected finite weights: the training "
+                "went wrong, or the file was changed; train the guide again"
+            )
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{', '.join(names[:3])}{more}" if names else "none"

@@ -125,8 +125,8 @@ def call(
     }
     try:
         return function(**filled, **values)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"{where}: {' '.join(str(error).split())}") from None
+    except (TypeError, ValueError, RuntimeError, ArithmeticError, MemoryError) as error:
+        raise ValueError(f"{where}: {' '.join(str(error).split())[:400]}") from None
 
 
 def class_and_arguments(described: Any, kind: Any, *, where: str) -> tuple[str, dict[str, Any]]:
@@ -147,10 +147,16 @@ def class_and_arguments(described: Any, kind: Any, *, where: str) -> tuple[str, 
         )
     beside = {str(key): one for key, one in described.items() if key != "class"}
     if not isinstance(beside.get("arguments"), Mapping):
-        return str(described["class"]), beside
+        return _class_name(described, where), beside
     for key in beside.keys() - {"arguments"}:
         raise ValueError(f"{where} has '{key}' beside its arguments, expected it among them")
-    return str(described["class"]), {str(key): one for key, one in beside["arguments"].items()}
+    return _class_name(described, where), {str(key): one for key, one in beside["arguments"].items()}
+
+
+def _class_name(described: Mapping[str, Any], where: str) -> str:
+    if not isinstance(described["class"], str):
+        raise ValueError(f"{where}.class is {reprlib.repr(described['class'])}, expected text")
+    return described["class"]
 
 
 def _value(value: Any, annotation: Any, *, where: str, given: Mapping[str, Any] | None) -> Any:

@@ -468,7 +468,7 @@ REFUSED = {
         "prior: unknown class 'PitmanYor', did you mean 'PitmanYorPrior'",
     ),
     "class, dangerous": (mixture(prior={"class": "os.system"}), "prior: unknown class 'os.system'"),
-    "class of another kind": (mixture(prior={"class": [3]}), r"prior: unknown class '\[3\]'"),
+    "class of another kind": (mixture(prior={"class": [3]}), r"prior.class is \[3\], expected text"),
     "family for prior": (mixture(prior=KNOWN), "prior: unknown class 'NormalKnownVariance'"),
     "prior for family": (mixture(component=CRP), "component: unknown class 'ChineseRestaurantPrior'"),
     "unknown argument": (

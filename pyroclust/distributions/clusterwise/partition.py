@@ -141,9 +141,8 @@ class ClusterwisePartition(PartitionDistribution):
         found = self._clusters(dataset, order, labels).latents()
         return found.view(*batch, *found.shape[1:])
 
-    def sample_and_log_prob(self, sample_shape: Any = Size()) -> tuple[Tensor, Tensor]:
-        """Draw partitions with estimates whose reciprocals are unbiased, in nats."""
-        shape = self._extended_shape(Size(sample_shape))
+    def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
+        shape = self._extended_shape(sample_shape)
         with torch.no_grad():
             made = self._run(shape[:-1], DrawAndScore(self.num_particles))
             labels = canonical(made.labels).view(shape)

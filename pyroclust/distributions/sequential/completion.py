@@ -88,9 +88,8 @@ class CompletedPartition(PartitionDistribution):
             validate_args=self._validate_args,
         )
 
-    def sample_and_log_prob(self, sample_shape: Any = Size()) -> tuple[Tensor, Tensor]:
-        """Draw completions with their log-probabilities in nats, for the price of the draws alone."""
-        shape = Size(sample_shape)
+    def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
+        shape = sample_shape
         labels, log_prob = self._complete(shape.numel(), self._visited(self.assignments)[:0])
         return labels.view(*shape, *self.batch_shape, -1), log_prob.view(*shape, *self.batch_shape)
 

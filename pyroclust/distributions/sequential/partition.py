@@ -80,9 +80,8 @@ class SequentialPartition(PartitionDistribution):
             validate_args=self._validate_args,
         )
 
-    def sample_and_log_prob(self, sample_shape: Any = Size()) -> tuple[Tensor, Tensor]:
-        """Draw partitions with their log-probabilities in nats, for the price of the draws alone."""
-        shape = self._extended_shape(Size(sample_shape))
+    def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
+        shape = self._extended_shape(sample_shape)
         dataset = self.dataset.expand(shape[:-1]).reshape(-1)
         with torch.no_grad():
             labels, log_prob = sample_labels(self.scorer, self.encoding, dataset)
@@ -166,9 +165,8 @@ class OrderAveragedPartition(PartitionDistribution):
         """Return the same distribution with a larger batch shape."""
         return OrderAveragedPartition(self._over(Size(batch_shape)), validate_args=self._validate_args)
 
-    def sample_and_log_prob(self, sample_shape: Any = Size()) -> tuple[Tensor, Tensor]:
-        """Draw partitions, each from an order of its own, with their log-probabilities in nats."""
-        shape = self._extended_shape(Size(sample_shape))
+    def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
+        shape = self._extended_shape(sample_shape)
         dataset = self._over(shape[:-1]).dataset.reshape(self.num_orders, -1)
         which = torch.randint(self.num_orders, (1, dataset.shape[1]), device=dataset.device)
         labels, own = self.orders.on(dataset.gather(0, which).squeeze(0)).sample_and_log_prob()

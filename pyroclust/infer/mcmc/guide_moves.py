@@ -6,8 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.counts import check_count
 from pyroclust.distributions import PartitionDistribution
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition
+from pyroclust.infer.checks import log_joint_of
 from pyroclust.protocols import JointModel, PointwiseGuide
 
 __all__ = [
@@ -69,9 +71,9 @@ def independence_steps(
     Raises:
         ValueError: if ``num_proposals`` is below 1.
     """
-    _check_count("num_proposals", num_proposals)
+    check_count("num_proposals", num_proposals)
     draws, drawn_log_q = posterior.sample_and_log_prob((num_proposals, len(assignments)))
-    drawn_log_joint = model.log_joint(data, draws)
+    drawn_log_joint = log_joint_of(model, data, draws)
     labels = torch.cat([assignments.unsqueeze(0), draws])
     joint = torch.cat([log_joint.unsqueeze(0), drawn_log_joint])
     return _settle(labels, joint, torch.cat([log_q.unsqueeze(0), drawn_log_q.double()]), generator)
@@ -119,8 +121,8 @@ def block_steps(
     Raises:
         ValueError: if ``num_proposals`` is below 1, or the block has no points.
     """
-    _check_count("num_proposals", num_proposals)
-    _check_count("block size", block.shape[-1])
+    check_count("num_proposals", num_proposals)
+    check_count("block size", block.shape[-1])
     copies = data.to(torch.get_default_dtype()).expand(len(assignments), *data.shape)
     posterior = guide.posterior(copies, order=block_last(order, block))
     if isinstance(posterior, OrderAveragedPartition):
@@ -130,7 +132,7 @@ def block_steps(
     law = posterior.given(assignments, num_free=block.shape[-1])
     draws, drawn_log_q, log_q = law.propose(num_proposals)
     labels = torch.cat([assignments.unsqueeze(0), draws])
-    joint = torch.cat([log_joint.unsqueeze(0), model.log_joint(data, draws)])
+    joint = torch.cat([log_joint.unsqueeze(0), log_joint_of(model, data, draws)])
     return _settle(labels, joint, torch.cat([log_q.unsqueeze(0), drawn_log_q]), generator)
 
 
@@ -202,11 +204,6 @@ def _settle(labels: Tensor, joint: Tensor, log_q: Tensor, generator: np.random.G
     row, chain = torch.from_numpy(chosen), torch.arange(len(chosen))
     taken = labels[row, chain], joint[row, chain], log_q[row, chain]
     return MovedChains(*taken, torch.from_numpy(accepted))
-
-
-def _check_count(name: str, value: int) -> None:
-    if value < 1:
-        raise ValueError(f"{name} is {value}, expected at least 1")
 
 
 def _check_block_size(block_size: int, num_points: int) -> None:

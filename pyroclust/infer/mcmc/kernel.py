@@ -9,6 +9,8 @@ import torch
 from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
 from torch import Tensor
 
+from pyroclust.counts import check_count, check_seed
+from pyroclust.infer.checks import checked_log_joint
 from pyroclust.infer.mcmc.draws import ChainDraws
 from pyroclust.infer.mcmc.loop import Transition, check_draws, run_blocks
 from pyroclust.infer.mcmc.starts import Overdispersed, Starts, as_starts
@@ -201,13 +203,10 @@ class PartitionKernel(MCMCKernel, ABC):
         """
         data = as_points(data, like=DOUBLE)
         self.check(data)
-        if num_draws < 1 or warmup < 0 or num_chains < 1:
-            raise ValueError(
-                f"num_draws, warmup and num_chains are {num_draws}, {warmup} and {num_chains}, "
-                "expected at least 1, 0 and 1"
-            )
+        num_draws, num_chains = check_count("num_draws", num_draws), check_count("num_chains", num_chains)
+        warmup = check_count("warmup", warmup, at_least=0)
         check_draws(num_chains, num_draws, len(data))
-        root = seed_from_torch() if seed is None else seed
+        root = seed_from_torch() if seed is None else check_seed(seed)
         with seeded(root):
             generator = np.random.default_rng(root)
             began = time.perf_counter()
@@ -218,6 +217,8 @@ class PartitionKernel(MCMCKernel, ABC):
             trace, interrupted = run_blocks(
                 transition, states, warmup=warmup, num_draws=num_draws, progress=progress
             )
+        if self.model.is_conjugate:
+            checked_log_joint(trace.log_joint, self.model)
         return ChainDraws(
             assignments=trace.assignments,
             log_joint=trace.log_joint,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from pyroclust.infer.checks import log_joint_of
 from pyroclust.protocols import CollapsedModel
 
 __all__ = [
@@ -46,7 +47,7 @@ def conditional_log_joint(
     chains carry are given, others are integrated out.
     """
     known = model.given(hyperparameters) if hyperparameters else model
-    return known.log_joint(data, assignments)
+    return log_joint_of(known, data, assignments)
 
 
 def log_joint(
