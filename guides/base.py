@@ -13,6 +13,7 @@ from torch import Size, Tensor
 from torch.distributions import Distribution
 
 from pyroclust.counts import check_count
+from pyroclust.distributions import Component
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.nn.sizes import MAX_BLOCKS, check_bandwidths, check_scale
 from pyroclust.points import Points, as_points, check_points
@@ -149,6 +150,8 @@ class AmortizedGuide(PyroModule):
             )
         points = as_points(data, like=next(self.parameters(), None))
         check_points(points, self.model.event_shape)
+        if isinstance(component := getattr(self.model, "component", None), Component):
+            component.check_reach(points)
         return points
 
     def __repr__(self) -> str:

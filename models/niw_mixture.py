@@ -1,5 +1,6 @@
 """A Gaussian mixture with unknown means and full covariances for standardised data."""
 
+from pyroclust.counts import check_count
 from pyroclust.distributions import GammaConcentration, NormalInverseWishart
 from pyroclust.models.mixture import Mixture
 from pyroclust.registry import register
@@ -23,6 +24,7 @@ def niw_mixture(dim: int = 2) -> Mixture:
     Args:
         dim: dimension of the points.
     """
+    dim = check_count("dim", dim)
     return Mixture(
         GammaConcentration(2.0, 4.0),
         NormalInverseWishart(dim, 0.08, dof=dim + 2.0, scale=0.2),

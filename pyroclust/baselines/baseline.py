@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pyroclust.counts import short_seed
 from pyroclust.diagnostics.draws.labels import renumbered
 
 __all__ = ["Baseline", "BaselineResult", "Clustering", "unit_columns"]
@@ -91,7 +92,7 @@ class Baseline(ABC):
             >>> KMeans(num_clusters=2).partition(points, seed=0).assignments.tolist()
             [0, 0, 1, 1]
         """
-        points = _checked(data)
+        points, seed = _checked(data), short_seed(seed)
         start = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

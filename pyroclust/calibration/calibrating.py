@@ -11,12 +11,14 @@ from torch import Tensor
 from pyroclust.calibration.cluster_counts import cluster_count_law
 from pyroclust.calibration.result import Calibration, LocalCalibration, calibration_of
 from pyroclust.calibration.simulated_draws import PartitionSampler, draw_partitions
+from pyroclust.counts import check_count
 from pyroclust.diagnostics.simulations.point_summaries import (
     column_summaries,
     distance_summaries,
     mahalanobis,
 )
 from pyroclust.infer.simulation import simulate_worlds
+from pyroclust.memory import check_memory
 from pyroclust.points import Points, as_points, check_finite
 from pyroclust.protocols import Guide, PartitionGuide
 from pyroclust.random_state import own_random_numbers
@@ -166,7 +168,16 @@ def calibrate_near(
 
 
 def _check_sizes(num_points: int, num_datasets: int, num_draws: int, num_bins: int) -> None:
-    if min(num_points, num_datasets) < 1 or num_bins < 2 or num_draws < 1 or (num_draws + 1) % num_bins:
+    check_count("num_points", num_points)
+    check_count("num_datasets", num_datasets)
+    check_count("num_bins", num_bins, at_least=2)
+    check_count("num_draws", num_draws)
+    check_memory(
+        2 * 8 * num_points * num_datasets * (num_draws + 1),
+        f"num_datasets is {num_datasets} and num_draws is {num_draws}: draws of {num_points} points",
+        remedy="ask for fewer",
+    )
+    if (num_draws + 1) % num_bins:
         raise ValueError(
             f"num_points, num_datasets, num_draws and num_bins are {num_points}, {num_datasets}, {num_draws} "
             f"and {num_bins}, expected at least 1, 1, 1 and 2, and num_draws one less than a multiple of "
@@ -181,6 +192,12 @@ def _check_near(sampler: Any, model: Any, data: Tensor, num_simulations: int, nu
             "points of the model's dimension"
         )
     check_finite(data)
+    check_count("num_simulations", num_simulations)
+    check_memory(
+        4 * 8 * num_simulations * data.numel(),
+        f"num_simulations is {num_simulations}: data sets of {len(data)} points",
+        remedy="simulate fewer",
+    )
     if num_nearest > num_simulations:
         raise ValueError(f"num_nearest is {num_nearest}, expected at most num_simulations, {num_simulations}")
     if names := sampler.conditions if isinstance(sampler, Guide) else ():

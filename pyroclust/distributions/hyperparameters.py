@@ -2,7 +2,9 @@
 
 import copy
 import inspect
+import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, Self, cast
 
 import pyro
@@ -11,7 +13,7 @@ from pyro.distributions.torch_distribution import TorchDistributionMixin
 from torch import Tensor
 from torch.distributions import Distribution
 
-__all__ = ["Hyperparameter", "Hyperparameterised", "check_conditions"]
+__all__ = ["Hyperparameter", "Hyperparameterised", "check_conditions", "is_number"]
 
 Hyperparameter = float | Tensor | Distribution
 """A number, one number a data set ``(*batch)``, or the prior of a random number."""
@@ -118,9 +120,28 @@ class Hyperparameterised:
                     f"{name} has a prior of shape {tuple(one.batch_shape + one.event_shape)}, "
                     "expected that of one number"
                 )
-        elif not bool((torch.as_tensor(one) > bound).all()):
+        elif not is_number(one) or not bool(_inside(one, bound).all()):
             wanted = "a positive number" if bound == 0 else f"a number above {bound:g}"
-            raise ValueError(f"{name} is {one}, expected {wanted}")
+            if bound == -math.inf:
+                wanted = "a finite number"
+            raise ValueError(f"{name} is {one!r}, expected {wanted}")
+
+
+def is_number(value: Any) -> bool:
+    """Say whether a value is a number, or a tensor of numbers; true and false, and text, are none.
+
+    Example:
+        >>> is_number(2), is_number(True), is_number("2")
+        (True, False, False)
+    """
+    if isinstance(value, Tensor):
+        return not (value.is_complex() or value.dtype == torch.bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _inside(one: float | Tensor, bound: float) -> Tensor:
+    values = torch.as_tensor(one)
+    return (values > bound) & values.isfinite()
 
 
 def check_conditions(names: Sequence[str], hyperpriors: Mapping[str, Distribution]) -> None:

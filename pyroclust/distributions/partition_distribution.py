@@ -73,6 +73,8 @@ class PartitionDistribution(TorchDistribution):
             ValueError: if they do not fit into memory, or log-probabilities came out as no numbers.
         """
         shape = self._checked_shape(sample_shape)
+        if 0 in shape:
+            return torch.zeros(*self._extended_shape(shape), dtype=torch.int64)
         with torch.no_grad(), alone():
             return self._sample(shape)
 
@@ -106,6 +108,8 @@ class PartitionDistribution(TorchDistribution):
             ValueError: if they do not fit into memory, or a log-probability is not finite.
         """
         shape = self._checked_shape(sample_shape)
+        if 0 in shape:
+            return self.sample(shape), torch.zeros(*shape, *self.batch_shape, dtype=torch.float64)
         with alone():
             value, log_prob = self._sample_and_log_prob(shape)
         return value, self._checked_log_prob(log_prob, drawn=True)

@@ -5,6 +5,7 @@ from torch import Tensor
 from pyroclust.counts import check_count
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.components.clustered_data import block_moments
+from pyroclust.memory import check_memory
 from pyroclust.protocols import CollapsedModel
 
 __all__ = ["cluster_parameters"]
@@ -55,6 +56,13 @@ def cluster_parameters(
             f"data and assignments have shapes {tuple(data.shape)} and {tuple(assignments.shape)}, "
             "expected (N, D) and (..., N)"
         )
+    # Points lie in at most as many clusters, and a cluster has at most D^2 + D numbers.
+    wide = int(assignments.max() + 1) * (component.dim + 1) * component.dim if assignments.numel() else 0
+    check_memory(
+        8 * num_samples * wide * assignments[..., 0].numel(),
+        f"num_samples is {num_samples}: parameters",
+        remedy="draw fewer",
+    )
     counts, moments = block_moments(component, data, assignments)
     shape = (num_samples, *counts.shape)
     return component.sample_parameters(counts.expand(shape), moments.expand(*shape, moments.shape[-1]))

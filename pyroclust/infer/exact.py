@@ -38,7 +38,13 @@ def _enumerated_log_joint(model: JointModel, data: Points) -> tuple[Tensor, Tens
         torch.cat([log_joint_of(model, few, some) for few in sets.split(max(1, rows // len(some)))])
         for some in partitions.split(rows)
     ]
-    return partitions, torch.cat(columns, -1).reshape(*batch, len(partitions))
+    every = torch.cat(columns, -1).reshape(*batch, len(partitions))
+    if bool((every == -torch.inf).all(-1).any()):
+        raise ValueError(
+            "model.log_joint returned -inf for all partitions of a data set, expected some that are "
+            "possible: the data lie too far from what the model can make; rescale them, or check the model"
+        )
+    return partitions, every
 
 
 def exact_posterior(model: JointModel, data: Points) -> tuple[Tensor, Tensor]:

@@ -14,6 +14,7 @@ from pyro.infer import ELBO, ReweightedWakeSleep, TraceGraph_ELBO
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
+from pyroclust.counts import check_count, check_seed
 from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
 from pyroclust.infer.checks import require_likelihood
 from pyroclust.infer.objectives import BatchedWakeSleep
@@ -110,9 +111,8 @@ def fine_tune(
         Cremer, Li & Duvenaud (2018), Inference suboptimality in variational autoencoders.
         https://arxiv.org/abs/1801.03558
     """
-    for name, count in {"steps": steps, "batch_size": batch_size}.items():
-        if count < 1:
-            raise ValueError(f"{name} is {count}, expected at least 1")
+    steps, batch_size = check_count("steps", steps), check_count("batch_size", batch_size)
+    seed = check_seed(seed)
     if not (learning_rate > 0 and math.isfinite(learning_rate)):
         raise ValueError(f"learning_rate is {learning_rate}, expected a positive number")
     objective = BatchedWakeSleep() if objective is None else objective

@@ -13,6 +13,7 @@ from torch import Tensor
 from pyroclust.counts import check_count
 from pyroclust.diagnostics.weights.importance import smooth_log_weights
 from pyroclust.infer.checks import log_joint_of, require_likelihood
+from pyroclust.memory import check_memory
 from pyroclust.points import Points, as_points, check_finite
 from pyroclust.protocols import JointModel, PartitionGuide
 
@@ -84,6 +85,11 @@ class WeightedPartitions(ABC):
             ValueError: if ``num_draws`` is below 1.
         """
         num_draws = check_count("num_draws", num_draws)
+        check_memory(
+            4 * 8 * num_draws * self.assignments[0].numel(),
+            f"num_draws is {num_draws}: partitions",
+            remedy="draw fewer at a time",
+        )
         weights = self.normalised_log_weights.exp()
         columns = weights.reshape(len(weights), -1).T
         index = torch.multinomial(columns, num_draws, replacement=True).T.reshape(

@@ -14,6 +14,7 @@ from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.infer.checks import require_likelihood
 from pyroclust.infer.importance import WeightedPartitions, relative_error
 from pyroclust.infer.smc_population import Population, learn_exponents
+from pyroclust.memory import check_memory
 from pyroclust.partitions import canonical
 from pyroclust.points import Points, as_points, check_finite
 from pyroclust.protocols import CollapsedModel, PointwiseGuide
@@ -130,6 +131,11 @@ def sequential_monte_carlo(
     require_likelihood(model, what="sequential Monte Carlo")
     data = as_points(data)
     check_finite(data)
+    check_memory(
+        4 * 8 * num_particles * data.shape[:-1].numel(),
+        f"num_particles is {num_particles}: particles of {data.shape[-2]} points",
+        remedy="use fewer",
+    )
     batch, points, size = data.shape[:-2], data.shape[-2], num_particles // num_islands
     with torch.no_grad():
         posterior = _one_order(guide.posterior(data))

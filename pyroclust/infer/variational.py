@@ -13,6 +13,7 @@ from pyro.infer.autoguide.initialization import init_to_sample
 from pyro.poutine.util import prune_subsample_sites
 from torch import Tensor
 
+from pyroclust.counts import check_count, check_seed
 from pyroclust.partitions import canonical
 from pyroclust.points import Points, as_points, check_data_set
 from pyroclust.protocols import CompanionProgram
@@ -136,14 +137,13 @@ def variational_posterior(
         "num_starts": num_starts,
     }
     for name, count in counts.items():
-        if count < 1:
-            raise ValueError(f"{name} is {count}, expected at least 1")
+        check_count(name, count)
     component = program.mixture.component
     points = as_points(data)
     check_data_set(points, component.dim)
     component.check(points)
     points = points.detach().double()
-    root = int(torch.randint(2**31 - 1, ())) if seed is None else seed
+    root = int(torch.randint(2**31 - 1, ())) if seed is None else check_seed(seed)
     elbo = TraceEnum_ELBO(
         num_particles=num_particles, vectorize_particles=num_particles > 1, max_plate_nesting=1
     )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pyroclust.counts import check_seed
 from pyroclust.diagnostics import SimulationBasedCalibration, functionals
 from pyroclust.diagnostics.chains.thinning import central_draw
 from pyroclust.errors import unknown_name
@@ -241,7 +242,7 @@ def _pits(
 ) -> dict[str, np.ndarray]:
     if not isinstance(calibration, SimulationBasedCalibration):
         return {name: np.asarray(values, dtype=np.float64) for name, values in calibration.items()}
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_seed(seed))
     return {
         name: (np.asarray(ranks) + rng.uniform(size=np.shape(ranks))) / (calibration.num_draws + 1)
         for name, ranks in calibration.ranks.items()

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.counts import check_count
+from pyroclust.distributions.cholesky import cholesky
 from pyroclust.nn.sizes import check_scale
 from pyroclust.registry import register
 
@@ -88,7 +89,7 @@ class AdaptiveShape:
             factor = covariance.clamp(min=1e-12).sqrt()
             whiten = 1 / factor
         else:
-            factor = torch.linalg.cholesky(covariance)
+            factor = cholesky(covariance)
             whiten = torch.linalg.solve_triangular(factor, identity.expand_as(factor), upper=False)
         log_volume = factor.diagonal(dim1=-2, dim2=-1).log().sum(-1) - self.dim * math.log(self.scale)
         return mean, whiten, log_volume

@@ -3,6 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 
+from pyroclust.counts import check_seed
 from pyroclust.diagnostics import (
     Agreement,
     PartitionLoss,
@@ -222,7 +223,7 @@ def _some(draws: DrawsLike, count: int, seed: int) -> np.ndarray:
     flat = flatten(draws)
     if len(flat) <= count:
         return flat
-    return flat[np.random.default_rng(seed).choice(len(flat), count, replace=False)]
+    return flat[np.random.default_rng(check_seed(seed)).choice(len(flat), count, replace=False)]
 
 
 def _scaled(distances: np.ndarray) -> tuple[np.ndarray, float]:

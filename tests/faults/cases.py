@@ -16,7 +16,17 @@ import pytest
 
 from pyroclust.cli import main
 
-__all__ = ["Case", "all_cases", "command", "gives", "in_folder", "refuses", "run_command", "snapshot"]
+__all__ = [
+    "Case",
+    "all_cases",
+    "command",
+    "gives",
+    "in_folder",
+    "refused",
+    "refuses",
+    "run_command",
+    "snapshot",
+]
 
 MAX_SENTENCE = 700
 """Characters; a longer refusal is no sentence that somebody reads."""
@@ -57,12 +67,14 @@ def all_cases() -> list[Case]:
 def refuses(family: str, name: str, call: Callable[[], Any], words: str, *, slow: bool = False) -> Case:
     """A call from Python that has to end in one sentence, a ValueError with the given words in it."""
 
-    def run(folder: Path) -> str:
-        with pytest.raises(ValueError) as caught:  # noqa: PT011  (the words are looked for below)
-            call()
-        return _checked_sentence(str(caught.value), words)
+    return Case(family, name, f"refused: “{words}”", lambda folder: refused(call, words), slow)
 
-    return Case(family, name, f"refused: “{words}”", run, slow)
+
+def refused(call: Callable[[], Any], words: str) -> str:
+    """Return the one sentence, a ValueError with the given words in it, that a call ends in."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011  (the words are looked for below)
+        call()
+    return _checked_sentence(str(caught.value), words)
 
 
 def gives(family: str, name: str, call: Callable[[], Any], value: Any, *, slow: bool = False) -> Case:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pyroclust.counts import check_seed
 from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import as_chains
 from pyroclust.diagnostics.draws.losses import variation_of_information
@@ -102,7 +103,7 @@ def functionals(
 def _pairs(num_points: int, num_pairs: int, seed: int) -> np.ndarray:
     if num_points < 2:
         return np.empty((0, 2), dtype=np.int64)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_seed(seed))
     # Enough tries to find as many different pairs as there are, or as are wanted.
     tries = np.sort(rng.integers(num_points, size=(20 * num_pairs, 2)), axis=1)
     tries = tries[tries[:, 0] < tries[:, 1]]

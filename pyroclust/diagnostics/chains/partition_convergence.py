@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyroclust.counts import check_seed
 from pyroclust.diagnostics.chains.convergence import bulk_ess, rhats
 from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import as_chains
@@ -73,7 +74,7 @@ def co_membership_ess(draws: DrawsLike, *, num_pairs: int = 100, seed: int) -> C
 
 def _random_pairs(num_points: int, num_pairs: int, seed: int) -> np.ndarray:
     total = num_points * (num_points - 1) // 2
-    code = np.random.default_rng(seed).choice(total, size=min(num_pairs, total), replace=False)
+    code = np.random.default_rng(check_seed(seed)).choice(total, size=min(num_pairs, total), replace=False)
     # Pair (i, j) with i < j has the number j (j - 1) / 2 + i.
     larger = ((1 + np.sqrt(8.0 * code + 1)) / 2).astype(np.int64)
     smaller = code - larger * (larger - 1) // 2
@@ -151,7 +152,7 @@ def distance_rhat(
     draws = as_chains(draws)
     chains, length, points = draws.shape
     chain = np.arange(num_references) % chains
-    references = draws[chain, np.random.default_rng(seed).integers(length, size=num_references)]
+    references = draws[chain, np.random.default_rng(check_seed(seed)).integers(length, size=num_references)]
     distances = pairwise_loss(references, draws.reshape(-1, points), loss=loss)
     distances = distances.round(9).T.reshape(chains, length, num_references)
     found = rhats(distances)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyroclust.counts import check_seed
 from pyroclust.diagnostics.chains.convergence import bulk_ess, rhats
 from pyroclust.diagnostics.chains.functionals import functionals
 from pyroclust.diagnostics.chains.partition_convergence import distance_rhat
@@ -157,7 +158,7 @@ def _uncut(share: np.ndarray, effective: float) -> int:
 
 
 def _systematic(share: np.ndarray, size: int, seed: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_seed(seed))
     order = rng.permutation(len(share))
     edges = np.cumsum(np.minimum(share * size, 1.0)[order])
     # A little less than the last edge, so that rounding cannot ask for a draw beyond it.

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyroclust.counts import check_seed
 from pyroclust.diagnostics.chains.thinning import independent_draws, mixing
 from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels, labels_and_weights
 from pyroclust.diagnostics.draws.losses import Binder, pairwise_loss
@@ -64,7 +65,7 @@ def permuted_memberships(num_a: int, num_b: int, *, num_permutations: int, seed:
         raise ValueError(f"num_permutations is {num_permutations}, expected at least 1")
     members = np.zeros((num_permutations + 1, num_a + num_b))
     members[:, :num_a] = 1
-    members[1:] = np.random.default_rng(seed).permuted(members[1:], axis=1)
+    members[1:] = np.random.default_rng(check_seed(seed)).permuted(members[1:], axis=1)
     return members
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyroclust.counts import check_seed
 from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import distinct_draws
 from pyroclust.diagnostics.draws.losses import (
@@ -160,7 +161,7 @@ def partition_modes(
         ([[0, 0, 1, 1], [0, 1, 0, 1]], [0.75, 0.25])
     """
     found = distinct_draws(draws, weights=weights)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_seed(seed))
     partitions, mass = _sample(found.partitions, found.mass, rng)
     if num_modes is not None and not 1 <= num_modes <= len(partitions):
         raise ValueError(f"num_modes is {num_modes}, expected 1 to {len(partitions)}, the distinct draws")

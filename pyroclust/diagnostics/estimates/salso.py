@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from pyroclust.compiling import strict_inner, strict_lean
+from pyroclust.counts import check_seed
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.draws.labels import DistinctDraws
 from pyroclust.diagnostics.draws.losses import PartitionLoss
@@ -336,7 +337,7 @@ class SalsoSearch(PartitionSearch):
         """Return the best partition found."""
         clusters = count_clusters(draws.partitions)
         limit = min(draws.partitions.shape[1], self.max_clusters or 4 * int(clusters.max()) + 64)
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(check_seed(seed))
         starts = self._starts(draws, loss, limit, rng)
         problem = _problem(_part(draws, int(clusters.sum()) * limit, rng), loss, limit)
         ends = starts.copy()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.compiling import strict
+from pyroclust.counts import check_seed
 from pyroclust.diagnostics.draws.labels import checked_labels
 from pyroclust.diagnostics.simulations.sbc import rank_statistics
 from pyroclust.diagnostics.simulations.uniformity import ecdf_test, goodness_of_fit, threshold_band
@@ -113,10 +114,10 @@ def ball_coverage(
     num_draws, num_datasets = len(every) - 1, every.shape[1]
     grid = np.asarray(levels, dtype=np.float64)
     low, high = threshold_band(num_datasets, grid, level=band_level)
-    order, ties, within = (int(one) for one in np.random.SeedSequence(seed).generate_state(3))
+    order, ties, within = (int(one) for one in np.random.SeedSequence(check_seed(seed)).generate_state(3))
     distances = _distances_to_centre(every, num_candidates, order)
     ranks = rank_statistics(distances[0], distances[1:], seed=ties)
-    places = (ranks + np.random.default_rng(within).random(num_datasets)) / (num_draws + 1)
+    places = (ranks + np.random.default_rng(check_seed(within)).random(num_datasets)) / (num_draws + 1)
     below = (places[:, None] <= grid).sum(0)
     return BallCoverage(
         levels=grid,
@@ -152,7 +153,7 @@ def truth_and_draws(truth: np.ndarray, draws: np.ndarray) -> np.ndarray:
 def _distances_to_centre(every: np.ndarray, num_candidates: int, seed: int) -> np.ndarray:
     """Return the distances of the truth and the draws to their medoid, ``(S + 1, B)``."""
     rows = every.shape[0]
-    shuffled = np.random.default_rng(seed).random((every.shape[1], rows)).argsort(1)
+    shuffled = np.random.default_rng(check_seed(seed)).random((every.shape[1], rows)).argsort(1)
     sequence = np.take_along_axis(every.transpose(1, 0, 2), shuffled[..., None], 1)
     found = _medoid_distances(sequence, min(num_candidates, rows))
     # Back into the order of the rows: the truth first.

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyroclust.counts import check_seed
 from pyroclust.diagnostics.limits import MIN_FAMILIARITY, written
 from pyroclust.diagnostics.simulations.point_summaries import (
     column_summaries,
@@ -265,7 +266,7 @@ def _sets(data: np.ndarray, simulations: np.ndarray, seed: int) -> np.ndarray:
             f"simulations has shape {simulations.shape}, expected at least 20 data sets of {shown} points in "
             f"{data.shape[1]} dimensions, (S, N, D)"
         )
-    own = data[np.random.default_rng(seed).permutation(len(data))[:shown]]
+    own = data[np.random.default_rng(check_seed(seed)).permutation(len(data))[:shown]]
     return np.concatenate([own[None], simulations[:, :shown]]).astype(np.float64)
 
 

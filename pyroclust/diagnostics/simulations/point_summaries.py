@@ -3,6 +3,8 @@
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
+from pyroclust.counts import check_seed
+
 __all__ = ["column_summaries", "distance_summaries", "embedding_distances", "mahalanobis"]
 
 _NEIGHBOURS = (1, 3, 8)
@@ -72,7 +74,7 @@ def embedding_distances(sets: np.ndarray, *, seed: int) -> np.ndarray:
         >>> int(embedding_distances(sets, seed=0).argmax())
         7
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_seed(seed))
     points = sets.reshape(-1, sets.shape[2])
     pooled = points[rng.permutation(len(points))[:_POOLED]]
     width = np.median(pdist(pooled)) if len(pooled) > 1 else 1.0

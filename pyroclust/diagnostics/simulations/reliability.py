@@ -6,6 +6,7 @@ import numpy as np
 from scipy import stats
 
 from pyroclust.compiling import strict
+from pyroclust.counts import check_seed
 from pyroclust.diagnostics.simulations.coverage import truth_and_draws
 
 __all__ = ["PairReliability", "pair_reliability"]
@@ -116,7 +117,7 @@ def pair_reliability(
     residual, mass, true, pairs, brier = _residuals(np.ascontiguousarray(every.transpose(1, 2, 0)), num_bins)
     used = pairs > 0
     residual, mass, true, pairs = residual[..., used], mass[used], true[used], pairs[used]
-    chosen = np.random.default_rng(seed).integers(len(every), size=(num_shuffles, every.shape[1]))
+    chosen = np.random.default_rng(check_seed(seed)).integers(len(every), size=(num_shuffles, every.shape[1]))
     sums, null = residual[:, 0].sum(0), _chosen_sums(residual, chosen)
     covariance = np.einsum("bsm,bsn->mn", residual, residual) / len(every)
     spread = np.sqrt(covariance.diagonal())

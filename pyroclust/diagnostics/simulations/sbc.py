@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyroclust.counts import check_seed
 from pyroclust.diagnostics.simulations.uniformity import uniformity
 
 __all__ = ["SbcRow", "SimulationBasedCalibration", "rank_counts", "rank_statistics", "sbc"]
@@ -50,7 +51,7 @@ def rank_statistics(
     choices = (draws == truth).sum(0) + 1
     below = (draws < truth).sum(0)
     if uniforms is None:
-        return below + np.random.default_rng(seed).integers(choices)
+        return below + np.random.default_rng(check_seed(seed)).integers(choices)
     # In the precision of the uniform numbers, where no product reaches the number of choices.
     return below + (uniforms * choices.astype(uniforms.dtype)).astype(np.int64)
 
@@ -191,7 +192,7 @@ def sbc(
             f"truth has the functionals {sorted(truth)} and draws {sorted(draws)}, expected the same, at "
             "least one"
         )
-    seeds = np.random.SeedSequence(seed).generate_state(len(truth))
+    seeds = np.random.SeedSequence(check_seed(seed)).generate_state(len(truth))
     ranks = {
         name: rank_statistics(
             values, draws[name], seed=int(own), uniforms=None if uniforms is None else uniforms[name]

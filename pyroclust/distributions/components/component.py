@@ -1,5 +1,6 @@
 """Component families: what a cluster's points are drawn from."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
@@ -8,6 +9,7 @@ from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
 from torch.distributions import Distribution, constraints
 
+from pyroclust.counts import check_count
 from pyroclust.distributions.components.parameter_sites import (
     log_density_of_parameters,
     sample_parameters_of_clusters,
@@ -31,6 +33,7 @@ class Component(Hyperparameterised, ABC):
         dim: dimension D of a point.
         support: where points lie, a constraint of event dimension 1.
         expected: the support in words, for errors.
+        reach: how many typical scales from 0 points may lie before sums lose the digits that matter.
 
     Raises:
         ValueError: if ``dim`` is not positive.
@@ -38,11 +41,10 @@ class Component(Hyperparameterised, ABC):
 
     support: constraints.Constraint = constraints.real_vector
     expected: str = "finite numbers"
+    reach: float = math.inf
 
     def __init__(self, dim: int) -> None:
-        if dim < 1:
-            raise ValueError(f"dim is {dim}, expected at least 1")
-        self.dim = dim
+        self.dim = check_count("dim", dim)
 
     @property
     @abstractmethod
@@ -122,12 +124,27 @@ class Component(Hyperparameterised, ABC):
         """
         if data.dim() < 1 or data.shape[-1] != self.dim:
             raise ValueError(f"data has shape {tuple(data.shape)}, expected (..., {self.dim})")
+        self.check_reach(data)
         inside = self.support.check(data) & data.isfinite().all(-1)
         if not bool(inside.all()):
             index = tuple((~inside).nonzero()[0].tolist())
             raise ValueError(
                 f"data has the point {data[index].tolist()} at index {index}, expected {self.expected} "
                 f"for {type(self).__name__}"
+            )
+
+    def check_reach(self, data: Tensor) -> None:
+        """Refuse points so far away that sums of their squares would lose the digits of a cluster's scale.
+
+        Raises:
+            ValueError: if one lies beyond ``reach`` times the typical scale.
+        """
+        far = float(data.detach().abs().max()) if data.numel() else 0.0
+        if far > self.reach * self.typical_scale and math.isfinite(far):
+            raise ValueError(
+                f"data lies up to {far:.3g} from 0, where clusters of {type(self).__name__} are about "
+                f"{self.typical_scale:.3g} wide and sums of squares lose their digits, expected at most "
+                f"{self.reach:.0g} times that: centre and rescale the data, without --raw on the command line"
             )
 
     def hyper(self, name: str, *, trailing: int = 1) -> Tensor:
@@ -237,7 +254,12 @@ class ConjugateComponent(Component):
 
 def number(value: Hyperparameter) -> Hyperparameter:
     """Turn what is neither a tensor nor random into a float, so that plain families compare by value."""
-    return value if isinstance(value, Tensor | Distribution) else float(value)
+    if isinstance(value, Tensor | Distribution | bool | str):
+        return value
+    try:
+        return float(value)
+    except TypeError:
+        return value
 
 
 def per_point(parameters: Tensor, assignments: Tensor) -> Tensor:

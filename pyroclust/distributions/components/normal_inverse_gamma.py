@@ -47,6 +47,7 @@ class NormalInverseGamma(ConjugateComponent):
     """
 
     hyper_names = ("mean", "kappa", "shape", "rate")
+    reach = 1e6
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ from pyro import sample as site
 from pyro.distributions import Gamma, MultivariateNormal, TorchDistribution
 from torch import Tensor
 
+from pyroclust.distributions.cholesky import cholesky
 from pyroclust.distributions.components.component import Component, ConjugateComponent, number, per_point
 from pyroclust.distributions.components.inverse_wishart import InverseWishartCholesky
 from pyroclust.distributions.hyperparameters import Hyperparameter
@@ -49,6 +50,7 @@ class NormalInverseWishart(ConjugateComponent):
     """
 
     hyper_names = ("mean", "kappa", "dof", "scale")
+    reach = 1e6
 
     def __init__(
         self,
@@ -105,7 +107,7 @@ class NormalInverseWishart(ConjugateComponent):
         half = (prior_mean * (total - 0.5 * shift)).unsqueeze(-1)
         scatter = scatter - half - half.mT - kappa[..., None, None] * mean.unsqueeze(-1) * mean.unsqueeze(-2)
         identity = torch.eye(self.dim, dtype=mean.dtype, device=mean.device)
-        return kappa, mean, torch.linalg.cholesky(scatter + self.hyper("scale", trailing=3) * identity)
+        return kappa, mean, cholesky(scatter + self.hyper("scale", trailing=3) * identity)
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
         """Return the log marginal likelihood of blocks in nats."""

@@ -44,6 +44,7 @@ class NormalKnownVariance(ConjugateComponent):
     """
 
     hyper_names = ("mean", "prior_scale", "scale")
+    reach = 1e6
 
     def __init__(
         self,

@@ -182,6 +182,11 @@ class Product(ConjugateComponent):
         pairs = zip(self.parts, self._by_part(parameters), strict=True)
         return SideBySide([part.likelihood(own) for part, own in pairs])
 
+    def check_reach(self, data: Tensor) -> None:
+        """Refuse points whose columns lie too far away for their family."""
+        for part, columns in zip(self.parts, data.split([part.dim for part in self.parts], -1), strict=True):
+            part.check_reach(columns)
+
     def check(self, data: Tensor) -> None:
         """Refuse data outside the support of a part.
 

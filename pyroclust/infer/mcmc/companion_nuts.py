@@ -13,9 +13,11 @@ from pyro.infer.autoguide.initialization import init_to_uniform
 from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
 from torch import Tensor
 
+from pyroclust.counts import check_count, check_seed
 from pyroclust.distributions.components.component import parameters_of_points
 from pyroclust.infer.mcmc.draws import ChainDraws
 from pyroclust.infer.mcmc.kernel import DOUBLE
+from pyroclust.infer.mcmc.loop import check_draws
 from pyroclust.infer.mcmc.states import ChainStates, log_joint, log_prior_of_states
 from pyroclust.infer.variational import sample_companion_labels
 from pyroclust.interrupts import interrupt_between_steps
@@ -206,12 +208,10 @@ class CompanionNUTS(MCMCKernel):
             ValueError: as :meth:`setup`, or if a count is not positive.
             KeyboardInterrupt: after Ctrl-C before the first kept draw, or a second Ctrl-C.
         """
-        if num_draws < 1 or warmup < 1 or num_chains < 1:
-            raise ValueError(
-                f"num_draws, warmup and num_chains are {num_draws}, {warmup} and {num_chains}, "
-                "expected at least 1"
-            )
-        root = seed_from_torch() if seed is None else seed
+        num_draws, num_chains = check_count("num_draws", num_draws), check_count("num_chains", num_chains)
+        warmup = check_count("warmup", warmup)
+        check_draws(num_chains, num_draws, len(data))
+        root = seed_from_torch() if seed is None else check_seed(seed)
         chains: list[list[dict[str, Tensor]]] = []
         began, starting, steps = time.perf_counter(), 0.0, warmup + num_draws
         with (

@@ -23,6 +23,7 @@ from pyroclust.random_state import seed_from_torch, seeded
 __all__ = ["DOUBLE", "PartitionKernel"]
 
 # Kernels compute in double precision: numbers that are no tensor yet keep all their digits.
+_LONGEST_THIN = 1_000_000
 DOUBLE = torch.empty(0, dtype=torch.float64)
 
 
@@ -51,9 +52,7 @@ class PartitionKernel(MCMCKernel, ABC):
     moves_points: bool = True
 
     def __init__(self, model: CollapsedModel, *, init: Starts | Tensor | None = None, thin: int = 1) -> None:
-        if thin < 1:
-            raise ValueError(f"thin is {thin}, expected at least 1")
-        self.model, self.thin = model, thin
+        self.model, self.thin = model, check_count("thin", thin, at_most=_LONGEST_THIN)
         self.init = Overdispersed() if init is None else as_starts(init)
         self.transforms: dict[str, Any] = {}
         self._transition: Transition | None = None

@@ -192,7 +192,7 @@ def test_bad_arguments(data):
     with pytest.raises(ValueError, match="thin is 0"):
         CollapsedGibbs(gaussian2d(), thin=0)
     for wrong in ({"num_draws": 0}, {"num_draws": 1, "warmup": -1}, {"num_draws": 1, "num_chains": 0}):
-        with pytest.raises(ValueError, match="num_draws, warmup and num_chains are"):
+        with pytest.raises(ValueError, match=r"(num_draws|warmup|num_chains) is -?[01], expected at least"):
             CollapsedGibbs(gaussian2d()).run(data, **wrong)
     with pytest.raises(ValueError, match=r"draws has shape \(2, 25\), expected at least 3 rows of 25 points"):
         CollapsedGibbs(gaussian2d(), init=torch.zeros(2, 25).long()).run(data, num_draws=1, num_chains=3)

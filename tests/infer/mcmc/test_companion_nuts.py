@@ -201,7 +201,7 @@ def test_interrupt_keeps_whole_chains(monkeypatch):
     [
         (DATA[:, [0, 0]], {}, r"data has shape \(7, 2\)"),
         (DATA * torch.nan, {}, "data holds 7 nan"),
-        (DATA, {"warmup": 0}, "num_draws, warmup and num_chains are 5, 0 and 4"),
+        (DATA, {"warmup": 0}, "warmup is 0, expected at least 1"),
     ],
 )
 def test_errors(data, counts, message):

@@ -1,0 +1,25 @@
+"""Cholesky factors of scatter matrices."""
+
+import torch
+from torch import Tensor
+
+__all__ = ["cholesky"]
+
+
+def cholesky(matrix: Tensor) -> Tensor:
+    """Return lower Cholesky factors, ``(..., D, D)``.
+
+    Raises:
+        ValueError: if a matrix is not positive definite, which rounding makes of those of far points.
+
+    Example:
+        >>> cholesky(torch.tensor([[4.0]]))
+        tensor([[2.]])
+    """
+    try:
+        return torch.linalg.cholesky(matrix)
+    except torch.linalg.LinAlgError:
+        raise ValueError(
+            "data lies too far from 0, or its columns differ too much in scale, for covariances in double "
+            "precision: centre and rescale the columns, without --raw on the command line"
+        ) from None

@@ -1,0 +1,196 @@
+"""Cards and weights of guides that were damaged, or written by somebody else."""
+
+import copy
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from faults.cases import Case, refused
+from safetensors.torch import load, save
+
+from pyroclust.guides import NeuralClusteringProcess
+from pyroclust.models import nig_mixture
+from pyroclust.saving.guides import load_guide, save_guide
+
+CARD, WEIGHTS = "card.json", "weights.safetensors"
+State = dict[str, torch.Tensor]
+
+
+@cache
+def saved() -> tuple[str, bytes]:
+    """Return the card and the weights of a small guide."""
+    with TemporaryDirectory() as folder:
+        save_guide(NeuralClusteringProcess(nig_mixture(1)).eval(), folder, card={"about": "a test"})
+        return Path(folder, CARD).read_text(), Path(folder, WEIGHTS).read_bytes()
+
+
+def card_case(name: str, write: Callable[[], tuple[bytes, bytes | None]], words: str) -> Case:
+    """Loading a folder with this card and these weights has to end in one sentence."""
+
+    def run(folder: Path) -> str:
+        card, weights = write()
+        (folder / CARD).write_bytes(card)
+        if weights is not None:
+            (folder / WEIGHTS).write_bytes(weights)
+        return refused(lambda: load_guide(folder), words)
+
+    return Case("cards", name, f"refused: “{words}”", run)
+
+
+def edited(name: str, words: str, *path: str, value: Any) -> Case:
+    """A card with one entry changed."""
+
+    def write() -> tuple[bytes, bytes | None]:
+        card, weights = saved()
+        content = json.loads(card)
+        place = content
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = value
+        return json.dumps(content).encode(), weights
+
+    return card_case(name, write, words)
+
+
+def text(name: str, words: str, make: Callable[[str], str | bytes]) -> Case:
+    """A card with other text."""
+
+    def write() -> tuple[bytes, bytes | None]:
+        card, weights = saved()
+        made = make(card)
+        return made.encode() if isinstance(made, str) else made, weights
+
+    return card_case(name, write, words)
+
+
+def weighted(name: str, words: str, change: Callable[[State], State]) -> Case:
+    """Other weights, with the checksum that fits them."""
+
+    def write() -> tuple[bytes, bytes | None]:
+        card, weights = saved()
+        changed = save(change(load(weights)))
+        content = json.loads(card) | {"weights": {"sha256": hashlib.sha256(changed).hexdigest()}}
+        return json.dumps(content).encode(), changed
+
+    return card_case(name, write, words)
+
+
+def with_one(number: float) -> Callable[[State], State]:
+    """Put a number into the middle of the largest tensor."""
+
+    def change(state: State) -> State:
+        largest = max(state, key=lambda name: state[name].numel())
+        changed = state[largest].clone()
+        changed.view(-1)[changed.numel() // 2] = number
+        return {**state, largest: changed}
+
+    return change
+
+
+def removed(key: str) -> Callable[[str], str]:
+    """Leave an entry out."""
+
+    def change(card: str) -> str:
+        content: Mapping[str, Any] = json.loads(card)
+        return json.dumps({one: value for one, value in content.items() if one != key})
+
+    return change
+
+
+def no_weights() -> tuple[bytes, bytes | None]:
+    return saved()[0].encode(), None
+
+
+def others_weights() -> tuple[bytes, bytes | None]:
+    card, weights = saved()
+    state = copy.deepcopy(load(weights))
+    return card.encode(), save({name: value + 1 for name, value in state.items()})
+
+
+def huge_weights() -> tuple[bytes, bytes | None]:
+    card, weights = saved()
+    return card.encode(), weights + bytes(10_000_000)
+
+
+SCORER = ("arguments", "scorer", "arguments")
+WRONG = {"what": "calibration", "figure": 1, "limit": 2, "passed": "yes"}
+
+CASES = [
+    edited("weights are null, the network would be untrained", "names no weights", "weights", value=None),
+    edited("weights without a checksum", "'sha256' is missing", "weights", value={}),
+    edited("a checksum that is a number", "'sha256' is 5", "weights", value={"sha256": 5}),
+    edited("a path beside the checksum", "unknown entry of the weights", "weights", value={"file": "/etc"}),
+    edited("the checksum of other weights", "cut off or changed", "weights", value={"sha256": "0" * 64}),
+    weighted("one weight is nan, the checksum fits", "nan or infinite", with_one(float("nan"))),
+    weighted("one weight is infinite, the checksum fits", "nan or infinite", with_one(float("inf"))),
+    weighted("weights of float64", "torch.float64", lambda s: {k: v.double() for k, v in s.items()}),
+    weighted("weights of float16", "torch.float16", lambda s: {k: v.half() for k, v in s.items()}),
+    weighted("weights are true and false", "torch.bool", lambda s: {k: v > 0 for k, v in s.items()}),
+    weighted("weights of another shape", "has shape", lambda s: {k: v.flatten() for k, v in s.items()}),
+    weighted("a tensor too many", "not expected: extra", lambda s: {**s, "extra": torch.zeros(1)}),
+    weighted("a tensor missing", "missing: ", lambda s: dict(list(s.items())[1:])),
+    card_case("no file of weights", no_weights, "there is no"),
+    card_case("weights of another guide", others_weights, "cut off or changed"),
+    card_case("weights far larger than the guide", huge_weights, "expected at most"),
+    text("an empty card", "not valid JSON", lambda card: ""),
+    text("a card of null", "format_version None", lambda card: "null"),
+    text("a card in UTF-16", "no UTF-8", lambda card: card.encode("utf-16")),
+    text("a card cut off", "not valid JSON", lambda card: card[:200]),
+    text("a card of brackets", "nested too deeply", lambda card: "[" * 100_000),
+    text("a card of 20 MiB", "more than 16 MiB", lambda card: card + " " * (20 << 20)),
+    text("a key twice", "comes twice", lambda card: card.replace("{", '{"about": "", ', 1)),
+    text(
+        "NaN in a card",
+        "no number of JSON",
+        lambda card: card.replace('"max_points": null', '"max_points": NaN'),
+    ),
+    text(
+        "1e999 in a card", "too large", lambda card: card.replace('"max_points": null', '"max_points": 1e999')
+    ),
+    text("a number of 5000 digits", "5000 digits", lambda card: card.replace("null", "9" * 5000)),
+    *[
+        text(f"no entry {key}", "is missing", removed(key))
+        for key in ("class", "arguments", "model", "weights")
+    ],
+    edited("a card of the future", "format_version 3, expected 1 to 2", "format_version", value=3),
+    edited("a version that is text", "format_version '2'", "format_version", value="2"),
+    edited("an entry that nobody knows", "unknown entry 'clas', did you mean 'class'?", "clas", value=1),
+    edited("a class that is Python code", "unknown class 'os.system'", "class", value="os.system"),
+    edited("a class that is a number", "'class' is 5, expected text", "class", value=5),
+    edited("arguments that are a list", "'arguments' is [], expected a table", "arguments", value=[]),
+    edited("a model that is text", "'model' is 'x', expected a table", "model", value="x"),
+    edited("max_points is text", "max_points is 'many'", "max_points", value="many"),
+    edited("max_points is negative", "max_points is -5", "max_points", value=-5),
+    edited("max_points is true", "max_points is True", "max_points", value=True),
+    edited("a negative seed", "seeds.weights is -1", "seeds", value={"weights": -1}),
+    edited("about is a table", "'about' is", "about", value={"a": 1}),
+    edited("a certificate that is text", "'certificate' is 'x'", "certificate", value="x"),
+    edited("a verdict that is a number", "'verdict' is 3", "certificate", value={"verdict": 3}),
+    edited(
+        "a finding passed “yes”",
+        "expected true or false",
+        "certificate",
+        value={"verdict": {"findings": [WRONG]}},
+    ),
+    edited("width 0", "width is 0", *SCORER, "width", value=0),
+    edited("width -1", "width is -1", *SCORER, "width", value=-1),
+    edited("width 2.0", "width is 2.0, expected a whole number", *SCORER, "width", value=2.0),
+    edited("width true", "width is True", *SCORER, "width", value=True),
+    edited("a width of a million asks for terabytes", "GiB of memory", *SCORER, "width", value=10**6),
+    edited("a width of a million million million", "width is", *SCORER, "width", value=10**18),
+    edited(
+        "a million blocks of attention", "num_attention is 1000000", *SCORER, "num_attention", value=10**6
+    ),
+    edited("a scale of 0", "scale is 0", *SCORER, "shape", "arguments", "scale", value=0),
+    edited("a scale of 1e308", "scale is 1e+308", *SCORER, "shape", "arguments", "scale", value=1e308),
+    edited("a bandwidth of 0", "bandwidths[0] is 0", *SCORER, "bandwidths", value=[0.0]),
+    edited("num_orders 0", "num_orders is 0", "arguments", value={"num_orders": 0}),
+    edited(
+        "a model of no dimension", "dim is 0", "model", value={"name": "nig_mixture", "arguments": {"dim": 0}}
+    ),
+]
