@@ -107,7 +107,7 @@ LAW: dict[str, set[str]] = {
     "calibration": GROUND | DIAGNOSTICS | LAWS | {"infer", "guides", "protocols", "saving"},
     "results": DIAGNOSTICS | {"baselines", "calibration", "data", "errors", "text"},
     "io": GROUND | DIAGNOSTICS | LAWS | {"infer", "infer.mcmc"},
-    "plots": DIAGNOSTICS | {"text"},
+    "plots": DIAGNOSTICS | {"counts", "text"},
     "recipes": GROUND
     | LAWS
     | {"calibration", "data", "guides", "infer", "infer.training", "models", "nn", "plots", "saving"},

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from pyroclust.counts import check_count, check_seed
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.standardise import principal_components, standardise, unscaled
 from pyroclust.saving.cards import find_guide
@@ -75,6 +76,7 @@ def compare(
         ((1, 50, 82), (4, 50, 82))
     """
     _check_numbers(num_draws, mcmc_draws, num_chains)
+    seed = check_seed(seed)
     table = read_table(source, columns=columns, label=label)
     points = unscaled(table) if raw else standardise(table)
     points = points if pca is None else principal_components(points, pca)
@@ -100,8 +102,6 @@ def compare(
 
 
 def _check_numbers(num_draws: int, mcmc_draws: int, num_chains: int) -> None:
-    if num_draws < 10 or mcmc_draws < 10 or num_chains < 1:
-        raise ValueError(
-            f"num_draws, mcmc_draws and num_chains are {num_draws}, {mcmc_draws} and {num_chains}, "
-            "expected at least 10, 10 and 1"
-        )
+    for name, value in (("num_draws", num_draws), ("mcmc_draws", mcmc_draws)):
+        check_count(name, value, at_least=10)
+    check_count("num_chains", num_chains)

@@ -12,12 +12,13 @@ from torch import Tensor
 from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result
 from pyroclust.analysis.picking import PickedGuide, pick_guide
 from pyroclust.calibration import calibrate_near
-from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld, simulated_world
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
+from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.random_state import kept_random_state, seeded
+from pyroclust.results.attempts import Attempts
 from pyroclust.results.comparison import Comparison, CrossScored, PartitionDraws
 from pyroclust.results.comparison_result import ComparisonResult
 from pyroclust.results.comparison_summary import ComparisonSummary, summarise
@@ -103,7 +104,7 @@ def cross_scored(posterior: Any, mcmc: PartitionDraws) -> CrossScored | None:
 
 def _log_joint(model: Any, data: Tensor, draws: Tensor) -> np.ndarray:
     rows = max(1, _NUMBERS_AT_ONCE // data.numel())
-    found = torch.cat([model.log_joint(data, part) for part in draws.split(rows)])
+    found = torch.cat([log_joint_of(model, data, part) for part in draws.split(rows)])
     return found.double().unsqueeze(0).numpy()
 
 
@@ -152,9 +153,9 @@ def compare_points(
         numbers=(num_draws, num_chains, mcmc_draws, calibrate, seed),
     )
     with results_folder(out, run=run, overwrite=overwrite) as folder:
-        about = _about(table, points, picked, notes) | _simulated(
-            picked, data, calibrate=calibrate, seed=seed, tell=tell
-        )
+        simulated = _simulated(picked, data, calibrate=calibrate, seed=seed, tell=tell)
+        about = _about(table, points, picked, notes)
+        about |= simulated | {"notes": about["notes"] + simulated["notes"]}
         tell(f"drawing {num_draws} partitions from {picked.name}")
         drawn, posterior = draw_guide(picked.module, data, name=picked.name, num_draws=num_draws, seed=seed)
         summary: ComparisonSummary | AloneSummary
@@ -210,11 +211,15 @@ def _simulated(
     """Return what simulations of the guide's model say."""
     tell("simulating data sets like those of the training")
     world = _world(picked, data, seed=seed)
-    near = None
+    near, tries = None, Attempts()
     if calibrate:
         tell("calibrating on simulations near the data")
-        near = _calibrated(picked, data, seed=seed)
-    return {"world": world, "calibration": near}
+        guide = picked.module
+        near = tries.make(
+            f"The calibration of guide '{picked.name}' near the data",
+            lambda: calibrate_near(guide, guide.model, data, seed=seed),
+        )
+    return {"world": world, "calibration": near, "notes": tries.failures}
 
 
 def _about_log_prob(guide: Any, data: Tensor) -> tuple[str, ...]:
@@ -241,11 +246,3 @@ def _world(picked: PickedGuide, data: Tensor, *, seed: int) -> TrainingWorld | N
             "with and cannot be simulated; draw from it in Python with guide.posterior(data), or use another "
             "guide"
         ) from None
-
-
-def _calibrated(picked: PickedGuide, data: Tensor, *, seed: int) -> LocalCalibration:
-    """Calibrate the guide on simulations near the data."""
-    try:
-        return calibrate_near(picked.module, picked.module.model, data, seed=seed)
-    except ValueError as error:
-        raise ValueError(f"guide '{picked.name}' cannot be calibrated near the data: {error}") from None

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
 
+from pyroclust.counts import check_seed
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.standardise import Standardised, standardise
 from pyroclust.data.tables import MAX_POINTS, Table
@@ -57,7 +58,7 @@ def diagnose(
         >>> diagnose(draws).verdict.level.value
         'trust'
     """
-    tell = progress or (lambda stage: None)
+    tell, seed = progress or (lambda stage: None), check_seed(seed)
     check_table_options(data, columns, label)
     sources = _named_apart([draws_from(one) for one in (source, other) if one is not None])
     _check_sources(sources)

@@ -1,5 +1,6 @@
 """The contract of classical clustering methods, and what they return."""
 
+import threading
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -59,6 +60,10 @@ class Clustering:
     notes: tuple[str, ...] = field(default=())
 
 
+# Who records warnings changes the filters of the whole process.
+_lock = threading.RLock()
+
+
 class Baseline(ABC):
     """A method that makes one partition of points; subclasses are frozen dataclasses with ``_cluster``."""
 
@@ -94,7 +99,7 @@ class Baseline(ABC):
         """
         points, seed = _checked(data), short_seed(seed)
         start = time.perf_counter()
-        with warnings.catch_warnings(record=True) as caught:
+        with _lock, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             found = self._cluster(points, seed)
         seconds = time.perf_counter() - start

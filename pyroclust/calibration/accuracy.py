@@ -12,6 +12,7 @@ from pyroclust.calibration.rows import ExactRow, OrderRow, SampledRow, SpeedRow,
 from pyroclust.diagnostics.verdicts.calibration import tail_summary
 from pyroclust.infer.quality import divergences, importance_samples
 from pyroclust.infer.simulation import World
+from pyroclust.random_state import alone
 
 __all__ = ["exact_row", "order_row", "sampled_row", "speed_row", "truth_row"]
 
@@ -86,12 +87,13 @@ def order_row(worlds: Worlds, *, num_orders: int) -> OrderRow | None:
 def speed_row(world: World, *, num_draws: int, num_repeats: int) -> SpeedRow:
     """Time draws of the first data set on one thread."""
     guide, data = world.guide, world.data[0]
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        seconds = min(_seconds(lambda: _draw(guide, data, num_draws)) for _ in range(num_repeats))
-    finally:
-        torch.set_num_threads(threads)
+    with alone():
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            seconds = min(_seconds(lambda: _draw(guide, data, num_draws)) for _ in range(num_repeats))
+        finally:
+            torch.set_num_threads(threads)
     return SpeedRow(data.shape[0], num_draws, num_draws / seconds)
 
 

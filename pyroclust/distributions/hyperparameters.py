@@ -124,6 +124,8 @@ class Hyperparameterised:
             wanted = "a positive number" if bound == 0 else f"a number above {bound:g}"
             if bound == -math.inf:
                 wanted = "a finite number"
+            elif is_number(one) and not isinstance(one, Tensor) and bound < one < math.inf:
+                wanted += ", of a size that single precision has"
             raise ValueError(f"{name} is {one!r}, expected {wanted}")
 
 

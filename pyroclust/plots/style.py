@@ -1,8 +1,9 @@
 """One look for every picture: colours for colour-blind readers, limits and bands, no pyplot."""
 
+import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
 
@@ -61,14 +62,22 @@ _PARAMETERS: dict[Any, Any] = {
 }
 
 
-def style() -> AbstractContextManager[None]:
-    """Return a context in which figures take the package's look; outside of it nothing changes.
+# Matplotlib's parameters belong to the whole process.
+_lock = threading.RLock()
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Give figures the package's look while the block runs; outside of it nothing changes.
+
+    Blocks in several threads wait for one another.
 
     Example:
         >>> with style():
         ...     figure = new_figure(4, 3)
     """
-    return mpl.rc_context(_PARAMETERS)
+    with _lock, mpl.rc_context(_PARAMETERS):
+        yield
 
 
 def new_figure(width: float, height: float) -> Figure:

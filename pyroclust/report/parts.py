@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
+from textwrap import fill
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from PIL import Image
 from pyroclust import plots
 from pyroclust.diagnostics import Finding, Verdict
 from pyroclust.plots.style import pixels
+from pyroclust.results.attempts import Attempts
 from pyroclust.text import short
 
 __all__ = [
@@ -220,13 +222,26 @@ class Picture(Part):
         It is drawn at 160 dots an inch, and at 110 if that takes more than 170 kB: a page of ten stays below
         3 MB.
         """
+        tries = Attempts()
         with plots.style():
-            figure = plots.new_figure(*self.size)
-            self.draw(figure)
-            content = _palette_png(figure, DPI)
-            if len(content) > MOST_BYTES:
-                content = _palette_png(figure, COARSE_DPI)
+            content = tries.make("This picture", self._png)
+            if content is None:
+                content = _palette_png(_with_words(self.size, tries.failures[0]), COARSE_DPI)
         return "data:image/png;base64," + b64encode(content).decode("ascii")
+
+    def _png(self) -> bytes:
+        figure = plots.new_figure(*self.size)
+        self.draw(figure)
+        content = _palette_png(figure, DPI)
+        return content if len(content) <= MOST_BYTES else _palette_png(figure, COARSE_DPI)
+
+
+def _with_words(size: tuple[float, float], words: str) -> Figure:
+    """Return a figure that says why there is no picture."""
+    figure = plots.new_figure(*size)
+    text = fill(words, 80)
+    figure.text(0.5, 0.5, text, ha="center", va="center", parse_math=False)
+    return figure
 
 
 def _palette_png(figure: Figure, dpi: int) -> bytes:

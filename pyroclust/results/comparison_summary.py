@@ -21,6 +21,7 @@ from pyroclust.diagnostics import (
 )
 from pyroclust.diagnostics.differences.agreement import Marginals, distances, marginals
 from pyroclust.diagnostics.verdicts.findings import familiarity_findings
+from pyroclust.results.attempts import Attempts
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.comparison import Comparison, PartitionDraws
 from pyroclust.results.contents import Contents, Source, Weighting, plain
@@ -68,6 +69,7 @@ class ComparisonSummary:
         familiarity: where the data lie among simulations of the model; ``None`` without simulations.
         calibration: of the guide on simulations near the data; ``None`` where it was not asked for.
         estimates_rand: adjusted Rand index between the two point estimates.
+        failures: why parts are missing, a sentence each.
     """
 
     comparison: Comparison
@@ -85,6 +87,7 @@ class ComparisonSummary:
     familiarity: Familiarity | None
     calibration: LocalCalibration | None
     estimates_rand: float
+    failures: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Return the data set and the verdict."""
@@ -158,7 +161,7 @@ class ComparisonSummary:
                 "estimate. Effective draws: for the guide one over the sum of its squared smoothed "
                 "importance weights, for MCMC those of its slowest functional."
             ),
-            notes=found.notes,
+            notes=(*found.notes, *self.failures),
             verdict=self.verdict,
             findings=self.findings,
             sources=(guide, mcmc),
@@ -233,6 +236,7 @@ class ComparisonSummary:
             "adjusted_rand_between_estimates": self.estimates_rand,
             "sources": {"guide": self.guide.figures(), "mcmc": self.mcmc.figures()},
             "baselines": [one.figures() for one in self.baselines],
+            "failures": list(self.failures),
         }
         found: dict[str, Any] = plain(figures)
         return found
@@ -266,6 +270,14 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
     weighted = marginals(guide.assignments, weights=weighting.weights)
     corrected = _corrected(weighted, of_mcmc, sources)
     world, estimates = comparison.world, (of_guide.estimate.assignments, of_mcmc.estimate.assignments)
+    tries = Attempts()
+    evidences = tries.make("The evidence by bridge sampling", lambda: _evidences(comparison, weighting))
+    baselines = baseline_rows(comparison.data, mcmc.assignments, summary=of_mcmc, **labels)
+    familiarity = None
+    if world is not None:
+        familiarity = tries.make(
+            "The familiarity of the data", lambda: world.familiarity(comparison.data, seed=seed)
+        )
     return ComparisonSummary(
         comparison=comparison,
         seed=seed,
@@ -277,11 +289,12 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
         agreement_corrected=corrected,
         sources=sources,
         weighting=weighting,
-        evidences=_evidences(comparison, weighting),
-        baselines=baseline_rows(comparison.data, mcmc.assignments, summary=of_mcmc, **labels),
-        familiarity=None if world is None else world.familiarity(comparison.data, seed=seed),
+        evidences=evidences or _own_evidence(weighting),
+        baselines=baselines,
+        familiarity=familiarity,
         calibration=comparison.calibration,
         estimates_rand=partition_scores(*estimates).adjusted_rand,
+        failures=tries.failures,
     )
 
 
@@ -302,11 +315,15 @@ def _guide_figures(
 def _evidences(comparison: Comparison, weighting: Weighting) -> tuple[LogEvidence, ...]:
     cross, guide = comparison.cross, comparison.guide
     if cross is None or guide.log_prob is None:
-        figures = weighting.log_evidence, weighting.log_evidence_error, weighting.pareto_k
-        return (LogEvidence("importance sampling", *figures),)
+        return _own_evidence(weighting)
     return diagnostics.log_evidences(
         cross.log_joint, cross.log_prob, guide_log_joint=_log_joint(guide), guide_log_prob=guide.log_prob
     )
+
+
+def _own_evidence(weighting: Weighting) -> tuple[LogEvidence, ...]:
+    figures = weighting.log_evidence, weighting.log_evidence_error, weighting.pareto_k
+    return (LogEvidence("importance sampling", *figures),)
 
 
 def _log_joint(draws: PartitionDraws) -> np.ndarray:

@@ -75,10 +75,13 @@ def test_what_cannot_be_calibrated_is_said(monkeypatch):
         raise ValueError("model has no simulations")
 
     monkeypatch.setattr("pyroclust.analysis.comparing.calibrate_near", refuse)
-    with pytest.raises(
-        ValueError, match="'PredictiveFilter' cannot be calibrated near the data: model has no"
-    ):
-        compare(POINTS, guide=PredictiveFilter(overlap2d()), calibrate=True, **QUICK)
+    found = compare(POINTS, guide=PredictiveFilter(overlap2d()), calibrate=True, **QUICK)
+    sentence = (
+        "The calibration of guide 'PredictiveFilter' near the data could not be made and is left out: "
+        "model has no simulations."
+    )
+    assert sentence in found.comparison.notes
+    assert sentence in found.to_dict()["notes"]
 
 
 def test_a_wrong_guide_is_not_trusted_alone():

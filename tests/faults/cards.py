@@ -124,6 +124,7 @@ CASES = [
     edited("weights are null, the network would be untrained", "names no weights", "weights", value=None),
     edited("weights without a checksum", "'sha256' is missing", "weights", value={}),
     edited("a checksum that is a number", "'sha256' is 5", "weights", value={"sha256": 5}),
+    edited("a checksum that is a path", "64 digits", "weights", value={"sha256": "/../../../etc/passwd"}),
     edited("a path beside the checksum", "unknown entry of the weights", "weights", value={"file": "/etc"}),
     edited("the checksum of other weights", "cut off or changed", "weights", value={"sha256": "0" * 64}),
     weighted("one weight is nan, the checksum fits", "nan or infinite", with_one(float("nan"))),

@@ -373,11 +373,6 @@ NOT_DESCRIBED = {
         Mixture(ChineseRestaurantPrior(Gamma(1.0, 2.0)), KNOWN_FAMILY),
         "prior.concentration is a Gamma of .*, expected Pyro's or torch's",
     ),
-    "infinity": (Mixture(KNOWN_PRIOR, NormalKnownVariance(1, mean=float("inf"))), "component.mean is inf"),
-    "infinite batch": (
-        Mixture(KNOWN_PRIOR, NormalKnownVariance(1, mean=torch.tensor([0.0, float("inf")]))),
-        r"component.mean is a tensor of shape \(2,\)",
-    ),
     "half precision": (
         Mixture(
             ChineseRestaurantPrior(dist.Gamma(torch.ones(()).half(), torch.ones(()).half())), KNOWN_FAMILY

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution, constraints
 
-from pyroclust.distributions.hyperparameters import Hyperparameter
+from pyroclust.distributions.hyperparameters import Hyperparameter, is_number
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import (
     TwoParameterPartition,
@@ -134,13 +134,17 @@ class PitmanYorPrior(TwoParameterPrior):
         if isinstance(self.discount, Distribution):
             self._check_above("discount", 0.0)
         else:
+            if not is_number(self.discount):
+                raise ValueError(f"discount is {self.discount!r}, expected a number")
             discount = self.value("discount")
             if not bool(((discount >= 0) & (discount < 1)).all()):
                 raise ValueError(f"discount is {self.discount}, expected at least 0 and below 1")
             lowest = -discount
         if isinstance(self.concentration, Distribution):
             self._check_above("concentration", 0.0)
-        elif not bool((self.value("concentration") > lowest).all()):
+        elif not is_number(self.concentration):
+            raise ValueError(f"concentration is {self.concentration!r}, expected a number")
+        elif not bool(((value := self.value("concentration")) > lowest).all() & value.isfinite().all()):
             raise ValueError(
                 f"concentration is {self.concentration}, expected above -discount, the discount being "
                 f"{self.discount}"
