@@ -82,8 +82,8 @@ class PartitionDistribution(TorchDistribution):
         """Log-probability in nats of each partition, ``(...)`` broadcast with ``batch_shape``.
 
         Raises:
-            ValueError: if the shape does not fit, (under validation, Pyro's switch) a vector is not canonical,
-                or a log-probability is nan or plus infinity. Without validation a vector that is not
+            ValueError: if the shape does not fit, (under validation, Pyro's switch) a vector is not
+                canonical, or a log-probability is nan or plus infinity. Without validation a vector that is not
                 canonical has no meaningful result.
         """
         return self._checked_log_prob(self._log_prob(self._checked(value)))
