@@ -71,21 +71,25 @@ def interrupt_between_steps() -> Iterator[Interrupt]:
 
 
 @contextmanager
-def command_signals() -> Iterator[None]:
+def command_signals(*, ends_process: bool = False) -> Iterator[None]:
     """Let SIGTERM and SIGHUP raise ``KeyboardInterrupt`` too while a command runs, and note what came.
 
     In a thread that is not the main one nothing changes.
+
+    Args:
+        ends_process: the process ends with the command: afterwards signals are ignored, so that a second
+            Ctrl-C breaks into nothing but the interpreter's own last steps. By default the handlers of
+            before come back.
     """
     if threading.current_thread() is not threading.main_thread() or _command.runs:
         yield
         return
     _command.runs, _command.received = True, None
     try:
+        handled = [signal.SIGINT, *(one for one in _OTHERS if signal.getsignal(one) is signal.SIG_DFL)]
         with ExitStack() as stack:
-            stack.enter_context(_handled(signal.SIGINT))
-            for one in _OTHERS:
-                if signal.getsignal(one) is signal.SIG_DFL:
-                    stack.enter_context(_handled(one))
+            for one in handled:
+                stack.enter_context(_handled(one, ignored_after=ends_process))
             yield
     finally:
         _command.runs, _command.received = False, None
@@ -126,9 +130,10 @@ def _on_signal(number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def _handled(number: int) -> Iterator[None]:
+def _handled(number: int, *, ignored_after: bool = False) -> Iterator[None]:
     before = signal.signal(number, _on_signal)
+    after = signal.SIG_IGN if ignored_after else signal.SIG_DFL if before is None else before
     try:
         yield
     finally:
-        signal.signal(number, signal.SIG_DFL if before is None else before)
+        signal.signal(number, after)

@@ -1,6 +1,5 @@
 """The command line: results on standard output, progress on standard error, exit code 2 on bad input."""
 
-import signal
 import sys
 from collections.abc import Sequence
 
@@ -16,7 +15,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Signals are handled before anything is imported that takes time.
     """
     code: int | str | None
-    with command_signals():
+    with command_signals(ends_process=arguments is None):
         try:
             from pyroclust.cli.app import app
 
@@ -32,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             code = exit_code()
         if was_interrupted() and code in (None, 0, 1):
             code = exit_code()
-    if arguments is None:
-        # The process ends: another Ctrl-C can break into nothing but the interpreter's own last steps.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Code that libraries run from text and that Ctrl-C broke into would make Python end by the signal itself,
+    # instead of with the exit code: running any such code takes that back.
+    exec("")
     raise SystemExit(code)
