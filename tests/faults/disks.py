@@ -1,0 +1,299 @@
+"""Full disks, failing disks, kills, links and locks: a file is the old one or the new one."""
+
+import errno
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from unittest import mock
+
+import pytest
+import torch
+from faults.cases import Case, snapshot
+from faults.processes import broken, without_room
+
+from pyroclust import load_guide, save_guide
+from pyroclust.files import clear_leftovers, locked_folder, new_part, replace_file
+from pyroclust.files.locks import LOCK_FILE
+from pyroclust.guides import NeuralClusteringProcess
+from pyroclust.guides.neural_clustering_process import light_scorer_for
+from pyroclust.models import overlap2d
+from pyroclust.saving.guide_files import write_guide_files
+
+_FULL, _DISK = (OSError(number, os.strerror(number)) for number in (errno.ENOSPC, errno.EIO))
+_MODEL = overlap2d()
+
+
+def _guide(seed: int) -> NeuralClusteringProcess:
+    torch.manual_seed(seed)
+    return NeuralClusteringProcess(_MODEL, scorer=light_scorer_for(_MODEL, width=8, num_bandwidths=2))
+
+
+def _weights(folder: Path) -> float:
+    return float(sum(one.double().sum() for one in load_guide(folder).state_dict().values()))
+
+
+def _case(name: str, expected: str, run: Callable[[Path], str], *, slow: bool = False) -> Case:
+    return Case("disks", name, expected, run, slow)
+
+
+def _write_fails(function: str, error: BaseException) -> Callable[[Path], str]:
+    def run(folder: Path) -> str:
+        path = folder / "note.txt"
+        path.write_bytes(b"old")
+        before = snapshot(folder)
+        with broken(function, 1, error), pytest.raises(type(error)):
+            replace_file(path, b"new" * 1000)
+        assert snapshot(folder) == before
+        return f"{type(error).__name__}; the old file, and nothing beside it"
+
+    return run
+
+
+def _half_written(folder: Path) -> str:
+    path = folder / "note.txt"
+    path.write_bytes(b"old")
+    with without_room(2000), pytest.raises(OSError, match="too large") as caught:
+        replace_file(path, b"new" * 1000)
+    assert caught.value.filename == str(path)
+    assert os.listdir(folder) == ["note.txt"]
+    assert path.read_bytes() == b"old"
+    return str(caught.value)
+
+
+def _planted_link(folder: Path) -> str:
+    precious, path = folder / "precious", folder / "card.json"
+    precious.write_bytes(b"precious")
+    for name in (".card.json.part", "card.json.part", ".part-card.json"):
+        (folder / name).symlink_to(precious)
+    path.symlink_to(precious)
+    replace_file(path, b"new")
+    assert precious.read_bytes() == b"precious"
+    assert not path.is_symlink()
+    assert path.read_bytes() == b"new"
+    return "the link is replaced, what it points to stays"
+
+
+def _guessed_name(folder: Path) -> str:
+    precious, part = folder / "precious", folder / ".part-guessed"
+    precious.write_bytes(b"precious")
+    part.symlink_to(precious)
+    with mock.patch("pyroclust.files.writing.new_part", return_value=part), pytest.raises(FileExistsError):
+        replace_file(folder / "card.json", b"new")
+    assert precious.read_bytes() == b"precious"
+    return "FileExistsError; nothing was written through the link"
+
+
+def _permissions(folder: Path) -> str:
+    before = os.umask(0o027)
+    try:
+        replace_file(folder / "new", b"1")
+    finally:
+        os.umask(before)
+    (folder / "own").write_bytes(b"1")
+    (folder / "own").chmod(0o604)
+    replace_file(folder / "own", b"2")
+    found = [stat.S_IMODE((folder / name).stat().st_mode) for name in ("new", "own")]
+    assert found == [0o640, 0o604], [oct(one) for one in found]
+    return "the user's mask for a new file, its own for an old one"
+
+
+def _long_name(folder: Path) -> str:
+    replace_file(folder / ("n" * 255), b"1")
+    assert os.listdir(folder) == ["n" * 255]
+    return "written"
+
+
+def _killed_part(folder: Path) -> Path:
+    """Leave what a killed process would leave."""
+    code = "from pathlib import Path; from pyroclust.files import new_part; p = new_part(Path()); p.mkdir(); "
+    code += "(p / 'file').touch(); print(p)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return folder / done.stdout.strip()
+
+
+def _leftovers(folder: Path) -> str:
+    left, mine = _killed_part(folder), new_part(folder)
+    mine.write_bytes(b"being written")
+    others = [folder / ".part-of-a-user", folder / ".partial", folder / "part-1", folder / ".part-abcdefgh"]
+    for path in others:
+        path.write_bytes(b"kept")
+    clear_leftovers(folder)
+    assert not left.exists()
+    assert mine.exists()
+    assert all(path.exists() for path in others)
+    old = os.stat(others[-1]).st_mtime - 100_000
+    for path in others:
+        os.utime(path, (old, old))
+    clear_leftovers(folder)
+    assert [path.exists() for path in others] == [True, True, True, False]
+    return "that of the dead process is gone; those of living ones and of users stay"
+
+
+def _other_machine(folder: Path) -> str:
+    path = folder / f".part-00000000-1-1-{'0' * 16}"
+    path.mkdir()
+    clear_leftovers(folder)
+    assert path.exists()
+    old = path.stat().st_mtime - 100_000
+    os.utime(path, (old, old))
+    clear_leftovers(folder)
+    assert not path.exists()
+    return "stays for a day"
+
+
+def _leftover_link(folder: Path) -> str:
+    (folder / "mine").mkdir()
+    (folder / "mine" / "file").write_bytes(b"kept")
+    left = _killed_part(folder)
+    link = left.with_name(left.name[:-16] + "0" * 16)
+    link.symlink_to(folder / "mine")
+    clear_leftovers(folder)
+    assert not link.is_symlink()
+    assert (folder / "mine" / "file").exists()
+    return "the link goes, the folder that it points to stays"
+
+
+def _save_fails(call: int, error: BaseException, function: str) -> Callable[[Path], str]:
+    def run(folder: Path) -> str:
+        save_guide(_guide(0), folder / "g")
+        old, other = _weights(folder / "g"), _guide(1)
+        save_guide(other, folder / "new")
+        new = _weights(folder / "new")
+        with broken(function, call, error), pytest.raises(type(error)):
+            save_guide(other, folder / "g")
+        found = _weights(folder / "g")
+        assert found in (old, new)
+        save_guide(other, folder / "g")
+        assert _weights(folder / "g") == new
+        assert sorted(os.listdir(folder / "g")) == ["card.json", "weights.safetensors"]
+        return f"the {'old' if found == old else 'new'} guide loads, and saving again works"
+
+    return run
+
+
+def _stopped_between(call: int) -> Callable[[Path], str]:
+    """Leave the folder as a process killed after the n-th rename would."""
+
+    def run(folder: Path) -> str:
+        save_guide(_guide(0), folder / "g")
+        old = _weights(folder / "g")
+        save_guide(_guide(1), folder / "new")
+        new, renames, real = _weights(folder / "new"), [], os.replace
+
+        def replace(source: object, target: object) -> None:
+            if len(renames) < call:
+                renames.append(target)
+                real(source, target)  # type: ignore[arg-type]
+
+        with mock.patch("os.replace", replace):
+            save_guide(_guide(1), folder / "g")
+        assert _weights(folder / "g") == (new if call > 1 else old)
+        save_guide(_guide(0), folder / "g")
+        assert _weights(folder / "g") == old
+        return f"the {'new' if call > 1 else 'old'} guide loads"
+
+    return run
+
+
+def _into_the_package(folder: Path) -> str:
+    place = Path(str(sys.modules["pyroclust"].__path__[0])) / "pretrained_guides" / "filter-nig1d"
+    before = snapshot(place)
+    with pytest.raises(ValueError, match="lies inside the installed package"):
+        save_guide(load_guide("filter-nig1d"), place)
+    link = folder / "link"
+    link.symlink_to(place)
+    with pytest.raises(ValueError, match="lies inside the installed package"):
+        write_guide_files(link, "{}", None)
+    assert snapshot(place) == before
+    return "refused, also by way of a link"
+
+
+def _second_lock(folder: Path) -> str:
+    said = []
+
+    def other() -> None:
+        try:
+            with locked_folder(folder):
+                said.append("got it")
+        except ValueError as error:
+            said.append(str(error))
+
+    with locked_folder(folder), locked_folder(folder):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+    other()
+    assert "another process or thread is writing" in said[0]
+    assert said[1] == "got it"
+    assert not os.listdir(folder)
+    return said[0]
+
+
+def _lock_of_a_killed_one(folder: Path) -> str:
+    code = (
+        "import os, signal; from pathlib import Path; from pyroclust.files import locked_folder\n"
+        "with locked_folder(Path()): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=folder, check=False)
+    assert os.listdir(folder) == [LOCK_FILE]
+    with locked_folder(folder):
+        pass
+    subprocess.run([sys.executable, "-c", code], cwd=folder, check=False)
+    with mock.patch("pyroclust.files.locks.fcntl", None), locked_folder(folder):
+        pass
+    return "free again, with flock and without"
+
+
+def _lock_without_flock(folder: Path) -> str:
+    with mock.patch("pyroclust.files.locks.fcntl", None):
+        return _second_lock(folder)
+
+
+CASES = [
+    *(
+        _case(f"{words} while a file is written ({function})", "the old file", _write_fails(function, error))
+        for function, error, words in (
+            ("os.fsync", _FULL, "a full disk"),
+            ("os.fsync", _DISK, "a failing disk"),
+            ("os.replace", _DISK, "a failing disk"),
+            ("os.open", PermissionError(13, "Permission denied"), "a read-only folder"),
+            ("os.fsync", KeyboardInterrupt(), "Ctrl-C"),
+        )
+    ),
+    _case("the disk is full half-way through a file", "the old file; its name is said", _half_written),
+    _case("links planted where a file is written", "what they point to stays", _planted_link),
+    _case("a link at the very name of the part", "refused", _guessed_name),
+    _case("permissions of written files", "those of any other file", _permissions),
+    _case("a file with the longest name that there is", "written", _long_name),
+    _case("what killed processes left", "removed at the next start, nothing else", _leftovers),
+    _case("what a process of another machine is writing", "stays for a day", _other_machine),
+    _case("a link among what was left", "is not followed", _leftover_link),
+    *(
+        _case(
+            f"save_guide: {words} at call {call} of {function}",
+            "old or new guide",
+            _save_fails(call, error, function),
+        )
+        for function, error, words, last in (
+            ("os.fsync", _FULL, "a full disk", 3),
+            ("os.replace", _DISK, "a failing disk", 3),
+            ("os.replace", KeyboardInterrupt(), "Ctrl-C", 3),
+        )
+        for call in range(1, last + 1)
+        if (function, call) != ("os.fsync", 2)
+    ),
+    *(
+        _case(f"save_guide: stopped for ever after rename {call}", "old or new guide", _stopped_between(call))
+        for call in (0, 1, 2)
+    ),
+    _case("a guide saved into the installed package", "refused", _into_the_package),
+    _case("two writers of one folder", "the second is refused", _second_lock),
+    _case("two writers where the system has no flock", "the second is refused", _lock_without_flock),
+    _case("the lock of a process after kill -9", "free again", _lock_of_a_killed_one, slow=True),
+]
