@@ -1,0 +1,456 @@
+"""Trainings: stopped, resumed, started twice, corrected; the logs and the guide are never lost."""
+
+import csv
+import errno
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pyro
+import pytest
+import torch
+from faults.cases import Case, run_command, snapshot
+from faults.processes import broken, left_over, run_and_signal
+from training_cases import TINY, new_guide, same
+from training_cases import run as fit_tiny
+
+from pyroclust import load_guide, save_guide
+from pyroclust.distributions import ChineseRestaurantProcess
+from pyroclust.files import locked_folder
+from pyroclust.guides import NeuralClusteringProcess
+from pyroclust.guides.neural_clustering_process import light_scorer_for
+from pyroclust.infer import FitSettings, Validation, fit
+from pyroclust.infer.choices import HardSimulations
+from pyroclust.models import LabelledTables, Program, overlap2d
+
+_FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+_QUICK = Validation(every=2, num_datasets=2, exact_points=3, sampled_points=4, num_draws=4)
+_SHORT = replace(TINY, steps=6)
+_RECIPE = """
+about = "tiny"
+[model]
+name = "overlap2d"
+[light]
+width = {width}
+num_bandwidths = 2
+[order]
+class = "RandomOrder"
+[training]
+steps = {steps}
+max_points = 10
+points_per_step = 50
+learning_rate = {rate}
+[validation]
+every = 50
+num_datasets = 2
+exact_points = 3
+sampled_points = 5
+num_draws = 5
+"""
+
+
+def _case(name: str, expected: str, run: Callable[[Path], str], *, slow: bool = False) -> Case:
+    return Case("trainings", name, expected, run, slow)
+
+
+def _steps(path: Path) -> list[int]:
+    with path.open() as stream:
+        return [int(row["step"]) for row in csv.DictReader(stream)]
+
+
+def _train(folder: Path, **arguments: Any) -> None:
+    fit_tiny(folder / "t", validation=_QUICK, **{"settings": _SHORT, **arguments})
+
+
+def _resume_refused(words: str, **changed: Any) -> Callable[[Path], str]:
+    def run(folder: Path) -> str:
+        _train(folder, max_steps=3)
+        before = snapshot(folder)
+        with pytest.raises(ValueError, match=words) as caught:
+            _train(folder, resume=True, **{name: make() for name, make in changed.items()})
+        assert snapshot(folder) == before
+        return str(caught.value)
+
+    return run
+
+
+def _other_model() -> NeuralClusteringProcess:
+    model = overlap2d().given({"concentration": 1.5})
+    torch.manual_seed(0)
+    return NeuralClusteringProcess(model, scorer=light_scorer_for(model, width=16, num_bandwidths=2))
+
+
+def _other_versions(folder: Path) -> str:
+    _train(folder, max_steps=3)
+    with (
+        mock.patch("pyroclust.infer.training.identity.version", return_value="9.9"),
+        pytest.raises(ValueError, match=r"torch was .*, is 9\.9") as caught,
+    ):
+        _train(folder, resume=True)
+    return str(caught.value)
+
+
+def _line(scale: float) -> Program:
+    def line(data: torch.Tensor) -> None:
+        with pyro.plate_stack("datasets", data.shape[:-2]):
+            labels = pyro.sample("assignments", ChineseRestaurantProcess(1.0, data.shape[-2]))
+            centres = scale * torch.randn_like(labels, dtype=torch.float32).gather(-1, labels)
+            pyro.sample("data", pyro.distributions.Normal(centres.unsqueeze(-1), 1.0).to_event(2), obs=data)
+
+    return Program(line, event_shape=(1,), typical_scale=1.0)
+
+
+def _table(first: float) -> LabelledTables:
+    points = np.random.default_rng(0).normal(size=(30, 1))
+    points[0] = first
+    return LabelledTables([(points, np.arange(30) % 3)], standardise=False)
+
+
+def _other(make: Callable[[float], Any], words: str) -> Callable[[Path], str]:
+    def train(folder: Path, value: float, **arguments: Any) -> None:
+        model = make(value)
+        torch.manual_seed(0)
+        guide = NeuralClusteringProcess(model, scorer=light_scorer_for(model, width=8, num_bandwidths=2))
+        fit(model, guide, settings=_SHORT, folder=folder / "t", progress=False, **arguments)
+
+    def run(folder: Path) -> str:
+        train(folder, 5.0, max_steps=3)
+        with pytest.raises(ValueError, match=words) as caught:
+            train(folder, 6.0, resume=True)
+        train(folder, 5.0, resume=True)
+        return str(caught.value)
+
+    return run
+
+
+def _old_checkpoint(folder: Path) -> str:
+    """A checkpoint of an earlier version does not say what it was made of."""
+    from pyroclust.infer.training.checkpoint import read_checkpoint, write_checkpoint
+
+    _train(folder, max_steps=3)
+    path = folder / "t" / "checkpoint.pt"
+    state = read_checkpoint(path)
+    del state["made_of"]
+    write_checkpoint(path, state)
+    resumed, _ = fit_tiny(folder / "t", settings=_SHORT, resume=True)
+    assert same(resumed, fit_tiny(settings=_SHORT)[0])
+    return "goes on to the same weights"
+
+
+def _logs_survive(call: int, function: str) -> Callable[[Path], str]:
+    def run(folder: Path) -> str:
+        _train(folder, max_steps=4)
+        logs = [folder / "t" / name for name in ("log.csv", "validation.csv")]
+        before = [_steps(path) for path in logs]
+        for path in logs:
+            with path.open("a") as stream:
+                stream.write("4,1.0,")  # half a row, as a killed process leaves it
+        with broken(function, call, _FULL), pytest.raises(ValueError, match="No space left"):
+            _train(folder, resume=True)
+        assert [_steps(path)[: len(rows)] for path, rows in zip(logs, before, strict=True)] == before
+        _train(folder, resume=True)
+        assert [_steps(path) for path in logs] == [list(range(6)), [2, 4, 6]]
+        return "every row of before is there, and the training goes on"
+
+    return run
+
+
+def _log_of_others(folder: Path) -> str:
+    _train(folder, max_steps=3)
+    path = folder / "t" / "log.csv"
+    path.write_bytes(b"\xff\x00 notes")
+    with pytest.raises(ValueError, match="is no table of a training") as caught:
+        _train(folder, resume=True)
+    assert path.read_bytes() == b"\xff\x00 notes"
+    return str(caught.value).replace(str(folder), "")
+
+
+def _locked(folder: Path) -> str:
+    (folder / "t").mkdir()
+    code = (
+        "import sys; from pathlib import Path; from pyroclust.files import locked_folder\n"
+        "with locked_folder(Path('t')): print('locked', flush=True); sys.stdin.read()"
+    )
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=folder, stdin=pipe, stdout=pipe)
+    assert process.stdout is not None
+    process.stdout.readline()
+    with pytest.raises(ValueError, match="another process or thread") as caught:
+        _train(folder)
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    assert process.stdin is not None
+    process.stdin.close()
+    _train(folder)
+    assert not left_over(folder)
+    return str(caught.value)
+
+
+def _in_one_process(folder: Path) -> str:
+    from concurrent.futures import ThreadPoolExecutor
+
+    (folder / "t").mkdir()
+    with locked_folder(folder / "t"), ThreadPoolExecutor(1) as pool:
+        failure = pool.submit(_train, folder).exception()
+    assert isinstance(failure, ValueError)
+    return str(failure)
+
+
+def _recipe(folder: Path, *, steps: int = 2, width: int = 8, rate: float = 0.002) -> str:
+    (folder / "r.toml").write_text(_RECIPE.format(steps=steps, width=width, rate=rate))
+    return "r.toml"
+
+
+def _command(arguments: str, code: int, folder: Path) -> str:
+    with mock.patch("pyroclust.recipes.training_runs.draw_training"):
+        found, out, err = run_command(["train", _recipe(folder), *arguments.split(), "--json"])
+    assert found == code, out + err
+    return " ".join(err.split()).replace(str(folder), "")
+
+
+def _nothing_measured() -> Any:
+    from pyroclust.calibration import CertificateSettings
+
+    nothing = classmethod(lambda cls: CertificateSettings.nothing())
+    return mock.patch.object(CertificateSettings, "quick", nothing)
+
+
+def _guide_without_checkpoint(folder: Path) -> str:
+    save_guide(new_guide(), folder / "t")
+    before = snapshot(folder / "t")
+    with _nothing_measured():
+        said = _command("--out t --quick", 2, folder)
+        assert "holds a guide and no checkpoint" in said
+        assert "holds a guide and no checkpoint" in _command("--out t --quick --resume", 2, folder)
+        assert snapshot(folder / "t") == before
+        _command("--out t --quick --overwrite", 0, folder)
+    assert load_guide(folder / "t").model.name == "overlap2d"
+    return said
+
+
+def _twice(folder: Path) -> str:
+    with _nothing_measured():
+        _command("--out t --quick", 0, folder)
+        before = snapshot(folder / "t")
+        said = _command("--out t --quick", 2, folder)
+        assert snapshot(folder / "t") == before
+        _command("--out t --quick --overwrite", 0, folder)
+    assert "holds a checkpoint already" in said
+    return said
+
+
+def _corrected_recipe(folder: Path) -> str:
+    from pyroclust.recipes.training_runs import train_recipe
+
+    (folder / "r.toml").write_text(_RECIPE.format(steps=2, width=-3, rate=0.002))
+    with pytest.raises(ValueError):  # noqa: PT011  (any refusal: what follows counts)
+        train_recipe("r.toml", folder / "t", progress=False)
+    path = _recipe(folder)
+    with (
+        mock.patch("pyroclust.recipes.training_runs.fit", side_effect=ValueError("loss is nan")),
+        pytest.raises(ValueError, match="loss is nan"),
+    ):
+        train_recipe(path, folder / "t", progress=False)
+    (folder / "r.toml").write_text(_RECIPE.format(steps=1, width=8, rate=0.001))
+    with _nothing_measured():
+        from pyroclust.calibration import CertificateSettings
+
+        train_recipe("r.toml", folder / "t", progress=False, certificate=CertificateSettings.nothing())
+    assert (folder / "t" / "recipe.toml").read_bytes() == (folder / "r.toml").read_bytes()
+    return "the corrected recipe is trained"
+
+
+def _other_recipe(folder: Path) -> str:
+    from pyroclust.recipes.training_runs import train_recipe
+
+    with _nothing_measured():
+        _command("--out t --quick --max-steps 1", 0, folder)
+    before = snapshot(folder / "t")
+    (folder / "r.toml").write_text(_RECIPE.format(steps=2, width=8, rate=0.5))
+    with pytest.raises(ValueError, match="holds a training of another recipe") as caught:
+        train_recipe("r.toml", folder / "t", resume=True, progress=False)
+    assert snapshot(folder / "t") == before
+    return str(caught.value).replace(str(folder), "")
+
+
+def _interrupted_in_the_certificate(folder: Path) -> str:
+    with mock.patch("pyroclust.recipes.training_runs.certify", side_effect=KeyboardInterrupt):
+        said = _command("--out t --quick", 130, folder)
+    load_guide(folder / "t")
+    with _nothing_measured():
+        _command("--out t --quick --resume", 0, folder)
+    return said
+
+
+def _interrupted_while_saving(folder: Path) -> str:
+    real = save_guide
+
+    def pressed(*arguments: Any, **named: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+        real(*arguments, **named)
+
+    with mock.patch("pyroclust.recipes.training_runs.save_guide", pressed):
+        said = _command("--out t --quick", 130, folder)
+    assert "is usable" in said
+    load_guide(folder / "t")
+    return said
+
+
+def _last_step(folder: Path) -> str:
+    from pyroclust.infer.training.trainer import Trainer
+
+    real = Trainer.step
+
+    def pressed(self: Trainer, *, stop: bool = False) -> Any:
+        if self.done == _SHORT.steps - 1:
+            signal.raise_signal(signal.SIGINT)
+        return real(self, stop=stop)
+
+    with mock.patch.object(Trainer, "step", pressed):
+        _, result = fit_tiny(settings=_SHORT)
+    assert result.interrupted
+    return repr(result.interrupted)
+
+
+def _long(folder: Path) -> list[str]:
+    (folder / "r.toml").write_text(_RECIPE.format(steps=60, width=8, rate=0.002))
+    script = (
+        "import sys\n"
+        "from pyroclust.infer.training import engine\n"
+        "engine._CHECKPOINT_SECONDS = 0.0\n"
+        "from pyroclust.calibration import CertificateSettings\n"
+        "CertificateSettings.quick = classmethod(lambda cls: CertificateSettings.nothing())\n"
+        "from pyroclust.cli import main\n"
+        "if __name__ == '__main__': main()\n"
+    )
+    (folder / "train.py").write_text(script)
+    return ["train.py", "train", "r.toml", "--out", "t", "--quick", "--resume", "--json"]
+
+
+def _killed(seed: int, number: int) -> Callable[[Path], str]:
+    def run(folder: Path) -> str:
+        arguments, out = _long(folder), folder / "t"
+        codes, rows, measured = [], [], []
+        for attempt in range(3):
+            log = out / "log.csv"
+            code, _, err = run_and_signal(
+                arguments,
+                folder,
+                number,
+                seed=10 * seed + attempt,
+                longest=1.0,
+                when=lambda log=log: log.is_file() and log.stat().st_size > 40,
+            )
+            codes.append(code)
+            assert "Traceback" not in err, err
+            if log.is_file() and (out / "checkpoint.pt").is_file():
+                from pyroclust.infer.training.checkpoint import read_checkpoint
+
+                done = read_checkpoint(out / "checkpoint.pt")["done"]
+                rows = _steps_whole(log)
+                assert rows[:done] == list(range(done)), f"rows before step {done} were lost"
+            if (out / "card.json").is_file():
+                load_guide(out)
+        process = subprocess.run(
+            [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert process.returncode == 0, process.stderr
+        assert _steps(out / "log.csv") == list(range(60))
+        measured = _steps(out / "validation.csv")
+        assert measured == [50, 60], measured
+        assert not left_over(folder)
+        load_guide(out)
+        return f"codes {codes}; then resumed to the end, every row once"
+
+    return run
+
+
+def _steps_whole(path: Path) -> list[int]:
+    lines = path.read_text().split("\n")
+    return [int(one.split(",")[0]) for one in lines[1:-1]]
+
+
+CASES = [
+    _case(
+        "--resume with another concentration of the model",
+        "refused: what it was and is",
+        _resume_refused("model.prior.concentration was", guide=_other_model),
+    ),
+    _case(
+        "--resume with another seed",
+        "refused",
+        _resume_refused("seed", settings=lambda: replace(_SHORT, seed=9)),
+    ),
+    _case(
+        "--resume with another learning rate",
+        "refused",
+        _resume_refused(
+            "learning_rate", settings=lambda: FitSettings(**{**vars(_SHORT), "learning_rate": 0.1})
+        ),
+    ),
+    _case(
+        "--resume with another choice of simulations",
+        "refused",
+        _resume_refused("choice", choice=lambda: HardSimulations(1.0, 3)),
+    ),
+    _case("--resume with other versions of the libraries", "refused: which", _other_versions),
+    _case(
+        "--resume with another number in a Pyro program",
+        "refused",
+        _other(_line, "model.program.scale was 5.0"),
+    ),
+    _case("--resume with one number of a table changed", "refused", _other(_table, "model._points was")),
+    _case("--resume of a checkpoint of an earlier version", "goes on", _old_checkpoint),
+    *(
+        _case(
+            f"--resume, and a full disk at call {call} of {function}",
+            "no row is lost",
+            _logs_survive(call, function),
+        )
+        for function, call in (
+            ("os.fsync", 1),
+            ("os.fsync", 3),
+            ("os.replace", 1),
+            ("os.replace", 2),
+            ("os.replace", 3),
+        )
+    ),
+    _case("--resume with a log.csv that is no log", "refused, left as it is", _log_of_others),
+    _case("two trainings in one folder", "the second is refused", _locked),
+    _case("two trainings in one folder and process", "the second is refused", _in_one_process),
+    _case(
+        "train --out on a guide without checkpoint", "refused unless --overwrite", _guide_without_checkpoint
+    ),
+    _case("the same training twice", "refused unless --resume or --overwrite", _twice),
+    _case("a failed recipe, corrected", "trained", _corrected_recipe),
+    _case("--resume with another recipe", "refused", _other_recipe),
+    _case(
+        "Ctrl-C while the certificate is measured",
+        "exit 130, the guide is usable",
+        _interrupted_in_the_certificate,
+    ),
+    _case("Ctrl-C while the guide is saved", "exit 130, the guide is usable", _interrupted_while_saving),
+    _case("Ctrl-C during the last step", "the result says interrupted", _last_step),
+    *(
+        _case(
+            f"{name} three times, then --resume, moment {seed}",
+            "every row once",
+            _killed(seed, number),
+            slow=True,
+        )
+        for seed, number, name in (
+            (1, signal.SIGKILL, "kill -9"),
+            (2, signal.SIGKILL, "kill -9"),
+            (3, signal.SIGTERM, "SIGTERM"),
+            (4, signal.SIGINT, "Ctrl-C"),
+        )
+    ),
+]
