@@ -1,0 +1,392 @@
+"""Ctrl-C and SIGTERM at any moment: a run that was stopped says so, and never passes for a whole one."""
+
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+from faults.cases import Case, run_command
+from faults.processes import left_over, run_and_signal
+
+from pyroclust import compare, diagnose, save_guide, to_arviz
+from pyroclust.guides import PredictiveFilter
+from pyroclust.infer import fine_tune
+from pyroclust.infer.mcmc import CollapsedGibbs, CompanionNUTS
+from pyroclust.infer.mcmc.compiled_kernel import CompiledTransition
+from pyroclust.infer.mcmc.draws import ChainDraws
+from pyroclust.interrupts import interrupt_between_steps
+from pyroclust.models import companion, nig_mixture, overlap2d
+
+_OTHER = {"compare": "x.csv", "diagnose": "d.npy", "check": "filter-nig1d"}
+
+
+def _case(name: str, expected: str, run: Callable[[Path], str], *, slow: bool = False) -> Case:
+    return Case("interrupts", name, expected, run, slow)
+
+
+def _pressed_at(draw: int, number: int = signal.SIGINT) -> Any:
+    """Press Ctrl-C while a compiled kernel makes its n-th draw, those of the warm-up included."""
+    blocks, advance = [], CompiledTransition.advance
+
+    def pressed(self: Any, states: Any, num_draws: int) -> Any:
+        before = sum(blocks)
+        blocks.append(num_draws)
+        if before < draw <= before + num_draws:
+            signal.raise_signal(number)
+        return advance(self, states, num_draws)
+
+    return mock.patch.object(CompiledTransition, "advance", pressed)
+
+
+def _run(draw: int, *, num_draws: int = 200_000, warmup: int = 1) -> ChainDraws:
+    kernel = CollapsedGibbs(nig_mixture(1))
+    with _pressed_at(draw):
+        return kernel.run(torch.linspace(-1, 1, 12).unsqueeze(1), num_draws=num_draws, warmup=warmup, seed=0)
+
+
+def _kernel_marked(folder: Path) -> str:
+    found = _run(3)
+    assert found.interrupted
+    assert found.assignments.shape[1] < 200_000
+    return repr(found)
+
+
+def _kernel_last_block(folder: Path) -> str:
+    found = _run(2, num_draws=1)
+    assert found.interrupted
+    assert found.assignments.shape[1] == 1
+    return repr(found)
+
+
+def _kernel_warmup(folder: Path) -> str:
+    with pytest.raises(KeyboardInterrupt):
+        _run(1, warmup=5)
+    return "KeyboardInterrupt"
+
+
+def _diagnosed(folder: Path) -> str:
+    found = diagnose(_run(3), out=folder / "out")
+    note = "was interrupted"
+    assert any(note in one for one in found.notes)
+    for name in ("report.html", "summary.json"):
+        assert note in (folder / "out" / name).read_text(encoding="utf-8"), name
+    return found.notes[0]
+
+
+def _exported(folder: Path) -> str:
+    notes = to_arviz(_run(3)).posterior.attrs["notes"]
+    assert "was interrupted" in str(notes)
+    return str(notes)
+
+
+def _compared(block: int, number: int, code: int) -> Callable[[Path], str]:
+    def run(folder: Path) -> str:
+        arguments = [
+            "compare",
+            "galaxies",
+            "--guide",
+            "filter-nig1d",
+            "--draws",
+            "20",
+            "--mcmc-draws",
+            "20000",
+        ]
+        with _pressed_at(block, number):
+            found, out, err = run_command([*arguments, "--out", "out", "--quiet"])
+        assert found == code, err
+        assert "pyroclust: interrupted" in err
+        assert not out
+        assert not os.listdir(folder)
+        return " ".join(err.split())
+
+    return run
+
+
+def _compared_in_python(folder: Path) -> str:
+    with _pressed_at(6_000), pytest.raises(KeyboardInterrupt, match="of 20,000 draws"):
+        compare("galaxies", guide="filter-nig1d", num_draws=20, mcmc_draws=20_000, out=folder / "out")
+    assert not os.listdir(folder)
+    return "KeyboardInterrupt; nothing is written"
+
+
+def _swallowed(folder: Path) -> str:
+    """A library catches what Ctrl-C raises, as some do while they are imported."""
+    np.save(folder / "d.npy", np.random.default_rng(0).integers(2, size=(2, 30, 6)))
+
+    def swallow(*arguments: Any, **named: Any) -> tuple[()]:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return ()
+
+    with mock.patch("pyroclust.analysis.diagnose._baselines", swallow):
+        code, out, err = run_command(["diagnose", "d.npy", "--quiet"])
+    assert code == 130, err
+    assert not out
+    assert os.listdir(folder) == ["d.npy"]
+    return " ".join(err.split())
+
+
+def _turned_into_an_error(folder: Path) -> str:
+    def turn(*arguments: Any, **named: Any) -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ImportError("numpy.core failed to import") from None
+
+    with mock.patch("pyroclust.saving.cards.list_guides", turn):
+        code, _, err = run_command(["guides"])
+    assert code == 130, err
+    return " ".join(err.split())
+
+
+def _guides_and(number: int) -> tuple[int, str]:
+    """Run ``pyroclust guides``, which gets a signal."""
+
+    def sent() -> tuple[()]:
+        signal.raise_signal(number)
+        return ()
+
+    with mock.patch("pyroclust.saving.cards.list_guides", sent):
+        code, _, err = run_command(["guides"])
+    return code, " ".join(err.split())
+
+
+def _stopped_by(number: int, expected: int) -> Callable[[Path], str]:
+    def run(folder: Path) -> str:
+        code, said = _guides_and(number)
+        assert code == expected, said
+        assert signal.getsignal(number) is signal.SIG_DFL
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        return said
+
+    return run
+
+
+def _nohup(folder: Path) -> str:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        code, said = _guides_and(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert code == 0, said
+    return "goes on"
+
+
+def _inner_blocks(folder: Path) -> str:
+    with interrupt_between_steps() as outer:
+        signal.raise_signal(signal.SIGINT)
+        with interrupt_between_steps() as inner:
+            assert inner.requested
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert outer.requested
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return "stops in both; the second one is raised at once"
+
+
+def _checked(folder: Path) -> str:
+    save_guide(PredictiveFilter(nig_mixture(1)), folder / "g")
+    before = (folder / "g" / "card.json").read_bytes()
+
+    def pressed(*arguments: Any, **named: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    with mock.patch("pyroclust.calibration.checking.certify", pressed):
+        code, out, err = run_command(["check", "./g", "--save", "g", "--out", "out"])
+    assert code == 130, err
+    assert not out
+    assert (folder / "g" / "card.json").read_bytes() == before
+    assert os.listdir(folder) == ["g"]
+    return " ".join(err.split())
+
+
+def _nuts(folder: Path) -> str:
+    kernel = CompanionNUTS(companion(overlap2d(), 2))
+    calls: list[int] = []
+    real = kernel._steps
+
+    def pressed(count: int) -> Any:
+        for step in real(count):
+            calls.append(1)
+            if len(calls) == 4:
+                signal.raise_signal(signal.SIGINT)
+            yield step
+
+    with mock.patch.object(kernel, "_steps", pressed):
+        found = kernel.run(torch.randn(4, 2), num_draws=30, warmup=2, num_chains=2, seed=0)
+    assert found.interrupted
+    assert found.assignments.shape[0] == 1
+    return repr(found)
+
+
+def _write_inputs(folder: Path) -> None:
+    points = np.random.default_rng(0).standard_normal((30, 1))
+    np.savetxt(folder / "x.csv", points, delimiter=",", header="a", comments="")
+    np.save(folder / "d.npy", np.random.default_rng(0).integers(3, size=(2, 100, 30)))
+
+
+def _random_moment(command: str, number: int, seed: int) -> Callable[[Path], str]:
+    options = {
+        "compare": ["--guide", "filter-nig1d", "--draws", "50", "--mcmc-draws", "50000"],
+        "diagnose": [],
+        "check": ["--quick"],
+    }[command]
+
+    def run(folder: Path) -> str:
+        _write_inputs(folder)
+        out = folder / "out"
+        arguments = [command, _OTHER[command], "--out", "out", *options]
+        code, said, err = run_and_signal(arguments, folder, number, seed=seed, longest=7.0)
+        assert "Traceback" not in err, err
+        assert "Exception ignored" not in err, err
+        wrote = out.is_dir() and bool(os.listdir(out))
+        if code == 0:
+            assert wrote
+            return "it was done before"
+        assert code == 128 + number, f"exit code {code}: {err}"
+        assert "pyroclust: interrupted" in err
+        assert "Written" not in said
+        assert not left_over(folder)
+        if wrote and command != "check":
+            assert json.loads((out / "summary.json").read_text())["verdict"]
+        return err.strip().splitlines()[-1]
+
+    return run
+
+
+def _killed(command: str, seed: int) -> Callable[[Path], str]:
+    options = {
+        "compare": ["--guide", "filter-nig1d", "--draws", "20", "--mcmc-draws", "20"],
+        "check": ["--quick"],
+    }
+
+    def run(folder: Path) -> str:
+        _write_inputs(folder)
+        arguments = [command, _OTHER[command], "--out", "out", *options[command]]
+        code, _, _ = run_and_signal(arguments, folder, signal.SIGKILL, seed=seed, longest=8.0)
+        out = folder / "out"
+        whole = {"compare": 4, "check": 2}[command]
+        held = [one for one in os.listdir(out) if not one.startswith(".")] if out.is_dir() else []
+        assert len(held) in (0, whole), held
+        again, _, err = run_command([*arguments, *(["--quiet"] if command == "compare" else [])])
+        assert again == 0, err
+        assert not left_over(folder)
+        return f"code {code}; {len(held)} of {whole} files; the next run is whole and leaves nothing"
+
+    return run
+
+
+_SAVES = """
+import sys
+from pathlib import Path
+import torch
+from pyroclust import save_guide
+from pyroclust.guides import NeuralClusteringProcess
+from pyroclust.guides.neural_clustering_process import light_scorer_for
+from pyroclust.models import overlap2d
+model = overlap2d()
+guides = [NeuralClusteringProcess(model, scorer=light_scorer_for(model, width=16)) for _ in range(2)]
+Path("ready").touch()
+while True:
+    for guide in guides:
+        save_guide(guide, "g")
+"""
+
+
+def _saves_killed(seed: int) -> Callable[[Path], str]:
+    def run(folder: Path) -> str:
+        from pyroclust import load_guide
+
+        (folder / "saves.py").write_text(_SAVES)
+        ready = folder / "g" / "card.json"
+        code, _, err = run_and_signal(
+            ["saves.py"], folder, signal.SIGKILL, seed=seed, longest=0.5, when=ready.is_file
+        )
+        assert code == -signal.SIGKILL, err
+        guide = load_guide(folder / "g")
+        save_guide(guide, folder / "g")
+        assert sorted(os.listdir(folder / "g")) == ["card.json", "weights.safetensors"]
+        return "the guide loads; the next save leaves nothing"
+
+    return run
+
+
+def _fine_tuned(folder: Path) -> str:
+    from training_cases import new_guide
+
+    guide = new_guide()
+    real = torch.optim.Adam.step
+
+    def pressed(self: Any, *arguments: Any, **named: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return real(self, *arguments, **named)
+
+    with mock.patch.object(torch.optim.Adam, "step", pressed):
+        done = fine_tune(guide.model, guide, torch.randn(2, 4, 2), steps=50, progress=False)
+    assert done.interrupted
+    assert len(done.losses) == 1
+    return f"interrupted after {len(done.losses)} step"
+
+
+CASES = [
+    _case("Ctrl-C in kernel.run", "the draws so far, marked as interrupted", _kernel_marked),
+    _case("Ctrl-C during the last draws of kernel.run", "marked as interrupted", _kernel_last_block),
+    _case("Ctrl-C in the warm-up of kernel.run", "KeyboardInterrupt", _kernel_warmup),
+    _case("Ctrl-C in kernel.run of NUTS", "marked as interrupted", _nuts, slow=True),
+    _case("Ctrl-C in fine_tune", "marked as interrupted", _fine_tuned),
+    _case("diagnose of interrupted draws", "page and summary.json say so", _diagnosed, slow=True),
+    _case("to_arviz of interrupted draws", "the container says so", _exported),
+    _case("compare, Ctrl-C during kept draws", "exit 130, no report", _compared(6_000, signal.SIGINT, 130)),
+    _case(
+        "compare, SIGTERM during kept draws",
+        "exit 143, no report",
+        _compared(6_000, signal.SIGTERM, 143),
+        slow=True,
+    ),
+    _case(
+        "compare, Ctrl-C in the warm-up", "exit 130, no report", _compared(1, signal.SIGINT, 130), slow=True
+    ),
+    _case(
+        "pyroclust.compare, Ctrl-C during kept draws",
+        "KeyboardInterrupt, no file",
+        _compared_in_python,
+        slow=True,
+    ),
+    _case("check --save, Ctrl-C while it measures", "exit 130, the card stays", _checked),
+    _case("Ctrl-C that a library swallows", "exit 130, no report", _swallowed, slow=True),
+    _case("Ctrl-C that a library makes an ImportError of", "exit 130, no traceback", _turned_into_an_error),
+    _case("SIGTERM in a command", "exit 143; handlers are put back", _stopped_by(signal.SIGTERM, 143)),
+    _case("the terminal is closed", "exit 129", _stopped_by(signal.SIGHUP, 129)),
+    _case("the terminal is closed under nohup", "goes on", _nohup),
+    _case("Ctrl-C where one loop runs inside another", "both stop", _inner_blocks),
+    *(
+        _case(f"{name} in {command}, moment {seed}", "exit 130 or 143, one sentence", run, slow=True)
+        for seed, (command, name, number) in enumerate(
+            [
+                *[("compare", "Ctrl-C", signal.SIGINT)] * 5,
+                *[("compare", "SIGTERM", signal.SIGTERM)] * 3,
+                *[("diagnose", "Ctrl-C", signal.SIGINT)] * 3,
+                *[("diagnose", "SIGTERM", signal.SIGTERM)] * 2,
+                *[("check", "Ctrl-C", signal.SIGINT)] * 3,
+                *[("check", "SIGTERM", signal.SIGTERM)] * 2,
+            ]
+        )
+        for run in [_random_moment(command, number, seed)]
+    ),
+    *(
+        _case(f"kill -9 in {command}, moment {seed}", "all files or none", _killed(command, seed), slow=True)
+        for command, seeds in (("compare", range(3)), ("check", range(3, 5)))
+        for seed in seeds
+    ),
+    *(
+        _case(f"kill -9 in save_guide, moment {seed}", "a whole guide", _saves_killed(seed), slow=True)
+        for seed in range(4)
+    ),
+]
