@@ -1,6 +1,7 @@
 """The command line: results on standard output, progress on standard error, exit code 2 on bad input."""
 
 import sys
+from collections import namedtuple
 from collections.abc import Sequence
 
 from pyroclust.interrupts import command_signals, exit_code, was_interrupted
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             code = exit_code()
         if was_interrupted() and code in (None, 0, 1):
             code = exit_code()
-    # Code that libraries run from text and that Ctrl-C broke into would make Python end by the signal itself,
-    # instead of with the exit code: running any such code takes that back.
-    exec("")
+    # Where Ctrl-C broke into code that a library runs from text, python -m would end by the signal itself and
+    # not with the exit code; the next code that runs from text, as that of a named tuple, takes that back.
+    namedtuple("End", "")
     raise SystemExit(code)
