@@ -106,6 +106,8 @@ class Once(TyperCommand):
         """Refuse an option that is given twice, unless it collects values."""
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         for option, times in Counter(one for one in order if one.param_type_name == "option").items():
-            if times > 1 and not option.multiple and not getattr(option, "is_flag", False):
+            # A flag that is said twice says the same, unless it has an opposite.
+            is_harmless = getattr(option, "is_flag", False) and not option.secondary_opts
+            if times > 1 and not option.multiple and not is_harmless:
                 ctx.fail(f"{option.opts[0]} is given {times} times, expected once")
         return super().parse_args(ctx, args)

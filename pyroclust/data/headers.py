@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from pyroclust.delimited import MISSING, is_numeral
+from pyroclust.delimited import MISSING, are_plain, is_numeral
 from pyroclust.text import listed
 
 __all__ = ["FirstLine", "find_header"]
@@ -121,6 +121,8 @@ def _names(cells: list[str]) -> FirstLine:
 
 
 def _are_numbers(column: Sequence[str]) -> bool:
+    if are_plain(column):
+        return True
     cells = {cell.strip() for cell in column} - MISSING
     return bool(cells) and all(map(is_numeral, cells))
 

@@ -94,6 +94,13 @@ def _of_rows(found: DelimitedText, rows: list[list[str]], options: ReadingOption
         names, columns = names[1:], columns[1:]
         if not found.form.names_rows:
             notes.append("The first column has no name and was read as names of the rows.")
+    empty = [
+        not name and not any(map(str.strip, column)) for name, column in zip(names, columns, strict=True)
+    ]
+    if any(empty) and not all(empty):
+        names = [name for name, no in zip(names, empty, strict=True) if not no]
+        columns = [column for column, no in zip(columns, empty, strict=True) if not no]
+        notes.append(f"{sum(empty)} empty column(s) without a name were left out.")
     if unnamed := [place for place, name in enumerate(names, start=1) if not name]:
         notes.append(f"{len(unnamed)} column(s) without a name are called x and their number.")
     return RawTable(

@@ -1,7 +1,7 @@
 """Delimited text from any software: encoding, delimiter, decimal mark and rows, found or told."""
 
 from pyroclust.delimited.layout import PLAIN, DelimitedText, ReadingOptions, read_delimited
-from pyroclust.delimited.numerals import MISSING, Marks, find_marks, is_numeral
+from pyroclust.delimited.numerals import MISSING, Marks, are_plain, find_marks, is_numeral
 from pyroclust.delimited.rows import Row
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Marks",
     "ReadingOptions",
     "Row",
+    "are_plain",
     "find_marks",
     "is_numeral",
     "read_delimited",

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 from pyroclust.delimited.decoding import decoded
-from pyroclust.delimited.numerals import is_numeral
+from pyroclust.delimited.numerals import grouped, is_numeral
 from pyroclust.delimited.rows import Form, Row, form_of, rows_of
 from pyroclust.memory import check_memory
 from pyroclust.text import visible
@@ -22,7 +22,7 @@ _COMMENT = "#"
 _LOOKED_AT, _HEAD = 200, 1 << 18
 # Of text, its decoded form and the lines it is divided into, for each byte of the file.
 _BYTES_A_BYTE = 8
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}", re.ASCII), re.compile(r"0\d\d", re.ASCII)
+_LEADING, _ZERO_FIRST = re.compile(r"[+-]?\d{1,3}", re.ASCII), re.compile(r"0\d\d", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -203,8 +203,8 @@ def _found(text: str, plain: str, comment: str | None, decimal: str | None) -> s
     if chosen.delimiter != plain and len([one for one in winners if one.delimiter != " "]) > 1:
         first, second = (_NAMES[one.delimiter] for one in winners[:2])
         raise _TwoWays(f"{first} or {second} could divide its cells, say which with --delimiter")
-    if chosen.delimiter == "," and decimal is None:
-        _check_commas(chosen, lines, plain)
+    if chosen.delimiter in ", ":
+        _check_marks(chosen, lines, plain)
     return chosen.delimiter
 
 
@@ -243,17 +243,26 @@ def _alone(head: str, lines: Sequence[str], plain: str, comment: str | None, dec
     return max(shared, key=lambda mark: shared[mark], default=plain)
 
 
-def _check_commas(chosen: _Candidate, lines: Sequence[str], plain: str) -> None:
-    """Refuse commas between cells that could stand inside of numbers; names above all columns settle it."""
-    if not all(map(is_numeral, chosen.rows[0].cells)) and not chosen.form.names_rows:
+def _check_marks(chosen: _Candidate, lines: Sequence[str], plain: str) -> None:
+    """Refuse commas and spaces between cells that could stand inside of numbers, unless names settle it."""
+    mark, has_short_names = chosen.delimiter, chosen.form.names_rows
+    if not all(map(is_numeral, chosen.rows[0].cells)) and not has_short_names:
         return
-    remedy = "give --decimal , for one number, or --delimiter , for two cells"
     below = lines[1:] or lines
-    if (plain != "," or chosen.form.names_rows) and all(map(is_numeral, below)):
-        raise _TwoWays(f"'{visible(below[0])}' is one number with a comma, or two cells: {remedy}")
+    whole = all(map(is_numeral, below))
+    if whole and (mark != plain or has_short_names or all(map(grouped, lines))):
+        raise _TwoWays(_one_or_two(below[0], mark))
     for row in chosen.rows:
-        for one, two in zip(row.cells, row.cells[1:], strict=False):
-            is_name = chosen.form.names_rows and not row.is_quoted and one is row.cells[0] and is_numeral(one)
-            if is_name or (_THOUSANDS[0].fullmatch(one) and _THOUSANDS[1].fullmatch(two)):
-                where = f"'{one},{two}' in line {row.line}"
-                raise _TwoWays(f"{where} is one number with a comma, or two cells: {remedy}")
+        for place, (one, two) in enumerate(pairwise(row.cells)):
+            is_name = has_short_names and not row.is_quoted and place == 0 and is_numeral(one)
+            if is_name or (_LEADING.fullmatch(one) and _ZERO_FIRST.fullmatch(two)):
+                raise _TwoWays(_one_or_two(f"{one}{mark}{two}", mark, row.line))
+
+
+def _one_or_two(text: str, mark: str, line: int | None = None) -> str:
+    where = "" if line is None else f" in line {line}"
+    what, name = ("comma", ",") if mark == "," else ("space", "space")
+    return (
+        f"'{visible(text)}'{where} is one number with a {what}, or two cells: give --delimiter ';' for one "
+        f"number, with its mark by --decimal, or --delimiter {name} for two cells"
+    )

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyroclust.text import short, visible
 
-__all__ = ["MISSING", "Marks", "find_marks", "is_numeral"]
+__all__ = ["MISSING", "Marks", "are_plain", "find_marks", "grouped", "is_numeral"]
 
 MISSING = frozenset(
     {"", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"}
@@ -22,6 +22,7 @@ _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 _GROUPS = rf"[1-9]\d{{0,2}}(?:([.,{_BETWEEN}])\d{{3}})(?:\1\d{{3}})*"
 _GROUPED = re.compile(rf"[+-]?{_GROUPS}(?:([.,])\d+)?", re.ASCII)
 _PLAIN = re.compile(rf"[+-]?\d+{_EXPONENT}", re.ASCII)
+_PLAIN_COLUMN = re.compile(rf"(?:[+-]?\d+(?:\.\d+)?{_EXPONENT}(?:\n|\Z))+", re.ASCII)
 _BROKEN = re.compile(rf"[+-]?(?:\d+([.,])\d*|([.,])\d+){_EXPONENT}", re.ASCII)
 
 
@@ -56,6 +57,8 @@ class Marks:
         whole = rf"(?:\d+{groups})"
         mark = re.escape(self.decimal)
         number = re.compile(rf"[+-]?(?:{whole}(?:{mark}\d*)?|{mark}\d+){_EXPONENT}", re.ASCII)
+        if self.decimal == "." and are_plain(cells):
+            return np.array(list(map(float, cells))), np.zeros(len(cells), dtype=bool)
         values = np.full(len(cells), np.nan)
         is_text = np.zeros(len(cells), dtype=bool)
         for place, cell in enumerate(cells):
@@ -83,11 +86,23 @@ def is_numeral(text: str) -> bool:
         (True, False, True)
     """
     text = text.strip()
-    found = _PLAIN.fullmatch(text) or _BROKEN.fullmatch(text) or _grouped(text) or _INFINITE.fullmatch(text)
+    found = _PLAIN.fullmatch(text) or _BROKEN.fullmatch(text) or grouped(text) or _INFINITE.fullmatch(text)
     return found is not None
 
 
-def _grouped(text: str) -> re.Match[str] | None:
+def are_plain(cells: Sequence[str]) -> bool:
+    """Say whether all cells are numbers with decimal points or none, in one glance.
+
+    Example:
+        >>> are_plain(["1", "-2.5e3"]), are_plain(["1", "2,5"])
+        (True, False)
+    """
+    text = "\n".join(cells)
+    return _PLAIN_COLUMN.fullmatch(text) is not None and text.count("\n") == len(cells) - 1
+
+
+def grouped(text: str) -> re.Match[str] | None:
+    """Match a number with marks between its thousands, the mark first and then the decimal mark."""
     found = _GROUPED.fullmatch(text)
     return None if found is None or found[1] == found[2] else found
 
@@ -103,15 +118,22 @@ class _Evidence:
     def add(self, text: str) -> None:
         if _PLAIN.fullmatch(text):
             return
-        broken, grouped = _BROKEN.fullmatch(text), _grouped(text)
-        if broken and grouped:
-            self.either.setdefault(grouped[1], text)
+        broken, groups = _BROKEN.fullmatch(text), grouped(text)
+        if broken and groups:
+            self.either.setdefault(groups[1], text)
         elif broken:
             self.decimal.setdefault(broken[1] or broken[2], text)
-        elif grouped:
-            self.thousands.setdefault(grouped[1], text)
-            if grouped[2]:
-                self.decimal.setdefault(grouped[2], text)
+        elif groups:
+            self.thousands.setdefault(groups[1], text)
+            if groups[2]:
+                self.decimal.setdefault(groups[2], text)
+
+    def add_plain(self, cells: Iterable[str]) -> None:
+        """Add cells of which the first with a decimal point that is certain says all."""
+        for cell in cells:
+            self.add(cell)
+            if "." in self.decimal:
+                return
 
 
 def find_marks(columns: Iterable[Sequence[str]], *, delimiter: str, decimal: str | None = None) -> Marks:
@@ -137,6 +159,9 @@ def find_marks(columns: Iterable[Sequence[str]], *, delimiter: str, decimal: str
     """
     found = _Evidence({}, {}, {})
     for column in columns:
+        if are_plain(column):
+            found.add_plain(column)
+            continue
         cells = dict.fromkeys(cell.strip() for cell in column if cell.strip() not in MISSING)
         if all(map(is_numeral, cells)):
             for cell in cells:

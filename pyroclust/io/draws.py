@@ -16,6 +16,7 @@ from pyroclust.io.columns import draws_in_frame
 from pyroclust.io.delimited import read_table_draws
 from pyroclust.io.labels import FoundDraws, canonical_draws
 from pyroclust.io.netcdf import read_netcdf_draws
+from pyroclust.text import visible
 
 __all__ = ["DRAWS_SUFFIXES", "DrawsFile", "DrawsSource", "draws_from", "read_draws"]
 
@@ -156,7 +157,7 @@ def read_draws(
 def _drawn(found: FoundDraws, name: str, *, where: str) -> DrawsFile:
     draws = canonical_draws(found.labels, where=where)
     return DrawsFile(
-        name=name,
+        name=visible(name),
         assignments=draws,
         log_joint=_log(found.log_joint, draws, "log_joint", where),
         log_prob=_log(found.log_prob, draws, "log_prob", where),

@@ -224,6 +224,13 @@ COMMANDS = [
     ),
     command(
         FAMILY,
+        "names of columns told and denied",
+        "compare t.csv --header --no-header",
+        files={"t.csv": POINTS},
+        words="--header is given 2 times",
+    ),
+    command(
+        FAMILY,
         "an empty name among columns",
         "compare t.csv --columns a,,b",
         files={"t.csv": POINTS},

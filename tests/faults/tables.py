@@ -99,6 +99,11 @@ MARKS = [
         "line 2 has 3 cells, expected 2",
     ),
     no("11,019 without names", "11,019,-0.04\n12,019,0.5\n", "is one number with a comma"),
+    no("1,234 without names", "1,234\n2,345\n", "is one number with a comma"),
+    no("a space between thousands, without names", "1 234,5\n2 345,6\n", "is one number with a comma"),
+    no("a space between thousands", "x\n1 234,5\n2 345,6\n", "is one number with a space"),
+    numbers("told: a space between thousands", "x\n1 234,5\n2 345,6\n", [[1234.5], [2345.6]], delimiter=";"),
+    no("1,234.50 below one name", "x\n1,234.50\n2,345.60\n", "is one number with a comma", decimal="."),
     no("1,5 below one name", "x\n1,5\n2,6\n3,7\n", "is one number with a comma, or two cells"),
     no("'1,234' and nothing that tells", 'x\n"1,234"\n"2,345"\n', "could be 1234 or 1.234"),
     no(
@@ -127,6 +132,7 @@ ROWS = [
     ),
     numbers("blank lines, and empty rows at the end", "\n\na,b\n1.5,2\n\n2.5,3\n,\n,\n\n", TWO),
     numbers("a delimiter at the end of every line", "a,b\n1.5,2,\n2.5,3,\n", TWO),
+    numbers("delimiters at the ends of lines, as spreadsheets write", "a,b,,\n1.5,2,,\n2.5,3,,\n", TWO),
     numbers("line ends of three kinds", "a,b\r1.5,2\r\n2.5,3\n", TWO),
     numbers("comments before the names", "# made by hand\na,b\n1.5,2\n2.5,3\n", TWO),
     gives(
