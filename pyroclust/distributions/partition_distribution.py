@@ -83,8 +83,8 @@ class PartitionDistribution(TorchDistribution):
 
         Raises:
             ValueError: if the shape does not fit, (under validation, Pyro's switch) a vector is not
-                canonical, or a log-probability is nan or plus infinity. Without validation a vector that is not
-                canonical has no meaningful result.
+                canonical, or a log-probability is nan or plus infinity. Without validation a vector that is
+                not canonical has no meaningful result.
         """
         return self._checked_log_prob(self._log_prob(self._checked(value)))
 

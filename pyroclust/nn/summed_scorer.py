@@ -65,6 +65,9 @@ class SummedScorer(NetworkScorer[SummedEncoding]):
         future: contexts of the points still to come, whose width u then has; None for the sum.
         encoder: maps data ``(B, N, ...)`` to vectors ``(B, N, dim)``, shared by h and u; None for vectors.
 
+    Raises:
+        ValueError: if a width or a size is not possible.
+
     References:
         Pakman et al. (2020), Neural Clustering Processes. https://arxiv.org/abs/1901.00409
     """
