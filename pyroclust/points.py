@@ -9,6 +9,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from pyroclust.arrays import refuse_masked
+
 __all__ = ["Points", "as_points", "check_data_set", "check_finite", "check_points", "check_shape"]
 
 Points = Tensor | ArrayLike
@@ -118,6 +120,7 @@ def check_data_set(data: Tensor, dim: int) -> None:
 
 def _numbers(data: Any) -> np.ndarray:
     """Return an array of real numbers."""
+    refuse_masked("data", data)
     try:
         array = np.asarray(data)
         if array.dtype.kind == "O" and not any(isinstance(one, str) for one in array.flat):

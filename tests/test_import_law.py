@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[1]
 MAPPED = {"models": "pyroclust.models", "guides": "pyroclust.guides", "recipes": "pyroclust.recipes.shipped"}
 
 GROUND = {
+    "arrays",
     "points",
     "compiling",
     "delimited",
@@ -51,6 +52,7 @@ LAW: dict[str, set[str]] = {
     **{name: set() for name in GROUND},
     "delimited": {"memory", "text"},
     "errors": {"text"},
+    "points": {"arrays"},
     "registry": {"errors"},
     "random_state": {"counts"},
     "distributions": {"compiling", "counts", "memory", "partitions", "random_state", "threads"},
@@ -70,10 +72,11 @@ LAW: dict[str, set[str]] = {
     "models": GROUND | LAWS | {"programs", "protocols"},
     "guides": GROUND | LAWS | {"nn", "programs", "protocols"},
     "diagnostics.limits": set(),
-    "diagnostics.draws": {"compiling", "counts", "text", "threads"},
-    "diagnostics.weights": set(),
+    "diagnostics.draws": {"arrays", "compiling", "counts", "text", "threads"},
+    "diagnostics.weights": {"arrays"},
     "diagnostics.estimates": {"counts", "compiling", "diagnostics.draws", "diagnostics.limits", "threads"},
     "diagnostics.chains": {
+        "arrays",
         "counts",
         "diagnostics.draws",
         "diagnostics.estimates",
@@ -101,7 +104,7 @@ LAW: dict[str, set[str]] = {
     "infer.mcmc.families": {"compiling", "distributions", "infer.mcmc.compiled"},
     "infer.mcmc.parameters": {"compiling", "distributions", "infer.mcmc.compiled", "protocols"},
     "infer.mcmc": GROUND | DIAGNOSTICS | LAWS | {"infer", "protocols"} | MCMC,
-    "baselines": DIAGNOSTICS | {"counts", "partitions"},
+    "baselines": DIAGNOSTICS | {"arrays", "counts", "partitions"},
     "data": {"delimited", "errors", "memory", "text"},
     "saving": GROUND | LAWS | {"nn", "models", "guides", "protocols"},
     "calibration": GROUND | DIAGNOSTICS | LAWS | {"infer", "guides", "protocols", "saving"},

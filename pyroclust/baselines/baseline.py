@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pyroclust.arrays import as_numbers
 from pyroclust.counts import short_seed
 from pyroclust.diagnostics.draws.labels import renumbered
 
@@ -116,10 +117,7 @@ class Baseline(ABC):
 
 
 def _checked(data: np.ndarray) -> np.ndarray:
-    try:
-        points = np.asarray(data, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("data is not an array of real numbers, expected one of shape (N, D)") from None
+    points = as_numbers("data", data)
     if points.ndim != 2 or points.shape[1] == 0:
         raise ValueError(f"data has shape {points.shape}, expected (N, D): one row a point")
     if len(points) < 2:

@@ -9,6 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
+from pyroclust.arrays import refuse_masked
 from pyroclust.diagnostics import variation_of_information
 
 __all__ = ["PartitionScores", "partition_scores", "scores_where_known"]
@@ -102,7 +103,11 @@ def scores_where_known(labels: np.ndarray | None, assignments: np.ndarray) -> Pa
 
 
 def _codes(name: str, labels: ArrayLike) -> np.ndarray:
+    refuse_masked(name, labels)
     values = np.asarray(labels)
+    if values.dtype.kind in "US" and isinstance(labels, list | tuple):
+        # Beside text numpy makes text of missing values.
+        values = np.array(labels, dtype=object)
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"{name} has shape {values.shape}, expected (N,) with at least one point")
     codes, _ = pd.factorize(values)

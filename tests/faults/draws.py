@@ -11,7 +11,9 @@ import xarray as xr
 from faults.cases import Case, gives, refuses
 
 from pyroclust import diagnose, diagnostics
+from pyroclust.baselines import KMeans, partition_scores
 from pyroclust.io import draws_from
+from pyroclust.points import as_points
 
 LABELS = np.array([[0, 0, 1], [0, 1, 1]])
 TOGETHER = [[1.0, 0.5, 0.0], [0.5, 1.0, 0.5], [0.0, 0.5, 1.0]]
@@ -176,9 +178,9 @@ CASES = [
     _weights("one infinite", [1, np.inf], "weights must be finite"),
     _weights("all zero", [0, 0], "not all zero"),
     _weights("too few", [1], "weights has 1 entries, expected 2"),
-    _weights("text", ["a", "b"], "expected one number a draw"),
-    _weights("ragged", [[1], [1, 2]], "expected one number a draw"),
-    _weights("complex", [1j, 1], "expected one number a draw"),
+    _weights("text", ["a", "b"], "expected an array of numbers"),
+    _weights("ragged", [[1], [1, 2]], "expected an array of numbers"),
+    _weights("complex", [1j, 1], "expected an array of numbers"),
     _weights("masked", np.ma.masked_array([1.0, 1.0], mask=[0, 1]), "1 masked entries"),
     refuses(
         "draws",
@@ -188,4 +190,56 @@ CASES = [
     ),
     gives("draws", "weights: as large as numbers are", lambda: together(LABELS, [1e308, 1e308]), TOGETHER),
     gives("draws", "weights: as small as numbers are", lambda: together(LABELS, [5e-324, 5e-324]), TOGETHER),
+    refuses(
+        "draws", "weights that do not sum to 1", lambda: diagnostics.effective_draws([1.0, 1.0]), "sum to 1"
+    ),
+    refuses("draws", "no effective draws", lambda: diagnostics.effective_draws([]), "expected finite ones"),
+    refuses(
+        "draws", "log weights of text", lambda: diagnostics.pareto_k(["a"]), "other things than real numbers"
+    ),
+    refuses(
+        "draws",
+        "log weights that are masked",
+        lambda: diagnostics.importance_weights(np.ma.masked_array([0.0, 1.0], mask=[0, 1])),
+        "1 masked entries",
+    ),
+    refuses(
+        "draws",
+        "log weights all minus infinity",
+        lambda: diagnostics.pareto_k([-np.inf] * 3),
+        "at least one finite",
+    ),
+    gives(
+        "draws",
+        "a log weight of minus infinity",
+        lambda: diagnostics.importance_weights([-np.inf, 0.0, 0.0]).round(12).tolist(),
+        [0.0, 0.5, 0.5],
+    ),
+    refuses(
+        "draws", "an order of no matrix", lambda: diagnostics.dendrogram_order(LABELS), "expected (N, N)"
+    ),
+    refuses(
+        "draws",
+        "scores of a missing name",
+        lambda: partition_scores(["a", np.nan, "b"], [0, 0, 1]),
+        "1 missing label",
+    ),
+    refuses(
+        "draws",
+        "scores of a masked label",
+        lambda: partition_scores(np.ma.masked_array([0, 0, 1], mask=[0, 0, 1]), [0, 0, 1]),
+        "1 masked entries",
+    ),
+    refuses(
+        "draws",
+        "k-means of a masked coordinate",
+        lambda: KMeans().partition(np.ma.masked_array([[0.0], [1.0]], mask=[[0], [1]]), seed=0),
+        "1 masked entries",
+    ),
+    refuses(
+        "draws",
+        "points with a masked coordinate",
+        lambda: as_points(np.ma.masked_array([[0.0], [1.0]], mask=[[0], [1]])),
+        "1 masked entries",
+    ),
 ]

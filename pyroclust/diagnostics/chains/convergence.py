@@ -9,6 +9,7 @@ from arviz_stats.base import array_stats
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from pyroclust.arrays import as_numbers
 from pyroclust.diagnostics.limits import GOOD_RHAT
 
 __all__ = ["Convergence", "bulk_ess", "convergence", "ess", "max_rhat", "min_ess", "rhat", "rhats"]
@@ -198,7 +199,7 @@ def _row(name: str, x: np.ndarray) -> Convergence:
 
 
 def _checked(x: np.ndarray) -> np.ndarray:
-    x = np.asarray(x, dtype=np.float64)
+    x = as_numbers("x", x)
     if x.ndim != 2 or x.size == 0:
         raise ValueError(f"x has shape {x.shape}, expected (chains, draws)")
     if not np.isfinite(x).all():

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
 from scipy.spatial.distance import squareform
 
+from pyroclust.arrays import as_numbers
 from pyroclust.compiling import strict
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
@@ -129,6 +130,9 @@ def dendrogram_order(similarity: np.ndarray) -> np.ndarray:
     Shape:
         similarity: ``(N, N)``, symmetric; output: ``(N,)``, a permutation.
 
+    Raises:
+        ValueError: if the matrix is not square, or a number is not finite.
+
     References:
         Bar-Joseph et al. (2001), Fast optimal leaf ordering.
         https://doi.org/10.1093/bioinformatics/17.suppl_1.S22
@@ -137,6 +141,16 @@ def dendrogram_order(similarity: np.ndarray) -> np.ndarray:
         >>> dendrogram_order(np.array([[1, 0, 1], [0, 1, 0], [1, 0, 1.0]])).tolist()
         [1, 2, 0]
     """
+    similarity = as_numbers("similarity", similarity)
+    if (
+        similarity.ndim != 2
+        or similarity.shape[0] != similarity.shape[1]
+        or not np.isfinite(similarity).all()
+    ):
+        raise ValueError(
+            f"similarity has shape {similarity.shape}, expected (N, N) finite numbers, such as "
+            "co_assignment returns"
+        )
     if len(similarity) < 3:
         return np.arange(len(similarity))
     tree = average_linkage(similarity)

@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from pyroclust.arrays import as_numbers, on_host, refuse_masked
 from pyroclust.text import listed
 
 __all__ = ["WEIGHT_NAMES", "DrawsLike", "held_labels", "labels_and_weights", "refuse_weights"]
@@ -119,14 +120,7 @@ def labels_and_weights(
 
 def _weights(weights: Any, labels: np.ndarray) -> np.ndarray:
     """Return given weights as numbers; those of chains have to lie as the draws do."""
-    _refuse_masked("weights", weights)
-    try:
-        found = np.asarray(_on_host(weights))
-        numbers = found.astype(np.float64, casting="same_kind" if found.dtype.kind in "biufc" else "unsafe")
-    except (TypeError, ValueError, RuntimeError):
-        raise ValueError(
-            f"weights is {_of_type(weights)} and holds other things than numbers, expected one number a draw"
-        ) from None
+    numbers = as_numbers("weights", weights)
     if labels.ndim == 3 and numbers.ndim > 1 and numbers.shape[:2] != labels.shape[:2]:
         raise ValueError(f"weights has shape {numbers.shape}, expected {labels.shape[:2]}, (chains, draws)")
     return numbers
@@ -209,7 +203,7 @@ def _array(name: str, found: Any) -> np.ndarray:
     ordered = [one for one in ("chain", "draw", "sample") if one in getattr(found, "dims", ())]
     if ordered:
         found = found.transpose(*ordered, ...)
-    _refuse_masked(name, found)
+    refuse_masked(name, found)
     try:
         array = np.asarray(_on_host(found))
         if array.dtype.kind in "US" and isinstance(found, list | tuple):
@@ -223,25 +217,6 @@ def _array(name: str, found: Any) -> np.ndarray:
     return array
 
 
-def _refuse_masked(name: str, found: Any) -> None:
-    """Refuse arrays of numpy with masked entries, also in lists: numpy would go on with what lies below."""
-    lost = _num_masked(found)
-    if lost:
-        raise ValueError(
-            f"{name} has {lost} masked entries, expected a value in each: fill them, or leave out the "
-            "points that "
-            "have them"
-        )
-
-
-def _num_masked(found: Any) -> int:
-    if isinstance(found, np.ma.MaskedArray):
-        return int(np.ma.getmaskarray(found).sum())
-    if isinstance(found, list | tuple):
-        return sum(_num_masked(one) for one in found if isinstance(one, list | tuple | np.ma.MaskedArray))
-    return 0
-
-
 _EXPECTED = (
     "expected draws of partitions: labels (chains, draws, N) or (draws, N), or an object that holds them as "
     "'assignments'"
@@ -249,14 +224,10 @@ _EXPECTED = (
 
 
 def _on_host(values: Any) -> Any:
-    """Take a tensor from its device and its graph, or a list of them."""
-    if isinstance(values, list | tuple) and any(hasattr(one, "detach") for one in values):
-        return [_on_host(one) for one in values]
-    if not hasattr(values, "detach"):
-        return values
-    host = values.detach().cpu()
-    # Numpy has no such type; what labels it can hold is for its reader to know.
-    return _of_short_floats(host) if str(host.dtype) == "torch.bfloat16" else host
+    """Take a tensor from its device and its graph; bfloat16, which numpy lacks, becomes float32."""
+    host = on_host(values)
+    # What labels the type can hold is for its reader to know.
+    return _of_short_floats(host) if str(getattr(host, "dtype", "")) == "torch.bfloat16" else host
 
 
 def _of_short_floats(values: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pyroclust.arrays import as_numbers
 from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
 from pyroclust.diagnostics.draws.labels import checked_weights, flatten
 
@@ -62,6 +63,7 @@ def total_variation(p: np.ndarray, q: np.ndarray) -> float:
         >>> total_variation(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.5, 0.25]))
         0.25
     """
-    if np.shape(p) != np.shape(q):
-        raise ValueError(f"p and q have shapes {np.shape(p)} and {np.shape(q)}, expected equal ones")
-    return float(np.abs(np.asarray(p) - np.asarray(q)).sum() / 2)
+    first, second = as_numbers("p", p), as_numbers("q", q)
+    if first.shape != second.shape:
+        raise ValueError(f"p and q have shapes {first.shape} and {second.shape}, expected equal ones")
+    return float(np.abs(first - second).sum() / 2)

@@ -8,6 +8,7 @@ from arviz_stats.base import array_stats
 from scipy.optimize import brentq
 from scipy.special import log_expit, logsumexp
 
+from pyroclust.arrays import as_numbers
 from pyroclust.diagnostics.weights.importance import importance_log_evidence, pareto_k
 
 __all__ = ["LogEvidence", "bridge_log_evidence", "log_evidences", "reciprocal_log_evidence"]
@@ -208,7 +209,7 @@ def _effective(x: np.ndarray) -> float:
 
 
 def _log_ratios(log_joint: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
-    joint, prob = np.asarray(log_joint, dtype=np.float64), np.asarray(log_prob, dtype=np.float64)
+    joint, prob = as_numbers("log_joint", log_joint), as_numbers("log_prob", log_prob)
     if joint.shape != prob.shape or joint.ndim not in (1, 2) or joint.size == 0:
         raise ValueError(
             f"log_joint and log_prob have shapes {joint.shape} and {prob.shape}, expected equal ones, "

@@ -6,6 +6,8 @@ import numpy as np
 from arviz_stats.base import array_stats
 from scipy.special import logsumexp
 
+from pyroclust.arrays import as_numbers
+
 __all__ = [
     "effective_draws",
     "importance_efficiency",
@@ -144,11 +146,21 @@ def effective_draws(weights: np.ndarray) -> float:
     Shape:
         weights: ``(S,)``, sums to 1; output: a number in [1, S].
 
+    Raises:
+        ValueError: if a weight is negative or not finite, or they do not sum to 1.
+
     Example:
         >>> effective_draws(np.array([0.5, 0.5]))
         2.0
     """
-    return float(1 / (np.asarray(weights) ** 2).sum())
+    shares = as_numbers("weights", weights)
+    fit = shares.size and np.isfinite(shares).all() and shares.min() >= 0 and np.isclose(shares.sum(), 1.0)
+    if not fit:
+        raise ValueError(
+            f"weights has {shares.size} numbers that sum to {shares.sum():g}, expected finite ones, none "
+            "negative, that sum to 1: divide them by their sum"
+        )
+    return float(1 / (shares**2).sum())
 
 
 def importance_log_evidence(log_weights: np.ndarray) -> tuple[float, float]:
@@ -198,7 +210,7 @@ def weighted_expectation(values: np.ndarray, log_weights: np.ndarray) -> tuple[f
         >>> round(weighted_expectation(np.array([1.0, 3.0]), np.log([3.0, 1.0]))[0], 6)
         1.5
     """
-    flat, log_weights = np.asarray(values, dtype=np.float64).reshape(-1), _checked(log_weights)
+    flat, log_weights = as_numbers("values", values).reshape(-1), _checked(log_weights)
     if len(flat) != len(log_weights):
         raise ValueError(f"values has {len(flat)} entries, expected {len(log_weights)}, one a log weight")
     if not np.isfinite(flat).all():
@@ -216,7 +228,7 @@ def weighted_expectation(values: np.ndarray, log_weights: np.ndarray) -> tuple[f
 
 
 def _checked(log_weights: np.ndarray) -> np.ndarray:
-    flat = np.asarray(log_weights, dtype=np.float64).reshape(-1)
+    flat = as_numbers("log_weights", log_weights).reshape(-1)
     if not np.isfinite(flat).any() or np.isnan(flat).any() or np.isposinf(flat).any():
         raise ValueError(
             f"log_weights has {flat.size} numbers, {int(np.isfinite(flat).sum())} of them finite; expected "
