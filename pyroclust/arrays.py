@@ -22,7 +22,7 @@ def as_numbers(name: str, values: Any) -> np.ndarray:
         [1.0, 2.0]
         >>> as_numbers("weights", ["a"])
         Traceback (most recent call last):
-        ValueError: weights is of type list and holds other things than real numbers, or rows of unequal ...
+        ValueError: weights, of type list, is not an array of real numbers: give an array, or lists of ...
     """
     refuse_masked(name, values)
     try:
@@ -30,8 +30,9 @@ def as_numbers(name: str, values: Any) -> np.ndarray:
         return found.astype(np.float64, casting="unsafe" if found.dtype.kind in "OU" else "same_kind")
     except (TypeError, ValueError, RuntimeError):
         raise ValueError(
-            f"{name} is of type {type(values).__name__} and holds other things than real numbers, or rows of "
-            "unequal lengths, expected an array of numbers"
+            f"{name}, of type {type(values).__name__}, is not an array of real numbers: give an array, or "
+            "lists of "
+            "numbers of equal lengths"
         ) from None
 
 
