@@ -36,10 +36,9 @@ def check_count(
     found = _whole(value)
     if found is None or not at_least <= found <= at_most:
         shown = str(value) if found is not None and found.bit_length() <= 128 else reprlib.repr(value)
-        kind = "a whole number of" if found is None else ""
-        most = f" and at most {at_most}" if found is not None and found > at_most else ""
-        bounds = " ".join(f"{kind} at least {at_least}{most}".split())
-        raise ValueError(f"{name} is {shown}, expected {bounds}{': ' if hint else ''}{hint}")
+        bounds = f"at most {at_most}" if found is not None and found > at_most else f"at least {at_least}"
+        kind = "a whole number of " if found is None else ""
+        raise ValueError(f"{name} is {shown}, expected {kind}{bounds}{': ' if hint else ''}{hint}")
     return found
 
 

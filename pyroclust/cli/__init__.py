@@ -4,6 +4,7 @@ import sys
 from collections import namedtuple
 from collections.abc import Sequence
 
+from pyroclust.cli.streams import usable_streams
 from pyroclust.interrupts import command_signals, exit_code, was_interrupted
 
 __all__ = ["main"]
@@ -16,6 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Signals are handled before anything is imported that takes time.
     """
     code: int | str | None
+    usable_streams()
     with command_signals(ends_process=arguments is None):
         try:
             from pyroclust.cli.app import app

@@ -8,6 +8,7 @@ from typing import ParamSpec
 
 import typer
 
+from pyroclust.cli.streams import discard_output
 from pyroclust.interrupts import exit_code, raise_if_interrupted
 from pyroclust.text import visible
 
@@ -41,6 +42,11 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
         try:
             command(*args, **kwargs)
             raise_if_interrupted()
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Who reads has seen enough: that is no error of the command.
+            discard_output()
+            raise typer.Exit from None
         except (ValueError, OSError) as error:
             if os.environ.get(_TRACEBACK):
                 raise

@@ -210,7 +210,7 @@ class CompanionNUTS(MCMCKernel):
         """
         num_draws, num_chains = check_count("num_draws", num_draws), check_count("num_chains", num_chains)
         warmup = check_count("warmup", warmup)
-        check_draws(num_chains, num_draws, len(data))
+        check_draws(num_chains, num_draws, len(as_points(data)))
         root = seed_from_torch() if seed is None else check_seed(seed)
         chains: list[list[dict[str, Tensor]]] = []
         began, starting, steps = time.perf_counter(), 0.0, warmup + num_draws

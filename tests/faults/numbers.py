@@ -1,0 +1,216 @@
+"""Numbers at their extremes: counts, seeds, memory, data, hyperparameters, and densities of users."""
+
+import math
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from faults.cases import Case, command, gives, refuses
+
+import pyroclust
+from pyroclust.distributions import (
+    ChineseRestaurantPrior,
+    DirichletMultinomialPrior,
+    NormalInverseWishart,
+    NormalKnownVariance,
+    PitmanYorPrior,
+)
+from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
+from pyroclust.infer import amortization_gap, exact_posterior, importance_sample, sequential_monte_carlo
+from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.models import gaussian2d, niw_mixture
+
+DATA = torch.from_numpy(np.random.default_rng(0).normal(size=(6, 2)))
+MODEL, WISHART = gaussian2d(), niw_mixture(2)
+FILTER = PredictiveFilter(MODEL)
+
+
+class Dense:
+    """The model of a user whose density returns one number for the first partition."""
+
+    name, event_shape, event_dim, typical_scale = "mine", (2,), 2, 1.0
+    scale_is_known, has_likelihood, is_conjugate = True, True, False
+    hyperpriors: dict[str, Any] = {}  # noqa: RUF012
+    partition_prior = None
+
+    def __init__(self, number: float) -> None:
+        self.number = number
+
+    def given(self, values: Any) -> "Dense":
+        return self
+
+    def __call__(self, data: torch.Tensor) -> None: ...
+
+    def log_joint(self, data: torch.Tensor, assignments: torch.Tensor) -> torch.Tensor:
+        found = MODEL.log_joint(data, assignments).clone()
+        found.view(-1)[0] = self.number
+        return found
+
+
+def overflowing() -> torch.Tensor:
+    """Draw from a guide whose weights overflow."""
+    guide = NeuralClusteringProcess(WISHART)
+    with torch.no_grad():
+        for weight in guide.parameters():
+            weight.fill_(3e38)
+    return guide.posterior(DATA).sample_and_log_prob((3,))[1]
+
+
+def in_threads() -> bool:
+    """Run three comparisons at once and say whether all are what they are alone."""
+
+    def draws(seed: int) -> np.ndarray:
+        found = pyroclust.compare("galaxies", guide="filter-nig1d", num_draws=20, mcmc_draws=20, seed=seed)
+        return found.comparison.guide.assignments
+
+    alone, together = [draws(seed) for seed in range(3)], {}
+    threads = [threading.Thread(target=lambda s=seed: together.update({s: draws(s)})) for seed in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    return all(np.array_equal(alone[seed], together[seed]) for seed in range(3))
+
+
+def failing_part(folder: Path) -> str:
+    """Compare where the calibration near the data cannot be made."""
+    import pyroclust.analysis.comparing as module
+
+    kept = module.calibrate_near
+    module.calibrate_near = lambda *_, **__: 1 / 0
+    try:
+        options = {"num_draws": 20, "mcmc_draws": 20, "calibrate": True}
+        found = pyroclust.compare("galaxies", guide="filter-nig1d", out=folder / "out", **options)
+    finally:
+        module.calibrate_near = kept
+    notes = [one for one in found.to_dict()["notes"] if "could not be made" in one]
+    assert notes, "the page does not say what is missing"
+    assert (
+        "could not be made and is left out: division by zero" in (folder / "out" / "report.html").read_text()
+    )
+    return notes[0]
+
+
+def counted(name: str, call: Callable[[Any], Any], words: str) -> list[Case]:
+    """Call with what is no count."""
+    wrong = {"0": 0, "-1": -1, "2.5": 2.5, "true": True, "None": None, "text": "3", "nan": math.nan}
+    return [
+        refuses("counts", f"{name} {shown}", lambda value=value: call(value), words)
+        for shown, value in wrong.items()
+    ]
+
+
+def shaped(shape: Any) -> Callable[[], Any]:
+    return lambda: FILTER.posterior(DATA).sample(shape)
+
+
+FAR = "centre and rescale"
+CASES = [
+    *counted(
+        "importance draws", lambda n: importance_sample(MODEL, FILTER, DATA, num_draws=n), "num_draws is"
+    ),
+    *counted("kept draws", lambda n: CollapsedGibbs(MODEL).run(DATA, num_draws=n), "num_draws is"),
+    *counted("points of a prior", ChineseRestaurantPrior(1.0).partition, "num_points is"),
+    refuses("counts", "10^18 kept draws", lambda: CollapsedGibbs(MODEL).run(DATA, num_draws=10**18), "is"),
+    refuses(
+        "counts",
+        "10^12 chains",
+        lambda: CollapsedGibbs(MODEL).run(DATA, num_draws=2, num_chains=10**12),
+        "GiB",
+    ),
+    refuses("counts", "a thinning of 10^18", lambda: CollapsedGibbs(MODEL, thin=10**18), "thin is"),
+    refuses("counts", "10^12 draws of a guide", shaped((10**12,)), "GiB of memory"),
+    refuses("counts", "a shape that is a number", shaped(5), "expected a shape"),
+    refuses("counts", "a shape with 2.5", shaped((2.5,)), "sample_shape is 2.5"),
+    gives("counts", "no draws at all", lambda: tuple(shaped((0,))().shape), (0, 6)),
+    gives("counts", "a count of numpy", lambda: tuple(shaped((np.int64(3),))().shape), (3, 6)),
+    refuses("counts", "10^12 orders", lambda: FILTER.mixed(10**12).posterior(DATA), "num_orders is"),
+    refuses(
+        "counts",
+        "10^12 particles",
+        lambda: sequential_monte_carlo(MODEL, FILTER, DATA, num_particles=10**12),
+        "particles of 6 points take",
+    ),
+    refuses(
+        "counts",
+        "10^12 data sets of a calibration",
+        lambda: pyroclust.calibrate(FILTER, MODEL, num_datasets=10**12),
+        "GiB of memory",
+    ),
+    refuses("counts", "a dimension of 2.5", lambda: niw_mixture(2.5), "dim is 2.5"),
+    *[
+        refuses(
+            "seeds",
+            f"seed {shown}",
+            lambda seed=seed: amortization_gap(MODEL, FILTER, DATA, seed=seed),
+            "2**63",
+        )
+        for shown, seed in {"-1": -1, "2^63": 2**63, "2.5": 2.5, "true": True, "text": "x"}.items()
+    ],
+    gives(
+        "seeds",
+        "classical methods take 2^63 - 1",
+        lambda: len(pyroclust.baselines.run_baselines(DATA.numpy(), seed=2**63 - 1)),
+        5,
+    ),
+    command("seeds", "a seed of 10^30", ["compare", "galaxies", "--seed", str(10**30)], words="2**63 - 1"),
+    *[
+        refuses(
+            "densities",
+            f"a density of {number}",
+            lambda n=number: exact_posterior(Dense(n), DATA),
+            "returned",
+        )
+        for number in (math.nan, math.inf, 1e308, -1e308)
+    ],
+    refuses("densities", "weights of a guide overflow", overflowing, "are not finite"),
+    refuses("data", "points at ±1e308", lambda: exact_posterior(WISHART, DATA * 1e308), FAR),
+    refuses("data", "points 1e8 from 0, inverse-Wishart", lambda: exact_posterior(WISHART, DATA + 1e8), FAR),
+    refuses("data", "points of scale 1e8, inverse-Wishart", lambda: FILTER.posterior(DATA * 1e8), FAR),
+    refuses(
+        "data", "chains on points 1e8 from 0", lambda: CollapsedGibbs(MODEL).run(DATA + 1e8, num_draws=2), FAR
+    ),
+    gives(
+        "data",
+        "denormal points are as good as 0",
+        lambda: float(exact_posterior(MODEL, DATA * 1e-310)[1].exp().max()),
+        float(exact_posterior(MODEL, DATA * 0)[1].exp().max()),
+    ),
+    refuses("hyperparameters", "a concentration of 0", lambda: ChineseRestaurantPrior(0.0), "positive"),
+    refuses(
+        "hyperparameters", "a concentration of nan", lambda: ChineseRestaurantPrior(math.nan), "positive"
+    ),
+    refuses(
+        "hyperparameters", "an infinite concentration", lambda: ChineseRestaurantPrior(math.inf), "positive"
+    ),
+    refuses(
+        "hyperparameters",
+        "a concentration of 1e300",
+        lambda: ChineseRestaurantPrior(1e300),
+        "single precision",
+    ),
+    refuses(
+        "hyperparameters", "a concentration that is text", lambda: ChineseRestaurantPrior("1"), "positive"
+    ),
+    refuses(
+        "hyperparameters", "a concentration that is true", lambda: ChineseRestaurantPrior(True), "positive"
+    ),
+    refuses("hyperparameters", "a discount of None", lambda: PitmanYorPrior(None, 1.0), "discount is None"),
+    refuses(
+        "hyperparameters", "infinite weights", lambda: DirichletMultinomialPrior(3, math.inf), "positive"
+    ),
+    refuses("hyperparameters", "an infinite mean", lambda: NormalKnownVariance(2, mean=math.inf), "finite"),
+    refuses(
+        "hyperparameters",
+        "degrees of freedom at their bound",
+        lambda: NormalInverseWishart(2, 0.1, dof=1.0, scale=1.0),
+        "dof is 1.0",
+    ),
+    gives("threads", "three comparisons in one process are what they are alone", in_threads, True, slow=True),
+    Case(
+        "parts", "the calibration near the data fails", "a sentence in page and JSON", failing_part, slow=True
+    ),
+]
