@@ -271,7 +271,7 @@ def test_refusals() -> None:
         found(exact, num_datasets=50, num_draws=19)
     with pytest.raises(ValueError, match="num_draws one less than a multiple"):
         found(exact, num_draws=100)
-    with pytest.raises(ValueError, match="expected at least 1, 1, 1 and 2"):
+    with pytest.raises(ValueError, match="num_datasets is 0, expected at least 1"):
         found(exact, num_datasets=0)
     guide = PredictiveFilter(gaussian2d())
     with pytest.raises(ValueError, match=r"shape \(5, 3\), expected \(N, 2\)"):
