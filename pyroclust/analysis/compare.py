@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyroclust.counts import check_count, check_seed
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.standardise import principal_components, standardise, unscaled
+from pyroclust.memory import check_memory
 from pyroclust.saving.cards import find_guide
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from pyroclust.results.comparison_result import ComparisonResult
 
 __all__ = ["compare"]
+
+# Labels as drawn, canonical, and as chains of draws.
+_BYTES_A_LABEL = 3 * 8
 
 
 def compare(
@@ -80,6 +84,7 @@ def compare(
     table = read_table(source, columns=columns, label=label)
     points = unscaled(table) if raw else standardise(table)
     points = points if pca is None else principal_components(points, pca)
+    _check_room(len(points.data), num_draws, mcmc_draws, num_chains)
     if isinstance(guide, str | PathLike):
         find_guide(guide)
     # This brings torch and Pyro; arguments and table are right by now.
@@ -105,3 +110,16 @@ def _check_numbers(num_draws: int, mcmc_draws: int, num_chains: int) -> None:
     for name, value in (("num_draws", num_draws), ("mcmc_draws", mcmc_draws)):
         check_count(name, value, at_least=10)
     check_count("num_chains", num_chains)
+
+
+def _check_room(num_points: int, num_draws: int, mcmc_draws: int, num_chains: int) -> None:
+    check_memory(
+        _BYTES_A_LABEL * num_points * num_draws,
+        f"num_draws is {num_draws}: draws of {num_points} points",
+        remedy="draw fewer (--draws)",
+    )
+    check_memory(
+        _BYTES_A_LABEL * num_points * num_chains * mcmc_draws,
+        f"mcmc_draws is {mcmc_draws}: {num_chains} chains of {num_points} points",
+        remedy="keep fewer (--mcmc-draws)",
+    )

@@ -1,5 +1,8 @@
 """Prints the table of cases at the end of ``make faults``: case, expected, got."""
 
+import signal
+from collections.abc import Iterator
+
 import pytest
 from rich.console import Console
 from rich.table import Table
@@ -29,3 +32,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def _last_line(report: pytest.TestReport) -> str:
     crash = getattr(report.longrepr, "reprcrash", None)
     return "failed" if crash is None else crash.message.splitlines()[0]
+
+
+@pytest.fixture(autouse=True)
+def signals_as_in_a_terminal() -> Iterator[None]:
+    """A test run in the background inherits signals that are ignored; cases begin with none."""
+    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    usual = {"SIGINT": signal.default_int_handler}
+    before = {name: signal.signal(getattr(signal, name), usual.get(name, signal.SIG_DFL)) for name in names}
+    yield
+    for name, handler in before.items():
+        signal.signal(getattr(signal, name), handler)
