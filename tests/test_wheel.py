@@ -96,12 +96,11 @@ def test_command_compares_from_any_directory(installed, tmp_path):
 
 def test_what_lies_in_the_package_is_found_from_any_directory(installed, tmp_path):
     code = """
-from pyroclust import diagnose, list_guides, load_guide, read_table
+from pyroclust import list_guides, load_guide, read_table
 from pyroclust.recipes import list_recipes, read_recipe
 steps = [read_recipe(name).training.steps for name in list_recipes()]
 guide = load_guide("ncp-nig1d")
 draws = guide.posterior(read_table("galaxies").data[:20] / 20_000 - 1).sample((30,))
-diagnose(draws, out="found")
 print(len(steps), min(steps), len(list_guides()), *draws.shape)
 """
     done = run(installed / "python", "-c", code, cwd=tmp_path)
@@ -110,5 +109,4 @@ print(len(steps), min(steps), len(list_guides()), *draws.shape)
     assert fewest > 0
     assert num_guides == len(list((ROOT / "pyroclust" / "pretrained_guides").glob("*/card.json")))
     assert shape == [30, 20]
-    assert (tmp_path / "found" / "report.html").stat().st_size > 10_000
-    assert not list(tmp_path.glob("*.csv"))
+    assert not list(tmp_path.iterdir())
