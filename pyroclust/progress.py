@@ -6,6 +6,9 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from pyroclust.text import visible
 
 __all__ = ["progress_bar", "stages"]
 
@@ -30,10 +33,10 @@ def progress_bar(
         ...     tell(10, "")
     """
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[figures]}"),
+        TextColumn("{task.fields[figures]}", markup=False),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
@@ -62,9 +65,9 @@ def stages(*, first: str = "", shown: bool = True) -> Iterator[Callable[[str], N
 
     def tell(stage: str) -> None:
         if shown:
-            print(stage, file=sys.stderr, flush=True)
+            print(visible(stage), file=sys.stderr, flush=True)
         if status is not None:
-            status.update(stage)
+            status.update(Text(visible(stage)))
             status.start()
 
     try:

@@ -53,6 +53,7 @@ LAW: dict[str, set[str]] = {
     "delimited": {"memory", "text"},
     "errors": {"text"},
     "points": {"arrays"},
+    "progress": {"text"},
     "registry": {"errors"},
     "random_state": {"counts"},
     "distributions": {"compiling", "counts", "memory", "partitions", "random_state", "threads"},

@@ -7,6 +7,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pyroclust.text import visible
+
 if TYPE_CHECKING:
     from pyroclust.calibration import Certificate, CheckResult
     from pyroclust.calibration.rows import ClusterCountRow, SampledRow, TruthRow
@@ -23,23 +25,30 @@ def certificate_view(result: "CheckResult") -> RenderableType:
     head = f"{result.card.name} ({result.card.guide_class} of {result.card.model}), seed {certificate.seed}"
     if certificate.seconds is not None:
         head += f", measured in {certificate.seconds:.0f} s"
-    parts: list[RenderableType] = [Text(head)]
+    parts: list[RenderableType] = [_text(head)]
     if certificate.sampled or certificate.truth:
         parts.append(_accuracy(certificate))
     if certificate.calibration:
         parts.append(_calibration(certificate))
     if certificate.num_clusters is not None:
         parts.append(_num_clusters(certificate.num_clusters))
-    parts += [Text(line) for line in _lines(certificate)]
+    parts += [_text(line) for line in _lines(certificate)]
     if result.verdict.findings:
         parts.append(_findings(result.verdict))
-    parts.append(Text(result.verdict.sentence, style="bold"))
-    parts += [Text(line) for line in _compared(result)]
+    parts.append(_text(result.verdict.sentence, style="bold"))
+    parts += [_text(line) for line in _compared(result)]
     return Group(*parts)
 
 
 def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    return Table(
+        title=_text(title), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False
+    )
+
+
+def _text(words: str, *, style: str = "") -> Text:
+    """Names are those of a card: as Text they are no markup, visible they do nothing."""
+    return Text(visible(words), style=style)
 
 
 def _accuracy(certificate: "Certificate") -> Table:
@@ -86,7 +95,8 @@ def _calibration(certificate: "Certificate") -> Table:
         table.add_column(column, justify="right")
     for row in certificate.calibration:
         found = row.uniformity
-        table.add_row(row.functional, f"{found.chi_square:.2g}", f"{found.ecdf:.2g}", f"{row.mean_rank:.3f}")
+        figures = (f"{found.chi_square:.2g}", f"{found.ecdf:.2g}", f"{row.mean_rank:.3f}")
+        table.add_row(_text(row.functional), *figures)
     return table
 
 
@@ -97,7 +107,7 @@ def _findings(verdict: "Verdict") -> Table:
         table.add_column(column, no_wrap=True)
     for one in verdict.findings:
         what = one.question.removesuffix(", p").removesuffix(", nats")
-        table.add_row(what, one.sentence, one.wanted, one.answer)
+        table.add_row(*(_text(cell) for cell in (what, one.sentence, one.wanted, one.answer)))
     return table
 
 

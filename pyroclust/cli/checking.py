@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from pyroclust.cli.console import print_plainly
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.files import replace_file
 from pyroclust.interrupts import raise_if_interrupted
@@ -90,7 +91,7 @@ def _show(result: "CheckResult", note: str, *, as_json: bool) -> None:
     # Its tables fit into the 80 columns of a pipe.
     console = Console()
     console.print(certificate_view(result), highlight=False)
-    console.print(note, highlight=False, soft_wrap=True)
+    print_plainly(console, note)
 
 
 def _sizes(text: str) -> tuple[int, ...]:

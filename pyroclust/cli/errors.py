@@ -53,7 +53,7 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
             print(f"pyroclust: {_sentence(error)}", file=sys.stderr)
             raise typer.Exit(_BAD_INPUT) from None
         except KeyboardInterrupt as error:
-            print(" ".join(["pyroclust: interrupted", *map(str, error.args)]), file=sys.stderr)
+            print(visible(" ".join(["pyroclust: interrupted", *map(str, error.args)])), file=sys.stderr)
             raise typer.Exit(exit_code()) from None
 
     return guarded

@@ -7,6 +7,8 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from pyroclust.text import visible
+
 if TYPE_CHECKING:
     from pyroclust.saving.cards import GuideCard
 
@@ -25,9 +27,9 @@ def guide_list(cards: "Iterable[GuideCard]") -> Group:
         points = "any number of points" if card.max_points is None else f"up to {card.max_points} points"
         kind = "reference, " if card.is_reference else ""
         shown += [
-            Text(f"{card.name}: {kind}{card.model} ({card.dim}-D), {points}", style="bold"),
+            Text(visible(f"{card.name}: {kind}{card.model} ({card.dim}-D), {points}"), style="bold"),
             *(
-                Padding(Text(line), _INDENT, expand=False)
+                Padding(Text(visible(line)), _INDENT, expand=False)
                 for line in (card.about, _figures(card), card.verdict)
                 if line
             ),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pyroclust.cli.console import standard_output
+from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.progress import stages
 
@@ -89,4 +89,4 @@ def _show(folder: Path) -> None:
 
     console = standard_output()
     console.print(guide_list([read_card(folder)]))
-    console.print(f"Written: {folder} (card.json, weights.safetensors, training.png)", highlight=False)
+    print_plainly(console, f"Written: {folder} (card.json, weights.safetensors, training.png)")

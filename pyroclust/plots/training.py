@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from pyroclust.plots.names import plain_text
 from pyroclust.plots.style import CYCLE, new_figure, style
 
 __all__ = ["plot_training", "plot_training_loss"]
@@ -76,5 +77,5 @@ def plot_training(
         for ax in axes[2 + len(panels) :]:
             ax.remove()
         if name:
-            figure.suptitle(name, x=0.01, ha="left")
+            figure.suptitle(plain_text(name), x=0.01, ha="left")
     return figure

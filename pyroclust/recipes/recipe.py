@@ -1,5 +1,6 @@
 """Recipes: TOML files that say how a guide is trained; a recipe is a card that has not been trained."""
 
+import json
 import reprlib
 import tomllib
 from dataclasses import dataclass, field
@@ -21,13 +22,15 @@ from pyroclust.recipes.tables import (
     started_guide,
 )
 from pyroclust.saving.depth import check_depth
-from pyroclust.saving.entries import check_keys, read_text, text_entry
+from pyroclust.saving.entries import check_keys, parse_json, read_text, text_entry
 from pyroclust.saving.models import build_model
 from pyroclust.saving.objects import call
 from pyroclust.saving.room import CheckedAllocations
 
 __all__ = ["Recipe", "find_recipe", "list_recipes", "read_recipe"]
 
+# A card holds its recipe and must stay below what is read of a card, with every letter escaped too.
+_LARGEST_FILE = 1 << 20
 _TABLES = {"model", "tables", "guide", "start", "order", "training", "choice", "validation"}
 
 
@@ -146,7 +149,7 @@ def read_recipe(path: str | PathLike[str]) -> Recipe:
     """
     path = find_recipe(path)
     try:
-        content = tomllib.loads(read_text(path))
+        content = tomllib.loads(read_text(path, largest=_LARGEST_FILE))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"recipe '{path}' is not valid TOML ({error})") from None
     try:
@@ -157,6 +160,7 @@ def read_recipe(path: str | PathLike[str]) -> Recipe:
 
 def _recipe(content: dict[str, Any], path: Path) -> Recipe:
     check_depth(content, where="it")
+    _check_card_can_hold(content)
     known = {*_TABLES, *network_tables()}
     check_keys(content, known | {"about", "seed"}, what="key")
     tables = {name: _table(content, name) for name in known}
@@ -168,15 +172,30 @@ def _recipe(content: dict[str, Any], path: Path) -> Recipe:
         with CheckedAllocations("[model]"):
             model = build_model(tables["model"])
     choice = call(hard_simulations, tables["choice"], where="choice", given={"model": model})
+    training = call(FitSettings, tables["training"], where="training")
+    validation = call(Validation, tables["validation"], where="validation")
+    validation.up_to(training.max_points).check_memory()
     return Recipe(
         about=text_entry(content, "about", ""),
         model=model,
         seed=seed,
-        training=call(FitSettings, tables["training"], where="training"),
-        validation=call(Validation, tables["validation"], where="validation"),
+        training=training,
+        validation=validation,
         choice=choice if "choice" in content else None,
         content=content,
     )
+
+
+def _check_card_can_hold(content: dict[str, Any]) -> None:
+    """Refuse, before a training, what its card could not say: dates, nan, infinity and endless numbers."""
+    try:
+        parse_json(json.dumps(content, allow_nan=False))
+    except TypeError:
+        raise ValueError("it holds a date or a time, expected text, numbers, true or false") from None
+    except ValueError as error:
+        if "JSON compliant" in str(error):
+            raise ValueError("it holds nan or inf, expected finite numbers") from None
+        raise
 
 
 def _check_together(content: dict[str, Any]) -> None:

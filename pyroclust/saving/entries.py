@@ -14,17 +14,21 @@ __all__ = ["check_keys", "list_entry", "parse_json", "read_text", "table_entry",
 _LARGEST_FILE = 1 << 24
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, *, largest: int = _LARGEST_FILE) -> str:
     """Return the text of a card or a recipe.
+
+    Args:
+        path: of the file.
+        largest: bytes that it may have, whole MiB.
 
     Raises:
         ValueError: if it is far larger than these are, or is not UTF-8.
         OSError: if it cannot be read.
     """
     with path.open("rb") as file:
-        content = file.read(_LARGEST_FILE + 1)
-    if len(content) > _LARGEST_FILE:
-        raise ValueError(f"it has more than {_LARGEST_FILE >> 20} MiB, expected a small text file")
+        content = file.read(largest + 1)
+    if len(content) > largest:
+        raise ValueError(f"it has more than {largest >> 20} MiB, expected a small text file")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -104,6 +104,9 @@ def fit(
     """
     settings = FitSettings() if settings is None else settings
     check_own_model(model, guide)
+    measured = None if validation is None else validation.up_to(settings.max_points)
+    if measured is not None:
+        measured.check_memory()
     with _alone_in(folder):
         shape = as_model(model).event_shape if event_shape is None else event_shape
         fabric = (Devices() if devices is None else devices).launch()
@@ -114,7 +117,6 @@ def fit(
         if saved is not None:
             trainer.restore(saved)
         last = settings.steps if max_steps is None else min(settings.steps, max_steps)
-        measured = None if validation is None else validation.up_to(settings.max_points)
         run = _Run(trainer, writer, last=last, validation=measured, shown=progress and fabric.is_global_zero)
         guide.train()
         try:

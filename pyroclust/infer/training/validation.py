@@ -7,8 +7,10 @@ from typing import Any, Self
 import torch
 from torch import nn
 
+from pyroclust.counts import check_seed
 from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.infer.simulation import World, simulate_worlds
+from pyroclust.memory import check_memory
 from pyroclust.random_state import own_random_numbers
 
 __all__ = ["Validation"]
@@ -46,6 +48,7 @@ class Validation:
             raise ValueError(f"validation.exact_points is {self.exact_points}, expected from 2 to 8")
         if self.sampled_points < 2:
             raise ValueError(f"validation.sampled_points is {self.sampled_points}, expected at least 2")
+        check_seed(self.seed, name="validation.seed")
 
     def up_to(self, max_points: int) -> Self:
         """Return the validation without sizes beyond those of the training.
@@ -56,6 +59,25 @@ class Validation:
         """
         sizes = {name: min(getattr(self, name), max_points) for name in ("exact_points", "sampled_points")}
         return replace(self, **sizes)
+
+    def check_memory(self) -> None:
+        """Refuse, before a training, draws whose labels alone are more than the memory that is left.
+
+        Raises:
+            ValueError: if they are.
+
+        Example:
+            >>> Validation(num_draws=10**12).check_memory()
+            Traceback (most recent call last):
+            ValueError: validation.num_draws is 1000000000000: labels of 40 data sets of 50 points take ...
+        """
+        labels = self.num_datasets * self.num_draws * self.sampled_points
+        check_memory(
+            labels * torch.int64.itemsize,
+            f"validation.num_draws is {self.num_draws}: labels of {self.num_datasets} data sets of "
+            f"{self.sampled_points} points",
+            remedy="measure with fewer draws or data sets",
+        )
 
     def is_due(self, step: int, last: int) -> bool:
         """Return whether to measure after so many steps of so many."""
