@@ -329,7 +329,9 @@ def _long(folder: Path) -> list[str]:
         "from pyroclust.calibration import CertificateSettings\n"
         "CertificateSettings.quick = classmethod(lambda cls: CertificateSettings.nothing())\n"
         "from pyroclust.cli import main\n"
-        "if __name__ == '__main__': main()\n"
+        "if __name__ == '__main__':\n"
+        "    open('ready', 'w').close()\n"
+        "    main()\n"
     )
     (folder / "train.py").write_text(script)
     return ["train.py", "train", "r.toml", "--out", "t", "--quick", "--resume", "--json"]
@@ -337,17 +339,19 @@ def _long(folder: Path) -> list[str]:
 
 def _killed(seed: int, number: int) -> Callable[[Path], str]:
     def run(folder: Path) -> str:
-        arguments, out = _long(folder), folder / "t"
+        arguments, out, ready = _long(folder), folder / "t", folder / "ready"
         codes, rows, measured = [], [], []
         for attempt in range(3):
             log = out / "log.csv"
+            # The script's own imports are not the command's: signals come after them.
+            ready.unlink(missing_ok=True)
             code, _, err = run_and_signal(
                 arguments,
                 folder,
                 number,
                 seed=10 * seed + attempt,
                 longest=1.0,
-                when=lambda log=log: log.is_file() and log.stat().st_size > 40,
+                when=lambda log=log: ready.is_file() and log.is_file() and log.stat().st_size > 40,
             )
             codes.append(code)
             assert "Traceback" not in err, err
