@@ -49,7 +49,7 @@ MCMC = {"infer.mcmc.compiled", "infer.mcmc.families", "infer.mcmc.parameters"}
 # with. Beside a row stand the rows that its modules may import. Modules of one row may import one another,
 # and a package's face (its __init__) may import all that lies inside of the package.
 LAW: dict[str, set[str]] = {
-    **{name: set() for name in GROUND},
+    **{name: set() for name in sorted(GROUND)},
     "delimited": {"memory", "text"},
     "errors": {"text"},
     "points": {"arrays"},

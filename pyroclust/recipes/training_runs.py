@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import tomllib
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ import pandas as pd
 
 from pyroclust.calibration import Certificate, CertificateSettings, certify
 from pyroclust.calibration.checking import store_certificate
+from pyroclust.errors import first_line
 from pyroclust.files import check_outside_the_package, locked_folder, replace_file
 from pyroclust.infer import Devices, FitResult, fit
 from pyroclust.infer.training import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE
@@ -105,7 +107,7 @@ def train_recipe(
             return TrainedGuide(guide, result, None)
         guide = guide.cpu()
         save_guide(guide, folder, card=_card(recipe, result))
-        draw_training(folder)
+        _try_to_draw(folder, say or _on_standard_error)
         if interrupt.requested:
             return TrainedGuide(guide, replace(result, interrupted=True), None)
     settings = (certificate or CertificateSettings()).up_to(recipe.training.max_points)
@@ -116,6 +118,18 @@ def train_recipe(
         return TrainedGuide(guide, replace(result, interrupted=True), None)
     store_certificate(folder, measured)
     return TrainedGuide(guide, result, measured)
+
+
+def _try_to_draw(folder: Path, say: Callable[[str], None]) -> None:
+    """Draw the training; the guide is saved, and a picture that fails does not end the run."""
+    try:
+        draw_training(folder)
+    except (ValueError, RuntimeError, OSError) as error:
+        say(f"The picture {PICTURE_FILE} could not be made and is left out: {first_line(error)}.")
+
+
+def _on_standard_error(sentence: str) -> None:
+    print(sentence, file=sys.stderr)
 
 
 def draw_training(folder: Path) -> None:

@@ -101,6 +101,22 @@ def _trained(folder: Path) -> str:
     return _plain(out)
 
 
+def _without_a_picture(folder: Path) -> str:
+    from pyroclust.calibration import CertificateSettings
+
+    (folder / "r.toml").write_text(_RECIPE)
+    nothing = classmethod(lambda cls: CertificateSettings.nothing())
+    with (
+        mock.patch.object(CertificateSettings, "quick", nothing),
+        mock.patch("pyroclust.plots.plot_training", side_effect=RuntimeError("no font")),
+    ):
+        code, _, err = run_command(["train", "r.toml", "--out", "t", "--quick", "--json"])
+    assert code == 0, err
+    load_guide(folder / "t")
+    assert "The picture training.png could not be made and is left out: no font." in err, err
+    return "a sentence; the guide is there"
+
+
 def _listed(folder: Path) -> str:
     from pyroclust.saving import cards
 
@@ -180,6 +196,7 @@ def _case(name: str, expected: str, run: Callable[[Path], str], *, slow: bool = 
 
 CASES = [
     _case("markup and escape sequences in `about`, trained", "trained; printed as they are", _trained),
+    _case("a picture of the training that fails", "a sentence; the guide is there", _without_a_picture),
     _case("markup and escape sequences in `about`, read", "kept as they are", _same_after_reading),
     _case("markup and escape sequences in cards, guides", "printed as they are", _listed),
     _case("markup and escape sequences in a name, check", "printed as they are", _printed_certificate),
