@@ -7,23 +7,21 @@ import torch
 from torch import Tensor
 from torch.distributions import constraints
 
+from pyroclust.counts import check_count
+
 __all__ = [
     "MAX_ENUMERATED_POINTS",
     "PartitionConstraint",
-    "as_partitions",
     "bell_number",
     "canonical",
-    "check_label_vectors",
-    "check_num_points",
     "enumerate_partitions",
     "is_canonical",
-    "label_range",
-    "most_clusters",
     "num_clusters",
     "partition",
 ]
 
 MAX_ENUMERATED_POINTS = 10
+_MAX_COUNTED_POINTS = 10_000
 
 
 def canonical(assignments: Tensor) -> Tensor:
@@ -234,11 +232,8 @@ def enumerate_partitions(num_points: int) -> Tensor:
         >>> enumerate_partitions(3).tolist()
         [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [0, 1, 2]]
     """
-    if not 1 <= num_points <= MAX_ENUMERATED_POINTS:
-        raise ValueError(
-            f"num_points is {num_points}, expected 1 to {MAX_ENUMERATED_POINTS}: "
-            "the number of partitions grows faster than exponentially; use MCMC for more points"
-        )
+    grows = "the number of partitions grows faster than exponentially; use MCMC for more points"
+    num_points = check_count("num_points", num_points, at_most=MAX_ENUMERATED_POINTS, hint=grows)
     return _enumerated(num_points).clone()
 
 
@@ -246,14 +241,15 @@ def bell_number(num_points: int) -> int:
     """Count the partitions of ``num_points`` points by the Bell triangle, in O(N^2).
 
     Raises:
-        ValueError: if ``num_points`` is negative.
+        ValueError: if ``num_points`` is not a whole number from 0 to 10,000.
 
     Example:
         >>> [bell_number(n) for n in (1, 2, 3, 8)]
         [1, 2, 5, 4140]
     """
-    if num_points < 0:
-        raise ValueError(f"num_points is {num_points}, expected at least 0")
+    num_points = check_count(
+        "num_points", num_points, at_least=0, at_most=_MAX_COUNTED_POINTS, hint="larger ones take minutes"
+    )
     row = [1]
     for _ in range(num_points - 1):
         following = [row[-1]]

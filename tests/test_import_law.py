@@ -52,6 +52,7 @@ LAW: dict[str, set[str]] = {
     **{name: set() for name in sorted(GROUND)},
     "delimited": {"memory", "text"},
     "errors": {"text"},
+    "partitions": {"counts"},
     "points": {"arrays"},
     "progress": {"text"},
     "registry": {"errors"},

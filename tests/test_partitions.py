@@ -24,7 +24,7 @@ def test_enumeration_returns_a_fresh_copy():
 
 @pytest.mark.parametrize("num_points", [0, 11])
 def test_enumeration_refuses_sizes(num_points):
-    with pytest.raises(ValueError, match=f"num_points is {num_points}, expected 1 to 10"):
+    with pytest.raises(ValueError, match=f"num_points is {num_points}, expected at (least 1|most 10)"):
         P.enumerate_partitions(num_points)
 
 

@@ -173,7 +173,7 @@ CASES = [
     refuses(
         "partitions", "no points are canonical", lambda: is_canonical(torch.zeros(0)), "at least one point"
     ),
-    refuses("partitions", "partitions of 11 points", lambda: enumerate_partitions(11), "expected 1 to 10"),
+    refuses("partitions", "partitions of 11 points", lambda: enumerate_partitions(11), "expected at most 10"),
     gives(
         "partitions",
         "200 clusters in bytes",

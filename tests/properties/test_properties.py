@@ -1,0 +1,45 @@
+"""Every public function that takes data, given anything: something right, or one sentence."""
+
+import importlib
+import inspect
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DataObject
+from properties.calls import Call, all_calls, judge_example, not_tested
+
+CALLS, NOT_TESTED = all_calls(), not_tested()
+PACKAGES = ("partitions",)
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_anything_gives_something_right_or_one_sentence(call: Call, data: DataObject) -> None:
+    judge_example(call, data)
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("call", CALLS, ids=str)
+@settings(max_examples=500)
+@given(data=st.data())
+def test_more_of_the_same(call: Call, data: DataObject) -> None:
+    judge_example(call, data)
+
+
+def public_functions(package: str) -> set[str]:
+    face = importlib.import_module(f"pyroclust.{package}")
+    return {f"{package}.{name}" for name in face.__all__ if inspect.isfunction(getattr(face, name))}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_public_function_is_passed_over(package: str) -> None:
+    missing = public_functions(package) - {call.name for call in CALLS} - set(NOT_TESTED)
+    assert not missing, f"{sorted(missing)}: write a Call in tests/properties, or a reason in NOT_TESTED"
+
+
+def test_every_reason_is_needed() -> None:
+    known = {name for package in PACKAGES for name in public_functions(package)}
+    assert set(NOT_TESTED) <= known - {call.name for call in CALLS}
+    assert all(NOT_TESTED.values())
