@@ -142,6 +142,8 @@ class Mixture:
     def __call__(self, data: Tensor) -> Tensor:
         """Run the program on data sets (or a template of their shape) and return the data."""
         check_shape(data, self.event_shape)
+        if 0 in data.shape:
+            raise ValueError(f"data has shape {tuple(data.shape)}, expected at least one data set")
         with pyro.plate_stack("datasets", data.shape[: -self.event_dim]):
             prior, component = self.prior.sampled(), self.component.sampled()
             assignments = pyro.sample("assignments", prior.partition(data.shape[-2]))

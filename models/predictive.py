@@ -15,6 +15,7 @@ from pyroclust.distributions import ConjugateComponent, block_moments
 from pyroclust.distributions.components.component import parameters_of_points
 from pyroclust.models.mixture import Mixture
 from pyroclust.partitions import as_partitions, label_range
+from pyroclust.points import Points, as_points, check_points, check_tensor
 
 __all__ = ["PosteriorPredictive", "Replicated"]
 
@@ -62,16 +63,19 @@ class PosteriorPredictive(TorchDistribution):
     def __init__(
         self,
         model: Mixture,
-        data: Tensor,
+        data: Points,
         assignments: Tensor,
         *,
         hyperparameters: Mapping[str, Tensor] | None = None,
         validate_args: bool | None = None,
     ) -> None:
         given = {} if hyperparameters is None else hyperparameters
-        _check(model, data, assignments, given)
-        labels = as_partitions("assignments", assignments, num_points=len(data)).reshape(-1, len(data))
-        self._hyper = {name: one.reshape(-1) for name, one in given.items()}
+        data = as_points(data)
+        _check(model, data, given)
+        labels = as_partitions("assignments", assignments, num_points=len(data))
+        _check_draws(labels, given)
+        labels = labels.reshape(-1, len(data))
+        self._hyper = {name: one.detach().reshape(-1) for name, one in given.items()}
         self._mixture = model
         known = model.given(self._hyper)
         self._component = cast(ConjugateComponent, known.component)
@@ -99,7 +103,7 @@ class PosteriorPredictive(TorchDistribution):
         Shape:
             points: ``(..., D)``; output: ``(..., S, largest K + 1)`` float64, normalised.
         """
-        return self._log_joint(points).log_softmax(-1)
+        return self._log_joint(self._checked(points)).log_softmax(-1)
 
     def log_new_cluster_prob(self, points: Tensor) -> Tensor:
         r"""Return the log-probability that a point opens a cluster, given the point and averaged over draws.
@@ -110,12 +114,12 @@ class PosteriorPredictive(TorchDistribution):
         Shape:
             points: ``(..., D)``; output: ``(...)`` float64, in nats.
         """
+        points = self._checked(points)
         return self._in_blocks(points, self._log_new).reshape(points.shape[:-1])
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the log predictive density of points in nats, ``(..., D) -> (...)``; O(S K D) a point."""
-        if self._validate_args:
-            self._component.check(value)
+        value = self._checked(value)
         total = self._in_blocks(value, self._log_total)
         return (total - math.log(len(self._counts))).reshape(value.shape[:-1])
 
@@ -135,6 +139,11 @@ class PosteriorPredictive(TorchDistribution):
             parameters = component.sample_parameters(counts.unsqueeze(-1), moments.unsqueeze(-2))
             points = component.likelihood(parameters).sample()
         return points.reshape(*shape, -1).to(torch.get_default_dtype())
+
+    def _checked(self, points: Tensor) -> Tensor:
+        if self._validate_args:
+            self._component.check(points)
+        return points
 
     def _in_blocks(self, points: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
         """Apply a function to few points at a time, ``(..., D) -> (points,)``."""
@@ -167,25 +176,30 @@ def _log_weights(known: Mixture, counts: Tensor, clusters: Tensor) -> Tensor:
     return weights.log_softmax(-1)
 
 
-def _check(model: Mixture, data: Tensor, assignments: Tensor, given: Mapping[str, Tensor]) -> None:
-    ConjugateComponent.of(model.component, otherwise="the predictive density of others has no formula")
-    if data.dim() != 2 or data.shape[-1] != model.component.dim:
-        raise ValueError(f"data has shape {tuple(data.shape)}, expected (N, {model.component.dim})")
-    if assignments.numel() == 0:
-        raise ValueError(
-            f"assignments has shape {tuple(assignments.shape)}, expected (..., {len(data)}) and some draws"
-        )
-    for name, one in given.items():
-        if one.shape != assignments.shape[:-1]:
-            raise ValueError(
-                f"hyperparameters has {name!r} of shape {tuple(one.shape)}, "
-                f"expected one value a draw, {tuple(assignments.shape[:-1])}"
-            )
+def _check(model: Mixture, data: Tensor, given: Mapping[str, Tensor]) -> None:
+    component = ConjugateComponent.of(
+        model.component, otherwise="the predictive density of others has no formula"
+    )
+    if data.dim() != 2 or data.shape[-1] != component.dim:
+        raise ValueError(f"data has shape {tuple(data.shape)}, expected (N, {component.dim})")
+    component.check(data)
     missing = set(model.component.hyperpriors) - set(given)
     if missing:
         raise ValueError(
             f"hyperparameters lacks {', '.join(sorted(missing))}, expected the values that came with draws"
         )
+
+
+def _check_draws(labels: Tensor, given: Mapping[str, Tensor]) -> None:
+    if not len(labels.reshape(-1, labels.shape[-1])):
+        raise ValueError(f"assignments has shape {tuple(labels.shape)}, expected some draws")
+    for name, one in given.items():
+        check_tensor(f"hyperparameters[{name!r}]", one)
+        if one.shape != labels.shape[:-1]:
+            raise ValueError(
+                f"hyperparameters has {name!r} of shape {tuple(one.shape)}, "
+                f"expected one value a draw, {tuple(labels.shape[:-1])}"
+            )
 
 
 class Replicated:
@@ -222,12 +236,13 @@ class Replicated:
         discrepancies. https://www.jstor.org/stable/24306036
     """
 
-    def __init__(self, model: Mixture, data: Tensor) -> None:
-        ConjugateComponent.of(
+    def __init__(self, model: Mixture, data: Points) -> None:
+        component = ConjugateComponent.of(
             model.component, otherwise="parameters of others have no posterior in closed form"
         )
-        self.model, self.data = model, data
-        self._dtype = data.dtype if data.is_floating_point() else torch.get_default_dtype()
+        self.model, self.data = model, as_points(data)
+        check_points(self.data, model.event_shape)
+        component.check(self.data)
 
     def __call__(self) -> Tensor:
         """Run the program and return replicated data."""
@@ -237,6 +252,6 @@ class Replicated:
             component = cast(ConjugateComponent, self.model.component.sampled())
             labels = pyro.sample("assignments", prior)
             draws = component.sample_parameters(*block_moments(component, self.data, labels))
-            parameters = {name: one.to(self._dtype) for name, one in draws.items()}
+            parameters = {name: one.to(self.data.dtype) for name, one in draws.items()}
             law = component.likelihood(parameters_of_points(parameters, labels))
             return pyro.sample("replicated", law.to_event(1))

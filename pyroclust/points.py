@@ -11,7 +11,17 @@ from torch import Tensor
 
 from pyroclust.arrays import refuse_masked
 
-__all__ = ["Points", "as_points", "check_data_set", "check_finite", "check_points", "check_shape"]
+__all__ = [
+    "Points",
+    "as_points",
+    "check_data_set",
+    "check_finite",
+    "check_points",
+    "check_shape",
+    "check_tensor",
+]
+
+_REALS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 Points = Tensor | ArrayLike
 """A tensor, or whatever numpy turns into an array of numbers: arrays, data frames, lists of numbers."""
@@ -20,8 +30,8 @@ Points = Tensor | ArrayLike
 def as_points(data: Points, *, like: Tensor | None = None) -> Tensor:
     """Return points as a tensor of floating-point numbers.
 
-    Tensors of such numbers are returned as they are. All else becomes a tensor of the dtype and on the device
-    of ``like``, or of torch's default dtype on the CPU.
+    Tensors of float32 and float64 are returned as they are, those of half precision as float32. All else
+    becomes a tensor of the dtype and on the device of ``like``, or of torch's default dtype on the CPU.
 
     Args:
         data: a tensor, an array, a data frame or nested lists of numbers, true and false being 1 and 0.
@@ -39,15 +49,58 @@ def as_points(data: Points, *, like: Tensor | None = None) -> Tensor:
         ValueError: data holds text, expected numbers: choose numeric columns, or code the others as numbers
     """
     if isinstance(data, Tensor):
-        if data.is_floating_point():
+        check_tensor("data", data)
+        if data.dtype in (torch.float32, torch.float64):
             return data
-        if data.is_complex():
-            raise ValueError("data holds complex numbers, expected real ones: take torch.view_as_real(data)")
+        if data.is_floating_point():
+            return data.float()
         return data.to(torch.get_default_dtype() if like is None else like.dtype)
     numbers = torch.from_numpy(np.ascontiguousarray(_numbers(data)))
     if like is None:
         return numbers.to(torch.get_default_dtype())
     return numbers.to(like)
+
+
+def check_tensor(name: str, data: object) -> None:
+    """Refuse what is no dense tensor of real numbers that are there.
+
+    Args:
+        name: of the argument, for errors.
+        data: what was given.
+
+    Raises:
+        ValueError: if it is no tensor, or one that is sparse, nested, quantized, complex, of 8-bit floats or
+            on the device "meta", which keeps shapes and no numbers.
+
+    Example:
+        >>> check_tensor("data", torch.zeros(3, 2))
+        >>> check_tensor("data", [1.0])
+        Traceback (most recent call last):
+        ValueError: data is of type list, expected a tensor: call torch.as_tensor on it first
+    """
+    if not isinstance(data, Tensor):
+        raise ValueError(
+            f"{name} is of type {type(data).__name__}, expected a tensor: call torch.as_tensor on it first"
+        )
+    if data.is_complex():
+        raise ValueError(f"{name} holds complex numbers, expected real ones: take torch.view_as_real({name})")
+    wrong = next((kind for kind, found in _unusual(data).items() if found), None)
+    if wrong is not None:
+        raise ValueError(
+            f"{name} is a tensor {wrong}, expected a dense one of real numbers: convert it first, as by "
+            "torch.as_tensor(array), to_dense() or dequantize()"
+        )
+
+
+def _unusual(data: Tensor) -> dict[str, bool]:
+    """Say in which ways the numbers of a tensor cannot be read."""
+    return {
+        "of tensors of unequal sizes": data.is_nested,
+        "of quantized numbers": data.is_quantized,
+        f"of layout {data.layout}": data.layout != torch.strided,
+        "on the device meta, which keeps shapes alone": data.is_meta,
+        f"of {data.dtype}": data.is_floating_point() and data.dtype not in _REALS,
+    }
 
 
 def check_finite(data: Tensor) -> None:
@@ -71,12 +124,14 @@ def check_points(data: Tensor, event_shape: Sequence[int]) -> None:
     """Refuse what are not data sets of finite points of a shape.
 
     Raises:
-        ValueError: as :func:`check_shape`, or if a value is not finite.
+        ValueError: as :func:`check_shape`, if there is no data set, or if a value is not finite.
 
     Example:
         >>> check_points(torch.zeros(3, 5, 2), (2,))
     """
     check_shape(data, event_shape)
+    if 0 in data.shape:
+        raise ValueError(f"data has shape {tuple(data.shape)}, expected at least one data set")
     check_finite(data)
 
 
@@ -89,6 +144,8 @@ def check_shape(data: Tensor, event_shape: Sequence[int]) -> None:
     Example:
         >>> check_shape(torch.empty(3, 5, 2), (2,))
     """
+    if not isinstance(data, Tensor) or data.is_nested:
+        check_tensor("data", data)
     event, points = tuple(event_shape), data.dim() - len(event_shape) - 1
     if points < 0 or data.shape[points] < 1 or data.shape[points + 1 :] != event:
         flat = data.dim() == 1 == math.prod(event)
@@ -126,7 +183,7 @@ def _numbers(data: Any) -> np.ndarray:
         if array.dtype.kind == "O" and not any(isinstance(one, str) for one in array.flat):
             # What pandas calls Float64 or Int64; missing values become nan.
             array = np.array([_number(one) for one in array.flat]).reshape(array.shape)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         raise ValueError(
             f"data is a {type(data).__name__} that does not turn into an array of numbers, expected "
             "(..., N, D): give a tensor, an array or a data frame, and data sets of unequal size one by one"

@@ -57,9 +57,16 @@ LAW: dict[str, set[str]] = {
     "progress": {"text"},
     "registry": {"errors"},
     "random_state": {"counts"},
-    "distributions": {"compiling", "counts", "memory", "partitions", "random_state", "threads"},
+    "distributions": {"compiling", "counts", "memory", "partitions", "points", "random_state", "threads"},
     "distributions.priors": {"compiling", "distributions", "partitions", "registry", "threads"},
-    "distributions.components": {"counts", "distributions", "partitions", "random_state", "registry"},
+    "distributions.components": {
+        "counts",
+        "distributions",
+        "partitions",
+        "points",
+        "random_state",
+        "registry",
+    },
     "distributions.sequential": {
         "registry",
         "distributions",
@@ -78,7 +85,6 @@ LAW: dict[str, set[str]] = {
     "diagnostics.weights": {"arrays"},
     "diagnostics.estimates": {"counts", "compiling", "diagnostics.draws", "diagnostics.limits", "threads"},
     "diagnostics.chains": {
-        "arrays",
         "counts",
         "diagnostics.draws",
         "diagnostics.estimates",

@@ -11,10 +11,11 @@ from pyro.poutine.messenger import Messenger, unwrap
 from pyro.poutine.replay_messenger import ReplayMessenger
 from torch import Tensor
 
+from pyroclust.points import Points, as_points, check_points
 from pyroclust.programs import as_model
 from pyroclust.protocols import Guide, JointModel, Model
 
-__all__ = ["check_own_model", "checked_log_joint", "log_joint_of", "require_likelihood"]
+__all__ = ["check_own_model", "checked_log_joint", "log_joint_of", "points_of", "require_likelihood"]
 
 # Differences of numbers beyond this could overflow.
 _LARGEST = 1e300
@@ -43,6 +44,30 @@ def require_likelihood(model: object, *, what: str) -> None:
             f"Mixture of a conjugate family: {what} evaluates log p(assignments, data); a guide of a program "
             "that can only be simulated is judged by pyroclust.calibrate"
         )
+
+
+def points_of(model: JointModel, data: Points) -> Tensor:
+    """Return data sets as a tensor of finite points of the shape that a model has.
+
+    Args:
+        model: any model; where it has no ``event_shape``, points of any shape are taken.
+        data: a tensor, an array, a data frame or lists.
+
+    Shape:
+        output: ``(*batch, N, *event_shape)``.
+
+    Raises:
+        ValueError: if they are something else, or there are no points.
+
+    Example:
+        >>> from pyroclust.models import gaussian2d
+        >>> points_of(gaussian2d(), [[0, 1], [2, 3]]).shape
+        torch.Size([2, 2])
+    """
+    points = as_points(data)
+    event = points.shape[points.dim() - model.event_dim + 1 :] if points.dim() >= model.event_dim else ()
+    check_points(points, getattr(model, "event_shape", event or (0,) * (model.event_dim - 1)))
+    return points
 
 
 def check_own_model(model: Any, guide: object) -> None:

@@ -5,14 +5,17 @@ from torch import Tensor
 from pyroclust.counts import check_count
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.components.clustered_data import block_moments
+from pyroclust.infer.checks import points_of
 from pyroclust.memory import check_memory
+from pyroclust.partitions import as_partitions, most_clusters
+from pyroclust.points import Points
 from pyroclust.protocols import CollapsedModel
 
 __all__ = ["cluster_parameters"]
 
 
 def cluster_parameters(
-    model: CollapsedModel, data: Tensor, assignments: Tensor, *, num_samples: int = 1000
+    model: CollapsedModel, data: Points, assignments: Tensor, *, num_samples: int = 1000
 ) -> dict[str, Tensor]:
     r"""Draw the parameters of every cluster from their exact posterior given the partition.
 
@@ -51,18 +54,21 @@ def cluster_parameters(
         otherwise="other parameters have no posterior in closed form, run NUTS on the companion model",
     )
     num_samples = check_count("num_samples", num_samples)
-    if data.dim() < 2 or assignments.shape[-1:] != data.shape[-2:-1]:
+    points = points_of(model, data).detach()
+    if points.dim() != 2:
         raise ValueError(
-            f"data and assignments have shapes {tuple(data.shape)} and {tuple(assignments.shape)}, "
-            "expected (N, D) and (..., N)"
+            f"data has shape {tuple(points.shape)}, expected one data set (N, {component.dim}): "
+            "run data sets one by one"
         )
+    component.check(points)
+    labels = as_partitions("assignments", assignments, num_points=len(points))
     # Points lie in at most as many clusters, and a cluster has at most D^2 + D numbers.
-    wide = int(assignments.max() + 1) * (component.dim + 1) * component.dim if assignments.numel() else 0
+    wide = most_clusters(labels) * (component.dim + 1) * component.dim
     check_memory(
-        8 * num_samples * wide * assignments[..., 0].numel(),
+        8 * num_samples * wide * labels[..., 0].numel(),
         f"num_samples is {num_samples}: parameters",
         remedy="draw fewer",
     )
-    counts, moments = block_moments(component, data, assignments)
+    counts, moments = block_moments(component, points, labels)
     shape = (num_samples, *counts.shape)
     return component.sample_parameters(counts.expand(shape), moments.expand(*shape, moments.shape[-1]))

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from pyroclust.infer.checks import log_joint_of, require_likelihood
+from pyroclust.infer.checks import log_joint_of, points_of, require_likelihood
 from pyroclust.partitions import MAX_ENUMERATED_POINTS, enumerate_partitions
-from pyroclust.points import Points, as_points, check_finite
+from pyroclust.points import Points
 from pyroclust.protocols import JointModel
 
 __all__ = ["exact_posterior", "log_evidence"]
@@ -16,18 +16,13 @@ _MAX_ENTRIES = 1 << 22
 
 def _enumerated_log_joint(model: JointModel, data: Points) -> tuple[Tensor, Tensor]:
     require_likelihood(model, what="the exact posterior")
-    data = as_points(data)
-    if data.dim() < model.event_dim:
-        raise ValueError(
-            f"data has shape {tuple(data.shape)}, expected at least {model.event_dim} dimensions"
-        )
+    data = points_of(model, data)
     num_points = data.shape[-model.event_dim]
-    if not 1 <= num_points <= MAX_ENUMERATED_POINTS:
+    if num_points > MAX_ENUMERATED_POINTS:
         raise ValueError(
             f"data has {num_points} points, expected 1 to {MAX_ENUMERATED_POINTS}: "
             "all partitions are enumerated; use CollapsedGibbs for more points"
         )
-    check_finite(data)
     partitions = enumerate_partitions(num_points).to(data.device)
     batch, event = data.shape[: -model.event_dim], data.shape[-model.event_dim :]
     sets = data.detach().reshape(-1, 1, *event)

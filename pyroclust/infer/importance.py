@@ -12,9 +12,9 @@ from torch import Tensor
 
 from pyroclust.counts import check_count
 from pyroclust.diagnostics.weights.importance import smooth_log_weights
-from pyroclust.infer.checks import log_joint_of, require_likelihood
+from pyroclust.infer.checks import log_joint_of, points_of, require_likelihood
 from pyroclust.memory import check_memory
-from pyroclust.points import Points, as_points, check_finite
+from pyroclust.points import Points
 from pyroclust.protocols import JointModel, PartitionGuide
 
 __all__ = ["ImportanceSample", "WeightedPartitions", "importance_sample", "relative_error"]
@@ -226,8 +226,7 @@ def importance_sample(
     """
     num_draws = check_count("num_draws", num_draws)
     require_likelihood(model, what="importance sampling")
-    data = as_points(data)
-    check_finite(data)
+    data = points_of(model, data)
     with torch.no_grad():
         assignments, log_prob = guide.posterior(data).sample_and_log_prob((num_draws,))
         return ImportanceSample(assignments, log_prob.double(), log_joint_of(model, data, assignments))

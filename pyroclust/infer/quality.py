@@ -3,11 +3,12 @@
 import torch
 from torch import Tensor
 
-from pyroclust.infer.checks import require_likelihood
+from pyroclust.counts import check_count
+from pyroclust.infer.checks import points_of, require_likelihood
 from pyroclust.infer.exact import exact_posterior
 from pyroclust.infer.importance import ImportanceSample, importance_sample
 from pyroclust.partitions import bell_number
-from pyroclust.points import check_finite
+from pyroclust.points import Points
 from pyroclust.protocols import JointModel, PartitionGuide
 
 __all__ = [
@@ -73,6 +74,7 @@ def divergences(model: JointModel, guide: PartitionGuide, data: Tensor) -> Tenso
         torch.Size([3])
     """
     require_likelihood(model, what="the divergence from the posterior")
+    data = _data_sets(model, data)
     rows = max(1, PARTITIONS_AT_ONCE // bell_number(data.shape[-model.event_dim]))
     found = []
     for block in data.split(rows):
@@ -88,7 +90,7 @@ def divergences(model: JointModel, guide: PartitionGuide, data: Tensor) -> Tenso
     return torch.cat(found)
 
 
-def efficiencies(model: JointModel, guide: PartitionGuide, data: Tensor, *, num_draws: int) -> Tensor:
+def efficiencies(model: JointModel, guide: PartitionGuide, data: Points, *, num_draws: int) -> Tensor:
     r"""Return the effective share of a guide's draws as importance samples of each data set's posterior.
 
     .. math:: \frac{(\sum_s w_s)^2}{S \sum_s w_s^2}, \qquad w_s = \frac{p(c_s, x)}{q(c_s \mid x)}
@@ -124,7 +126,7 @@ def efficiencies(model: JointModel, guide: PartitionGuide, data: Tensor, *, num_
 
 
 def importance_samples(
-    model: JointModel, guide: PartitionGuide, data: Tensor, *, num_draws: int
+    model: JointModel, guide: PartitionGuide, data: Points, *, num_draws: int
 ) -> list[ImportanceSample]:
     """Return importance samples of many data sets, in blocks of bounded memory.
 
@@ -135,6 +137,17 @@ def importance_samples(
         ValueError: if the data are not finite, or ``num_draws`` is below 1.
     """
     require_likelihood(model, what="importance sampling")
-    check_finite(data)
-    rows = max(1, POINTS_AT_ONCE // (max(num_draws, 1) * data.shape[-model.event_dim]))
+    num_draws, data = check_count("num_draws", num_draws), _data_sets(model, data)
+    rows = max(1, POINTS_AT_ONCE // (num_draws * data.shape[-model.event_dim]))
     return [importance_sample(model, guide, block, num_draws=num_draws) for block in data.split(rows)]
+
+
+def _data_sets(model: JointModel, data: Points) -> Tensor:
+    """Return data sets ``(B, N, D)``, at least one."""
+    points = points_of(model, data)
+    if points.dim() != model.event_dim + 1 or not len(points):
+        raise ValueError(
+            f"data has shape {tuple(points.shape)}, expected data sets (B, N, D), at least one: "
+            "add the dimension of data sets, data[None]"
+        )
+    return points

@@ -39,8 +39,8 @@ def group_by_size(data: Points | Sequence[Points], dim: int) -> list[DataGroup]:
         sets = [as_points(one) for one in data]
     else:
         every = as_points(cast(Points, data))
-        if every.dim() < 2:
-            raise ValueError(f"data has shape {tuple(every.shape)}, expected (*batch, N, {dim})")
+        if every.dim() < 2 or not every.numel():
+            raise ValueError(f"data has shape {tuple(every.shape)}, expected (*batch, N, {dim}) and some")
         sets = list(every.reshape(-1, *every.shape[-2:]))
     if not sets:
         raise ValueError("data holds no data set, expected at least one")
@@ -91,8 +91,17 @@ def simulate(model: Callable[..., Any], template: Tensor) -> tuple[Tensor, Tenso
         >>> data.shape, assignments.shape
         (torch.Size([3, 20, 2]), torch.Size([3, 20]))
     """
-    with alone():
-        trace = poutine.trace(poutine.uncondition(model)).get_trace(template)
+    if not isinstance(template, Tensor):
+        raise ValueError(
+            f"template is a {type(template).__name__}, expected a tensor of the shape of the data sets, "
+            "such as torch.empty(3, 20, 2)"
+        )
+    try:
+        with alone():
+            trace = poutine.trace(poutine.uncondition(model)).get_trace(template)
+    except ValueError as error:
+        # Pyro writes the shapes of all sites below a sentence.
+        raise error.__cause__ if isinstance(error.__cause__, ValueError) else error from None
     sites = (trace.nodes.get(name, {}).get("value") for name in ("data", "assignments"))
     data, assignments = sites
     if data is None or assignments is None:

@@ -11,12 +11,12 @@ from pyroclust.counts import check_count
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
-from pyroclust.infer.checks import require_likelihood
+from pyroclust.infer.checks import points_of, require_likelihood
 from pyroclust.infer.importance import WeightedPartitions, relative_error
 from pyroclust.infer.smc_population import Population, learn_exponents
 from pyroclust.memory import check_memory
 from pyroclust.partitions import canonical
-from pyroclust.points import Points, as_points, check_finite
+from pyroclust.points import Points
 from pyroclust.protocols import CollapsedModel, PointwiseGuide
 
 __all__ = ["ParticleSample", "sequential_monte_carlo"]
@@ -129,8 +129,7 @@ def sequential_monte_carlo(
         num_islands = 10 if num_particles >= 1000 and num_particles % 10 == 0 else 1
     _check_numbers(num_particles, ess_threshold, num_islands, num_pilot)
     require_likelihood(model, what="sequential Monte Carlo")
-    data = as_points(data)
-    check_finite(data)
+    data = points_of(model, data)
     check_memory(
         4 * 8 * num_particles * data.shape[:-1].numel(),
         f"num_particles is {num_particles}: particles of {data.shape[-2]} points",

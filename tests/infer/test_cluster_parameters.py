@@ -38,7 +38,7 @@ def test_many_partitions_at_once_and_absent_clusters():
 def test_refuses_what_has_no_closed_form():
     with pytest.raises(ValueError, match="expected a conjugate family"):
         cluster_parameters(warped_clusters(), torch.zeros(2, 2), torch.tensor([0, 0]))
-    with pytest.raises(ValueError, match=r"\(N, D\) and \(..., N\)"):
+    with pytest.raises(ValueError, match=r"assignments has shape \(2,\), expected \(..., 3\)"):
         cluster_parameters(nig_mixture(), torch.zeros(3, 1), torch.tensor([0, 0]))
     with pytest.raises(ValueError, match="num_samples is 0"):
         cluster_parameters(nig_mixture(), torch.zeros(2, 1), torch.tensor([0, 0]), num_samples=0)

@@ -69,7 +69,7 @@ def test_evidence_is_consistent_with_simulation():
     ("data", "message"),
     [
         (torch.zeros(11, 2), "data has 11 points, expected 1 to 10"),
-        (torch.zeros(0, 2), "data has 0 points"),
+        (torch.zeros(0, 2), "at least one point"),
         (torch.zeros(4, 3), r"data has shape"),
         (torch.zeros(2), r"data has shape \(2,\)"),
         (torch.tensor([[0.0, float("nan")], [1.0, 1.0]]), "data holds 1 nan or infinite"),

@@ -9,6 +9,7 @@ from torch.distributions import constraints
 
 from pyroclust.distributions.components.component import Component, ConjugateComponent
 from pyroclust.partitions import check_label_vectors, most_clusters
+from pyroclust.points import check_tensor
 
 __all__ = ["ClusteredData", "block_moments"]
 
@@ -99,6 +100,7 @@ class ClusteredData(TorchDistribution):
         return component.log_marginal(counts, moments).sum(-1)
 
     def _check_shape(self, value: Tensor) -> None:
+        check_tensor("value", value)
         try:
             fits = value.shape[-2:] == self.event_shape
             torch.broadcast_shapes(value.shape[:-2], self.batch_shape)

@@ -16,6 +16,7 @@ from pyroclust.distributions.components.parameter_sites import (
 )
 from pyroclust.distributions.hyperparameters import Hyperparameter, Hyperparameterised
 from pyroclust.partitions import most_clusters
+from pyroclust.points import check_tensor
 from pyroclust.random_state import seeded
 
 __all__ = ["Component", "ConjugateComponent"]
@@ -122,9 +123,12 @@ class Component(Hyperparameterised, ABC):
         Raises:
             ValueError: if the last dimension is not D, or a point lies outside the support.
         """
+        check_tensor("data", data)
         if data.dim() < 1 or data.shape[-1] != self.dim:
             raise ValueError(f"data has shape {tuple(data.shape)}, expected (..., {self.dim})")
         self.check_reach(data)
+        if not data.numel():
+            return
         inside = self.support.check(data) & data.isfinite().all(-1)
         if not bool(inside.all()):
             index = tuple((~inside).nonzero()[0].tolist())
@@ -139,7 +143,7 @@ class Component(Hyperparameterised, ABC):
         Raises:
             ValueError: if one lies beyond ``reach`` times the typical scale.
         """
-        far = float(data.detach().abs().max()) if data.numel() else 0.0
+        far = float(data.detach().double().abs().max()) if data.numel() else 0.0
         if far > self.reach * self.typical_scale and math.isfinite(far):
             raise ValueError(
                 f"data lies up to {far:.3g} from 0, where clusters of {type(self).__name__} are about "
