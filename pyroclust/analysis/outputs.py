@@ -16,6 +16,8 @@ from pyroclust.data.tables import Table
 from pyroclust.files import (
     check_outside_the_package,
     clear_leftovers,
+    finish_entries,
+    finish_folder,
     locked_folder,
     new_part,
     replace_entries,
@@ -102,13 +104,15 @@ def results_folder(
     if out is None:
         yield None
         return
+    finish_folder(Path(out).resolve())
     is_new = not Path(out).exists()
     folder = prepare_folder(out)
     clear_leftovers(folder.resolve().parent)
-    if not overwrite:
-        _check_own(folder, run)
     try:
         with locked_folder(folder):
+            finish_entries(folder, stale=_RESULTS)
+            if not overwrite:
+                _check_own(folder, run)
             yield folder
     except BaseException:
         if is_new:

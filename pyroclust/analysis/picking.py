@@ -93,10 +93,9 @@ def pick_guide(
         return _default(dim, conditions)
     card = read_card(find_guide(guide))
     module = _conditioned(load_guide(guide), card.name, conditions)
-    about = f"Guide {card.name} is a reference: it {card.verdict}."
-    return PickedGuide(
-        card.name, module, card.max_points, card.certificate, (about,) if card.is_reference else ()
-    )
+    about = f"Guide {card.name} {'is a reference: it ' if card.is_reference else ''}{card.verdict}."
+    said = (about,) if card.is_reference or card.doubt else ()
+    return PickedGuide(card.name, module, card.max_points, card.certificate, said)
 
 
 def _default(dim: int, conditions: Mapping[str, float]) -> PickedGuide:

@@ -40,6 +40,8 @@ class Certificate:
         baseline: class of the baseline; ``None`` without one.
         conditions: hyperparameters that the guide is told; eight values are drawn from their priors.
         versions: of the libraries that measured.
+        made_for: what was measured, as :attr:`~pyroclust.saving.cards.GuideCard.made_for` says it; empty for
+            a guide that no card can describe, and in certificates of earlier versions.
     """
 
     seed: int
@@ -56,6 +58,7 @@ class Certificate:
     versions: Mapping[str, str] = field(default_factory=dict)
     coverage: CoverageRow | None = None
     reliability: ReliabilityRow | None = None
+    made_for: Mapping[str, str | None] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Return what was measured, and how near the guide is to the posterior."""
@@ -88,7 +91,11 @@ class Certificate:
                 name: tuple(_row(kind, one) for one in content.get(name, ())) for name, kind in _ROWS
             }
             parts |= {name: _row(kind, content[name]) for name, kind in _SINGLE if content.get(name)}
-            parts |= {name: content[name] for name in ("seconds", "baseline", "versions") if name in content}
+            parts |= {
+                name: content[name]
+                for name in ("seconds", "baseline", "versions", "made_for")
+                if name in content
+            }
             names = tuple(content.get("conditions", ()))
             return cls(seed=int(content["seed"]), conditions=names, **parts)
         except (KeyError, TypeError, AttributeError) as error:

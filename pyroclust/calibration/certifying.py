@@ -29,6 +29,7 @@ from pyroclust.calibration.simulated_draws import draw_partitions
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer.simulation import World, simulate_worlds
 from pyroclust.random_state import own_random_numbers
+from pyroclust.saving.guides import card_of
 
 __all__ = ["certify"]
 
@@ -88,6 +89,7 @@ def certify(
             baseline=None if other is None else type(other).__name__,
             conditions=guide.conditions,
             versions={library: version(library) for library in _LIBRARIES},
+            made_for=_made_for(guide),
             **({} if calibration is None else _stored_rows(calibration)),
         )
     return replace(found, seconds=round(time.perf_counter() - start, 1))
@@ -187,6 +189,14 @@ def _filter_of(guide: Any) -> PredictiveFilter | None:
     except ValueError:
         # Other families, and random hyperparameters that the guide is not told, have no filter.
         return None
+
+
+def _made_for(guide: Any) -> dict[str, str | None]:
+    """Return what tells a guide from others; nothing for one that no card can describe."""
+    try:
+        return card_of(guide, "", {})[0].made_for
+    except ValueError:
+        return {}
 
 
 def _stored_rows(found: Calibration) -> dict[str, Any]:

@@ -98,7 +98,8 @@ def check_guide(
     if sampled_points is not None:
         wanted = replace(wanted, sampled_points=sampled_points)
     # A shelf name comes before a folder of that name; the folder found is meant.
-    certificate = certify(load_guide(folder.resolve()), settings=wanted, progress=progress)
+    measured = certify(load_guide(folder.resolve()), settings=wanted, progress=progress)
+    certificate = replace(measured, made_for=card.made_for)
     stored = Certificate.from_dict(card.certificate) if card.certificate else None
     return CheckResult(folder, card, certificate, judge_certificate(certificate), stored)
 
@@ -129,10 +130,14 @@ def store_certificate(folder: Path, certificate: Certificate, *, into: Path | No
             own card is changed.
 
     Raises:
-        ValueError: if the folder lies inside of the installed package, or the weights are damaged.
+        ValueError: if the folder lies inside of the installed package, the weights are damaged, or the guide
+            is another one than was measured.
         OSError: if the card cannot be written; it then stays as it was.
     """
     content = _card_content(folder)
+    doubt = read_card(folder).doubt_of(certificate.to_dict())
+    if doubt:
+        raise ValueError(f"'{folder}' {doubt}: the guide was changed meanwhile; measure it again")
     new = {**content, "certificate": certificate_content(certificate)}
     text = json.dumps(new, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if into is None or into.resolve() == folder.resolve():

@@ -112,6 +112,8 @@ def _findings(verdict: "Verdict") -> Table:
 
 
 def _compared(result: "CheckResult") -> list[str]:
+    if result.card.doubt:
+        return [f"The card {result.card.doubt}."]
     if result.stored is None:
         return ["The card has no certificate to compare with."]
     if not result.compared:

@@ -1,6 +1,12 @@
 """Files and folders that are old or new after a crash, never half of both, and have one writer."""
 
-from pyroclust.files.folders import check_outside_the_package, replace_entries, replace_folder
+from pyroclust.files.folders import (
+    check_outside_the_package,
+    finish_entries,
+    finish_folder,
+    replace_entries,
+    replace_folder,
+)
 from pyroclust.files.locks import locked_folder
 from pyroclust.files.parts import clear_leftovers, new_part
 from pyroclust.files.writing import replace_file, sync_folder
@@ -8,6 +14,8 @@ from pyroclust.files.writing import replace_file, sync_folder
 __all__ = [
     "check_outside_the_package",
     "clear_leftovers",
+    "finish_entries",
+    "finish_folder",
     "locked_folder",
     "new_part",
     "replace_entries",

@@ -20,6 +20,7 @@ from pyroclust.errors import first_line
 from pyroclust.files import check_outside_the_package, locked_folder, replace_file
 from pyroclust.infer import Devices, FitResult, fit
 from pyroclust.infer.training import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE
+from pyroclust.infer.training.checkpoint import failure_of
 from pyroclust.infer.training.logs import EVENTS_FOLDER
 from pyroclust.interrupts import interrupt_between_steps, raise_if_interrupted
 from pyroclust.recipes.recipe import Recipe, find_recipe, read_recipe
@@ -90,7 +91,7 @@ def train_recipe(
         if not helps:
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locked_folder(folder))
-            _make_room(path, folder, resume=resume, overwrite=overwrite)
+            _make_room(path, folder, resume=resume, overwrite=overwrite, say=say or _on_standard_error)
         result = fit(
             recipe.model,
             guide,
@@ -149,25 +150,34 @@ def _columns(path: Path) -> dict[str, np.ndarray]:
     return {name: table[name].to_numpy() for name in table.columns}
 
 
-def _make_room(path: Path, folder: Path, *, resume: bool, overwrite: bool) -> None:
+def _make_room(
+    path: Path, folder: Path, *, resume: bool, overwrite: bool, say: Callable[[str], None]
+) -> None:
     """Put the recipe into the folder, or refuse a folder that holds anything else than a start of it.
 
-    A recipe binds a folder once there is a checkpoint or a guide: one whose training failed before may be
-    corrected.
+    A recipe binds a folder once there is a guide, or a checkpoint to go on from: a recipe whose training
+    failed may be corrected, also where it failed after some steps. It would fail there again.
     """
     kept = folder / RECIPE_FILE
     has_checkpoint, has_guide = (folder / CHECKPOINT_FILE).exists(), (folder / CARD_FILE).exists()
     if overwrite and not resume:
-        # The old guide stays until there is a new one.
-        for name in (CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE, PICTURE_FILE):
-            (folder / name).unlink(missing_ok=True)
-        shutil.rmtree(folder / EVENTS_FOLDER, ignore_errors=True)
+        _clear_training(folder)
     elif has_checkpoint and resume:
         if kept.is_file() and not _same_recipe(kept, path):
+            failed = "a failed training" if failure_of(folder / CHECKPOINT_FILE) else "a training"
             raise ValueError(
-                f"folder '{folder}' holds a training of another recipe ('{kept}'); choose another folder, or "
+                f"folder '{folder}' holds {failed} of another recipe ('{kept}'); choose another folder, or "
                 "start anew with --overwrite (overwrite=True) and without --resume"
             )
+    elif (
+        has_checkpoint
+        and not has_guide
+        and kept.is_file()
+        and not _same_recipe(kept, path)
+        and (failure := failure_of(folder / CHECKPOINT_FILE))
+    ):
+        say(f"The training of another recipe that failed here ({failure}) is replaced.")
+        _clear_training(folder)
     elif has_checkpoint:
         other = "" if not kept.is_file() or _same_recipe(kept, path) else f" of another recipe ('{kept}')"
         raise ValueError(
@@ -181,6 +191,13 @@ def _make_room(path: Path, folder: Path, *, resume: bool, overwrite: bool) -> No
         )
     if not kept.is_file() or kept.resolve() != path.resolve():
         replace_file(kept, path.read_bytes())
+
+
+def _clear_training(folder: Path) -> None:
+    """Remove checkpoint and logs; a guide stays until there is a new one."""
+    for name in (CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE, PICTURE_FILE):
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / EVENTS_FOLDER, ignore_errors=True)
 
 
 def _same_recipe(first: Path, second: Path) -> bool:

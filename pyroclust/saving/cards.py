@@ -1,5 +1,6 @@
 """Cards of pretrained guides, and the shelf of guides that come with the package."""
 
+import hashlib
 import json
 import re
 import reprlib
@@ -15,6 +16,7 @@ from pyroclust.errors import unknown_name
 from pyroclust.saving.depth import check_depth
 from pyroclust.saving.entries import check_keys, list_entry, parse_json, read_text, table_entry, text_entry
 from pyroclust.saving.version_1 import modernised
+from pyroclust.text import listed
 
 __all__ = [
     "CARD_FILE",
@@ -23,6 +25,7 @@ __all__ = [
     "GuideCard",
     "find_guide",
     "list_guides",
+    "parse_card",
     "read_card",
 ]
 
@@ -42,6 +45,7 @@ _ENTRIES = (
     "certificate",
     "versions",
 )
+_MADE_FOR = {"weights": "other weights", "model": "another model", "guide": "other arguments"}
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ class GuideCard:
         seeds: seeds of the training.
         certificate: figures measured on fresh data.
         versions: library versions that wrote it.
+        doubt: why the certificate in the file does not count, and is left out here; empty where it does.
     """
 
     name: str
@@ -75,6 +80,7 @@ class GuideCard:
     seeds: Mapping[str, int] = field(default_factory=dict)
     certificate: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    doubt: str = ""
 
     def __repr__(self) -> str:
         """Name the guide and its model, and say whether it passes its certificate."""
@@ -105,7 +111,7 @@ class GuideCard:
 
     @property
     def verdict(self) -> str:
-        """What the certificate says, in one line; empty where nothing was tested.
+        """What the certificate says, in one line, or why it does not count; empty where nothing was tested.
 
         Example:
             >>> read_card(find_guide("ncp-niw3d")).verdict
@@ -118,7 +124,7 @@ class GuideCard:
             if not one["passed"]
         ]
         if not findings:
-            return ""
+            return self.doubt
         if not failed:
             return f"passes all {len(findings)} tests of its certificate"
         more = f"; and {len(failed) - 2} more" if len(failed) > 2 else ""
@@ -135,6 +141,34 @@ class GuideCard:
             1
         """
         return _dim(self.model_arguments.get("component", self.model_arguments))
+
+    @property
+    def made_for(self) -> dict[str, str | None]:
+        """What a certificate of this guide is made for: checksums of weights, model, and class and arguments.
+
+        Example:
+            >>> card = read_card(find_guide("ncp-nig1d"))
+            >>> card.made_for["weights"] == card.weights_sha256
+            True
+        """
+        return {
+            "weights": self.weights_sha256,
+            "model": _digest(self.model, self.model_arguments),
+            "guide": _digest(self.guide_class, self.arguments),
+        }
+
+    def doubt_of(self, certificate: Mapping[str, Any]) -> str:
+        """Return why a certificate does not count for this guide; empty where it does, or does not say.
+
+        Example:
+            >>> read_card(find_guide("ncp-nig1d")).doubt_of({"made_for": {"weights": "0" * 64}})
+            'has a certificate that was measured with other weights, and counts as uncertified'
+        """
+        said, own = certificate.get("made_for") or {}, self.made_for
+        other = [words for name, words in _MADE_FOR.items() if said.get(name, own[name]) != own[name]]
+        if not other:
+            return ""
+        return f"has a certificate that was measured with {listed(other, 3)}, and counts as uncertified"
 
     def to_json(self) -> str:
         """Write the card as the text of ``card.json``.
@@ -157,7 +191,7 @@ class GuideCard:
             "certificate": self.certificate,
             "versions": self.versions,
         }
-        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_card(folder: Path) -> GuideCard:
@@ -174,11 +208,24 @@ def read_card(folder: Path) -> GuideCard:
     if not path.is_file():
         raise ValueError(f"'{folder}' holds no {CARD_FILE}; give the folder of a saved guide")
     try:
-        content = parse_json(read_text(path))
+        text = read_text(path)
     except ValueError as error:
-        raise ValueError(
-            f"'{path}' is not valid JSON ({error}); restore the file or train the guide again"
-        ) from None
+        raise _no_json(path, error) from None
+    card = parse_card(text, path)
+    doubt = card.doubt_of(card.certificate)
+    return replace(card, certificate={}, doubt=doubt) if doubt else card
+
+
+def parse_card(text: str, path: Path) -> GuideCard:
+    """Return what the text of a card says; its certificate is that of the text, whatever guide it is for.
+
+    Raises:
+        ValueError: if the text is not JSON, lacks an entry, has a wrong one, or has another format version.
+    """
+    try:
+        content = parse_json(text)
+    except ValueError as error:
+        raise _no_json(path, error) from None
     version = content.get("format_version") if isinstance(content, dict) else None
     if type(version) is not int or version not in range(1, FORMAT_VERSION + 1):
         raise ValueError(
@@ -188,11 +235,15 @@ def read_card(folder: Path) -> GuideCard:
     try:
         check_depth(content, where="it")
         check_keys(content, _ENTRIES, what="entry")
-        card = _card_from(content, folder.name)
+        card = _card_from(content, path.parent.name)
         return _modern(card) if version == 1 else card
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         reason = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) else error
         raise ValueError(f"'{path}' has a missing or malformed entry ({reason}); restore the file") from None
+
+
+def _no_json(path: Path, error: ValueError) -> ValueError:
+    return ValueError(f"'{path}' is not valid JSON ({error}); restore the file or train the guide again")
 
 
 def _card_from(content: dict[str, Any], name: str) -> GuideCard:
@@ -217,6 +268,10 @@ def _card_from(content: dict[str, Any], name: str) -> GuideCard:
     )
 
 
+def _digest(name: str, arguments: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps([name, arguments], sort_keys=True).encode()).hexdigest()
+
+
 def _checksum(content: dict[str, Any]) -> str | None:
     if content["weights"] is None:
         return None
@@ -230,6 +285,9 @@ def _checksum(content: dict[str, Any]) -> str | None:
 
 def _certificate(content: dict[str, Any]) -> dict[str, Any]:
     """Return a certificate whose verdict has the form that lists and pages read."""
+    for name, value in table_entry(content, "made_for", {}).items():
+        if not isinstance(value, str | None):
+            raise ValueError(f"'made_for.{name}' is {reprlib.repr(value)}, expected text or null")
     verdict = content.get("verdict")
     if verdict is None:
         return content

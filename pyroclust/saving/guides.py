@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -16,13 +17,13 @@ from pyroclust.guides import AmortizedGuide, SequentialGuide
 from pyroclust.guides.retarget import parts_of
 from pyroclust.random_state import kept_random_state
 from pyroclust.registry import find
-from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, GuideCard, find_guide, read_card
+from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, GuideCard, find_guide, parse_card, read_card
 from pyroclust.saving.guide_files import read_weights, write_guide_files
 from pyroclust.saving.models import build_model, describe_model
 from pyroclust.saving.objects import build, describe
 from pyroclust.saving.room import CheckedAllocations
 
-__all__ = ["describe_guide", "load_guide", "save_guide"]
+__all__ = ["card_of", "describe_guide", "load_guide", "save_guide"]
 
 _NOTES = frozenset({"about", "max_points", "recipe", "seeds", "certificate"})
 _LIBRARIES = ("pyroclust", "torch", "pyro-ppl", "safetensors")
@@ -77,8 +78,9 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
             :class:`~pyroclust.saving.cards.GuideCard`.
 
     Raises:
-        ValueError: if the card has an unknown entry, the guide or its model could not be built again, the
-            folder lies inside of the installed package, or another process is writing into it.
+        ValueError: if the card has an unknown or malformed entry or the certificate of another guide, the
+            guide or its model could not be built again, the folder lies inside of the installed package, or
+            another process is writing into it.
         OSError: if the folder cannot be written; an old guide is then still there.
 
     Example:
@@ -94,12 +96,56 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
     path = Path(folder)
     if not isinstance(guide, AmortizedGuide):
         raise ValueError(f"guide is a {type(guide).__name__}, expected a guide, as load_guide returns")
-    model = describe_model(guide.model)
-    described = describe_guide(guide)
-    state = {name: value.detach().cpu().contiguous().clone() for name, value in guide.state_dict().items()}
+    written, weights = card_of(guide, path.name, notes)
+    written = _with_own_certificate(written)
+    text = _text_of(written, path / CARD_FILE)
+    state = {} if weights is None else safetensors.load(weights)
+    _check_state(_build(written, path / CARD_FILE).state_dict(), state, path / WEIGHTS_FILE)
+    write_guide_files(path, text, weights)
+
+
+def _text_of(card: GuideCard, path: Path) -> str:
+    """Return the text of a card that can be read again."""
+    try:
+        text = card.to_json()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"card cannot be written as JSON ({error}), expected numbers, text and tables"
+        ) from None
+    parse_card(text, path)
+    return text
+
+
+def _with_own_certificate(card: GuideCard) -> GuideCard:
+    """Refuse the certificate of another guide; the arguments may have been written in an earlier form."""
+    certificate = card.certificate
+    said = certificate.get("made_for") if isinstance(certificate, Mapping) else None
+    if not isinstance(said, Mapping):
+        return card
+    written = replace(
+        card, certificate={**certificate, "made_for": {**said, "guide": card.made_for["guide"]}}
+    )
+    doubt = written.doubt_of(written.certificate)
+    if doubt:
+        raise ValueError(f"card: the guide {doubt}; leave the certificate out, or measure it anew")
+    return written
+
+
+def card_of(guide: AmortizedGuide, name: str, notes: Mapping[str, Any]) -> tuple[GuideCard, bytes | None]:
+    """Return the card of a guide, and its weights as they are stored; ``None`` without any.
+
+    Raises:
+        ValueError: if the guide or its model cannot be described.
+
+    Example:
+        >>> card_of(load_guide("filter-nig1d"), "mine", {})[0]
+        GuideCard(mine: PredictiveFilter of nig_mixture, 1-D)
+    """
+    model, described = describe_model(guide.model), describe_guide(guide)
+    state = {one: value.detach().cpu().contiguous().clone() for one, value in guide.state_dict().items()}
     weights = safetensors.save(state) if state else None
-    written = GuideCard(
-        name=path.name,
+    card = GuideCard(
+        name=name,
         guide_class=described["class"],
         arguments=described["arguments"],
         model=model["name"],
@@ -108,8 +154,7 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
         versions={library: version(library) for library in _LIBRARIES},
         **notes,
     )
-    _check_state(_build(written, path / CARD_FILE).state_dict(), state, path / WEIGHTS_FILE)
-    write_guide_files(path, written.to_json(), weights)
+    return card, weights
 
 
 def describe_guide(guide: AmortizedGuide) -> dict[str, Any]:

@@ -4,17 +4,23 @@ import copy
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 import torch
-from faults.cases import Case, refused
+from faults.cases import Case, refused, run_command, snapshot
 from safetensors.torch import load, save
 
+from pyroclust.analysis.picking import pick_guide
+from pyroclust.calibration import CertificateSettings
+from pyroclust.calibration.checking import check_guide, store_certificate
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.models import nig_mixture
+from pyroclust.saving.cards import read_card
 from pyroclust.saving.guides import load_guide, save_guide
 
 CARD, WEIGHTS = "card.json", "weights.safetensors"
@@ -117,6 +123,78 @@ def huge_weights() -> tuple[bytes, bytes | None]:
     return card.encode(), weights + bytes(10_000_000)
 
 
+def certified(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], str]:
+    """A guide with a certificate that passes, whose card is changed afterwards: it counts as uncertified."""
+
+    def run(folder: Path) -> str:
+        verdict = {"passed": True, "findings": [{"what": "calibration", "passed": True}]}
+        card, weights = saved()
+        content = json.loads(card)
+        (folder / WEIGHTS).write_bytes(weights)
+        (folder / CARD).write_text(card)
+        made_for = read_card(folder).made_for
+        content["certificate"] = {"seed": 1, "made_for": made_for, "verdict": verdict}
+        (folder / CARD).write_text(json.dumps(content))
+        before = read_card(folder)
+        assert before.passed
+        assert not before.doubt
+        changed = json.loads(json.dumps(content))
+        change(changed)
+        if changed["weights"] != content["weights"]:
+            (folder / WEIGHTS).write_bytes(OTHER[0])
+        (folder / CARD).write_text(json.dumps(changed))
+        load_guide(folder)
+        found = read_card(folder)
+        assert found.passed is None
+        assert found.verdict == found.doubt
+        assert found.doubt in pick_guide(folder, dim=1, conditions={}).about[0]
+        code, out, err = run_command(["check", str(folder), "--quick"])
+        assert code == 0, err
+        assert "uncertified" in " ".join(out.split())
+        with pytest.raises(ValueError, match="counts as uncertified"):
+            save_guide(load_guide(folder), folder / "other", card={"certificate": content["certificate"]})
+        return found.doubt
+
+    return run
+
+
+def _new_weights(content: dict[str, Any]) -> None:
+    state = load(saved()[1])
+    OTHER[:] = [save({name: value * 1.01 for name, value in state.items()})]
+    content["weights"] = {"sha256": hashlib.sha256(OTHER[0]).hexdigest()}
+
+
+def _new_model(content: dict[str, Any]) -> None:
+    content["model"]["arguments"]["concentration"] = 2.0
+
+
+def unstorable(folder: Path) -> str:
+    """The guide is replaced by another while its certificate is measured."""
+    save_guide(NeuralClusteringProcess(nig_mixture(1)).eval(), folder / "g")
+    settings = replace(CertificateSettings.nothing(), num_exact=2, exact_points=3)
+    found = check_guide(folder / "g", settings=settings)
+    save_guide(NeuralClusteringProcess(nig_mixture(1)).eval(), folder / "g")
+    before = snapshot(folder)
+    said = refused(lambda: store_certificate(folder / "g", found.certificate), "was changed meanwhile")
+    assert snapshot(folder) == before
+    return said
+
+
+def _notes(name: str, words: str, **notes: Any) -> Case:
+    """A guide saved with notes that no card can hold, into a folder with another one that stays."""
+
+    def run(folder: Path) -> str:
+        guide = NeuralClusteringProcess(nig_mixture(1)).eval()
+        save_guide(guide, folder / "g")
+        before = snapshot(folder)
+        said = refused(lambda: save_guide(guide, folder / "g", card=notes), words)
+        assert snapshot(folder) == before
+        return said
+
+    return Case("cards", name, f"refused: “{words}”", run)
+
+
+OTHER: list[bytes] = []
 SCORER = ("arguments", "scorer", "arguments")
 WRONG = {"what": "calibration", "figure": 1, "limit": 2, "passed": "yes"}
 
@@ -178,6 +256,29 @@ CASES = [
         "certificate",
         value={"verdict": {"findings": [WRONG]}},
     ),
+    edited("what a certificate is for is text", "'made_for' is 'x'", "certificate", value={"made_for": "x"}),
+    edited(
+        "what a certificate is for is a number",
+        "made_for.weights",
+        "certificate",
+        value={"made_for": {"weights": 5}},
+    ),
+    Case(
+        "cards",
+        "the certificate of other weights",
+        "counts as uncertified",
+        certified(_new_weights),
+        slow=True,
+    ),
+    Case(
+        "cards", "the certificate of another model", "counts as uncertified", certified(_new_model), slow=True
+    ),
+    Case("cards", "a guide replaced while it is measured", "its certificate is not stored", unstorable),
+    _notes("save_guide with a certificate that is a number", "'certificate' is 5", certificate=5),
+    _notes("save_guide with an array as a note", "cannot be written as JSON", recipe={"a": torch.zeros(2)}),
+    _notes("save_guide with nan in a note", "cannot be written as JSON", recipe={"a": float("nan")}),
+    _notes("save_guide with a negative seed", "seeds.weights is -1", seeds={"weights": -1}),
+    _notes("save_guide with a name as its number of points", "max_points is 'x'", max_points="x"),
     edited("width 0", "width is 0", *SCORER, "width", value=0),
     edited("width -1", "width is -1", *SCORER, "width", value=-1),
     edited("width 2.0", "width is 2.0, expected a whole number", *SCORER, "width", value=2.0),

@@ -3,9 +3,13 @@
 import errno
 import json
 import os
+import shutil
 import signal
+import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -132,6 +136,61 @@ def _no_exchange(folder: Path) -> str:
     assert sorted(os.listdir(out)) == _FILES
     assert os.listdir(folder) == ["out"]
     return "the old folder after an error, else the new one"
+
+
+class _KilledError(BaseException):
+    """Stands for the end of the process: nothing of the library may run after it."""
+
+
+def _dies_after(function: str, calls: int) -> Any:
+    """Let a process do nothing more to its disk once it has called a function so often."""
+    module, _, name = function.rpartition(".")
+    real, made = getattr(sys.modules[module], name), []
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        made.append(name)
+        if len(made) > calls:
+            raise _KilledError
+        return real(*arguments, **named)
+
+    def dead(*arguments: Any, **named: Any) -> None:
+        if len(made) <= calls:
+            removed(*arguments, **named)
+
+    removed = shutil.rmtree
+    stack = ExitStack()
+    stack.enter_context(mock.patch(function, counted))
+    stack.enter_context(mock.patch("shutil.rmtree", dead))
+    return stack
+
+
+def _stopped_after(renames: int, *, whole: bool) -> Callable[[Path], str]:
+    """Leave the folder as a process killed after the n-th rename would; ``whole``: as Windows renames."""
+
+    def run(folder: Path) -> str:
+        out = folder / "out"
+        diagnose(_draws(), out=out)
+        if not whole:
+            (out / "notes.txt").write_text("mine")
+            (out / "assignments.csv").write_text("of a comparison before")
+        old = json.loads((out / "summary.json").read_text())["run"]
+        exchanged = mock.patch("pyroclust.files.folders._exchanged", return_value=False)
+        with exchanged, _dies_after("os.rename", renames), pytest.raises(_KilledError):
+            diagnose(_draws(1), out=out, overwrite=True)
+        with results_folder(out, run="", overwrite=True):
+            pass
+        held = [name for name in sorted(os.listdir(out)) if not name.startswith(".part-")]
+        found = json.loads((out / "summary.json").read_text())["run"]
+        theirs = [] if whole else ["notes.txt"]
+        before = [*theirs, *_FILES] if whole else ["assignments.csv", *theirs, *_FILES]
+        assert held == (before if found == old else [*theirs, *_FILES]), held
+        points = pd.read_csv(out / "points.csv").to_csv()
+        (folder / "check").mkdir()
+        diagnose(_draws(0 if found == old else 1), out=folder / "check")
+        assert pd.read_csv(folder / "check" / "points.csv").to_csv() == points
+        return f"all files of the {'old' if found == old else 'new'} run after the next start"
+
+    return run
 
 
 def _small_disk(folder: Path) -> str:
@@ -312,6 +371,15 @@ CASES = [
             ("os.rename", 4, True),
             ("os.rename", 6, True),
         )
+    ),
+    *(
+        _case(
+            f"stopped for ever after rename {call} {'of a folder' if whole else 'beside other files'}",
+            "old or new, after the next start",
+            _stopped_after(call, whole=whole),
+        )
+        for whole, calls in ((False, range(8)), (True, range(2)))
+        for call in calls
     ),
     _case("the disk is full half-way through the report", "the old run as a whole", _small_disk),
     _case("a system that cannot exchange folders", "old or new", _no_exchange),

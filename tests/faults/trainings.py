@@ -268,6 +268,48 @@ def _corrected_recipe(folder: Path) -> str:
     return "the corrected recipe is trained"
 
 
+def _diverging(at: int) -> Any:
+    """Let the loss be nan at a step, as a learning rate that is too high does."""
+    from pyroclust.infer.training.trainer import Trainer
+
+    real = Trainer._backward
+
+    def backward(self: Trainer, *arguments: Any) -> float:
+        found = real(self, *arguments)
+        return float("nan") if self.done == at else found
+
+    return mock.patch.object(Trainer, "_backward", backward)
+
+
+def _diverged(at: int) -> Callable[[Path], str]:
+    """A recipe that goes to nan after some steps binds its folder to nothing."""
+
+    def run(folder: Path) -> str:
+        with _diverging(at), _nothing_measured():
+            said = _command("--out t --quick", 2, folder)
+            assert f"loss is nan at step {at}" in said
+            assert not (folder / "t" / "card.json").exists()
+            before = snapshot(folder / "t")
+            if at:
+                assert "holds a checkpoint already" in _command("--out t --quick", 2, folder)
+                assert snapshot(folder / "t") == before
+            assert f"loss is nan at step {at}" in _command("--out t --quick --resume", 2, folder)
+        (folder / "r.toml").write_text(_RECIPE.format(steps=2, width=8, rate=0.0001))
+        with _nothing_measured(), mock.patch("pyroclust.recipes.training_runs.draw_training"):
+            if at:
+                code, _, err = run_command(["train", "r.toml", "--out", "t", "--quick", "--resume"])
+                assert code == 2
+                assert "holds a failed training of another recipe" in " ".join(err.split())
+            code, _, err = run_command(["train", "r.toml", "--out", "t", "--quick"])
+        assert code == 0, err
+        assert (f"(loss is nan at step {at}" in " ".join(err.split())) == bool(at)
+        assert _steps(folder / "t" / "log.csv") == [0, 1]
+        load_guide(folder / "t")
+        return "the corrected recipe is trained, and says what it replaced"
+
+    return run
+
+
 def _other_recipe(folder: Path) -> str:
     from pyroclust.recipes.training_runs import train_recipe
 
@@ -435,6 +477,8 @@ CASES = [
     ),
     _case("the same training twice", "refused unless --resume or --overwrite", _twice),
     _case("a failed recipe, corrected", "trained", _corrected_recipe),
+    _case("a recipe that goes to nan at its first step, corrected", "trained", _diverged(0)),
+    _case("a recipe that goes to nan later, corrected", "trained, and says so", _diverged(1)),
     _case("--resume with another recipe", "refused", _other_recipe),
     _case(
         "Ctrl-C while the certificate is measured",

@@ -10,9 +10,11 @@ import torch
 
 from pyroclust.files import replace_file
 
-__all__ = ["CHECKPOINT_FILE", "read_checkpoint", "write_checkpoint"]
+__all__ = ["CHECKPOINT_FILE", "FAILURE", "failure_of", "read_checkpoint", "write_checkpoint"]
 
 CHECKPOINT_FILE = "checkpoint.pt"
+FAILURE = "failure"
+"""The entry that says why a training cannot go on with the same settings."""
 _FORMAT = 1
 _DIGEST = hashlib.sha256().digest_size
 
@@ -61,3 +63,11 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
             f"checkpoint '{path}' has another format; go on with the pyroclust version that wrote it"
         )
     return state
+
+
+def failure_of(path: Path) -> str:
+    """Return why the training of a checkpoint failed; empty where it did not, or the file cannot be read."""
+    try:
+        return str(read_checkpoint(path).get(FAILURE, ""))
+    except (ValueError, OSError):
+        return ""

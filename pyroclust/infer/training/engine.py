@@ -14,7 +14,7 @@ from torch import nn
 from pyroclust.files import clear_leftovers, locked_folder
 from pyroclust.infer.checks import check_own_model
 from pyroclust.infer.choices import Choice
-from pyroclust.infer.training.checkpoint import CHECKPOINT_FILE, read_checkpoint, write_checkpoint
+from pyroclust.infer.training.checkpoint import CHECKPOINT_FILE, FAILURE, read_checkpoint, write_checkpoint
 from pyroclust.infer.training.devices import Devices
 from pyroclust.infer.training.logs import TrainingLog
 from pyroclust.infer.training.settings import FitSettings
@@ -207,22 +207,23 @@ class _Run:
             if self._log is not None:
                 self._log.validation(trainer.done, self.measured)
 
-    def _save(self) -> None:
-        if self.folder is None or self._log is None or self._saved == self.trainer.done:
+    def _save(self, *, failure: str = "") -> None:
+        if self.folder is None or self._log is None or (self._saved == self.trainer.done and not failure):
             return
         self._log.flush()
-        write_checkpoint(self.folder / CHECKPOINT_FILE, self.trainer.state())
+        mark = {FAILURE: failure} if failure else {}
+        write_checkpoint(self.folder / CHECKPOINT_FILE, self.trainer.state() | mark)
         self._saved, self._saved_at = self.trainer.done, time.monotonic()
 
     def _not_finite(self, step: int, figures: StepFigures) -> NoReturn:
-        self._save()
         what, value = ("loss", figures.loss)
         if math.isfinite(value):
             what, value = "gradient norm", figures.gradient_norm
-        raise ValueError(
-            f"{what} is {value} at step {step}, expected a finite number; "
-            f"lower the learning rate{self._what_is_left()}"
-        )
+        failure = f"{what} is {value} at step {step}, expected a finite number"
+        if self.trainer.done:
+            # Weights of no step would be nothing to go on from.
+            self._save(failure=failure)
+        raise ValueError(f"{failure}; lower the learning rate{self._what_is_left()}")
 
     def _cannot_write(self, error: OSError) -> NoReturn:
         where = error.filename or self.folder
