@@ -10,6 +10,7 @@ from pyroclust.counts import check_seed
 from pyroclust.diagnostics import SimulationBasedCalibration, functionals
 from pyroclust.diagnostics.chains.thinning import central_draw
 from pyroclust.errors import unknown_name
+from pyroclust.io.arviz_module import arviz_module
 from pyroclust.text import visible
 
 __all__ = [
@@ -260,8 +261,7 @@ def arviz_container(groups: Mapping[str, xr.Dataset]) -> Any:
         >>> arviz_container({"posterior": posterior})["posterior"]["num_clusters"].shape
         (1, 2)
     """
-    import arviz
-
+    arviz = arviz_module()
     if int(arviz.__version__.split(".")[0]) < 1:
         return arviz.InferenceData(**groups, warn_on_custom_groups=False)
     return xr.DataTree.from_dict(dict(groups))

@@ -1,0 +1,35 @@
+"""ArviZ, imported whatever the user's folders are like."""
+
+import warnings
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import Any
+from unittest import mock
+
+__all__ = ["arviz_module"]
+
+_lock = Lock()
+
+
+def arviz_module() -> Any:
+    """Return the module ``arviz``, which is imported when it is first asked for.
+
+    ArviZ 0.23 writes into the user's cache folder when it is imported, to announce its next version once a
+    day. Where it cannot write there, it gets another folder for that; the announcement is not shown, since
+    users of this library can do nothing about it.
+
+    Raises:
+        OSError: if not even a temporary folder can be written.
+
+    Example:
+        >>> arviz_module().__name__
+        'arviz'
+    """
+    with _lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        try:
+            import arviz
+        except OSError:
+            with TemporaryDirectory() as folder, mock.patch("platformdirs.user_cache_dir", lambda *_: folder):
+                import arviz
+    return arviz
