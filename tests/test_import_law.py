@@ -10,6 +10,7 @@ MAPPED = {"models": "pyroclust.models", "guides": "pyroclust.guides", "recipes":
 
 GROUND = {
     "arrays",
+    "attempts",
     "points",
     "compiling",
     "delimited",
@@ -50,6 +51,7 @@ MCMC = {"infer.mcmc.compiled", "infer.mcmc.families", "infer.mcmc.parameters"}
 # and a package's face (its __init__) may import all that lies inside of the package.
 LAW: dict[str, set[str]] = {
     **{name: set() for name in sorted(GROUND)},
+    "attempts": {"errors"},
     "delimited": {"memory", "text"},
     "errors": {"text"},
     "partitions": {"counts"},
@@ -116,13 +118,13 @@ LAW: dict[str, set[str]] = {
     "data": {"delimited", "errors", "memory", "text"},
     "saving": GROUND | LAWS | {"nn", "models", "guides", "protocols"},
     "calibration": GROUND | DIAGNOSTICS | LAWS | {"infer", "guides", "protocols", "saving"},
-    "results": DIAGNOSTICS | {"baselines", "calibration", "data", "errors", "text"},
+    "results": DIAGNOSTICS | {"attempts", "baselines", "calibration", "data", "errors", "text"},
     "io": GROUND | DIAGNOSTICS | LAWS | {"infer", "infer.mcmc"},
     "plots": DIAGNOSTICS | {"counts", "text"},
     "recipes": GROUND
     | LAWS
     | {"calibration", "data", "guides", "infer", "infer.training", "models", "nn", "plots", "saving"},
-    "report": DIAGNOSTICS | {"baselines", "calibration", "plots", "results", "text"},
+    "report": DIAGNOSTICS | {"attempts", "baselines", "calibration", "errors", "plots", "results", "text"},
     "analysis": GROUND
     | DIAGNOSTICS
     | LAWS

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from os import PathLike
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -11,14 +12,17 @@ from torch import Tensor
 
 from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result
 from pyroclust.analysis.picking import PickedGuide, pick_guide
+from pyroclust.attempts import Attempts, left_out
 from pyroclust.calibration import calibrate_near
-from pyroclust.calibration.training_world import TrainingWorld, simulated_world
+from pyroclust.calibration.training_world import simulated_world
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
+from pyroclust.diagnostics import Finding
+from pyroclust.diagnostics.verdicts.findings import Question, untold
+from pyroclust.errors import first_line
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc import CollapsedGibbs
-from pyroclust.random_state import kept_random_state, seeded
-from pyroclust.results.attempts import Attempts
+from pyroclust.random_state import seeded
 from pyroclust.results.comparison import Comparison, CrossScored, PartitionDraws
 from pyroclust.results.comparison_result import ComparisonResult
 from pyroclust.results.comparison_summary import ComparisonSummary, summarise
@@ -26,6 +30,9 @@ from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_al
 
 __all__ = ["compare_points", "cross_scored", "draw_guide", "draw_mcmc"]
 
+Made = TypeVar("Made")
+
+_WORLD = "The simulations of the guide's model"
 _SWEEPS_A_DRAW = 10
 _NUMBERS_AT_ONCE = 1 << 22
 # Labels of MCMC that the guide scores, for estimates of the evidence: as many as 400 draws of 500 points.
@@ -154,25 +161,58 @@ def compare_points(
     )
     with results_folder(out, run=run, overwrite=overwrite) as folder:
         simulated = _simulated(picked, data, calibrate=calibrate, seed=seed, tell=tell)
-        about = _about(table, points, picked, notes)
-        about |= simulated | {"notes": about["notes"] + simulated["notes"]}
         tell(f"drawing {num_draws} partitions from {picked.name}")
-        drawn, posterior = draw_guide(picked.module, data, name=picked.name, num_draws=num_draws, seed=seed)
-        summary: ComparisonSummary | AloneSummary
+        drawn, posterior = _drawn(
+            picked.name,
+            lambda: draw_guide(picked.module, data, name=picked.name, num_draws=num_draws, seed=seed),
+        )
+        notes += _about_log_prob(posterior)
+        about = _about(table, points, picked, notes) | simulated | {"guide": drawn}
+        mcmc, why = None, None
         if model.has_likelihood:
             tell(f"running {num_chains} Gibbs chains")
-            mcmc = draw_mcmc(model, data, num_draws=mcmc_draws, num_chains=num_chains, seed=seed)
-            comparison = Comparison(**about, guide=drawn, mcmc=mcmc, cross=cross_scored(posterior, mcmc))
-            tell("comparing")
-            summary = summarise(comparison, seed=seed)
-        else:
-            alone = GuideAlone(**about, guide=drawn, certificate=picked.certificate)
+            mcmc, why = _mcmc(model, data, num_draws=mcmc_draws, num_chains=num_chains, seed=seed)
+        tell("comparing")
+        summary: ComparisonSummary | AloneSummary
+        if mcmc is None:
+            about["failures"] += () if why is None else (left_out("MCMC", why),)
+            alone = GuideAlone(**about, certificate=picked.certificate, why_no_mcmc=why)
             summary = summarise_alone(alone, seed=seed)
+        else:
+            tries = Attempts()
+            cross = tries.make("The guide's log q of draws of MCMC", partial(cross_scored, posterior, mcmc))
+            about["failures"] += tries.failures
+            summary = summarise(Comparison(**about, mcmc=mcmc, cross=cross), seed=seed)
         result = ComparisonResult(table, summary, folder, run)
         if folder is not None:
             tell("writing the report")
-            write_result(folder, result, draws=result.comparison)
+            result = write_result(folder, result, draws=result.comparison)
     return result
+
+
+def _drawn(name: str, draw: Callable[[], Made]) -> Made:
+    """Draw from the guide, which no result can do without; say in one sentence why that failed."""
+    try:
+        return draw()
+    except (MemoryError, ValueError, OSError):
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"guide '{name}' could not draw partitions of these points ({first_line(error)}); use another "
+            "guide with --guide"
+        ) from error
+
+
+def _mcmc(
+    model: Any, data: Tensor, *, num_draws: int, num_chains: int, seed: int
+) -> tuple[PartitionDraws | None, str | None]:
+    """Return the draws of MCMC, or why there are none; points that MCMC refuses are refused."""
+    try:
+        return draw_mcmc(model, data, num_draws=num_draws, num_chains=num_chains, seed=seed), None
+    except (MemoryError, ValueError):
+        raise
+    except Exception as error:
+        return None, first_line(error)
 
 
 def _content_of(picked: PickedGuide) -> tuple[Any, ...]:
@@ -196,12 +236,7 @@ def _about(table: Table, points: Standardised, picked: PickedGuide, notes: tuple
         "scale": points.scale,
         "true_labels": table.labels,
         "row_names": table.row_names,
-        "notes": (
-            *table.notes,
-            *points.notes,
-            *notes,
-            *_about_log_prob(picked.module, torch.tensor(points.data)),
-        ),
+        "notes": (*table.notes, *points.notes, *notes),
     }
 
 
@@ -210,39 +245,27 @@ def _simulated(
 ) -> dict[str, Any]:
     """Return what simulations of the guide's model say."""
     tell("simulating data sets like those of the training")
-    world = _world(picked, data, seed=seed)
-    near, tries = None, Attempts()
+    tries, open_ones = Attempts(), list[Finding]()
+    guide = picked.module
+    world = tries.make(_WORLD, lambda: simulated_world(guide, data, max_points=picked.max_points, seed=seed))
+    failed = () if world is None else world.failures
+    if (why := tries.reason(_WORLD)) is not None:
+        open_ones.append(untold(Question.FAMILIAR, why))
+    near, what = None, f"The calibration of guide '{picked.name}' near the data"
     if calibrate:
         tell("calibrating on simulations near the data")
-        guide = picked.module
-        near = tries.make(
-            f"The calibration of guide '{picked.name}' near the data",
-            lambda: calibrate_near(guide, guide.model, data, seed=seed),
-        )
-    return {"world": world, "calibration": near, "notes": tries.failures}
+        near = tries.make(what, lambda: calibrate_near(guide, guide.model, data, seed=seed))
+    if (why := tries.reason(what)) is not None:
+        open_ones.append(untold(Question.NEAR, why))
+    failures = (*failed, *tries.failures)
+    return {"world": world, "calibration": near, "failures": failures, "untold": tuple(open_ones)}
 
 
-def _about_log_prob(guide: Any, data: Tensor) -> tuple[str, ...]:
+def _about_log_prob(posterior: Any) -> tuple[str, ...]:
     """Say where log q of the guide is estimated; a guide that does not say so has it exactly."""
-    with kept_random_state(), torch.no_grad():
-        if guide.posterior(data[:2]).is_exact:
-            return ()
+    if posterior.is_exact:
+        return ()
     return (
         "The guide's log q is estimated by simulation: its importance weights stay right on average, "
         "and are more uneven for it.",
     )
-
-
-def _world(picked: PickedGuide, data: Tensor, *, seed: int) -> TrainingWorld | None:
-    """Simulate the guide's training world; ``None`` where its model cannot be simulated."""
-    guide = picked.module
-    try:
-        return simulated_world(guide, data, max_points=picked.max_points, seed=seed)
-    except ValueError:
-        if guide.model.has_likelihood:
-            return None
-        raise ValueError(
-            f"guide '{picked.name}' comes from '{guide.model.name}', which has no likelihood to run MCMC "
-            "with and cannot be simulated; draw from it in Python with guide.posterior(data), or use another "
-            "guide"
-        ) from None

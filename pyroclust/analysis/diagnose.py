@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
 
+from pyroclust.attempts import Attempts
 from pyroclust.counts import check_seed
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.standardise import Standardised, standardise
@@ -78,26 +79,34 @@ def diagnose(
         for one in sources:
             tell(f"summarising {one.name}")
             summaries.append(_summarise(one, table, seed))
-        between = None
+        between, tries = None, Attempts()
         if len(sources) == 2:
             tell("comparing the sources")
             names = (sources[0].name, sources[1].name)
-            between = compare_sources(sources[0].assignments, sources[1].assignments, seed=seed, names=names)
+            first, second = (one.assignments for one in sources)
+            between = tries.make(
+                "The comparison of the sources",
+                lambda: compare_sources(first, second, seed=seed, names=names),
+            )
+        baselines = tries.make(
+            "The classical methods", lambda: _baselines(table, points, sources[0], summaries[0], seed)
+        )
         found = Diagnosis(
             summaries=tuple(summaries),
             draws=tuple(one.assignments for one in sources),
             between=between,
             table=table,
             points=points,
-            baselines=_baselines(table, points, sources[0], summaries[0], seed),
+            baselines=baselines or (),
             point_names=_names(table, sources[0]),
             seed=seed,
             notes=(*(note for one in sources for note in one.notes), *(() if table is None else table.notes)),
             run=run,
+            failures=(*(sentence for one in summaries for sentence in one.failures), *tries.failures),
         )
         if folder is not None:
             tell("writing the report")
-            write_result(folder, found)
+            found = write_result(folder, found)
     return found
 
 

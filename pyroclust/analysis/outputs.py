@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -39,6 +39,8 @@ __all__ = [
     "write_json",
     "write_result",
 ]
+
+Written = TypeVar("Written", bound=WrittenResult)
 
 # Files with the name of their run, and those beside them.
 _SUMMARIES = ("summary.json", "certificate.json")
@@ -144,10 +146,10 @@ def table_content(table: Table) -> tuple[Any, ...]:
     return table.name, table.data, table.columns, table.row_names, table.labels
 
 
-def write_result(
-    folder: Path, result: WrittenResult, *, draws: Comparison | GuideAlone | None = None
-) -> None:
+def write_result(folder: Path, result: Written, *, draws: Comparison | GuideAlone | None = None) -> Written:
     """Write ``report.html``, ``summary.json`` and the file of the rows, in the place of earlier results.
+
+    Return the result; where parts of the page failed, it says which.
 
     Args:
         folder: an existing folder.
@@ -158,15 +160,18 @@ def write_result(
         OSError: if the folder cannot be written; earlier results are then still there.
     """
     from pyroclust.io.arviz import to_arviz
-    from pyroclust.report import write_report
+    from pyroclust.report import page_of, write_page
 
+    page = page_of(result)
     with write_files(folder) as part:
-        write_report(result, part)
+        write_page(page, part)
+        result = result.with_failures(page.failures) if page.failures else result
         write_json(part / "summary.json", result.to_dict())
         rows = csv_text(result.frame()).encode("utf-8", "backslashreplace")
         (part / result.rows_file).write_bytes(rows)
         if draws is not None:
             to_arviz(draws).to_netcdf(str(part / "draws.nc"), engine="h5netcdf")
+    return result
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.attempts import Attempts
 from pyroclust.diagnostics import Familiarity, familiarity
 from pyroclust.infer.simulation import simulate
 from pyroclust.random_state import seeded
@@ -23,12 +24,14 @@ class TrainingWorld:
         training_points: fewest and most points in training; ``None`` where unknown.
         log_evidence: importance-sampling estimate of log p(data) in nats; ``None`` where there is none.
         simulated_log_evidence: the same of each simulation, with as many draws, ``(S,)``, or ``None``.
+        failures: why an estimate is missing, a sentence each.
     """
 
     simulations: np.ndarray
     training_points: tuple[int, int] | None = None
     log_evidence: float | None = None
     simulated_log_evidence: np.ndarray | None = None
+    failures: tuple[str, ...] = ()
 
     def familiarity(self, data: np.ndarray, *, seed: int) -> Familiarity:
         """Say where a data set lies among the simulations.
@@ -80,19 +83,31 @@ def simulated_world(guide: Any, data: Tensor, *, max_points: int | None, seed: i
     """
     model = guide.model
     template = data.new_empty(_SIMULATIONS, min(len(data), _MOST_POINTS), *data.shape[1:])
+    tries = Attempts()
     with seeded(seed), torch.no_grad():
         simulations = simulate(model, template)[0]
-        evidence = None
-        if len(data) <= _MOST_POINTS and model.has_likelihood and guide.posterior(data[:2]).is_exact:
-            evidence = _log_evidence(
-                guide, torch.cat([data.to(simulations).unsqueeze(0), simulations])
-            ).numpy()
+        evidence = tries.make(
+            "The evidence of the data among that of simulations", lambda: _evidence(guide, data, simulations)
+        )
     return TrainingWorld(
         simulations.double().numpy(),
         None if max_points is None else (1, max_points),
         None if evidence is None else float(evidence[0]),
         None if evidence is None else evidence[1:],
+        tries.failures,
     )
+
+
+def _evidence(guide: Any, data: Tensor, simulations: Tensor) -> np.ndarray | None:
+    """Estimate log p of the data, first, and of all simulations; ``None`` where weights are not exact."""
+    if len(data) > _MOST_POINTS or not guide.model.has_likelihood:
+        return None
+    if not guide.posterior(data[:2]).is_exact:
+        return None
+    found: np.ndarray = _log_evidence(
+        guide, torch.cat([data.to(simulations).unsqueeze(0), simulations])
+    ).numpy()
+    return found
 
 
 def _log_evidence(guide: Any, data: Tensor) -> Tensor:

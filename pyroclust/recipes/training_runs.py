@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pyroclust.attempts import Attempts
 from pyroclust.calibration import Certificate, CertificateSettings, certify
 from pyroclust.calibration.checking import store_certificate
-from pyroclust.errors import first_line
 from pyroclust.files import check_outside_the_package, locked_folder, replace_file
 from pyroclust.infer import Devices, FitResult, fit
 from pyroclust.infer.training import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE
@@ -123,10 +123,10 @@ def train_recipe(
 
 def _try_to_draw(folder: Path, say: Callable[[str], None]) -> None:
     """Draw the training; the guide is saved, and a picture that fails does not end the run."""
-    try:
-        draw_training(folder)
-    except (ValueError, RuntimeError, OSError) as error:
-        say(f"The picture {PICTURE_FILE} could not be made and is left out: {first_line(error)}.")
+    tries = Attempts()
+    tries.make(f"The picture {PICTURE_FILE}", lambda: draw_training(folder))
+    for sentence in tries.failures:
+        say(sentence)
 
 
 def _on_standard_error(sentence: str) -> None:

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from pyroclust import plots
-from pyroclust.diagnostics import dendrogram_order
+from pyroclust.diagnostics import CredibleBall, PartitionModes, RankedPartitions, dendrogram_order
 from pyroclust.report.parts import FigureTable, Part, Picture, Section
 from pyroclust.report.words import axis_names, number
 from pyroclust.results.contents import Contents, Source
-from pyroclust.results.draws_summary import DrawsSummary
+from pyroclust.results.draws_summary import DrawsSummary, Estimate
 
 __all__ = ["certainty_section"]
 
@@ -23,20 +23,25 @@ def certainty_section(found: Contents) -> Section:
     Args:
         found: a result.
     """
-    view = found.reference
-    parts: list[Part] = [_distances(view)]
-    if view.data is not None:
-        parts.append(_ball(view))
-    if len(view.summary.modes.weights) > 1 and view.data is not None:
-        parts.append(_modes(view))
-    parts += [_ranked(view), _points(view), _table(found)]
-    ball = view.summary.ball
-    gist = f"{number(100 * ball.coverage, 0)} % of the draws lie within {number(ball.radius, 2)} bits of it"
-    return Section("How sure is the estimate", tuple(parts), gist=gist)
+    view, summary = found.reference, found.reference.summary
+    parts: list[Part] = []
+    gist = ""
+    if summary.ball is not None:
+        parts.append(_distances(view, summary.ball))
+        coverage, radius = number(100 * summary.ball.coverage, 0), number(summary.ball.radius, 2)
+        gist = f"{coverage} % of the draws lie within {radius} bits of it"
+    if summary.ball is not None and view.data is not None:
+        parts.append(_ball(view, summary.ball))
+    if summary.modes is not None and len(summary.modes.weights) > 1 and view.data is not None:
+        parts.append(_modes(view, summary.modes))
+    if summary.ranked is not None:
+        parts.append(_ranked(summary.ranked, summary.co_assignment))
+    if summary.estimate is not None:
+        parts.append(_points(summary.estimate))
+    return Section("How sure is the estimate", (*parts, _table(found)), gist=gist)
 
 
-def _distances(view: Source) -> Picture:
-    ball = view.summary.ball
+def _distances(view: Source, ball: CredibleBall) -> Picture:
     return Picture(
         lambda figure: plots.plot_distance_histogram(ball, ax=figure.subplots()),
         size=(9, 2.8),
@@ -48,8 +53,7 @@ def _distances(view: Source) -> Picture:
     )
 
 
-def _ball(view: Source) -> Picture:
-    ball = view.summary.ball
+def _ball(view: Source, ball: CredibleBall) -> Picture:
     return Picture(
         lambda figure: plots.plot_credible_ball(
             view.points, ball, axes=figure.subplots(2, 2).ravel(), columns=axis_names(view.columns)
@@ -64,8 +68,7 @@ def _ball(view: Source) -> Picture:
     )
 
 
-def _modes(view: Source) -> Picture:
-    modes = view.summary.modes
+def _modes(view: Source, modes: PartitionModes) -> Picture:
     count = min(len(modes.weights), _MOST_MODES)
     some = replace(
         modes,
@@ -88,11 +91,11 @@ def _modes(view: Source) -> Picture:
     )
 
 
-def _ranked(view: Source) -> Picture:
-    ranked = view.summary.ranked
-    order = dendrogram_order(view.summary.co_assignment)
+def _ranked(ranked: RankedPartitions, co_assignment: np.ndarray) -> Picture:
     return Picture(
-        lambda figure: plots.plot_ranked_partitions(ranked, order, ax=figure.subplots()),
+        lambda figure: plots.plot_ranked_partitions(
+            ranked, dendrogram_order(co_assignment), ax=figure.subplots()
+        ),
         size=(9, 3.4),
         alternative=f"The likeliest partitions as strips of coloured rows; the first has probability "
         f"{number(ranked.probabilities[0])} and there are {ranked.num_distinct:,} different ones.",
@@ -102,8 +105,7 @@ def _ranked(view: Source) -> Picture:
     )
 
 
-def _points(view: Source) -> Picture:
-    estimate = view.summary.estimate
+def _points(estimate: Estimate) -> Picture:
     doubtful = estimate.num_doubtful
     return Picture(
         lambda figure: plots.plot_point_uncertainty(
@@ -118,30 +120,40 @@ def _points(view: Source) -> Picture:
 
 def _table(found: Contents) -> FigureTable:
     columns = [_figures(one.summary) for one in found.sources]
-    vague = [one.name for one in found.sources if not math.isfinite(one.summary.entropy.corrected)]
+    titles = list(dict.fromkeys(title for column in columns for title in column))
+    entropies = [(one.name, one.summary.entropy) for one in found.sources]
+    vague = [name for name, one in entropies if one is not None and not math.isfinite(one.corrected)]
     without = f" No partition of {' and '.join(vague)} was drawn twice: no entropy then." if vague else ""
     return FigureTable(
         f"The posterior of the partition.{without}",
         ("", *(one.name for one in found.sources)),
-        tuple((title, *(column[title] for column in columns)) for title in columns[0]),
+        tuple((title, *(column.get(title, "–") for column in columns)) for title in titles),
         "The partition",
     )
 
 
 def _figures(summary: DrawsSummary) -> dict[str, str]:
-    estimate, entropy, scores = summary.estimate, summary.entropy, summary.estimate.truth_rand
-    rows = {
-        "clusters of the point estimate": str(estimate.num_clusters),
-        "mean uncertainty of a row": number(estimate.uncertainty.mean(), 2),
-        f"radius of the {100 * summary.ball.level:g} % ball, bits": number(summary.ball.radius),
-        "different partitions among the draws": f"{entropy.num_distinct:,}",
-        "probability of the likeliest partition": number(summary.ranked.probabilities[0]),
-        "probability that the next draw was seen before": number(entropy.coverage),
-        "entropy of the posterior, bits": number(entropy.corrected),
-        "entropy of the draws, at most log2 of their number, bits": number(entropy.plug_in),
-        "modes and their weights": ", ".join(number(weight, 2) for weight in summary.modes.weights),
-    }
-    return rows if scores is None else rows | {"adjusted Rand index to the known labels": number(scores)}
+    rows: dict[str, str] = {}
+    estimate, ball, entropy = summary.estimate, summary.ball, summary.entropy
+    if estimate is not None:
+        rows["clusters of the point estimate"] = str(estimate.num_clusters)
+        rows["mean uncertainty of a row"] = number(estimate.uncertainty.mean(), 2)
+    if ball is not None:
+        rows[f"radius of the {100 * ball.level:g} % ball, bits"] = number(ball.radius)
+    if entropy is not None:
+        rows["different partitions among the draws"] = f"{entropy.num_distinct:,}"
+    if summary.ranked is not None:
+        rows["probability of the likeliest partition"] = number(summary.ranked.probabilities[0])
+    if entropy is not None:
+        rows["probability that the next draw was seen before"] = number(entropy.coverage)
+        rows["entropy of the posterior, bits"] = number(entropy.corrected)
+        rows["entropy of the draws, at most log2 of their number, bits"] = number(entropy.plug_in)
+    if summary.modes is not None:
+        weights = ", ".join(number(weight, 2) for weight in summary.modes.weights)
+        rows["modes and their weights"] = weights
+    if estimate is not None and estimate.truth_rand is not None:
+        rows["adjusted Rand index to the known labels"] = number(estimate.truth_rand)
+    return rows
 
 
 def _clusters(partition: np.ndarray) -> int:

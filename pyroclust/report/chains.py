@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from pyroclust import plots
 from pyroclust.diagnostics import Convergence
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
-from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
+from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
 from pyroclust.report.words import functional_title, number
 from pyroclust.results.contents import Source
 
@@ -27,15 +27,18 @@ def convergence_section(view: Source, *, is_only: bool, is_open: bool) -> Sectio
         f"Largest R-hat {number(summary.max_rhat)}, "
         f"{number(summary.min_ess, 0)} effective draws of the slowest functional"
     )
-    parts = (
-        *([] if is_only else [Paragraph(summary.verdict.sentence, in_terminal=True)]),
-        _traces(view),
-        *([_ranks(view)] if view.summary.shape[0] > 1 else []),
-        _figures(view),
-        _functionals(view),
-        _pairs(view),
+    parts: list[Part] = [] if is_only else [Paragraph(summary.verdict.sentence, in_terminal=True)]
+    if summary.functionals:
+        parts += [_traces(view), *([_ranks(view)] if summary.shape[0] > 1 else [])]
+    if summary.convergence is not None:
+        parts += [_figures(view, summary.convergence), _functionals(view, summary.convergence)]
+    pairs = _pairs(view)
+    return Section(
+        f"Convergence of {view.name}",
+        (*parts, *([pairs] if pairs.rows else [])),
+        is_open=is_open,
+        gist=gist,
     )
-    return Section(f"Convergence of {view.name}", parts, is_open=is_open, gist=gist)
 
 
 def _shown(view: Source) -> list[str]:
@@ -46,7 +49,10 @@ def _traces(view: Source) -> Picture:
     names = _shown(view)
 
     def draw(figure: Figure) -> None:
-        for name, ax in zip(names, figure.subplots(2, 2).flat, strict=True):
+        axes = figure.subplots(2, 2).flat
+        for spare in axes[len(names) :]:
+            spare.remove()
+        for name, ax in zip(names, axes[: len(names)], strict=True):
             plots.plot_trace(view.summary.functionals[name], ax=ax, name=functional_title(name))
         handles, labels = ax.get_legend_handles_labels()
         legend = figure.legend(handles[:8], labels[:8], loc="outside lower center", ncols=8)
@@ -82,8 +88,7 @@ def _ranks(view: Source) -> Picture:
     )
 
 
-def _figures(view: Source) -> Picture:
-    rows = view.summary.convergence
+def _figures(view: Source, rows: tuple[Convergence, ...]) -> Picture:
     return Picture(
         lambda figure: plots.plot_convergence(rows, axes=figure.subplots(1, 2)),
         size=(9, 1.4 + 0.24 * len(rows)),
@@ -99,13 +104,16 @@ def _figures(view: Source) -> Picture:
 
 def _pairs(view: Source) -> FigureTable:
     found, distances = view.summary.co_membership, view.summary.distance_rhat
-    rows = (
-        ("pairs of rows looked at", f"{len(found.pairs):,}"),
-        ("of these always together, or always apart", f"{found.num_constant:,}"),
-        ("fewest effective draws of a pair", number(found.min, 0)),
-        ("median effective draws of a pair", number(found.median, 0)),
-        ("largest R-hat of distances to reference partitions", number(distances.rhat)),
-    )
+    rows: tuple[tuple[str, str], ...] = ()
+    if found is not None:
+        rows += (
+            ("pairs of rows looked at", f"{len(found.pairs):,}"),
+            ("of these always together, or always apart", f"{found.num_constant:,}"),
+            ("fewest effective draws of a pair", number(found.min, 0)),
+            ("median effective draws of a pair", number(found.median, 0)),
+        )
+    if distances is not None:
+        rows += (("largest R-hat of distances to reference partitions", number(distances.rhat)),)
     return FigureTable(
         "Convergence of whole partitions: whether pairs of rows share a cluster, and distances to partitions "
         "taken from the draws, which tell modes apart that have equally many clusters.",
@@ -114,13 +122,13 @@ def _pairs(view: Source) -> FigureTable:
     )
 
 
-def _functionals(view: Source) -> FigureTable:
+def _functionals(view: Source, rows: tuple[Convergence, ...]) -> FigureTable:
     return FigureTable(
         f"Convergence of {view.name} on numbers that renaming clusters leaves alone. Wanted: R-hat at most "
         f"{GOOD_RHAT:g} and {GOOD_ESS:.0f} effective draws (ESS), in the bulk and in the tails. A constant "
         "has no R-hat.",
         ("", "mean", "sd", "R-hat", "ESS bulk", "ESS tail"),
-        tuple(_convergence(row) for row in view.summary.convergence),
+        tuple(_convergence(row) for row in rows),
         f"Convergence of {view.name}",
     )
 

@@ -1,5 +1,6 @@
 """Classical clusterings beside the posterior."""
 
+import math
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
@@ -13,6 +14,8 @@ from pyroclust.results.contents import Source
 
 __all__ = ["baseline_section"]
 
+_OWN = "Bayesian estimate"
+
 
 def baseline_section(every: Sequence[BaselineRow | FailedRow], view: Source) -> Section:
     """Show what classical methods make of the data, and where each lies in the posterior.
@@ -23,17 +26,20 @@ def baseline_section(every: Sequence[BaselineRow | FailedRow], view: Source) -> 
     """
     rows = [row for row in every if isinstance(row, BaselineRow)]
     failed = [row for row in every if isinstance(row, FailedRow)]
-    inside = sum(row.inside for row in rows)
+    known = [row.inside for row in rows if row.inside is not None]
     parts: tuple[Part, ...] = (_picture(rows, view), _table(every, view))
     parts += tuple(Paragraph(f"{row.name} failed: {row.reason}.", in_terminal=True) for row in failed)
-    gist = f"{inside} of {len(rows)} lie inside the credible ball"
+    gist = f"{sum(known)} of {len(known)} lie inside the credible ball" if known else ""
     return Section("What classical methods find", parts, gist=gist)
 
 
 def _picture(rows: Sequence[BaselineRow], view: Source) -> Picture:
-    partitions = {"Bayesian estimate": view.summary.estimate.assignments}
+    estimate = view.summary.estimate
+    partitions = {} if estimate is None else {_OWN: estimate.assignments}
     partitions |= {row.result.name: row.result.assignments for row in rows}
     found = ", ".join(f"{row.result.num_clusters} by {row.result.name}" for row in rows)
+
+    own = "" if estimate is None else f"the Bayesian estimate, with {estimate.num_clusters} clusters, and by "
 
     def draw(figure: Figure) -> None:
         axes = list(figure.subplots(2, -(-len(partitions) // 2), squeeze=False).flat)
@@ -46,29 +52,32 @@ def _picture(rows: Sequence[BaselineRow], view: Source) -> Picture:
     return Picture(
         draw,
         size=(9, 3.4 if view.points.shape[1] == 1 else 5.4),
-        alternative=f"The rows coloured by the Bayesian estimate, with "
-        f"{view.summary.estimate.num_clusters} clusters, and by classical methods: {found}.",
+        alternative=f"The rows coloured by {own}classical methods: {found}.",
         caption="One panel a method, clusters in the colour of the one of the Bayesian "
         "estimate that they overlap. None of the others says how sure it is.",
     )
 
 
 def _table(rows: Sequence[BaselineRow | FailedRow], view: Source) -> FigureTable:
-    labelled = view.summary.estimate.scores is not None
+    estimate, ball = view.summary.estimate, view.summary.ball
+    scored = [row.to_labels for row in rows if isinstance(row, BaselineRow)]
+    scored += [] if estimate is None else [estimate.scores]
+    labelled = any(one is not None for one in scored)
     header = ["", "clusters", "ARI to the estimate", "expected VI, bits", "in the ball"]
     if labelled:
         header += ["ARI to the labels", "AMI", "accuracy"]
-    own = view.summary.estimate.scores
-    lines = [
-        [
-            f"Bayesian estimate ({view.name})",
-            str(view.summary.estimate.num_clusters),
-            number(1.0, 2),
-            number(float(view.summary.ball.distances.mean())),
-            "yes",
-            *([] if own is None else _scores(own)),
-        ]
-    ]
+    lines = []
+    if estimate is not None:
+        lines.append(
+            [
+                f"{_OWN} ({view.name})",
+                str(estimate.num_clusters),
+                number(1.0, 2),
+                number(math.nan if ball is None else float(ball.distances.mean())),
+                "–" if ball is None else "yes",
+                *(_scores(estimate.scores) if labelled else []),
+            ]
+        )
     for row in rows:
         if isinstance(row, FailedRow):
             lines.append([row.name, "failed", *["–"] * (len(header) - 2)])
@@ -76,11 +85,11 @@ def _table(rows: Sequence[BaselineRow | FailedRow], view: Source) -> FigureTable
         line = [
             row.result.name,
             str(row.result.num_clusters),
-            number(row.to_estimate.adjusted_rand, 2),
+            number(math.nan if row.to_estimate is None else row.to_estimate.adjusted_rand, 2),
             number(row.expected_vi),
-            "yes" if row.inside else "no",
+            "–" if row.inside is None else "yes" if row.inside else "no",
         ]
-        lines.append(line + ([] if row.to_labels is None else _scores(row.to_labels)))
+        lines.append(line + (_scores(row.to_labels) if labelled else []))
     return FigureTable(
         "Each method from the posterior's point of view: its posterior expected variation of information "
         "(the estimate has the least that was found) and whether it lies in the 95 % credible ball. ARI: "
@@ -91,6 +100,8 @@ def _table(rows: Sequence[BaselineRow | FailedRow], view: Source) -> FigureTable
     )
 
 
-def _scores(scores: PartitionScores) -> list[str]:
+def _scores(scores: PartitionScores | None) -> list[str]:
+    if scores is None:
+        return ["–"] * 3
     figures = scores.adjusted_rand, scores.adjusted_mutual_information, scores.accuracy
     return [number(figure, 2) for figure in figures]

@@ -9,6 +9,7 @@ from pyroclust.plots.names import counted, plain_text
 from pyroclust.report.parts import FigureTable, Picture, Section
 from pyroclust.report.words import axis_names, number
 from pyroclust.results.contents import Contents, Source
+from pyroclust.results.draws_summary import Estimate
 
 __all__ = ["clustering_section", "counts_section", "pairs_section", "profile_section"]
 
@@ -23,9 +24,9 @@ def clustering_section(found: Contents) -> Section:
         found: a result with data.
     """
     own = found.reference
-    others = [one for one in found.sources if one is not own]
+    others = [one for one in found.sources if one is not own and one.summary.estimate is not None]
     more = ""
-    if found.estimates_rand is not None:
+    if found.estimates_rand is not None and others:
         more = (
             f"The estimate of {others[0].name} has {_clusters(others[0])} (adjusted Rand index to this one "
             f"{number(found.estimates_rand, 2)}, 1 being equal)."
@@ -36,11 +37,17 @@ def clustering_section(found: Contents) -> Section:
 
 
 def _clusters(view: Source) -> str:
-    return counted(view.summary.estimate.num_clusters, "cluster")
+    return counted(_estimate(view).num_clusters, "cluster")
+
+
+def _estimate(view: Source) -> Estimate:
+    if view.summary.estimate is None:
+        raise ValueError(f"{view.name} has no point estimate, expected a source with one")
+    return view.summary.estimate
 
 
 def _clustering(view: Source, more: str) -> Picture:
-    data, estimate = view.points, view.summary.estimate
+    data, estimate = view.points, _estimate(view)
     num_points, dim = data.shape
     layout = "Each dot is one row, stacked where rows are close." if dim == 1 else "Each mark is one row."
     doubtful = estimate.num_doubtful
@@ -123,12 +130,12 @@ def pairs_section(found: Contents) -> Section:
 
 def _matrix(view: Source) -> Picture:
     matrix = view.summary.co_assignment
+    clusters = "clusters" if view.summary.estimate is None else _clusters(view)
     return Picture(
         lambda figure: plots.plot_co_assignment(matrix, dendrogram_order(matrix), ax=figure.subplots()),
         size=(5.4, 4.8),
         alternative=f"Matrix of pairs of rows: the probability by {view.name} that they share a "
-        f"cluster, rows ordered so that {counted(view.summary.estimate.num_clusters, 'cluster')} show as "
-        "squares on the diagonal.",
+        f"cluster, rows ordered so that {clusters} show as squares on the diagonal.",
         caption="Each pixel is a pair of rows, its darkness the probability that the pair shares a "
         "cluster. Dark squares on the diagonal are clusters, pale ones are doubtful.",
     )
@@ -139,11 +146,10 @@ def _difference(found: Contents, gap: float) -> Picture:
     noise = None if found.between is None else found.between.agreement.noise_largest_difference
     more = "" if noise is None else f"Two halves of {second.name} differ by {number(noise, 2)}."
     a, b = first.summary.co_assignment, second.summary.co_assignment
-    order = dendrogram_order(b)
     title = f"{first.name} minus {second.name}"
 
     def draw(figure: Figure) -> None:
-        axes = figure.subplots(1, 3)
+        axes, order = figure.subplots(1, 3), dendrogram_order(b)
         plots.plot_co_assignment(a, order, ax=axes[0]).set_title(plain_text(first.name))
         plots.plot_co_assignment(b, order, ax=axes[1]).set_title(plain_text(second.name))
         plots.plot_co_assignment_difference(a, b, order, ax=axes[2]).set_title(
@@ -162,23 +168,19 @@ def _difference(found: Contents, gap: float) -> Picture:
     )
 
 
-def profile_section(view: Source) -> Section:
+def profile_section(view: Source, profiles: ClusterProfiles) -> Section:
     """Show the centres of the clusters with their intervals, and how stable each cluster is.
 
     Args:
         view: a source with data.
-
-    Raises:
-        ValueError: if there are no data.
+        profiles: of its clusters.
     """
-    profiles = _profiles(view)
     firm = profiles.num_stable
     gist = f"{firm} of {len(profiles.sizes)} come back in most draws"
-    return Section("What the clusters are like", (_centres(view), _sizes(view)), gist=gist)
+    return Section("What the clusters are like", (_centres(view, profiles), _sizes(profiles)), gist=gist)
 
 
-def _centres(view: Source) -> Picture:
-    profiles = _profiles(view)
+def _centres(view: Source, profiles: ClusterProfiles) -> Picture:
     shown = min(_MOST_COLUMNS, profiles.centres.shape[1])
     return Picture(
         lambda figure: plots.plot_cluster_parameters(
@@ -196,8 +198,7 @@ def _centres(view: Source) -> Picture:
     )
 
 
-def _sizes(view: Source) -> FigureTable:
-    profiles = _profiles(view)
+def _sizes(profiles: ClusterProfiles) -> FigureTable:
     points = profiles.sizes.sum()
     rows = tuple(
         (
@@ -217,9 +218,3 @@ def _sizes(view: Source) -> FigureTable:
         ("cluster", "rows", "share (95 %)", "stability"),
         rows,
     )
-
-
-def _profiles(view: Source) -> ClusterProfiles:
-    if view.summary.profiles is None:
-        raise ValueError(f"{view.name} has no profiles, expected a source with data")
-    return view.summary.profiles

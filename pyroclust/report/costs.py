@@ -4,7 +4,7 @@ from pyroclust import plots
 from pyroclust.diagnostics.limits import MAX_PARETO_K
 from pyroclust.report.parts import FigureTable, Picture, Section
 from pyroclust.report.words import number, seconds
-from pyroclust.results.contents import Contents, Weighting
+from pyroclust.results.contents import Contents
 
 __all__ = ["cost_section", "weights_section"]
 
@@ -27,23 +27,26 @@ def cost_section(found: Contents) -> Section:
     return Section("Cost", (table,), gist=f"An effective draw: {each}")
 
 
-def weights_section(found: Contents, weighting: Weighting) -> Section:
+def weights_section(found: Contents) -> Section:
     """Show the guide's importance weights, and the log evidence that follows from them.
 
     Args:
-        found: a result.
-        weighting: the weights.
+        found: a result with weights, or with estimates of the evidence.
     """
-    worth = f"{len(weighting.weights):,} draws are worth {number(weighting.effective_draws, 0)} exact ones"
+    table = (_evidence_table(found),) if found.evidences else ()
+    if found.weighting is None:
+        return Section("The guide's importance weights", table, gist="The log evidence alone")
+    log_weights = found.weighting.log_weights
+    worth = f"{len(log_weights):,} draws are worth {number(found.weighting.effective_draws, 0)} exact ones"
     picture = Picture(
-        lambda figure: plots.plot_log_weights(weighting.log_weights, ax=figure.subplots()),
+        lambda figure: plots.plot_log_weights(log_weights, ax=figure.subplots()),
         size=(9, 2.8),
         alternative=f"Histogram of the log importance weights of the guide's draws; {worth}.",
         caption="A perfect guide has all its weight at the dashed line. Draws to the "
         f"right stand for many that the guide should have made. The {worth}. Weights see only where the "
         "guide went: a mode that it never visits does not show here, but above.",
     )
-    return Section("The guide's importance weights", (picture, _evidence_table(found)), gist=worth)
+    return Section("The guide's importance weights", (picture, *table), gist=worth)
 
 
 def _evidence_table(found: Contents) -> FigureTable:

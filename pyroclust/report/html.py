@@ -30,9 +30,11 @@ def render_page(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    page.draw()
     style, script = _own_file("report.css"), _own_file("page.js")
     return environment.get_template("page.html.jinja").render(
         page=page,
+        notes=tuple(dict.fromkeys((*page.notes, *page.failures))),
         style=Markup(style),
         script=Markup(script),
         policy=_policy(style, script),

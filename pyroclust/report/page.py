@@ -6,6 +6,10 @@ contents. To add a kind of result, give it the method ``contents``, and add a pa
 ``tests/report_pages.py``: those are tried in a browser.
 """
 
+from collections.abc import Callable
+from functools import partial
+
+from pyroclust.attempts import Attempts
 from pyroclust.report.agreement import agreement_section
 from pyroclust.report.certainty import certainty_section
 from pyroclust.report.chains import convergence_section
@@ -27,7 +31,8 @@ def page_of(result: Result) -> Page:
     Args:
         result: what an analysis returned.
     """
-    found = result.contents()
+    found, tries = result.contents(), Attempts()
+    sections = [tries.make(f"The section '{title}'", section) for title, section in _sections(found).items()]
     return Page(
         title=found.title,
         kicker=found.command,
@@ -35,37 +40,46 @@ def page_of(result: Result) -> Page:
         introduction=found.introduction,
         verdict=found.verdict,
         findings=found.findings,
-        tiles=(_likeliest(found), *_tiles(found)),
-        sections=tuple(_sections(found)),
+        tiles=tuple(
+            tries.make("The row of large numbers", lambda: [_likeliest(found), *_tiles(found)]) or ()
+        ),
+        sections=tuple(section for section in sections if section is not None),
         notes=found.notes,
         footer=found.footer,
+        missing=tries.failures,
     )
 
 
-def _sections(found: Contents) -> list[Section]:
+def _sections(found: Contents) -> dict[str, Callable[[], Section]]:
+    """Return what makes each section that there is something for, by its name in sentences."""
     own, has_data = found.reference, found.reference.data is not None
-    chains = [one for one in found.sources if not one.is_independent]
-    sections = [clustering_section(found)] if has_data else []
-    sections += [counts_section(found), pairs_section(found)]
+    every: dict[str, Callable[[], Section]] = {}
+    if has_data and own.summary.estimate is not None:
+        every["the data"] = lambda: clustering_section(found)
+    every["the number of clusters"] = lambda: counts_section(found)
+    every["which rows belong together"] = lambda: pairs_section(found)
     if found.between is not None:
-        sections.append(agreement_section(found))
-    sections.append(certainty_section(found))
+        every["agreement of the sources"] = lambda: agreement_section(found)
+    every["certainty"] = lambda: certainty_section(found)
     if all(one.seconds is not None for one in found.sources):
-        sections.append(cost_section(found))
-    if found.weighting is not None:
-        sections.append(weights_section(found, found.weighting))
+        every["cost"] = lambda: cost_section(found)
+    if found.weighting is not None or found.evidences:
+        every["importance weights"] = lambda: weights_section(found)
     if found.familiarity is not None:
-        sections.append(familiarity_section(found.familiarity))
+        every["familiarity"] = partial(familiarity_section, found.familiarity)
     if found.calibration is not None:
-        sections.append(calibration_section(found.calibration))
-    sections += [
-        convergence_section(one, is_only=len(chains) == 1, is_open=len(found.sources) == 1) for one in chains
-    ]
-    if has_data:
-        sections.append(profile_section(own))
+        every["calibration"] = partial(calibration_section, found.calibration)
+    chains = [one for one in found.sources if not one.is_independent]
+    for one in chains:
+        every[f"convergence of {one.name}"] = partial(
+            convergence_section, one, is_only=len(chains) == 1, is_open=len(found.sources) == 1
+        )
+    if own.summary.profiles is not None:
+        every["profiles"] = partial(profile_section, own, own.summary.profiles)
     if found.baselines:
-        sections.append(baseline_section(found.baselines, own))
-    return [*sections, rows_section(found)]
+        every["classical methods"] = lambda: baseline_section(found.baselines, own)
+    every["rows"] = lambda: rows_section(found)
+    return every
 
 
 def _likeliest(found: Contents) -> Tile:
@@ -79,26 +93,25 @@ def _tiles(found: Contents) -> list[Tile]:
     """Return the numbers that people ask for first."""
     if found.weighting is not None:
         return _weighted_tiles(found)
-    own, estimate = found.reference, found.reference.summary.estimate
-    last = Tile("Speed", seconds(own.seconds_each), "per effective draw")
-    if own.seconds is None:
-        radius, level = own.summary.ball.radius, own.summary.ball.level
-        last = Tile(
-            "Credible ball",
-            number(radius, 2),
-            f"bits around the estimate hold {100 * level:g} % of the draws",
-        )
-    return [
-        Tile("Clusters", str(estimate.num_clusters), "of the point estimate"),
-        Tile("Uncertainty", number(estimate.uncertainty.mean(), 2), "mean over rows"),
-        last,
-    ]
+    own, summary = found.reference, found.reference.summary
+    tiles = []
+    if summary.estimate is not None:
+        tiles += [
+            Tile("Clusters", str(summary.estimate.num_clusters), "of the point estimate"),
+            Tile("Uncertainty", number(summary.estimate.uncertainty.mean(), 2), "mean over rows"),
+        ]
+    if own.seconds is not None:
+        tiles.append(Tile("Speed", seconds(own.seconds_each), "per effective draw"))
+    elif summary.ball is not None:
+        radius, level = summary.ball.radius, summary.ball.level
+        about = f"bits around the estimate hold {100 * level:g} % of the draws"
+        tiles.append(Tile("Credible ball", number(radius, 2), about))
+    return tiles
 
 
 def _weighted_tiles(found: Contents) -> list[Tile]:
     guide, other = found.sources
-    best = found.evidences[0]
-    return [
+    tiles = [
         Tile(
             "Effective draws",
             number(guide.effective_draws, 0),
@@ -109,5 +122,8 @@ def _weighted_tiles(found: Contents) -> list[Tile]:
             times(other.seconds_each / guide.seconds_each),
             f"{guide.name} against {other.name}, seconds per effective draw",
         ),
-        Tile("Log evidence", number(best.estimate, 1), f"nats, standard error {number(best.error, 2)}"),
     ]
+    for best in found.evidences[:1]:
+        about = f"nats, standard error {number(best.error, 2)}"
+        tiles.append(Tile("Log evidence", number(best.estimate, 1), about))
+    return tiles

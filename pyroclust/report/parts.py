@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
-from textwrap import fill
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,9 +23,10 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from pyroclust import plots
+from pyroclust.attempts import left_out
 from pyroclust.diagnostics import Finding, Verdict
+from pyroclust.errors import first_line
 from pyroclust.plots.style import pixels
-from pyroclust.results.attempts import Attempts
 from pyroclust.text import short
 
 __all__ = [
@@ -215,33 +215,43 @@ class Picture(Part):
         """Whether it would be too small to read on a telephone, and scrolls there instead."""
         return self.width > _WIDE
 
-    @cached_property
+    @property
     def source(self) -> str:
-        """The PNG as a data address.
+        """The PNG as a data address; empty where it could not be drawn."""
+        content = self._drawn[0]
+        return "" if content is None else "data:image/png;base64," + b64encode(content).decode("ascii")
 
-        It is drawn at 160 dots an inch, and at 110 if that takes more than 170 kB: a page of ten stays below
-        3 MB.
+    @property
+    def is_drawn(self) -> bool:
+        """Whether a page has asked for it."""
+        return "_drawn" in vars(self)
+
+    @property
+    def failure(self) -> str:
+        """Why there is no picture, in a sentence; empty where there is one."""
+        return left_out("This picture", self.reason) if self.reason else ""
+
+    @property
+    def reason(self) -> str:
+        """Why it could not be drawn, without a full stop; empty where it was."""
+        return self._drawn[1]
+
+    @cached_property
+    def _drawn(self) -> tuple[bytes | None, str]:
+        """Draw it at 160 dots an inch, and at 110 if that takes more than 170 kB.
+
+        A page of ten stays below 3 MB.
         """
-        tries = Attempts()
-        with plots.style():
-            content = tries.make("This picture", self._png)
-            if content is None:
-                content = _palette_png(_with_words(self.size, tries.failures[0]), COARSE_DPI)
-        return "data:image/png;base64," + b64encode(content).decode("ascii")
-
-    def _png(self) -> bytes:
-        figure = plots.new_figure(*self.size)
-        self.draw(figure)
-        content = _palette_png(figure, DPI)
-        return content if len(content) <= MOST_BYTES else _palette_png(figure, COARSE_DPI)
-
-
-def _with_words(size: tuple[float, float], words: str) -> Figure:
-    """Return a figure that says why there is no picture."""
-    figure = plots.new_figure(*size)
-    text = fill(words, 80)
-    figure.text(0.5, 0.5, text, ha="center", va="center", parse_math=False)
-    return figure
+        try:
+            with plots.style():
+                figure = plots.new_figure(*self.size)
+                self.draw(figure)
+                content = _palette_png(figure, DPI)
+                return (content if len(content) <= MOST_BYTES else _palette_png(figure, COARSE_DPI)), ""
+        except MemoryError:
+            raise
+        except Exception as error:
+            return None, first_line(error)
 
 
 def _palette_png(figure: Figure, dpi: int) -> bytes:
@@ -284,6 +294,7 @@ class Page:
         tiles: a few large numbers.
         notes: sentences on what was left out or changed.
         footer: what words on the page mean.
+        missing: why sections are missing, a sentence each.
     """
 
     title: str
@@ -296,6 +307,25 @@ class Page:
     tiles: tuple[Tile, ...] = ()
     notes: tuple[str, ...] = ()
     footer: str = ""
+    missing: tuple[str, ...] = ()
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Why sections are missing, and pictures as far as they were drawn, a sentence each."""
+        pictures = [
+            (section.title, part)
+            for section in self.sections
+            for part in section.parts
+            if isinstance(part, Picture) and part.is_drawn and part.reason
+        ]
+        return (*self.missing, *(left_out(f"A picture of '{title}'", one.reason) for title, one in pictures))
+
+    def draw(self) -> None:
+        """Draw all pictures, each once."""
+        for section in self.sections:
+            for part in section.parts:
+                if isinstance(part, Picture):
+                    _ = part.source
 
     @property
     def addresses(self) -> tuple[str, ...]:

@@ -22,6 +22,8 @@ def rows_section(found: Contents) -> Section:
     columns += [] if rows.labels is None else [RowColumn("known label", rows.labels, _label)]
     for source in (own, *(one for one in found.sources if one is not own)):
         estimate = source.summary.estimate
+        if estimate is None:
+            continue
         columns.append(RowColumn(f"cluster, {source.name}", np.asarray(estimate.assignments) + 1))
         columns.append(RowColumn(f"uncertainty, {source.name}", estimate.uncertainty, _two_digits))
     caption = "Each row with its cluster in the point estimate, and the probability of being apart from it."

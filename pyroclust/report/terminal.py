@@ -30,7 +30,7 @@ def terminal_page(page: Page) -> RenderableType:
     for section in page.sections:
         for part in section.parts:
             parts += _shown(part)
-    parts += [_text(f"Note: {note}") for note in page.notes]
+    parts += [_text(f"Note: {note}") for note in dict.fromkeys((*page.notes, *page.failures))]
     if page.findings:
         parts.append(_findings(page.findings))
     parts.append(_text(page.verdict.sentence, style="bold"))

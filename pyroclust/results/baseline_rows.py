@@ -1,6 +1,5 @@
 """Classical clusterings of a table beside the posterior of its partition."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,15 +22,15 @@ class BaselineRow:
         result: what the method found.
         expected_vi: posterior expected variation of information, in bits; the point estimate's is the least
             that the search found.
-        inside: whether it lies in the 95 % credible ball around the point estimate.
-        to_estimate: scores with the point estimate as the truth.
+        inside: whether it lies in the 95 % credible ball around the point estimate; ``None`` without a ball.
+        to_estimate: scores with the point estimate as the truth; ``None`` without an estimate.
         to_labels: scores against the known labels, or ``None``.
     """
 
     result: BaselineResult
     expected_vi: float
-    inside: bool
-    to_estimate: PartitionScores
+    inside: bool | None
+    to_estimate: PartitionScores | None
     to_labels: PartitionScores | None
 
     def __repr__(self) -> str:
@@ -40,7 +39,7 @@ class BaselineRow:
 
     def figures(self) -> dict[str, Any]:
         """Return what ``summary.json`` says of it."""
-        labels = self.to_labels
+        estimate, labels = self.to_estimate, self.to_labels
         return {
             "name": self.result.name,
             "about": self.result.about,
@@ -48,7 +47,7 @@ class BaselineRow:
             "seconds": self.result.seconds,
             "expected_vi": self.expected_vi,
             "inside_credible_ball": self.inside,
-            "adjusted_rand_to_estimate": self.to_estimate.adjusted_rand,
+            "adjusted_rand_to_estimate": None if estimate is None else estimate.adjusted_rand,
             "adjusted_rand_to_labels": None if labels is None else labels.adjusted_rand,
         }
 
@@ -102,33 +101,35 @@ def baseline_rows(
     partitions = np.stack([one.assignments for one in results])
     loss = VariationOfInformation()
     expected = loss.expected(partitions, draws)
-    radii = loss(partitions, summary.estimate.assignments)
-    rows = iter(_rows(results, expected, radii, summary, true_labels))
+    rows = iter(
+        BaselineRow(
+            result=one,
+            expected_vi=float(mean),
+            inside=_inside(one, summary, loss),
+            to_estimate=_to_estimate(one, summary),
+            to_labels=scores_where_known(true_labels, one.assignments),
+        )
+        for one, mean in zip(results, expected, strict=True)
+    )
     return tuple(one if isinstance(one, FailedRow) else next(rows) for one in tried)
 
 
 def _tried(method: Baseline, data: np.ndarray, seed: int) -> BaselineResult | FailedRow:
     try:
         return method.partition(data, seed=seed)
-    except (ValueError, ArithmeticError, np.linalg.LinAlgError, IndexError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:
         return FailedRow(method.name, first_line(error).split(". ")[0])
 
 
-def _rows(
-    results: Sequence[BaselineResult],
-    expected: np.ndarray,
-    radii: np.ndarray,
-    summary: DrawsSummary,
-    true_labels: np.ndarray | None,
-) -> list[BaselineRow]:
-    estimate = summary.estimate.assignments
-    return [
-        BaselineRow(
-            result=one,
-            expected_vi=float(mean),
-            inside=bool(summary.ball.holds(radius)),
-            to_estimate=partition_scores(estimate, one.assignments),
-            to_labels=scores_where_known(true_labels, one.assignments),
-        )
-        for one, mean, radius in zip(results, expected, radii, strict=True)
-    ]
+def _inside(found: BaselineResult, summary: DrawsSummary, loss: VariationOfInformation) -> bool | None:
+    if summary.estimate is None or summary.ball is None:
+        return None
+    return bool(summary.ball.holds(loss(found.assignments, summary.estimate.assignments)))
+
+
+def _to_estimate(found: BaselineResult, summary: DrawsSummary) -> PartitionScores | None:
+    if summary.estimate is None:
+        return None
+    return partition_scores(summary.estimate.assignments, found.assignments)

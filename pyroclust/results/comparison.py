@@ -7,6 +7,7 @@ import numpy as np
 
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld
+from pyroclust.diagnostics import Finding
 from pyroclust.results.contents import RowsOfData
 
 __all__ = ["ROWS_FILE", "Comparison", "CrossScored", "GuideOnData", "PartitionDraws"]
@@ -80,8 +81,10 @@ class GuideOnData:
         true_labels: known labels, ``(N,)``, or ``None``.
         row_names: names of the N rows, or ``None``.
         world: simulations of the guide's model, or ``None`` where it cannot be simulated.
-        calibration: of the guide on simulations near the data; ``None`` where it was not asked for.
+        calibration: of the guide on simulations near the data; ``None`` if not asked for, or failed.
         notes: sentences that reports repeat, such as what was left out of the table.
+        failures: why parts are missing, a sentence each.
+        untold: questions that parts which failed leave open.
 
     Raises:
         ValueError: if the shapes do not fit.
@@ -100,6 +103,8 @@ class GuideOnData:
     world: TrainingWorld | None = None
     calibration: LocalCalibration | None = None
     notes: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+    untold: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the shapes."""
@@ -142,7 +147,6 @@ class GuideOnData:
             "guide": self.guide_name,
             "guide_draws": int(self.guide.assignments.shape[1]),
             "guide_seconds": self.guide.seconds,
-            "notes": list(self.notes),
         }
 
     def _check_points(self, name: str, draws: PartitionDraws) -> None:

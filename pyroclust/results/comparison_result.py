@@ -1,9 +1,9 @@
 """What a comparison returns: the table, the draws and every figure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import pandas as pd
 
@@ -46,6 +46,11 @@ class ComparisonResult:
         return self.summary.comparison
 
     @property
+    def failures(self) -> tuple[str, ...]:
+        """Why parts are missing, a sentence each."""
+        return self.summary.failures
+
+    @property
     def verdict(self) -> Verdict:
         """Whether to trust the guide here, with its findings."""
         return self.summary.verdict
@@ -64,3 +69,11 @@ class ComparisonResult:
         """Return one row a point: name, columns and label as given, cluster and uncertainty by source."""
         frame = pd.DataFrame({"row": list(self.table.row_names)})
         return with_estimates(with_table(frame, self.table), self.summary.estimates)
+
+    def with_failures(self, failures: tuple[str, ...]) -> Self:
+        """Return the same result that also says which parts of its page are missing.
+
+        Args:
+            failures: a sentence each.
+        """
+        return replace(self, summary=replace(self.summary, failures=(*self.summary.failures, *failures)))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyroclust import diagnostics
+from pyroclust.attempts import Attempts
 from pyroclust.baselines.scores import partition_scores
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.diagnostics import (
@@ -20,8 +21,8 @@ from pyroclust.diagnostics import (
     Verdict,
 )
 from pyroclust.diagnostics.differences.agreement import Marginals, distances, marginals
-from pyroclust.diagnostics.verdicts.findings import familiarity_findings
-from pyroclust.results.attempts import Attempts
+from pyroclust.diagnostics.verdicts.findings import Question, familiarity_findings, untold
+from pyroclust.diagnostics.verdicts.judging import with_untold
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.comparison import Comparison, PartitionDraws
 from pyroclust.results.contents import Contents, Source, Weighting, plain
@@ -29,6 +30,10 @@ from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_dr
 from pyroclust.text import listed
 
 __all__ = ["ComparisonSummary", "NumClusters", "summarise"]
+
+_SOURCES = "The tests of two samples"
+_AGREEMENT = "The agreement of the guide with MCMC"
+_FAMILIARITY = "The familiarity of the data"
 
 
 @dataclass(frozen=True)
@@ -38,19 +43,21 @@ class NumClusters:
     Attributes:
         values: numbers of clusters, ``(V,)``, without gaps.
         guide: probabilities by the guide's draws, ``(V,)``.
-        corrected: by the same draws with their importance weights, ``(V,)``.
+        corrected: by the same draws with their importance weights, ``(V,)``; ``None`` without weights.
         mcmc: by MCMC, ``(V,)``.
     """
 
     values: np.ndarray
     guide: np.ndarray
-    corrected: np.ndarray
+    corrected: np.ndarray | None
     mcmc: np.ndarray
 
 
 @dataclass(frozen=True)
 class ComparisonSummary:
     """Everything that a report, a terminal table or a JSON file says of a comparison.
+
+    A part that failed is ``None``.
 
     Attributes:
         comparison: the draws.
@@ -61,6 +68,7 @@ class ComparisonSummary:
         mcmc: what the draws of MCMC say.
         co_assignment_corrected: ``(N, N)``, from the guide's weighted draws.
         agreement_corrected: of the weighted draws with MCMC.
+        agreement: of the guide's draws, as drawn, with MCMC.
         sources: the guide's draws beside those of MCMC: distances and two-sample tests.
         weighting: the guide's importance weights.
         evidences: estimates of log p(x): from the guide's draws, and where the guide scores draws of MCMC
@@ -70,6 +78,7 @@ class ComparisonSummary:
         calibration: of the guide on simulations near the data; ``None`` where it was not asked for.
         estimates_rand: adjusted Rand index between the two point estimates.
         failures: why parts are missing, a sentence each.
+        untold: questions that parts which failed leave open, besides those of the verdict.
     """
 
     comparison: Comparison
@@ -78,16 +87,18 @@ class ComparisonSummary:
     num_clusters: NumClusters
     guide: DrawsSummary
     mcmc: DrawsSummary
-    co_assignment_corrected: np.ndarray
-    agreement_corrected: Agreement
-    sources: SourceComparison
-    weighting: Weighting
+    co_assignment_corrected: np.ndarray | None
+    agreement_corrected: Agreement | None
+    agreement: Agreement | None
+    sources: SourceComparison | None
+    weighting: Weighting | None
     evidences: tuple[LogEvidence, ...]
     baselines: tuple[BaselineRow | FailedRow, ...]
     familiarity: Familiarity | None
     calibration: LocalCalibration | None
-    estimates_rand: float
+    estimates_rand: float | None
     failures: tuple[str, ...] = ()
+    untold: tuple[Finding, ...] = ()
 
     def __repr__(self) -> str:
         """Return the data set and the verdict."""
@@ -100,7 +111,8 @@ class ComparisonSummary:
             *self.verdict.findings,
             *(() if self.familiarity is None else familiarity_findings(self.familiarity)),
             *(() if self.calibration is None else (self.calibration.finding,)),
-            *self.estimate_mcmc.findings,
+            *self.untold,
+            *self.mcmc.findings,
         )
 
     @property
@@ -119,27 +131,23 @@ class ComparisonSummary:
         return self.mcmc_seconds / self.guide_seconds if self.guide_seconds > 0 else math.nan
 
     @property
-    def agreement(self) -> Agreement:
-        """Agreement of the guide's draws, as drawn, with MCMC."""
-        return self.sources.agreement
-
-    @property
-    def estimate_guide(self) -> Estimate:
+    def estimate_guide(self) -> Estimate | None:
         """Point estimate of the guide's draws."""
         return self.guide.estimate
 
     @property
-    def estimate_mcmc(self) -> Estimate:
+    def estimate_mcmc(self) -> Estimate | None:
         """Point estimate of MCMC."""
         return self.mcmc.estimate
 
     @property
     def estimates(self) -> dict[str, Estimate]:
         """Point estimates by the names that files have for their sources."""
-        return {"guide": self.estimate_guide, "mcmc": self.estimate_mcmc}
+        every = {"guide": self.estimate_guide, "mcmc": self.estimate_mcmc}
+        return {name: one for name, one in every.items() if one is not None}
 
     @property
-    def convergence(self) -> tuple[Convergence, ...]:
+    def convergence(self) -> tuple[Convergence, ...] | None:
         """Convergence of MCMC, one row a functional."""
         return self.mcmc.convergence
 
@@ -147,6 +155,7 @@ class ComparisonSummary:
         """Return what there is to show."""
         found, guide, mcmc = self.comparison, self._of_guide(), self._of_mcmc()
         counts = self.num_clusters
+        weighted = {} if counts.corrected is None else {"guide, weighted": counts.corrected}
         return Contents(
             title=f"{found.source}: {found.guide_name} against MCMC",
             command="pyroclust compare",
@@ -166,7 +175,7 @@ class ComparisonSummary:
             findings=self.findings,
             sources=(guide, mcmc),
             reference=mcmc,
-            counts={"guide": counts.guide, "guide, weighted": counts.corrected, "MCMC": counts.mcmc},
+            counts={"guide": counts.guide, **weighted, "MCMC": counts.mcmc},
             counts_from=int(counts.values[0]),
             rows=found.rows,
             seed=self.seed,
@@ -190,7 +199,7 @@ class ComparisonSummary:
             found.columns,
             is_independent=True,
             seconds=found.guide.seconds,
-            effective_draws=self.weighting.effective_draws,
+            effective_draws=math.nan if self.weighting is None else self.weighting.effective_draws,
         )
 
     def _of_mcmc(self) -> Source:
@@ -207,23 +216,18 @@ class ComparisonSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures without matrices and draws, fit for JSON: not finite becomes ``None``."""
-        weighting = self.weighting
+        rows = self.convergence
         figures = {
             "verdict": {"level": self.verdict.level.value, "sentence": self.verdict.sentence},
             "findings": [one.to_dict() for one in self.findings],
             "num_clusters": asdict(self.num_clusters),
-            "agreement": asdict(self.agreement),
-            "agreement_corrected": asdict(self.agreement_corrected),
-            "two_samples": self.sources.to_dict(),
-            "convergence": [asdict(row) for row in self.convergence],
-            "importance": {
-                "draws": len(weighting.weights),
-                "efficiency": weighting.efficiency,
-                "effective_draws": weighting.effective_draws,
-                "pareto_k": weighting.pareto_k,
-                "log_evidence": weighting.log_evidence,
-                "log_evidence_error": weighting.log_evidence_error,
-            },
+            "agreement": None if self.agreement is None else asdict(self.agreement),
+            "agreement_corrected": None
+            if self.agreement_corrected is None
+            else asdict(self.agreement_corrected),
+            "two_samples": None if self.sources is None else self.sources.to_dict(),
+            "convergence": None if rows is None else [asdict(row) for row in rows],
+            "importance": None if self.weighting is None else _of_weights(self.weighting),
             "log_evidence": [asdict(one) for one in self.evidences],
             "seconds_per_effective_draw": {
                 "guide": self.guide_seconds,
@@ -236,14 +240,29 @@ class ComparisonSummary:
             "adjusted_rand_between_estimates": self.estimates_rand,
             "sources": {"guide": self.guide.figures(), "mcmc": self.mcmc.figures()},
             "baselines": [one.figures() for one in self.baselines],
+            "notes": [*self.comparison.notes, *self.failures],
             "failures": list(self.failures),
         }
         found: dict[str, Any] = plain(figures)
         return found
 
 
+def _of_weights(weighting: Weighting) -> dict[str, Any]:
+    return {
+        "draws": len(weighting.weights),
+        "efficiency": weighting.efficiency,
+        "effective_draws": weighting.effective_draws,
+        "pareto_k": weighting.pareto_k,
+        "log_evidence": weighting.log_evidence,
+        "log_evidence_error": weighting.log_evidence_error,
+    }
+
+
 def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
     """Compute every figure of a comparison.
+
+    A part that fails is left out, with a sentence in ``failures``; what it would have answered is "cannot
+    tell".
 
     Cost: seven co-assignment matrices, two searches for point estimates and three two-sample tests; some
     seconds at N = 300 with 4000 draws of MCMC.
@@ -253,10 +272,9 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
         seed: of the random subsets, starts and pairs that the diagnostics use.
 
     Raises:
-        ValueError: if the draws are not labels 0 to N - 1, or a log-probability is not finite.
+        ValueError: if the draws are not labels 0 to N - 1.
     """
-    guide, mcmc = comparison.guide, comparison.mcmc
-    weighting = _weigh(guide)
+    guide, mcmc, tries = comparison.guide, comparison.mcmc, Attempts()
     labels: dict[str, Any] = {"true_labels": comparison.true_labels, "seed": seed}
     of_guide, of_mcmc = (
         summarise_draws(
@@ -264,55 +282,108 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
         )
         for one in (guide, mcmc)
     )
-    sources = diagnostics.compare_sources(
-        guide.assignments, mcmc.assignments, seed=seed, names=("the guide", "MCMC")
+    sources = tries.make(
+        _SOURCES,
+        lambda: diagnostics.compare_sources(
+            guide.assignments, mcmc.assignments, seed=seed, names=("the guide", "MCMC")
+        ),
     )
-    weighted = marginals(guide.assignments, weights=weighting.weights)
-    corrected = _corrected(weighted, of_mcmc, sources)
-    world, estimates = comparison.world, (of_guide.estimate.assignments, of_mcmc.estimate.assignments)
-    tries = Attempts()
+    agreement = _agreement(comparison, sources, tries)
+    weighting = tries.make("The importance weights", lambda: _weigh(guide))
+    weighted = _weighted(guide, weighting, tries)
+    corrected = None
+    if weighted is not None and agreement is not None:
+        corrected = _corrected(weighted, of_mcmc, agreement)
     evidences = tries.make("The evidence by bridge sampling", lambda: _evidences(comparison, weighting))
-    baselines = baseline_rows(comparison.data, mcmc.assignments, summary=of_mcmc, **labels)
-    familiarity = None
-    if world is not None:
-        familiarity = tries.make(
-            "The familiarity of the data", lambda: world.familiarity(comparison.data, seed=seed)
-        )
+    baselines = tries.make(
+        "The classical methods",
+        lambda: baseline_rows(comparison.data, mcmc.assignments, summary=of_mcmc, **labels),
+    )
+    familiarity = _familiarity(comparison, tries, seed)
+    open_ones = _untold(comparison, tries, has_sources=sources is not None)
+    figures = _guide_figures(agreement, corrected, of_mcmc, weighting)
     return ComparisonSummary(
         comparison=comparison,
         seed=seed,
-        verdict=diagnostics.judge(_guide_figures(sources, corrected, of_mcmc, weighting)),
-        num_clusters=_num_clusters(weighted, of_guide.marginals, of_mcmc.marginals),
+        verdict=with_untold(diagnostics.judge(figures), (*open_ones, *of_mcmc.untold)),
+        num_clusters=_num_clusters(of_guide.marginals, weighted, of_mcmc.marginals),
         guide=of_guide,
         mcmc=of_mcmc,
-        co_assignment_corrected=weighted.together,
+        co_assignment_corrected=None if weighted is None else weighted.together,
         agreement_corrected=corrected,
+        agreement=agreement,
         sources=sources,
         weighting=weighting,
         evidences=evidences or _own_evidence(weighting),
-        baselines=baselines,
+        baselines=baselines or (),
         familiarity=familiarity,
         calibration=comparison.calibration,
-        estimates_rand=partition_scores(*estimates).adjusted_rand,
-        failures=tries.failures,
+        estimates_rand=tries.make(
+            "The comparison of the point estimates", lambda: _estimates_rand(of_guide, of_mcmc)
+        ),
+        failures=(*comparison.failures, *of_guide.failures, *of_mcmc.failures, *tries.failures),
+        untold=open_ones,
     )
+
+
+def _agreement(comparison: Comparison, sources: SourceComparison | None, tries: Attempts) -> Agreement | None:
+    """Take the agreement from the comparison of the sources, or compute it where the tests failed."""
+    if sources is not None:
+        return sources.agreement
+    guide, mcmc = comparison.guide.assignments, comparison.mcmc.assignments
+    return tries.make(_AGREEMENT, lambda: diagnostics.agreement(guide, mcmc))
+
+
+def _weighted(guide: PartitionDraws, weighting: Weighting | None, tries: Attempts) -> Marginals | None:
+    if weighting is None:
+        return None
+    return tries.make(
+        "The marginals of the weighted draws",
+        lambda: marginals(guide.assignments, weights=weighting.weights),
+    )
+
+
+def _familiarity(comparison: Comparison, tries: Attempts, seed: int) -> Familiarity | None:
+    world = comparison.world
+    if world is None:
+        return None
+    return tries.make(_FAMILIARITY, lambda: world.familiarity(comparison.data, seed=seed))
+
+
+def _untold(comparison: Comparison, tries: Attempts, *, has_sources: bool) -> tuple[Finding, ...]:
+    """Return the questions that parts which failed leave open."""
+    found = comparison.untold
+    if not has_sources:
+        found += (untold(Question.SOURCES, tries.reason(_SOURCES)),)
+    why = tries.reason(_FAMILIARITY)
+    return found if why is None else (*found, untold(Question.FAMILIAR, why))
+
+
+def _estimates_rand(of_guide: DrawsSummary, of_mcmc: DrawsSummary) -> float | None:
+    first, second = of_guide.estimate, of_mcmc.estimate
+    if first is None or second is None:
+        return None
+    return partition_scores(first.assignments, second.assignments).adjusted_rand
 
 
 def _guide_figures(
-    sources: SourceComparison, corrected: Agreement, of_mcmc: DrawsSummary, weighting: Weighting
+    agreement: Agreement | None,
+    corrected: Agreement | None,
+    of_mcmc: DrawsSummary,
+    weighting: Weighting | None,
 ) -> GuideFigures:
     """Gather what the verdict rests on."""
     return GuideFigures(
-        guide=sources.agreement,
+        guide=agreement,
         corrected=corrected,
         max_rhat=of_mcmc.max_rhat,
         min_ess=of_mcmc.min_ess,
-        pareto_k=weighting.pareto_k,
-        effective_draws=weighting.effective_draws,
+        pareto_k=None if weighting is None else weighting.pareto_k,
+        effective_draws=None if weighting is None else weighting.effective_draws,
     )
 
 
-def _evidences(comparison: Comparison, weighting: Weighting) -> tuple[LogEvidence, ...]:
+def _evidences(comparison: Comparison, weighting: Weighting | None) -> tuple[LogEvidence, ...]:
     cross, guide = comparison.cross, comparison.guide
     if cross is None or guide.log_prob is None:
         return _own_evidence(weighting)
@@ -321,7 +392,9 @@ def _evidences(comparison: Comparison, weighting: Weighting) -> tuple[LogEvidenc
     )
 
 
-def _own_evidence(weighting: Weighting) -> tuple[LogEvidence, ...]:
+def _own_evidence(weighting: Weighting | None) -> tuple[LogEvidence, ...]:
+    if weighting is None:
+        return ()
     figures = weighting.log_evidence, weighting.log_evidence_error, weighting.pareto_k
     return (LogEvidence("importance sampling", *figures),)
 
@@ -345,8 +418,7 @@ def _weigh(guide: PartitionDraws) -> Weighting:
     )
 
 
-def _corrected(weighted: Marginals, of_mcmc: DrawsSummary, sources: SourceComparison) -> Agreement:
-    noise = sources.agreement
+def _corrected(weighted: Marginals, of_mcmc: DrawsSummary, noise: Agreement) -> Agreement:
     return Agreement(
         *distances(weighted, of_mcmc.marginals),
         noise.noise_total_variation,
@@ -355,8 +427,9 @@ def _corrected(weighted: Marginals, of_mcmc: DrawsSummary, sources: SourceCompar
     )
 
 
-def _num_clusters(*sources: Marginals) -> NumClusters:
-    columns = np.stack([one.counts for one in sources])
-    found = np.flatnonzero(columns.any(0))
+def _num_clusters(guide: Marginals, weighted: Marginals | None, mcmc: Marginals) -> NumClusters:
+    known = [one.counts for one in (guide, mcmc, weighted) if one is not None]
+    found = np.flatnonzero(np.any(known, axis=0))
     support = np.arange(found[0], found[-1] + 1)
-    return NumClusters(support, *columns[:, support])
+    corrected = None if weighted is None else weighted.counts[support]
+    return NumClusters(support, guide.counts[support], corrected, mcmc.counts[support])

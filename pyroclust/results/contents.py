@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
@@ -206,6 +206,10 @@ class WrittenResult(Result, Protocol):
 
     def frame(self) -> "pd.DataFrame":
         """Return one row a point: name, columns and label as given, cluster and uncertainty by source."""
+        ...
+
+    def with_failures(self, failures: tuple[str, ...]) -> Self:
+        """Return the same result that also says which parts of its page are missing."""
         ...
 
 

@@ -1,7 +1,7 @@
 """What is said of draws of a partition from any software."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -9,6 +9,8 @@ import pandas as pd
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Finding, SourceComparison, Trust, Verdict
+from pyroclust.diagnostics.verdicts.judging import with_untold
+from pyroclust.diagnostics.verdicts.sources import no_verdict
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.contents import Contents, RowsOfData, Source, plain, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary
@@ -24,7 +26,7 @@ class Diagnosis:
     Attributes:
         summaries: of each source, one or two.
         draws: of each source, ``(chains, draws, N)``.
-        between: the two sources beside each other, or ``None``.
+        between: the two sources beside each other; ``None`` where there is one, or that failed.
         table: the points in their units, or ``None``.
         points: the points as the baselines saw them, or ``None``.
         baselines: classical clusterings of the points; empty without data.
@@ -32,6 +34,7 @@ class Diagnosis:
         seed: of everything random.
         notes: sentences that reports repeat.
         run: checksum of all that the result depends on: draws, data and seed.
+        failures: why parts are missing, a sentence each.
     """
 
     summaries: tuple[DrawsSummary, ...]
@@ -44,6 +47,7 @@ class Diagnosis:
     seed: int
     notes: tuple[str, ...] = ()
     run: str = ""
+    failures: tuple[str, ...] = ()
     rows_file: ClassVar[str] = "points.csv"
 
     def __repr__(self) -> str:
@@ -58,12 +62,17 @@ class Diagnosis:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Every question that was asked: those of the verdict first."""
-        return (*self.verdict.findings, *self.summaries[0].estimate.findings)
+        return (*self.verdict.findings, *self.summaries[0].findings)
 
     @property
     def verdict(self) -> Verdict:
         """The one sentence: on the two sources where there are two, else on the convergence."""
-        return self.verdicts[0] if self.between is None else self.between.verdict
+        open_ones = self.summaries[0].untold
+        if len(self.summaries) == 1:
+            return with_untold(self.verdicts[0], open_ones)
+        if self.between is None:
+            return with_untold(no_verdict((self.summaries[0].name, self.summaries[1].name)), open_ones)
+        return with_untold(self.between.verdict, open_ones)
 
     @property
     def converged(self) -> bool:
@@ -87,7 +96,7 @@ class Diagnosis:
                 "Uncertainty of a row: the probability that it is apart from its companions in the "
                 "estimate. Variation of information is measured in bits; 0 means equal partitions."
             ),
-            notes=self.notes,
+            notes=(*self.notes, *self.failures),
             verdict=self.verdict,
             findings=self.findings,
             sources=sources,
@@ -118,8 +127,16 @@ class Diagnosis:
     def frame(self) -> pd.DataFrame:
         """Return one row a point: name, columns and label as given, cluster and uncertainty by source."""
         frame = pd.DataFrame({"point": self.point_names})
-        estimates = {one.name: one.estimate for one in self.summaries}
+        estimates = {one.name: one.estimate for one in self.summaries if one.estimate is not None}
         return with_estimates(with_table(frame, self.table), estimates)
+
+    def with_failures(self, failures: tuple[str, ...]) -> Self:
+        """Return the same result that also says which parts of its page are missing.
+
+        Args:
+            failures: a sentence each.
+        """
+        return replace(self, failures=(*self.failures, *failures))
 
     def to_dict(self) -> dict[str, Any]:
         """Return every figure, fit for JSON: not finite becomes ``None``."""
@@ -130,7 +147,8 @@ class Diagnosis:
             "between": None if self.between is None else self.between.to_dict(),
             "baselines": [one.figures() for one in self.baselines],
             "seed": self.seed,
-            "notes": list(self.notes),
+            "notes": [*self.notes, *self.failures],
+            "failures": list(self.failures),
         } | ({"run": self.run} if self.run else {})
         content: dict[str, Any] = plain(figures)
         return content

@@ -1,12 +1,14 @@
 """Everything that one source's draws of a partition say, without a model."""
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pyroclust import diagnostics
+from pyroclust.attempts import Attempts
 from pyroclust.baselines.scores import PartitionScores, scores_where_known
 from pyroclust.diagnostics import (
     ClusterProfiles,
@@ -24,9 +26,19 @@ from pyroclust.diagnostics.differences.agreement import Marginals, marginals
 from pyroclust.diagnostics.draws.labels import as_chains
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.diagnostics.estimates.point_estimates import uncertainty_in
-from pyroclust.diagnostics.verdicts.findings import clarity_finding, labels_finding, num_doubtful
+from pyroclust.diagnostics.verdicts.findings import (
+    Question,
+    clarity_finding,
+    labels_finding,
+    num_doubtful,
+    untold,
+)
 
 __all__ = ["DrawsSummary", "Estimate", "summarise_draws"]
+
+_ESTIMATE, _SCORES = "The point estimate of {}", "The scores of {} against the known labels"
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class DrawsSummary:
-    """The posterior of a partition as one source's draws have it.
+    """The posterior of a partition as one source's draws have it; a part that failed is ``None``.
 
     Attributes:
         name: what reports call the source.
@@ -96,21 +108,25 @@ class DrawsSummary:
         co_membership: effective draws for the co-memberships of pairs.
         distance_rhat: convergence of the distances to reference partitions.
         profiles: what the estimate's clusters are like; ``None`` without data.
+        failures: why parts are missing, a sentence each.
+        untold: questions that parts which failed leave open.
     """
 
     name: str
     shape: tuple[int, int, int]
     marginals: Marginals
-    estimate: Estimate
-    ball: CredibleBall
-    ranked: RankedPartitions
-    entropy: PartitionEntropy
-    modes: PartitionModes
+    estimate: Estimate | None
+    ball: CredibleBall | None
+    ranked: RankedPartitions | None
+    entropy: PartitionEntropy | None
+    modes: PartitionModes | None
     functionals: dict[str, np.ndarray]
-    convergence: tuple[Convergence, ...]
-    co_membership: CoMembershipEss
-    distance_rhat: DistanceRhat
+    convergence: tuple[Convergence, ...] | None
+    co_membership: CoMembershipEss | None
+    distance_rhat: DistanceRhat | None
     profiles: ClusterProfiles | None
+    failures: tuple[str, ...] = ()
+    untold: tuple[Finding, ...] = ()
 
     @property
     def values(self) -> np.ndarray:
@@ -129,13 +145,20 @@ class DrawsSummary:
 
     @property
     def max_rhat(self) -> float:
-        """Largest R-hat, of functionals that vary and of distances; 1 when nothing varies."""
+        """Largest R-hat, of functionals and distances that vary; 1 when none does, nan where one failed."""
+        if self.convergence is None or self.distance_rhat is None:
+            return math.nan
         return max(diagnostics.max_rhat(self.convergence), np.nan_to_num(self.distance_rhat.rhat, nan=1.0))
 
     @property
     def min_ess(self) -> float:
-        """Fewest bulk effective draws of the functionals that vary; infinity when none does."""
-        return diagnostics.min_ess(self.convergence)
+        """Fewest bulk effective draws of functionals that vary; inf when none does, nan if they failed."""
+        return math.nan if self.convergence is None else diagnostics.min_ess(self.convergence)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Whether the point estimate is clear, and near the known labels where there are some."""
+        return (*(() if self.estimate is None else self.estimate.findings), *self.untold)
 
     @property
     def verdict(self) -> Verdict:
@@ -159,41 +182,57 @@ class DrawsSummary:
 
     def figures(self) -> dict[str, Any]:
         """Return the figures without matrices and draws; numbers may be those of numpy, or not finite."""
-        ball, modes = self.ball, self.modes
+        estimate, ranked = self.estimate, self.ranked
+        of_estimate = None
+        if estimate is not None:
+            of_estimate = estimate.figures() | {"assignments": estimate.assignments}
+        probable = None
+        if ranked is not None:
+            probable = {"probabilities": ranked.probabilities, "distinct": ranked.num_distinct}
+        rows = self.convergence
         return {
             "name": self.name,
             "chains": self.shape[0],
             "draws": self.shape[1],
             "points": self.shape[2],
             "num_clusters": {"values": self.values, "probabilities": self.probabilities},
-            "point_estimate": self.estimate.figures() | {"assignments": self.estimate.assignments},
-            "credible_ball": {
-                "level": ball.level,
-                "coverage": ball.coverage,
-                "radius": ball.radius,
-                "horizontal_clusters": count_clusters(ball.horizontal),
-                "upper_clusters": count_clusters(ball.upper),
-                "lower_clusters": count_clusters(ball.lower),
-            },
-            "most_probable": {
-                "probabilities": self.ranked.probabilities,
-                "distinct": self.ranked.num_distinct,
-            },
-            "entropy_bits": asdict(self.entropy),
-            "modes": {
-                "weights": modes.weights,
-                "spread": modes.spread,
-                "num_clusters": count_clusters(modes.partitions),
-            },
-            "convergence": [asdict(row) for row in self.convergence],
-            "co_membership_ess": {
-                "pairs": len(self.co_membership.pairs),
-                "constant": self.co_membership.num_constant,
-                "min": self.co_membership.min,
-                "median": self.co_membership.median,
-            },
-            "distance_rhat": self.distance_rhat.rhat,
+            "point_estimate": of_estimate,
+            "credible_ball": None if self.ball is None else _of_ball(self.ball),
+            "most_probable": probable,
+            "entropy_bits": None if self.entropy is None else asdict(self.entropy),
+            "modes": None if self.modes is None else _of_modes(self.modes),
+            "convergence": None if rows is None else [asdict(row) for row in rows],
+            "co_membership_ess": None if self.co_membership is None else _of_pairs(self.co_membership),
+            "distance_rhat": None if self.distance_rhat is None else self.distance_rhat.rhat,
         }
+
+
+def _of_ball(ball: CredibleBall) -> dict[str, Any]:
+    return {
+        "level": ball.level,
+        "coverage": ball.coverage,
+        "radius": ball.radius,
+        "horizontal_clusters": count_clusters(ball.horizontal),
+        "upper_clusters": count_clusters(ball.upper),
+        "lower_clusters": count_clusters(ball.lower),
+    }
+
+
+def _of_modes(modes: PartitionModes) -> dict[str, Any]:
+    return {
+        "weights": modes.weights,
+        "spread": modes.spread,
+        "num_clusters": count_clusters(modes.partitions),
+    }
+
+
+def _of_pairs(found: CoMembershipEss) -> dict[str, Any]:
+    return {
+        "pairs": len(found.pairs),
+        "constant": found.num_constant,
+        "min": found.min,
+        "median": found.median,
+    }
 
 
 def summarise_draws(
@@ -206,6 +245,9 @@ def summarise_draws(
     true_labels: np.ndarray | None = None,
 ) -> DrawsSummary:
     """Compute everything that draws of a partition say by themselves.
+
+    A part that fails is left out, with a sentence in ``failures``; the number of clusters and the
+    co-assignment matrix have to be there.
 
     Cost: one co-assignment matrix, one search for the point estimate, and the modes; about two seconds at
     N = 300 and 4000 draws.
@@ -231,29 +273,103 @@ def summarise_draws(
         (6,)
     """
     draws = as_chains(assignments)
-    found = diagnostics.point_estimate(draws, seed=seed)
-    values = diagnostics.functionals(draws, seed=seed, reference=found)
-    if log_joint is not None:
-        values = {"log_joint": np.asarray(log_joint, dtype=np.float64), **values}
-    every = marginals(draws)
-    chains, length, points = draws.shape
+    every, tries = marginals(draws), Attempts()
+    estimate = _estimate(draws, every, tries, name=name, seed=seed, true_labels=true_labels)
+    parts = _Parts(draws, name, seed, None if estimate is None else estimate.assignments, tries)
+    values = parts.functionals(log_joint)
     return DrawsSummary(
         name=name,
-        shape=(chains, length, points),
+        shape=(draws.shape[0], draws.shape[1], draws.shape[2]),
         marginals=every,
-        estimate=_estimate(every, found, true_labels),
-        ball=diagnostics.credible_ball(draws, found),
-        ranked=diagnostics.ranked_partitions(draws),
-        entropy=diagnostics.partition_entropy(draws),
-        modes=diagnostics.partition_modes(draws, seed=seed),
-        functionals=values,
-        convergence=diagnostics.convergence(values),
-        co_membership=diagnostics.co_membership_ess(draws, seed=seed),
-        distance_rhat=diagnostics.distance_rhat(draws, seed=seed),
-        profiles=None if data is None else diagnostics.cluster_profiles(draws, found, data=data),
+        estimate=estimate,
+        ball=parts.around("The credible ball", lambda found: diagnostics.credible_ball(draws, found)),
+        ranked=parts.make("The most probable partitions", lambda: diagnostics.ranked_partitions(draws)),
+        entropy=parts.make("The entropy", lambda: diagnostics.partition_entropy(draws)),
+        modes=parts.make("The modes", lambda: diagnostics.partition_modes(draws, seed=seed)),
+        functionals=values or {},
+        convergence=parts.convergence(values),
+        co_membership=parts.make(
+            "The effective draws of pairs", lambda: diagnostics.co_membership_ess(draws, seed=seed)
+        ),
+        distance_rhat=parts.make(
+            "The R-hat of distances", lambda: diagnostics.distance_rhat(draws, seed=seed)
+        ),
+        profiles=None
+        if data is None
+        else parts.around(
+            "The profiles of the clusters",
+            lambda found: diagnostics.cluster_profiles(draws, found, data=data),
+        ),
+        failures=tries.failures,
+        untold=_untold(tries, name, estimate, has_labels=true_labels is not None),
     )
 
 
-def _estimate(every: Marginals, found: np.ndarray, true_labels: np.ndarray | None) -> Estimate:
-    scores = scores_where_known(true_labels, found)
-    return Estimate(found, uncertainty_in(every.together, found), scores)
+@dataclass(frozen=True)
+class _Parts:
+    """Tries the parts of one source's summary."""
+
+    draws: np.ndarray
+    name: str
+    seed: int
+    found: np.ndarray | None
+    tries: Attempts
+
+    def make(self, what: str, part: Callable[[], Made]) -> Made | None:
+        return self.tries.make(f"{what} of {self.name}", part)
+
+    def around(self, what: str, part: Callable[[np.ndarray], Made]) -> Made | None:
+        """Make what needs the point estimate."""
+        return self.make(what, lambda: part(self._estimate()))
+
+    def functionals(self, log_joint: np.ndarray | None) -> dict[str, np.ndarray] | None:
+        """Compute the functionals, the log joint first where it is known."""
+        first = {} if log_joint is None else {"log_joint": np.asarray(log_joint, dtype=np.float64)}
+        found = self.make("The functionals", self._functionals)
+        return None if found is None else first | found
+
+    def _functionals(self) -> dict[str, np.ndarray]:
+        if self.found is not None:
+            return diagnostics.functionals(self.draws, seed=self.seed, reference=self.found)
+        every = diagnostics.functionals(self.draws, seed=self.seed, reference=self.draws[0, 0])
+        return {name: values for name, values in every.items() if name != "distance_to_reference"}
+
+    def convergence(self, values: dict[str, np.ndarray] | None) -> tuple[Convergence, ...] | None:
+        """Judge the functionals where there are some."""
+        if values is None:
+            return None
+        return self.make("The convergence", lambda: diagnostics.convergence(values))
+
+    def _estimate(self) -> np.ndarray:
+        if self.found is None:
+            raise ValueError("there is no point estimate")
+        return self.found
+
+
+def _estimate(
+    draws: np.ndarray,
+    every: Marginals,
+    tries: Attempts,
+    *,
+    name: str,
+    seed: int,
+    true_labels: np.ndarray | None,
+) -> Estimate | None:
+    found = tries.make(_ESTIMATE.format(name), lambda: diagnostics.point_estimate(draws, seed=seed))
+    if found is None:
+        return None
+    scores = tries.make(_SCORES.format(name), lambda: scores_where_known(true_labels, found))
+    return tries.make(
+        _ESTIMATE.format(name), lambda: Estimate(found, uncertainty_in(every.together, found), scores)
+    )
+
+
+def _untold(
+    tries: Attempts, name: str, estimate: Estimate | None, *, has_labels: bool
+) -> tuple[Finding, ...]:
+    why = tries.reason(_ESTIMATE.format(name))
+    if estimate is None:
+        clear = untold(Question.CLEAR, why)
+        return (clear, untold(Question.LABELS, why)) if has_labels else (clear,)
+    why = tries.reason(_SCORES.format(name))
+    return () if why is None else (untold(Question.LABELS, why),)

@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pyroclust.attempts import Attempts
 from pyroclust.calibration.certificate import Certificate
 from pyroclust.calibration.judgement import calibration_findings
 from pyroclust.calibration.result import LocalCalibration
-from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.diagnostics import Familiarity, Finding, Verdict
-from pyroclust.diagnostics.verdicts.judging import judge_alone
+from pyroclust.diagnostics.verdicts.findings import Question
+from pyroclust.diagnostics.verdicts.judging import judge_alone, with_untold
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.comparison import GuideOnData
 from pyroclust.results.contents import Contents, Source, plain, posteriors_of_k
@@ -22,25 +23,29 @@ __all__ = ["AloneSummary", "GuideAlone", "summarise_alone"]
 
 @dataclass(frozen=True, kw_only=True)
 class GuideAlone(GuideOnData):
-    """One data set, and draws of its partition from a guide whose model has no likelihood.
+    """One data set, and draws of its partition from a guide alone.
 
-    Attributes besides those of :class:`~pyroclust.results.comparison.GuideOnData`, whose draws have no
-    ``log_joint``:
+    The guide's model has no likelihood, or MCMC failed. Attributes besides those of
+    :class:`~pyroclust.results.comparison.GuideOnData`:
         certificate: what the guide's card says was measured; empty without one.
+        why_no_mcmc: why MCMC failed, without a full stop; ``None`` where the model has no likelihood.
 
     Raises:
         ValueError: if the shapes do not fit.
     """
 
-    world: TrainingWorld
     certificate: Mapping[str, Any]
+    why_no_mcmc: str | None = None
 
     @property
     def missing(self) -> str:
         """What a comparison has and this has not, and why, in one sentence."""
+        why = f"the likelihood of a partition under '{self.model_name}' has no formula"
+        if self.why_no_mcmc is not None:
+            why = f"MCMC failed ({self.why_no_mcmc})"
         return (
-            f"There is no MCMC and there are no importance weights to compare with: the likelihood of a "
-            f"partition under '{self.model_name}' has no formula, so these are the guide's draws alone."
+            f"There is no MCMC and there are no importance weights to compare with: {why}, so these are the "
+            "guide's draws alone."
         )
 
     def about(self) -> dict[str, Any]:
@@ -57,22 +62,24 @@ class AloneSummary:
         seed: of the random subsets.
         verdict: how far to trust the guide here, in a sentence.
         draws: what the draws say.
-        familiarity: where the data lie among simulations of the model.
-        calibration: of the guide on simulations near the data; ``None`` where it was not asked for.
+        familiarity: where the data lie among simulations of the model; ``None`` where that failed.
+        calibration: of the guide on simulations near the data; ``None`` if not asked for, or failed.
         calibration_tests: calibration tests in the guide's certificate.
         calibration_passed: of these, how many it passed.
         baselines: classical clusterings, seen from the guide's posterior.
+        failures: why parts are missing, a sentence each.
     """
 
     comparison: GuideAlone
     seed: int
     verdict: Verdict
     draws: DrawsSummary
-    familiarity: Familiarity
+    familiarity: Familiarity | None
     calibration: LocalCalibration | None
     calibration_tests: int
     calibration_passed: int
     baselines: tuple[BaselineRow | FailedRow, ...]
+    failures: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Return the data set and the verdict."""
@@ -81,7 +88,7 @@ class AloneSummary:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Every question that was asked: those of the verdict first."""
-        return (*self.verdict.findings, *self.estimate.findings)
+        return (*self.verdict.findings, *self.draws.findings)
 
     @property
     def guide_seconds(self) -> float:
@@ -91,11 +98,11 @@ class AloneSummary:
     @property
     def estimates(self) -> dict[str, Estimate]:
         """Point estimates by the names that files have for their sources."""
-        return {"guide": self.estimate}
+        return {} if self.estimate is None else {"guide": self.estimate}
 
     @property
-    def estimate(self) -> Estimate:
-        """Point estimate of the draws."""
+    def estimate(self) -> Estimate | None:
+        """Point estimate of the draws; ``None`` where it failed."""
         return self.draws.estimate
 
     def contents(self) -> Contents:
@@ -115,7 +122,7 @@ class AloneSummary:
                 "estimate. Familiarity: distances between the rows, beside those of data sets that the model "
                 "simulates; labels play no part."
             ),
-            notes=found.notes,
+            notes=(*found.notes, *self.failures),
             verdict=self.verdict,
             findings=self.findings,
             sources=(source,),
@@ -148,13 +155,15 @@ class AloneSummary:
             "verdict": {"level": self.verdict.level.value, "sentence": self.verdict.sentence},
             "findings": [one.to_dict() for one in self.findings],
             "num_clusters": {"values": self.draws.values, "guide": self.draws.probabilities},
-            "familiarity": asdict(self.familiarity),
+            "familiarity": None if self.familiarity is None else asdict(self.familiarity),
             "calibration_near_data": None if self.calibration is None else self.calibration.figures(),
             "calibration": {"tests": self.calibration_tests, "passed": self.calibration_passed},
             "seconds_per_effective_draw": {"guide": self.guide_seconds},
-            "point_estimates": {"guide": self.estimate.figures()},
+            "point_estimates": {name: one.figures() for name, one in self.estimates.items()},
             "sources": {"guide": self.draws.figures()},
             "baselines": [one.figures() for one in self.baselines],
+            "notes": [*self.comparison.notes, *self.failures],
+            "failures": list(self.failures),
         }
         found: dict[str, Any] = plain(figures)
         return found
@@ -163,35 +172,51 @@ class AloneSummary:
 def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
     """Compute every figure of a guide's draws alone.
 
+    A part that fails is left out, with a sentence in ``failures``; what it would have answered is "cannot
+    tell".
+
     Args:
         alone: the draws.
         seed: of the random subsets that the diagnostics use.
     """
-    draws = alone.guide
+    draws, near, tries = alone.guide, alone.calibration, Attempts()
     found = summarise_draws(
         draws.assignments, name=draws.name, seed=seed, data=alone.data, true_labels=alone.true_labels
     )
-    familiar = alone.world.familiarity(alone.data, seed=seed)
-    tests = _calibration(alone.certificate)
-    near = alone.calibration
-    return AloneSummary(
-        comparison=alone,
-        seed=seed,
-        verdict=judge_alone(
-            familiar,
-            tests,
-            near=None if near is None else near.verdict,
-            near_finding=None if near is None else near.finding,
-        ),
-        draws=found,
-        familiarity=familiar,
-        calibration=near,
-        calibration_tests=len(tests),
-        calibration_passed=sum(tests),
-        baselines=baseline_rows(
+    familiar = tries.make("The familiarity of the data", lambda: _familiarity(alone, seed))
+    tests = tries.make("The judgement of the certificate", lambda: _calibration(alone.certificate))
+    failed = {one.question: one for one in alone.untold}.get(Question.NEAR.value)
+    verdict = judge_alone(
+        familiar,
+        tests,
+        near=None if near is None else near.verdict,
+        near_finding=failed if near is None else near.finding,
+        why_no_mcmc=alone.why_no_mcmc or "the likelihood has no formula",
+    )
+    baselines = tries.make(
+        "The classical methods",
+        lambda: baseline_rows(
             alone.data, draws.assignments, summary=found, true_labels=alone.true_labels, seed=seed
         ),
     )
+    return AloneSummary(
+        comparison=alone,
+        seed=seed,
+        verdict=with_untold(verdict, found.untold),
+        draws=found,
+        familiarity=familiar,
+        calibration=near,
+        calibration_tests=len(tests or ()),
+        calibration_passed=sum(tests or ()),
+        baselines=baselines or (),
+        failures=(*alone.failures, *found.failures, *tries.failures),
+    )
+
+
+def _familiarity(alone: GuideAlone, seed: int) -> Familiarity:
+    if alone.world is None:
+        raise ValueError("there are no simulations")
+    return alone.world.familiarity(alone.data, seed=seed)
 
 
 def _calibration(certificate: Mapping[str, Any]) -> list[bool]:

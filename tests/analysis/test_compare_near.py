@@ -80,8 +80,15 @@ def test_what_cannot_be_calibrated_is_said(monkeypatch):
         "The calibration of guide 'PredictiveFilter' near the data could not be made and is left out: "
         "model has no simulations."
     )
-    assert sentence in found.comparison.notes
-    assert sentence in found.to_dict()["notes"]
+    figures = found.to_dict()
+    assert sentence in figures["failures"]
+    assert sentence in figures["notes"]
+    question = "Is the guide calibrated on simulations near these data?"
+    (finding,) = [one for one in found.summary.findings if one.question == question]
+    assert (finding.passed, finding.mark) == (None, Mark.UNKNOWN)
+    assert finding.sentence == "could not be computed: model has no simulations"
+    assert found.verdict.sentence.endswith(f"Because a part failed, there is no answer to: {question}")
+    assert figures["verdict"]["sentence"] == found.verdict.sentence
 
 
 def test_a_wrong_guide_is_not_trusted_alone():

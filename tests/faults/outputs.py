@@ -20,7 +20,7 @@ from faults.processes import broken, left_over, run_and_signal, without_room
 
 from pyroclust import diagnose
 from pyroclust.analysis.outputs import name_of_run, results_folder
-from pyroclust.results.diagnosis import Diagnosis
+from pyroclust.report import Page
 
 _FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 _FILES = ["points.csv", "report.html", "summary.json"]
@@ -35,14 +35,14 @@ def _case(name: str, expected: str, run: Callable[[Path], str], *, slow: bool = 
     """Make a case; the quick ones write a page without pictures."""
 
     def quickly(folder: Path) -> str:
-        with mock.patch("pyroclust.report.write_report", _short_page):
+        with mock.patch("pyroclust.report.write_page", _short_page):
             return run(folder)
 
     return Case("outputs", name, expected, run if slow else quickly, slow)
 
 
-def _short_page(result: Diagnosis, folder: Path) -> None:
-    (folder / "report.html").write_text(result.verdict.sentence + "\n" * 30_000)
+def _short_page(page: Page, folder: Path) -> None:
+    (folder / "report.html").write_text(page.verdict.sentence + "\n" * 30_000)
 
 
 def _refused(out: Path, *, seed: int = 0, words: str) -> str:

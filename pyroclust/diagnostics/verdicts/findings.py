@@ -1,6 +1,7 @@
 """Single questions with their answers: every comparison of a figure with a limit is made here."""
 
 import math
+from enum import Enum
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from pyroclust.diagnostics.simulations.familiarity import Familiarity
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict
 
 __all__ = [
+    "Question",
     "agreement_finding",
     "certificate_finding",
     "clarity_finding",
@@ -33,9 +35,41 @@ __all__ = [
     "labels_finding",
     "near_finding",
     "num_doubtful",
+    "untold",
     "weighted_finding",
     "weights_findings",
 ]
+
+
+class Question(Enum):
+    """Questions that have no answer where the part that they ask about failed."""
+
+    CLEAR = "Is the point estimate clear?"
+    LABELS = "Are the clusters the known labels?"
+    FAMILIAR = "Do the data look like those that the guide was trained on?"
+    NEAR = "Is the guide calibrated on simulations near these data?"
+    CERTIFIED = "Is the guide calibrated on simulated data?"
+    COUNTS = "Does the guide agree with MCMC on the number of clusters?"
+    PAIRS = "Does the guide agree with MCMC on which rows belong together?"
+    TAIL = "Is the tail of the guide's importance weights short?"
+    WORTH = "Are the guide's weighted draws worth enough?"
+    WEIGHTED = "Do the guide's weighted draws agree with MCMC?"
+    SOURCES = "Do whole partitions of the sources agree?"
+
+
+def untold(question: Question, reason: str | None = None) -> Finding:
+    """Answer a question with "cannot tell", since the part that it asks about failed.
+
+    Args:
+        question: which one.
+        reason: why the part failed, without a full stop.
+
+    Example:
+        >>> untold(Question.CLEAR, "division by zero")
+        Finding(Is the point estimate clear? Cannot tell: could not be computed: division by zero)
+    """
+    said = "could not be computed"
+    return Finding(question.value, None, None, None, f"{said}: {reason}" if reason else said)
 
 
 def convergence_findings(name: str, *, max_rhat: float, min_ess: float) -> tuple[Finding, Finding]:
@@ -43,8 +77,9 @@ def convergence_findings(name: str, *, max_rhat: float, min_ess: float) -> tuple
 
     Args:
         name: of the source.
-        max_rhat: the largest R-hat.
-        min_ess: the fewest effective draws; infinity where nothing varies.
+        max_rhat: the largest R-hat; nan where it could not be computed.
+        min_ess: the fewest effective draws; infinity where nothing varies, nan where they could not be
+            computed.
 
     Example:
         >>> [one.answer for one in convergence_findings("MCMC", max_rhat=1.02, min_ess=50.0)]
@@ -56,7 +91,9 @@ def convergence_findings(name: str, *, max_rhat: float, min_ess: float) -> tuple
             max_rhat,
             MAX_RHAT,
             None if math.isnan(max_rhat) else max_rhat <= MAX_RHAT,
-            f"largest R-hat {written(max_rhat, '.3f', MAX_RHAT, GOOD_RHAT)}",
+            "R-hat could not be computed"
+            if math.isnan(max_rhat)
+            else f"largest R-hat {written(max_rhat, '.3f', MAX_RHAT, GOOD_RHAT)}",
             f"at most {MAX_RHAT:g}, better {GOOD_RHAT:g}",
             good=max_rhat <= GOOD_RHAT,
         ),
@@ -65,7 +102,9 @@ def convergence_findings(name: str, *, max_rhat: float, min_ess: float) -> tuple
             min_ess,
             MIN_ESS,
             None if math.isnan(min_ess) else min_ess >= MIN_ESS,
-            "nothing varies"
+            "effective draws could not be computed"
+            if math.isnan(min_ess)
+            else "nothing varies"
             if math.isinf(min_ess)
             else f"fewest effective draws {written(min_ess, '.0f', MIN_ESS, GOOD_ESS)}",
             f"at least {MIN_ESS:.0f}, better {GOOD_ESS:.0f}",
@@ -123,7 +162,7 @@ def weights_findings(pareto_k: float, effective_draws: float) -> tuple[Finding, 
     tail = "the weights are bounded" if pareto_k == -math.inf else f"Pareto k {shape}"
     return (
         Finding(
-            "Is the tail of the guide's importance weights short?",
+            Question.TAIL.value,
             pareto_k,
             MAX_PARETO_K,
             not pareto_k >= MAX_PARETO_K,
@@ -131,7 +170,7 @@ def weights_findings(pareto_k: float, effective_draws: float) -> tuple[Finding, 
             f"below {MAX_PARETO_K:g}",
         ),
         Finding(
-            "Are the guide's weighted draws worth enough?",
+            Question.WORTH.value,
             effective_draws,
             MIN_ESS,
             effective_draws >= MIN_ESS,
@@ -150,7 +189,7 @@ def weighted_finding(total_variation: float, largest_difference: float, *, noise
         noise: largest difference of a pair between the halves of the reference.
     """
     return agreement_finding(
-        "Do the guide's weighted draws agree with MCMC?",
+        Question.WEIGHTED.value,
         max(total_variation, largest_difference),
         f"total variation {written(total_variation, '.2f', MAX_DIFFERENCE)}, "
         f"largest difference of a pair {written(largest_difference, '.2f', MAX_DIFFERENCE)}",
@@ -173,7 +212,7 @@ def clarity_finding(uncertainty: np.ndarray) -> Finding:
     if CLEAR < mean <= PARTLY_CLEAR:
         answers = "Partly", Mark.CAUTION
     return Finding(
-        "Is the point estimate clear?",
+        Question.CLEAR.value,
         mean,
         CLEAR,
         mean <= CLEAR,
@@ -206,7 +245,7 @@ def labels_finding(adjusted_rand: float) -> Finding:
     """
     close, partly = adjusted_rand >= CLOSE_TO_LABELS, adjusted_rand >= PARTLY_LABELS
     return Finding(
-        "Are the clusters the known labels?",
+        Question.LABELS.value,
         adjusted_rand,
         CLOSE_TO_LABELS,
         close,
@@ -229,7 +268,7 @@ def familiarity_findings(found: Familiarity) -> tuple[Finding, ...]:
         ['Yes', 'No']
     """
     alike = Finding(
-        "Do the data look like those that the guide was trained on?",
+        Question.FAMILIAR.value,
         found.overall,
         MIN_FAMILIARITY,
         found.overall > MIN_FAMILIARITY,
@@ -260,7 +299,7 @@ def certificate_finding(passed: int, tests: int) -> Finding:
         tests: how many there are; 0 without a certificate.
     """
     return Finding(
-        "Is the guide calibrated on simulated data?",
+        Question.CERTIFIED.value,
         float(passed) if tests else None,
         float(tests) if tests else None,
         passed == tests if tests else None,
@@ -279,7 +318,7 @@ def near_finding(found: Verdict, p_value: float, *, num_nearest: int, num_simula
         num_simulations: of so many.
     """
     return Finding(
-        "Is the guide calibrated on simulations near these data?",
+        Question.NEAR.value,
         p_value,
         MIN_CALIBRATION,
         {Trust.AVERAGE: True, Trust.DISTRUST: False}.get(found.level),

@@ -2,22 +2,24 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyroclust.diagnostics.differences.agreement import Agreement
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE, MIN_ESS, written
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
 from pyroclust.diagnostics.verdicts.findings import (
+    Question,
     agreement_finding,
     certificate_finding,
     convergence_findings,
     familiarity_findings,
+    untold,
     weighted_finding,
     weights_findings,
 )
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict, all_passed
 
-__all__ = ["GuideFigures", "judge", "judge_alone", "judge_draws"]
+__all__ = ["GuideFigures", "judge", "judge_alone", "judge_draws", "with_untold"]
 
 
 @dataclass(frozen=True)
@@ -31,14 +33,16 @@ class GuideFigures:
         min_ess: bulk effective draws of the same; infinity when all are constant.
         pareto_k: of the guide's importance weights; nan where it could not be fitted.
         effective_draws: of the smoothed importance weights.
+
+    What failed is ``None``, and nan for R-hat and effective draws of MCMC.
     """
 
-    guide: Agreement
-    corrected: Agreement
+    guide: Agreement | None
+    corrected: Agreement | None
     max_rhat: float
     min_ess: float
-    pareto_k: float
-    effective_draws: float
+    pareto_k: float | None
+    effective_draws: float | None
 
 
 def judge(figures: GuideFigures) -> Verdict:
@@ -52,7 +56,7 @@ def judge(figures: GuideFigures) -> Verdict:
     * ``TRUST``: the guide's draws agree.
     * ``CORRECT``: they do not, but the weights are usable and the weighted draws agree.
     * ``UNKNOWN``: MCMC did not converge, or co-assignment probabilities of its own halves differ by more
-      than 0.15.
+      than 0.15, or what the verdict rests on could not be computed.
     * ``DISTRUST``: all else.
 
     Args:
@@ -61,17 +65,25 @@ def judge(figures: GuideFigures) -> Verdict:
     References:
         Schmitt et al. (2024), Amortized Bayesian workflow. https://arxiv.org/abs/2409.04332
     """
-    noise = figures.guide.noise_largest_difference
+    noise = math.nan if figures.guide is None else figures.guide.noise_largest_difference
     gap = written(noise, ".2f", MAX_DIFFERENCE)
     chains = convergence_findings("MCMC", max_rhat=figures.max_rhat, min_ess=figures.min_ess)
     drawn = _agreement(figures.guide)
-    weights = weights_findings(figures.pareto_k, figures.effective_draws)
-    corrected = figures.corrected
-    weighted = weighted_finding(corrected.total_variation, corrected.largest_difference, noise=noise)
+    weights, weighted = _weights(figures), _weighted(figures.corrected, noise)
     findings = (*chains, *drawn, *weights, weighted)
     gaps, caveat = _said(drawn), _caveat(chains)
+    if any(one.passed is None for one in chains):
+        return Verdict(
+            Trust.UNKNOWN,
+            f"No verdict: whether MCMC has converged cannot be told ({_said(chains)}).",
+            findings,
+        )
     if not all_passed(chains):
         return Verdict(Trust.UNKNOWN, f"No verdict: MCMC has not converged ({_said(chains)}).", findings)
+    if figures.guide is None:
+        return Verdict(
+            Trust.UNKNOWN, "No verdict: how far the guide agrees with MCMC could not be computed.", findings
+        )
     if all_passed(drawn):
         return Verdict(
             Trust.TRUST, f"The guide can be trusted here: it agrees with MCMC ({gaps}).{caveat}", findings
@@ -81,6 +93,13 @@ def judge(figures: GuideFigures) -> Verdict:
             Trust.CORRECT,
             f"Use the guide's draws with their importance weights: as drawn they differ from MCMC ({gaps}), "
             f"weighted they agree ({weighted.sentence}; {_said(weights)}).{caveat}",
+            findings,
+        )
+    if any(one.passed is None for one in weights) or figures.corrected is None:
+        return Verdict(
+            Trust.UNKNOWN,
+            f"No verdict: as drawn the guide differs from MCMC ({gaps}), and what its importance weights "
+            "make of that could not be computed.",
             findings,
         )
     if any(one.passed is None for one in (*drawn, weighted)):
@@ -102,19 +121,52 @@ def judge(figures: GuideFigures) -> Verdict:
     )
 
 
-def _agreement(found: Agreement) -> tuple[Finding, Finding]:
+def with_untold(verdict: Verdict, questions: Sequence[Finding]) -> Verdict:
+    """Name in the sentence of a verdict the questions that parts which failed leave open.
+
+    Args:
+        verdict: its level and its findings stay.
+        questions: made by :func:`~pyroclust.diagnostics.verdicts.findings.untold`.
+
+    Example:
+        >>> with_untold(Verdict(Trust.AGREE, "They agree."), [untold(Question.CLEAR)]).sentence
+        'They agree. Because a part failed, there is no answer to: Is the point estimate clear?'
+    """
+    if not questions:
+        return verdict
+    named = " ".join(one.question for one in questions)
+    return replace(
+        verdict, sentence=f"{verdict.sentence} Because a part failed, there is no answer to: {named}"
+    )
+
+
+def _weights(figures: GuideFigures) -> tuple[Finding, Finding]:
+    if figures.pareto_k is None or figures.effective_draws is None:
+        return untold(Question.TAIL), untold(Question.WORTH)
+    return weights_findings(figures.pareto_k, figures.effective_draws)
+
+
+def _weighted(corrected: Agreement | None, noise: float) -> Finding:
+    if corrected is None:
+        return untold(Question.WEIGHTED)
+    return weighted_finding(corrected.total_variation, corrected.largest_difference, noise=noise)
+
+
+def _agreement(found: Agreement | None) -> tuple[Finding, Finding]:
+    if found is None:
+        return untold(Question.COUNTS), untold(Question.PAIRS)
     noise = found.noise_largest_difference
     counts = written(found.total_variation, ".2f", MAX_DIFFERENCE)
     pairs = written(found.largest_difference, ".2f", MAX_DIFFERENCE)
     return (
         agreement_finding(
-            "Does the guide agree with MCMC on the number of clusters?",
+            Question.COUNTS.value,
             found.total_variation,
             f"total variation of the number of clusters {counts}",
             noise=noise,
         ),
         agreement_finding(
-            "Does the guide agree with MCMC on which rows belong together?",
+            Question.PAIRS.value,
             found.largest_difference,
             f"co-assignment probabilities differ by at most {pairs}",
             noise=noise,
@@ -128,15 +180,15 @@ def judge_draws(name: str, *, num_chains: int, num_draws: int, max_rhat: float, 
     * ``TRUST``: several chains, R-hat at most 1.05 for every functional and every distance to a reference,
       and at least 100 effective draws. Above 1.01 or below 400 the sentence warns.
     * ``AVERAGE``: the same of a single chain, whose halves agree: a mode that it never visits does not show.
-    * ``UNKNOWN``: too few effective draws to tell.
+    * ``UNKNOWN``: too few effective draws to tell, or a figure could not be computed.
     * ``DISTRUST``: chains, or the halves of one, differ.
 
     Args:
         name: of the source.
         num_chains: chains.
         num_draws: draws of all chains together.
-        max_rhat: largest R-hat; 1 where nothing varies.
-        min_ess: fewest effective draws; infinity where nothing varies.
+        max_rhat: largest R-hat; 1 where nothing varies, nan where it could not be computed.
+        min_ess: fewest effective draws; infinity where nothing varies, nan where they could not be computed.
 
     References:
         Vehtari et al. (2021), Rank-normalization, folding, and localization.
@@ -150,6 +202,12 @@ def judge_draws(name: str, *, num_chains: int, num_draws: int, max_rhat: float, 
     findings = convergence_findings(name, max_rhat=max_rhat, min_ess=worth)
     chains, draws = findings
     figures = _said(findings)
+    if any(one.passed is None for one in findings):
+        return Verdict(
+            Trust.UNKNOWN,
+            f"No verdict on {name}: whether it has converged cannot be told ({figures}).",
+            findings,
+        )
     if math.isinf(min_ess):
         return _constant(name, num_draws, findings)
     if chains.passed is False:
@@ -195,7 +253,12 @@ def _constant(name: str, num_draws: int, findings: tuple[Finding, ...]) -> Verdi
 
 
 def judge_alone(
-    familiar: Familiarity, tests: Sequence[bool], *, near: Verdict | None, near_finding: Finding | None
+    familiar: Familiarity | None,
+    tests: Sequence[bool] | None,
+    *,
+    near: Verdict | None,
+    near_finding: Finding | None,
+    why_no_mcmc: str = "the likelihood has no formula",
 ) -> Verdict:
     """Say how far to trust a guide that nothing can be put beside.
 
@@ -204,52 +267,61 @@ def judge_alone(
       this one.
     * ``DISTRUST``: at most one simulation in a hundred is as unusual as the data, or the guide is not
       calibrated on those near the data.
-    * ``UNKNOWN``: there is no certificate, it failed, or the guide was trained on other sizes.
+    * ``UNKNOWN``: there is no certificate, it failed, the guide was trained on other sizes, or one of these
+      questions, or the calibration near the data that was asked for, could not be computed.
 
     Args:
-        familiar: where the data lie among simulations.
-        tests: whether each calibration test of the certificate was passed.
+        familiar: where the data lie among simulations; ``None`` where that could not be computed.
+        tests: whether each calibration test of the certificate was passed; ``None`` where that could not be
+            computed.
         near: verdict of a calibration near the data, or ``None``.
-        near_finding: the same as an answer to a question.
+        near_finding: the same as an answer to a question; "cannot tell" where the calibration failed.
+        why_no_mcmc: the reason, without a full stop.
     """
-    alike = familiarity_findings(familiar)
-    known, passed = alike[0], certificate_finding(sum(tests), len(tests))
-    beside = Finding(
-        "Does the guide agree with MCMC here?", None, None, None, "no MCMC: the likelihood has no formula"
+    alike = (untold(Question.FAMILIAR),) if familiar is None else familiarity_findings(familiar)
+    passed = untold(Question.CERTIFIED) if tests is None else certificate_finding(sum(tests), len(tests))
+    beside = Finding("Does the guide agree with MCMC here?", None, None, None, f"no MCMC: {why_no_mcmc}")
+    known, asked = alike[0], () if near_finding is None else (near_finding,)
+    failed = (
+        *(alike if familiar is None else ()),
+        *((passed,) if tests is None else ()),
+        *(asked if near is None else ()),
     )
-    findings = (*alike, passed, *([] if near_finding is None else [near_finding]), beside)
+
+    def verdict(level: Trust, sentence: str) -> Verdict:
+        return with_untold(Verdict(level, sentence, (*alike, passed, *asked, beside)), failed)
+
     if known.passed is False:
-        return Verdict(
+        return verdict(
             Trust.DISTRUST,
             "Do not trust the guide here: the data are unlike those it was trained on "
             f"({known.sentence}), and it cannot be checked by MCMC; see whether the scale of the data is the "
             "model's (--raw).",
-            findings,
         )
     if near is not None and near.level is Trust.DISTRUST:
-        return Verdict(
+        return verdict(
             Trust.DISTRUST,
             f"Do not trust the guide here: on simulations near this table it is {_lower(near.sentence)} MCMC "
             "cannot check it here.",
-            findings,
         )
-    if passed.passed is not True:
+    if tests is not None and passed.passed is not True:
         why = f"passed {sum(tests)} of {len(tests)} calibration tests" if tests else "has no certificate"
-        return Verdict(
+        return verdict(
             Trust.UNKNOWN,
             f"No verdict: the guide {why}, and it cannot be checked by MCMC; run pyroclust check.",
-            findings,
+        )
+    if familiar is None or tests is None or failed:
+        return verdict(
+            Trust.UNKNOWN,
+            "No verdict: what it would rest on could not be computed, and MCMC cannot check the guide here.",
         )
     if familiar.warning is not None:
-        return Verdict(
-            Trust.UNKNOWN, f"No verdict: {familiar.warning} It cannot be checked by MCMC.", findings
-        )
-    return Verdict(
+        return verdict(Trust.UNKNOWN, f"No verdict: {familiar.warning} It cannot be checked by MCMC.")
+    return verdict(
         Trust.AVERAGE,
         f"The guide can be trusted on average over data like these: they look like its model's "
         f"({known.sentence}), on which it passed all {len(tests)} calibration tests; on this very table "
         "nothing can check it.",
-        findings,
     )
 
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pyroclust.diagnostics.chains.thinning import Mixing
 from pyroclust.diagnostics.differences.effects import Effect, VariationBlocks
 from pyroclust.diagnostics.limits import MAX_CHANCE, written, written_p, written_pair
-from pyroclust.diagnostics.verdicts.findings import convergence_findings
+from pyroclust.diagnostics.verdicts.findings import Question, convergence_findings, untold
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict
 
-__all__ = ["judge_sources"]
+__all__ = ["judge_sources", "no_verdict"]
 
 
 def judge_sources(
@@ -76,6 +76,24 @@ def judge_sources(
         f"As far as these draws can tell, {first} and {second} agree: {_listed(effects)}. "
         f"{_bits(names, variation)}.{small}{caveat}",
         findings,
+    )
+
+
+def no_verdict(names: tuple[str, str]) -> Verdict:
+    """Say that two sources could not be compared, because their comparison failed.
+
+    Args:
+        names: of the two sources.
+
+    Example:
+        >>> no_verdict(("Gibbs", "SALSO")).sentence
+        'Cannot tell whether Gibbs and SALSO agree: that could not be computed.'
+    """
+    first, second = names
+    return Verdict(
+        Trust.UNKNOWN,
+        f"Cannot tell whether {first} and {second} agree: that could not be computed.",
+        (untold(Question.SOURCES),),
     )
 
 
