@@ -9,7 +9,16 @@ import pandas as pd
 from pyroclust.data.columns import RawTable, TextColumn
 from pyroclust.data.frames import raw_array, raw_frame
 from pyroclust.data.headers import FirstLine, find_header
-from pyroclust.delimited import PLAIN, DelimitedText, ReadingOptions, find_marks, is_numeral, read_delimited
+from pyroclust.delimited import (
+    PLAIN,
+    DelimitedText,
+    ReadingOptions,
+    check_file,
+    find_marks,
+    foreign_suffix,
+    is_numeral,
+    read_delimited,
+)
 from pyroclust.errors import first_line
 from pyroclust.memory import check_memory
 from pyroclust.text import visible
@@ -44,11 +53,8 @@ def read_raw(path: Path, options: ReadingOptions | None = None) -> RawTable:
     """
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
-        raise ValueError(
-            f"cannot read '{path}': its suffix is '{path.suffix}', expected one of {', '.join(SUFFIXES)}"
-        )
-    if not path.is_file():
-        raise ValueError(f"there is no file '{path}'; check the path")
+        raise ValueError(f"cannot read '{path}': {foreign_suffix(path, SUFFIXES)}")
+    check_file(path)
     told = () if options is None else options.told
     if told and kind not in PLAIN:
         raise ValueError(f"{told[0]} is told, but only {' and '.join(PLAIN)} files need it: leave it out")

@@ -1,5 +1,6 @@
 """Delimited text from any software: encoding, delimiter, decimal mark and rows, found or told."""
 
+from pyroclust.delimited.foreign import check_file, foreign_suffix
 from pyroclust.delimited.layout import PLAIN, DelimitedText, ReadingOptions, read_delimited
 from pyroclust.delimited.numerals import MISSING, Marks, are_plain, find_marks, is_numeral
 from pyroclust.delimited.rows import Row
@@ -12,7 +13,9 @@ __all__ = [
     "ReadingOptions",
     "Row",
     "are_plain",
+    "check_file",
     "find_marks",
+    "foreign_suffix",
     "is_numeral",
     "read_delimited",
 ]

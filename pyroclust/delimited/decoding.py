@@ -34,7 +34,8 @@ def decoded(content: bytes) -> tuple[str, tuple[str, ...]]:
     """
     for mark, encoding in _MARKS:
         if content.startswith(mark):
-            return _tried(content[len(mark) :], encoding), ()
+            # Software that adds a mark to what has one already leaves two.
+            return _tried(content[len(mark) :], encoding).lstrip("\ufeff"), ()
     wide = _wide(content)
     if wide is not None:
         return _tried(content, wide), ("The file was read as UTF-16, without the mark for it.",)

@@ -7,6 +7,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from pyroclust.delimited.decoding import decoded
+from pyroclust.delimited.foreign import foreign_content
 from pyroclust.delimited.numerals import grouped, is_numeral
 from pyroclust.delimited.rows import Form, Row, form_of, rows_of
 from pyroclust.memory import check_memory
@@ -117,8 +118,12 @@ def read_delimited(path: Path, *, options: ReadingOptions | None = None) -> Deli
     told, plain = options.delimiter, PLAIN[path.suffix.lower()]
     check_memory(path.stat().st_size * _BYTES_A_BYTE, f"the rows of '{path}'", remedy="take fewer of them")
     try:
-        text, notes = decoded(path.read_bytes())
+        content = path.read_bytes()
+        if (foreign := foreign_content(content)) is not None:
+            raise ValueError(foreign)
+        text, notes = decoded(content)
         text, own = _own_word(text)
+        _refuse_brackets(text)
         comment = _COMMENT if text.lstrip("\n\r\t ").startswith(_COMMENT) else None
         delimiter = told or own or _found(text, plain, comment, options.decimal)
         form = form_of(rows_of(text, delimiter, comment=comment))
@@ -152,6 +157,13 @@ def _own_word(text: str) -> tuple[str, str | None]:
     """Take out the first line ``sep=;`` that Excel understands."""
     found = re.match(r'"?sep=(.)"?[ \t]*(?=[\r\n])', text, re.IGNORECASE)
     return (text, None) if found is None else (text[found.end() :], found[1])
+
+
+def _refuse_brackets(text: str) -> None:
+    """Refuse rows as programs print lists and arrays."""
+    lines = [line.strip() for line in text[:_HEAD].splitlines()[:-1] or [text] if line.strip()]
+    if lines and all(line[0] in "[(" and line.rstrip(",")[-1] in "])" for line in lines):
+        raise ValueError("brackets stand around its rows: leave them out")
 
 
 def _names_above(text: str, delimiter: str, form: Form) -> tuple[str, ...] | None:
@@ -191,21 +203,66 @@ def _found(text: str, plain: str, comment: str | None, decimal: str | None) -> s
         for mark in dict.fromkeys([plain, *_NAMES])
         if mark in head and mark != decimal and (one := _candidate(head, mark, comment)) is not None
     ]
+    candidates = [one for one in candidates if not _is_beaten(one, candidates)]
+    lines = _head_lines(head, comment)
+    is_whole = bool(lines) and all(map(is_numeral, lines))
+    if not is_whole and (found := _beside_marks(candidates, decimal)) is not None:
+        return found
     # Words are divided by spaces in many files whose cells are not.
     enough = 0.5 if len(candidates) == 1 else 1.0
     candidates = [one for one in candidates if one.delimiter != " " or one.share >= enough]
-    lines = _head_lines(head, comment)
     if not candidates:
         return _alone(head, lines, plain, comment, decimal)
     best = max(one.share for one in candidates)
     winners = [one for one in candidates if one.share == best]
     chosen = winners[0]
     if chosen.delimiter != plain and len([one for one in winners if one.delimiter != " "]) > 1:
-        first, second = (_NAMES[one.delimiter] for one in winners[:2])
-        raise _TwoWays(f"{first} or {second} could divide its cells, say which with --delimiter")
+        raise _TwoWays(_either(winners[0].delimiter, winners[1].delimiter))
     if chosen.delimiter in ", ":
         _check_marks(chosen, lines, plain)
     return chosen.delimiter
+
+
+def _is_beaten(one: _Candidate, candidates: Sequence[_Candidate]) -> bool:
+    """Say whether a first line of one cell, above rows of two, is divided as its rows are by another delimiter."""
+    return (
+        one.form.names_rows
+        and one.form.width == 2
+        and any(not other.form.names_rows and other.delimiter != " " for other in candidates)
+    )
+
+
+def _beside_marks(candidates: Sequence[_Candidate], decimal: str | None) -> str | None:
+    """Return a delimiter beside which all commas, or all spaces, stand inside of numbers."""
+    for mark in ", ":
+        by_mark = next((one for one in candidates if one.delimiter == mark), None)
+        for one in candidates if by_mark is not None else ():
+            below = [cell.strip() for row in one.rows[1:] or one.rows for cell in row.cells]
+            marked = [cell for cell in below if mark in cell]
+            inside = bool(marked) and all(_is_marked(cell, mark, decimal) for cell in marked)
+            if by_mark is None or one is by_mark or one.form.names_rows or not inside:
+                continue
+            first = [cell.strip() for cell in one.rows[0].cells]
+            in_names = any(mark in cell and not is_numeral(cell) for cell in first)
+            if one.delimiter != " " and not in_names:
+                return one.delimiter
+            if one.delimiter != " " and not by_mark.form.names_rows:
+                raise _TwoWays(_either(one.delimiter, mark))
+            if one.delimiter == " " and not in_names:
+                if not any(map(is_numeral, first)) or one.share > by_mark.share:
+                    return one.delimiter
+                raise _TwoWays(_either(one.delimiter, mark))
+    return None
+
+
+def _is_marked(cell: str, mark: str, decimal: str | None) -> bool:
+    """Say whether a cell is a number with a mark that may be a decimal mark or stand between thousands."""
+    groups = grouped(cell)
+    return is_numeral(cell) if decimal is None else groups is not None and groups[1] == mark
+
+
+def _either(one: str, other: str) -> str:
+    return f"{_NAMES[one]} or {_NAMES[other]} could divide its cells, say which with --delimiter"
 
 
 def _head_lines(head: str, comment: str | None) -> list[str]:
@@ -234,6 +291,9 @@ def _candidate(head: str, mark: str, comment: str | None) -> _Candidate | None:
 
 def _alone(head: str, lines: Sequence[str], plain: str, comment: str | None, decimal: str | None) -> str:
     """Return a delimiter for a file that none divides evenly."""
+    if decimal == "," and any("," in line and not is_numeral(line) and '"' not in line for line in lines[:1]):
+        if len(lines) > 1 and all(map(is_numeral, lines[1:])):
+            raise _TwoWays(_one_or_two(lines[1], ","))
     has_name = bool(lines) and not is_numeral(lines[0]) and not any(mark in lines[0] for mark in _NAMES)
     if (has_name or decimal == ",") and all(map(is_numeral, lines[1:])):
         return ";"

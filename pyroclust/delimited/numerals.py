@@ -16,7 +16,7 @@ MISSING = frozenset(
 """Cells of a column of numbers that hold none."""
 
 # Apostrophes and spaces, those that do not break a line too.
-_BETWEEN = "'\u2019 \u00a0\u202f"
+_BETWEEN = "'\u2019 \u00a0\u2007\u2009\u202f"
 _EXPONENT = r"(?:[eE][+-]?\d+)?"
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 _GROUPS = rf"[1-9]\d{{0,2}}(?:([.,{_BETWEEN}])\d{{3}})(?:\1\d{{3}})*"

@@ -10,7 +10,7 @@ from pyroclust.delimited.numerals import is_numeral
 
 __all__ = ["Form", "Row", "form_of", "rows_of"]
 
-_CELL = re.compile(r'"((?:[^"]|"")*)"(?=\s|$)|(\S+)')
+_CELL = re.compile(r'"((?:[^"]|"")*)"(?=[ \t\r\n]|$)|([^ \t\r\n]+)')
 _ENDS = " \t\r\n"
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from pyroclust.delimited import PLAIN, ReadingOptions
+from pyroclust.delimited import PLAIN, ReadingOptions, check_file, foreign_suffix
 from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels
 from pyroclust.io.arrays import read_npy_draws, read_npz_draws
 from pyroclust.io.columns import draws_in_frame
@@ -177,16 +177,12 @@ def _in_frame(frame: pd.DataFrame, name: str) -> FoundDraws:
 def _found(path: Path, variable: str | None, group: str | None, options: ReadingOptions) -> FoundDraws:
     kind = path.suffix.lower()
     if kind not in DRAWS_SUFFIXES:
-        raise ValueError(
-            f"cannot read draws from '{path}': its suffix is '{kind}', expected one of "
-            f"{', '.join(DRAWS_SUFFIXES)}"
-        )
+        raise ValueError(f"cannot read draws from '{path}': {foreign_suffix(path, DRAWS_SUFFIXES)}")
     if group is not None and kind != ".nc":
         raise ValueError(f"group is '{group}', but only .nc files have groups and '{path}' is a {kind} file")
     if options.told and kind not in PLAIN:
         raise ValueError(f"{options.told[0]} is told, but '{path}' is no text file: leave it out")
-    if not path.is_file():
-        raise ValueError(f"there is no file '{path}'; check the path")
+    check_file(path)
     try:
         if kind in PLAIN:
             return read_table_draws(path, variable=variable, options=options)
