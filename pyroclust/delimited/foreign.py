@@ -1,4 +1,4 @@
-"""Files of other software: what they are by their first bytes or their suffix, and how they become a table."""
+"""Files of other software: what they are by first bytes or suffix, and how they become a table."""
 
 from pathlib import Path
 

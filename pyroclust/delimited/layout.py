@@ -224,7 +224,7 @@ def _found(text: str, plain: str, comment: str | None, decimal: str | None) -> s
 
 
 def _is_beaten(one: _Candidate, candidates: Sequence[_Candidate]) -> bool:
-    """Say whether a first line of one cell, above rows of two, is divided as its rows are by another delimiter."""
+    """Say whether another delimiter divides a first line that this one leaves whole above rows of two."""
     return (
         one.form.names_rows
         and one.form.width == 2
@@ -291,9 +291,10 @@ def _candidate(head: str, mark: str, comment: str | None) -> _Candidate | None:
 
 def _alone(head: str, lines: Sequence[str], plain: str, comment: str | None, decimal: str | None) -> str:
     """Return a delimiter for a file that none divides evenly."""
-    if decimal == "," and any("," in line and not is_numeral(line) and '"' not in line for line in lines[:1]):
-        if len(lines) > 1 and all(map(is_numeral, lines[1:])):
-            raise _TwoWays(_one_or_two(lines[1], ","))
+    names, below = lines[:1], lines[1:]
+    divided = any("," in line and '"' not in line and not is_numeral(line) for line in names)
+    if decimal == "," and divided and below and all(map(is_numeral, below)):
+        raise _TwoWays(_one_or_two(below[0], ","))
     has_name = bool(lines) and not is_numeral(lines[0]) and not any(mark in lines[0] for mark in _NAMES)
     if (has_name or decimal == ",") and all(map(is_numeral, lines[1:])):
         return ";"

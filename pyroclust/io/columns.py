@@ -1,7 +1,7 @@
 """Columns of a table of draws: which are points, which say something of a draw, how rows are ordered."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,12 +9,18 @@ import pandas as pd
 from pyroclust.diagnostics.draws.holders import WEIGHT_NAMES, refuse_weights
 from pyroclust.errors import unknown_name
 from pyroclust.io.labels import FoundDraws
+from pyroclust.io.written import are_numbers, as_written, refuse_fractions
 from pyroclust.text import listed, visible
 
 __all__ = ["choose_points", "draws_in_frame", "is_beside", "refuse_twice", "take_out"]
 
 # Names of columns that are no points, without a leading dot and in lower case; Stan's end in two underscores.
-_BESIDE = {"chain", "iteration", "draw", "log_joint", "lp", "log_prob", "num_clusters", *WEIGHT_NAMES}
+_COUNTS = ("count", "counts", "freq", "frequency", "multiplicity", "probability", "prob", "posterior_prob")
+_WARMUP = ("warmup", "is_warmup", "warm_up", "burnin", "is_burnin", "burn_in")
+_BESIDE = {
+    *("chain", "iteration", "draw", "log_joint", "lp", "log_prob", "num_clusters"),
+    *(*WEIGHT_NAMES, *_COUNTS, *_WARMUP),
+}
 # More of them, which a point may have too: leaving them out is said.
 _OF_A_DRAW = {
     *(
@@ -31,6 +37,9 @@ _OF_A_DRAW = {
         "rng_seed",
     ),
     *("iter", "step", "sweep", "sample", "sample_id", "draw_id", "iteration_id", "n_clusters", "nclusters"),
+    *("nclust", "n_clust", "num_clust", "k_plus", "kplus", "num_components", "n_components", "concentration"),
+    *("time", "elapsed", "seconds", "timestamp", "date", "datetime", "temperature", "energy", "thin"),
+    *("accept", "accepted", "acceptance", "accept_prob", "accept_stat", "replicate", "rep", "run", "run_id"),
     *(
         "log_lik",
         "loglik",
@@ -42,10 +51,15 @@ _OF_A_DRAW = {
         "log_density",
     ),
 }
-_ALIASES = {"chain_id": "chain"}
+_ALIASES = {f"chain_{end}": "chain" for end in ("id", "no", "nr", "num", "number", "idx", "index")}
+_BETWEEN_WORDS = re.compile(r"[.\- ]")
+# Names of the two columns of a table with one row for each point of each draw.
+_POINT_OF_A_ROW = {"point", "item", "obs", "observation", "unit", "subject", "individual", "i", "n"}
+_LABEL_OF_A_ROW = {"label", "cluster", "assignment", "class", "component", "group", "membership", "z"}
+_NOT = {"", "0", "0.0", "false", "f", "no"}
 _BRACKETS = re.compile(r"^(?P<base>.+)\[(?P<index>\d+)\]$")
 _DOTS = re.compile(r"^(?P<base>.+)\.(?P<index>\d+)$")
-_DRAW = re.compile(r"(draw|iter|iteration|sweep)[ ._\[]?\d+\]?", re.IGNORECASE)
+_DRAW = re.compile(r"(chain[ ._]?\d+[ ._])?(draw|iter|iteration|sweep)[ ._\[]?\d+\]?", re.IGNORECASE)
 # Columns of tables that summarise draws; a point may have one such name, not two.
 _STATISTIC = re.compile(
     r"mean|sd|std|std_?dev|median|mad|r_?hat|n_?eff|(ess|mcse)(_\w+)?|se_mean|(hdi|eti|hpd|ci)_?[\d.]+%?|q[\d.]+|[\d.]+%"
@@ -63,6 +77,8 @@ def draws_in_frame(
     variable: str | None = None,
     is_header: bool = True,
     names_points: bool = True,
+    written: Callable[[], pd.DataFrame] | None = None,
+    has_zeros: bool = False,
     notes: tuple[str, ...] = (),
 ) -> FoundDraws:
     """Return the draws in a table: one row a draw, one column a point, and columns that say more of a draw.
@@ -73,6 +89,8 @@ def draws_in_frame(
         variable: name of the indexed columns that are the points.
         is_header: whether the names of columns were written by somebody.
         names_points: whether they are names of points.
+        written: the same table as text, where it stands in a file.
+        has_zeros: whether zeros stand before digits there.
         notes: sentences on what was guessed before.
 
     Raises:
@@ -90,6 +108,7 @@ def draws_in_frame(
     if is_header:
         _refuse_names(frame, where)
         frame, beside, left = take_out(frame)
+        _refuse_rows_of_points(frame, where)
         names, chosen = choose_points(frame, where, variable, is_stan=any(n.endswith("__") for n in beside))
         frame, notes = frame[names], (*notes, *left, *chosen)
     elif variable is not None:
@@ -97,9 +116,11 @@ def draws_in_frame(
     frame, counted = _without_counters(frame, where, is_header=is_header)
     if frame.shape[1] == 0:
         raise ValueError(f"{where} has no column that could be a point; expected one a point")
-    labels = _labels(frame, where)
+    text = frame.shape[1] > 0 and written is not None and (has_zeros or not are_numbers(frame))
+    labels = _labels(frame, where) if not text or written is None else as_written(frame, written(), where)
     order, num_chains = _order(beside, len(labels), where)
     refuse_weights(beside, (len(labels),), where)
+    _refuse_unequal(beside, where)
     return FoundDraws(
         labels[order].reshape(num_chains, -1, labels.shape[1]),
         _first(beside, _LOG_JOINT, order),
@@ -130,7 +151,7 @@ def take_out(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, np.ndarray], 
 
 
 def _plain(name: str) -> str:
-    bare = name.strip().removeprefix(".").lower()
+    bare = _BETWEEN_WORDS.sub("_", name.strip().removeprefix(".").lower())
     return _ALIASES.get(bare, bare)
 
 
@@ -316,16 +337,34 @@ def _counts_rows(values: np.ndarray) -> bool:
     return values.dtype.kind in "iu" and values[0] in (0, 1) and bool((np.diff(values) == 1).all())
 
 
+def _refuse_rows_of_points(frame: pd.DataFrame, where: str) -> None:
+    """Refuse tables with one row for each point of each draw."""
+    names = [_plain(str(name)) for name in frame.columns]
+    if len(names) == 2 and {*names} & _POINT_OF_A_ROW and {*names} & _LABEL_OF_A_ROW:
+        raise ValueError(
+            f"{where} has the columns {listed([str(name) for name in frame.columns])}, one row for each "
+            "point of each draw, expected one row a draw and one column a point: write it wide"
+        )
+
+
+def _refuse_unequal(beside: Mapping[str, np.ndarray], where: str) -> None:
+    """Refuse draws that stand for several, and those of a warm-up."""
+    for name in _COUNTS:
+        if name in beside and len(pd.unique(beside[name])) > 1:
+            raise ValueError(
+                f"{where} has a column '{name}', one a draw, expected equally weighted draws: repeat or "
+                "resample them as it says, or rename it if it is a point"
+            )
+    for name in _WARMUP:
+        early = sum(str(one).strip().lower() not in _NOT for one in beside.get(name, ()))
+        if early:
+            raise ValueError(f"{where} has {early} draws of '{name}', expected none: remove these rows")
+
+
 def _labels(frame: pd.DataFrame, where: str) -> np.ndarray:
     if all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes):
         return frame.to_numpy()
-    for place, (name, kind) in enumerate(frame.dtypes.items()):
-        column = frame.iloc[:, place]
-        if kind.kind == "f" and (broken := column[np.trunc(column) != column].dropna()).size:
-            raise ValueError(
-                f"{where} holds {broken.iloc[0]:g} in column '{visible(str(name))}' beside columns of names, "
-                "expected labels of clusters in every column: one row a draw and one column a point"
-            )
+    refuse_fractions(frame, where)
     # One kind of value, so that 1 in a column of numbers equals "1" in a column of names.
     return frame.astype(object).where(frame.isna(), frame.astype(str).astype(object)).to_numpy()
 

@@ -1,6 +1,8 @@
 """Draws of partitions in delimited text: one row a draw, one column a point."""
 
 import io
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -8,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pyroclust.delimited import DelimitedText, ReadingOptions, Row, find_marks, read_delimited
+from pyroclust.delimited import DelimitedText, Marks, ReadingOptions, Row, find_marks, read_delimited
 from pyroclust.io.columns import draws_in_frame, is_beside, refuse_twice
 from pyroclust.io.labels import FoundDraws, check_room
 from pyroclust.text import visible
@@ -17,6 +19,7 @@ __all__ = ["read_table_draws"]
 
 # Lines that are looked at to tell names of columns from a draw.
 _LOOKED_AT = 100
+_ZERO_FIRST = re.compile(r'(?:\A|[,;:\t| "\n\r])0\d')
 
 
 def read_table_draws(
@@ -34,9 +37,11 @@ def read_table_draws(
             which columns are the points.
     """
     check_room(f"'{path}'", path.stat().st_size // 2)
-    frame, header = _read_frame(path, options or ReadingOptions())
+    frame, written, has_zeros, header = _read_frame(path, options or ReadingOptions())
     return draws_in_frame(
         frame,
+        written=written,
+        has_zeros=has_zeros,
         where=f"'{path}'",
         variable=variable,
         is_header=header.is_header,
@@ -58,7 +63,10 @@ _NO_HEADER = _FirstLine(is_header=False, names_points=False)
 _HEADER = _FirstLine(is_header=True, names_points=True)
 
 
-def _read_frame(path: Path, options: ReadingOptions) -> tuple[pd.DataFrame, _FirstLine]:
+def _read_frame(
+    path: Path, options: ReadingOptions
+) -> tuple[pd.DataFrame, Callable[[], pd.DataFrame], bool, _FirstLine]:
+    """Return cells, how to have them as text, whether zeros stand before digits, and what the names are."""
     found = read_delimited(path, options=options)
     top = list(islice(found.rows(), _LOOKED_AT))
     if not top:
@@ -74,27 +82,54 @@ def _read_frame(path: Path, options: ReadingOptions) -> tuple[pd.DataFrame, _Fir
     columns = zip(*(cells[1:] if header.is_header else cells), strict=True)
     try:
         marks = find_marks(columns, delimiter=found.delimiter, decimal=options.decimal)
-        frame = pd.read_csv(
-            io.StringIO(_body(found, top, header)),
-            sep=r"\s+" if found.delimiter == " " else found.delimiter,
-            decimal=marks.decimal,
-            thousands=marks.thousands[:1] or None,
-            header=None,
-            names=list(range(found.form.width)),
-            # A line that ends in a delimiter has a cell more than there are columns.
-            index_col=False,
-            skipinitialspace=True,
-            low_memory=False,
-        )
+        body = _body(found, top, header)
+        frame = _cells(found, body, marks)
     except pd.errors.EmptyDataError:
         frame = pd.DataFrame(columns=list(range(found.form.width)))
     except ValueError as error:
         reason = (str(error).strip().splitlines() or ["unknown reason"])[0].rstrip(".")
         raise ValueError(f"'{path}' is not a readable {path.suffix} table: {visible(reason)}") from None
-    frame.columns = pd.Index(
-        _names(cells[0], found.form.width) if header.is_header else range(frame.shape[1])
+    width = found.form.width
+    columns = pd.Index(_names(cells[0], width) if header.is_header else range(width))
+
+    def written() -> pd.DataFrame:
+        text = _cells(found, body, None)
+        return text.apply(lambda column: column.str.strip()).set_axis(columns, axis=1)
+
+    frame.columns = columns
+    if header.is_header and any(not pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes):
+        _refuse_names_again(written(), cells[0], f"'{path}'")
+    notes = (*found.notes, *marks.notes, *header.notes)
+    return frame, written, _ZERO_FIRST.search(body) is not None, replace(header, notes=notes)
+
+
+def _cells(found: DelimitedText, body: str, marks: Marks | None) -> pd.DataFrame:
+    """Return cells with numbers where whole columns are, or as text where no marks are given."""
+    return pd.read_csv(
+        io.StringIO(body),
+        sep=r"\s+" if found.delimiter == " " else found.delimiter,
+        decimal="." if marks is None else marks.decimal,
+        thousands=None if marks is None else marks.thousands[:1] or None,
+        dtype=str if marks is None else None,
+        keep_default_na=marks is not None,
+        header=None,
+        names=list(range(found.form.width)),
+        # A line that ends in a delimiter has a cell more than there are columns.
+        index_col=False,
+        skipinitialspace=True,
+        low_memory=False,
     )
-    return frame, replace(header, notes=(*found.notes, *marks.notes, *header.notes))
+
+
+def _refuse_names_again(written: pd.DataFrame, first: list[str], where: str) -> None:
+    """Refuse files that were put one after the other with their names of columns."""
+    names = [""] * (written.shape[1] - len(first)) + first[: written.shape[1]]
+    again = (written == np.array(names, dtype=object)).all(axis=1).to_numpy()
+    if again.any():
+        raise ValueError(
+            f"{where} has the names of its columns again in place of draw {int(np.argmax(again)) + 1}, "
+            "expected them once: remove such lines, or give --no-header if the first line is a draw too"
+        )
 
 
 def _body(found: DelimitedText, top: list[Row], header: _FirstLine) -> str:
