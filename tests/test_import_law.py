@@ -87,6 +87,7 @@ LAW: dict[str, set[str]] = {
     "diagnostics.weights": {"arrays"},
     "diagnostics.estimates": {"counts", "compiling", "diagnostics.draws", "diagnostics.limits", "threads"},
     "diagnostics.chains": {
+        "arrays",
         "counts",
         "diagnostics.draws",
         "diagnostics.estimates",
