@@ -50,6 +50,11 @@ class Attempts:
         """Why some parts are missing, a sentence each."""
         return tuple(left_out(what, reason) for what, reason in self._reasons.items())
 
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why some parts are missing, by the name that they were tried under."""
+        return dict(self._reasons)
+
     def make(self, what: str, part: Callable[[], Made]) -> Made | None:
         """Return a part, or ``None`` where it cannot be made.
 

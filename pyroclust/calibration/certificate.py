@@ -40,6 +40,7 @@ class Certificate:
         baseline: class of the baseline; ``None`` without one.
         conditions: hyperparameters that the guide is told; eight values are drawn from their priors.
         versions: of the libraries that measured.
+        failures: why parts could not be measured, by their names.
         made_for: what was measured, as :attr:`~pyroclust.saving.cards.GuideCard.made_for` says it; empty for
             a guide that no card can describe, and in certificates of earlier versions.
     """
@@ -59,6 +60,7 @@ class Certificate:
     coverage: CoverageRow | None = None
     reliability: ReliabilityRow | None = None
     made_for: Mapping[str, str | None] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Return what was measured, and how near the guide is to the posterior."""
@@ -72,7 +74,8 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, strings, lists and ``None``, ready for JSON; what a card stores."""
-        return _plain(asdict(self))
+        content: dict[str, Any] = _plain(asdict(self))
+        return content if self.failures else {key: one for key, one in content.items() if key != "failures"}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Certificate":
@@ -93,7 +96,7 @@ class Certificate:
             parts |= {name: _row(kind, content[name]) for name, kind in _SINGLE if content.get(name)}
             parts |= {
                 name: content[name]
-                for name in ("seconds", "baseline", "versions", "made_for")
+                for name in ("seconds", "baseline", "versions", "made_for", "failures")
                 if name in content
             }
             names = tuple(content.get("conditions", ()))

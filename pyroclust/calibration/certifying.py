@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
+from pyroclust.attempts import Attempts
 from pyroclust.calibration.accuracy import exact_row, order_row, sampled_row, speed_row, truth_row
 from pyroclust.calibration.certificate import Certificate
 from pyroclust.calibration.cluster_counts import cluster_count_law
@@ -63,8 +64,10 @@ def certify(
             default, where there is one.
         progress: told what is measured next.
 
+    A part that fails is left out, with the reason in ``failures``, and the certificate does not pass.
+
     Raises:
-        ValueError: if a setting is not possible, or a functional of the guide is nan.
+        ValueError: if a setting is not possible.
 
     Example:
         >>> from dataclasses import replace
@@ -77,19 +80,21 @@ def certify(
     start = time.perf_counter()
     other = _filter_of(guide) if baseline is None else baseline
     bench = _Bench(guide, other, settings or CertificateSettings(), progress or (lambda _: None))
+    tries = Attempts()
     with torch.no_grad():
-        calibration = bench.calibration()
+        calibration = tries.make("calibration", bench.calibration)
         found = Certificate(
             seed=bench.settings.seed,
-            exact=bench.exact(),
-            sampled=bench.sampled(),
-            truth=bench.truth(),
-            order=bench.order(),
-            speed=bench.speed(),
+            exact=tries.make("comparison with exact posteriors", bench.exact) or (),
+            sampled=tries.make("importance sampling", bench.sampled) or (),
+            truth=tries.make("log q of the truth", bench.truth) or (),
+            order=tries.make("dependence on the order", bench.order),
+            speed=tries.make("speed", bench.speed),
             baseline=None if other is None else type(other).__name__,
             conditions=guide.conditions,
             versions={library: version(library) for library in _LIBRARIES},
             made_for=_made_for(guide),
+            failures=tries.reasons,
             **({} if calibration is None else _stored_rows(calibration)),
         )
     return replace(found, seconds=round(time.perf_counter() - start, 1))

@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from pyroclust.attempts import left_out
 from pyroclust.calibration.certificate import Certificate
 from pyroclust.calibration.certifying import certify
 from pyroclust.calibration.judgement import judge_certificate
@@ -55,6 +56,13 @@ class CheckResult:
         """Questions that the stored certificate answers otherwise."""
         before, findings = self._before(), self.verdict.findings
         return tuple(one.question for one in findings if before.get(one.question, one.passed) != one.passed)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Which parts could not be measured, and why, a sentence each."""
+        return tuple(
+            left_out(f"The measuring of {what}", why) for what, why in self.certificate.failures.items()
+        )
 
     def _before(self) -> dict[str, bool | None]:
         if self.stored is None:
@@ -113,7 +121,7 @@ def certificate_content(certificate: Certificate) -> dict[str, Any]:
     """
     verdict = judge_certificate(certificate)
     findings = [
-        {"what": one.question, "figure": one.value, "limit": one.limit, "passed": one.passed}
+        {"what": one.question, "figure": one.value, "limit": one.limit, "passed": one.passed is True}
         for one in verdict.findings
     ]
     passed = bool(findings) and all_passed(verdict.findings)

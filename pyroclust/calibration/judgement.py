@@ -6,6 +6,7 @@ from pyroclust.diagnostics.verdicts.calibration import (
     baseline_finding,
     calibrated_finding,
     certificate_verdict,
+    unmeasured_finding,
     weights_finding,
 )
 
@@ -20,6 +21,7 @@ def judge_certificate(certificate: Certificate) -> Verdict:
     * Credible balls cover as often as they say, and pairs share a cluster as often as predicted: p at least
       0.005 each, where the certificate has them.
     * At most a quarter of the data sets have a Pareto k above 0.7, at every size: binomial, p at least 0.05.
+    * No part failed while it was measured.
     * log q of the truth is not below the baseline's by 2.6 standard errors, at any size.
 
     Example:
@@ -27,7 +29,12 @@ def judge_certificate(certificate: Certificate) -> Verdict:
         'Nothing was tested.'
     """
     return certificate_verdict(
-        [*calibration_findings(certificate), *_reliable(certificate), *_ahead(certificate)]
+        [
+            *calibration_findings(certificate),
+            *_reliable(certificate),
+            *_ahead(certificate),
+            *(unmeasured_finding(f"measuring of {what}", why) for what, why in certificate.failures.items()),
+        ]
     )
 
 

@@ -35,6 +35,7 @@ def certificate_view(result: "CheckResult") -> RenderableType:
     parts += [_text(line) for line in _lines(certificate)]
     if result.verdict.findings:
         parts.append(_findings(result.verdict))
+    parts += [_text(f"Note: {sentence}") for sentence in result.failures]
     parts.append(_text(result.verdict.sentence, style="bold"))
     parts += [_text(line) for line in _compared(result)]
     return Group(*parts)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from pyroclust.attempts import Attempts
 from pyroclust.cli.console import print_plainly
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.files import replace_file
@@ -67,25 +68,27 @@ def check(
         with results_folder(out, run=run, overwrite=overwrite) as results:
             result = check_guide(guide, settings=settings, sampled_points=sizes, progress=tell)
             raise_if_interrupted()
+            picture, failures = _picture(result, wanted=results is not None or save is not None)
+            content = _content(result, failures)
             if results is not None:
-                _write(result, results, run=run)
+                _write(content | {"run": run}, results, picture)
         note = "Not stored: --save FOLDER stores the guide with this certificate."
         failure: OSError | None = None
         if save is not None:
             try:
-                note = _store(result, save)
+                note = _store(result, save, picture)
             except OSError as error:
                 # What was measured for minutes is shown first.
                 note, failure = f"Not stored: '{save}' cannot be written.", error
-    _show(result, note, as_json=as_json)
+    if as_json:
+        print(json.dumps(content | {"note": note}, indent=2, allow_nan=False))
+    else:
+        _show(result, " ".join((note, *failures)))
     if failure is not None:
         raise failure
 
 
-def _show(result: "CheckResult", note: str, *, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(_content(result) | {"note": note}, indent=2, allow_nan=False))
-        return
+def _show(result: "CheckResult", note: str) -> None:
     from pyroclust.cli.certificate_table import certificate_view
 
     # Its tables fit into the 80 columns of a pipe.
@@ -135,35 +138,46 @@ def _check_place(guide: Path, save: Path, *, overwrite: bool, quick: bool) -> No
         )
 
 
-def _store(result: "CheckResult", folder: Path) -> str:
+def _store(result: "CheckResult", folder: Path, picture: bytes | None) -> str:
     """Store guide, certificate and picture, and say so."""
     from pyroclust.calibration.checking import store_certificate
 
-    picture = _picture(result)
     store_certificate(result.folder, result.certificate, into=folder)
+    if picture is None:
+        return f"Stored: {folder / CARD_FILE}"
     replace_file(folder / _PICTURE, picture)
     return f"Stored: {folder / CARD_FILE}, {_PICTURE}"
 
 
-def _write(result: "CheckResult", folder: Path, *, run: str) -> None:
+def _write(content: dict[str, Any], folder: Path, picture: bytes | None) -> None:
     from pyroclust.analysis.outputs import write_files, write_json
 
     with write_files(folder) as part:
-        write_json(part / _CONTENT, _content(result) | {"run": run})
-        (part / _PICTURE).write_bytes(_picture(result))
+        write_json(part / _CONTENT, content)
+        if picture is not None:
+            (part / _PICTURE).write_bytes(picture)
 
 
-def _picture(result: "CheckResult") -> bytes:
+def _picture(result: "CheckResult", *, wanted: bool) -> tuple[bytes | None, tuple[str, ...]]:
+    """Draw the certificate; where that fails, say why in a sentence."""
     from pyroclust.plots import plot_certificate, png_bytes
 
-    return png_bytes(plot_certificate(result.certificate.to_dict(), name=result.card.name))
+    tries = Attempts()
+    if not wanted:
+        return None, ()
+    picture = tries.make(
+        f"The picture {_PICTURE}",
+        lambda: png_bytes(plot_certificate(result.certificate.to_dict(), name=result.card.name)),
+    )
+    return picture, tries.failures
 
 
-def _content(result: "CheckResult") -> dict[str, Any]:
+def _content(result: "CheckResult", failures: tuple[str, ...]) -> dict[str, Any]:
     from pyroclust.calibration.checking import certificate_content
 
     return {
         "guide": result.card.name,
         "certificate": certificate_content(result.certificate),
         "answers_changed": list(result.changed),
+        "failures": [*result.failures, *failures],
     }

@@ -11,11 +11,12 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import report_pages
-from faults.cases import Case
+from faults.cases import Case, refused, run_command
 from rich.console import Console
 from synthetic_comparison import make_comparison
 
 from pyroclust import compare, diagnose
+from pyroclust.calibration import CertificateSettings
 from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.diagnostics import Trust
 from pyroclust.diagnostics.verdicts.findings import Question
@@ -26,11 +27,12 @@ from pyroclust.report.parts import Picture
 from pyroclust.results.comparison import CrossScored
 from pyroclust.results.comparison_summary import summarise
 from pyroclust.results.contents import Result
+from pyroclust.saving.cards import read_card
 
 _BROKEN = RuntimeError("it broke.\nThe second line")
 _POINTS = np.array([[0.1], [0.2], [-0.4], [2.0], [2.2], [2.1]])
 _QUICK = {"raw": True, "num_draws": 20, "mcmc_draws": 20, "num_chains": 2}
-_SMALL = ["--draws", "20", "--mcmc-draws", "20", "--chains", "2", "--quiet"]
+_FEW = ["--draws", "20", "--mcmc-draws", "20", "--chains", "2"]
 
 
 def _compared() -> Result:
@@ -182,6 +184,141 @@ def _broken(kind: str, parts: Sequence[tuple[str, str, tuple[Question, ...]]], *
     ]
 
 
+def _no_picture(arguments: list[str]) -> Callable[[Path], str]:
+    """Break the drawing of pictures and run a command."""
+
+    def run(folder: Path) -> str:
+        pd.DataFrame({"x": _POINTS[:, 0]}).to_csv(folder / "x.csv", index=False)
+        np.save(folder / "d.npy", np.random.default_rng(0).integers(2, size=(2, 30, 6)))
+        with mock.patch("pyroclust.report.parts.plots.new_figure", side_effect=_BROKEN):
+            code, out, err = run_command([*arguments, "--out", "out", "--quiet"])
+        assert code == 0, err
+        figures = json.loads((folder / "out" / "summary.json").read_text())
+        written = html.unescape((folder / "out" / "report.html").read_text())
+        said = " ".join(out.split())
+        assert any("A picture of 'How many clusters' could not be made" in one for one in figures["failures"])
+        for sentence in figures["failures"]:
+            assert sentence in said, "the terminal does not say it"
+            assert sentence in written, "the page does not say it"
+            assert sentence in figures["notes"]
+        assert "This picture could not be made and is left out: it broke." in written
+        assert "<img" not in written
+        return str(figures["failures"][0])
+
+    return run
+
+
+def _no_section(folder: Path) -> str:
+    with mock.patch("pyroclust.report.page.counts_section", side_effect=_BROKEN):
+        page = page_of(_diagnosed())
+    (said,) = page.failures
+    seen = StringIO()
+    Console(file=seen, width=2000).print(terminal_page(page))
+    with mock.patch.object(Picture, "_drawn", (b"", "")):
+        assert said in html.unescape(render_page(page))
+    assert said in seen.getvalue()
+    return said
+
+
+def _check(place: str, words: str) -> Callable[[Path], str]:
+    """Break a part of a certificate, or its picture, and run the command."""
+
+    def run(folder: Path) -> str:
+        tiny = replace(
+            CertificateSettings.nothing(), num_calibrated=20, calibrated_points=5, num_truths=3, num_timed=1
+        )
+        with (
+            mock.patch("pyroclust.cli.checking._effort", return_value=tiny),
+            mock.patch(place, side_effect=_BROKEN),
+        ):
+            arguments = ["check", "filter-nig1d", "--points", "6", "--out", "out", "--save", "mine"]
+            code, out, err = run_command(arguments)
+        assert code == 0, err
+        figures = json.loads((folder / "out" / "certificate.json").read_text())
+        (said,) = figures["failures"]
+        assert words in said
+        assert said in " ".join(out.split())
+        unmeasured = said.startswith("The measuring of")
+        assert ("Cannot tell" in " ".join(out.split())) == unmeasured
+        card = read_card(folder / "mine")
+        assert not (unmeasured and card.passed)
+        assert card.certificate.get("failures", {}) == figures["certificate"].get("failures", {})
+        return str(said)
+
+    return run
+
+
+def _no_draws(folder: Path) -> str:
+    with mock.patch("pyroclust.analysis.comparing.draw_guide", side_effect=_BROKEN):
+        return refused(_run, "could not draw partitions of these points (it broke)")
+
+
+def _no_mcmc(folder: Path) -> str:
+    with mock.patch("pyroclust.analysis.comparing.draw_mcmc", side_effect=_BROKEN):
+        compare(_POINTS, guide="filter-nig1d", out=folder / "out", **_QUICK)
+    figures = json.loads((folder / "out" / "summary.json").read_text())
+    assert "MCMC failed (it broke)" in figures["missing"]
+    assert figures["verdict"]["level"] != Trust.TRUST.value
+    assert (folder / "out" / "draws.nc").is_file()
+    return str(figures["missing"])
+
+
+def _whole(arguments: list[str], table: np.ndarray, draws: np.ndarray | None = None) -> Callable[[Path], str]:
+    """Run a command on data that leave little to compute, with labels and without."""
+
+    def run(folder: Path) -> str:
+        frame = pd.DataFrame(table, columns=list("ab")[: table.shape[1]])
+        frame.assign(kind=["u" if row % 2 else "v" for row in range(len(table))]).to_csv(
+            folder / "t.csv", index=False, float_format="%.17g"
+        )
+        if draws is not None:
+            np.save(folder / "d.npy", draws)
+        found = []
+        for labels in (["--label", "kind"], ["--columns", ",".join(frame.columns)]):
+            code, out, err = run_command([*arguments, *labels, "--out", "out", "--overwrite", "--quiet"])
+            assert code in (0, 2), err
+            if code == 2:
+                assert "rescale" in err or "constant" in err, err
+                found.append(" ".join(err.split()))
+                continue
+            figures = json.loads((folder / "out" / "summary.json").read_text())
+            said = " ".join(out.split())
+            assert all(one in said and "at least two" in one for one in figures["failures"]), figures[
+                "failures"
+            ]
+            assert not figures["failures"] or figures["verdict"]["level"] == Trust.UNKNOWN.value
+            found.append(figures["verdict"]["level"])
+        return "; ".join(dict.fromkeys(found))
+
+    return run
+
+
+_RNG = np.random.default_rng(0)
+_TABLES = {
+    "two points": np.array([[0.0], [1.0]]),
+    "three points": np.array([[0.0], [1.0], [5.0]]),
+    "two distinct points": np.repeat([[0.0], [1.0]], 6, 0),
+    "two distinct points in two columns": np.repeat([[0.0, 1.0], [1.0, -1.0]], 6, 0),
+    "duplicates only": np.tile([[1.0, 2.0]], (9, 1)),
+    "a constant column": np.c_[_RNG.normal(size=12), np.full(12, 2.0)],
+    "columns on one line": np.c_[np.arange(10.0), 2 * np.arange(10.0)],
+    "a scale of 1e300": 1e300 * _RNG.normal(size=(10, 1)),
+    "a scale of 1e-300": 1e-300 * _RNG.normal(size=(10, 1)),
+}
+_ALL_DRAWS = {
+    "one draw": np.zeros((1, 6), dtype=int),
+    "one draw a chain": _RNG.integers(3, size=(5, 1, 6)),
+    "two draws": np.array([[0, 0, 1, 1, 0, 0], [0, 1, 1, 0, 0, 0]]),
+    "all draws equal": np.tile([0, 0, 1, 1, 2, 0], (2, 30, 1)),
+    "one cluster": np.zeros((2, 30, 6), dtype=int),
+    "all singletons": np.tile(np.arange(6), (2, 30, 1)),
+}
+
+
+def _guide(table: np.ndarray) -> str:
+    return "filter-nig1d" if table.shape[1] == 1 else "filter-niw2d"
+
+
 CASES = [
     *_broken("compare", _OF_DRAWS, slow=False),
     *_broken("a guide alone", _OF_DRAWS, slow=False),
@@ -190,4 +327,62 @@ CASES = [
     *_broken("a guide alone", _OF_ALONE, slow=False),
     *_broken("diagnose", _OF_TWO, slow=False),
     *_broken("a whole compare", _OF_RUNS, slow=True),
+    Case(
+        "parts",
+        "compare: no picture can be drawn",
+        "a sentence each",
+        _no_picture(["compare", "x.csv", *_FEW]),
+        True,
+    ),
+    Case(
+        "parts",
+        "diagnose: no picture can be drawn",
+        "a sentence each",
+        _no_picture(["diagnose", "d.npy"]),
+        True,
+    ),
+    Case("parts", "a section of a page fails", "a sentence; the other sections are there", _no_section),
+    *(
+        Case("parts", f"check: {name} fails", "a sentence; it does not pass", _check(place, words), True)
+        for name, place, words in (
+            (
+                "calibration",
+                "pyroclust.calibration.certifying.calibration_of",
+                "The measuring of calibration",
+            ),
+            ("the speed", "pyroclust.calibration.certifying.speed_row", "The measuring of speed"),
+            ("log q of the truth", "pyroclust.calibration.certifying.truth_row", "The measuring of log q of"),
+            ("the picture", "pyroclust.plots.plot_certificate", "The picture certificate.png"),
+        )
+    ),
+    Case(
+        "parts",
+        "compare: the headline after a calibration that failed",
+        "names the question",
+        _headline("pyroclust.analysis.comparing.calibrate_near", "a whole compare", Question.NEAR),
+        True,
+    ),
+    Case("parts", "compare: the guide cannot draw", "one sentence", _no_draws, True),
+    Case("parts", "compare: MCMC fails", "the guide's draws alone, and why", _no_mcmc, True),
+    *(
+        Case(
+            "parts",
+            f"compare{' --raw' if raw else ''}: {name}",
+            "a whole result or one sentence",
+            _whole(["compare", "t.csv", "--guide", _guide(table), *raw, *_FEW], table),
+            True,
+        )
+        for name, table in _TABLES.items()
+        for raw in ([], ["--raw"])
+    ),
+    *(
+        Case(
+            "parts",
+            f"diagnose: {name}",
+            "a whole result, or “cannot tell” and a sentence",
+            _whole(["diagnose", "d.npy", "d.npy", "--data", "t.csv"], np.arange(6.0)[:, None], draws),
+            True,
+        )
+        for name, draws in _ALL_DRAWS.items()
+    ),
 ]

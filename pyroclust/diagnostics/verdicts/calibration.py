@@ -25,6 +25,7 @@ __all__ = [
     "judge_calibration",
     "judge_local_calibration",
     "tail_summary",
+    "unmeasured_finding",
     "weights_finding",
 ]
 
@@ -124,6 +125,20 @@ def baseline_finding(difference: float, error: float, *, num_points: int) -> Fin
     )
 
 
+def unmeasured_finding(what: str, reason: str) -> Finding:
+    """Say that a part of a certificate could not be measured, which is neither passed nor failed.
+
+    Args:
+        what: the part, as words; certificates are stored with them.
+        reason: without a full stop.
+
+    Example:
+        >>> unmeasured_finding("measuring of speed", "division by zero")
+        Finding(measuring of speed Cannot tell: could not be measured: division by zero)
+    """
+    return Finding(what, None, None, None, f"could not be measured: {reason}")
+
+
 def certificate_verdict(findings: Sequence[Finding]) -> Verdict:
     """Judge a guide by all findings of its certificate; nothing tested is not passed.
 
@@ -133,9 +148,13 @@ def certificate_verdict(findings: Sequence[Finding]) -> Verdict:
     """
     if not findings:
         return Verdict(Trust.UNKNOWN, "Nothing was tested.")
-    failed = [f"{one.question} ({_figure(one)})" for one in findings if not one.passed]
+    failed = [f"{one.question} ({_figure(one)})" for one in findings if one.passed is False]
+    open_ones = [f"{one.question} ({one.sentence})" for one in findings if one.passed is None]
+    untold = f" Cannot tell: {'; '.join(open_ones)}." if open_ones else ""
     if failed:
-        return Verdict(Trust.DISTRUST, f"Failed: {'; '.join(failed)}.", tuple(findings))
+        return Verdict(Trust.DISTRUST, f"Failed: {'; '.join(failed)}.{untold}", tuple(findings))
+    if open_ones:
+        return Verdict(Trust.UNKNOWN, untold.strip(), tuple(findings))
     return Verdict(Trust.AVERAGE, f"Passed all {len(findings)} tests.", tuple(findings))
 
 
