@@ -54,8 +54,9 @@ def spreadsheet_cell(text: str) -> str:
     r"""Write a cell of a CSV file so that spreadsheets show its text and run nothing.
 
     Text that begins like a formula gets an apostrophe before it, which says "text" to a spreadsheet; numbers
-    stay numbers. Quotes stand around a cell with a comma, semicolon, tab, quote or line end. Of other
-    characters that are not printed, such as NUL, the cell has the escapes of :func:`visible`.
+    stay numbers. Quotes stand around a cell with a comma, semicolon, tab, quote or line end, or a space
+    at its begin or end. Of other characters that are not printed, such as NUL, the cell has the escapes of
+    :func:`visible`.
 
     References:
         OWASP, CSV injection. https://owasp.org/www-community/attacks/CSV_Injection
@@ -67,6 +68,6 @@ def spreadsheet_cell(text: str) -> str:
     cell = "".join(one if one in "\t\r\n" else visible(one) for one in text)
     if cell.lstrip(" ").startswith(_FORMULA) and not _NUMBER.fullmatch(cell):
         cell = "'" + cell
-    if any(one in cell for one in ',;"\t\r\n'):
+    if any(one in cell for one in ',;"\t\r\n') or cell != cell.strip(" "):
         return '"' + cell.replace('"', '""') + '"'
     return cell

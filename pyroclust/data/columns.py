@@ -37,6 +37,10 @@ class Column(ABC):
     def labels(self) -> NDArray[np.object_]:
         """Return the values as text, ``None`` where there are none, ``(N,)``."""
 
+    @abstractmethod
+    def last(self) -> str | None:
+        """Return the last value where it is text."""
+
     @property
     def are_codes(self) -> bool:
         """Whether numbers have zeros before them, as codes and not as measurements do."""
@@ -73,6 +77,10 @@ class TextColumn(Column):
         """Return the cells as they are; an empty cell is no label."""
         return _objects([cell if cell.strip() else None for cell in self.cells])
 
+    def last(self) -> str | None:
+        """Return the last cell."""
+        return self.cells[-1] if self.cells else None
+
     @property
     def are_codes(self) -> bool:
         """Whether there are cells such as 007."""
@@ -107,6 +115,11 @@ class SeriesColumn(Column):
         # Of a cell that holds a list pandas would ask each element.
         lost = [pd.api.types.is_scalar(one) and bool(pd.isna(one)) for one in self.series]
         return _objects([None if no else str(one) for one, no in zip(self.series, lost, strict=True)])
+
+    def last(self) -> str | None:
+        """Return the last value if it is text."""
+        value = self.series.iloc[-1] if len(self.series) else None
+        return value if isinstance(value, str) else None
 
 
 def _beyond(series: "pd.Series[Any]") -> "pd.Series[bool]":

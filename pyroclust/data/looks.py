@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column
+from pyroclust.text import short, visible
 
-__all__ = ["look_of", "looks_note"]
+__all__ = ["footer_note", "look_of", "looks_note", "stand_ins_note"]
 
 _IDENTIFIERS = re.compile(
     r"(.*[\W_])?(id|ids|index|idx|row|rows|no|nr|key|code|zip|zipcode|postcode|seed|uuid|unnamed: 0)",
@@ -18,6 +19,29 @@ _CAMEL = re.compile(r".*[a-z](Id|ID|Nr|No|Key|Code|Index)")
 # More different values than this are no codes of classes, nor are values that hardly repeat.
 _MOST_CODES, _LEAST_REPEATS = 10, 3
 _MOST_SHOWN = 8
+_FOOTERS = frozenset(
+    (
+        *("total", "totals", "subtotal", "sum", "mean", "average", "avg", "median"),
+        *("gesamt", "insgesamt", "summe", "mittelwert", "somme", "moyenne", "totale", "media", "promedio"),
+    )
+)
+# Numbers that programs write where there is none.
+_STAND_INS = (
+    -9.0,
+    -99.0,
+    -999.0,
+    -9999.0,
+    -99999.0,
+    99.0,
+    999.0,
+    9999.0,
+    99999.0,
+    -32768.0,
+    -1e30,
+    1e30,
+    1e20,
+)
+_FILLS = (9.969209968386869e36, -1.7976931348623157e308, -3.4028234663852886e38)
 
 
 def look_of(name: str, values: NDArray[np.float64], *, are_codes: bool = False) -> str | None:
@@ -40,6 +64,8 @@ def look_of(name: str, values: NDArray[np.float64], *, are_codes: bool = False) 
     is_whole = bool((values == np.round(values)).all())
     if len(distinct) == 1:
         return "it has one value only"
+    if is_whole and len(distinct) > 2 and _are_days(distinct):
+        return "its numbers are dates such as 20201231"
     if is_whole and len(distinct) == len(values) > 2 and _is_identifier(name, values):
         return "it counts the rows" if _counts(values) else "it looks like an identifier"
     if len(distinct) == 2 < len(values):
@@ -54,6 +80,54 @@ def _is_identifier(name: str, values: NDArray[np.float64]) -> bool:
     digits = {len(f"{abs(value):.0f}") for value in values.tolist()}
     # All whole numbers of a range, each once; or long numbers of one length.
     return named or np.ptp(values) == len(values) - 1 or (len(digits) == 1 and digits.pop() >= 6)
+
+
+def _are_days(values: NDArray[np.float64]) -> bool:
+    years, months, days = values // 10_000, values // 100 % 100, values % 100
+    ranges = ((years, 1800, 2100), (months, 1, 12), (days, 1, 31))
+    return all(bool((part >= low).all() and (part <= high).all()) for part, low, high in ranges)
+
+
+def stand_ins_note(names: Sequence[str], data: NDArray[np.float64]) -> str | None:
+    """Say which columns hold a number such as -999, far from all others, that may mean a missing one.
+
+    Args:
+        names: of the columns.
+        data: their numbers, ``(N, D)``.
+
+    Example:
+        >>> stand_ins_note(["x"], np.array([[0.5], [1.5], [-999.0], [2.5]]))
+        "May stand for missing values, and were read as numbers: -999 (1 in 'x')."
+    """
+    found = []
+    for name, values in zip(names, data.T, strict=True):
+        for one in (*_STAND_INS, *_FILLS):
+            others = values[values != one]
+            if 2 <= len(others) < len(values):
+                low, high = float(others.min()), float(others.max())
+                if one < low - (high - low) or one > high + (high - low):
+                    found.append(f"{one:g} ({len(values) - len(others):,} in '{name}')")
+    more = f" and {len(found) - _MOST_SHOWN:,} more" if len(found) > _MOST_SHOWN else ""
+    said = ", ".join(found[:_MOST_SHOWN])
+    return f"May stand for missing values, and were read as numbers: {said}{more}." if found else None
+
+
+def footer_note(last: Sequence[str | None]) -> str | None:
+    """Say where the last row looks like a total of the others.
+
+    Args:
+        last: its texts.
+
+    Example:
+        >>> footer_note(["Total:", None])
+        'The last row, with “Total:”, was read as a point: if it is no point, remove it.'
+    """
+    for text in last:
+        words = (text or "").strip(" :.").casefold().split()
+        if words and len(words) <= 3 and _FOOTERS & {words[0], words[-1]}:
+            said = short(visible((text or "").strip()), 30)
+            return f"The last row, with “{said}”, was read as a point: if it is no point, remove it."
+    return None
 
 
 def _counts(values: NDArray[np.float64]) -> bool:

@@ -94,8 +94,19 @@ def _of_rows(found: DelimitedText, rows: list[list[str]], options: ReadingOption
         header = replace(header, notes=("Lines that begin with # were left out.", *header.notes))
     marks = find_marks(columns, delimiter=found.delimiter, decimal=options.decimal)
     notes = [*found.notes, *marks.notes, *header.notes]
+    if header.is_header:
+        _refuse_names_again(names, columns)
     row_names = None
-    if len(names) > 1 and not names[0] and header.is_header:
+    if (
+        len(names) > 1
+        and not names[0]
+        and header.is_header
+        and columns[0]
+        and not any(map(str.strip, columns[0]))
+    ):
+        names, columns = names[1:], columns[1:]
+        notes.append("The first column is empty and was left out.")
+    elif len(names) > 1 and not names[0] and header.is_header:
         row_names = tuple(visible(cell) for cell in _as_names(columns[0]))
         names, columns = names[1:], columns[1:]
         if not found.form.names_rows:
@@ -128,6 +139,16 @@ def _header(
     if found.names is not None:
         return FirstLine(False, ("The names of the columns stand in the comment above the first row.",))
     return find_header(first, columns)
+
+
+def _refuse_names_again(names: list[str], columns: list[list[str]]) -> None:
+    """Refuse files that were put one after the other with their names of columns."""
+    for place, cell in enumerate(columns[0]):
+        if cell.strip() == names[0] and [column[place].strip() for column in columns] == names and any(names):
+            raise ValueError(
+                f"the names of its columns come again in row {place + 1}, two tables or a row: remove "
+                "that line, or give --no-header if the first line is a row too"
+            )
 
 
 def _as_names(cells: list[str]) -> list[str]:

@@ -1,5 +1,7 @@
 """Tables of numbers: choosing columns, and refusing what cannot be clustered."""
 
+import shlex
+import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -8,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import RawTable
-from pyroclust.data.looks import looks_note
+from pyroclust.data.looks import footer_note, looks_note, stand_ins_note
 from pyroclust.delimited import MISSING
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
@@ -19,6 +21,10 @@ MAX_POINTS = 5000
 """Above, the matrices of pairs of points do not fit into the memory of a small machine."""
 
 _MOST_SHOWN = 4
+# Words that stand for no label in many files, and are labels here.
+_NO_LABEL = frozenset(
+    ("?", "-", "--", ".", "..", "*", "none", "nil", "missing", "unknown", "n.a.", "unlabelled")
+)
 
 
 @dataclass(frozen=True)
@@ -103,12 +109,19 @@ def chosen_table(
     if columns is None and not preferred:
         looks = looks_note(chosen, [raw.columns[place] for place in places], data)
         notes += [] if looks is None else [looks]
+    notes += filter(None, (stand_ins_note(chosen, data), footer_note(_last_texts(raw, places))))
     labels = None
     if labelled is not None:
         labels = raw.columns[labelled].labels()
         notes += _about_labels(labels, _said(raw, labelled), name)
     rows = raw.row_names or tuple(str(row) for row in range(1, raw.num_rows + 1))
     return Table(name, data, chosen, labels, rows, tuple(notes))
+
+
+def _last_texts(raw: RawTable, numbers: Sequence[int]) -> list[str | None]:
+    """Return what the last row has beside its numbers."""
+    beside = [column.last() for place, column in enumerate(raw.columns) if place not in set(numbers)]
+    return [*(() if raw.row_names is None else raw.row_names[-1:]), *beside]
 
 
 def _said(raw: RawTable, place: int | None) -> str:
@@ -124,6 +137,10 @@ def _named(raw: RawTable, columns: Sequence[str], name: str) -> list[int]:
 def _place(raw: RawTable, column: object, name: str) -> int:
     wanted = visible(str(column)).strip()
     places = [place for place, one in enumerate(raw.names) if one == wanted]
+    if not places:
+        # Letters with accents have two forms that look alike.
+        form = unicodedata.normalize("NFC", wanted)
+        places = [place for place, one in enumerate(raw.names) if unicodedata.normalize("NFC", one) == form]
     if not places:
         hint = ""
         if any("," in one and wanted in one.split(",") for one in raw.names):
@@ -143,7 +160,8 @@ def _numbers(raw: RawTable, places: Sequence[int], name: str) -> NDArray[np.floa
             column = _said(raw, place)
             raise ValueError(
                 f"{name}: column '{column}' holds {error}, not only real numbers; "
-                f"choose columns with --columns, or keep it as reference labels with --label {column}"
+                "choose columns with --columns, or keep it as reference labels with --label "
+                f"{shlex.quote(column)}"
             ) from None
     bad = (~np.isfinite(data)).sum(0)
     if bad.any():
@@ -169,23 +187,31 @@ def _about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[s
             "where a clustering is compared with the labels."
         )
     classes = dict.fromkeys(known)
-    if named := [one for one in classes if one in MISSING]:
+    if named := [one for one in classes if one in MISSING or _plain(one) in _NO_LABEL]:
         notes.append(
             f"In '{column}' {listed(f'“{one}”' for one in named)} is the name of a class like any other; "
             "a row without a label has an empty cell."
         )
     if alike := _alike(classes):
         notes.append(f"In '{column}' the labels “{alike[0]}” and “{alike[1]}” are two classes, as written.")
+    if len(classes) == 1:
+        notes.append(f"In '{column}' all labels are the same one, “{short(visible(known[0]), 30)}”.")
     if len(classes) == len(labels) > 2:
         notes.append(f"In '{column}' every row has a label of its own: it looks like an identifier.")
     return notes
+
+
+def _plain(label: str) -> str:
+    """Return what is seen of a label: no forms of letters, capitals, repeated or invisible characters."""
+    seen = unicodedata.normalize("NFKC", label).casefold()
+    return " ".join("".join(one for one in seen if unicodedata.category(one) != "Cf").split())
 
 
 def _alike(classes: dict[str, None]) -> tuple[str, str] | None:
     """Return two labels that differ in spaces, capitals, or the way in which a number is written."""
     seen: dict[object, str] = {}
     for label in classes:
-        key: object = label.strip().casefold()
+        key: object = _plain(label)
         with suppress(ValueError):
             key = float(label)
         if key in seen:

@@ -12,7 +12,7 @@ from pyroclust.diagnostics import Verdict
 from pyroclust.results.comparison import ROWS_FILE, Comparison
 from pyroclust.results.comparison_summary import ComparisonSummary
 from pyroclust.results.contents import Contents
-from pyroclust.results.frames import with_estimates, with_table
+from pyroclust.results.frames import points_frame
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone
 
 __all__ = ["ComparisonResult"]
@@ -67,8 +67,8 @@ class ComparisonResult:
 
     def frame(self) -> pd.DataFrame:
         """Return one row a point: name, columns and label as given, cluster and uncertainty by source."""
-        frame = pd.DataFrame({"row": list(self.table.row_names)})
-        return with_estimates(with_table(frame, self.table), self.summary.estimates)
+        names = pd.Series(list(self.table.row_names), name="row")
+        return points_frame(names, self.table, self.summary.estimates)
 
     def with_failures(self, failures: tuple[str, ...]) -> Self:
         """Return the same result that also says which parts of its page are missing.

@@ -14,7 +14,7 @@ from pyroclust.diagnostics.verdicts.sources import no_verdict
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.contents import Contents, RowsOfData, Source, plain, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary
-from pyroclust.results.frames import with_estimates, with_table
+from pyroclust.results.frames import points_frame
 
 __all__ = ["Diagnosis"]
 
@@ -126,9 +126,9 @@ class Diagnosis:
 
     def frame(self) -> pd.DataFrame:
         """Return one row a point: name, columns and label as given, cluster and uncertainty by source."""
-        frame = pd.DataFrame({"point": self.point_names})
+        names = pd.Series(list(self.point_names), name="point")
         estimates = {one.name: one.estimate for one in self.summaries if one.estimate is not None}
-        return with_estimates(with_table(frame, self.table), estimates)
+        return points_frame(names, self.table, estimates)
 
     def with_failures(self, failures: tuple[str, ...]) -> Self:
         """Return the same result that also says which parts of its page are missing.

@@ -8,7 +8,7 @@ from pyroclust.data.tables import Table
 from pyroclust.results.draws_summary import Estimate
 from pyroclust.text import spreadsheet_cell
 
-__all__ = ["csv_text", "with_estimates", "with_table"]
+__all__ = ["csv_text", "points_frame"]
 
 
 def csv_text(frame: pd.DataFrame) -> str:
@@ -36,29 +36,16 @@ def csv_text(frame: pd.DataFrame) -> str:
     return "".join(",".join(row) + "\n" for row in rows)
 
 
-def with_table(frame: pd.DataFrame, table: Table | None) -> pd.DataFrame:
-    """Add the columns and the label of a table as given.
-
-    Args:
-        frame: names of the points.
-        table: the points, or ``None``.
-    """
-    if table is None:
-        return frame
-    parts: list[pd.DataFrame | pd.Series] = [frame, pd.DataFrame(table.data, columns=list(table.columns))]
-    if table.labels is not None:
-        parts.append(pd.Series(table.labels, name="label", dtype=object))
-    return pd.concat(parts, axis=1)
-
-
-def with_estimates(frame: pd.DataFrame, estimates: Mapping[str, Estimate]) -> pd.DataFrame:
-    """Add cluster and uncertainty of each point by every source.
+def points_frame(names: pd.Series, table: Table | None, estimates: Mapping[str, Estimate]) -> pd.DataFrame:
+    """Return one row a point: its name, columns and label as given, cluster and uncertainty by every source.
 
     Clusters are those of the point estimates, numbered from 0 in order of first appearance; ``uncertainty``
-    is the probability of being apart from the companions in that cluster.
+    is the probability of being apart from the companions in that cluster. A column of the table that is
+    called as another one here has "(given)" after its name.
 
     Args:
-        frame: one row a point.
+        names: of the points, itself with a name.
+        table: the points, or ``None``.
         estimates: by the name of their source.
     """
     found = {
@@ -66,4 +53,14 @@ def with_estimates(frame: pd.DataFrame, estimates: Mapping[str, Estimate]) -> pd
         for source, estimate in estimates.items()
         for column, values in (("cluster", estimate.assignments), ("uncertainty", estimate.uncertainty))
     }
-    return pd.concat([frame, pd.DataFrame(found)], axis=1)
+    parts: list[pd.DataFrame | pd.Series] = [names.to_frame()]
+    if table is not None:
+        ours, columns = {str(names.name), "label", *found}, list[str]()
+        for name in table.columns:
+            while name in ours or (name in columns):
+                name += " (given)"
+            columns.append(name)
+        parts.append(pd.DataFrame(table.data, columns=columns))
+        if table.labels is not None:
+            parts.append(pd.Series(table.labels, name="label", dtype=object))
+    return pd.concat([*parts, pd.DataFrame(found)], axis=1)
