@@ -2,6 +2,7 @@
 
 import datetime
 import numbers
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +13,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.delimited import Marks
+from pyroclust.delimited import Cells, Marks
 from pyroclust.text import short, visible
 
 __all__ = ["Column", "RawTable", "SeriesColumn", "TextColumn"]
 
+_CODES = re.compile(r"\n0\d")
 _LOGICAL = {"true": 1.0, "false": 0.0}
 # Above, floating-point numbers no longer tell neighbouring integers apart.
 _EXACT = 2**53
@@ -84,6 +86,9 @@ class TextColumn(Column):
     @property
     def are_codes(self) -> bool:
         """Whether there are cells such as 007."""
+        is_plain = Cells.of(self.cells).plain is not None
+        if is_plain and _CODES.search("\n" + "\n".join(self.cells)) is None:
+            return False
         return any(len(one) > 1 and one[0] == "0" and one.isdigit() for one in map(str.strip, self.cells))
 
 

@@ -93,7 +93,7 @@ def _mixed(cells: list[str], columns: Sequence[Sequence[str]], is_number: list[b
         for cell, one, numbers in zip(cells, is_number, below, strict=True)
     )
     repeated = any(
-        cell in set(map(str.strip, column)) and not lost and not numbers
+        not lost and not numbers and cell in set(map(str.strip, column))
         for cell, column, lost, numbers in zip(cells, columns, is_missing, below, strict=True)
     )
     whole = [cell for cell, one in zip(cells, is_number, strict=True) if one]

@@ -11,6 +11,7 @@ from pyroclust.data.frames import raw_array, raw_frame
 from pyroclust.data.headers import FirstLine, find_header
 from pyroclust.delimited import (
     PLAIN,
+    Cells,
     DelimitedText,
     ReadingOptions,
     check_file,
@@ -71,24 +72,24 @@ def read_raw(path: Path, options: ReadingOptions | None = None) -> RawTable:
 def _read_delimited(path: Path, options: ReadingOptions) -> RawTable:
     check_memory(path.stat().st_size * _BYTES_A_BYTE, f"the cells of '{path}'", remedy="take fewer rows")
     found = read_delimited(path, options=options)
-    rows = [row.cells for row in found.rows()]
-    if not rows:
+    first, columns = found.columns()
+    if not first:
         raise ValueError(f"'{path}' is empty; expected at least two rows of numbers")
     try:
-        return _of_rows(found, rows, options)
+        return _of_rows(found, first, columns, options)
     except ValueError as error:
         raise ValueError(f"'{path}' can be read in two ways: {error}") from None
 
 
-def _of_rows(found: DelimitedText, rows: list[list[str]], options: ReadingOptions) -> RawTable:
-    first, below = rows[0], rows[1:]
+def _of_rows(
+    found: DelimitedText, first: list[str], columns: list[Cells], options: ReadingOptions
+) -> RawTable:
     if found.form.names_rows:
         first = ["", *first]
-    columns = [list(column) for column in zip(*below, strict=True)] or [[] for _ in first]
     header = _header(found, first, columns, options)
     names = [cell.strip() for cell in first]
     if not header.is_header:
-        columns = [[cell, *column] for cell, column in zip(first, columns, strict=True)]
+        columns = [Cells([cell, *column]) for cell, column in zip(first, columns, strict=True)]
         names = list(found.names or (f"x{place}" for place in range(1, len(first) + 1)))
     if found.comment is not None and found.names is None:
         header = replace(header, notes=("Lines that begin with # were left out.", *header.notes))
@@ -130,7 +131,7 @@ def _of_rows(found: DelimitedText, rows: list[list[str]], options: ReadingOption
 
 
 def _header(
-    found: DelimitedText, first: list[str], columns: list[list[str]], options: ReadingOptions
+    found: DelimitedText, first: list[str], columns: list[Cells], options: ReadingOptions
 ) -> FirstLine:
     if options.header is not None:
         return FirstLine(options.header)
@@ -141,7 +142,7 @@ def _header(
     return find_header(first, columns)
 
 
-def _refuse_names_again(names: list[str], columns: list[list[str]]) -> None:
+def _refuse_names_again(names: list[str], columns: list[Cells]) -> None:
     """Refuse files that were put one after the other with their names of columns."""
     for place, cell in enumerate(columns[0]):
         if cell.strip() == names[0] and [column[place].strip() for column in columns] == names and any(names):

@@ -2,12 +2,13 @@
 
 from pyroclust.delimited.foreign import check_file, foreign_suffix
 from pyroclust.delimited.layout import PLAIN, DelimitedText, ReadingOptions, read_delimited
-from pyroclust.delimited.numerals import MISSING, Marks, are_plain, find_marks, is_numeral
+from pyroclust.delimited.numerals import MISSING, Cells, Marks, are_plain, find_marks, is_numeral
 from pyroclust.delimited.rows import Row
 
 __all__ = [
     "MISSING",
     "PLAIN",
+    "Cells",
     "DelimitedText",
     "Marks",
     "ReadingOptions",

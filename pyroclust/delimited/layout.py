@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
 
 from pyroclust.delimited.decoding import decoded
 from pyroclust.delimited.foreign import foreign_content
-from pyroclust.delimited.numerals import grouped, is_numeral
+from pyroclust.delimited.grid import Grid, grid_of
+from pyroclust.delimited.numerals import Cells, grouped, is_numeral
 from pyroclust.delimited.rows import Form, Row, form_of, rows_of
 from pyroclust.memory import check_memory
 from pyroclust.text import visible
@@ -75,6 +77,7 @@ class DelimitedText:
         text: the whole file.
         comment: how lines begin that are no rows, or ``None``.
         names: names of the columns that stand in a comment above the first row, or ``None``.
+        grid: all cells, where they could be divided at once.
     """
 
     delimiter: str
@@ -83,6 +86,7 @@ class DelimitedText:
     text: str
     comment: str | None
     names: tuple[str, ...] | None = None
+    grid: Grid | None = None
 
     def __repr__(self) -> str:
         """Return the size and the delimiter."""
@@ -91,6 +95,14 @@ class DelimitedText:
     def rows(self) -> Iterator[Row]:
         """Return the rows, all of one width but a first one that may be one short."""
         return self.form.cut(rows_of(self.text, self.delimiter, comment=self.comment))
+
+    def columns(self) -> tuple[list[str], list[Cells]]:
+        """Return the first row, and the cells below of each column; nothing if there is no row."""
+        if self.grid is not None:
+            return self.grid.row(0), [Cells(self.grid.column(place)) for place in range(self.form.width)]
+        rows = [row.cells for row in self.rows()]
+        columns = [Cells(column) for column in zip(*rows[1:], strict=True)]
+        return (rows[0] if rows else []), columns or [Cells() for _ in range(self.form.width)]
 
 
 def read_delimited(path: Path, *, options: ReadingOptions | None = None) -> DelimitedText:
@@ -126,7 +138,8 @@ def read_delimited(path: Path, *, options: ReadingOptions | None = None) -> Deli
         _refuse_brackets(text)
         comment = _COMMENT if text.lstrip("\n\r\t ").startswith(_COMMENT) else None
         delimiter = told or own or _found(text, plain, comment, options.decimal)
-        form = form_of(rows_of(text, delimiter, comment=comment))
+        grid = grid_of(text, delimiter, comment=comment)
+        form = form_of(rows_of(text, delimiter, comment=comment)) if grid is None else grid.form
     except _TwoWays as two:
         raise ValueError(f"'{path}' can be read in two ways: {two}") from None
     except ValueError as error:
@@ -136,7 +149,7 @@ def read_delimited(path: Path, *, options: ReadingOptions | None = None) -> Deli
     names = None
     if comment is not None:
         names = _names_above(text, delimiter, form)
-    return DelimitedText(delimiter, form, (*notes, *_about(form)), text, comment, names)
+    return DelimitedText(delimiter, form, (*notes, *_about(form)), text, comment, names, grid)
 
 
 class _TwoWays(Exception):
@@ -188,11 +201,13 @@ class _Candidate:
     rows: list[Row]
     form: Form
 
-    @property
+    @cached_property
     def share(self) -> float:
         """Share of numbers among the cells below the first row."""
         below = self.rows[1:] or self.rows
         cells = [cell for row in below for cell in row.cells[: self.form.width] if cell.strip()]
+        if Cells(cells).plain is not None:
+            return 1.0
         return sum(map(is_numeral, cells)) / max(1, len(cells))
 
 

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pyroclust.text import short, visible
 
-__all__ = ["MISSING", "Marks", "are_plain", "find_marks", "grouped", "is_numeral"]
+__all__ = ["MISSING", "Cells", "Marks", "are_plain", "find_marks", "grouped", "is_numeral"]
 
 MISSING = frozenset(
     {"", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"}
@@ -22,8 +24,50 @@ _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 _GROUPS = rf"[1-9]\d{{0,2}}(?:([.,{_BETWEEN}])\d{{3}})(?:\1\d{{3}})*"
 _GROUPED = re.compile(rf"[+-]?{_GROUPS}(?:([.,])\d+)?", re.ASCII)
 _PLAIN = re.compile(rf"[+-]?\d+{_EXPONENT}", re.ASCII)
-_PLAIN_COLUMN = re.compile(rf"(?:[+-]?\d+(?:\.\d+)?{_EXPONENT}(?:\n|\Z))+", re.ASCII)
+_OF_NUMBERS = b"0123456789+-eE\n"
 _BROKEN = re.compile(rf"[+-]?(?:\d+([.,])\d*|([.,])\d+){_EXPONENT}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """The numbers of a column in which every cell is one.
+
+    Attributes:
+        values: ``(N,)``.
+        mark: the decimal mark of all that have one; empty where none has.
+    """
+
+    values: NDArray[np.float64]
+    mark: str
+
+
+class Cells(list[str]):
+    """The cells of one column; whether they are plain numbers is found out once.
+
+    Example:
+        >>> Cells(["1", "2,5"]).plain
+        Plain(values=array([1. , 2.5]), mark=',')
+        >>> Cells(["1", "red"]).plain
+    """
+
+    @classmethod
+    def of(cls, cells: Sequence[str]) -> "Cells":
+        """Return cells of any kind as cells of a column."""
+        return cells if isinstance(cells, Cells) else cls(cells)
+
+    @cached_property
+    def plain(self) -> Plain | None:
+        """The numbers, ``None`` unless all cells are some, with one decimal mark and no other marks."""
+        text = "\n".join(self)
+        others = set(text.encode(errors="replace").translate(None, _OF_NUMBERS))
+        if others not in (set(), {ord(".")}, {ord(",")}) or text.count("\n") != len(self) - 1:
+            return None
+        mark = chr(others.pop()) if others else ""
+        try:
+            values = list(map(float, text.replace(",", ".").split("\n") if mark == "," else self))
+        except ValueError:
+            return None
+        return Plain(np.array(values, dtype=np.float64), mark)
 
 
 @dataclass(frozen=True)
@@ -57,8 +101,9 @@ class Marks:
         whole = rf"(?:\d+{groups})"
         mark = re.escape(self.decimal)
         number = re.compile(rf"[+-]?(?:{whole}(?:{mark}\d*)?|{mark}\d+){_EXPONENT}", re.ASCII)
-        if self.decimal == "." and are_plain(cells):
-            return np.array(list(map(float, cells))), np.zeros(len(cells), dtype=bool)
+        plain = Cells.of(cells).plain
+        if plain is not None and plain.mark in ("", self.decimal):
+            return plain.values.copy(), np.zeros(len(cells), dtype=bool)
         values = np.full(len(cells), np.nan)
         is_text = np.zeros(len(cells), dtype=bool)
         for place, cell in enumerate(cells):
@@ -91,14 +136,13 @@ def is_numeral(text: str) -> bool:
 
 
 def are_plain(cells: Sequence[str]) -> bool:
-    """Say whether all cells are numbers with decimal points or none, in one glance.
+    """Say whether all cells are numbers with one decimal mark or none, in one glance.
 
     Example:
-        >>> are_plain(["1", "-2.5e3"]), are_plain(["1", "2,5"])
-        (True, False)
+        >>> are_plain(["1", "-2.5e3"]), are_plain(["1", "2,5"]), are_plain(["1", ""])
+        (True, True, False)
     """
-    text = "\n".join(cells)
-    return _PLAIN_COLUMN.fullmatch(text) is not None and text.count("\n") == len(cells) - 1
+    return Cells.of(cells).plain is not None
 
 
 def grouped(text: str) -> re.Match[str] | None:
@@ -128,12 +172,13 @@ class _Evidence:
             if groups[2]:
                 self.decimal.setdefault(groups[2], text)
 
-    def add_plain(self, cells: Iterable[str]) -> None:
-        """Add cells of which the first with a decimal point that is certain says all."""
-        for cell in cells:
-            self.add(cell)
-            if "." in self.decimal:
-                return
+    def add_plain(self, cells: Iterable[str], mark: str) -> None:
+        """Add cells of which the first with a decimal mark that is certain says all."""
+        if mark:
+            for cell in cells:
+                self.add(cell)
+                if mark in self.decimal:
+                    return
 
 
 def find_marks(columns: Iterable[Sequence[str]], *, delimiter: str, decimal: str | None = None) -> Marks:
@@ -159,8 +204,9 @@ def find_marks(columns: Iterable[Sequence[str]], *, delimiter: str, decimal: str
     """
     found = _Evidence({}, {}, {})
     for column in columns:
-        if are_plain(column):
-            found.add_plain(column)
+        plain = Cells.of(column).plain
+        if plain is not None:
+            found.add_plain(column, plain.mark)
             continue
         cells = dict.fromkeys(cell.strip() for cell in column if cell.strip() not in MISSING)
         if all(map(is_numeral, cells)):

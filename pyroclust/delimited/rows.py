@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from pyroclust.delimited.numerals import is_numeral
 
-__all__ = ["Form", "Row", "form_of", "rows_of"]
+__all__ = ["BLANK", "Form", "Row", "form_of", "rows_of"]
+
+BLANK = " \t\r\n"
+"""What a blank line holds."""
 
 _CELL = re.compile(r'"((?:[^"]|"")*)"(?=[ \t\r\n]|$)|([^ \t\r\n]+)')
-_ENDS = " \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class _Lines:
             self.number += 1
             if not self.is_new:
                 return line
-            if not line.strip(_ENDS):
+            if not line.strip(BLANK):
                 self.gap += 1
                 continue
             if self._comment is not None and line.startswith(self._comment):
