@@ -101,7 +101,8 @@ def stand_ins_note(names: Sequence[str], data: NDArray[np.float64]) -> str | Non
     """
     found = []
     for name, values in zip(names, data.T, strict=True):
-        for one in (*_STAND_INS, *_FILLS):
+        # One that is far from all others is the smallest or the largest.
+        for one in sorted({float(values.min()), float(values.max())} & {*_STAND_INS, *_FILLS}):
             others = values[values != one]
             if 2 <= len(others) < len(values):
                 low, high = float(others.min()), float(others.max())
