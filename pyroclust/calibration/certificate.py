@@ -1,8 +1,11 @@
 """The certificate of a guide: what was measured on fresh data of its model, and how it is stored."""
 
+import math
+import reprlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, TypeVar
+from dataclasses import asdict, dataclass, field
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pyroclust.calibration.rows import (
     CalibrationRow,
@@ -15,6 +18,7 @@ from pyroclust.calibration.rows import (
     SpeedRow,
     TruthRow,
 )
+from pyroclust.text import short
 
 __all__ = ["Certificate"]
 
@@ -91,16 +95,23 @@ class Certificate:
         """
         try:
             parts: dict[str, Any] = {
-                name: tuple(_row(kind, one) for one in content.get(name, ())) for name, kind in _ROWS
+                name: tuple(_row(kind, one, name) for one in content.get(name, ())) for name, kind in _ROWS
             }
-            parts |= {name: _row(kind, content[name]) for name, kind in _SINGLE if content.get(name)}
+            parts |= {name: _row(kind, content[name], name) for name, kind in _SINGLE if content.get(name)}
             parts |= {
-                name: content[name]
-                for name in ("seconds", "baseline", "versions", "made_for", "failures")
+                name: _figure(kind, content[name], name)
+                for name, kind in _ENTRIES
+                if content.get(name) is not None
+            }
+            parts |= {
+                name: {
+                    str(one): _figure(str | None, said, f"{name}.{one}")
+                    for one, said in content[name].items()
+                }
+                for name in ("versions", "made_for", "failures")
                 if name in content
             }
-            names = tuple(content.get("conditions", ()))
-            return cls(seed=int(content["seed"]), conditions=names, **parts)
+            return cls(seed=_figure(int, content["seed"], "seed"), **parts)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"content has a missing or malformed entry of a certificate ({error})") from None
 
@@ -111,6 +122,13 @@ _ROWS: tuple[tuple[str, type[Any]], ...] = (
     ("truth", TruthRow),
     ("calibration", CalibrationRow),
 )
+_ENTRIES: tuple[tuple[str, Any], ...] = (
+    ("seconds", float),
+    ("baseline", str),
+    ("conditions", tuple[str, ...]),
+)
+_LARGEST = 1 << 63
+_WORDS = {int: "a whole number, not negative", float: "a number", str: "text"}
 _SINGLE: tuple[tuple[str, type[Any]], ...] = (
     ("num_clusters", ClusterCountRow),
     ("coverage", CoverageRow),
@@ -131,7 +149,30 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _row(kind: type[Row], content: Mapping[str, Any]) -> Row:
-    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
-    values = {name: tuple(one) if isinstance(one, list) else one for name, one in content.items()}
-    return kind(**{name: one for name, one in values.items() if name in known})
+def _row(kind: type[Row], content: Mapping[str, Any], where: str) -> Row:
+    hints = get_type_hints(kind)
+    known = {name: one for name, one in content.items() if name in hints}
+    return kind(**{name: _figure(hints[name], one, f"{where}.{name}") for name, one in known.items()})
+
+
+def _figure(kind: Any, value: Any, where: str) -> Any:
+    """Return an entry of a kind: a count, a finite number, text, or a list of them."""
+    kinds = get_args(kind) if get_origin(kind) in (UnionType, Union) else (kind,)
+    if value is None and type(None) in kinds:
+        return None
+    wanted = next(one for one in kinds if one is not type(None))
+    if get_origin(wanted) is tuple and isinstance(value, list | tuple):
+        return tuple(_figure(get_args(wanted)[0], one, f"{where}[{i}]") for i, one in enumerate(value))
+    if wanted is str and isinstance(value, str):
+        return value
+    if wanted is float and value is None:
+        # JSON has no nan: it is stored as null.
+        return math.nan
+    if wanted is int and type(value) is int and 0 <= value < _LARGEST:
+        return value
+    if wanted is float and type(value) in (int, float) and abs(value) < _LARGEST:
+        if where.endswith("share_high_k") and not 0 <= value <= 1:
+            raise ValueError(f"{where} is {value!r}, expected a share between 0 and 1")
+        return value
+    word = "a list" if get_origin(wanted) is tuple else _WORDS[wanted]
+    raise ValueError(f"the certificate's {where} is {short(reprlib.repr(value), 80)}, expected {word}")

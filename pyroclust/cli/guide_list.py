@@ -51,4 +51,7 @@ def _figures(card: "GuideCard") -> str:
 
 
 def _row(rows: Iterable[dict[str, Any]], key: str, digits: int) -> str:
-    return ", ".join(f"{row[key]:.{digits}f} at {row['num_points']}" for row in rows)
+    figures = ((row.get(key), row.get("num_points")) for row in rows)
+    return ", ".join(
+        f"{'unknown' if figure is None else f'{figure:.{digits}f}'} at {points}" for figure, points in figures
+    )

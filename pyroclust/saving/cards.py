@@ -45,6 +45,7 @@ _ENTRIES = (
     "certificate",
     "versions",
 )
+_HEADLINES = {"exact": "mean_kl", "sampled": "median_efficiency"}
 _MADE_FOR = {"weights": "other weights", "model": "another model", "guide": "other arguments"}
 
 
@@ -97,7 +98,8 @@ class GuideCard:
             True
         """
         verdict = self.certificate.get("verdict") or {}
-        return bool(verdict["passed"]) if verdict.get("findings") else None
+        findings = verdict.get("findings")
+        return verdict["passed"] and all(one["passed"] for one in findings) if findings else None
 
     @property
     def is_reference(self) -> bool:
@@ -288,6 +290,12 @@ def _certificate(content: dict[str, Any]) -> dict[str, Any]:
     for name, value in table_entry(content, "made_for", {}).items():
         if not isinstance(value, str | None):
             raise ValueError(f"'made_for.{name}' is {reprlib.repr(value)}, expected text or null")
+    for part, figure in _HEADLINES.items():
+        for row in list_entry(content, part):
+            for key in ("num_points", figure):
+                number = row.get(key)
+                if number is not None and (type(number) not in (int, float) or abs(number) > 1e18):
+                    raise ValueError(f"'{part}.{key}' is {reprlib.repr(number)}, expected a number")
     verdict = content.get("verdict")
     if verdict is None:
         return content
@@ -296,8 +304,8 @@ def _certificate(content: dict[str, Any]) -> dict[str, Any]:
         text_entry(one, "what")
         if not isinstance(one.get("passed"), bool):
             raise ValueError(f"'passed' is {reprlib.repr(one.get('passed'))}, expected true or false")
-    if not isinstance(table.get("passed", False), bool):
-        raise ValueError(f"'passed' is {reprlib.repr(table['passed'])}, expected true or false")
+    if not isinstance(table.get("passed", None if table.get("findings") else False), bool):
+        raise ValueError(f"'passed' is {reprlib.repr(table.get('passed'))}, expected true or false")
     return content
 
 

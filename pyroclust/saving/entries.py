@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pyroclust.errors import unknown_name
+from pyroclust.text import short
 
 __all__ = ["check_keys", "list_entry", "parse_json", "read_text", "table_entry", "text_entry"]
 
@@ -82,7 +83,7 @@ def text_entry(table: Mapping[str, Any], key: str, default: str | None = None) -
     """
     value = _entry(table, key, default)
     if not isinstance(value, str):
-        raise ValueError(f"'{key}' is {reprlib.repr(value)}, expected text")
+        raise ValueError(f"'{key}' is {short(reprlib.repr(value), 80)}, expected text")
     return value
 
 
@@ -96,7 +97,7 @@ def table_entry(
     """
     value = _entry(table, key, default)
     if not isinstance(value, Mapping):
-        raise ValueError(f"'{key}' is {reprlib.repr(value)}, expected a table")
+        raise ValueError(f"'{key}' is {short(reprlib.repr(value), 80)}, expected a table")
     return dict(value)
 
 
@@ -108,7 +109,7 @@ def list_entry(table: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     """
     value = table.get(key, [])
     if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
-        raise ValueError(f"'{key}' is {reprlib.repr(value)}, expected a list of tables")
+        raise ValueError(f"'{key}' is {short(reprlib.repr(value), 80)}, expected a list of tables")
     return [dict(one) for one in value]
 
 

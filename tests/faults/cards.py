@@ -196,6 +196,7 @@ def _notes(name: str, words: str, **notes: Any) -> Case:
 
 OTHER: list[bytes] = []
 SCORER = ("arguments", "scorer", "arguments")
+RIGHT = {"what": "calibration", "figure": 1, "limit": 2, "passed": True}
 WRONG = {"what": "calibration", "figure": 1, "limit": 2, "passed": "yes"}
 
 CASES = [
@@ -254,7 +255,16 @@ CASES = [
         "a finding passed “yes”",
         "expected true or false",
         "certificate",
-        value={"verdict": {"findings": [WRONG]}},
+        value={"verdict": {"passed": True, "findings": [WRONG]}},
+    ),
+    edited(
+        "findings without what follows",
+        "'passed' is None",
+        "certificate",
+        value={"verdict": {"findings": [RIGHT]}},
+    ),
+    edited(
+        "a mean KL that is text", "'exact.mean_kl' is 'x'", "certificate", value={"exact": [{"mean_kl": "x"}]}
     ),
     edited("what a certificate is for is text", "'made_for' is 'x'", "certificate", value={"made_for": "x"}),
     edited(
