@@ -15,6 +15,10 @@ _GROUP_FILES = (
 )
 
 
+# Bytes; whole numbers beyond have no quotient in double precision.
+_HUGE = 1e300
+
+
 def free_memory() -> int | None:
     """Return the bytes that new arrays may take, or ``None`` where the system does not say.
 
@@ -50,7 +54,7 @@ def check_memory(needed: float, what: str, *, remedy: str) -> None:
     free = free_memory()
     if free is not None and needed > free:
         raise ValueError(
-            f"{what} take {needed / 2**30:.3g} GiB of memory, "
+            f"{what} take {min(needed, _HUGE) / 2**30:.3g} GiB of memory, "
             f"and this machine has {free / 2**30:.3g} free GiB; {remedy}"
         )
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from pyroclust.arrays import refuse_masked
+from pyroclust.memory import check_memory
 
 __all__ = [
     "Points",
@@ -21,6 +22,7 @@ __all__ = [
     "check_tensor",
 ]
 
+_MANY = 1 << 24
 _REALS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 Points = Tensor | ArrayLike
@@ -112,6 +114,13 @@ def check_finite(data: Tensor) -> None:
     Example:
         >>> check_finite(torch.zeros(3, 2))
     """
+    if data.numel() > _MANY:
+        # Tensors that repeat one number take no memory before anything is done with them.
+        check_memory(
+            2 * data.numel() * data.dtype.itemsize,
+            f"data has {data.numel():,} values, which",
+            remedy="take fewer",
+        )
     if data.is_floating_point() and not bool(torch.isfinite(data).all()):
         count = int((~torch.isfinite(data)).sum())
         raise ValueError(

@@ -79,7 +79,9 @@ def certify(
     """
     start = time.perf_counter()
     other = _filter_of(guide) if baseline is None else baseline
-    bench = _Bench(guide, other, settings or CertificateSettings(), progress or (lambda _: None))
+    settings = settings or CertificateSettings()
+    settings.check_memory()
+    bench = _Bench(guide, other, settings, progress or (lambda _: None))
     tries = Attempts()
     with torch.no_grad():
         calibration = tries.make("calibration", bench.calibration)

@@ -3,6 +3,10 @@
 from dataclasses import dataclass, fields, replace
 from typing import Self
 
+from pyroclust.counts import check_count, check_seed
+from pyroclust.memory import check_memory
+from pyroclust.partitions import MAX_ENUMERATED_POINTS
+
 __all__ = ["CertificateSettings"]
 
 _LARGER_SIZES = (20, 50, 100, 300)
@@ -64,10 +68,12 @@ class CertificateSettings:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            least = min(value, default=1) if isinstance(value, tuple) else value
             lowest = 0 if field.name in _MAY_BE_ZERO else 1
-            if least < lowest:
-                raise ValueError(f"{field.name} is {value}, expected at least {lowest}")
+            for one in value if isinstance(value, tuple) else (value,):
+                check_count(field.name, one, at_least=lowest)
+        check_seed(self.seed)
+        if self.num_exact:
+            check_count("exact_points", self.exact_points, at_most=MAX_ENUMERATED_POINTS)
         if (self.calibrated_draws + 1) % self.num_bins:
             raise ValueError(
                 f"calibrated_draws is {self.calibrated_draws}, expected one less than a multiple of the "
@@ -125,6 +131,35 @@ class CertificateSettings:
             ordered_points=min(self.ordered_points, max_points),
             timed_points=min(self.timed_points, max_points),
         )
+
+    def check_memory(self) -> None:
+        """Refuse, before anything is measured, a part whose labels do not fit into the memory that is left.
+
+        Raises:
+            ValueError: if there is one.
+
+        Example:
+            >>> CertificateSettings(num_draws=10**13).check_memory()
+            Traceback (most recent call last):
+            ValueError: num_draws is 10000000000000: labels of data sets of 300 points take ... draw fewer
+        """
+        largest = max(self.sampled_points, default=0)
+        parts = (
+            ("num_exact", self.exact_points),
+            ("num_truths", largest),
+            ("num_draws", largest if self.num_sampled else 0),
+            ("num_calibrated", self.calibrated_points * self.calibrated_draws),
+            ("num_ordered", self.ordered_points),
+            ("num_orders", self.ordered_points if self.num_ordered else 0),
+        )
+        for name, labels in parts:
+            number = getattr(self, name)
+            points = labels // self.calibrated_draws if name == "num_calibrated" else labels
+            check_memory(
+                8 * number * labels,
+                f"{name} is {number}: labels of data sets of {points} points",
+                remedy="draw fewer",
+            )
 
     def datasets_at(self, num_points: int) -> tuple[int, int]:
         """Return the numbers of data sets of importance sampling and of log q of the truth at a size.

@@ -21,7 +21,9 @@ P = ParamSpec("P")
 
 
 def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
-    """Turn the ``ValueError`` or ``OSError`` of a command into a sentence on standard error and exit code 2.
+    """Turn what is wrong with the input of a command into a sentence on standard error and exit code 2.
+
+    That is a ``ValueError``, an ``OSError`` or a lack of memory.
 
     Ctrl-C exits with 130 and SIGTERM with 143, with a sentence, and also where some library swallowed the
     signal. With ``PYROCLUST_TRACEBACK=1`` in the environment errors pass through whole.
@@ -47,8 +49,8 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
             # Who reads has seen enough: that is no error of the command.
             discard_output()
             raise typer.Exit from None
-        except (ValueError, OSError) as error:
-            if os.environ.get(_TRACEBACK):
+        except (ValueError, OSError, MemoryError, RuntimeError) as error:
+            if os.environ.get(_TRACEBACK) or not _is_foreseen(error):
                 raise
             print(f"pyroclust: {_sentence(error)}", file=sys.stderr)
             raise typer.Exit(_BAD_INPUT) from None
@@ -59,7 +61,14 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
     return guarded
 
 
-def _sentence(error: ValueError | OSError) -> str:
+def _is_foreseen(error: Exception) -> bool:
+    """Whether an error is one of the input or of memory, for which torch has no class of its own."""
+    return not isinstance(error, RuntimeError) or "allocate memory" in str(error)
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, MemoryError | RuntimeError):
+        return "the memory that is left is not enough; take fewer points or draws, or another machine"
     if isinstance(error, OSError) and error.strerror:
         where = f"'{error.filename}': " if error.filename else ""
         return visible(f"{where}{error.strerror}")

@@ -7,9 +7,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import RawTable, SeriesColumn
+from pyroclust.memory import check_memory
 from pyroclust.text import visible
 
 __all__ = ["raw_array", "raw_frame"]
+
+_BYTES_A_NUMBER = 16
 
 
 def raw_frame(frame: pd.DataFrame) -> RawTable:
@@ -48,6 +51,10 @@ def raw_array(array: NDArray[Any]) -> RawTable:
         >>> raw_array(np.zeros((3, 2))).names
         ('x1', 'x2')
     """
+    # Arrays that repeat one number take no memory before they are copied.
+    check_memory(
+        _BYTES_A_NUMBER * array.size, f"the array has {array.size:,} values, which", remedy="take fewer rows"
+    )
     if array.dtype.names is not None:
         if array.ndim != 1:
             raise ValueError(f"the array has records of shape {array.shape}, expected (N,)")

@@ -3,6 +3,8 @@
 import copy
 import inspect
 import math
+import reprlib
+import sys
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, Self, cast
@@ -126,11 +128,14 @@ class Hyperparameterised:
                 wanted = "a finite number"
             elif is_number(one) and not isinstance(one, Tensor) and bound < one < math.inf:
                 wanted += ", of a size that single precision has"
-            raise ValueError(f"{name} is {one!r}, expected {wanted}")
+            shown = reprlib.repr(one) if isinstance(one, int) else repr(one)
+            raise ValueError(f"{name} is {shown}, expected {wanted}")
 
 
 def is_number(value: Any) -> bool:
     """Say whether a value is a number, or a tensor of numbers; true and false, and text, are none.
+
+    Neither are whole numbers that double precision does not reach.
 
     Example:
         >>> is_number(2), is_number(True), is_number("2")
@@ -138,6 +143,8 @@ def is_number(value: Any) -> bool:
     """
     if isinstance(value, Tensor):
         return not (value.is_complex() or value.dtype == torch.bool)
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        return False
     return isinstance(value, Real) and not isinstance(value, bool)
 
 

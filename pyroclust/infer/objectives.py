@@ -9,6 +9,7 @@ from pyro.infer.trace_elbo import _compute_log_r
 from pyro.poutine import Trace
 from torch import Tensor
 
+from pyroclust.counts import check_count
 from pyroclust.infer.inclusive_kl import InclusiveKL
 
 __all__ = ["BatchedWakeSleep", "LeaveOneOut"]
@@ -48,10 +49,7 @@ class LeaveOneOut(Trace_ELBO):
     """
 
     def __init__(self, num_particles: int = 8) -> None:
-        if num_particles < 2:
-            raise ValueError(
-                f"num_particles is {num_particles}, expected at least 2: each is compared with the others"
-            )
+        check_count("num_particles", num_particles, at_least=2, hint="each is compared with the others")
         super().__init__(num_particles=num_particles, vectorize_particles=True)
 
     def _differentiable_loss_particle(self, model_trace: Trace, guide_trace: Trace) -> tuple[float, Tensor]:
@@ -105,8 +103,7 @@ class BatchedWakeSleep(ReweightedWakeSleep):
     """
 
     def __init__(self, num_particles: int = 16, *, insomnia: float = 1.0) -> None:
-        if num_particles < 2:
-            raise ValueError(f"num_particles is {num_particles}, expected at least 2 to normalise weights")
+        check_count("num_particles", num_particles, at_least=2, hint="their weights are normalised")
         if not 0 <= insomnia <= 1:
             raise ValueError(f"insomnia is {insomnia}, expected 0 (sleep only) to 1 (wake only)")
         super().__init__(num_particles=num_particles, insomnia=insomnia, model_has_params=False)

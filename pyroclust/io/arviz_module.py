@@ -30,6 +30,9 @@ def arviz_module() -> Any:
         try:
             import arviz
         except OSError:
-            with TemporaryDirectory() as folder, mock.patch("platformdirs.user_cache_dir", lambda *_: folder):
+            with (
+                TemporaryDirectory() as folder,
+                mock.patch("platformdirs.user_cache_dir", return_value=folder),
+            ):
                 import arviz
     return arviz

@@ -14,7 +14,7 @@ from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels
 from pyroclust.io.arrays import read_npy_draws, read_npz_draws
 from pyroclust.io.columns import draws_in_frame
 from pyroclust.io.delimited import read_table_draws
-from pyroclust.io.labels import FoundDraws, canonical_draws
+from pyroclust.io.labels import FoundDraws, canonical_draws, check_room
 from pyroclust.io.netcdf import read_netcdf_draws
 from pyroclust.text import visible
 
@@ -79,7 +79,10 @@ def draws_from(source: DrawsSource, *, name: str = "the draws") -> DrawsFile:
         return read_draws(Path(source))
     if isinstance(source, pd.DataFrame):
         return _drawn(_in_frame(source, name), name, where=name)
-    draws = canonical_draws(held_labels(name, source), where=name)
+    labels = held_labels(name, source)
+    # Arrays that repeat one number take no memory before anything is done with them.
+    check_room(name, labels.size)
+    draws = canonical_draws(labels, where=name)
     own, points = getattr(source, "name", None), getattr(source, "point_names", None)
     return DrawsFile(
         name=own if isinstance(own, str) else name,

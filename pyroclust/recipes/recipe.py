@@ -174,6 +174,7 @@ def _recipe(content: dict[str, Any], path: Path) -> Recipe:
     choice = call(hard_simulations, tables["choice"], where="choice", given={"model": model})
     training = call(FitSettings, tables["training"], where="training")
     validation = call(Validation, tables["validation"], where="validation")
+    training.check_memory(model.event_shape)
     validation.up_to(training.max_points).check_memory()
     return Recipe(
         about=text_entry(content, "about", ""),

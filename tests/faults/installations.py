@@ -37,12 +37,7 @@ def _without(folders: Mapping[str, str], name: str) -> Case:
 CASES = [
     _without({"HOME": "/dev/null"}, "draws are written where HOME is no folder"),
     _without(
-        {
-            "HOME": "/dev/null",
-            "XDG_CACHE_HOME": "/dev/null",
-            "MPLCONFIGDIR": "/dev/null",
-            "TMPDIR": "/dev/null",
-        },
+        dict.fromkeys(("HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR", "TMPDIR"), "/dev/null"),
         "draws are written where no cache folder can be",
     ),
 ]

@@ -5,12 +5,15 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
-from faults.cases import Case, command, gives, refuses
+from faults.cases import Case, command, gives, refuses, run_command
 
 import pyroclust
+from pyroclust.calibration import CertificateSettings, certify
+from pyroclust.diagnostics import SalsoSearch, co_assignment, distance_rhat, ecdf_band, ecdf_test, mmd_test
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,
@@ -18,9 +21,18 @@ from pyroclust.distributions import (
     NormalKnownVariance,
     PitmanYorPrior,
 )
-from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
-from pyroclust.infer import amortization_gap, exact_posterior, importance_sample, sequential_monte_carlo
-from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, light_scorer_for
+from pyroclust.infer import (
+    FitSettings,
+    LeaveOneOut,
+    Validation,
+    amortization_gap,
+    exact_posterior,
+    fit,
+    importance_sample,
+    sequential_monte_carlo,
+)
+from pyroclust.infer.mcmc import AuxiliaryGibbs, CollapsedGibbs, SplitMerge
 from pyroclust.models import gaussian2d, niw_mixture
 
 DATA = torch.from_numpy(np.random.default_rng(0).normal(size=(6, 2)))
@@ -94,6 +106,22 @@ def failing_part(folder: Path) -> str:
     return notes[0]
 
 
+def out_of_memory(folder: Path) -> str:
+    """Run a command in which numpy or torch finds no memory that no estimate foresaw."""
+    for error in (
+        MemoryError("Unable to allocate"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory"),
+    ):
+        with mock.patch("pyroclust.analysis.comparing.draw_guide", side_effect=error):
+            code, _, said = run_command(
+                ["compare", "galaxies", "--guide", "filter-nig1d", "--out", str(folder / "o")]
+            )
+        assert code == 2, code
+        assert "memory that is left is not enough" in said, said
+        assert not (folder / "o").exists()
+    return " ".join(said.split())
+
+
 def counted(name: str, call: Callable[[Any], Any], words: str) -> list[Case]:
     """Call with what is no count."""
     wrong = {"0": 0, "-1": -1, "2.5": 2.5, "true": True, "None": None, "text": "3", "nan": math.nan}
@@ -107,6 +135,31 @@ def shaped(shape: Any) -> Callable[[], Any]:
     return lambda: FILTER.posterior(DATA).sample(shape)
 
 
+def fitted(**settings: Any) -> Any:
+    """Train a small guide with settings that are asked for."""
+    guide = NeuralClusteringProcess(MODEL, scorer=light_scorer_for(MODEL, width=8, num_bandwidths=2))
+    wanted = FitSettings(**{"steps": 1, "max_points": 10, **settings})
+    return fit(MODEL, guide, settings=wanted, progress=False)
+
+
+def most(name: str, call: Callable[[Any], Any], words: str) -> list[Case]:
+    """Call with more than any machine has, and with more than double precision reaches."""
+    return [
+        refuses("counts", f"10^13 {name}", lambda: call(10**13), f"{words}10000000000000"),
+        refuses("counts", f"10^400 {name}", lambda: call(10**400), words),
+    ]
+
+
+def certified(**settings: Any) -> Any:
+    return certify(FILTER, settings=CertificateSettings(**settings))
+
+
+def repeated(*shape: int) -> np.ndarray:
+    """An array of many numbers that takes no memory."""
+    return np.broadcast_to(np.int8(1), shape)
+
+
+DRAWS = np.random.default_rng(0).integers(0, 3, (2, 40, 6))
 FAR = "centre and rescale"
 CASES = [
     *counted(
@@ -140,6 +193,66 @@ CASES = [
         lambda: pyroclust.calibrate(FILTER, MODEL, num_datasets=10**12),
         "GiB of memory",
     ),
+    *most(
+        "permutations", lambda n: mmd_test(DRAWS, DRAWS, seed=0, num_permutations=n), "num_permutations is "
+    ),
+    *most(
+        "references of distances",
+        lambda n: distance_rhat(DRAWS, seed=0, num_references=n),
+        "num_references is ",
+    ),
+    *most("values of a band", lambda n: ecdf_band(n, 10), "num_values is "),
+    *most("values of a test", lambda n: ecdf_test([1, 2], [0.1, 0.5], num_values=n), "num_values is "),
+    *most(
+        "auxiliary parameters",
+        lambda n: AuxiliaryGibbs(MODEL, num_auxiliary=n).run(DATA, num_draws=2),
+        "num_auxiliary is ",
+    ),
+    *most("points of a step", lambda n: fitted(points_per_step=n), "points_per_step is "),
+    *most(
+        "draws of a validation", lambda n: Validation(num_draws=n).check_memory(), "validation.num_draws is "
+    ),
+    *most("draws of a certificate", lambda n: certified(num_draws=n), "num_draws is "),
+    *most("data sets of a certificate", lambda n: certified(num_exact=n), "num_exact is "),
+    *most("points of all partitions", lambda n: certified(exact_points=n), "exact_points is "),
+    *[
+        refuses("counts", f"10^400 {name}", call, "10000")
+        for name, call in {
+            "steps": lambda: FitSettings(steps=10**400),
+            "as a learning rate": lambda: FitSettings(learning_rate=10**400),
+            "as a concentration": lambda: ChineseRestaurantPrior(10**400),
+            "as a concentration beside a discount": lambda: PitmanYorPrior(0.3, 10**400),
+            "degrees of freedom": lambda: NormalInverseWishart(2, 0.1, dof=10**400, scale=1.0),
+            "components": lambda: DirichletMultinomialPrior(10**400, 1.0),
+            "proposals of a step": lambda: SplitMerge(MODEL, proposals=10**400),
+            "scans": lambda: SplitMerge(MODEL, scans=10**400),
+            "clusters dissolved": lambda: SalsoSearch(num_zealous=10**400),
+            "particles of a loss": lambda: LeaveOneOut(10**400),
+        }.items()
+    ],
+    refuses("counts", "scans of 2.5", lambda: SplitMerge(MODEL, scans=2.5), "scans is 2.5"),
+    refuses(
+        "counts", "components true", lambda: DirichletMultinomialPrior(True, 1.0), "num_components is True"
+    ),
+    refuses(
+        "memory", "pairs of 1,000,000 points", lambda: co_assignment(repeated(2, 10**6)), "GiB of memory"
+    ),
+    refuses(
+        "memory", "a table that repeats one number", lambda: pyroclust.compare(repeated(10**12, 2)), "GiB"
+    ),
+    refuses(
+        "memory",
+        "a tensor that repeats one number",
+        lambda: FILTER.posterior(torch.zeros(1, 1).expand(10**12, 2)),
+        "GiB",
+    ),
+    refuses(
+        "memory",
+        "draws that repeat one number",
+        lambda: pyroclust.diagnose(repeated(10**7, 10**5)),
+        "thin the draws",
+    ),
+    Case("memory", "a command without enough of it", "exit 2: one sentence", out_of_memory),
     refuses("counts", "a dimension of 2.5", lambda: niw_mixture(2.5), "dim is 2.5"),
     *[
         refuses(

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.counts import check_seed
+from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.chains.convergence import bulk_ess, rhats
 from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import as_chains
 from pyroclust.diagnostics.draws.losses import PartitionLoss, VariationOfInformation, pairwise_loss
+from pyroclust.memory import check_memory
 
 __all__ = ["CoMembershipEss", "DistanceRhat", "co_membership_ess", "distance_rhat"]
 
@@ -60,8 +61,7 @@ def co_membership_ess(draws: DrawsLike, *, num_pairs: int = 100, seed: int) -> C
         >>> len(found.pairs), found.num_constant, found.min > 200
         (10, 0, True)
     """
-    if num_pairs < 1:
-        raise ValueError(f"num_pairs is {num_pairs}, expected at least 1")
+    num_pairs = check_count("num_pairs", num_pairs)
     draws = as_chains(draws)
     pairs = _random_pairs(draws.shape[-1], num_pairs, seed)
     together = (draws[..., pairs[:, 0]] == draws[..., pairs[:, 1]]).astype(np.float64)
@@ -147,10 +147,14 @@ def distance_rhat(
         >>> distance_rhat(stuck, seed=0).rhat
         inf
     """
-    if num_references < 1:
-        raise ValueError(f"num_references is {num_references}, expected at least 1")
+    num_references = check_count("num_references", num_references)
     draws = as_chains(draws)
     chains, length, points = draws.shape
+    check_memory(
+        8 * num_references * (points + chains * length),
+        f"num_references is {num_references}: their distances",
+        remedy="measure from fewer",
+    )
     chain = np.arange(num_references) % chains
     references = draws[chain, np.random.default_rng(check_seed(seed)).integers(length, size=num_references)]
     distances = pairwise_loss(references, draws.reshape(-1, points), loss=loss)

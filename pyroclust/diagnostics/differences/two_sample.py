@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.counts import check_seed
+from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.chains.thinning import independent_draws, mixing
 from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels, labels_and_weights
 from pyroclust.diagnostics.draws.losses import Binder, pairwise_loss
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
+from pyroclust.memory import check_memory
 
 __all__ = [
     "TwoSampleTest",
@@ -23,6 +24,8 @@ __all__ = [
 ]
 
 _TIE = 1e-9
+# Of the table of permutations: itself, permuted, and what a test makes of it.
+_COPIES = 3
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,12 @@ def permuted_memberships(num_a: int, num_b: int, *, num_permutations: int, seed:
         raise ValueError(
             f"the sources have {num_a} and {num_b} independent draws, expected at least two each"
         )
-    if num_permutations < 1:
-        raise ValueError(f"num_permutations is {num_permutations}, expected at least 1")
+    num_permutations = check_count("num_permutations", num_permutations)
+    check_memory(
+        _COPIES * 8 * (num_permutations + 1) * (num_a + num_b),
+        f"num_permutations is {num_permutations}: permutations of {num_a + num_b} draws",
+        remedy="permute less often",
+    )
     members = np.zeros((num_permutations + 1, num_a + num_b))
     members[:, :num_a] = 1
     members[1:] = np.random.default_rng(check_seed(seed)).permuted(members[1:], axis=1)

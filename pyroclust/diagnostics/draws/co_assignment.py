@@ -11,6 +11,7 @@ from pyroclust.compiling import strict
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
 from pyroclust.diagnostics.draws.labels import checked_weights, flat_integers
+from pyroclust.memory import check_memory
 from pyroclust.threads import num_threads
 
 __all__ = ["add_equal_labels", "average_linkage", "co_assignment", "dendrogram_order"]
@@ -94,6 +95,8 @@ def co_assignment(draws: DrawsLike, *, weights: np.ndarray | None = None) -> np.
     draws = flat_integers(draws)
     share = checked_weights(weights, len(draws))
     equal = np.ptp(share) == 0
+    points = draws.shape[-1]
+    check_memory(8 * points**2, f"draws of {points:,} points: pairs of points", remedy="take fewer points")
     total = np.zeros((draws.shape[-1], draws.shape[-1]))
     step = max(1, _BLOCK_ENTRIES // draws.shape[-1])
     for begin in range(0, len(draws), step):

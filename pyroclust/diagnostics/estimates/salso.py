@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from pyroclust.compiling import strict_inner, strict_lean
-from pyroclust.counts import check_seed
+from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.draws.labels import DistinctDraws
 from pyroclust.diagnostics.draws.losses import PartitionLoss
@@ -326,12 +326,10 @@ class SalsoSearch(PartitionSearch):
     num_zealous: int = 10
 
     def __post_init__(self) -> None:
-        if self.num_starts < 1:
-            raise ValueError(f"num_starts is {self.num_starts}, expected at least 1")
-        if self.max_clusters is not None and self.max_clusters < 1:
-            raise ValueError(f"max_clusters is {self.max_clusters}, expected at least 1")
-        if self.num_zealous < 0:
-            raise ValueError(f"num_zealous is {self.num_zealous}, expected 0 or more")
+        check_count("num_starts", self.num_starts)
+        if self.max_clusters is not None:
+            check_count("max_clusters", self.max_clusters)
+        check_count("num_zealous", self.num_zealous, at_least=0)
 
     def find(self, draws: DistinctDraws, *, loss: PartitionLoss, seed: int) -> np.ndarray:
         """Return the best partition found."""

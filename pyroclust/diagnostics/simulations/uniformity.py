@@ -6,10 +6,15 @@ from functools import lru_cache
 import numpy as np
 from scipy import stats
 
+from pyroclust.counts import check_count
+from pyroclust.memory import check_memory
+
 __all__ = ["Uniformity", "ecdf_band", "ecdf_test", "goodness_of_fit", "threshold_band", "uniformity"]
 
 _LEAST_EXPECTED = 5.0
 _BISECTIONS = 40
+# Both tails, and whether they are large enough.
+_BYTES_A_COUNT = 40
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,7 @@ def ecdf_test(below: np.ndarray, thresholds: np.ndarray, *, num_values: int) -> 
         True
     """
     below, thresholds = np.asarray(below), _checked_thresholds(thresholds)
+    _check_table(num_values, len(thresholds))
     fits = below.shape == thresholds.shape and (np.diff(below, prepend=0) >= 0).all()
     if not fits or below[-1] > num_values or num_values < 1:
         raise ValueError(
@@ -123,11 +129,8 @@ def ecdf_band(num_values: int, num_bins: int, *, level: float = 0.95) -> tuple[n
         >>> low.tolist(), high.tolist()
         ([0.15, 0.39, 0.65], [0.35, 0.61, 0.85])
     """
-    if num_values < 1 or num_bins < 2 or not 0 < level < 1:
-        raise ValueError(
-            f"num_values, num_bins and level are {num_values}, {num_bins} and {level}, "
-            "expected at least 1, at least 2, and a number between 0 and 1"
-        )
+    num_bins = check_count("num_bins", num_bins, at_least=2)
+    _check_band(num_values, num_bins, level)
     return threshold_band(num_values, _inner(num_bins), level=level)
 
 
@@ -153,11 +156,7 @@ def threshold_band(
         ([0.39, 0.83], [0.61, 0.96])
     """
     thresholds = _checked_thresholds(thresholds)
-    if num_values < 1 or not 0 < level < 1:
-        raise ValueError(
-            f"num_values and level are {num_values} and {level}, expected at least 1 and a number between 0 "
-            "and 1"
-        )
+    _check_band(num_values, len(thresholds), level)
     low, high = _band(num_values, tuple(thresholds.tolist()), level)
     # The caller may write into what it gets.
     return low.copy(), high.copy()
@@ -203,6 +202,21 @@ def _groups(expected: np.ndarray) -> np.ndarray:
         if mass >= _LEAST_EXPECTED and after >= _LEAST_EXPECTED:
             group, mass = group + 1, 0.0
     return np.array(found)
+
+
+def _check_band(num_values: int, num_bins: int, level: float) -> None:
+    _check_table(num_values, num_bins)
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}, expected a number between 0 and 1")
+
+
+def _check_table(num_values: int, num_bins: int) -> None:
+    num_values = check_count("num_values", num_values)
+    check_memory(
+        _BYTES_A_COUNT * (num_values + 1) * num_bins,
+        f"num_values is {num_values} and num_bins {num_bins}: probabilities of all counts",
+        remedy="take fewer bins or values",
+    )
 
 
 def _inner(num_bins: int) -> np.ndarray:

@@ -262,7 +262,7 @@ def number(value: Hyperparameter) -> Hyperparameter:
         return value
     try:
         return float(value)
-    except TypeError:
+    except (TypeError, OverflowError):
         return value
 
 

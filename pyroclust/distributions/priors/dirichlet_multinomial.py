@@ -1,10 +1,12 @@
 """The partition of a finite mixture with a known number of components: process and prior."""
 
+import reprlib
+
 import torch
 from torch import Tensor
 from torch.distributions import Distribution, constraints
 
-from pyroclust.distributions.hyperparameters import Hyperparameter
+from pyroclust.distributions.hyperparameters import Hyperparameter, is_number
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import (
     TwoParameterPartition,
@@ -126,9 +128,13 @@ class DirichletMultinomialPrior(TwoParameterPrior):
                 "num_components is random, expected whole numbers: use FiniteMixturesPrior, which integrates "
                 "the number of components out"
             )
-        components = torch.as_tensor(self.num_components)
-        if not bool(((components >= 1) & (components == components.round())).all()):
-            raise ValueError(f"num_components is {self.num_components}, expected a positive whole number")
+        if not is_number(self.num_components) or not bool(_whole(self.value("num_components")).all()):
+            shown = reprlib.repr(self.num_components)
+            raise ValueError(f"num_components is {shown}, expected a positive whole number")
+
+
+def _whole(components: Tensor) -> Tensor:
+    return (components >= 1) & (components == components.round()) & components.isfinite()
 
 
 def expected_occupied(components: Tensor, weight_concentration: Tensor, num_points: int) -> Tensor:

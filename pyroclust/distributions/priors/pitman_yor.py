@@ -1,5 +1,7 @@
 """The Pitman-Yor process and its prior."""
 
+import reprlib
+
 import torch
 from torch import Tensor
 from torch.distributions import Distribution, constraints
@@ -143,7 +145,7 @@ class PitmanYorPrior(TwoParameterPrior):
         if isinstance(self.concentration, Distribution):
             self._check_above("concentration", 0.0)
         elif not is_number(self.concentration):
-            raise ValueError(f"concentration is {self.concentration!r}, expected a number")
+            raise ValueError(f"concentration is {reprlib.repr(self.concentration)}, expected a number")
         elif not bool(((value := self.value("concentration")) > lowest).all() & value.isfinite().all()):
             raise ValueError(
                 f"concentration is {self.concentration}, expected above -discount, the discount being "

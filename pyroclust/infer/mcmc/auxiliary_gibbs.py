@@ -5,6 +5,7 @@ import torch
 from pyro.distributions import validation_enabled
 from torch import Tensor
 
+from pyroclust.counts import check_count
 from pyroclust.infer.mcmc.auxiliary_pass import AuxiliaryPass, AuxiliaryPool, seating_weights
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.loop import Transition
@@ -198,10 +199,8 @@ class AuxiliaryGibbs(PartitionKernel):
         thin: int = 1,
     ) -> None:
         super().__init__(model, init=init, thin=thin)
-        if num_auxiliary < 1:
-            raise ValueError(f"num_auxiliary is {num_auxiliary}, expected at least 1")
         default = ExactParameters() if model.is_conjugate else SliceParameters()
-        self.num_auxiliary = num_auxiliary
+        self.num_auxiliary = check_count("num_auxiliary", num_auxiliary)
         self.parameter_updates = default if parameter_updates is None else parameter_updates
         if self.keeps_parameters and model.component.hyperpriors:
             raise ValueError(

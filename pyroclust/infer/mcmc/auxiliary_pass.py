@@ -14,6 +14,7 @@ from pyroclust.infer.mcmc.parameters.clusters import (
     finite_or_impossible,
     log_likelihood,
 )
+from pyroclust.memory import check_memory
 
 __all__ = ["AuxiliaryPass", "AuxiliaryPool", "seating_weights"]
 
@@ -65,6 +66,11 @@ class AuxiliaryPool:
     def _draw(self, families: ChainFamilies, sweeps: int, data: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         family = families.of(torch.arange(self._num_chains).view(-1, 1, 1))
         shape = (sweeps, self._num_chains, len(data), self._num_auxiliary, 1)
+        check_memory(
+            2 * math.prod(shape) * data.shape[-1] * self._dtype.itemsize,
+            f"num_auxiliary is {self._num_auxiliary}: parameters for {len(data)} points",
+            remedy="take fewer",
+        )
         drawn = {name: value.to(self._dtype) for name, value in family.sample_prior(shape).items()}
         log_prob = family.likelihood(drawn).log_prob(data.view(-1, 1, 1, data.shape[-1])).squeeze(-1)
         return {name: value.squeeze(4) for name, value in drawn.items()}, finite_or_impossible(log_prob)

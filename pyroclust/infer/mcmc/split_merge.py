@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
+from pyroclust.counts import check_count
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedKernel
 from pyroclust.infer.mcmc.compiled.allocations import RestrictedGibbs, SequentialAllocation
 from pyroclust.infer.mcmc.compiled.proposals import ACCEPTED, MERGES, PROPOSED, SPLITS
@@ -37,9 +38,7 @@ class ProposalKernel(CollapsedKernel):
         proposals: int = 1,
     ) -> None:
         super().__init__(model, init=init, thin=thin)
-        if proposals < 1:
-            raise ValueError(f"proposals is {proposals}, expected at least 1")
-        self.proposals = proposals
+        self.proposals = check_count("proposals", proposals)
         self._counts = np.zeros((2, 2), dtype=np.int64)
 
     def _new_counts(self) -> np.ndarray:
@@ -169,9 +168,7 @@ class SplitMerge(ProposalKernel):
         proposals: int = 1,
     ) -> None:
         super().__init__(model, init=init, thin=thin, proposals=proposals)
-        if scans < 0:
-            raise ValueError(f"scans is {scans}, expected at least 0")
-        self.scans = scans
+        self.scans = check_count("scans", scans, at_least=0)
 
     def moves(self) -> tuple[NamedTuple, ...]:
         """Return ``thin`` steps of ``proposals`` proposals each."""

@@ -109,6 +109,7 @@ def fit(
         measured.check_memory()
     with _alone_in(folder):
         shape = as_model(model).event_shape if event_shape is None else event_shape
+        settings.check_memory(shape)
         fabric = (Devices() if devices is None else devices).launch()
         trainer = Trainer(model, guide, settings=settings, choice=choice, event_shape=shape, fabric=fabric)
         writer = folder if fabric.is_global_zero else None

@@ -1,12 +1,16 @@
 """How a guide is trained: sizes, schedule, averaging, seeds."""
 
 import math
+import reprlib
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
 
+from pyroclust.counts import MAX_SEED, check_seed
 from pyroclust.infer.chunked_loss import VisitingOrders
+from pyroclust.memory import check_memory
 
 __all__ = ["FitSettings"]
 
@@ -59,6 +63,7 @@ class FitSettings:
         """Check types and ranges."""
         for field in fields(self):
             _check_type(field.name, getattr(self, field.name), field.type)
+        check_seed(self.seed)
         if not 2 <= self.min_points <= self.max_points:
             raise ValueError(
                 f"min_points and max_points are {self.min_points} and {self.max_points}, "
@@ -82,6 +87,27 @@ class FitSettings:
             ValueError: if the numbers are out of range.
         """
         return VisitingOrders(self.orders, antithetic=self.antithetic, consistency=self.consistency)
+
+    def check_memory(self, event_shape: Sequence[int]) -> None:
+        """Refuse, before a training, batches whose points alone are more than the memory that is left.
+
+        Args:
+            event_shape: shape of one point.
+
+        Raises:
+            ValueError: if they are.
+
+        Example:
+            >>> FitSettings(points_per_step=10**13).check_memory((2,))
+            Traceback (most recent call last):
+            ValueError: points_per_step is 10000000000000 and orders 1: a batch would take ... fewer points
+        """
+        entries = max(self.points_per_step, self.min_points) * self.orders * math.prod(event_shape)
+        check_memory(
+            entries * torch.float32.itemsize,
+            f"points_per_step is {self.points_per_step} and orders {self.orders}: a batch would",
+            remedy="take fewer points",
+        )
 
     def draw_points(self) -> int:
         """Draw the number of points of a step's data sets, log-uniformly."""
@@ -113,6 +139,8 @@ def _check_type(name: str, value: Any, wanted: Any) -> None:
             raise ValueError(f"{name} is {value!r}, expected true or false")
         return
     numbers = (int, float) if wanted is float else (int,)
+    kind = "number" if wanted is float else "whole number"
+    if isinstance(value, int) and abs(value) > MAX_SEED:
+        raise ValueError(f"{name} is {reprlib.repr(value)}, expected a {kind} below 2**63")
     if isinstance(value, bool) or not isinstance(value, numbers) or not math.isfinite(value):
-        kind = "number" if wanted is float else "whole number"
         raise ValueError(f"{name} is {value!r}, expected a {kind}")

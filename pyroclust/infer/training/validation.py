@@ -7,7 +7,7 @@ from typing import Any, Self
 import torch
 from torch import nn
 
-from pyroclust.counts import check_seed
+from pyroclust.counts import check_count, check_seed
 from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.infer.simulation import World, simulate_worlds
 from pyroclust.memory import check_memory
@@ -42,8 +42,7 @@ class Validation:
     def __post_init__(self) -> None:
         """Check ranges."""
         for name in ("every", "num_datasets", "num_draws"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"validation.{name} is {getattr(self, name)}, expected at least 1")
+            check_count(f"validation.{name}", getattr(self, name))
         if not 2 <= self.exact_points <= 8:
             raise ValueError(f"validation.exact_points is {self.exact_points}, expected from 2 to 8")
         if self.sampled_points < 2:
