@@ -106,7 +106,7 @@ def results_folder(
     if out is None:
         yield None
         return
-    finish_folder(Path(out).resolve())
+    finish_folder(Path(os.path.realpath(out)))
     is_new = not Path(out).exists()
     folder = prepare_folder(out)
     clear_leftovers(folder.resolve().parent)

@@ -35,7 +35,8 @@ def check_outside_the_package(folder: Path) -> None:
     Example:
         >>> check_outside_the_package(Path("results"))
     """
-    if folder.resolve().is_relative_to(_LIBRARY.resolve()):
+    # Path.resolve would end in an error of its own where links point to one another.
+    if Path(os.path.realpath(folder)).is_relative_to(_LIBRARY.resolve()):
         raise ValueError(
             f"'{folder}' lies inside the installed package, where nothing is written; choose another folder"
         )

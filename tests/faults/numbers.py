@@ -252,7 +252,7 @@ CASES = [
         lambda: pyroclust.diagnose(repeated(10**7, 10**5)),
         "thin the draws",
     ),
-    Case("memory", "a command without enough of it", "exit 2: one sentence", out_of_memory),
+    Case("memory", "a command without enough of it", "exit 2: one sentence", out_of_memory, slow=True),
     refuses("counts", "a dimension of 2.5", lambda: niw_mixture(2.5), "dim is 2.5"),
     *[
         refuses(

@@ -20,6 +20,7 @@ from faults.processes import broken, left_over, run_and_signal, without_room
 
 from pyroclust import diagnose
 from pyroclust.analysis.outputs import name_of_run, results_folder
+from pyroclust.files import check_outside_the_package
 from pyroclust.report import Page
 
 _FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -286,6 +287,21 @@ def _in_the_package(folder: Path) -> str:
     return _refused(place, words="lies inside the installed package")
 
 
+def _links_in_a_ring(folder: Path) -> str:
+    (folder / "one").symlink_to(folder / "other")
+    (folder / "other").symlink_to(folder / "one")
+    for call in (
+        lambda: diagnose(_draws(), out=folder / "one"),
+        lambda: check_outside_the_package(folder / "one" / "x"),
+    ):
+        try:
+            call()
+        except ValueError as error:
+            said = str(error)
+    assert "cannot write into the folder" in said, said
+    return said
+
+
 def _command(arguments: list[str], code: int) -> str:
     found, out, err = run_command(arguments)
     assert found == code, out + err
@@ -389,6 +405,7 @@ CASES = [
     _case("permissions of results", "those of other files", _permissions),
     _case("two runs into one folder at once", "the second is refused", _two_at_once),
     _case("a run that fails in a new folder", "no folder is left", _fails_before),
+    _case("links that point to one another as the place of results", "refused", _links_in_a_ring),
     _case("results inside the installed package", "refused", _in_the_package),
     _case(
         "two tables of one name in two folders",
