@@ -6,14 +6,17 @@ from itertools import count
 from math import prod
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import pyro
 import torch
 from pyro.nn import PyroModule
 from torch import Size, Tensor
 from torch.distributions import Distribution
 
+from pyroclust.arrays import as_numbers
 from pyroclust.counts import check_count
 from pyroclust.distributions import Component
+from pyroclust.distributions.hyperparameters import as_number, shown
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.nn.sizes import MAX_BLOCKS, check_bandwidths, check_scale
 from pyroclust.points import Points, as_points, check_points
@@ -23,6 +26,8 @@ from pyroclust.protocols import Model
 __all__ = [
     "AmortizedGuide",
     "bandwidths",
+    "checked_names",
+    "checked_order",
     "checked_permutations",
     "checked_values",
     "num_columns",
@@ -69,7 +74,7 @@ class AmortizedGuide(PyroModule):
     def __init__(self, model: Any, *, conditions: Sequence[str] = ()) -> None:
         super().__init__(name=own_name(type(self)))
         self.model: Model = as_model(model)
-        self.conditions = tuple(conditions)
+        self.conditions = checked_names(conditions)
         self.condition_values: dict[str, float | Tensor] = {}
 
     def posterior(self, data: Points) -> PartitionDistribution:
@@ -210,12 +215,54 @@ def checked_permutations(order: Tensor, *, num_points: int, batch: Size) -> Tens
         ValueError: if they are none.
     """
     straight = torch.arange(num_points, device=order.device)
+    if order.is_floating_point() or order.dtype == torch.bool or order.is_complex():
+        raise ValueError(f"order has dtype {order.dtype}, expected permutations in whole numbers")
     if order.shape[-1:] != (num_points,) or not bool((order.sort(-1).values == straight).all()):
         raise ValueError(
             f"order has shape {tuple(order.shape)}, expected permutations of {num_points} points, "
             f"(..., {num_points})"
         )
-    return order.expand(*batch, num_points).reshape(-1, num_points)
+    try:
+        return order.long().expand(*batch, num_points).reshape(-1, num_points)
+    except RuntimeError:
+        raise ValueError(
+            f"order has shape {tuple(order.shape)}, expected one permutation, or one a data set, "
+            f"{(*batch, num_points)}"
+        ) from None
+
+
+def checked_names(conditions: Any) -> tuple[str, ...]:
+    """Return the names of conditions.
+
+    Raises:
+        ValueError: if these are no names, or one comes twice.
+
+    Example:
+        >>> checked_names(["concentration"])
+        ('concentration',)
+    """
+    given = conditions if isinstance(conditions, list | tuple | set | frozenset | Mapping) else [None]
+    names = tuple(conditions) if all(isinstance(one, str) for one in given) else ()
+    if len(names) != len(given) or len(set(names)) != len(names):
+        raise ValueError(
+            f"conditions is {shown(conditions)}, expected different names of hyperparameters, such as "
+            "['concentration']"
+        )
+    return names
+
+
+def checked_order(order: Any) -> Any:
+    """Return a rule for the visiting order.
+
+    Raises:
+        ValueError: if it cannot be called.
+    """
+    if not callable(order):
+        raise ValueError(
+            f"order is of type {type(order).__name__}, expected a rule, such as pyroclust.nn.RandomOrder(): "
+            "give permutations to posterior(data, order=...)"
+        )
+    return order
 
 
 def refuse_a_view(condition_values: Mapping[str, Any]) -> None:
@@ -281,7 +328,14 @@ def values_of_data_sets(
 
 
 def _checked(name: str, value: float | Tensor, prior: Distribution) -> float | Tensor:
-    given = torch.as_tensor(value)
+    if isinstance(value, np.ndarray | list | tuple):
+        value = torch.from_numpy(np.array(as_numbers(name, value)))
+    given = as_number(name, value)
+    if isinstance(value, Tensor):
+        given = value
+    else:
+        value = given.item()
+        given = given.to(torch.get_default_dtype())
     if not given.is_floating_point():
         given = given.to(torch.get_default_dtype())
     support = prior.support

@@ -12,7 +12,7 @@ from torch import Tensor
 from pyroclust.counts import check_count
 from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
 from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
-from pyroclust.guides.base import AmortizedGuide, bandwidths, checked_permutations, num_columns
+from pyroclust.guides.base import AmortizedGuide, bandwidths, checked_order, checked_permutations, num_columns
 from pyroclust.nn import Order
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.latents import ClusterLatents, DiscreteLatents, GaussianLatents
@@ -68,7 +68,7 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
         num_orders: int = 8,
     ) -> None:
         super().__init__(model)
-        self.order = order
+        self.order = None if order is None else checked_order(order)
         self.network: Any = self.default_network(self.model) if network is None else network
         self.num_particles = check_count("num_particles", num_particles)
         self.num_orders = check_count("num_orders", num_orders)

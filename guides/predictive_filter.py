@@ -7,7 +7,7 @@ from torch import Tensor
 
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterScorer
-from pyroclust.guides.base import AmortizedGuide, refuse_a_view
+from pyroclust.guides.base import AmortizedGuide, checked_names, refuse_a_view
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import Order, RandomOrder
 from pyroclust.programs import as_model
@@ -72,6 +72,7 @@ class PredictiveFilter(SequentialGuide):
         num_orders: int = 1,
     ) -> None:
         model = as_model(model)
+        conditions = checked_names(conditions)
         scorer = filter_scorer(model, conditions=conditions)
         order = RandomOrder() if order is None else order
         super().__init__(model, scorer=scorer, order=order, conditions=conditions, num_orders=num_orders)

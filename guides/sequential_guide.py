@@ -10,7 +10,12 @@ from torch import Tensor
 from pyroclust.counts import check_count
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 from pyroclust.distributions.sequential.scorer import Scorer
-from pyroclust.guides.base import AmortizedGuide, checked_permutations, values_of_data_sets
+from pyroclust.guides.base import (
+    AmortizedGuide,
+    checked_order,
+    checked_permutations,
+    values_of_data_sets,
+)
 from pyroclust.nn import Order, RandomOrder
 from pyroclust.nn.orders import antithetic_orders
 from pyroclust.points import Points
@@ -42,7 +47,7 @@ class SequentialGuide(AmortizedGuide):
         num_orders: int = 1,
     ) -> None:
         super().__init__(model, conditions=conditions)
-        self.scorer, self.order = scorer, order
+        self.scorer, self.order = scorer, checked_order(order)
         self.num_orders = _checked_number(num_orders, order)
 
     @property

@@ -8,6 +8,7 @@ import pyro.distributions as dist
 from pyro.ops.indexing import Vindex
 from torch import Tensor
 
+from pyroclust.counts import check_count
 from pyroclust.distributions import DirichletMultinomialPrior, FiniteMixturesPrior, Product
 from pyroclust.distributions.hyperparameters import Hyperparameterised
 from pyroclust.models.component_weights import component_weights
@@ -146,8 +147,7 @@ def companion(mixture: Mixture, num_components: int | None = None) -> Companion:
 
 
 def _check(mixture: Mixture, num_components: int) -> None:
-    if num_components < 2:
-        raise ValueError(f"num_components is {num_components}, expected at least 2")
+    check_count("num_components", num_components, at_least=2)
     for part in (mixture.prior, mixture.component):
         for name in part.hyper_names:
             if name not in part.hyperpriors and part.value(name).dim() > 0:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pyroclust.distributions import PartitionPrior
-from pyroclust.models.labelled_tables import LabelledTables
+from pyroclust.models.labelled_tables import LabelledTables, check_pairs
 from pyroclust.points import Points
 
 __all__ = ["LabelledImages"]
@@ -51,8 +51,7 @@ class LabelledImages(LabelledTables):
         prior: PartitionPrior | None = None,
         name: str = "labelled_images",
     ) -> None:
-        if not len(collections):
-            raise ValueError("collections is empty, expected at least one pair of images and labels")
+        check_pairs("collections", collections, "images and labels")
         images = [np.asarray(one) for one, _ in collections]
         shapes = sorted({one.shape[1:] for one in images})
         if len(shapes) != 1 or len(shapes[0]) < 2:

@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 from pyro.distributions import Delta
 from torch import Tensor
 
+from pyroclust.counts import check_count, check_number
 from pyroclust.distributions import PartitionPrior
 from pyroclust.models.labelled_rows import ClassesByPrior, LabelledRows, PointsAtRandom
 from pyroclust.partitions import canonical
 from pyroclust.points import Points, as_points, check_finite, check_shape
-from pyroclust.programs import SimulatedModel
+from pyroclust.programs import SimulatedModel, checked_shape
 
-__all__ = ["AbsentTables", "LabelledTables"]
+__all__ = ["AbsentTables", "LabelledTables", "check_pairs"]
 
 
 class LabelledTables(SimulatedModel):
@@ -74,8 +75,7 @@ class LabelledTables(SimulatedModel):
         standardise: bool = True,
         name: str = "labelled_tables",
     ) -> None:
-        if not len(tables):
-            raise ValueError("tables is empty, expected at least one pair of points and labels")
+        check_pairs("tables", tables, "points and labels")
         if prior is not None and prior.hyperpriors:
             raise ValueError(
                 f"prior has the random hyperparameter(s) {', '.join(prior.hyperpriors)}, expected numbers: "
@@ -125,6 +125,20 @@ class LabelledTables(SimulatedModel):
         if self.prior is None:
             return PointsAtRandom(self._rows, num_points)
         return ClassesByPrior(self._rows, num_points, prior=self.prior)
+
+
+def check_pairs(name: str, pairs: object, what: str) -> None:
+    """Refuse what is no list of pairs.
+
+    Raises:
+        ValueError: if so, or if there is none.
+    """
+    if not isinstance(pairs, list | tuple) or not all(
+        isinstance(one, list | tuple) and len(one) == 2 for one in pairs
+    ):
+        raise ValueError(f"{name} is of type {type(pairs).__name__}, expected a list of pairs of {what}")
+    if not pairs:
+        raise ValueError(f"{name} is empty, expected at least one pair of {what}")
 
 
 def _checked(position: int, points: Points, labels: ArrayLike) -> tuple[Tensor, Tensor]:
@@ -188,9 +202,9 @@ class AbsentTables(SimulatedModel):
     def __init__(
         self, dim: int, *, typical_scale: float, event_shape: Sequence[int] | Tensor | None = None
     ) -> None:
-        self.typical_scale = float(typical_scale)
-        shape = (dim,) if event_shape is None else event_shape
-        self._event_shape = tuple(int(one) for one in shape)
+        self.typical_scale = check_number("typical_scale", typical_scale, above=0)
+        dim = check_count("dim", dim)
+        self._event_shape = (dim,) if event_shape is None else checked_shape("event_shape", event_shape)
         if math.prod(self.event_shape) != dim:
             raise ValueError(f"event_shape is {self.event_shape}, expected a shape of {dim} numbers, the dim")
 

@@ -119,6 +119,8 @@ class Mixture:
             >>> known.log_joint(torch.zeros(3, 2), torch.tensor([0, 0, 1])).item()
             -17.3...
         """
+        if not isinstance(values, Mapping):
+            raise ValueError(f"values is of type {type(values).__name__}, expected numbers by name")
         new = copy.copy(self)
         for name, value in values.items():
             owner = self._owner(name)

@@ -11,6 +11,7 @@ from pyro.distributions import Binomial, Normal, TorchDistribution, Uniform
 from torch import Size, Tensor
 from torch.distributions import constraints
 
+from pyroclust.counts import check_count, check_number
 from pyroclust.distributions import Component, FiniteMixturesPrior, PartitionPrior, PyroComponent
 from pyroclust.models.mixture import Mixture
 from pyroclust.registry import register
@@ -116,11 +117,8 @@ def warped_arcs(dim: int = 2, *, centre_scale: float = 4.0) -> PyroComponent:
     References:
         Lee, Lee & Teh (2019), Deep amortized clustering. https://arxiv.org/abs/1909.13433
     """
-    if dim != 2:
-        raise ValueError(f"dim is {dim}, expected 2: arcs lie in the plane")
-    if not centre_scale > 0:
-        raise ValueError(f"centre_scale is {centre_scale}, expected a positive number")
-    scale = float(centre_scale)
+    check_count("dim", dim, at_least=2, at_most=2, hint="arcs lie in the plane")
+    scale = check_number("centre_scale", centre_scale, above=0, at_most=1e30)
     return PyroComponent(_ArcParameters(scale), WarpedArc, dim=2, typical_scale=1.0)
 
 

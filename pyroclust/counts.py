@@ -1,14 +1,17 @@
-"""Counts and seeds that callers give: whole numbers, checked once, for everything that takes some."""
+"""Counts, seeds and single numbers that callers give, checked once, for everything that takes some."""
 
+import math
 import operator
 import reprlib
 from typing import Any
 
-__all__ = ["MAX_SEED", "check_count", "check_seed", "short_seed"]
+__all__ = ["MAX_SEED", "check_count", "check_number", "check_seed", "short_seed"]
 
 MAX_SEED = 2**63 - 1
 _MAX_COUNT = 2**53
 _SHORT = 2**32
+# Bits; Python refuses to write numbers of thousands of digits.
+_WRITTEN_OUT = 128
 
 
 def check_count(
@@ -35,10 +38,42 @@ def check_count(
     """
     found = _whole(value)
     if found is None or not at_least <= found <= at_most:
-        shown = str(value) if found is not None and found.bit_length() <= 128 else reprlib.repr(value)
+        shown = _shown(value)
         bounds = f"at most {at_most}" if found is not None and found > at_most else f"at least {at_least}"
         kind = "a whole number of " if found is None else ""
         raise ValueError(f"{name} is {shown}, expected {kind}{bounds}{': ' if hint else ''}{hint}")
+    return found
+
+
+def check_number(
+    name: str, value: Any, *, above: float = -math.inf, at_least: float = -math.inf, at_most: float = math.inf
+) -> float:
+    """Return a finite number within bounds as a ``float``, whatever real type it has.
+
+    Args:
+        name: the argument.
+        value: what was given; ``True`` and ``"2"`` are no numbers.
+        above: what it has to be larger than.
+        at_least: the smallest that is possible.
+        at_most: the largest.
+
+    Raises:
+        ValueError: if it is something else, or out of bounds.
+
+    Example:
+        >>> check_number("learning_rate", 1, above=0)
+        1.0
+        >>> check_number("learning_rate", "fast", above=0)
+        Traceback (most recent call last):
+        ValueError: learning_rate is 'fast', expected a positive number
+    """
+    found = _real(value)
+    if not (math.isfinite(found) and above < found and at_least <= found <= at_most):
+        limits = {"above": above, "of at least": at_least, "of at most": at_most}
+        bounds = " and ".join(f"{words} {one:g}" for words, one in limits.items() if math.isfinite(one))
+        bounds = bounds.removeprefix("above 0 and ").removeprefix("above 0")
+        kind = "positive number" if above == 0 else "number" if bounds else "finite number"
+        raise ValueError(f"{name} is {_shown(value)}, expected a {kind} {bounds}".rstrip())
     return found
 
 
@@ -57,7 +92,7 @@ def check_seed(seed: Any, *, name: str = "seed") -> int:
     """
     found = _whole(seed)
     if found is None or not 0 <= found <= MAX_SEED:
-        raise ValueError(f"{name} is {reprlib.repr(seed)}, expected a whole number from 0 to 2**63 - 1")
+        raise ValueError(f"{name} is {_shown(seed)}, expected a whole number from 0 to 2**63 - 1")
     return found
 
 
@@ -73,9 +108,36 @@ def short_seed(seed: int) -> int:
     return seed if seed < _SHORT else (seed ^ (seed >> 32) * 2654435761) % _SHORT
 
 
+def _real(value: Any) -> float:
+    """Return one real number of any type as a float, and nan for what is none."""
+    is_text = isinstance(value, str | bytes | bytearray)
+    if is_text or _is_truth(value) or getattr(value, "shape", ()) != () or getattr(value, "is_meta", False):
+        return math.nan
+    try:
+        # A tensor with a gradient is a number too.
+        return float(value.detach() if hasattr(value, "detach") else value)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        return math.nan
+
+
+def _is_truth(value: Any) -> bool:
+    """Say whether it is true or false, of Python, numpy or torch."""
+    return isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool")
+
+
+def _shown(value: Any) -> str:
+    """Write what was given."""
+    whole = _whole(value)
+    if whole is None:
+        return " ".join(reprlib.repr(value).split())
+    if whole.bit_length() <= _WRITTEN_OUT:
+        return str(value)
+    return f"a number of {whole.bit_length()} bits"
+
+
 def _whole(value: Any) -> int | None:
     """Return an integer of any type, and ``None`` for what is none."""
-    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+    if _is_truth(value) or getattr(value, "shape", ()) != () or getattr(value, "is_meta", False):
         return None
     try:
         return operator.index(value)

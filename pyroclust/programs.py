@@ -5,16 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, Self
 
+import numpy as np
 import torch
 from pyro import poutine
 from torch import Tensor
 from torch.distributions import Distribution
 
+from pyroclust.counts import check_count, check_number
 from pyroclust.partitions import is_canonical
 from pyroclust.protocols import Model
 from pyroclust.random_state import seeded
 
-__all__ = ["Program", "SimulatedModel", "as_model"]
+__all__ = ["Program", "SimulatedModel", "as_model", "checked_shape"]
 
 _GUESSES = ((1,), (2,))
 _SMALL, _LARGE = (2, 5), (64, 30)
@@ -109,13 +111,13 @@ class Program(SimulatedModel):
         typical_scale: float | None = None,
         name: str | None = None,
     ) -> None:
-        if typical_scale is not None and not typical_scale > 0:
-            raise ValueError(f"typical_scale is {typical_scale}, expected a positive number")
+        if typical_scale is not None:
+            typical_scale = check_number("typical_scale", typical_scale, above=0)
         self.program = program
         self.name = _name_of(program) if name is None else name
         shape = self._find_event_shape() if event_shape is None else event_shape
-        self._event_shape = tuple(int(size) for size in shape)
-        self.typical_scale = self._find_scale() if typical_scale is None else float(typical_scale)
+        self._event_shape = checked_shape("event_shape", shape)
+        self.typical_scale = self._find_scale() if typical_scale is None else typical_scale
 
     @property
     def event_shape(self) -> tuple[int, ...]:
@@ -206,6 +208,26 @@ class Program(SimulatedModel):
                 "Delta(canonical(labels), event_dim=1) at 'assignments'"
             )
         return data, labels.long()
+
+
+def checked_shape(name: str, shape: Any) -> tuple[int, ...]:
+    """Return the shape of a point: positive whole numbers, in a sequence or a tensor.
+
+    Raises:
+        ValueError: if it is something else.
+
+    Example:
+        >>> checked_shape("event_shape", [8, 8])
+        (8, 8)
+    """
+    sizes = (
+        shape.tolist()
+        if isinstance(shape, Tensor | np.ndarray) and not getattr(shape, "is_meta", 0)
+        else shape
+    )
+    if not isinstance(sizes, list | tuple):
+        raise ValueError(f"{name} is of type {type(shape).__name__}, expected a shape, such as (2,)")
+    return tuple(check_count(f"{name}[{place}]", one) for place, one in enumerate(sizes))
 
 
 def as_model(model: Model | Callable[[Tensor], Any]) -> Model:

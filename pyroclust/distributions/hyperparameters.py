@@ -4,7 +4,10 @@ import copy
 import inspect
 import math
 import reprlib
+<<<<<<< HEAD
 import sys
+=======
+>>>>>>> 110a42d (Hyperparameters, orders, shapes and names of any type are numbers or one sentence)
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, Self, cast
@@ -15,7 +18,19 @@ from pyro.distributions.torch_distribution import TorchDistributionMixin
 from torch import Tensor
 from torch.distributions import Distribution
 
-__all__ = ["Hyperparameter", "Hyperparameterised", "check_conditions", "is_number"]
+from pyroclust.text import visible
+
+__all__ = [
+    "Hyperparameter",
+    "Hyperparameterised",
+    "as_number",
+    "check_conditions",
+    "is_number",
+    "shown",
+]
+
+# Longer whole numbers are not written out.
+_LONG = 128
 
 Hyperparameter = float | Tensor | Distribution
 """A number, one number a data set ``(*batch)``, or the prior of a random number."""
@@ -69,6 +84,8 @@ class Hyperparameterised:
         Raises:
             ValueError: if a name is unknown or a value is outside its range.
         """
+        if not isinstance(values, Mapping):
+            raise ValueError(f"values is of type {type(values).__name__}, expected numbers by name")
         new = copy.copy(self)
         for name, one in values.items():
             if name not in self.hyper_names:
@@ -105,7 +122,7 @@ class Hyperparameterised:
                 f"{name} is random, expected a number: set it with given({{{name!r}: ...}}), "
                 "or run the model as a Pyro program, which samples it"
             )
-        return one.double() if isinstance(one, Tensor) else torch.tensor(one, dtype=torch.float64)
+        return as_number(name, one)
 
     def _check_hyperparameters(self) -> None:
         """Refuse hyperparameters outside their range; subclasses override."""
@@ -122,18 +139,22 @@ class Hyperparameterised:
                     f"{name} has a prior of shape {tuple(one.batch_shape + one.event_shape)}, "
                     "expected that of one number"
                 )
-        elif not is_number(one) or not bool(_inside(one, bound).all()):
+        elif not is_number(one) or not bool(_inside(name, one, bound).all()):
             wanted = "a positive number" if bound == 0 else f"a number above {bound:g}"
             if bound == -math.inf:
                 wanted = "a finite number"
             elif is_number(one) and not isinstance(one, Tensor) and bound < one < math.inf:
                 wanted += ", of a size that single precision has"
+<<<<<<< HEAD
             shown = reprlib.repr(one) if isinstance(one, int) else repr(one)
             raise ValueError(f"{name} is {shown}, expected {wanted}")
+=======
+            raise ValueError(f"{name} is {shown(one)}, expected {wanted}")
+>>>>>>> 110a42d (Hyperparameters, orders, shapes and names of any type are numbers or one sentence)
 
 
 def is_number(value: Any) -> bool:
-    """Say whether a value is a number, or a tensor of numbers; true and false, and text, are none.
+    """Say whether a value is a number, or a dense tensor of numbers; true and false, and text, are none.
 
     Neither are whole numbers that double precision does not reach.
 
@@ -142,15 +163,61 @@ def is_number(value: Any) -> bool:
         (True, False, False)
     """
     if isinstance(value, Tensor):
+<<<<<<< HEAD
         return not (value.is_complex() or value.dtype == torch.bool)
     if isinstance(value, int) and abs(value) > sys.float_info.max:
         return False
+=======
+        there = value.layout == torch.strided and not (value.is_meta or value.is_nested or value.is_quantized)
+        return there and not (value.is_complex() or value.dtype == torch.bool)
+>>>>>>> 110a42d (Hyperparameters, orders, shapes and names of any type are numbers or one sentence)
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _inside(one: float | Tensor, bound: float) -> Tensor:
-    values = torch.as_tensor(one)
-    return (values > bound) & values.isfinite()
+def as_number(name: str, value: Any) -> Tensor:
+    """Return a number, or a tensor of numbers, as float64; a number beyond all floats is infinite.
+
+    Raises:
+        ValueError: if it is neither.
+
+    Example:
+        >>> as_number("concentration", 2)
+        tensor(2., dtype=torch.float64)
+        >>> as_number("concentration", None)
+        Traceback (most recent call last):
+        ValueError: concentration is None, expected a number or a tensor of numbers
+    """
+    if not is_number(value):
+        raise ValueError(f"{name} is {shown(value)}, expected a number or a tensor of numbers")
+    if isinstance(value, Tensor):
+        return value.double()
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    return torch.tensor(number, dtype=torch.float64, device="cpu")
+
+
+def shown(value: Any) -> str:
+    """Write what was given for a number in one line, whatever it is.
+
+    Example:
+        >>> shown("2"), shown(torch.ones(2, 3))
+        ("'2'", '<2 x 3 numbers>')
+    """
+    if isinstance(value, Tensor):
+        kind = value.dtype if not is_number(value) else None
+        return f"a tensor of {kind} and layout {value.layout} on {value.device}" if kind else _short(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > _LONG:
+        return f"a number of {value.bit_length()} bits"
+    return visible(reprlib.repr(value))
+
+
+def _inside(name: str, one: float | Tensor, bound: float) -> Tensor:
+    values = as_number(name, one)
+    if not isinstance(one, Tensor):
+        values = values.float()
+    return (values > bound) & values.isfinite() if values.numel() else torch.tensor(data=False)
 
 
 def check_conditions(names: Sequence[str], hyperpriors: Mapping[str, Distribution]) -> None:
@@ -187,7 +254,11 @@ def _same(one: Any, other: Any) -> bool:
 def _short(one: Any) -> str:
     """Write an argument in a few words."""
     if isinstance(one, Tensor):
-        return f"{one.item():g}" if one.dim() == 0 else f"<{' x '.join(map(str, one.shape))} numbers>"
+        return (
+            f"{one.item():g}"
+            if one.dim() == 0 and is_number(one)
+            else f"<{' x '.join(map(str, one.shape))} numbers>"
+        )
     if isinstance(one, Distribution):
         # Of the two only the one that was given is stored.
         names = [name for name in one.arg_constraints if name not in ("probs", "logits") or name in vars(one)]

@@ -46,7 +46,11 @@ class PartitionDistribution(TorchDistribution):
         self, num_points: int, *, batch_shape: Size = Size(), validate_args: bool | None = None
     ) -> None:
         num_points = check_count("num_points", num_points)
-        super().__init__(Size(batch_shape), Size((num_points,)), validate_args=validate_args)
+        try:
+            super().__init__(Size(batch_shape), Size((num_points,)), validate_args=validate_args)
+        except ValueError as error:
+            # Torch writes a tensor over several lines.
+            raise ValueError(" ".join(str(error).split())) from None
 
     @property
     def num_points(self) -> int:

@@ -15,7 +15,17 @@ from pyroclust.points import Points, as_points, check_points
 from pyroclust.programs import as_model
 from pyroclust.protocols import Guide, JointModel, Model
 
-__all__ = ["check_own_model", "checked_log_joint", "log_joint_of", "points_of", "require_likelihood"]
+__all__ = [
+    "MAX_LEARNING_RATE",
+    "check_own_model",
+    "checked_log_joint",
+    "log_joint_of",
+    "points_of",
+    "require_likelihood",
+]
+
+MAX_LEARNING_RATE = 1e6
+"""Longer steps are no learning: weights are out of single precision after a few."""
 
 # Differences of numbers beyond this could overflow.
 _LARGEST = 1e300

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pyroclust.counts import check_count, check_number
 from pyroclust.nn.orders import antithetic_orders, random_orders
 
 __all__ = ["VisitingOrders", "backward_in_chunks", "losses_over_orders"]
@@ -51,10 +52,8 @@ class VisitingOrders:
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        if self.number < 1:
-            raise ValueError(f"number is {self.number}, expected at least 1 visiting order")
-        if not self.consistency >= 0:
-            raise ValueError(f"consistency is {self.consistency}, expected zero or more")
+        check_count("number", self.number)
+        check_number("consistency", self.consistency, at_least=0)
         for name in ("antithetic", "consistency"):
             if getattr(self, name) and self.number < 2:
                 raise ValueError(

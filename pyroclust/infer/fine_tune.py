@@ -14,9 +14,9 @@ from pyro.infer import ELBO, ReweightedWakeSleep, TraceGraph_ELBO
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
-from pyroclust.counts import check_count, check_seed
+from pyroclust.counts import check_count, check_number, check_seed
 from pyroclust.infer.amortization_gap import AmortizationGap, amortization_gap
-from pyroclust.infer.checks import require_likelihood
+from pyroclust.infer.checks import MAX_LEARNING_RATE, require_likelihood
 from pyroclust.infer.objectives import BatchedWakeSleep
 from pyroclust.infer.simulation import group_by_size
 from pyroclust.interrupts import interrupt_between_steps
@@ -113,8 +113,7 @@ def fine_tune(
     """
     steps, batch_size = check_count("steps", steps), check_count("batch_size", batch_size)
     seed = check_seed(seed)
-    if not (learning_rate > 0 and math.isfinite(learning_rate)):
-        raise ValueError(f"learning_rate is {learning_rate}, expected a positive number")
+    learning_rate = check_number("learning_rate", learning_rate, above=0, at_most=MAX_LEARNING_RATE)
     objective = BatchedWakeSleep() if objective is None else objective
     require_likelihood(model, what="fine-tuning to given data")
     batches = [

@@ -7,7 +7,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from pyroclust.counts import check_count
+from pyroclust.counts import check_count, check_number
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
@@ -210,7 +210,6 @@ def _check_numbers(num_particles: int, ess_threshold: float, num_islands: int, n
         raise ValueError(
             f"num_particles is {num_particles}, expected a positive multiple of num_islands, {num_islands}"
         )
-    if not 0 <= ess_threshold <= 1:
-        raise ValueError(f"ess_threshold is {ess_threshold}, expected a share between 0 and 1")
+    check_number("ess_threshold", ess_threshold, at_least=0, at_most=1)
     if check_count("num_pilot", num_pilot, at_least=0) == 1:
         raise ValueError(f"num_pilot is {num_pilot}, expected 0 for no pilot run, or at least 2 particles")

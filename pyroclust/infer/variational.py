@@ -13,7 +13,8 @@ from pyro.infer.autoguide.initialization import init_to_sample
 from pyro.poutine.util import prune_subsample_sites
 from torch import Tensor
 
-from pyroclust.counts import check_count, check_seed
+from pyroclust.counts import check_count, check_number, check_seed
+from pyroclust.infer.checks import MAX_LEARNING_RATE
 from pyroclust.partitions import canonical
 from pyroclust.points import Points, as_points, check_data_set
 from pyroclust.protocols import CompanionProgram
@@ -138,6 +139,7 @@ def variational_posterior(
     }
     for name, count in counts.items():
         check_count(name, count)
+    learning_rate = check_number("learning_rate", learning_rate, above=0, at_most=MAX_LEARNING_RATE)
     component = program.mixture.component
     points = as_points(data)
     check_data_set(points, component.dim)

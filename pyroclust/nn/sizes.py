@@ -1,7 +1,10 @@
 """What networks are asked to be: how long lists and stacks may be, and which scales have squares."""
 
+import reprlib
 from collections.abc import Sequence
 from typing import Any
+
+from pyroclust.counts import check_number
 
 __all__ = ["MAX_BLOCKS", "check_bandwidths", "check_scale"]
 
@@ -22,9 +25,12 @@ def check_scale(name: str, value: float) -> float:
         Traceback (most recent call last):
         ValueError: scale is 0.0, expected a positive number from 1e-100 to 1e+100
     """
-    if not _SMALLEST <= value <= _LARGEST:
-        raise ValueError(f"{name} is {value}, expected a positive number from {_SMALLEST:g} to {_LARGEST:g}")
-    return float(value)
+    try:
+        return check_number(name, value, at_least=_SMALLEST, at_most=_LARGEST)
+    except ValueError:
+        raise ValueError(
+            f"{name} is {reprlib.repr(value)}, expected a positive number from {_SMALLEST:g} to {_LARGEST:g}"
+        ) from None
 
 
 def check_bandwidths(values: Sequence[Any]) -> tuple[float, ...]:

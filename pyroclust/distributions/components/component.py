@@ -4,6 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
+import numpy as np
 import torch
 from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
@@ -175,7 +176,7 @@ class Component(Hyperparameterised, ABC):
         if isinstance(one, Distribution):
             with seeded(0):
                 return float(one.sample(Size((1001,))).median())
-        return float(one.double().mean()) if isinstance(one, Tensor) else float(one)
+        return float(one.detach().double().mean()) if isinstance(one, Tensor) else float(one)
 
 
 class ConjugateComponent(Component):
@@ -258,11 +259,15 @@ class ConjugateComponent(Component):
 
 def number(value: Hyperparameter) -> Hyperparameter:
     """Turn what is neither a tensor nor random into a float, so that plain families compare by value."""
-    if isinstance(value, Tensor | Distribution | bool | str):
+    if isinstance(value, Tensor | Distribution | bool | str | np.bool_):
         return value
     try:
         return float(value)
+<<<<<<< HEAD
     except (TypeError, OverflowError):
+=======
+    except (TypeError, ValueError, OverflowError):
+>>>>>>> 110a42d (Hyperparameters, orders, shapes and names of any type are numbers or one sentence)
         return value
 
 

@@ -109,6 +109,10 @@ class Product(ConjugateComponent):
     """
 
     def __init__(self, parts: Sequence[ConjugateComponent]) -> None:
+        if not isinstance(parts, list | tuple):
+            raise ValueError(
+                f"parts is of type {type(parts).__name__}, expected a list of conjugate families"
+            )
         self.parts = tuple(parts)
         for index, part in enumerate(self.parts):
             if not isinstance(part, ConjugateComponent):

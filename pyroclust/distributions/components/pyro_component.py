@@ -7,6 +7,7 @@ from pyro.distributions import TorchDistribution
 from torch import Tensor
 from torch.distributions import constraints
 
+from pyroclust.counts import check_number
 from pyroclust.distributions.components.component import Component
 from pyroclust.distributions.components.parameter_sites import ParameterProgram
 from pyroclust.random_state import kept_random_state
@@ -63,11 +64,9 @@ class PyroComponent(Component):
         typical_scale: float = 1.0,
     ) -> None:
         super().__init__(dim)
-        if not typical_scale > 0:
-            raise ValueError(f"typical_scale is {typical_scale}, expected a positive number")
         self._parameters, self._likelihood = parameters, likelihood
         self.support, self.expected = support, f"points in {support}"
-        self._typical_scale = float(typical_scale)
+        self._typical_scale = check_number("typical_scale", typical_scale, above=0)
         self._check_shapes()
 
     def __repr__(self) -> str:

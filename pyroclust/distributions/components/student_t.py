@@ -7,6 +7,7 @@ from pyro import sample as site
 from pyro.distributions import Gamma, Normal, StudentT, TorchDistribution
 from torch import Tensor
 
+from pyroclust.counts import check_number
 from pyroclust.distributions.components.component import Component
 from pyroclust.distributions.components.pyro_component import PyroComponent
 from pyroclust.registry import register
@@ -78,8 +79,8 @@ def student_t(
         https://doi.org/10.1023/A:1008981510081
     """
     for name, value in {"dof": dof, "prior_scale": prior_scale, "shape": shape, "rate": rate}.items():
-        if not value > 0:
-            raise ValueError(f"{name} is {value}, expected a positive number")
+        check_number(name, value, above=0, at_most=1e30)
+    mean = check_number("mean", mean)
     family = _StudentT(float(dof), float(mean), float(prior_scale), float(shape), float(rate), dim)
     scale = (rate / (shape + 0.5)) ** 0.5
     return PyroComponent(family.parameters, family.likelihood, dim=dim, typical_scale=scale)

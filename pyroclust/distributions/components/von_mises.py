@@ -10,6 +10,7 @@ from pyro.distributions import Gamma, TorchDistribution, Uniform, VonMises
 from torch import Tensor
 from torch.distributions import constraints
 
+from pyroclust.counts import check_number
 from pyroclust.distributions.components.component import Component
 from pyroclust.distributions.components.pyro_component import PyroComponent
 from pyroclust.registry import register
@@ -68,8 +69,7 @@ def von_mises(dim: int = 1, *, shape: float = 2.0, rate: float = 0.1) -> PyroCom
         Mardia & Jupp (2000), Directional Statistics, section 3.5.4. https://doi.org/10.1002/9780470316979
     """
     for name, value in {"shape": shape, "rate": rate}.items():
-        if not value > 0:
-            raise ValueError(f"{name} is {value}, expected a positive number")
+        check_number(name, value, above=0, at_most=1e30)
     family = _VonMises(float(shape), float(rate), dim)
     component = PyroComponent(
         family.parameters,

@@ -45,7 +45,7 @@ class ChineseRestaurantProcess(TwoParameterPartition):
     def __init__(
         self, concentration: Tensor | float, num_points: int, *, validate_args: bool | None = None
     ) -> None:
-        self.concentration = as_parameter(concentration)
+        self.concentration = as_parameter("concentration", concentration)
         super().__init__(num_points, batch_shape=self.concentration.shape, validate_args=validate_args)
 
     def _two_parameters(self) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,11 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution, constraints
 
+<<<<<<< HEAD
 from pyroclust.distributions.hyperparameters import Hyperparameter, is_number
+=======
+from pyroclust.distributions.hyperparameters import Hyperparameter, as_number, shown
+>>>>>>> 110a42d (Hyperparameters, orders, shapes and names of any type are numbers or one sentence)
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import (
     TwoParameterPartition,
@@ -17,6 +21,10 @@ from pyroclust.distributions.rising_factorial import log_rising
 from pyroclust.registry import register
 
 __all__ = ["DirichletMultinomialPartition", "DirichletMultinomialPrior", "expected_occupied"]
+
+
+# Larger whole numbers are not all floats.
+_MOST_COMPONENTS = 2**53
 
 
 class DirichletMultinomialPartition(TwoParameterPartition):
@@ -60,7 +68,8 @@ class DirichletMultinomialPartition(TwoParameterPartition):
         validate_args: bool | None = None,
     ) -> None:
         self.num_components, self.weight_concentration = torch.broadcast_tensors(
-            as_parameter(num_components), as_parameter(weight_concentration)
+            as_parameter("num_components", num_components),
+            as_parameter("weight_concentration", weight_concentration),
         )
         super().__init__(num_points, batch_shape=self.num_components.shape, validate_args=validate_args)
 
@@ -128,6 +137,7 @@ class DirichletMultinomialPrior(TwoParameterPrior):
                 "num_components is random, expected whole numbers: use FiniteMixturesPrior, which integrates "
                 "the number of components out"
             )
+<<<<<<< HEAD
         if not is_number(self.num_components) or not bool(_whole(self.value("num_components")).all()):
             shown = reprlib.repr(self.num_components)
             raise ValueError(f"num_components is {shown}, expected a positive whole number")
@@ -135,6 +145,15 @@ class DirichletMultinomialPrior(TwoParameterPrior):
 
 def _whole(components: Tensor) -> Tensor:
     return (components >= 1) & (components == components.round()) & components.isfinite()
+=======
+        components = as_number("num_components", self.num_components)
+        whole = (components >= 1) & (components == components.round()) & (components <= _MOST_COMPONENTS)
+        if not bool(whole.all()) or not components.numel():
+            raise ValueError(
+                f"num_components is {shown(self.num_components)}, expected a positive whole number "
+                "of at most 2**53"
+            )
+>>>>>>> 110a42d (Hyperparameters, orders, shapes and names of any type are numbers or one sentence)
 
 
 def expected_occupied(components: Tensor, weight_concentration: Tensor, num_points: int) -> Tensor:

@@ -68,7 +68,7 @@ class MixtureOfFiniteMixtures(PartitionDistribution):
         validate_args: bool | None = None,
     ) -> None:
         check_extra_components(extra_components)
-        weight = as_parameter(weight_concentration)
+        weight = as_parameter("weight_concentration", weight_concentration)
         batch = torch.broadcast_shapes(weight.shape, extra_components.batch_shape)
         self.weight_concentration, self.extra_components = weight.expand(batch), extra_components
         super().__init__(num_points, batch_shape=batch, validate_args=validate_args)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution, constraints
 
-from pyroclust.distributions.hyperparameters import Hyperparameter, is_number
+from pyroclust.distributions.hyperparameters import Hyperparameter, is_number, shown
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import (
     TwoParameterPartition,
@@ -61,10 +61,13 @@ class PitmanYorProcess(TwoParameterPartition):
         validate_args: bool | None = None,
     ) -> None:
         self.discount, self.concentration = torch.broadcast_tensors(
-            as_parameter(discount), as_parameter(concentration)
+            as_parameter("discount", discount), as_parameter("concentration", concentration)
         )
         if not bool((self.concentration > -self.discount).all()):
-            raise ValueError(f"concentration is {concentration}, expected above -discount = {-self.discount}")
+            raise ValueError(
+                f"concentration is {shown(concentration)}, expected above -discount, the discount being "
+                f"{shown(discount)}"
+            )
         super().__init__(num_points, batch_shape=self.discount.shape, validate_args=validate_args)
 
     def _two_parameters(self) -> tuple[Tensor, Tensor]:
@@ -137,17 +140,21 @@ class PitmanYorPrior(TwoParameterPrior):
             self._check_above("discount", 0.0)
         else:
             if not is_number(self.discount):
-                raise ValueError(f"discount is {self.discount!r}, expected a number")
+                raise ValueError(f"discount is {shown(self.discount)}, expected a number")
             discount = self.value("discount")
-            if not bool(((discount >= 0) & (discount < 1)).all()):
-                raise ValueError(f"discount is {self.discount}, expected at least 0 and below 1")
+            if not bool(((discount >= 0) & (discount < 1)).all()) or not discount.numel():
+                raise ValueError(f"discount is {shown(self.discount)}, expected at least 0 and below 1")
             lowest = -discount
         if isinstance(self.concentration, Distribution):
             self._check_above("concentration", 0.0)
         elif not is_number(self.concentration):
+<<<<<<< HEAD
             raise ValueError(f"concentration is {reprlib.repr(self.concentration)}, expected a number")
+=======
+            raise ValueError(f"concentration is {shown(self.concentration)}, expected a number")
+>>>>>>> 110a42d (Hyperparameters, orders, shapes and names of any type are numbers or one sentence)
         elif not bool(((value := self.value("concentration")) > lowest).all() & value.isfinite().all()):
             raise ValueError(
-                f"concentration is {self.concentration}, expected above -discount, the discount being "
-                f"{self.discount}"
+                f"concentration is {shown(self.concentration)}, expected above -discount, the discount being "
+                f"{shown(self.discount)}"
             )

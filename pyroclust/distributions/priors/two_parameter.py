@@ -8,7 +8,9 @@ import numpy as np
 import torch
 from torch import Size, Tensor
 
+from pyroclust.arrays import as_numbers
 from pyroclust.compiling import strict
+from pyroclust.distributions.hyperparameters import as_number, shown
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_weights
 from pyroclust.distributions.priors.prior import PartitionPrior
@@ -110,9 +112,18 @@ def _joined_at_discount(
             return label
 
 
-def as_parameter(value: Tensor | float) -> Tensor:
-    """Return tensors as they are and numbers in float64."""
-    return value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
+def as_parameter(name: str, value: Any) -> Tensor:
+    """Return tensors as they are; numbers, and arrays and lists of them, in float64.
+
+    Raises:
+        ValueError: if these are no finite numbers.
+    """
+    if isinstance(value, np.ndarray | list | tuple):
+        value = torch.from_numpy(np.array(as_numbers(name, value)))
+    found = as_number(name, value)
+    if not bool(found.isfinite().all()):
+        raise ValueError(f"{name} is {shown(value)}, expected finite numbers")
+    return value if isinstance(value, Tensor) else found
 
 
 def log_two_parameter_v(

@@ -129,9 +129,9 @@ def test_consistency_brings_orders_together() -> None:
 
 
 def test_numbers_are_checked() -> None:
-    with pytest.raises(ValueError, match="number is 0, expected at least 1 visiting order"):
+    with pytest.raises(ValueError, match="number is 0, expected at least 1"):
         VisitingOrders(0)
-    with pytest.raises(ValueError, match=r"consistency is -0.1, expected zero or more"):
+    with pytest.raises(ValueError, match=r"consistency is -0.1, expected a number of at least 0"):
         VisitingOrders(2, consistency=-0.1)
     with pytest.raises(ValueError, match=r"consistency is 0.1 with one visiting order"):
         FitSettings(consistency=0.1)
