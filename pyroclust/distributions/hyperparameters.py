@@ -4,10 +4,7 @@ import copy
 import inspect
 import math
 import reprlib
-<<<<<<< HEAD
 import sys
-=======
->>>>>>> 110a42d (Hyperparameters, orders, shapes and names of any type are numbers or one sentence)
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, Self, cast
@@ -145,12 +142,7 @@ class Hyperparameterised:
                 wanted = "a finite number"
             elif is_number(one) and not isinstance(one, Tensor) and bound < one < math.inf:
                 wanted += ", of a size that single precision has"
-<<<<<<< HEAD
-            shown = reprlib.repr(one) if isinstance(one, int) else repr(one)
-            raise ValueError(f"{name} is {shown}, expected {wanted}")
-=======
             raise ValueError(f"{name} is {shown(one)}, expected {wanted}")
->>>>>>> 110a42d (Hyperparameters, orders, shapes and names of any type are numbers or one sentence)
 
 
 def is_number(value: Any) -> bool:
@@ -163,19 +155,15 @@ def is_number(value: Any) -> bool:
         (True, False, False)
     """
     if isinstance(value, Tensor):
-<<<<<<< HEAD
-        return not (value.is_complex() or value.dtype == torch.bool)
-    if isinstance(value, int) and abs(value) > sys.float_info.max:
-        return False
-=======
         there = value.layout == torch.strided and not (value.is_meta or value.is_nested or value.is_quantized)
         return there and not (value.is_complex() or value.dtype == torch.bool)
->>>>>>> 110a42d (Hyperparameters, orders, shapes and names of any type are numbers or one sentence)
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        return False
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def as_number(name: str, value: Any) -> Tensor:
-    """Return a number, or a tensor of numbers, as float64; a number beyond all floats is infinite.
+    """Return a number, or a tensor of numbers, as float64.
 
     Raises:
         ValueError: if it is neither.
@@ -191,11 +179,7 @@ def as_number(name: str, value: Any) -> Tensor:
         raise ValueError(f"{name} is {shown(value)}, expected a number or a tensor of numbers")
     if isinstance(value, Tensor):
         return value.double()
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    return torch.tensor(number, dtype=torch.float64, device="cpu")
+    return torch.tensor(float(value), dtype=torch.float64, device="cpu")
 
 
 def shown(value: Any) -> str:

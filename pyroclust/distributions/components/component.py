@@ -263,11 +263,7 @@ def number(value: Hyperparameter) -> Hyperparameter:
         return value
     try:
         return float(value)
-<<<<<<< HEAD
-    except (TypeError, OverflowError):
-=======
     except (TypeError, ValueError, OverflowError):
->>>>>>> 110a42d (Hyperparameters, orders, shapes and names of any type are numbers or one sentence)
         return value
 
 

@@ -1,16 +1,10 @@
 """The partition of a finite mixture with a known number of components: process and prior."""
 
-import reprlib
-
 import torch
 from torch import Tensor
 from torch.distributions import Distribution, constraints
 
-<<<<<<< HEAD
-from pyroclust.distributions.hyperparameters import Hyperparameter, is_number
-=======
 from pyroclust.distributions.hyperparameters import Hyperparameter, as_number, shown
->>>>>>> 110a42d (Hyperparameters, orders, shapes and names of any type are numbers or one sentence)
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import (
     TwoParameterPartition,
@@ -137,15 +131,6 @@ class DirichletMultinomialPrior(TwoParameterPrior):
                 "num_components is random, expected whole numbers: use FiniteMixturesPrior, which integrates "
                 "the number of components out"
             )
-<<<<<<< HEAD
-        if not is_number(self.num_components) or not bool(_whole(self.value("num_components")).all()):
-            shown = reprlib.repr(self.num_components)
-            raise ValueError(f"num_components is {shown}, expected a positive whole number")
-
-
-def _whole(components: Tensor) -> Tensor:
-    return (components >= 1) & (components == components.round()) & components.isfinite()
-=======
         components = as_number("num_components", self.num_components)
         whole = (components >= 1) & (components == components.round()) & (components <= _MOST_COMPONENTS)
         if not bool(whole.all()) or not components.numel():
@@ -153,7 +138,6 @@ def _whole(components: Tensor) -> Tensor:
                 f"num_components is {shown(self.num_components)}, expected a positive whole number "
                 "of at most 2**53"
             )
->>>>>>> 110a42d (Hyperparameters, orders, shapes and names of any type are numbers or one sentence)
 
 
 def expected_occupied(components: Tensor, weight_concentration: Tensor, num_points: int) -> Tensor:

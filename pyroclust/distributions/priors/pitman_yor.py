@@ -1,7 +1,5 @@
 """The Pitman-Yor process and its prior."""
 
-import reprlib
-
 import torch
 from torch import Tensor
 from torch.distributions import Distribution, constraints
@@ -148,11 +146,7 @@ class PitmanYorPrior(TwoParameterPrior):
         if isinstance(self.concentration, Distribution):
             self._check_above("concentration", 0.0)
         elif not is_number(self.concentration):
-<<<<<<< HEAD
-            raise ValueError(f"concentration is {reprlib.repr(self.concentration)}, expected a number")
-=======
             raise ValueError(f"concentration is {shown(self.concentration)}, expected a number")
->>>>>>> 110a42d (Hyperparameters, orders, shapes and names of any type are numbers or one sentence)
         elif not bool(((value := self.value("concentration")) > lowest).all() & value.isfinite().all()):
             raise ValueError(
                 f"concentration is {shown(self.concentration)}, expected above -discount, the discount being "
