@@ -73,7 +73,9 @@ def order_row(worlds: Worlds, *, num_orders: int) -> OrderRow | None:
         return None
     spreads, others = [], []
     for one in worlds:
-        orders = torch.rand(num_orders, *one.assignments.shape, device=one.data.device).argsort(-1)
+        orders = torch.rand(
+            num_orders, *one.assignments.shape, dtype=torch.float32, device=one.data.device
+        ).argsort(-1)
         draws = one.guide.posterior(one.data).sample()
         spreads.append(_order_spread(one.guide, one.data, draws, orders))
         if _takes_order(one.baseline):

@@ -36,7 +36,7 @@ class RandomOrder:
 
     def __call__(self, positions: Tensor) -> Tensor:
         """Sort uniform noise, O(N log N)."""
-        return torch.rand(positions.shape[:2], device=positions.device).argsort(-1)
+        return torch.rand(positions.shape[:2], dtype=torch.float32, device=positions.device).argsort(-1)
 
 
 @register(Order)
@@ -95,7 +95,7 @@ def random_orders(num_orders: int, like: Tensor) -> Tensor:
     """
     num_orders = _checked_orders(num_orders, like)
     datasets, points = like.shape[:2]
-    noise = torch.rand(num_orders * datasets, points, device=like.device)
+    noise = torch.rand(num_orders * datasets, points, dtype=torch.float32, device=like.device)
     return noise.argsort(-1).view(num_orders, datasets, points)
 
 

@@ -201,7 +201,9 @@ class ClusterwisePartition(PartitionDistribution):
     def _orders(self, dataset: Tensor) -> Tensor:
         if self.order is not None:
             return self.order[dataset]
-        return torch.rand(len(dataset), self.num_points, device=dataset.device).argsort(-1)
+        return torch.rand(len(dataset), self.num_points, dtype=torch.float32, device=dataset.device).argsort(
+            -1
+        )
 
     def _run(self, batch: Size, decide: Decide) -> ClusterwiseDraws:
         dataset = self.dataset.expand(batch).reshape(-1)

@@ -112,7 +112,9 @@ class FitSettings:
     def draw_points(self) -> int:
         """Draw the number of points of a step's data sets, log-uniformly."""
         low, high = math.log(self.min_points), math.log(self.max_points + 1)
-        return min(int(math.exp(low + (high - low) * torch.rand(()).item())), self.max_points)
+        return min(
+            int(math.exp(low + (high - low) * torch.rand((), dtype=torch.float32).item())), self.max_points
+        )
 
     def learning_rate_at(self, step: int) -> float:
         """Return the learning rate of a step: a linear warm-up, then a cosine.
