@@ -31,8 +31,6 @@ CALLS: dict[str, Callable[[Any], torch.Tensor]] = {
 DATA = finite(4, 2).flatmap(
     lambda data: st.one_of(st.just(data), broken(data), broken(torch.from_numpy(data)))
 )
-    lambda data: st.one_of(st.just(data), broken(data), broken(torch.from_numpy(data)))
-)
 
 
 @pytest.mark.parametrize("name", CALLS)
