@@ -1,10 +1,15 @@
 """Numbers from outside as arrays: nothing that is masked, missing or no number passes for one."""
 
+import math
+import reprlib
 from typing import Any
 
 import numpy as np
 
-__all__ = ["as_numbers", "on_host", "refuse_masked"]
+__all__ = ["as_finite", "as_numbers", "check_between", "on_host", "refuse_masked", "unit_of", "whole_numbers"]
+
+# From here on float64 leaves whole numbers out.
+_EXACT = 2.0**53
 
 
 def as_numbers(name: str, values: Any) -> np.ndarray:
@@ -27,13 +32,101 @@ def as_numbers(name: str, values: Any) -> np.ndarray:
     refuse_masked(name, values)
     try:
         found = np.asarray(on_host(values))
-        return found.astype(np.float64, casting="unsafe" if found.dtype.kind in "OU" else "same_kind")
-    except (TypeError, ValueError, RuntimeError):
+        if found.dtype == object and any(isinstance(one, str | bytes) for one in found.flat):
+            raise TypeError
+        return found.astype(np.float64, casting="unsafe" if found.dtype == object else "same_kind")
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         raise ValueError(
             f"{name}, of type {type(values).__name__}, is not an array of real numbers: give an array, or "
             "lists of "
             "numbers of equal lengths"
         ) from None
+
+
+def as_finite(name: str, values: Any) -> np.ndarray:
+    """Return real numbers as float64, and refuse nan and infinite ones.
+
+    Args:
+        name: of the argument, for errors.
+        values: the numbers.
+
+    Raises:
+        ValueError: if these are no real numbers, or one is not finite.
+
+    Example:
+        >>> as_finite("values", [0.5]).tolist()
+        [0.5]
+    """
+    found = as_numbers(name, values)
+    lost = found.size - int(np.isfinite(found).sum())
+    if lost:
+        raise ValueError(f"{name} has {lost} numbers that are not finite, expected finite ones")
+    return found
+
+
+def whole_numbers(name: str, values: Any) -> np.ndarray:
+    """Return whole numbers as int64, whatever type they have.
+
+    Args:
+        name: of the argument, for errors.
+        values: the numbers; none is as large as 2**53.
+
+    Raises:
+        ValueError: if these are no real numbers, or one is not whole.
+
+    Example:
+        >>> whole_numbers("counts", [1.0, 2.0]).tolist()
+        [1, 2]
+    """
+    found = as_finite(name, values)
+    if (np.abs(found) >= _EXACT).any() or (found != found.round()).any():
+        raise ValueError(f"{name} has numbers that are not whole or not below 2**53, expected counts")
+    return found.astype(np.int64)
+
+
+def check_between(name: str, value: Any, low: float, high: float, *, high_too: bool = False) -> float:
+    """Return one number that lies between two others.
+
+    Args:
+        name: the argument.
+        value: what was given; text and truth values are no numbers.
+        low: below the number.
+        high: above the number.
+        high_too: whether ``high`` itself is possible.
+
+    Raises:
+        ValueError: if it is no number, or lies elsewhere.
+
+    Example:
+        >>> check_between("level", 0.95, 0, 1)
+        0.95
+        >>> check_between("level", "0.95", 0, 1)
+        Traceback (most recent call last):
+        ValueError: level is '0.95', expected a number above 0 and below 1
+    """
+    number = math.nan
+    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+        number = math.inf if abs(value) > 1e308 else float(value)
+    if not (low < number < high or (high_too and number == high)):
+        bound = "at most" if high_too else "below"
+        raise ValueError(f"{name} is {reprlib.repr(value)}, expected a number above {low} and {bound} {high}")
+    return number
+
+
+def unit_of(values: np.ndarray) -> float:
+    """Return a power of two by which sums and squares of numbers can be divided and stay finite.
+
+    It is 1 unless the numbers are very large: division by it rounds nothing.
+
+    Args:
+        values: finite numbers.
+
+    Example:
+        >>> unit_of(np.array([3.0])), unit_of(np.array([1e308])) > 1e307
+        (1.0, True)
+    """
+    largest = float(np.abs(values).max(initial=0.0))
+    return 1.0 if largest < 1e140 else 2.0 ** math.frexp(largest / 2)[1]
 
 
 def on_host(values: Any) -> Any:

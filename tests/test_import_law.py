@@ -94,7 +94,14 @@ LAW: dict[str, set[str]] = {
     "diagnostics.limits": set(),
     "diagnostics.draws": {"arrays", "compiling", "counts", "memory", "text", "threads"},
     "diagnostics.weights": {"arrays"},
-    "diagnostics.estimates": {"counts", "compiling", "diagnostics.draws", "diagnostics.limits", "threads"},
+    "diagnostics.estimates": {
+        "arrays",
+        "counts",
+        "compiling",
+        "diagnostics.draws",
+        "diagnostics.limits",
+        "threads",
+    },
     "diagnostics.chains": {
         "arrays",
         "counts",
@@ -104,9 +111,18 @@ LAW: dict[str, set[str]] = {
         "diagnostics.weights",
         "memory",
     },
-    "diagnostics.simulations": {"counts", "compiling", "diagnostics.draws", "diagnostics.limits", "memory"},
+    "diagnostics.simulations": {
+        "arrays",
+        "compiling",
+        "counts",
+        "diagnostics.draws",
+        "diagnostics.limits",
+        "memory",
+        "text",
+    },
     "diagnostics.differences": {"counts", "diagnostics.chains", "diagnostics.draws", "memory"},
     "diagnostics.verdicts": {
+        "counts",
         "diagnostics.chains",
         "diagnostics.differences",
         "diagnostics.limits",
@@ -131,7 +147,7 @@ LAW: dict[str, set[str]] = {
     "calibration": GROUND | DIAGNOSTICS | LAWS | {"infer", "guides", "protocols", "saving"},
     "results": DIAGNOSTICS | {"attempts", "baselines", "calibration", "data", "errors", "text"},
     "io": GROUND | DIAGNOSTICS | LAWS | {"infer", "infer.mcmc"},
-    "plots": DIAGNOSTICS | {"counts", "text"},
+    "plots": DIAGNOSTICS | {"arrays", "counts", "text"},
     "recipes": GROUND
     | LAWS
     | {"calibration", "data", "guides", "infer", "infer.training", "models", "nn", "plots", "saving"},

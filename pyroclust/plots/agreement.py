@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from pyroclust.counts import check_seed
+from pyroclust.counts import MAX_SEED, check_count, check_seed
 from pyroclust.diagnostics import (
     Agreement,
     PartitionLoss,
@@ -13,7 +13,9 @@ from pyroclust.diagnostics import (
 )
 from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import flatten
+from pyroclust.diagnostics.draws.losses import check_same_points
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE
+from pyroclust.plots.given import MAX_BINS
 from pyroclust.plots.names import loss_name, plain_text, with_unit
 from pyroclust.plots.style import CYCLE, GREY, INK, draw_limit
 
@@ -79,6 +81,7 @@ def plot_permutation_null(test: TwoSampleTest, *, ax: Axes, statistic: str, num_
         99
     """
     ends = np.append(test.null, test.statistic)
+    num_bins = check_count("num_bins", num_bins, at_most=MAX_BINS)
     span = max(float(np.ptp(ends)), 1e-9)
     edges = np.linspace(ends.min() - 0.03 * span, ends.max() + 0.03 * span, num_bins + 1)
     label = f"{len(test.null)} permutations"
@@ -131,7 +134,7 @@ def plot_two_samples(
         >>> ax.get_xlabel()
         'variation of information between two draws (bits)'
     """
-    a, b = (_some(draws, num_draws, seed + place) for place, draws in enumerate((draws_a, draws_b)))
+    a, b = _two(draws_a, draws_b, num_draws, seed)
     within_a, within_b = (pairwise_loss(x, x, loss=loss)[np.triu_indices(len(x), 1)] for x in (a, b))
     between = pairwise_loss(a, b, loss=loss).ravel()
     rows = {f"within {names[0]}": within_a, f"within {names[1]}": within_b, "between the two": between}
@@ -145,9 +148,9 @@ def plot_two_samples(
             color=colour,
             ls=dashes,
             lw=1.8,
-            label=f"{plain_text(name)}, mean {row.mean():.2f}",
+            label=f"{plain_text(name)}, mean {_mean(row):.2f}",
         )
-        ax.plot(row.mean(), 0, marker="^", ms=8, color=colour, clip_on=False, zorder=4)
+        ax.plot(_mean(row), 0, marker="^", ms=8, color=colour, clip_on=False, zorder=4)
     label = with_unit(f"{loss_name(loss)} between two draws", loss)
     ax.set(xlabel=label, ylabel="share of the pairs", xlim=(0, edges[-1]), ylim=(0, None))
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.1, columnspacing=1.2)
@@ -195,7 +198,7 @@ def plot_partition_map(
         >>> [len(marks.get_offsets()) for marks in ax.collections]
         [50, 50]
     """
-    both = [_some(draws, num_draws, seed + place) for place, draws in enumerate((draws_a, draws_b))]
+    both = _two(draws_a, draws_b, num_draws, seed)
     pooled = np.concatenate(both)
     places, share = _scaled(pairwise_loss(pooled, pooled, loss=loss))
     split = len(both[0])
@@ -219,11 +222,25 @@ def plot_partition_map(
     return ax
 
 
-def _some(draws: DrawsLike, count: int, seed: int) -> np.ndarray:
-    flat = flatten(draws)
+def _two(draws_a: DrawsLike, draws_b: DrawsLike, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    seed = check_seed(seed)
+    first = _some("draws_a", draws_a, count, seed)
+    # The largest seed has no next one.
+    second = _some("draws_b", draws_b, count, seed + 1 if seed < MAX_SEED else 0)
+    check_same_points(first, second)
+    return first, second
+
+
+def _some(name: str, draws: DrawsLike, count: int, seed: int) -> np.ndarray:
+    flat, count = flatten(draws, name=name), check_count("num_draws", count, at_least=2)
     if len(flat) <= count:
         return flat
-    return flat[np.random.default_rng(check_seed(seed)).choice(len(flat), count, replace=False)]
+    return flat[np.random.default_rng(seed).choice(len(flat), count, replace=False)]
+
+
+def _mean(losses: np.ndarray) -> float:
+    """Return the mean, and nan of no pairs: a single draw has none."""
+    return float(losses.mean()) if losses.size else float("nan")
 
 
 def _scaled(distances: np.ndarray) -> tuple[np.ndarray, float]:

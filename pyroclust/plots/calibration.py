@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from pyroclust.diagnostics import BallCoverage, PairReliability
+from pyroclust.plots.given import drawable
 from pyroclust.plots.num_clusters import plot_num_clusters
 from pyroclust.plots.style import CYCLE, GREY, INK, draw_inside_and_out
 
@@ -50,9 +51,14 @@ def plot_averaged_posterior(
         >>> len(plot_averaged_posterior(row, row, 0.01 * row, ax=ax).patches)
         4
     """
-    shapes = [np.shape(row) for row in (prior, averaged, error)]
-    if len(set(shapes)) != 1 or len(shapes[0]) != 1:
-        raise ValueError(f"prior, averaged and error have shapes {shapes}, expected (K_max,) each")
+    prior, averaged, error = (
+        drawable(name, row) for name, row in (("prior", prior), ("averaged", averaged), ("error", error))
+    )
+    shapes = [row.shape for row in (prior, averaged, error)]
+    if len(set(shapes)) != 1 or len(shapes[0]) != 1 or (error < 0).any():
+        raise ValueError(
+            f"prior, averaged and error have shapes {shapes}, expected (K_max,), errors from 0 on"
+        )
     values = np.arange(1, len(averaged) + 1)
     bars = {prior_name: np.asarray(prior), "averaged posterior": np.asarray(averaged)}
     plot_num_clusters(values, bars, ax=ax, colours=(CYCLE[7], CYCLE[0]))

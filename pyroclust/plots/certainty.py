@@ -6,7 +6,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 
+from pyroclust.counts import check_count
 from pyroclust.diagnostics import CredibleBall, PartitionLoss, RankedPartitions, VariationOfInformation
+from pyroclust.plots.given import MAX_BINS, check_mapping, drawable, drawable_labels, drawable_order
 from pyroclust.plots.marks import HOLLOW, cluster_colour, cluster_marker, matched_labels, text_colour
 from pyroclust.plots.names import loss_name, loss_unit, plain_text, with_unit
 from pyroclust.plots.style import CYCLE, GREY, INK, MARKERS
@@ -37,11 +39,10 @@ def plot_point_uncertainty(uncertainty: np.ndarray, assignments: np.ndarray, *, 
         >>> ax.lines[0].get_ydata().tolist()
         [0.0, 0.2]
     """
-    if uncertainty.ndim != 1 or assignments.shape != uncertainty.shape:
-        raise ValueError(
-            f"uncertainty and assignments have shapes {uncertainty.shape} and {assignments.shape}, "
-            "expected (N,) and (N,)"
-        )
+    uncertainty = drawable("uncertainty", uncertainty)
+    if uncertainty.ndim != 1:
+        raise ValueError(f"uncertainty has shape {uncertainty.shape}, expected (N,)")
+    assignments = drawable_labels("assignments", assignments, len(uncertainty))
     order = np.lexsort((uncertainty, assignments))
     gap = max(1.0, 0.02 * len(order))
     place = np.arange(len(order)) + gap * np.searchsorted(np.unique(assignments), assignments[order])
@@ -100,8 +101,8 @@ def plot_ranked_partitions(ranked: RankedPartitions, order: np.ndarray, *, ax: A
         >>> [text.get_text() for text in ax.texts if "%" in text.get_text()]
         ['75.00%', '25.00%']
     """
-    if np.shape(order) != ranked.partitions.shape[1:]:
-        raise ValueError(f"order has shape {np.shape(order)}, expected {ranked.partitions.shape[1:]}")
+    order = drawable_order(order, ranked.partitions.shape[1])
+    shown = check_count("shown", shown, at_most=MAX_BINS)
     labels = matched_labels(ranked.partitions[:shown])[:, order]
     probabilities = ranked.probabilities[: len(labels)]
     for row, strip in enumerate(labels):
@@ -172,7 +173,7 @@ def plot_distance_histogram(
         'variation of information to the estimate (bits)'
     """
     top = max(float(np.max(ball.distances)), ball.radius, 1e-9)
-    edges = _edges(top, ball.radius, num_bins)
+    edges = _edges(top, ball.radius, check_count("num_bins", num_bins, at_most=MAX_BINS))
     inside = ball.holds(ball.distances)
     looks = ((inside, CYCLE[0], "", f"in the ball: {ball.coverage:.0%}"), (~inside, GREY, "////", "farther"))
     bottom = np.zeros(len(edges) - 1)
@@ -230,12 +231,17 @@ def plot_scores(scores: Mapping[str, Mapping[str, float]], *, ax: Axes) -> Axes:
         >>> [label.get_text() for label in ax.get_yticklabels()]
         ['k-means', 'estimate']
     """
-    names = list(next(iter(scores.values()), {}))
-    if not names or any(list(row) != names for row in scores.values()):
+    check_mapping("scores", scores)
+    for method, row in scores.items():
+        check_mapping(f"scores of {plain_text(method)}", row)
+    names = list(next(iter(scores.values())))
+    if any(list(row) != names for row in scores.values()):
         raise ValueError(
             f"scores of methods are {[list(row) for row in scores.values()]}, expected the same names"
         )
-    table = np.array([[row[name] for name in names] for row in scores.values()])
+    table = drawable("scores", [[row[name] for name in names] for row in scores.values()], gaps=True)
+    if table.ndim != 2:
+        raise ValueError("scores holds more than one number a name, expected one a method and name")
     height = np.arange(len(table))[::-1]
     # Equal scores would hide each other: one lies a little above the other.
     shift = np.linspace(0.2, -0.2, len(names)) if len(names) > 1 else np.zeros(1)

@@ -7,9 +7,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from pyroclust.arrays import whole_numbers
 from pyroclust.diagnostics import ecdf_band
 from pyroclust.diagnostics.limits import MAX_PARETO_K
 from pyroclust.plots.calibration import draw_coverage, draw_reliability, plot_averaged_posterior
+from pyroclust.plots.given import check_mapping
 from pyroclust.plots.names import functional_name, plain_text
 from pyroclust.plots.style import CYCLE, GREY, INK, new_figure, style
 
@@ -73,13 +75,21 @@ def plot_rank_ecdf(
         >>> plot_rank_ecdf({"entropy": [5, 6, 4, 5]}, ax=new_figure(4, 3).subplots()).get_xlabel()
         'rank of the truth among the draws'
     """
-    first = np.array(next(iter(counts.values())))
+    check_mapping("counts", counts)
+    rows = {name: whole_numbers(plain_text(name), row) for name, row in counts.items()}
+    first = next(iter(rows.values()))
+    for name, row in rows.items():
+        if row.shape != first.shape or row.ndim != 1 or (row < 0).any() or row.sum() != first.sum():
+            raise ValueError(
+                f"{plain_text(name)} has shape {row.shape} and sum {row.sum()}, expected (num_bins,) "
+                "counts that sum to the same for every functional"
+            )
     bins, total = len(first), int(first.sum())
     grid = np.arange(1, bins) / bins
     low, high = ecdf_band(total, bins, level=level)
     inside = f"{100 * level:.0f} % of calibrated"
     ax.fill_between(grid, low - grid, high - grid, color=GREY, alpha=0.25, lw=0, label=inside)
-    for index, (name, row) in enumerate(counts.items()):
+    for index, (name, row) in enumerate(rows.items()):
         ecdf = np.cumsum(row) / np.sum(row)
         padded = np.concatenate([[0], ecdf - np.arange(1, bins + 1) / bins])
         ax.plot(

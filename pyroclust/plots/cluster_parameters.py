@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
+from pyroclust.arrays import whole_numbers
+from pyroclust.plots.given import drawable
 from pyroclust.plots.marks import cluster_colour, cluster_marker
 from pyroclust.plots.names import counted, plain_text
 from pyroclust.plots.panels import as_sequence
@@ -46,7 +48,13 @@ def plot_cluster_parameters(
         >>> [label.get_text() for label in axes[0].get_yticklabels()]
         ['cluster 1 (7 points)', 'cluster 2 (3 points)']
     """
-    if centre.ndim != 2 or low.shape != centre.shape or high.shape != centre.shape:
+    centre, low, high = (
+        drawable(name, row) for name, row in (("centre", centre), ("low", low), ("high", high))
+    )
+    sizes = None if sizes is None else whole_numbers("sizes", sizes)
+    if sizes is not None and sizes.shape != centre.shape[:1]:
+        raise ValueError(f"sizes has shape {sizes.shape}, expected {centre.shape[:1]}, one a cluster")
+    if centre.ndim != 2 or not centre.size or low.shape != centre.shape or high.shape != centre.shape:
         raise ValueError(
             f"centre, low and high have shapes {centre.shape}, {low.shape} and {high.shape}, expected (K, D)"
         )

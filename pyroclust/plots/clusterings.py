@@ -7,9 +7,11 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from pyroclust.diagnostics import CredibleBall, PartitionLoss, PartitionModes, VariationOfInformation
-from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels
+from pyroclust.diagnostics.draws.holders import DrawsLike
+from pyroclust.diagnostics.draws.labels import flatten
+from pyroclust.plots.given import check_mapping, drawable, drawable_labels, drawable_points
 from pyroclust.plots.marks import HOLLOW, cluster_colour, cluster_marker, fade, mark_clusters
-from pyroclust.plots.names import counted, loss_unit
+from pyroclust.plots.names import counted, loss_unit, plain_text
 from pyroclust.plots.panels import draw_panels, place_points
 from pyroclust.plots.style import INK
 
@@ -50,7 +52,9 @@ def plot_clustering(
         >>> plot_clustering(np.array([[0.0], [1.0]]), np.array([0, 1]), np.zeros(2), ax=ax).get_xlabel()
         'column 1'
     """
-    if data.ndim != 2 or assignments.shape != data.shape[:1] or uncertainty.shape != data.shape[:1]:
+    data, uncertainty = drawable_points("data", data), drawable("uncertainty", uncertainty)
+    assignments = drawable_labels("assignments", assignments, len(data))
+    if uncertainty.shape != data.shape[:1]:
         raise ValueError(
             f"data, assignments and uncertainty have shapes {data.shape}, {assignments.shape} and "
             f"{uncertainty.shape}, expected (N, D), (N,) and (N,)"
@@ -206,8 +210,11 @@ def plot_partition_draws(
         >>> [ax.get_title() for ax in axes]
         ['1 cluster', '2 clusters']
     """
-    labels = held_labels("draws", draws)
-    flat = labels.reshape(-1, labels.shape[-1])
+    data, flat = drawable_points("data", data), flatten(draws)
+    if flat.shape[1] != len(data):
+        raise ValueError(f"draws has {flat.shape[1]} points, expected {len(data)}, as many as data")
+    if reference is not None:
+        reference = drawable_labels("reference", reference, len(data))
     count = np.size(np.asarray(axes, dtype=object))
     if len(flat) < count:
         raise ValueError(f"draws has {len(flat)} draws, expected at least {count}, one for each of the Axes")
@@ -246,11 +253,9 @@ def plot_baselines(
         >>> axes[1].get_title()
         'k-means: 1 cluster'
     """
-    rows = [np.asarray(labels) for labels in partitions.values()]
-    if not rows or any(row.shape != data.shape[:1] for row in rows):
-        raise ValueError(
-            f"partitions have shapes {[row.shape for row in rows]}, expected ({len(data)},) for each method"
-        )
+    check_mapping("partitions", partitions)
+    data = drawable_points("data", data)
+    rows = [drawable_labels(plain_text(name), labels, len(data)) for name, labels in partitions.items()]
     sizes = [len(np.unique(row)) for row in rows]
     titles = [f"{name}: {counted(size, 'cluster')}" for name, size in zip(partitions, sizes, strict=True)]
     return draw_panels(data, np.stack(rows), titles, axes=axes, columns=columns)

@@ -4,8 +4,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from pyroclust.counts import check_count
 from pyroclust.diagnostics import CoMembershipEss
 from pyroclust.diagnostics.limits import GOOD_ESS, MIN_ESS
+from pyroclust.plots.given import MAX_BINS, drawable, drawable_order
 from pyroclust.plots.style import CYCLE, INK, draw_limit
 
 __all__ = ["plot_co_assignment", "plot_co_assignment_difference", "plot_co_membership"]
@@ -32,6 +34,7 @@ def plot_co_assignment(similarity: np.ndarray, order: np.ndarray, *, ax: Axes) -
         >>> len(plot_co_assignment(np.eye(2), np.array([0, 1]), ax=new_figure(3, 3).subplots()).images)
         1
     """
+    similarity = drawable("similarity", similarity)
     return _draw(similarity, order, ax, cmap="Blues", vmin=0.0, vmax=1.0, label="probability")
 
 
@@ -59,7 +62,8 @@ def plot_co_assignment_difference(a: np.ndarray, b: np.ndarray, order: np.ndarra
         >>> [float(limit) for limit in ax.images[0].get_clim()]
         [-1.0, 1.0]
     """
-    if a.shape != b.shape:
+    a, b = drawable("a", a), drawable("b", b)
+    if a.shape != b.shape or not a.size:
         raise ValueError(f"the matrices have shapes {a.shape} and {b.shape}, expected equal ones")
     limit = max(0.05, float(np.abs(a - b).max()))
     return _draw(a - b, order, ax, cmap="PuOr_r", vmin=-limit, vmax=limit, label="difference")
@@ -68,8 +72,9 @@ def plot_co_assignment_difference(a: np.ndarray, b: np.ndarray, order: np.ndarra
 def _draw(
     matrix: np.ndarray, order: np.ndarray, ax: Axes, *, cmap: str, vmin: float, vmax: float, label: str
 ) -> Axes:
-    if matrix.shape != (len(order), len(order)):
-        raise ValueError(f"matrix has shape {matrix.shape}, expected ({len(order)}, {len(order)})")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ValueError(f"the matrix has shape {matrix.shape}, expected (N, N) with at least one point")
+    order = drawable_order(order, len(matrix))
     image = ax.imshow(matrix[np.ix_(order, order)], cmap=cmap, vmin=vmin, vmax=vmax, interpolation="nearest")
     ax.set(xticks=[], yticks=[])
     for side in ("top", "right"):
@@ -99,6 +104,7 @@ def plot_co_membership(found: CoMembershipEss, *, ax: Axes, num_bins: int = 30) 
         >>> ax.get_title(), int(sum(bar.get_height() for bar in ax.patches))
         ('10 pairs of points, 0 constant', 10)
     """
+    num_bins = check_count("num_bins", num_bins, at_most=MAX_BINS)
     ess = np.maximum(found.ess[np.isfinite(found.ess)], 1.0)
     low, high = (
         min(0.8 * MIN_ESS, 0.9 * ess.min(initial=np.inf)),

@@ -6,6 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, PercentFormatter
 
+from pyroclust.arrays import as_finite
+from pyroclust.counts import check_count
 from pyroclust.diagnostics import (
     Convergence,
     DistanceRhat,
@@ -13,8 +15,10 @@ from pyroclust.diagnostics import (
     VariationOfInformation,
     pairwise_loss,
 )
-from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels
+from pyroclust.diagnostics.draws.holders import DrawsLike
+from pyroclust.diagnostics.draws.labels import checked_labels
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
+from pyroclust.plots.given import MAX_BINS, drawable
 from pyroclust.plots.names import functional_name, loss_name, plain_text, with_unit
 from pyroclust.plots.panels import as_sequence
 from pyroclust.plots.style import CYCLE, GREY, INK, draw_limit
@@ -43,7 +47,8 @@ def plot_trace(values: np.ndarray, *, ax: Axes, name: str) -> Axes:
         >>> len(plot_trace(np.zeros((4, 9)), ax=new_figure(4, 2).subplots(), name="num_clusters").lines)
         4
     """
-    if values.ndim != 2:
+    values = drawable("values", values)
+    if values.ndim != 2 or not values.size:
         raise ValueError(f"values has shape {values.shape}, expected (chains, draws)")
     draws = values.shape[1]
     kept = np.unique(np.linspace(0, draws - 1, min(draws, MAX_POINTS)).round().astype(int))
@@ -90,7 +95,8 @@ def plot_rank_bars(values: np.ndarray, *, ax: Axes, name: str, num_bins: int = 2
         >>> len(plot_rank_bars(np.zeros((4, 9)), ax=ax, name="K", num_bins=5).patches)
         20
     """
-    if values.ndim != 2 or values.size == 0 or not np.isfinite(values).all():
+    values, num_bins = as_finite("values", values), check_count("num_bins", num_bins, at_most=MAX_BINS)
+    if values.ndim != 2 or values.size == 0:
         raise ValueError(f"values has shape {values.shape}, expected finite (chains, draws)")
     counts = _rank_counts(values, num_bins)
     chains, draws = values.shape
@@ -153,7 +159,7 @@ def plot_distances(
         4
     """
     flat = np.ravel(np.asarray(axes, dtype=object)).tolist()
-    draws = held_labels("draws", draws)
+    draws = checked_labels("draws", draws)
     if draws.ndim != 3:
         raise ValueError(f"draws has shape {draws.shape}, expected (chains, draws, N)")
     if len(flat) > len(found.references):

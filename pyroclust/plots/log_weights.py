@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from scipy.special import logsumexp
 
+from pyroclust.plots.given import drawable
 from pyroclust.plots.style import CYCLE, INK
 
 __all__ = ["plot_log_weights"]
@@ -27,7 +28,9 @@ def plot_log_weights(log_weights: np.ndarray, *, ax: Axes) -> Axes:
         >>> plot_log_weights(np.zeros(9), ax=new_figure(4, 3).subplots()).get_ylabel()
         'draws'
     """
-    flat = np.ravel(log_weights)
+    flat = drawable("log_weights", log_weights).reshape(-1)
+    if not flat.size:
+        raise ValueError("log_weights is empty, expected at least one number")
     relative = flat - (logsumexp(flat) - np.log(len(flat)))
     low, high = min(-1.0, 1.05 * float(relative.min())), max(1.0, 1.05 * float(relative.max()))
     ax.hist(relative, bins=np.linspace(low, high, 62).tolist(), color=CYCLE[0])

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from pyroclust.plots.given import check_mapping, drawable
 from pyroclust.plots.names import plain_text
 from pyroclust.plots.style import CYCLE
 
@@ -41,10 +42,15 @@ def plot_num_clusters(
         >>> len(plot_num_clusters(np.array([1, 2]), {"MCMC": np.array([0.3, 0.7])}, ax=ax).patches)
         2
     """
-    table = np.array(list(probabilities.values()))
-    if table.shape[1:] != np.shape(values):
-        raise ValueError(f"probabilities have shape {table.shape[1:]}, expected {np.shape(values)}")
+    check_mapping("probabilities", probabilities)
+    values = drawable("values", values)
+    rows = [drawable(plain_text(name), row) for name, row in probabilities.items()]
+    if values.ndim != 1 or not values.size or any(row.shape != values.shape for row in rows):
+        shapes = [row.shape for row in rows]
+        raise ValueError(f"values has shape {values.shape} and probabilities {shapes}, expected (K,) each")
+    table = np.stack(rows)
     seen = np.flatnonzero((table >= 0.002).any(0))
+    seen = seen if seen.size else np.arange(len(values))
     kept = slice(seen[0], seen[-1] + 1)
     width = 0.8 / len(table)
     for index, (name, row) in enumerate(zip(probabilities, table, strict=True)):

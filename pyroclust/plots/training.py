@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from pyroclust.plots.given import drawable
 from pyroclust.plots.names import plain_text
 from pyroclust.plots.style import CYCLE, new_figure, style
 
@@ -31,6 +32,9 @@ def plot_training_loss(steps: np.ndarray, loss: np.ndarray, *, ax: Axes) -> Axes
         >>> axes.get_ylabel()
         'loss, nats per point'
     """
+    steps, loss = drawable("steps", steps), drawable("loss", loss)
+    if steps.ndim != 1 or not steps.size or loss.shape != steps.shape:
+        raise ValueError(f"steps and loss have shapes {steps.shape} and {loss.shape}, expected (S,) each")
     blocks = np.array_split(np.arange(len(steps)), min(-(-len(steps) // _STEPS_A_BLOCK), _MOST_POINTS))
     low, mean, high = (
         np.array([figure(loss[block]) for block in blocks])

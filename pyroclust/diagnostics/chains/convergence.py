@@ -9,7 +9,7 @@ from arviz_stats.base import array_stats
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from pyroclust.arrays import as_numbers
+from pyroclust.arrays import as_finite, unit_of
 from pyroclust.diagnostics.limits import GOOD_RHAT
 
 __all__ = ["Convergence", "bulk_ess", "convergence", "ess", "max_rhat", "min_ess", "rhat", "rhats"]
@@ -61,7 +61,8 @@ def rhat(x: np.ndarray) -> float:
         >>> rhat(np.random.default_rng(0).standard_normal((4, 500))) < 1.01
         True
     """
-    return float(rhats(_checked(x)[..., None])[0])
+    x = _checked(x)
+    return float(rhats((x / unit_of(x))[..., None])[0])
 
 
 def ess(x: np.ndarray) -> float:
@@ -82,7 +83,8 @@ def ess(x: np.ndarray) -> float:
         >>> ess(np.random.default_rng(0).standard_normal((4, 500))) > 1500
         True
     """
-    return float(bulk_ess(_checked(x)[..., None])[0])
+    x = _checked(x)
+    return float(bulk_ess((x / unit_of(x))[..., None])[0])
 
 
 def rhats(x: np.ndarray) -> np.ndarray:
@@ -137,7 +139,12 @@ def convergence(values: Mapping[str, np.ndarray]) -> tuple[Convergence, ...]:
         >>> convergence({"num_clusters": np.full((4, 100), 3.0)})[0].constant
         True
     """
-    return tuple(_row(name, _checked(x)) for name, x in values.items())
+    if not isinstance(values, Mapping):
+        raise ValueError(
+            f"values is of type {type(values).__name__}, expected a dictionary of (chains, draws): give "
+            '{"x": x} for one functional'
+        )
+    return tuple(_row(name, _checked(x, name=str(name))) for name, x in values.items())
 
 
 def max_rhat(rows: Sequence[Convergence]) -> float:
@@ -190,20 +197,21 @@ def _ratio(x: np.ndarray) -> np.ndarray:
 
 
 def _row(name: str, x: np.ndarray) -> Convergence:
+    unit = unit_of(x)
+    x = x / unit
     tail = float("nan")
     if not _undefined(x[..., None])[0]:
         with np.errstate(all="ignore"):
             tail = float(array_stats.ess(x, method="tail", prob=(0.05, 0.95)))
     constant = bool((x == x.flat[0]).all())
-    return Convergence(name, float(x.mean()), float(x.std()), rhat(x), ess(x), tail, constant)
+    mean, sd = (unit * float(one) for one in (x.mean(), x.std()))
+    return Convergence(name, mean, sd, rhat(x), ess(x), tail, constant)
 
 
-def _checked(x: np.ndarray) -> np.ndarray:
-    x = as_numbers("x", x)
+def _checked(x: np.ndarray, *, name: str = "x") -> np.ndarray:
+    x = as_finite(name, x)
     if x.ndim != 2 or x.size == 0:
-        raise ValueError(f"x has shape {x.shape}, expected (chains, draws)")
-    if not np.isfinite(x).all():
-        raise ValueError("x has values that are not finite")
+        raise ValueError(f"{name} has shape {x.shape}, expected (chains, draws)")
     return x
 
 

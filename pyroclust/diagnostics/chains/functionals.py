@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pyroclust.counts import check_seed
+from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import as_chains
 from pyroclust.diagnostics.draws.losses import variation_of_information
@@ -10,6 +10,9 @@ from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.diagnostics.estimates.point_estimates import point_estimate
 
 __all__ = ["cluster_share_entropy", "functionals", "pairs_together", "shares"]
+
+
+_MAX_PAIRS = 100_000
 
 
 def shares(assignments: np.ndarray) -> np.ndarray:
@@ -85,6 +88,7 @@ def functionals(
         ([[2.0, 1.0]], [[1.0, 0.0]])
     """
     draws = as_chains(draws)
+    num_pairs = check_count("num_pairs", num_pairs, at_least=0, at_most=_MAX_PAIRS)
     if reference is None:
         reference = point_estimate(draws, seed=seed)
     share = shares(draws)

@@ -74,6 +74,8 @@ def co_membership_ess(draws: DrawsLike, *, num_pairs: int = 100, seed: int) -> C
 
 def _random_pairs(num_points: int, num_pairs: int, seed: int) -> np.ndarray:
     total = num_points * (num_points - 1) // 2
+    if not total:
+        return np.empty((0, 2), dtype=np.int64)
     code = np.random.default_rng(check_seed(seed)).choice(total, size=min(num_pairs, total), replace=False)
     # Pair (i, j) with i < j has the number j (j - 1) / 2 + i.
     larger = ((1 + np.sqrt(8.0 * code + 1)) / 2).astype(np.int64)

@@ -31,7 +31,7 @@ class Mixing:
     """How well a source of draws has mixed.
 
     Attributes:
-        effective: how many independent draws it is worth, in (0, S].
+        effective: how many independent draws it is worth, in [0, S]; 0 where too few draws say nothing.
         max_rhat: largest R-hat over the functionals and distances that vary; 1 where weights are given, as
             such draws are taken as independent, and where nothing varies.
         constant: whether all draws are the same partition.

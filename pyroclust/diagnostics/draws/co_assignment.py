@@ -18,6 +18,7 @@ __all__ = ["add_equal_labels", "average_linkage", "co_assignment", "dendrogram_o
 
 _TILE = 256
 _DRAWS = 128
+_ROUNDING = 1e-6
 
 
 @strict
@@ -134,7 +135,7 @@ def dendrogram_order(similarity: np.ndarray) -> np.ndarray:
         similarity: ``(N, N)``, symmetric; output: ``(N,)``, a permutation.
 
     Raises:
-        ValueError: if the matrix is not square, or a number is not finite.
+        ValueError: if the matrix is not square and symmetric, or a number is no probability.
 
     References:
         Bar-Joseph et al. (2001), Fast optimal leaf ordering.
@@ -154,8 +155,17 @@ def dendrogram_order(similarity: np.ndarray) -> np.ndarray:
             f"similarity has shape {similarity.shape}, expected (N, N) finite numbers, such as "
             "co_assignment returns"
         )
+    if not similarity.size:
+        return np.arange(0)
+    if similarity.min() < -_ROUNDING or similarity.max() > 1 + _ROUNDING:
+        raise ValueError(
+            f"similarity has numbers from {similarity.min():g} to {similarity.max():g}, expected from 0 to 1"
+        )
+    if np.abs(similarity - similarity.T).max() > _ROUNDING:
+        raise ValueError("similarity is not symmetric, expected a matrix such as co_assignment returns")
     if len(similarity) < 3:
         return np.arange(len(similarity))
+    similarity = similarity.clip(0, 1)
     tree = average_linkage(similarity)
     if len(similarity) <= 500:
         distance = 1 - (similarity + similarity.T) / 2

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyroclust.counts import check_count
 from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import distinct_draws
 
@@ -52,8 +53,7 @@ def ranked_partitions(
         >>> found.partitions.tolist(), found.probabilities.tolist(), found.num_distinct, found.rest
         ([[0, 1]], [0.75], 2, 0.25)
     """
-    if limit < 1:
-        raise ValueError(f"limit is {limit}, expected at least 1")
+    limit = check_count("limit", limit)
     found = distinct_draws(draws, weights=weights)
     listed = found.mass[:limit]
     return RankedPartitions(
@@ -116,5 +116,8 @@ def partition_entropy(draws: DrawsLike, *, weights: np.ndarray | None = None) ->
     if coverage > 0:
         share = coverage * mass
         number = 1 / (found.shares**2).sum()
-        corrected = float(-(share * np.log2(share) / (1 - (1 - share) ** number)).sum()) + 0.0
+        # One less a power, exact for the smallest shares too.
+        with np.errstate(divide="ignore"):
+            seen = -np.expm1(number * np.log1p(-share))
+        corrected = float(-(share * np.log2(share) / seen).sum()) + 0.0
     return PartitionEntropy(float(-(mass * np.log2(mass)).sum()) + 0.0, corrected, coverage, len(mass))

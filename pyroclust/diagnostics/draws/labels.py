@@ -10,6 +10,7 @@ from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels, labels_a
 __all__ = [
     "DistinctDraws",
     "as_chains",
+    "check_probabilities",
     "checked_integers",
     "checked_labels",
     "checked_weights",
@@ -18,6 +19,8 @@ __all__ = [
     "flatten",
     "renumbered",
 ]
+
+_SUMS_TO_1 = 1e-6
 
 
 def checked_labels(name: str, assignments: DrawsLike) -> np.ndarray:
@@ -160,6 +163,25 @@ def checked_weights(weights: np.ndarray | None, num_draws: int) -> np.ndarray:
         total = flat.sum()
     # The sum of the largest numbers is not finite.
     return flat / total if np.isfinite(total) else flat / flat.max() / (flat / flat.max()).sum()
+
+
+def check_probabilities(name: str, values: np.ndarray) -> None:
+    """Refuse numbers that are no probabilities, or do not sum to 1 within 1e-6.
+
+    Args:
+        name: of the argument, for errors.
+        values: the numbers.
+
+    Raises:
+        ValueError: if so.
+
+    Example:
+        >>> check_probabilities("p", np.array([0.5, 0.5]))
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum()
+    if not ((values >= 0).all() and abs(total - 1) <= _SUMS_TO_1):
+        raise ValueError(f"{name} sums to {total:.6g}, expected probabilities, none negative, that sum to 1")
 
 
 def renumbered(assignments: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyroclust.arrays import check_between
 from pyroclust.diagnostics.draws.contingency import all_losses, matched_losses
 from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
 from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten
@@ -70,7 +71,12 @@ class PartitionLoss(ABC):
         a, b = checked_labels("a", a), checked_labels("b", b)
         check_same_points(a, b)
         points = a.shape[-1]
-        shape = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
+        try:
+            shape = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
+        except ValueError:
+            raise ValueError(
+                f"a and b have shapes {a.shape} and {b.shape}, expected (..., N) that broadcast"
+            ) from None
         rows, columns = (
             np.broadcast_to(np.arange(labels.size // points).reshape(labels.shape[:-1]), shape).flatten()
             for labels in (a, b)
@@ -100,7 +106,7 @@ class PartitionLoss(ABC):
             [0.25, 0.25]
         """
         draws, weights = labels_and_weights("draws", draws, weights)
-        candidates, draws = checked_labels("candidates", candidates), flatten(draws)
+        candidates, draws = flatten(candidates, name="candidates"), flatten(draws)
         check_same_points(candidates, draws)
         share = checked_weights(weights, len(draws))
         losses = all_losses(candidates, draws, self.terms(draws.shape[-1]), self.form())
@@ -112,8 +118,7 @@ class _Weighted(PartitionLoss):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.weight < 2:
-            raise ValueError(f"weight is {self.weight}, expected between 0 and 2; 1 is the usual loss")
+        check_between("weight", self.weight, 0, 2)
 
     def form(self) -> np.ndarray:
         return np.array([2 - self.weight, self.weight, 1.0, 0.0, 0.0, 0.0])

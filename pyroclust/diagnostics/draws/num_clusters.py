@@ -4,7 +4,7 @@ import numpy as np
 
 from pyroclust.arrays import as_numbers
 from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
-from pyroclust.diagnostics.draws.labels import checked_weights, flatten
+from pyroclust.diagnostics.draws.labels import check_probabilities, checked_weights, flatten
 
 __all__ = ["cluster_count_posterior", "count_clusters", "total_variation"]
 
@@ -57,13 +57,15 @@ def total_variation(p: np.ndarray, q: np.ndarray) -> float:
         p, q: ``(V,)``; output: a number in [0, 1].
 
     Raises:
-        ValueError: if the shapes differ.
+        ValueError: if the shapes differ, or one is no probability vector.
 
     Example:
         >>> total_variation(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.5, 0.25]))
         0.25
     """
     first, second = as_numbers("p", p), as_numbers("q", q)
-    if first.shape != second.shape:
-        raise ValueError(f"p and q have shapes {first.shape} and {second.shape}, expected equal ones")
+    if first.shape != second.shape or first.ndim != 1:
+        raise ValueError(f"p and q have shapes {first.shape} and {second.shape}, expected equal ones, (V,)")
+    check_probabilities("p", first)
+    check_probabilities("q", second)
     return float(np.abs(first - second).sum() / 2)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyroclust.arrays import as_finite, unit_of
 from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
 from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten, renumbered
 from pyroclust.diagnostics.limits import STABLE
@@ -82,7 +83,9 @@ def cluster_profiles(
     """
     draws, weights = labels_and_weights("draws", draws, weights)
     draws, estimate = flatten(draws), checked_labels("estimate", estimate)
-    data = np.asarray(data, dtype=np.float64)
+    data = as_finite("data", data)
+    unit = unit_of(data)
+    data = data / unit
     points = draws.shape[-1]
     if estimate.shape != (points,) or data.ndim != 2 or len(data) != points:
         raise ValueError(
@@ -101,8 +104,10 @@ def cluster_profiles(
     centres = member.T @ data / own[:, None]
     squares = member.T @ (data - centres[estimate]) ** 2 / own[:, None]
     shares = _interval(sizes / points, share)
-    places = _interval(means, share)
-    return ClusterProfiles(own.astype(np.int64), share @ jaccard, *shares, centres, np.sqrt(squares), *places)
+    places = (unit * one for one in _interval(means, share))
+    return ClusterProfiles(
+        own.astype(np.int64), share @ jaccard, *shares, unit * centres, unit * np.sqrt(squares), *places
+    )
 
 
 def _counterparts(

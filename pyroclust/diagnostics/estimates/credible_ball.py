@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyroclust.arrays import check_between
 from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import checked_labels, distinct_draws
 from pyroclust.diagnostics.draws.losses import PartitionLoss, VariationOfInformation
@@ -94,8 +95,7 @@ def credible_ball(
         >>> ball.radius, round(ball.coverage, 3), ball.lower.tolist()
         (0.0, 0.9, [[0, 0]])
     """
-    if not 0 < level <= 1:
-        raise ValueError(f"level is {level}, expected above 0 and at most 1")
+    level = check_between("level", level, 0, 1, high_too=True)
     found = distinct_draws(draws, weights=weights)
     estimate = checked_labels("estimate", estimate)
     if estimate.shape != found.partitions.shape[1:]:

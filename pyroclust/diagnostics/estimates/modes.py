@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.counts import check_seed
+from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import distinct_draws
 from pyroclust.diagnostics.draws.losses import (
@@ -163,8 +163,9 @@ def partition_modes(
     found = distinct_draws(draws, weights=weights)
     rng = np.random.default_rng(check_seed(seed))
     partitions, mass = _sample(found.partitions, found.mass, rng)
-    if num_modes is not None and not 1 <= num_modes <= len(partitions):
-        raise ValueError(f"num_modes is {num_modes}, expected 1 to {len(partitions)}, the distinct draws")
+    if num_modes is not None:
+        hint = "there are no more distinct draws"
+        num_modes = check_count("num_modes", num_modes, at_most=len(partitions), hint=hint)
     losses = pairwise_loss(partitions, partitions, loss=loss)
     if num_modes is None:
         chosen = _choice(partitions, mass, losses, rng)

@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.cluster.hierarchy import cut_tree
 
+from pyroclust.counts import check_count
 from pyroclust.diagnostics.draws.co_assignment import average_linkage, co_assignment
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.draws.labels import DistinctDraws
@@ -54,8 +55,7 @@ class DrawsSearch(PartitionSearch):
     max_candidates: int = 300
 
     def __post_init__(self) -> None:
-        if self.max_candidates < 1:
-            raise ValueError(f"max_candidates is {self.max_candidates}, expected at least 1")
+        check_count("max_candidates", self.max_candidates)
 
     def find(self, draws: DistinctDraws, *, loss: PartitionLoss, seed: int) -> np.ndarray:
         """Return the candidate with the least expected loss."""

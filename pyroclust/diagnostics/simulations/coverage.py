@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyroclust.arrays import as_finite
 from pyroclust.compiling import strict
-from pyroclust.counts import check_seed
+from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.draws.labels import checked_labels
 from pyroclust.diagnostics.simulations.sbc import rank_statistics
 from pyroclust.diagnostics.simulations.uniformity import ecdf_test, goodness_of_fit, threshold_band
@@ -109,10 +110,9 @@ def ball_coverage(
         True
     """
     every = truth_and_draws(truth, draws)
-    if num_candidates < 1:
-        raise ValueError(f"num_candidates is {num_candidates}, expected at least 1")
+    num_candidates = check_count("num_candidates", num_candidates)
     num_draws, num_datasets = len(every) - 1, every.shape[1]
-    grid = np.asarray(levels, dtype=np.float64)
+    grid = as_finite("levels", levels)
     low, high = threshold_band(num_datasets, grid, level=band_level)
     order, ties, within = (int(one) for one in np.random.SeedSequence(check_seed(seed)).generate_state(3))
     distances = _distances_to_centre(every, num_candidates, order)

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.counts import check_seed
+from pyroclust.arrays import as_finite, check_between
+from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.limits import MIN_FAMILIARITY, written
 from pyroclust.diagnostics.simulations.point_summaries import (
     column_summaries,
@@ -17,6 +18,8 @@ __all__ = ["Familiarity", "FamiliarityRow", "familiarity", "familiarity_rows", "
 
 _LOW, _HIGH = 0.05, 0.95
 _HARDLY = 0.02
+# Squared distances of larger numbers are not finite.
+_LARGEST = 1e100
 _NAMED = 3
 _DISTANCES, _EMBEDDING = "the distances between points", "the embedding of the points"
 _MORE_UNUSUAL = {_DISTANCES: "are more unusual", _EMBEDDING: "is farther from the average"}
@@ -231,8 +234,20 @@ def familiarity(
         Schmitt et al. (2023), Detecting model misspecification in amortized Bayesian inference with neural
         networks. https://arxiv.org/abs/2112.08866
     """
+    data, simulations = as_finite("data", data), as_finite("simulations", simulations)
+    if data.ndim != 2 or not data.size or simulations.ndim != 3:
+        raise ValueError(
+            f"data and simulations have shapes {data.shape} and {simulations.shape}, expected (N, D) with at "
+            "least one point and (S, N, D)"
+        )
+    largest = max(np.abs(one).max(initial=0.0) for one in (data, simulations))
+    if largest > _LARGEST:
+        raise ValueError(
+            f"data or simulations reach {largest:.3g}, expected at most {_LARGEST:g}: centre and rescale them"
+        )
+    check_seed(seed)
     size = _size_warning(len(data), training_points)
-    if simulations.ndim == 3 and data.ndim == 2 and simulations.shape[2] != data.shape[1]:
+    if simulations.shape[2] != data.shape[1]:
         other = f"the data have {data.shape[1]} columns, the simulations {simulations.shape[2]}"
         warning = _sentence([other, *size])
         return Familiarity(
@@ -261,7 +276,7 @@ def familiarity(
 def _sets(data: np.ndarray, simulations: np.ndarray, seed: int) -> np.ndarray:
     """Put the data before the simulations, all of as many points, ``(S + 1, N, D)``."""
     shown = min(len(data), _MOST_POINTS)
-    if simulations.ndim != 3 or simulations.shape[1] < shown or len(simulations) < 20:
+    if simulations.shape[1] < shown or len(simulations) < 20:
         raise ValueError(
             f"simulations has shape {simulations.shape}, expected at least 20 data sets of {shown} points in "
             f"{data.shape[1]} dimensions, (S, N, D)"
@@ -273,17 +288,24 @@ def _sets(data: np.ndarray, simulations: np.ndarray, seed: int) -> np.ndarray:
 def _evidence(own: float | None, simulated: np.ndarray | None, num_simulations: int) -> np.ndarray | None:
     if own is None and simulated is None:
         return None
+    simulated = None if simulated is None else as_finite("simulated_log_evidence", simulated)
     shape = None if simulated is None else simulated.shape
     if own is None or simulated is None or shape != (num_simulations,):
         raise ValueError(
             f"log_evidence is {own} and simulated_log_evidence has shape {shape}, expected a "
             f"number and ({num_simulations},), one a simulation"
         )
+    own = check_between("log_evidence", own, -_LARGEST, _LARGEST)
     return np.concatenate([[own], simulated])
 
 
 def _size_warning(num_points: int, training: tuple[int, int] | None) -> list[str]:
-    if training is None or training[0] <= num_points <= training[1]:
+    if training is None:
+        return []
+    if not isinstance(training, tuple | list) or len(training) != 2:
+        raise ValueError("training_points is no pair, expected the fewest and the most points in training")
+    training = tuple(check_count("training_points", one) for one in training)
+    if training[0] <= num_points <= training[1]:
         return []
     return [f"the data have {num_points} points, those of training had {training[0]} to {training[1]}"]
 

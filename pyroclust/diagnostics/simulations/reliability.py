@@ -5,11 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from pyroclust.arrays import check_between
 from pyroclust.compiling import strict
-from pyroclust.counts import check_seed
+from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.simulations.coverage import truth_and_draws
 
 __all__ = ["PairReliability", "pair_reliability"]
+
+_MAX_BINS, _MAX_SHUFFLES = 1000, 100_000
 
 
 @dataclass(frozen=True)
@@ -109,11 +112,11 @@ def pair_reliability(
         True
     """
     every = truth_and_draws(truth, draws)
-    if every.shape[2] < 2 or min(num_bins, num_shuffles) < 1 or not 0 < band_level < 1:
-        raise ValueError(
-            f"the number of points, num_bins, num_shuffles and band_level are {every.shape[2]}, {num_bins}, "
-            f"{num_shuffles} and {band_level}, expected at least 2, 1 and 1 and a number between 0 and 1"
-        )
+    if every.shape[2] < 2:
+        raise ValueError(f"truth has shape {every.shape[1:]}, expected (B, N) with at least two points")
+    num_bins = check_count("num_bins", num_bins, at_most=_MAX_BINS)
+    num_shuffles = check_count("num_shuffles", num_shuffles, at_most=_MAX_SHUFFLES)
+    band_level = check_between("band_level", band_level, 0, 1)
     residual, mass, true, pairs, brier = _residuals(np.ascontiguousarray(every.transpose(1, 2, 0)), num_bins)
     used = pairs > 0
     residual, mass, true, pairs = residual[..., used], mass[used], true[used], pairs[used]

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.counts import check_seed
+from pyroclust.arrays import as_numbers, whole_numbers
+from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.simulations.uniformity import uniformity
+from pyroclust.text import listed
 
 __all__ = ["SbcRow", "SimulationBasedCalibration", "rank_counts", "rank_statistics", "sbc"]
 
@@ -41,7 +43,7 @@ def rank_statistics(
         >>> rank_statistics(np.array([0.5, 9.0]), np.array([[0.0, 1.0], [1.0, 2.0]]), seed=0).tolist()
         [1, 2]
     """
-    truth, draws = np.asarray(truth), np.asarray(draws)
+    truth, draws = as_numbers("truth", truth), as_numbers("draws", draws)
     if truth.ndim != 1 or draws.ndim != 2 or draws.shape[1:] != truth.shape:
         raise ValueError(
             f"truth and draws have shapes {truth.shape} and {draws.shape}, expected (B,) and (S, B)"
@@ -52,8 +54,17 @@ def rank_statistics(
     below = (draws < truth).sum(0)
     if uniforms is None:
         return below + np.random.default_rng(check_seed(seed)).integers(choices)
+    uniforms = _checked_uniforms(uniforms, len(truth))
     # In the precision of the uniform numbers, where no product reaches the number of choices.
     return below + (uniforms * choices.astype(uniforms.dtype)).astype(np.int64)
+
+
+def _checked_uniforms(uniforms: np.ndarray, size: int) -> np.ndarray:
+    found = as_numbers("uniforms", uniforms)
+    if found.shape != (size,) or not ((found >= 0) & (found < 1)).all():
+        raise ValueError(f"uniforms has shape {found.shape}, expected ({size},) of numbers in [0, 1)")
+    kept = np.asarray(uniforms)
+    return kept if kept.dtype.kind == "f" else found
 
 
 def rank_counts(ranks: np.ndarray, *, num_draws: int, num_bins: int) -> np.ndarray:
@@ -74,12 +85,14 @@ def rank_counts(ranks: np.ndarray, *, num_draws: int, num_bins: int) -> np.ndarr
         >>> rank_counts(np.array([0, 1, 4, 9]), num_draws=9, num_bins=5).tolist()
         [2, 0, 1, 0, 1]
     """
-    if num_bins < 1 or (num_draws + 1) % num_bins:
+    num_draws = check_count("num_draws", num_draws, at_least=0)
+    num_bins = check_count("num_bins", num_bins)
+    if (num_draws + 1) % num_bins:
         raise ValueError(
             f"num_bins is {num_bins}, expected a divisor of the {num_draws + 1} possible ranks: "
             "bins must be equally probable"
         )
-    ranks = np.ravel(ranks)
+    ranks = whole_numbers("ranks", ranks).reshape(-1)
     if ranks.size and not (ranks.min() >= 0 and ranks.max() <= num_draws):
         raise ValueError(f"ranks run from {ranks.min()} to {ranks.max()}, expected 0 to {num_draws}")
     return np.bincount(ranks.astype(np.int64) * num_bins // (num_draws + 1), minlength=num_bins)
@@ -187,10 +200,16 @@ def sbc(
         >>> sbc({"x": truth}, {"x": 0.5 * draws}, seed=0).p_value < 0.01
         True
     """
-    if set(truth) != set(draws) or not truth:
+    for name, given in {"truth": truth, "draws": draws, "uniforms": uniforms}.items():
+        if not isinstance(given, Mapping) and not (name == "uniforms" and given is None):
+            raise ValueError(
+                f"{name} is of type {type(given).__name__}, expected a dictionary of functionals by name"
+            )
+    if set(truth) != set(draws) or not truth or (uniforms is not None and not set(truth) <= set(uniforms)):
+        theirs = listed(map(str, draws)) or "none"
         raise ValueError(
-            f"truth has the functionals {sorted(truth)} and draws {sorted(draws)}, expected the same, at "
-            "least one"
+            f"truth has the functionals {listed(map(str, truth)) or 'none'} and draws {theirs}, expected the "
+            "same, at least one, also in uniforms where given"
         )
     seeds = np.random.SeedSequence(check_seed(seed)).generate_state(len(truth))
     ranks = {

@@ -6,7 +6,9 @@ from functools import lru_cache
 import numpy as np
 from scipy import stats
 
+from pyroclust.arrays import as_finite, as_numbers, check_between, whole_numbers
 from pyroclust.counts import check_count
+from pyroclust.diagnostics.draws.labels import check_probabilities
 from pyroclust.memory import check_memory
 
 __all__ = ["Uniformity", "ecdf_band", "ecdf_test", "goodness_of_fit", "threshold_band", "uniformity"]
@@ -91,13 +93,14 @@ def ecdf_test(below: np.ndarray, thresholds: np.ndarray, *, num_values: int) -> 
         >>> ecdf_test(np.array([30, 90]), np.array([0.5, 0.9]), num_values=100) < 0.001
         True
     """
-    below, thresholds = np.asarray(below), _checked_thresholds(thresholds)
+    below, thresholds = whole_numbers("below", below), _checked_thresholds(thresholds)
+    num_values = check_count("num_values", num_values)
     _check_table(num_values, len(thresholds))
     fits = below.shape == thresholds.shape and (np.diff(below, prepend=0) >= 0).all()
-    if not fits or below[-1] > num_values or num_values < 1:
+    if not fits or below[0] < 0 or below[-1] > num_values:
         raise ValueError(
-            f"below is {below.tolist()}, expected {len(thresholds)} counts that rise to at most num_values, "
-            f"{num_values}, at least 1"
+            f"below has shape {below.shape}, expected {len(thresholds)} counts that rise from 0 to at "
+            f"most num_values, {num_values}"
         )
     lower = stats.binom.cdf(below, num_values, thresholds)
     upper = stats.binom.sf(below - 1, num_values, thresholds)
@@ -178,13 +181,13 @@ def goodness_of_fit(counts: np.ndarray, probabilities: np.ndarray) -> float:
         >>> goodness_of_fit(np.array([30, 50, 20]), np.array([0.3, 0.5, 0.2]))
         1.0
     """
-    counts, probabilities = np.asarray(counts), np.asarray(probabilities, dtype=np.float64)
-    if counts.shape != probabilities.shape or counts.ndim != 1:
+    counts, probabilities = whole_numbers("counts", counts), as_numbers("probabilities", probabilities)
+    if counts.shape != probabilities.shape or counts.ndim != 1 or (counts < 0).any():
         raise ValueError(
-            f"counts and probabilities have shapes {counts.shape} and {probabilities.shape}, expected equal"
+            f"counts and probabilities have shapes {counts.shape} and {probabilities.shape}, expected "
+            "equal ones, (V,), and no negative counts"
         )
-    if (probabilities < 0).any() or abs(probabilities.sum() - 1) > 1e-6:
-        raise ValueError(f"probabilities sum to {probabilities.sum()}, expected 1 and none negative")
+    check_probabilities("probabilities", probabilities)
     if counts[probabilities == 0].any():
         return 0.0
     expected = counts.sum() * probabilities / probabilities.sum()
@@ -206,8 +209,7 @@ def _groups(expected: np.ndarray) -> np.ndarray:
 
 def _check_band(num_values: int, num_bins: int, level: float) -> None:
     _check_table(num_values, num_bins)
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}, expected a number between 0 and 1")
+    check_between("level", level, 0, 1)
 
 
 def _check_table(num_values: int, num_bins: int) -> None:
@@ -265,17 +267,19 @@ def _coverage(num_values: int, thresholds: np.ndarray, gamma: float) -> float:
 
 
 def _checked_thresholds(thresholds: np.ndarray) -> np.ndarray:
-    found = np.asarray(thresholds, dtype=np.float64)
+    found = as_finite("thresholds", thresholds)
     if found.ndim != 1 or not len(found) or not (np.diff(found, prepend=0, append=1) > 0).all():
-        raise ValueError(f"thresholds are {found.tolist()}, expected rising numbers between 0 and 1")
+        raise ValueError(
+            f"thresholds has shape {found.shape}, expected (T,) of rising numbers between 0 and 1"
+        )
     return found
 
 
 def _checked(counts: np.ndarray) -> np.ndarray:
-    counts = np.asarray(counts)
+    counts = whole_numbers("counts", counts)
     if counts.ndim != 1 or len(counts) < 2 or (counts < 0).any() or counts.sum() < 1:
         raise ValueError(
             f"counts has shape {counts.shape} and sum {counts.sum()}, expected non-negative counts in at "
             "least two bins"
         )
-    return counts.astype(np.int64)
+    return counts

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pyroclust.counts import check_count
 from pyroclust.diagnostics.differences.agreement import Agreement
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE, MIN_ESS, written
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
@@ -198,6 +199,7 @@ def judge_draws(name: str, *, num_chains: int, num_draws: int, max_rhat: float, 
         >>> judge_draws("Gibbs", num_chains=4, num_draws=4000, max_rhat=1.2, min_ess=50.0).level.value
         'do not trust'
     """
+    num_chains, num_draws = check_count("num_chains", num_chains), check_count("num_draws", num_draws)
     worth = min(min_ess, float(num_draws))
     findings = convergence_findings(name, max_rhat=max_rhat, min_ess=worth)
     chains, draws = findings

@@ -8,13 +8,15 @@ from arviz_stats.base import array_stats
 from scipy.optimize import brentq
 from scipy.special import log_expit, logsumexp
 
-from pyroclust.arrays import as_numbers
+from pyroclust.arrays import as_finite
 from pyroclust.diagnostics.weights.importance import importance_log_evidence, pareto_k
 
 __all__ = ["LogEvidence", "bridge_log_evidence", "log_evidences", "reciprocal_log_evidence"]
 
 # Nats beyond the extreme log-weights between which the root of the bridge is looked for.
 _MARGIN = 50.0
+# Beyond it the differences of two densities are made of rounding alone.
+_LARGEST = 1e15
 
 
 @dataclass(frozen=True)
@@ -209,12 +211,13 @@ def _effective(x: np.ndarray) -> float:
 
 
 def _log_ratios(log_joint: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
-    joint, prob = as_numbers("log_joint", log_joint), as_numbers("log_prob", log_prob)
+    joint, prob = as_finite("log_joint", log_joint), as_finite("log_prob", log_prob)
     if joint.shape != prob.shape or joint.ndim not in (1, 2) or joint.size == 0:
         raise ValueError(
             f"log_joint and log_prob have shapes {joint.shape} and {prob.shape}, expected equal ones, "
             "(chains, draws) or (draws,)"
         )
-    if not (np.isfinite(joint).all() and np.isfinite(prob).all()):
-        raise ValueError("log_joint or log_prob has numbers that are not finite, expected finite ones")
+    largest = max(np.abs(joint).max(), np.abs(prob).max())
+    if largest > _LARGEST:
+        raise ValueError(f"log_joint and log_prob reach {largest:.3g} nats, expected at most {_LARGEST:g}")
     return (joint - prob).reshape(1 if joint.ndim == 1 else len(joint), -1)

@@ -6,7 +6,7 @@ import numpy as np
 from arviz_stats.base import array_stats
 from scipy.special import logsumexp
 
-from pyroclust.arrays import as_numbers
+from pyroclust.arrays import as_finite, as_numbers, unit_of
 
 __all__ = [
     "effective_draws",
@@ -54,8 +54,8 @@ def smooth_log_weights(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
         >>> 0.3 < k < 0.7, round(float(np.exp(smoothed).sum()), 9)
         (True, 1.0)
     """
-    log_weights = _checked(log_weights)
-    plain = log_weights - logsumexp(log_weights)
+    plain, _ = _checked(log_weights)
+    plain = plain - logsumexp(plain)
     ranked = np.sort(plain)
     longest = _longest_tail(len(plain))
     tail = int((ranked > ranked[-longest - 1] + _TIE).sum())
@@ -136,8 +136,9 @@ def importance_efficiency(log_weights: np.ndarray) -> float:
         >>> importance_efficiency(np.log([1.0, 1.0, 2.0])) == 16 / 18
         True
     """
-    log_weights = _checked(log_weights)
-    return float(np.exp(2 * logsumexp(log_weights) - logsumexp(2 * log_weights)) / len(log_weights))
+    shifted, _ = _checked(log_weights)
+    with np.errstate(over="ignore"):
+        return float(np.exp(2 * logsumexp(shifted) - logsumexp(2 * shifted)) / len(shifted))
 
 
 def effective_draws(weights: np.ndarray) -> float:
@@ -154,10 +155,12 @@ def effective_draws(weights: np.ndarray) -> float:
         2.0
     """
     shares = as_numbers("weights", weights)
-    fit = shares.size and np.isfinite(shares).all() and shares.min() >= 0 and np.isclose(shares.sum(), 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        fit = shares.size and (shares >= 0).all() and np.isclose(shares.sum(), 1.0)
+        total = shares.sum()
     if not fit:
         raise ValueError(
-            f"weights has {shares.size} numbers that sum to {shares.sum():g}, expected finite ones, none "
+            f"weights has {shares.size} numbers that sum to {total:g}, expected finite ones, none "
             "negative, that sum to 1: divide them by their sum"
         )
     return float(1 / (shares**2).sum())
@@ -180,11 +183,11 @@ def importance_log_evidence(log_weights: np.ndarray) -> tuple[float, float]:
         >>> importance_log_evidence(np.zeros(10))
         (0.0, 0.0)
     """
-    log_weights = _checked(log_weights)
-    estimate = float(logsumexp(log_weights) - np.log(len(log_weights)))
-    relative = np.exp(log_weights - estimate)
+    shifted, largest = _checked(log_weights)
+    estimate = float(logsumexp(shifted) - np.log(len(shifted)))
+    relative = np.exp(shifted - estimate)
     error = relative.std(ddof=1) / np.sqrt(len(relative)) if len(relative) > 1 else np.nan
-    return estimate, float(error)
+    return largest + estimate, float(error)
 
 
 def weighted_expectation(values: np.ndarray, log_weights: np.ndarray) -> tuple[float, float, float]:
@@ -210,28 +213,31 @@ def weighted_expectation(values: np.ndarray, log_weights: np.ndarray) -> tuple[f
         >>> round(weighted_expectation(np.array([1.0, 3.0]), np.log([3.0, 1.0]))[0], 6)
         1.5
     """
-    flat, log_weights = as_numbers("values", values).reshape(-1), _checked(log_weights)
-    if len(flat) != len(log_weights):
-        raise ValueError(f"values has {len(flat)} entries, expected {len(log_weights)}, one a log weight")
-    if not np.isfinite(flat).all():
-        raise ValueError("values has numbers that are not finite, expected finite ones")
-    smoothed, k = smooth_log_weights(log_weights)
-    weights = np.exp(smoothed)
+    flat, (shifted, _) = as_finite("values", values).reshape(-1), _checked(log_weights)
+    if len(flat) != len(shifted):
+        raise ValueError(f"values has {len(flat)} entries, expected {len(shifted)}, one a log weight")
+    smoothed, k = smooth_log_weights(shifted)
+    weights, unit = np.exp(smoothed), unit_of(flat)
+    flat = flat / unit
     estimate = float(weights @ flat)
     apart = np.abs(flat - estimate)
     error = float(np.sqrt((weights**2) @ apart**2))
     if np.ptp(flat) == 0:
-        return estimate, error, k
+        return unit * estimate, unit * error, k
     # A value at the mean would have log-product -inf: it goes below all others, where no tail begins.
-    products = log_weights + np.log(np.maximum(apart, apart.max() * 1e-12))
-    return estimate, error, float(np.fmax(k, smooth_log_weights(products)[1]))
+    products = shifted + np.log(np.maximum(apart, max(apart.max() * 1e-12, 5e-324)))
+    return unit * estimate, unit * error, float(np.fmax(k, smooth_log_weights(products)[1]))
 
 
-def _checked(log_weights: np.ndarray) -> np.ndarray:
+def _checked(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return log weights less the largest of them, and the largest."""
     flat = as_numbers("log_weights", log_weights).reshape(-1)
     if not np.isfinite(flat).any() or np.isnan(flat).any() or np.isposinf(flat).any():
         raise ValueError(
             f"log_weights has {flat.size} numbers, {int(np.isfinite(flat).sum())} of them finite; expected "
             "at least one finite number, and no nan or plus infinity (minus infinity is weight zero)"
         )
-    return flat
+    largest = float(flat.max())
+    # What lies further below than numbers reach has the weight zero.
+    with np.errstate(over="ignore"):
+        return flat - largest, largest

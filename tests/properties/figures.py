@@ -1,0 +1,353 @@
+"""Properties of what pyroclust.diagnostics says of numbers: chains, importance weights, evidence, ranks."""
+
+import math
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+from properties.calls import Call
+from properties.draws import close, flat
+from properties.hostile import any_labels, chains, finite, seeds
+from scipy.special import logsumexp
+
+from pyroclust import diagnostics
+from pyroclust.diagnostics import Agreement, GuideFigures
+
+SHAPES = st.tuples(st.integers(1, 3), st.sampled_from([1, 2, 4, 9, 30]))
+MATRICES = SHAPES.flatmap(lambda shape: finite(*shape))
+NATS = st.sampled_from([1, 2, 5, 40]).flatmap(lambda size: finite(size))
+
+
+@st.composite
+def log_weights(draw: DrawFn, *, values: bool = False) -> dict[str, Any]:
+    """Log weights, some of them minus infinity, and values of the same draws."""
+    found = draw(NATS)
+    if draw(st.booleans()) and len(found) > 1:
+        found[1:] = np.where(draw(finite(len(found) - 1, extreme=False)) > 2, -np.inf, found[1:])
+    return {"log_weights": found} | ({"values": draw(finite(len(found)))} if values else {})
+
+
+@st.composite
+def densities(draw: DrawFn, *, guide: bool = False) -> dict[str, Any]:
+    shape, extreme = draw(SHAPES), draw(st.booleans())
+    names = ["log_joint", "log_prob", *(["guide_log_joint", "guide_log_prob"] if guide else [])]
+    return {name: draw(finite(*shape, extreme=extreme)).clip(-1e12, 1e12) for name in names}
+
+
+@st.composite
+def simulated(draw: DrawFn) -> dict[str, Any]:
+    sets, size = draw(st.integers(1, 5)), draw(st.integers(1, 9))
+    return {"truth": draw(finite(sets)), "draws": draw(finite(size, sets)), "seed": draw(seeds)}
+
+
+@st.composite
+def functionals_of_simulations(draw: DrawFn) -> dict[str, Any]:
+    one = draw(simulated())
+    bins = draw(st.sampled_from([b for b in range(2, 11) if not (len(one["draws"]) + 1) % b]))
+    return {
+        "truth": {"x": one["truth"]},
+        "draws": {"x": one["draws"]},
+        "seed": one["seed"],
+        "num_bins": bins,
+    }
+
+
+@st.composite
+def simulated_partitions(draw: DrawFn) -> dict[str, Any]:
+    sets, size, width = (draw(st.integers(least, 5)) for least in (1, 1, 2))
+    return {
+        "truth": draw(any_labels(sets, width)),
+        "draws": draw(any_labels(size, sets, width)),
+        "seed": draw(seeds),
+    }
+
+
+@st.composite
+def ranks(draw: DrawFn) -> dict[str, Any]:
+    bins = draw(st.integers(1, 5))
+    size = bins * draw(st.integers(1, 4)) - 1
+    found = draw(st.lists(st.integers(0, size), max_size=8))
+    return {"ranks": np.array(found, np.int64), "num_draws": size, "num_bins": bins}
+
+
+@st.composite
+def counts_and_laws(draw: DrawFn) -> dict[str, Any]:
+    size = draw(st.integers(1, 6))
+    row = np.abs(draw(finite(size, extreme=False))) + draw(st.sampled_from([0.0, 0.1]))
+    row[0] += 0.1
+    return {
+        "counts": draw(any_labels(size, top=50)) + np.eye(1, size, dtype=np.int64)[0],
+        "probabilities": row / row.sum(),
+    }
+
+
+COUNTS = st.integers(2, 8).flatmap(
+    lambda size: any_labels(size, top=9).map(lambda row: row + np.eye(1, size, dtype=np.int64)[0])
+)
+THRESHOLDS = st.lists(st.integers(1, 19), min_size=1, max_size=4, unique=True).map(
+    lambda rows: np.array(sorted(rows)) / 20
+)
+
+
+@st.composite
+def below_thresholds(draw: DrawFn) -> dict[str, Any]:
+    thresholds, size = draw(THRESHOLDS), draw(st.integers(1, 30))
+    below = np.sort(draw(any_labels(len(thresholds), top=size)))
+    return {"below": below, "thresholds": thresholds, "num_values": size}
+
+
+@st.composite
+def data_and_simulations(draw: DrawFn) -> dict[str, Any]:
+    width, size = draw(st.integers(1, 2)), draw(st.sampled_from([1, 2, 12]))
+    rng = np.random.default_rng(draw(st.integers(0, 9)))
+    scale = draw(st.sampled_from([0.0, 1.0, 1e-9, 1e6]))
+    return {
+        "data": rng.standard_normal((size, width)) * scale,
+        "simulations": rng.standard_normal((20, size, width)),
+        "seed": draw(seeds),
+        "training_points": draw(st.sampled_from([None, (1, 5)])),
+    } | draw(st.sampled_from([{}, {"log_evidence": -3.0, "simulated_log_evidence": rng.standard_normal(20)}]))
+
+
+def one_of(**arguments: SearchStrategy[Any]) -> SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(arguments)
+
+
+def figure(found: float, *, x: np.ndarray) -> None:
+    assert isinstance(found, float)
+    x = np.asarray(x, float)
+    if x.shape[1] < 4 or (x == x.flat[0]).all():
+        assert math.isnan(found)
+    assert math.isnan(found) or found > 0
+
+
+def converged(found: Any, *, values: dict[str, np.ndarray]) -> None:
+    assert [row.name for row in found] == list(values)
+    for row, x in zip(found, values.values(), strict=True):
+        x = np.asarray(x, float)
+        assert row.constant == (x == x.flat[0]).all()
+        largest = np.abs(x).max()
+        assert np.isfinite([row.mean, row.sd]).all()
+        close(row.mean / max(largest, 1e-300), (x / max(largest, 1e-300)).mean(), 1e-9)
+        assert 0 <= row.sd / max(largest, 1e-300) <= 1 + 1e-9
+
+
+def told_apart(found: dict[str, np.ndarray], *, draws: np.ndarray, **_: Any) -> None:
+    draws = np.asarray(draws)
+    shape = draws.shape[:2] if draws.ndim == 3 else (1, len(draws))
+    assert all(one.shape == shape and np.isfinite(one).all() for one in found.values())
+    close(found["num_clusters"].ravel(), [len(set(row)) for row in flat(draws).tolist()])
+
+
+def pairs_worth(found: Any, *, draws: np.ndarray, num_pairs: int, seed: int) -> None:
+    width = np.shape(draws)[-1]
+    assert len(found.pairs) == min(num_pairs, width * (width - 1) // 2)
+    assert (found.pairs[:, 0] < found.pairs[:, 1]).all()
+    assert found.min <= found.median
+
+
+def distances_of(found: Any, *, num_references: int, **_: Any) -> None:
+    assert len(found.references) == len(found.rhats) == num_references
+    assert found.rhat > 0
+    assert found.min_ess > 0
+
+
+def normalised(row: np.ndarray) -> np.ndarray:
+    row = np.asarray(row, float).reshape(-1)
+    with np.errstate(over="ignore"):
+        return np.exp(row - row.max()) / np.exp(row - row.max()).sum()
+
+
+def smoothed(found: tuple[np.ndarray, float], *, log_weights: np.ndarray) -> None:
+    close(np.exp(found[0]).sum(), 1, 1e-9)
+    plain = np.asarray(log_weights, float).reshape(-1)
+    assert np.isneginf(found[0][np.isneginf(plain)]).all()
+    if not math.isfinite(found[1]):
+        close(np.exp(found[0]), normalised(plain), 1e-9)
+
+
+def weights_of(found: np.ndarray, *, log_weights: np.ndarray) -> None:
+    close(found.sum(), 1, 1e-9)
+    assert (found >= 0).all()
+
+
+def tail(found: float, *, log_weights: np.ndarray) -> None:
+    assert isinstance(found, float)
+    assert found != math.inf
+    if np.size(log_weights) < 25:
+        assert not math.isfinite(found)
+
+
+def efficient(found: float, *, log_weights: np.ndarray) -> None:
+    share = normalised(log_weights)
+    close(found, 1 / (len(share) * (share**2).sum()), 1e-9)
+
+
+def worth(found: float, *, weights: np.ndarray) -> None:
+    close(found, 1 / (np.asarray(weights, float) ** 2).sum(), 1e-9)
+
+
+def evidence(found: tuple[float, float], *, log_weights: np.ndarray) -> None:
+    row = np.asarray(log_weights, float).reshape(-1)
+    with np.errstate(all="ignore"):
+        wanted = row.max() + math.log(np.exp(row - row.max()).mean())
+    assert math.isclose(found[0], wanted, rel_tol=1e-9, abs_tol=1e-9)
+    assert found[1] >= 0 or len(row) == 1
+
+
+def expectation(found: tuple[float, float, float], *, values: np.ndarray, log_weights: np.ndarray) -> None:
+    values = np.asarray(values, float).reshape(-1)
+    span = 1e-300 + 1e-9 * np.abs(values).max()
+    assert values.min() - span <= found[0] <= values.max() + span
+    assert 0 <= found[1] < math.inf
+
+
+def reciprocal(found: tuple[float, float], *, log_joint: np.ndarray, log_prob: np.ndarray) -> None:
+    ratios = np.asarray(log_joint, float).ravel() - np.asarray(log_prob, float).ravel()
+    wanted = -(logsumexp(-ratios) - math.log(ratios.size))
+    assert math.isclose(found[0], wanted, rel_tol=1e-6, abs_tol=1e-6)
+    assert math.isnan(found[1]) or found[1] >= 0
+
+
+def bridged(found: Any, **arguments: np.ndarray) -> None:
+    rows = [found] if isinstance(found[0], float) else [(one.estimate, one.error) for one in found]
+    for estimate, error in rows:
+        assert math.isfinite(estimate)
+        assert math.isnan(error) or error >= 0
+
+
+def ranked_values(found: np.ndarray, *, truth: np.ndarray, draws: np.ndarray, seed: int) -> None:
+    truth, draws = np.asarray(truth, float), np.asarray(draws, float)
+    assert ((found >= (draws < truth).sum(0)) & (found <= (draws <= truth).sum(0))).all()
+
+
+def binned(found: np.ndarray, *, ranks: np.ndarray, num_draws: int, num_bins: int) -> None:
+    wanted = [0] * num_bins
+    for rank in np.ravel(ranks).tolist():
+        wanted[int(rank * num_bins // (num_draws + 1))] += 1
+    assert found.tolist() == wanted
+
+
+def calibrated(found: Any, *, truth: dict[str, np.ndarray], num_bins: int, **_: Any) -> None:
+    assert [row.name for row in found.rows] == list(truth)
+    assert 0 <= found.p_value <= 1
+    assert all(row.counts.sum() == found.num_datasets and len(row.counts) == num_bins for row in found.rows)
+    assert all(0 <= row.mean_rank <= 1 for row in found.rows)
+
+
+def covered(found: Any, *, truth: np.ndarray, draws: np.ndarray, **_: Any) -> None:
+    assert 0 <= found.p_value <= 1
+    assert ((found.ranks >= 0) & (found.ranks <= len(draws))).all()
+    assert (np.diff(found.observed) >= 0).all()
+    assert (found.low <= found.high).all()
+
+
+def reliable(found: Any, *, truth: np.ndarray, **_: Any) -> None:
+    sets, width = np.shape(truth)
+    assert found.counts.sum() == sets * width * (width - 1) // 2
+    assert 0 < found.p_value <= 1
+    assert (found.low <= found.high).all()
+    assert 0 <= found.brier <= 1
+
+
+def probability(found: Any, **_: Any) -> None:
+    assert 0 <= (found.p_value if hasattr(found, "p_value") else found) <= 1
+
+
+def banded(found: tuple[np.ndarray, np.ndarray], **_: Any) -> None:
+    low, high = found
+    assert ((low >= 0) & (low <= high) & (high <= 1)).all()
+    assert (np.diff(low) >= 0).all()
+
+
+def familiar(found: Any, *, data: np.ndarray, **_: Any) -> None:
+    assert 0 <= found.overall <= 1
+    assert 0 <= found.p_value <= 1
+    assert found.warning is None or found.warning.isprintable()
+
+
+def extremes(choice: Any) -> Any:
+    def right(found: float, *, rows: Any) -> None:
+        assert not math.isnan(found)
+        assert found > 0 or choice is min
+
+    return right
+
+
+def judged(found: Any, **_: Any) -> None:
+    assert found.sentence
+    assert found.sentence.isprintable()
+    assert isinstance(found.to_dict()["level"], str)
+
+
+FIGURES = st.sampled_from([0.0, 0.1, 0.15, 1.0])
+AGREEMENTS = st.builds(Agreement, *[FIGURES] * 6)
+JUDGED = st.builds(
+    GuideFigures,
+    guide=AGREEMENTS,
+    corrected=AGREEMENTS,
+    max_rhat=st.sampled_from([1.0, 1.02, 1.2, math.inf]),
+    min_ess=st.sampled_from([0.0, 50.0, 1e4, math.inf]),
+    pareto_k=st.sampled_from([math.nan, -math.inf, 0.3, 0.7, 2.0]),
+    effective_draws=st.sampled_from([1.0, 99.9, 100.0, 1e6]),
+)
+ROWS = st.lists(MATRICES, max_size=2).map(
+    lambda found: diagnostics.convergence({str(place): one for place, one in enumerate(found)})
+)
+
+
+def _call(name: str, arguments: SearchStrategy[dict[str, Any]], right: Any, **options: Any) -> Call:
+    return Call(f"diagnostics.{name}", getattr(diagnostics, name), arguments, right, **options)
+
+
+def _inside(*names: str) -> dict[str, Any]:
+    return {"never_broken": frozenset(names)}
+
+
+CALLS = [
+    _call("rhat", one_of(x=MATRICES), figure),
+    _call("ess", one_of(x=MATRICES), figure),
+    _call("convergence", one_of(values=st.dictionaries(st.sampled_from("ab"), MATRICES)), converged),
+    _call("max_rhat", one_of(rows=ROWS), extremes(max), **_inside("rows")),
+    _call("min_ess", one_of(rows=ROWS), extremes(min), **_inside("rows")),
+    _call("functionals", one_of(draws=chains(), seed=seeds, num_pairs=st.integers(1, 5)), told_apart),
+    _call("co_membership_ess", one_of(draws=chains(), seed=seeds, num_pairs=st.integers(1, 9)), pairs_worth),
+    _call(
+        "distance_rhat", one_of(draws=chains(), seed=seeds, num_references=st.integers(1, 4)), distances_of
+    ),
+    _call("smooth_log_weights", log_weights(), smoothed),
+    _call("importance_weights", log_weights(), weights_of),
+    _call("pareto_k", log_weights(), tail),
+    _call("importance_efficiency", log_weights(), efficient),
+    _call("effective_draws", one_of(weights=NATS.map(normalised)), worth),
+    _call("importance_log_evidence", log_weights(), evidence),
+    _call("weighted_expectation", log_weights(values=True), expectation),
+    _call("reciprocal_log_evidence", densities(), reciprocal),
+    _call("bridge_log_evidence", densities(guide=True), bridged),
+    _call("log_evidences", densities(guide=True), bridged),
+    _call("rank_statistics", simulated(), ranked_values),
+    _call("rank_counts", ranks(), binned),
+    _call("sbc", functionals_of_simulations(), calibrated),
+    _call("ball_coverage", simulated_partitions(), covered),
+    _call("pair_reliability", simulated_partitions(), reliable),
+    _call("uniformity", one_of(counts=COUNTS), probability),
+    _call("ecdf_test", below_thresholds(), probability),
+    _call("ecdf_band", one_of(num_values=st.integers(1, 50), num_bins=st.integers(2, 6)), banded),
+    _call("threshold_band", one_of(num_values=st.integers(1, 50), thresholds=THRESHOLDS), banded),
+    _call("goodness_of_fit", counts_and_laws(), probability),
+    _call("familiarity", data_and_simulations(), familiar),
+    _call("judge", one_of(figures=JUDGED), judged, **_inside("figures")),
+    _call(
+        "judge_draws",
+        one_of(
+            name=st.sampled_from(["Gibbs", "a [b]"]),
+            num_chains=st.integers(1, 4),
+            num_draws=st.integers(1, 5000),
+            max_rhat=st.sampled_from([1.0, 1.02, 1.2, math.inf]),
+            min_ess=st.sampled_from([0.0, 50.0, 1e4, math.inf]),
+        ),
+        judged,
+        **_inside("name", "max_rhat", "min_ess"),
+    ),
+]

@@ -1,0 +1,18 @@
+"""Why public functions of calibration and report are not called with anything here."""
+
+_SAMPLER = "takes a sampler, a model and numbers of data sets, which take minutes: cases of tests/faults"
+_RESULT = "takes what an analysis returned, no data; tests/report has all kinds of results"
+NOT_TESTED = {
+    "calibration.calibrate": _SAMPLER,
+    "calibration.calibrate_near": _SAMPLER,
+    "calibration.certify": _SAMPLER,
+    "calibration.check_guide": "takes the name or the folder of a guide: cases of tests/faults",
+    "calibration.judge_certificate": "takes a certificate, no data",
+    "report.page_of": _RESULT,
+    "report.render": _RESULT,
+    "report.render_page": _RESULT,
+    "report.terminal_page": _RESULT,
+    "report.terminal_view": _RESULT,
+    "report.write_page": _RESULT,
+    "report.write_report": _RESULT,
+}
