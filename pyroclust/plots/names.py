@@ -49,7 +49,7 @@ def plain_text(name: str) -> str:
         >>> print(plain_text(r"a$\frac"), plain_text("tab\t"))
         a\$\frac tab\t
     """
-    text = visible(name)
+    text = visible(str(name))
     if mpl.rcParams["text.parse_math"]:
         text = text.replace("$", r"\$")
     # Legends leave out names that begin with an underscore.

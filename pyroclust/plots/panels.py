@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from sklearn.decomposition import PCA
 
+from pyroclust.plots.given import drawable_points
 from pyroclust.plots.marks import mark_clusters, matched_labels
 from pyroclust.plots.names import plain_text
 
@@ -145,7 +146,7 @@ def draw_panels(
         >>> [len(ax.collections) for ax in draw_panels(data, partitions, ["a", "b"], axes=axes)]
         [1, 2]
     """
-    partitions = np.asarray(partitions)
+    partitions, data = np.asarray(partitions), drawable_points("data", data)
     if data.ndim != 2 or partitions.shape[1:] != data.shape[:1]:
         raise ValueError(
             f"data and partitions have shapes {data.shape} and {partitions.shape}, expected (N, D) and (M, N)"

@@ -119,7 +119,7 @@ def test_a_given_number_and_loss():
     two = partition_modes(draws, seed=0, num_modes=2, loss=Binder())
     losses = pairwise_loss(two.partitions, draws, loss=Binder())
     np.testing.assert_array_equal(losses.argmin(0), two.members)
-    with pytest.raises(ValueError, match="num_modes is 4, expected 1 to 3"):
+    with pytest.raises(ValueError, match="num_modes is 4, expected at most 3"):
         partition_modes(draws, seed=0, num_modes=4)
     with pytest.raises(ValueError, match="num_modes is 0"):
         partition_modes(draws, seed=0, num_modes=0)

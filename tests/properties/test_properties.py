@@ -10,7 +10,7 @@ from hypothesis.strategies import DataObject
 from properties.calls import Call, all_calls, judge_example, not_tested
 
 CALLS, NOT_TESTED = all_calls(), not_tested()
-PACKAGES = ("partitions",)
+PACKAGES = ("calibration", "diagnostics", "partitions", "plots", "report")
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
