@@ -126,9 +126,9 @@ def test_refusals() -> None:
     truth, draws = np.zeros((3, 4), dtype=int), np.zeros((5, 3, 4), dtype=int)
     with pytest.raises(ValueError, match=r"\(B, N\) and \(S, B, N\)"):
         pair_reliability(truth[0], draws)
-    with pytest.raises(ValueError, match="band_level are 1, 10, 999 and"):
+    with pytest.raises(ValueError, match="at least two points"):
         pair_reliability(truth[:, :1], draws[..., :1])
-    with pytest.raises(ValueError, match="are 4, 0, 999 and"):
+    with pytest.raises(ValueError, match="num_bins is 0"):
         pair_reliability(truth, draws, num_bins=0)
     with pytest.raises(ValueError, match="a number above 0 and below 1"):
         pair_reliability(truth, draws, band_level=1.0)
