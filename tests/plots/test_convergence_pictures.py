@@ -45,7 +45,7 @@ def test_a_chain_that_stays_low_has_its_bars_on_the_left(ax):
 
 @pytest.mark.parametrize("values", [np.zeros(5), np.full((2, 5), np.nan), np.empty((2, 0))])
 def test_rank_bars_want_a_finite_matrix(ax, values):
-    with pytest.raises(ValueError, match="expected finite \\(chains, draws\\)"):
+    with pytest.raises(ValueError, match="values has"):
         plots.plot_rank_bars(values, ax=ax, name="x")
 
 

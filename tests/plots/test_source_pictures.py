@@ -155,7 +155,7 @@ def test_baselines_take_the_colours_of_the_first():
     assert [ax.get_title() for ax in axes] == ["Bayesian: 2 clusters", "k-means: 3 clusters"]
     np.testing.assert_allclose(axes[0].collections[0].get_offsets(), axes[1].collections[0].get_offsets())
     assert [len(ax.collections) for ax in axes] == [2, 3]
-    with pytest.raises(ValueError, match="for each method"):
+    with pytest.raises(ValueError, match="one label a point"):
         plots.plot_baselines(data, {"a": np.zeros(5, dtype=int)}, axes=axes[:1])
 
 
