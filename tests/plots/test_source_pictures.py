@@ -170,5 +170,5 @@ def test_scores_are_dots_by_method(ax):
     assert ax.get_xlim()[0] < -0.1
     with pytest.raises(ValueError, match="the same names"):
         plots.plot_scores({"a": {"ARI": 1.0}, "b": {"AMI": 1.0}}, ax=ax)
-    with pytest.raises(ValueError, match="the same names"):
+    with pytest.raises(ValueError, match="scores is empty"):
         plots.plot_scores({}, ax=ax)
