@@ -141,6 +141,7 @@ LAW: dict[str, set[str]] = {
     "infer.mcmc.families": {"compiling", "distributions", "infer.mcmc.compiled"},
     "infer.mcmc.parameters": {"compiling", "distributions", "infer.mcmc.compiled", "protocols"},
     "infer.mcmc": GROUND | DIAGNOSTICS | LAWS | {"infer", "protocols"} | MCMC,
+    "infer.refining": GROUND | DIAGNOSTICS | LAWS | {"infer", "infer.mcmc", "protocols"},
     "baselines": DIAGNOSTICS | {"arrays", "counts", "partitions"},
     "data": {"delimited", "errors", "memory", "text"},
     "saving": GROUND | LAWS | {"nn", "models", "guides", "protocols"},

@@ -12,6 +12,7 @@ from pyroclust.diagnostics.chains.partition_convergence import (
     co_membership_ess,
     distance_rhat,
 )
+from pyroclust.diagnostics.chains.short_chains import Drift, StartMemory, drift, nested_rhat, start_memory
 from pyroclust.diagnostics.differences.agreement import Agreement, Noise, agreement, noise_floor
 from pyroclust.diagnostics.differences.effects import Effect
 from pyroclust.diagnostics.differences.two_sample import TwoSampleTest, classifier_test, count_test, mmd_test
@@ -95,6 +96,7 @@ __all__ = [
     "CredibleBall",
     "DistanceRhat",
     "DrawsSearch",
+    "Drift",
     "Effect",
     "EnumerationSearch",
     "Familiarity",
@@ -116,6 +118,7 @@ __all__ = [
     "SbcRow",
     "SimulationBasedCalibration",
     "SourceComparison",
+    "StartMemory",
     "Trust",
     "TwoSampleTest",
     "Uniformity",
@@ -137,6 +140,7 @@ __all__ = [
     "credible_ball",
     "dendrogram_order",
     "distance_rhat",
+    "drift",
     "ecdf_band",
     "ecdf_test",
     "effective_draws",
@@ -154,6 +158,7 @@ __all__ = [
     "max_rhat",
     "min_ess",
     "mmd_test",
+    "nested_rhat",
     "noise_floor",
     "normalised_vi",
     "pair_reliability",
@@ -170,6 +175,7 @@ __all__ = [
     "rhat",
     "sbc",
     "smooth_log_weights",
+    "start_memory",
     "threshold_band",
     "total_variation",
     "uniformity",

@@ -9,6 +9,7 @@ from pyroclust.infer.importance import ImportanceSample, importance_sample
 from pyroclust.infer.inclusive_kl import InclusiveKL
 from pyroclust.infer.objectives import BatchedWakeSleep, LeaveOneOut
 from pyroclust.infer.quality import divergences, efficiencies
+from pyroclust.infer.refining import Refined, refine
 from pyroclust.infer.simulation import simulate
 from pyroclust.infer.smc import ParticleSample, sequential_monte_carlo
 from pyroclust.infer.training import Devices, FitResult, FitSettings, Validation, fit
@@ -25,6 +26,7 @@ __all__ = [
     "InclusiveKL",
     "LeaveOneOut",
     "ParticleSample",
+    "Refined",
     "Validation",
     "VariationalDraws",
     "VisitingOrders",
@@ -39,6 +41,7 @@ __all__ = [
     "fit",
     "importance_sample",
     "log_evidence",
+    "refine",
     "sequential_monte_carlo",
     "simulate",
     "variational_posterior",

@@ -16,6 +16,7 @@ from pyroclust.infer.mcmc.starts import Starts
 from pyroclust.infer.mcmc.states import ChainStates, Trace, log_joint, log_prior_of_states
 from pyroclust.partitions import canonical
 from pyroclust.protocols import CollapsedModel
+from pyroclust.random_state import kept_random_state
 
 __all__ = ["AuxiliaryGibbs", "AuxiliaryTransition"]
 
@@ -213,6 +214,22 @@ class AuxiliaryGibbs(PartitionKernel):
     def keeps_parameters(self) -> bool:
         """Whether the kernel keeps cluster parameters from draw to draw."""
         return self.parameter_updates.keeps_parameters
+
+    def check_data(self, data: Tensor) -> None:
+        """Refuse a component whose points have no density to evaluate."""
+        if self.model.is_conjugate:
+            return
+        component = self.model.component
+        with kept_random_state(), validation_enabled(False):
+            law = component.likelihood(component.sample_prior((1,)))
+            try:
+                law.log_prob(data[:1].to(torch.get_default_dtype()))
+            except NotImplementedError:
+                raise ValueError(
+                    f"model is '{self.model.name}', whose points have no density that could be evaluated, "
+                    f"expected one that has: {type(self).__name__} needs the likelihood of a point in a "
+                    "cluster; a guide of a model that can only be simulated is judged by pyroclust.calibrate"
+                ) from None
 
     @property
     def parameters(self) -> dict[str, Tensor]:

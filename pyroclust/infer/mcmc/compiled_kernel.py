@@ -82,14 +82,21 @@ class CompiledTransition(Transition):
         """Advance every chain by one draw."""
         return self.advance(states, 1).last()
 
+    def skip(self, states: ChainStates, num_draws: int) -> ChainStates:
+        """Advance every chain by several draws and return where they are then."""
+        return self._advance(states, 1, self.thin * num_draws).last() if num_draws > 0 else states
+
     def advance(self, states: ChainStates, num_draws: int) -> Trace:
         """Advance every chain by several draws, all chains at once."""
+        return self._advance(states, num_draws, self.thin)
+
+    def _advance(self, states: ChainStates, num_draws: int, thin: int) -> Trace:
         self._place(states)
         if len(self._chains) == 1:
-            columns = [_advance(self._chains[0], self._program, num_draws, thin=self.thin)]
+            columns = [_advance(self._chains[0], self._program, num_draws, thin=thin)]
         else:
             with ThreadPoolExecutor(max_workers=len(self._chains)) as pool:
-                program, thin = self._program, self.thin
+                program = self._program
                 work = [pool.submit(_advance, one, program, num_draws, thin=thin) for one in self._chains]
                 columns = [one.result() for one in work]
         trace = self._trace(*(torch.from_numpy(np.stack(column)) for column in zip(*columns, strict=True)))

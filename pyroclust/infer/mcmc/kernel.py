@@ -117,9 +117,17 @@ class PartitionKernel(MCMCKernel, ABC):
                 f"{(num_chains, len(data))}: one row "
                 "a chain, one label a point"
             )
+        return self.states_at(data, labels)
+
+    def states_at(self, data: Tensor, labels: Tensor) -> ChainStates:
+        """Return chains at given partitions, hyperparameters at draws of their priors by torch's generator.
+
+        Shape:
+            labels: ``(chains, N)`` canonical.
+        """
         priors = self.model.hyperpriors
         hyper = {
-            name: priors[name].sample(torch.Size((num_chains,))).double() for name in sorted(self.updates)
+            name: priors[name].sample(torch.Size((len(labels),))).double() for name in sorted(self.updates)
         }
         return ChainStates(labels, hyper, log_joint(self.model, data, labels, hyper))
 

@@ -30,6 +30,12 @@ class Transition(ABC):
             visited.append(states)
         return Trace.stack(visited)
 
+    def skip(self, states: ChainStates, num_draws: int) -> ChainStates:
+        """Advance every chain by several draws and return where they are then."""
+        for _ in range(num_draws):
+            states = self.step(states)
+        return states
+
     def prepare(self, states: ChainStates) -> None:  # noqa: B027  (most have nothing to compile)
         """Compile what needs compiling, without advancing."""
 

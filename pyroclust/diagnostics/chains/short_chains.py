@@ -1,0 +1,172 @@
+"""Many short chains: whether they have forgotten where they began, and whether their law still moves."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import f as f_law
+from scipy.stats import rankdata
+
+from pyroclust.arrays import as_numbers
+from pyroclust.counts import check_count, check_seed
+
+__all__ = ["Drift", "StartMemory", "drift", "nested_rhat", "start_memory"]
+
+
+@dataclass(frozen=True)
+class StartMemory:
+    """What short chains remember of their starts, by one functional.
+
+    Attributes:
+        rhat: nested R-hat, 1 where chains of one start are as far apart as those of different starts; nan
+            where it is undefined.
+        p_value: of the F test that the starts no longer matter; nan where it is undefined.
+        effective: effective number of draws, those of one start counting less where they are alike.
+    """
+
+    rhat: float
+    p_value: float
+    effective: float
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Whether many chains have another law later than before, by several functionals at once.
+
+    Attributes:
+        p_value: of the largest standardised mean change, under random signs; 1 where nothing changes.
+        changes: mean changes of the functionals, in their units, ``(F,)``.
+        worst: the place of the functional whose mean changes most beside its noise; -1 where none changes.
+    """
+
+    p_value: float
+    changes: np.ndarray
+    worst: int
+
+
+def nested_rhat(x: np.ndarray, starts: np.ndarray) -> float:
+    r"""Return the nested R-hat of chains of which several began at the same place; see :func:`start_memory`.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> starts = np.arange(400) // 20
+        >>> nested_rhat(rng.standard_normal(400), starts) < 1.05
+        True
+        >>> nested_rhat(rng.standard_normal(400) + starts, starts) > 2
+        True
+    """
+    return start_memory(x, starts).rhat
+
+
+def start_memory(x: np.ndarray, starts: np.ndarray) -> StartMemory:
+    r"""Return how much the last states of short chains depend on where each chain began.
+
+    The values are replaced by normal scores of their ranks. With :math:`\sigma_w^2` their variance among
+    chains of one start and :math:`\sigma_b^2` that of the starts' expectations, both estimated without bias
+    by an analysis of variance for groups of unequal sizes :math:`n_g`,
+
+    .. math:: \hat R_\nu = \sqrt{1 + \sigma_b^2 / \sigma_w^2}, \qquad
+        S_{eff} = S \Big/ \Big(1 + \rho \Big(\frac{\sum_g n_g^2}{S} - 1\Big)\Big), \quad
+        \rho = \frac{\sigma_b^2}{\sigma_b^2 + \sigma_w^2}
+
+    This is the nested R-hat of Margossian et al. for one draw a chain, without their term 1 / M for the
+    noise of M chains a start. Cost: O(S log S).
+
+    Shape:
+        x: ``(S,)``, one number a chain; starts: ``(S,)`` integers, equal where chains began at one place.
+
+    Returns:
+        nan and S where every chain has its own start, all have the same one, or the numbers are all equal.
+
+    Raises:
+        ValueError: if the shapes differ, or a number is not finite.
+
+    References:
+        Margossian et al. (2024), Nested R-hat: assessing the convergence of Markov chain Monte Carlo when
+        running many short chains. https://doi.org/10.1214/24-BA1453
+
+    Example:
+        >>> start_memory(np.arange(4.0), np.array([0, 1, 2, 3]))
+        StartMemory(rhat=nan, p_value=nan, effective=4.0)
+    """
+    x, starts = as_numbers("x", x), np.asarray(starts)
+    if x.ndim != 1 or x.shape != starts.shape or not x.size:
+        raise ValueError(f"x and starts have shapes {x.shape} and {starts.shape}, expected (S,) of both")
+    if not np.isfinite(x).all():
+        raise ValueError("x has values that are not finite, expected one finite number a chain")
+    _, group, sizes = np.unique(starts, return_inverse=True, return_counts=True)
+    total, groups = len(x), len(sizes)
+    if groups == total or groups < 2 or (x == x[0]).all():
+        return StartMemory(np.nan, np.nan, float(total))
+    scores = ndtri((rankdata(x) - 0.375) / (total + 0.25))
+    sums = np.bincount(group, scores)
+    between = ((sums**2 / sizes).sum() - scores.sum() ** 2 / total) / (groups - 1)
+    within = ((scores - (sums / sizes)[group]) ** 2).sum() / (total - groups)
+    usual = (total - (sizes**2).sum() / total) / (groups - 1)
+    variance = max(0.0, (between - within) / usual)
+    if within <= 0:
+        return StartMemory(np.inf, 0.0, float(groups))
+    share = variance / (variance + within)
+    spread = 1 + share * ((sizes**2).sum() / total - 1)
+    p_value = float(f_law.sf(between / within, groups - 1, total - groups))
+    return StartMemory(float(np.sqrt(1 + variance / within)), p_value, float(total / spread))
+
+
+def drift(
+    before: np.ndarray, after: np.ndarray, *, starts: np.ndarray, seed: int, num_permutations: int = 999
+) -> Drift:
+    r"""Test whether the law of many chains is the same at two times, by the changes of each chain.
+
+    With :math:`D_{gf}` the summed change of functional f over the chains of start g, the statistic is
+
+    .. math:: \max_f \Big| \sum_g D_{gf} \Big| \Big/ \sqrt{\sum_g D_{gf}^2}
+
+    against its values when every start's changes get a random sign. Two states of one stationary chain can be
+    exchanged where the kernel is reversible, so that signs are random then; chains of one start keep theirs
+    together, because they are alike. Cost: O(P G F) for G starts.
+
+    Shape:
+        before, after: ``(S, F)``; starts: ``(S,)`` integers, equal where chains began at one place.
+
+    Args:
+        before: functionals of the chains.
+        after: the same, later.
+        starts: which chains began together.
+        seed: of the signs.
+        num_permutations: P.
+
+    Raises:
+        ValueError: if the shapes differ, or a number is not finite.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> before, after, starts = rng.normal(size=(500, 3)), rng.normal(size=(500, 3)), np.arange(500)
+        >>> drift(before, after, starts=starts, seed=0).p_value > 0.05
+        True
+        >>> drift(before, after + 0.3, starts=starts, seed=0).p_value
+        0.001
+    """
+    before, after, starts = as_numbers("before", before), as_numbers("after", after), np.asarray(starts)
+    if before.ndim != 2 or before.shape != after.shape or starts.shape != before.shape[:1]:
+        raise ValueError(
+            f"before, after and starts have shapes {before.shape}, {after.shape} and {starts.shape}, "
+            "expected (S, F), (S, F) and (S,)"
+        )
+    if not (np.isfinite(before).all() and np.isfinite(after).all()):
+        raise ValueError("before or after has values that are not finite, expected finite numbers")
+    num_permutations = check_count("num_permutations", num_permutations)
+    change = after - before
+    names, group = np.unique(starts, return_inverse=True)
+    summed = np.zeros((len(names), change.shape[1]))
+    np.add.at(summed, group, change)
+    scale = np.sqrt((summed**2).sum(0))
+    moves = scale > 0
+    if not moves.any():
+        return Drift(1.0, change.mean(0), -1)
+    standard = summed[:, moves] / scale[moves]
+    signs = np.random.default_rng(check_seed(seed)).integers(2, size=(num_permutations, len(names))) * 2.0 - 1
+    null = np.abs(signs @ standard).max(1)
+    observed = np.abs(standard.sum(0))
+    above = int((null >= observed.max() - 1e-9).sum())
+    worst = int(np.flatnonzero(moves)[observed.argmax()])
+    return Drift((1 + above) / (1 + num_permutations), change.mean(0), worst)

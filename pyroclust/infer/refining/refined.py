@@ -1,0 +1,112 @@
+"""What refining returns: draws, how they came about, and whether they had settled."""
+
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from torch import Tensor
+
+from pyroclust.diagnostics import LogEvidence
+
+__all__ = ["Refined", "Round"]
+
+
+@dataclass(frozen=True)
+class Round:
+    """What was seen when the chains had gone twice as far as at the last look.
+
+    Attributes:
+        sweeps: draws of the kernel that each chain has taken.
+        p_value: of the test that nothing has moved since the last look, see
+            :func:`pyroclust.diagnostics.drift`.
+        moved: the functional that moved most beside its noise, empty where none did.
+        change: how far its mean moved, in its unit.
+        nested_rhat: the largest of all functionals; nan where no two chains have one ancestor.
+        start_p_value: of the test that chains of one ancestor are no more alike than others, for all
+            functionals together.
+        effective_draws: the fewest of all functionals.
+    """
+
+    sweeps: int
+    p_value: float
+    moved: str
+    change: float
+    nested_rhat: float
+    start_p_value: float
+    effective_draws: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refined:
+    r"""Draws of a guide, resampled by their weights and then moved by a kernel of the model's posterior.
+
+    The law of a draw is :math:`\hat p K^T`, with :math:`\hat p` that of the resampled draws and T sweeps of
+    the kernel K. Its distance to the posterior is at most that of :math:`\hat p` times what T sweeps leave of
+    a difference. It has no density that could be evaluated: there is no log q, and no weights.
+
+    Attributes:
+        assignments: the draws, ``(S, N)`` int64, canonical.
+        log_joint: log p(assignments, data) in nats, ``(S,)`` float64; nan where it has no formula.
+        hyperparameters: sampled ones by name, ``(S,)`` float64 each.
+        ancestors: which proposal each draw came from, ``(S,)`` int64.
+        starts: the proposals after resampling, before any sweep, ``(S, N)``.
+        log_weights: of all proposals, ``(P,)`` float64 in nats; empty where the model has no ``log_joint``.
+        pareto_k: shape of the tail of the weights, see :class:`ImportanceSample`; nan without weights.
+        efficiency: effective share of the proposals, nan without weights.
+        log_evidence_by_order: the estimate of log p(data) from the proposals of each visiting order alone,
+            ``(M,)`` in nats: where they lie further apart than their errors, the order matters.
+        evidences: estimates of log p(data), the one to rely on first; empty without weights.
+        rounds: what was seen at every look.
+        settled: whether at the last look nothing moved and no start was remembered.
+        seconds: wall-clock seconds of each part, by name; compilation is not among them.
+    """
+
+    assignments: Tensor
+    log_joint: Tensor
+    hyperparameters: dict[str, Tensor] = field(default_factory=dict)
+    ancestors: Tensor
+    starts: Tensor
+    log_weights: Tensor
+    pareto_k: float
+    efficiency: float
+    log_evidence_by_order: Tensor
+    evidences: tuple[LogEvidence, ...] = ()
+    rounds: tuple[Round, ...]
+    settled: bool
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Return the sizes, and whether the draws had settled."""
+        draws, points = self.assignments.shape
+        end = "settled" if self.settled else "not settled"
+        return (
+            f"Refined({draws} draws of {points} points from {self.num_ancestors} ancestors, "
+            f"{end} after {self.sweeps} sweeps)"
+        )
+
+    @property
+    def sweeps(self) -> int:
+        """Draws of the kernel that each chain has taken."""
+        return self.rounds[-1].sweeps if self.rounds else 0
+
+    @property
+    def num_ancestors(self) -> int:
+        """Distinct proposals that the draws came from."""
+        return len(self.ancestors.unique())
+
+    @property
+    def effective_draws(self) -> float:
+        """Effective number of draws: fewer than there are where those of one ancestor are alike."""
+        return self.rounds[-1].effective_draws if self.rounds else float(self.num_ancestors)
+
+    @property
+    def nested_rhat(self) -> float:
+        """Largest nested R-hat of the last look; nan where no two chains have one ancestor."""
+        return self.rounds[-1].nested_rhat if self.rounds else float("nan")
+
+    @property
+    def log_prob(self) -> NoReturn:
+        """There is none."""
+        raise AttributeError(
+            "refined draws have no log_prob: the law of a guide's draws after sweeps of a kernel has no "
+            "density that could be evaluated; the weights of the proposals are in log_weights"
+        )

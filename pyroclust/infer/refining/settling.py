@@ -1,0 +1,110 @@
+"""Whether short chains have settled: what is looked at, and the rule."""
+
+import numpy as np
+from torch import Tensor
+
+from pyroclust.diagnostics.chains.functionals import cluster_share_entropy, pairs_together, shares
+from pyroclust.diagnostics.chains.short_chains import drift, start_memory
+from pyroclust.diagnostics.draws.losses import variation_of_information
+from pyroclust.diagnostics.draws.num_clusters import count_clusters
+from pyroclust.diagnostics.limits import MAX_RHAT
+from pyroclust.infer.refining.refined import Round
+
+__all__ = ["Watch"]
+
+# Points among which pairs are chosen, and how many pairs.
+_POINTS, _PAIRS = 64, 24
+# A test that nothing moves asks for more sweeps below this.
+_STILL_MOVING = 0.05
+
+
+class Watch:
+    """Functionals of many chains, and what is seen from one look to the next.
+
+    The functionals are ``num_clusters``, ``entropy`` of the cluster shares in bits, ``largest_share``,
+    ``log_joint``, ``distance`` to the draw of highest log joint at the first look (variation of information,
+    in bits), and ``together_i_j`` for the 24 pairs among 64 points that the first draws are least sure of.
+
+    Args:
+        ancestors: which proposal each chain began at, ``(S,)``.
+        seed: of the points and the tests.
+    """
+
+    def __init__(self, ancestors: np.ndarray, *, seed: int) -> None:
+        self._ancestors, self._seed = ancestors, seed
+        self._pairs = np.empty((0, 2), dtype=np.int64)
+        self._has_joint = False
+        self._reference: np.ndarray | None = None
+        self._before = np.empty((0, 0))
+        self.names: tuple[str, ...] = ()
+
+    def first(self, assignments: Tensor, log_joint: Tensor) -> None:
+        """Choose pairs and reference, and remember where the chains are."""
+        draws = assignments.numpy()
+        self._pairs = _doubtful_pairs(draws, np.random.default_rng(self._seed))
+        # Where the kernel keeps parameters, it is known with them alone, and not yet.
+        self._has_joint = bool(log_joint.isfinite().all())
+        best = int(log_joint.nan_to_num(nan=0.0).argmax())
+        self._reference = draws[best]
+        self._before = self._look(assignments, log_joint)
+
+    def again(self, assignments: Tensor, log_joint: Tensor, *, sweeps: int) -> Round:
+        """Return what has changed since the last look, and remember this one."""
+        now = self._look(assignments, log_joint)
+        seen = drift(self._before, now, starts=self._ancestors, seed=self._seed)
+        kept = [start_memory(column, self._ancestors) for column in now.T]
+        self._before = now
+        return Round(
+            sweeps=sweeps,
+            p_value=seen.p_value,
+            moved=self.names[seen.worst] if seen.worst >= 0 else "",
+            change=float(seen.changes[seen.worst]) if seen.worst >= 0 else 0.0,
+            nested_rhat=_largest([one.rhat for one in kept]),
+            start_p_value=_together([one.p_value for one in kept]),
+            effective_draws=min(one.effective for one in kept),
+        )
+
+    def _look(self, assignments: Tensor, log_joint: Tensor) -> np.ndarray:
+        draws = assignments.numpy()
+        share = shares(draws)
+        values = {
+            "num_clusters": count_clusters(draws).astype(np.float64),
+            "entropy": cluster_share_entropy(share),
+            "largest_share": share.max(-1),
+            "distance": variation_of_information(draws, self._reference),
+        }
+        if self._has_joint:
+            values["log_joint"] = log_joint.numpy()
+        together = pairs_together(draws, self._pairs)
+        values |= {f"together_{i}_{j}": together[:, place] for place, (i, j) in enumerate(self._pairs)}
+        self.names = tuple(values)
+        return np.stack(list(values.values()), -1)
+
+
+def has_settled(seen: Round) -> bool:
+    """Return whether nothing moved since the last look, and chains of one start are not alike.
+
+    A nested R-hat above its limit counts where it is no chance: few chains of one start make it noisy.
+    """
+    remembers = seen.nested_rhat > MAX_RHAT and seen.start_p_value < _STILL_MOVING
+    return seen.p_value > _STILL_MOVING and not remembers
+
+
+def _doubtful_pairs(draws: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    num_points = draws.shape[1]
+    chosen = np.sort(generator.permutation(num_points)[:_POINTS])
+    first, second = (chosen[place] for place in np.triu_indices(len(chosen), 1))
+    together = (draws[:, first] == draws[:, second]).mean(0)
+    doubtful = np.argsort(np.abs(together - 0.5), kind="stable")[:_PAIRS]
+    return np.stack([first[doubtful], second[doubtful]], -1)
+
+
+def _together(p_values: list[float]) -> float:
+    """Return the smallest of several p-values for all of them, by Bonferroni's bound; 1 where none is."""
+    known = [one for one in p_values if not np.isnan(one)]
+    return min(1.0, len(known) * min(known, default=1.0))
+
+
+def _largest(values: list[float]) -> float:
+    known = [one for one in values if not np.isnan(one)]
+    return max(known, default=float("nan"))

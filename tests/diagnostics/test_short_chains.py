@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+from pyroclust.diagnostics import drift, nested_rhat, start_memory
+
+
+def autoregressive(correlation, num_starts, chains_each, *, seed):
+    """Chains at stationarity whose values share a part with those of the same start."""
+    rng = np.random.default_rng(seed)
+    starts = np.repeat(np.arange(num_starts), chains_each)
+    shared = rng.standard_normal(num_starts)[starts]
+    return np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * rng.standard_normal(len(starts)), starts
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.2, 0.5])
+def test_nested_rhat_is_one_plus_the_share_of_the_starts(correlation):
+    found = [nested_rhat(*autoregressive(correlation, 200, 10, seed=seed)) for seed in range(20)]
+    assert np.mean(found) == pytest.approx(np.sqrt(1 / (1 - correlation)), abs=0.02)
+
+
+def test_nested_rhat_takes_starts_of_unequal_numbers_of_chains():
+    rng = np.random.default_rng(0)
+    starts = np.repeat(np.arange(150), rng.integers(1, 12, size=150))
+    shared = rng.standard_normal(150)[starts]
+    found = nested_rhat(shared + rng.standard_normal(len(starts)), starts)
+    assert found == pytest.approx(np.sqrt(2), abs=0.15)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.3])
+def test_effective_draws_give_the_variance_of_the_mean(correlation):
+    runs = [autoregressive(correlation, 100, 10, seed=seed) for seed in range(300)]
+    means = np.array([values.mean() for values, _ in runs])
+    effective = np.median([start_memory(*run).effective for run in runs])
+    assert 1 / means.var() == pytest.approx(effective, rel=0.25)
+
+
+def test_the_f_test_is_uniform_where_starts_do_not_matter():
+    values = [start_memory(*autoregressive(0.0, 50, 4, seed=seed)).p_value for seed in range(300)]
+    assert kstest(values, "uniform").pvalue > 0.001
+
+
+def test_copies_that_never_moved_have_no_nested_rhat_below_infinity():
+    found = start_memory(np.array([1.0, 1.0, 2.0, 2.0]), np.array([0, 0, 1, 1]))
+    assert found.rhat == np.inf
+    assert found.effective == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "starts"),
+    [(np.zeros(4), np.array([0, 0, 1, 1])), (np.arange(4.0), np.zeros(4)), (np.arange(4.0), np.arange(4))],
+)
+def test_where_starts_say_nothing_nested_rhat_is_undefined(values, starts):
+    assert np.isnan(nested_rhat(values, starts))
+
+
+def test_drift_has_uniform_p_values_without_a_drift():
+    found = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        before, after = rng.normal(size=(2, 120, 4))
+        # Chains of one start are alike at both times.
+        starts = np.repeat(np.arange(40), 3)
+        before += 2 * rng.normal(size=(40, 1))[starts]
+        after += 2 * rng.normal(size=(40, 1))[starts]
+        found.append(drift(before, after, starts=starts, seed=seed, num_permutations=199).p_value)
+    assert kstest(found, "uniform").pvalue > 0.001
+
+
+def test_drift_names_the_functional_that_moves():
+    rng = np.random.default_rng(0)
+    before, after = rng.normal(size=(2, 400, 3))
+    after[:, 1] += 0.4
+    found = drift(before, after, starts=np.arange(400), seed=0)
+    assert (found.worst, found.p_value) == (1, 0.001)
+    assert found.changes[1] == pytest.approx(0.4, abs=0.15)
+
+
+def test_what_stands_still_does_not_drift():
+    same = np.ones((5, 2))
+    found = drift(same, same, starts=np.arange(5), seed=0)
+    assert (found.p_value, found.worst) == (1.0, -1)
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match=r"x and starts have shapes \(3,\) and \(2,\)"):
+        start_memory(np.zeros(3), np.zeros(2))
+    with pytest.raises(ValueError, match="not finite"):
+        start_memory(np.array([np.nan, 1.0]), np.zeros(2))
+    with pytest.raises(ValueError, match="before, after and starts have shapes"):
+        drift(np.zeros((3, 1)), np.zeros((3, 2)), starts=np.zeros(3), seed=0)
+    with pytest.raises(ValueError, match="before or after"):
+        drift(np.full((3, 1), np.inf), np.zeros((3, 1)), starts=np.zeros(3), seed=0)

@@ -1,0 +1,154 @@
+import numpy as np
+import pytest
+import torch
+from pyro.distributions import Gamma
+
+from pyroclust.distributions import ChineseRestaurantPrior, NormalInverseGamma, NormalKnownVariance, student_t
+from pyroclust.guides import PredictiveFilter
+from pyroclust.infer import exact_posterior, log_evidence, refine
+from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.models import Mixture, gaussian2d, overlap2d, warped_clusters
+from tests.enumerated_guide import EnumeratedGuide
+
+POINTS = torch.tensor([[0.0, 0.0], [1.5, 0.5], [3.0, 0.0], [4.0, 1.0], [0.5, -2.0], [2.0, 2.0]])
+CENTRED = POINTS - POINTS.mean(0)
+
+
+def distance_to_exact(model, draws):
+    """Total variation between the frequencies of draws and the exact posterior."""
+    partitions, log_probs = exact_posterior(model, CENTRED.double())
+    same = (draws.unsqueeze(1) == partitions).all(-1)
+    assert bool(same.any(1).all())
+    return float((same.double().mean(0) - log_probs.exp()).abs().sum() / 2)
+
+
+class Worst:
+    """A guide that puts nearly all mass on one cluster."""
+
+    conditions, mixes_orders = (), False
+
+    def __init__(self, model):
+        self.model = model
+
+    def posterior(self, data):
+        return ChineseRestaurantPrior(1e-3).partition(data.shape[-2])
+
+
+class Everything:
+    """A guide of the prior."""
+
+    conditions, mixes_orders = (), False
+
+    def __init__(self, model):
+        self.model = model
+
+    def posterior(self, data):
+        return self.model.prior.partition(data.shape[-2])
+
+
+def test_weights_alone_reach_the_exact_posterior():
+    model = overlap2d()
+    found = refine(model, Everything(model), CENTRED, num_draws=4000, proposals=10, sweeps=0, seed=0)
+    assert distance_to_exact(model, found.assignments) < 0.08
+    assert torch.equal(found.assignments, found.starts)
+    assert not found.settled
+
+
+def test_sweeps_alone_reach_the_exact_posterior():
+    model = overlap2d()
+    # All proposals are alike, so that resampling mends nothing.
+    found = refine(model, Worst(model), CENTRED, num_draws=4000, proposals=1, seed=0)
+    assert distance_to_exact(model, found.starts) > 0.5
+    assert distance_to_exact(model, found.assignments) < 0.06
+    assert found.settled
+
+
+def test_a_law_that_still_moves_has_not_settled():
+    model = overlap2d()
+    lazy = CollapsedGibbs(model)
+    found = refine(model, Worst(model), CENTRED.repeat(20, 1), num_draws=300, kernel=lazy, sweeps=2, seed=0)
+    assert not found.settled
+    assert found.rounds[-1].p_value < 0.05
+
+
+def test_evidence_is_that_of_enumeration():
+    model = overlap2d()
+    found = refine(model, PredictiveFilter(model), CENTRED, num_draws=2000, seed=0)
+    exact = log_evidence(model, CENTRED.double()).item()
+    assert len(found.evidences) == 3
+    for one in found.evidences:
+        assert abs(one.estimate - exact) < 5 * one.error + 1e-3
+    assert found.log_evidence_by_order.shape == (8,)
+    assert (found.log_evidence_by_order - exact).abs().max() < 0.2
+
+
+def test_the_guide_that_is_exact_has_equal_weights():
+    model = gaussian2d()
+    found = refine(model, EnumeratedGuide(model), CENTRED.double(), num_draws=200, sweeps=1, seed=0)
+    assert found.efficiency == pytest.approx(1.0)
+    assert found.log_joint == pytest.approx(model.log_joint(CENTRED.double(), found.assignments))
+
+
+def test_families_without_conjugacy_keep_their_parameters():
+    model = Mixture(ChineseRestaurantPrior(1.0), student_t())
+    data = torch.tensor([[0.0], [0.1], [30.0], [30.1]])
+    found = refine(model, Everything(model), data, num_draws=40, sweeps=30, seed=0)
+    assert len(found.log_weights) == 0
+    assert np.isnan(found.pareto_k)
+    together = (found.assignments == torch.tensor([0, 0, 1, 1])).all(-1).double().mean()
+    assert together > 0.5
+
+
+def test_random_hyperparameters_are_drawn_along():
+    model = Mixture(ChineseRestaurantPrior(1.0), NormalInverseGamma(2, 0.1, shape=2.0, rate=Gamma(2.0, 2.0)))
+    found = refine(model, Everything(model), CENTRED, num_draws=40, sweeps=10, seed=0)
+    assert found.hyperparameters["rate"].shape == (40,)
+    assert (found.hyperparameters["rate"] > 0).all()
+
+
+def test_the_same_seed_gives_the_same_draws():
+    model = overlap2d()
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    first, again, other = (
+        refine(model, PredictiveFilter(model), CENTRED, num_draws=70, seed=seed) for seed in (3, 3, 4)
+    )
+    assert torch.equal(first.assignments, again.assignments)
+    assert not torch.equal(first.starts, other.starts)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_ancestors_are_the_proposals_that_the_draws_came_from():
+    model = overlap2d()
+    found = refine(model, PredictiveFilter(model), CENTRED, num_draws=100, sweeps=4, seed=0)
+    assert found.ancestors.shape == (100,)
+    assert found.num_ancestors == len(set(found.ancestors.tolist()))
+    assert len(found.log_weights) == 500
+    assert [one.sweeps for one in found.rounds] == [2, 4]
+
+
+def test_there_is_no_log_q():
+    model = overlap2d()
+    found = refine(model, PredictiveFilter(model), CENTRED, num_draws=20, sweeps=1, seed=0)
+    assert not hasattr(found, "log_prob")
+    with pytest.raises(AttributeError, match="refined draws have no log_prob"):
+        _ = found.log_prob
+    assert "20 draws of 6 points" in repr(found)
+
+
+def test_what_cannot_be_refined_is_refused():
+    model = overlap2d()
+    guide = PredictiveFilter(model)
+    with pytest.raises(ValueError, match="have no density that could be evaluated"):
+        refine(warped_clusters(), guide, CENTRED)
+    with pytest.raises(ValueError, match="model is a str that can only be simulated"):
+        refine("overlap2d", guide, CENTRED)
+    other = CollapsedGibbs(Mixture(ChineseRestaurantPrior(2.0), NormalKnownVariance(2, 1.0)))
+    with pytest.raises(ValueError, match="kernel belongs to the model"):
+        refine(model, guide, CENTRED, kernel=other)
+    with pytest.raises(ValueError, match="num_draws is 0"):
+        refine(model, guide, CENTRED, num_draws=0)
+    with pytest.raises(ValueError, match="sweeps is -1"):
+        refine(model, guide, CENTRED, sweeps=-1)
+    with pytest.raises(ValueError, match="of memory"):
+        refine(model, guide, CENTRED, num_draws=10**12)
