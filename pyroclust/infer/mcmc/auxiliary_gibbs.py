@@ -216,7 +216,11 @@ class AuxiliaryGibbs(PartitionKernel):
         return self.parameter_updates.keeps_parameters
 
     def check_data(self, data: Tensor) -> None:
-        """Refuse a component whose points have no density to evaluate."""
+        """Refuse a component whose points have no density to evaluate.
+
+        Raises:
+            ValueError: if so.
+        """
         if self.model.is_conjugate:
             return
         component = self.model.component

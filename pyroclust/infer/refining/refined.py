@@ -105,7 +105,11 @@ class Refined:
 
     @property
     def log_prob(self) -> NoReturn:
-        """There is none."""
+        """There is none.
+
+        Raises:
+            AttributeError: always.
+        """
         raise AttributeError(
             "refined draws have no log_prob: the law of a guide's draws after sweeps of a kernel has no "
             "density that could be evaluated; the weights of the proposals are in log_weights"
