@@ -113,9 +113,8 @@ def refine(
             model, guide, points, num_draws * proposals, num_orders=num_orders, clock=clock, shown=progress
         )
         ancestors = found.resample(num_draws)
-        starts = found.assignments[ancestors]
     with clock.timed("prepare"):
-        chains = ShortChains(kernel, points.double(), starts, seed=root)
+        chains = ShortChains(kernel, points.double(), found.assignments[ancestors], seed=root)
     rounds = _run(chains, ancestors.numpy(), sweeps=sweeps, seed=root, clock=clock, shown=progress)
     states = chains.states
     with clock.timed("score"), seeded(root), torch.no_grad():
@@ -125,8 +124,9 @@ def refine(
         log_joint=states.log_joint,
         hyperparameters=states.hyperparameters,
         ancestors=ancestors,
-        starts=starts,
-        log_weights=found.log_weights,
+        proposals=found.assignments,
+        proposal_log_prob=found.log_prob,
+        proposal_log_joint=found.log_joint,
         pareto_k=found.pareto_k,
         efficiency=found.efficiency,
         log_evidence_by_order=found.log_evidence_by_order(),
@@ -159,7 +159,7 @@ class _Proposals:
     Attributes:
         assignments: ``(P, N)``.
         log_prob: log q of each by the posterior that it came from, ``(P,)`` in nats.
-        log_joint: ``(P,)`` in nats; empty where the model has none.
+        log_joint: ``(P,)`` in nats; nan where the model has none.
         posteriors: with the numbers of draws of each.
     """
 
@@ -197,25 +197,29 @@ class _Proposals:
                 posteriors.append((posterior, size))
                 done += size
                 tell(done, "")
-        none = torch.empty(0, dtype=torch.float64)
-        joint = torch.cat(log_joint) if log_joint else none
-        return cls(torch.cat(labels), torch.cat(log_prob), joint, tuple(posteriors))
+        scores = torch.cat(log_prob)
+        joint = torch.cat(log_joint) if log_joint else torch.full_like(scores, math.nan)
+        return cls(torch.cat(labels), scores, joint, tuple(posteriors))
+
+    @property
+    def has_weights(self) -> bool:
+        return not bool(self.log_joint.isnan().any())
 
     @property
     def log_weights(self) -> Tensor:
-        return self.log_joint - self.log_prob if len(self.log_joint) else self.log_joint
+        return self.log_joint - self.log_prob
 
     @property
     def pareto_k(self) -> float:
-        return smooth_log_weights(self.log_weights.numpy())[1] if len(self.log_joint) else float("nan")
+        return smooth_log_weights(self.log_weights.numpy())[1] if self.has_weights else math.nan
 
     @property
     def efficiency(self) -> float:
-        return importance_efficiency(self.log_weights.numpy()) if len(self.log_joint) else float("nan")
+        return importance_efficiency(self.log_weights.numpy()) if self.has_weights else math.nan
 
     def resample(self, num_draws: int) -> Tensor:
         """Return the proposals that go on, ``(S,)`` in order; without weights the first ones."""
-        if not len(self.log_joint):
+        if not self.has_weights:
             return torch.arange(num_draws)
         smoothed = torch.from_numpy(smooth_log_weights(self.log_weights.numpy())[0])
         entry, copies = allocate_particles(
@@ -229,7 +233,7 @@ class _Proposals:
         Each posterior scores its share of those draws: the identities behind reciprocal and bridge sampling
         hold for every posterior, and so for their sums.
         """
-        if not len(self.log_joint):
+        if not self.has_weights:
             return ()
         weights = self.log_weights.numpy()
         alone = LogEvidence(
@@ -252,8 +256,6 @@ class _Proposals:
 
     def log_evidence_by_order(self) -> Tensor:
         """Return the estimate of log p(data) from the proposals of each posterior alone, ``(M,)`` in nats."""
-        if not len(self.log_joint):
-            return self.log_joint
         parts = self.log_weights.split([size for _, size in self.posteriors])
         return torch.stack([part.logsumexp(0) - math.log(len(part)) for part in parts])
 

@@ -48,8 +48,9 @@ class Refined:
         log_joint: log p(assignments, data) in nats, ``(S,)`` float64; nan where it has no formula.
         hyperparameters: sampled ones by name, ``(S,)`` float64 each.
         ancestors: which proposal each draw came from, ``(S,)`` int64.
-        starts: the proposals after resampling, before any sweep, ``(S, N)``.
-        log_weights: of all proposals, ``(P,)`` float64 in nats; empty where the model has no ``log_joint``.
+        proposals: the guide's draws, ``(P, N)`` int64.
+        proposal_log_prob: log q of each by the posterior that it came from, ``(P,)`` float64 in nats.
+        proposal_log_joint: log p(proposal, data) in nats, ``(P,)`` float64; nan where it has no formula.
         pareto_k: shape of the tail of the weights, see :class:`ImportanceSample`; nan without weights.
         efficiency: effective share of the proposals, nan without weights.
         log_evidence_by_order: the estimate of log p(data) from the proposals of each visiting order alone,
@@ -64,8 +65,9 @@ class Refined:
     log_joint: Tensor
     hyperparameters: dict[str, Tensor] = field(default_factory=dict)
     ancestors: Tensor
-    starts: Tensor
-    log_weights: Tensor
+    proposals: Tensor
+    proposal_log_prob: Tensor
+    proposal_log_joint: Tensor
     pareto_k: float
     efficiency: float
     log_evidence_by_order: Tensor
@@ -82,6 +84,16 @@ class Refined:
             f"Refined({draws} draws of {points} points from {self.num_ancestors} ancestors, "
             f"{end} after {self.sweeps} sweeps)"
         )
+
+    @property
+    def starts(self) -> Tensor:
+        """Where the chains began: the proposals after resampling, ``(S, N)``."""
+        return self.proposals[self.ancestors]
+
+    @property
+    def log_weights(self) -> Tensor:
+        """Unnormalised log weights of the proposals, ``(P,)`` in nats; nan where ``log_joint`` has no formula."""
+        return self.proposal_log_joint - self.proposal_log_prob
 
     @property
     def sweeps(self) -> int:
