@@ -2,6 +2,7 @@
 
 from pyroclust.models.companion import Companion, companion
 from pyroclust.models.gaussian2d import gaussian2d
+from pyroclust.models.in_words import in_words
 from pyroclust.models.labelled_images import LabelledImages
 from pyroclust.models.labelled_tables import AbsentTables, LabelledTables
 from pyroclust.models.mixture import Mixture
@@ -10,25 +11,31 @@ from pyroclust.models.niw_mixture import niw_mixture
 from pyroclust.models.overlap2d import overlap2d
 from pyroclust.models.predictive import PosteriorPredictive, Replicated
 from pyroclust.models.sensitivity2d import sensitivity2d
+from pyroclust.models.standardised import FAMILIES, PRIORS, NamedPrior, standardised_mixture
 from pyroclust.models.warped_clusters import WarpedArc, warped_arcs, warped_clusters
 from pyroclust.programs import Program
 
 __all__ = [
+    "FAMILIES",
+    "PRIORS",
     "AbsentTables",
     "Companion",
     "LabelledImages",
     "LabelledTables",
     "Mixture",
+    "NamedPrior",
     "PosteriorPredictive",
     "Program",
     "Replicated",
     "WarpedArc",
     "companion",
     "gaussian2d",
+    "in_words",
     "nig_mixture",
     "niw_mixture",
     "overlap2d",
     "sensitivity2d",
+    "standardised_mixture",
     "warped_arcs",
     "warped_clusters",
 ]

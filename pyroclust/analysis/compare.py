@@ -11,7 +11,7 @@ from pyroclust.counts import check_count, check_seed
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.standardise import principal_components, standardise, unscaled
 from pyroclust.memory import check_memory
-from pyroclust.saving.cards import find_guide
+from pyroclust.saving.cards import NO_GUIDE, find_guide
 
 if TYPE_CHECKING:
     import torch
@@ -29,6 +29,10 @@ def compare(
     *,
     guide: "str | PathLike[str] | torch.nn.Module | None" = None,
     conditions: Mapping[str, float] | None = None,
+    family: str | None = None,
+    prior: str | None = None,
+    concentration: float | None = None,
+    expected_clusters: float | None = None,
     columns: Sequence[str] | None = None,
     label: str | None = None,
     pca: int | None = None,
@@ -42,18 +46,29 @@ def compare(
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> "ComparisonResult":
-    """Draw partitions of a table from a guide and from collapsed Gibbs chains on the guide's model.
+    """Draw partitions of a table from a guide and by MCMC on the guide's model.
 
     The guide encodes the points once and gives ``num_draws`` partitions with their log q. The chains start
     far apart, drop a fifth of their length and keep one draw in ten sweeps; seconds exclude compilation and,
     for the guide, one draw to warm up. Where the guide's model has no likelihood there are no chains and no
     weights: the guide's draws stand alone, beside its certificate and simulations of its model.
 
+    The model is chosen by the names of its family and its prior, and the guide for it: one on the shelf of
+    this very model, else the model's exact filter, for any number of columns. Where the family is not
+    conjugate there is no filter either, and with ``guide="none"`` no guide is used: the draws of MCMC then
+    stand alone, and the verdict says whether they have converged.
+
     Args:
         source: built-in name, file, data frame, array, tensor or table; see
             :func:`~pyroclust.data.datasets.read_table`.
-        guide: name on the shelf, folder, or a guide; by default the one for the number of columns.
+        guide: name on the shelf, folder, or a guide, which brings its own model; ``"none"`` for MCMC alone;
+            by default one of the model.
         conditions: hyperparameters that a guide amortized over them is told.
+        family: family of the clusters, ``"niw"``, ``"nig"`` or ``"student-t"``; see
+            :func:`~pyroclust.models.standardised_mixture` for these, their defaults, and what follows.
+        prior: prior of the partitions, ``"gamma-crp"``, ``"crp"``, ``"py"`` or ``"mfm"``.
+        concentration: of that prior.
+        expected_clusters: prior mean of the number of clusters in the rows.
         columns: columns to cluster.
         label: column of reference labels, never used for clustering.
         pca: cluster this many principal components of the standardised columns.
@@ -85,15 +100,19 @@ def compare(
     points = unscaled(table) if raw else standardise(table)
     points = points if pca is None else principal_components(points, pca)
     _check_room(len(points.data), num_draws, mcmc_draws, num_chains)
-    if isinstance(guide, str | PathLike):
+    if isinstance(guide, str | PathLike) and guide != NO_GUIDE:
         find_guide(guide)
     # This brings torch and Pyro; arguments and table are right by now.
     from pyroclust.analysis.comparing import compare_points
+    from pyroclust.analysis.picking import AskedModel
 
     return compare_points(
         table,
         points,
         guide=guide,
+        asked=AskedModel(
+            family=family, prior=prior, concentration=concentration, expected_clusters=expected_clusters
+        ),
         conditions=conditions or {},
         num_draws=num_draws,
         num_chains=num_chains,

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result
-from pyroclust.analysis.picking import PickedGuide, pick_guide
+from pyroclust.analysis.picking import AskedModel, NoGuide, PickedGuide, pick_guide
 from pyroclust.attempts import Attempts, left_out
 from pyroclust.calibration import calibrate_near
 from pyroclust.calibration.training_world import simulated_world
@@ -22,11 +23,16 @@ from pyroclust.diagnostics.verdicts.findings import Question, untold
 from pyroclust.errors import first_line
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.infer.mcmc.defaults import default_kernel
+from pyroclust.models import in_words
 from pyroclust.random_state import seeded
 from pyroclust.results.comparison import Comparison, CrossScored, PartitionDraws
 from pyroclust.results.comparison_result import ComparisonResult
 from pyroclust.results.comparison_summary import ComparisonSummary, summarise
+from pyroclust.results.draws_summary import check_pairs
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
+from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary, summarise_mcmc
+from pyroclust.saving.cards import NO_GUIDE
 
 __all__ = ["compare_points", "cross_scored", "draw_guide", "draw_mcmc"]
 
@@ -83,11 +89,14 @@ def draw_mcmc(model: Any, data: Tensor, *, num_draws: int, num_chains: int, seed
     Raises:
         KeyboardInterrupt: after Ctrl-C, whatever was drawn until then.
     """
-    kernel = CollapsedGibbs(model, thin=_SWEEPS_A_DRAW)
+    conjugate = model.is_conjugate
+    kernel = (CollapsedGibbs if conjugate else default_kernel)(model, thin=_SWEEPS_A_DRAW)
     run = kernel.run(data, num_draws=num_draws, warmup=num_draws // 4, num_chains=num_chains, seed=seed)
     if run.interrupted:
         raise KeyboardInterrupt(f"after {run.assignments.shape[1]:,} of {num_draws:,} draws of each chain")
-    return PartitionDraws("CollapsedGibbs", run.assignments.numpy(), run.log_joint.numpy(), run.seconds)
+    # Of other families the kernel's density is that of the clusters' parameters too.
+    log_joint = run.log_joint.numpy() if model.has_likelihood else None
+    return PartitionDraws(type(kernel).__name__, run.assignments.numpy(), log_joint, run.seconds)
 
 
 def cross_scored(posterior: Any, mcmc: PartitionDraws) -> CrossScored | None:
@@ -120,6 +129,7 @@ def compare_points(
     points: Standardised,
     *,
     guide: str | PathLike[str] | torch.nn.Module | None,
+    asked: AskedModel,
     conditions: Mapping[str, float],
     num_draws: int,
     num_chains: int,
@@ -135,7 +145,8 @@ def compare_points(
     Args:
         table: the points in the units of their source.
         points: the same as the guide is to see them.
-        guide: name on the shelf, folder, or a guide; ``None`` for the one of as many columns.
+        guide: name on the shelf, folder, or a guide; ``None`` for one of the model, ``"none"`` for none.
+        asked: the model by name.
         conditions: hyperparameters that the guide is told.
         num_draws: draws of the guide.
         num_chains: Gibbs chains.
@@ -149,9 +160,10 @@ def compare_points(
     Raises:
         ValueError: if the guide or the folder cannot be used.
     """
-    picked = pick_guide(guide, dim=points.data.shape[1], conditions=conditions)
-    notes = picked.notes_on(table, points)
-    data, model = torch.tensor(points.data), picked.module.model
+    num_points, dim = points.data.shape
+    picked = pick_guide(guide, dim=dim, num_points=num_points, conditions=conditions, asked=asked)
+    # Nothing else of a comparison grows with the pairs of points.
+    check_pairs(table.name, num_points, remedy="cluster a random sample of the rows")
     run = name_of_run(
         "compare",
         table=table_content(table),
@@ -159,35 +171,72 @@ def compare_points(
         guide=_content_of(picked),
         numbers=(num_draws, num_chains, mcmc_draws, calibrate, seed),
     )
+    settings = _Settings(num_draws, num_chains, mcmc_draws, calibrate, seed)
     with results_folder(out, run=run, overwrite=overwrite) as folder:
-        simulated = _simulated(picked, data, calibrate=calibrate, seed=seed, tell=tell)
-        tell(f"drawing {num_draws} partitions from {picked.name}")
-        drawn, posterior = _drawn(
-            picked.name,
-            lambda: draw_guide(picked.module, data, name=picked.name, num_draws=num_draws, seed=seed),
+        summary = (
+            _by_mcmc(table, points, picked, settings, tell)
+            if isinstance(picked, NoGuide)
+            else _by_guide(table, points, picked, settings, tell)
         )
-        notes += _about_log_prob(posterior)
-        about = _about(table, points, picked, notes) | simulated | {"guide": drawn}
-        mcmc, why = None, None
-        if model.has_likelihood:
-            tell(f"running {num_chains} Gibbs chains")
-            mcmc, why = _mcmc(model, data, num_draws=mcmc_draws, num_chains=num_chains, seed=seed)
-        tell("comparing")
-        summary: ComparisonSummary | AloneSummary
-        if mcmc is None:
-            about["failures"] += () if why is None else (left_out("MCMC", why),)
-            alone = GuideAlone(**about, certificate=picked.certificate, why_no_mcmc=why)
-            summary = summarise_alone(alone, seed=seed)
-        else:
-            tries = Attempts()
-            cross = tries.make("The guide's log q of draws of MCMC", partial(cross_scored, posterior, mcmc))
-            about["failures"] += tries.failures
-            summary = summarise(Comparison(**about, mcmc=mcmc, cross=cross), seed=seed)
         result = ComparisonResult(table, summary, folder, run)
         if folder is not None:
             tell("writing the report")
             result = write_result(folder, result, draws=result.comparison)
     return result
+
+
+@dataclass(frozen=True)
+class _Settings:
+    num_draws: int
+    num_chains: int
+    mcmc_draws: int
+    calibrate: bool
+    seed: int
+
+
+def _by_guide(
+    table: Table,
+    points: Standardised,
+    picked: PickedGuide,
+    settings: _Settings,
+    tell: Callable[[str], None],
+) -> ComparisonSummary | AloneSummary:
+    """Draw from the guide, and by MCMC where its model has a likelihood."""
+    notes, seed = picked.notes_on(table, points), settings.seed
+    data, model = torch.tensor(points.data), picked.module.model
+    simulated = _simulated(picked, data, calibrate=settings.calibrate, seed=seed, tell=tell)
+    tell(f"drawing {settings.num_draws} partitions from {picked.name}")
+    drawn, posterior = _drawn(
+        picked.name,
+        lambda: draw_guide(picked.module, data, name=picked.name, num_draws=settings.num_draws, seed=seed),
+    )
+    about = _about(table, points, model, (*notes, *_about_log_prob(posterior)))
+    about |= simulated | {"guide_name": picked.name, "guide": drawn}
+    mcmc, why = None, None
+    if model.has_likelihood:
+        mcmc, why = _mcmc(model, data, settings, tell)
+    tell("comparing")
+    if mcmc is None:
+        about["failures"] += () if why is None else (left_out("MCMC", why),)
+        return summarise_alone(
+            GuideAlone(**about, certificate=picked.certificate, why_no_mcmc=why), seed=seed
+        )
+    tries = Attempts()
+    cross = tries.make("The guide's log q of draws of MCMC", partial(cross_scored, posterior, mcmc))
+    about["failures"] += tries.failures
+    return summarise(Comparison(**about, mcmc=mcmc, cross=cross), seed=seed)
+
+
+def _by_mcmc(
+    table: Table, points: Standardised, picked: NoGuide, settings: _Settings, tell: Callable[[str], None]
+) -> McmcSummary:
+    """Draw by MCMC alone."""
+    mcmc, why = _mcmc(picked.model, torch.tensor(points.data), settings, tell)
+    if mcmc is None:
+        raise ValueError(f"MCMC of the model {picked.model.name} failed ({why}), and there is no guide")
+    tell("summarising")
+    alone = McmcAlone(**_about(table, points, picked.model, picked.about), mcmc=mcmc)
+    return summarise_mcmc(alone, seed=settings.seed)
 
 
 def _drawn(name: str, draw: Callable[[], Made]) -> Made:
@@ -204,19 +253,29 @@ def _drawn(name: str, draw: Callable[[], Made]) -> Made:
 
 
 def _mcmc(
-    model: Any, data: Tensor, *, num_draws: int, num_chains: int, seed: int
+    model: Any, data: Tensor, settings: _Settings, tell: Callable[[str], None]
 ) -> tuple[PartitionDraws | None, str | None]:
     """Return the draws of MCMC, or why there are none; points that MCMC refuses are refused."""
+    tell(f"running {settings.num_chains} Gibbs chains")
     try:
-        return draw_mcmc(model, data, num_draws=num_draws, num_chains=num_chains, seed=seed), None
+        drawn = draw_mcmc(
+            model,
+            data,
+            num_draws=settings.mcmc_draws,
+            num_chains=settings.num_chains,
+            seed=settings.seed,
+        )
     except (MemoryError, ValueError):
         raise
     except Exception as error:
         return None, first_line(error)
+    return drawn, None
 
 
-def _content_of(picked: PickedGuide) -> tuple[Any, ...]:
-    """Return what tells a guide from another of the same name."""
+def _content_of(picked: PickedGuide | NoGuide) -> tuple[Any, ...]:
+    """Return what tells a guide from another of the same name, and one model from another."""
+    if isinstance(picked, NoGuide):
+        return NO_GUIDE, repr(picked.model)
     weights = [
         (name, value.detach().cpu().to(torch.float64).numpy())
         for name, value in sorted(picked.module.state_dict().items())
@@ -224,12 +283,12 @@ def _content_of(picked: PickedGuide) -> tuple[Any, ...]:
     return picked.name, repr(picked.module.model), weights
 
 
-def _about(table: Table, points: Standardised, picked: PickedGuide, notes: tuple[str, ...]) -> dict[str, Any]:
-    """Return what a comparison says of its table and guide."""
+def _about(table: Table, points: Standardised, model: Any, notes: tuple[str, ...]) -> dict[str, Any]:
+    """Return what a comparison says of its table and model."""
     return {
         "source": table.name,
-        "model_name": picked.module.model.name,
-        "guide_name": picked.name,
+        "model_name": model.name,
+        "model_in_words": in_words(model),
         "columns": points.columns,
         "data": points.data,
         "location": points.location,

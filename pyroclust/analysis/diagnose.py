@@ -8,12 +8,12 @@ from pyroclust.attempts import Attempts
 from pyroclust.counts import check_seed
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.standardise import Standardised, standardise
-from pyroclust.data.tables import MAX_POINTS, Table
+from pyroclust.data.tables import Table
 from pyroclust.diagnostics import compare_sources
 from pyroclust.io.draws import DrawsFile, DrawsSource, draws_from
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.diagnosis import Diagnosis
-from pyroclust.results.draws_summary import DrawsSummary, summarise_draws
+from pyroclust.results.draws_summary import DrawsSummary, check_pairs, summarise_draws
 
 __all__ = ["check_table_options", "diagnose"]
 
@@ -140,11 +140,7 @@ def _check_sources(sources: Sequence[DrawsFile]) -> None:
             f"{sources[0].name} has draws of {numbers[0]} points and {sources[1].name} of {numbers[1]}, "
             "expected the same points in the same order"
         )
-    if numbers[0] > MAX_POINTS:
-        raise ValueError(
-            f"{sources[0].name} has {numbers[0]} points, expected at most {MAX_POINTS}: "
-            "memory grows with the pairs of points; use the functions of pyroclust.diagnostics"
-        )
+    check_pairs(sources[0].name, numbers[0], remedy="use the functions of pyroclust.diagnostics")
 
 
 def _checked_points(table: Table, source: DrawsFile) -> Standardised:

@@ -28,6 +28,7 @@ from pyroclust.results.comparison import Comparison
 from pyroclust.results.contents import WrittenResult
 from pyroclust.results.frames import csv_text
 from pyroclust.results.guide_alone import GuideAlone
+from pyroclust.results.mcmc_alone import McmcAlone
 from pyroclust.text import listed
 
 __all__ = [
@@ -146,7 +147,9 @@ def table_content(table: Table) -> tuple[Any, ...]:
     return table.name, table.data, table.columns, table.row_names, table.labels
 
 
-def write_result(folder: Path, result: Written, *, draws: Comparison | GuideAlone | None = None) -> Written:
+def write_result(
+    folder: Path, result: Written, *, draws: Comparison | GuideAlone | McmcAlone | None = None
+) -> Written:
     """Write ``report.html``, ``summary.json`` and the file of the rows, in the place of earlier results.
 
     Return the result; where parts of the page failed, it says which.

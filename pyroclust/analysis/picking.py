@@ -1,7 +1,7 @@
-"""Which guide a table is compared with, and whether it fits."""
+"""Which model and which guide a table is clustered with, and whether the guide fits."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from math import prod
 from os import PathLike
 from typing import Any
@@ -9,16 +9,53 @@ from typing import Any
 import torch
 
 from pyroclust.data.standardise import Standardised
-from pyroclust.data.tables import MAX_POINTS, Table
+from pyroclust.data.tables import Table
 from pyroclust.guides import PredictiveFilter
-from pyroclust.models import nig_mixture, niw_mixture
-from pyroclust.saving.cards import find_guide, list_guides, read_card
+from pyroclust.models import Mixture, standardised_mixture
+from pyroclust.saving.cards import NO_GUIDE, GuideCard, find_guide, list_guides, read_card
 from pyroclust.saving.guides import load_guide
-from pyroclust.saving.models import describe_model
+from pyroclust.saving.models import build_model
 
-__all__ = ["PickedGuide", "pick_guide"]
+__all__ = ["AskedModel", "NoGuide", "PickedGuide", "pick_guide"]
 
-_MOST_COLUMNS = 4
+
+@dataclass(frozen=True, kw_only=True)
+class AskedModel:
+    """The model that was asked for by name; see :func:`~pyroclust.models.standardised_mixture`.
+
+    Attributes:
+        family: name of the family of clusters.
+        prior: name of the prior of partitions.
+        concentration: of that prior.
+        expected_clusters: prior mean of the number of clusters.
+    """
+
+    family: str | None = None
+    prior: str | None = None
+    concentration: float | None = None
+    expected_clusters: float | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What was asked for, by the names of the arguments."""
+        return {name: one for name, one in asdict(self).items() if one is not None}
+
+    def build(self, dim: int, num_points: int) -> Mixture:
+        """Return the model for that many columns and points; the default where nothing was asked for."""
+        return standardised_mixture(dim, num_points=num_points, **asdict(self))
+
+
+@dataclass(frozen=True)
+class NoGuide:
+    """A model whose posterior MCMC alone has to find.
+
+    Attributes:
+        model: the model.
+        about: what a report should say of the choice.
+    """
+
+    model: Mixture
+    about: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,7 +80,7 @@ class PickedGuide:
         """Return what a report should say of the choice, and of the size of a table.
 
         Raises:
-            ValueError: if the guide takes another dimension, or the table has too many points.
+            ValueError: if the guide takes another dimension.
         """
         num_points, given = points.data.shape
         dim = prod(self.module.model.event_shape)
@@ -51,11 +88,6 @@ class PickedGuide:
             raise ValueError(
                 f"{table.name} has {given} column(s) and guide '{self.name}' takes {dim}; "
                 f"choose columns with --columns, reduce with --pca {dim}, or leave --guide out"
-            )
-        if num_points > MAX_POINTS:
-            raise ValueError(
-                f"{table.name} has {num_points} points, expected at most {MAX_POINTS}: "
-                "memory grows with the pairs of points; cluster a random sample of the rows"
             )
         if self.max_points is not None and num_points > self.max_points:
             return (
@@ -67,30 +99,49 @@ class PickedGuide:
 
 
 def pick_guide(
-    guide: str | PathLike[str] | torch.nn.Module | None, *, dim: int, conditions: Mapping[str, float]
-) -> PickedGuide:
-    """Return a guide by name, folder or as it is; the one for as many columns by default.
+    guide: str | PathLike[str] | torch.nn.Module | None,
+    *,
+    dim: int,
+    num_points: int = 2,
+    conditions: Mapping[str, float],
+    asked: AskedModel | None = None,
+) -> PickedGuide | NoGuide:
+    """Return a guide by name, folder or as it is; by default one of the model that was asked for.
 
-    The default is the trained guide of standardised data that passes its certificate, and where none does
-    the exact filter of the same model.
+    The default is the trained guide of this very model that passes its certificate, where none does the
+    exact filter, and where the model has no filter either, no guide.
 
     Args:
-        guide: name on the shelf, folder, or a guide; ``None`` for the default.
+        guide: name on the shelf, folder, or a guide; ``None`` for the default, ``"none"`` for none at all.
         dim: number of columns.
+        num_points: number of rows, which an expected number of clusters refers to.
         conditions: hyperparameters that a guide amortized over them is told.
+        asked: the model by name, for the default and where there is no guide; a guide has a model of its own.
 
     Raises:
-        ValueError: if there is none, or its conditions are others.
+        ValueError: if there is none, its conditions are others, or a model is asked for beside it.
 
     Example:
         >>> pick_guide(None, dim=1, conditions={}).name
         'ncp-nig1d'
+        >>> pick_guide("none", dim=13, conditions={}, asked=AskedModel(family="nig")).model.name
+        'nig_mixture'
     """
+    asked = AskedModel() if asked is None else asked
+    if guide is None:
+        return _default(asked.build(dim, num_points), conditions)
+    if guide == NO_GUIDE:
+        _conditions_of(NO_GUIDE, (), conditions)
+        return NoGuide(asked.build(dim, num_points))
+    if asked.given:
+        options = ", ".join(asked.given)
+        raise ValueError(
+            f"{options} given beside a guide, which has a model of its own: leave out --guide, or what names "
+            "the model"
+        )
     if isinstance(guide, torch.nn.Module):
         name = type(guide).__name__
         return PickedGuide(name, _conditioned(guide, name, conditions), None, {})
-    if guide is None:
-        return _default(dim, conditions)
     card = read_card(find_guide(guide))
     module = _conditioned(load_guide(guide), card.name, conditions)
     about = f"Guide {card.name} {'is a reference: it ' if card.is_reference else ''}{card.verdict}."
@@ -98,37 +149,47 @@ def pick_guide(
     return PickedGuide(card.name, module, card.max_points, card.certificate, said)
 
 
-def _default(dim: int, conditions: Mapping[str, float]) -> PickedGuide:
-    """Return the trained guide of standardised real data that passes its certificate, or the exact filter."""
-    if dim > _MOST_COLUMNS:
-        known = ", ".join(f"{card.name} ({card.dim}-D)" for card in list_guides() if not card.is_reference)
-        raise ValueError(
-            f"no guide for {dim} columns, there are {known}; "
-            "choose columns with --columns, or reduce with --pca 2"
-        )
-    model = nig_mixture(1) if dim == 1 else niw_mixture(dim)
-    described = describe_model(model)
-    trained = [
-        card
-        for card in list_guides()
-        if card.weights_sha256 and {"name": card.model, "arguments": card.model_arguments} == described
-    ]
+def _default(model: Mixture, conditions: Mapping[str, float]) -> PickedGuide | NoGuide:
+    """Return the trained guide of a model that passes its certificate, the exact filter, or no guide."""
+    trained = [card for card in list_guides() if card.weights_sha256 and _is_of(card, model)]
     for card in trained:
         if card.passed:
-            return pick_guide(card.name, dim=dim, conditions=conditions)
-    why = "; ".join(f"{card.name} {card.verdict}" for card in trained) or "there is none"
+            return pick_guide(card.name, dim=model.component.dim, conditions=conditions)
+    if not model.is_conjugate:
+        _conditions_of(NO_GUIDE, (), conditions)
+        note = (
+            f"There is no trained guide of the model {model.name}, and no exact filter: the parameters of its "
+            "clusters do not integrate out. This is MCMC alone."
+        )
+        return NoGuide(model, (note,))
+    failed = "; ".join(f"{card.name} {card.verdict}" for card in trained)
+    why = (
+        f"No trained guide of the model {model.name} for {model.component.dim} columns passes its certificate "
+        f"({failed})"
+        if failed
+        else f"There is no trained guide of the model {model.name} for {model.component.dim} column(s)"
+    )
     note = (
-        f"No trained guide for {dim} columns passes its certificate ({why}). This is the exact filter of the "
-        "same model, which needs no training: it labels points one after the other and looks at no later "
-        "point, so its draws need the weights or the comparison with MCMC."
+        f"{why}. This is the exact filter of the same model, which needs no training: it labels points one "
+        "after the other and looks at no later point, so its draws need the weights or the comparison with "
+        "MCMC. The command 'pyroclust recipe' writes how to train a guide of this model."
     )
     module = _conditioned(PredictiveFilter(model).eval(), "exact filter", conditions)
     return PickedGuide("exact filter", module, None, {}, (note,))
 
 
+def _is_of(card: GuideCard, model: Mixture) -> bool:
+    if card.dim != model.component.dim:
+        return False
+    return build_model({"name": card.model, "arguments": card.model_arguments}) == model
+
+
 def _conditioned(guide: Any, name: str, values: Mapping[str, float]) -> Any:
-    wanted = guide.conditions
+    _conditions_of(name, guide.conditions, values)
+    return guide.condition(**values) if guide.conditions else guide
+
+
+def _conditions_of(name: str, wanted: Sequence[str], values: Mapping[str, float]) -> None:
     if set(wanted) != set(values):
         told = ", ".join(f"--condition {one}=..." for one in wanted) or "none"
         raise ValueError(f"conditions are {', '.join(sorted(values)) or 'none'}, guide '{name}' takes {told}")
-    return guide.condition(**values) if wanted else guide

@@ -11,6 +11,7 @@ from pyroclust.cli.checking import check
 from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.diagnosing import diagnose
 from pyroclust.cli.errors import one_sentence_errors
+from pyroclust.cli.modelling import Concentration, ExpectedClusters, Family, Prior
 from pyroclust.cli.reading import Decimal, Delimiter, Header, Once, names_of_columns, told
 from pyroclust.cli.training import train
 from pyroclust.progress import stages
@@ -74,11 +75,16 @@ def compare(
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     header: Header = None,
+    family: Family = None,
+    prior: Prior = None,
+    concentration: Concentration = None,
+    expected_clusters: ExpectedClusters = None,
     guide: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Guide by name or folder, see 'pyroclust guides'; by default the one for as many columns.",
+            help="Guide by name or folder, see 'pyroclust guides'; none for MCMC alone; by default one of "
+            "the model, or its exact filter.",
             rich_help_panel=_DRAWS,
         ),
     ] = None,
@@ -120,6 +126,9 @@ def compare(
 ) -> None:
     """Cluster a table by a guide and by MCMC of its model, and say whether they agree.
 
+    Any number of columns: where the shelf has no guide of the model, its
+    exact filter takes the guide's place, or with --guide none MCMC stands
+    alone.
     Writes report.html, draws.nc, summary.json and assignments.csv. Where the
     model has no likelihood there is no MCMC: the guide's draws stand alone.
     A folder that holds anything but results of the very same command is
@@ -136,6 +145,10 @@ def compare(
             read_table(source, columns=names_of_columns(columns), label=label, **options),
             guide=guide,
             conditions=conditions,
+            family=family,
+            prior=prior,
+            concentration=concentration,
+            expected_clusters=expected_clusters,
             pca=pca,
             raw=raw,
             num_draws=draws,

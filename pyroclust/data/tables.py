@@ -15,10 +15,7 @@ from pyroclust.delimited import MISSING
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
 
-__all__ = ["MAX_POINTS", "Table", "chosen_table"]
-
-MAX_POINTS = 5000
-"""Above, the matrices of pairs of points do not fit into the memory of a small machine."""
+__all__ = ["Table", "chosen_table"]
 
 _MOST_SHOWN = 4
 # Words that stand for no label in many files, and are labels here.

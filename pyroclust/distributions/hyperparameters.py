@@ -22,6 +22,7 @@ __all__ = [
     "Hyperparameterised",
     "as_number",
     "check_conditions",
+    "in_short",
     "is_number",
     "shown",
 ]
@@ -66,7 +67,7 @@ class Hyperparameterised:
 
     def __repr__(self) -> str:
         """Write the class with its arguments, large tensors by their shape."""
-        written = (f"{name}={_short(one)}" for name, one in self.arguments.items())
+        written = (f"{name}={in_short(one)}" for name, one in self.arguments.items())
         return f"{type(self).__name__}({', '.join(written)})"
 
     @property
@@ -191,7 +192,7 @@ def shown(value: Any) -> str:
     """
     if isinstance(value, Tensor):
         kind = value.dtype if not is_number(value) else None
-        return f"a tensor of {kind} and layout {value.layout} on {value.device}" if kind else _short(value)
+        return f"a tensor of {kind} and layout {value.layout} on {value.device}" if kind else in_short(value)
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > _LONG:
         return f"a number of {value.bit_length()} bits"
     return visible(reprlib.repr(value))
@@ -235,8 +236,13 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _short(one: Any) -> str:
-    """Write an argument in a few words."""
+def in_short(one: Any) -> str:
+    """Write an argument in a few words: numbers shortly, tensors by their shape, distributions by their own.
+
+    Example:
+        >>> in_short(0.25), in_short(torch.ones(2, 3))
+        ('0.25', '<2 x 3 numbers>')
+    """
     if isinstance(one, Tensor):
         return (
             f"{one.item():g}"
@@ -244,8 +250,9 @@ def _short(one: Any) -> str:
             else f"<{' x '.join(map(str, one.shape))} numbers>"
         )
     if isinstance(one, Distribution):
-        # Of the two only the one that was given is stored.
-        names = [name for name in one.arg_constraints if name not in ("probs", "logits") or name in vars(one)]
+        # Of the two only the one that was given is stored, and logits once they were asked for.
+        unused = "logits" if "probs" in vars(one) else "probs"
+        names = [name for name in one.arg_constraints if name != unused]
         values = {name: getattr(one, name) for name in names}
-        return f"{type(one).__name__}({', '.join(f'{name}={_short(v)}' for name, v in values.items())})"
+        return f"{type(one).__name__}({', '.join(f'{name}={in_short(v)}' for name, v in values.items())})"
     return f"{one:g}" if isinstance(one, float) else repr(one)

@@ -51,7 +51,7 @@ class DrawsOfSource(Protocol):
 class DrawsOnData(Protocol):
     """A data set and draws of its partition: what :func:`pyroclust.compare` found, as ``comparison``.
 
-    Draws of MCMC are its ``mcmc``, where there are some.
+    Draws of the guide are its ``guide`` and those of MCMC its ``mcmc``, where there are some.
     """
 
     @property
@@ -85,10 +85,6 @@ class DrawsOnData(Protocol):
     @property
     def row_names(self) -> tuple[str, ...] | None:
         """Names of the points."""
-
-    @property
-    def guide(self) -> DrawsOfSource:
-        """Draws of the guide."""
 
 
 def to_arviz(
@@ -178,11 +174,10 @@ class _Drawn:
 
 
 def _drawn(source: Any) -> _Drawn:
-    if hasattr(source, "guide") and hasattr(source, "data"):
+    guide, mcmc = getattr(source, "guide", None), getattr(source, "mcmc", None)
+    if (guide is not None or mcmc is not None) and hasattr(source, "data"):
         attributes = {"source": source.source, "model": source.model_name}
-        return _Drawn(
-            getattr(source, "mcmc", source.guide), source.guide, attributes, source.row_names, source
-        )
+        return _Drawn(mcmc or guide, guide, attributes, source.row_names, source)
     found = draws_from(source)
     draws = _Draws(found.name, found.assignments, found.log_joint, found.log_prob)
     attributes = {"source": found.name} | ({"notes": list(found.notes)} if found.notes else {})

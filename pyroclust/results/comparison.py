@@ -10,7 +10,7 @@ from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.diagnostics import Finding
 from pyroclust.results.contents import RowsOfData
 
-__all__ = ["ROWS_FILE", "Comparison", "CrossScored", "GuideOnData", "PartitionDraws"]
+__all__ = ["ROWS_FILE", "Comparison", "CrossScored", "GuideOnData", "OnData", "PartitionDraws"]
 
 ROWS_FILE = "assignments.csv"
 
@@ -66,25 +66,21 @@ class CrossScored:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GuideOnData:
-    """One data set, and draws of its partition from a guide.
+class OnData:
+    """One data set, and the model of its partition.
 
     Attributes:
         source: name of the data set.
         model_name: name of the model.
-        guide_name: name of the guide.
         columns: names of the D columns.
-        data: the points as the guide saw them, ``(N, D)``; the original is ``data * scale + location``.
-        guide: draws of the guide.
+        data: the points as the model sees them, ``(N, D)``; the original is ``data * scale + location``.
         location: ``(D,)``, in the units of the columns.
         scale: ``(D,)``, in the units of the columns.
+        model_in_words: which model it is, in words and as a formula; empty where nobody said.
         true_labels: known labels, ``(N,)``, or ``None``.
         row_names: names of the N rows, or ``None``.
-        world: simulations of the guide's model, or ``None`` where it cannot be simulated.
-        calibration: of the guide on simulations near the data; ``None`` if not asked for, or failed.
         notes: sentences that reports repeat, such as what was left out of the table.
         failures: why parts are missing, a sentence each.
-        untold: questions that parts which failed leave open.
 
     Raises:
         ValueError: if the shapes do not fit.
@@ -92,29 +88,29 @@ class GuideOnData:
 
     source: str
     model_name: str
-    guide_name: str
     columns: tuple[str, ...]
     data: np.ndarray
-    guide: PartitionDraws
     location: np.ndarray
     scale: np.ndarray
+    model_in_words: str = ""
     true_labels: np.ndarray | None = None
     row_names: tuple[str, ...] | None = None
-    world: TrainingWorld | None = None
-    calibration: LocalCalibration | None = None
     notes: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
-    untold: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the shapes."""
         if self.data.ndim != 2 or self.data.shape[1] != len(self.columns):
             raise ValueError(f"data has shape {self.data.shape}, expected (N, {len(self.columns)})")
-        self._check_points("guide", self.guide)
+
+    @property
+    def drawn_by(self) -> str:
+        """What drew the partitions, as a name."""
+        raise TypeError(f"{type(self).__name__} must define drawn_by")
 
     def __repr__(self) -> str:
-        """Return the data set and the guide."""
-        return f"{type(self).__name__}({self.source}: {len(self.data)} points, {self.guide_name})"
+        """Return the data set and what drew."""
+        return f"{type(self).__name__}({self.source}: {len(self.data)} points, {self.drawn_by})"
 
     @property
     def shown(self) -> np.ndarray:
@@ -144,9 +140,7 @@ class GuideOnData:
             "columns": list(self.columns),
             "num_points": len(self.data),
             "model": self.model_name,
-            "guide": self.guide_name,
-            "guide_draws": int(self.guide.assignments.shape[1]),
-            "guide_seconds": self.guide.seconds,
+            "model_in_words": self.model_in_words,
         }
 
     def _check_points(self, name: str, draws: PartitionDraws) -> None:
@@ -154,6 +148,46 @@ class GuideOnData:
             raise ValueError(
                 f"{name} has draws of {draws.assignments.shape[-1]} points, expected {len(self.data)}"
             )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GuideOnData(OnData):
+    """One data set, and draws of its partition from a guide.
+
+    Attributes besides those of :class:`OnData`:
+        guide_name: name of the guide.
+        guide: draws of the guide.
+        world: simulations of the guide's model, or ``None`` where it cannot be simulated.
+        calibration: of the guide on simulations near the data; ``None`` if not asked for, or failed.
+        untold: questions that parts which failed leave open.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+    """
+
+    guide_name: str
+    guide: PartitionDraws
+    world: TrainingWorld | None = None
+    calibration: LocalCalibration | None = None
+    untold: tuple[Finding, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        super().__post_init__()
+        self._check_points("guide", self.guide)
+
+    @property
+    def drawn_by(self) -> str:
+        """The guide."""
+        return self.guide_name
+
+    def about(self) -> dict[str, Any]:
+        """Return what ``summary.json`` says of the data and of what drew."""
+        return super().about() | {
+            "guide": self.guide_name,
+            "guide_draws": int(self.guide.assignments.shape[1]),
+            "guide_seconds": self.guide.seconds,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from pyroclust.results.comparison_summary import ComparisonSummary
 from pyroclust.results.contents import Contents
 from pyroclust.results.frames import points_frame
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone
+from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary
 
 __all__ = ["ComparisonResult"]
 
@@ -30,19 +31,19 @@ class ComparisonResult:
     """
 
     table: Table
-    summary: ComparisonSummary | AloneSummary
+    summary: ComparisonSummary | AloneSummary | McmcSummary
     folder: Path | None = None
     run: str = ""
     rows_file: ClassVar[str] = ROWS_FILE
 
     def __repr__(self) -> str:
-        """Return the data set, the guide and the verdict."""
+        """Return the data set, what drew, and the verdict."""
         found = self.comparison
-        return f"ComparisonResult({found.source} with {found.guide_name}: {self.verdict.level.value})"
+        return f"ComparisonResult({found.source} with {found.drawn_by}: {self.verdict.level.value})"
 
     @property
-    def comparison(self) -> Comparison | GuideAlone:
-        """Standardised points and the draws; those of the guide alone where its model has no likelihood."""
+    def comparison(self) -> Comparison | GuideAlone | McmcAlone:
+        """Standardised points and the draws: of guide and MCMC, or of one where there is no other."""
         return self.summary.comparison
 
     @property
@@ -52,7 +53,7 @@ class ComparisonResult:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether to trust the guide here, with its findings."""
+        """Whether to trust the guide here, or whether MCMC alone has converged, with its findings."""
         return self.summary.verdict
 
     def contents(self) -> Contents:

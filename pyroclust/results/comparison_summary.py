@@ -163,7 +163,7 @@ class ComparisonSummary:
             introduction=(
                 f"{len(found.data):,} rows of {listed(found.columns)}. The guide {found.guide_name} drew "
                 f"{guide.num_draws:,} partitions; MCMC on the same model, {found.model_name}, kept "
-                f"{mcmc.num_draws:,} in {mcmc.draws.shape[0]} chains."
+                f"{mcmc.num_draws:,} in {mcmc.draws.shape[0]} chains. {found.model_in_words}".rstrip()
             ),
             footer=(
                 "Uncertainty of a row: the probability that it is apart from its companions in the "

@@ -34,7 +34,11 @@ from pyroclust.diagnostics.verdicts.findings import (
     untold,
 )
 
-__all__ = ["DrawsSummary", "Estimate", "summarise_draws"]
+__all__ = ["MAX_POINTS", "DrawsSummary", "Estimate", "check_pairs", "summarise_draws"]
+
+MAX_POINTS = 5000
+"""Above, the matrices of pairs of points do not fit into the memory of a small machine."""
+
 
 _ESTIMATE, _SCORES = "The point estimate of {}", "The scores of {} against the known labels"
 
@@ -233,6 +237,27 @@ def _of_pairs(found: CoMembershipEss) -> dict[str, Any]:
         "min": found.min,
         "median": found.median,
     }
+
+
+def check_pairs(name: str, num_points: int, *, remedy: str = "summarise a random sample of the rows") -> None:
+    """Refuse points whose co-assignment matrix, one number a pair, is larger than a summary makes.
+
+    Args:
+        name: of the draws or the table.
+        num_points: number of points N.
+        remedy: what to do instead.
+
+    Raises:
+        ValueError: if there are more than ``MAX_POINTS``.
+
+    Example:
+        >>> check_pairs("mine.csv", 300)
+    """
+    if num_points > MAX_POINTS:
+        raise ValueError(
+            f"{name} has {num_points} points, expected at most {MAX_POINTS}: "
+            f"memory grows with the pairs of points; {remedy}"
+        )
 
 
 def summarise_draws(

@@ -21,7 +21,7 @@ from pyroclust.text import listed
 __all__ = ["AloneSummary", "GuideAlone", "summarise_alone"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class GuideAlone(GuideOnData):
     """One data set, and draws of its partition from a guide alone.
 
@@ -115,7 +115,8 @@ class AloneSummary:
             heading=found.source,
             introduction=(
                 f"{len(found.data):,} rows of {listed(found.columns)}. The guide {found.guide_name} of the "
-                f"model {found.model_name} drew {source.num_draws:,} partitions. {found.missing}"
+                f"model {found.model_name} drew {source.num_draws:,} partitions. {found.missing} "
+                f"{found.model_in_words}".rstrip()
             ),
             footer=(
                 "Uncertainty of a row: the probability that it is apart from its companions in the "

@@ -21,6 +21,7 @@ from pyroclust.text import listed
 __all__ = [
     "CARD_FILE",
     "FORMAT_VERSION",
+    "NO_GUIDE",
     "WEIGHTS_FILE",
     "GuideCard",
     "find_guide",
@@ -31,6 +32,8 @@ __all__ = [
 
 FORMAT_VERSION = 2
 CARD_FILE = "card.json"
+# What stands for no guide at all where a guide is named; a folder of that name is ./none.
+NO_GUIDE = "none"
 WEIGHTS_FILE = "weights.safetensors"
 _ENTRIES = (
     "format_version",

@@ -8,6 +8,7 @@ import pytest
 
 from pyroclust.analysis import picking
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
+from pyroclust.models import niw_mixture
 from pyroclust.saving.cards import GuideCard, list_guides
 
 
@@ -63,14 +64,51 @@ def test_a_report_says_where_a_guide_is_used_beyond_its_training():
     assert notes(51)[1].startswith("The guide was trained on up to 50 points and is used on 51: ")
     with pytest.raises(ValueError, match=r"mine.csv has 3 column\(s\) and guide 'ncp-niw2d' takes 2; choose"):
         notes(50, 3)
-    assert len(notes(picking.MAX_POINTS)) == 2
-    with pytest.raises(ValueError, match=f"mine.csv has {picking.MAX_POINTS + 1} points, expected at most"):
-        notes(picking.MAX_POINTS + 1)
 
 
-def test_more_columns_than_any_guide_has_are_explained():
-    with pytest.raises(ValueError, match="no guide for 9 columns, there are"):
-        picking.pick_guide(None, dim=9, conditions={})
+def test_more_columns_than_any_guide_has_get_the_exact_filter_of_the_same_model():
+    picked = picking.pick_guide(None, dim=13, conditions={})
+    assert isinstance(picked.module, PredictiveFilter)
+    assert picked.module.model == niw_mixture(13)
+    assert picked.about[0].startswith("There is no trained guide of the model niw_mixture for 13 column(s). ")
+    with pytest.raises(ValueError, match="conditions are scale, guide 'exact filter' takes none"):
+        picking.pick_guide(None, dim=13, conditions={"scale": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("dim", "asked", "name"),
+    [
+        (2, {}, "ncp-niw2d"),
+        (2, {"prior": "py"}, "ncp-py2d"),
+        (2, {"prior": "mfm"}, "ncp-mfm2d"),
+        (1, {"family": "nig", "prior": "gamma-crp"}, "ncp-nig1d"),
+        (2, {"family": "nig"}, "exact filter"),
+        (3, {"concentration": 1.0}, "exact filter"),
+        (2, {"expected_clusters": 8.0}, "exact filter"),
+    ],
+)
+def test_a_model_by_name_gets_the_guide_of_this_very_model_or_its_filter(dim, asked, name):
+    asked = picking.AskedModel(**asked)
+    picked = picking.pick_guide(None, dim=dim, num_points=100, conditions={}, asked=asked)
+    assert picked.name == name
+    assert picked.module.model == asked.build(dim, 100)
+
+
+def test_without_conjugacy_or_by_the_name_none_there_is_no_guide():
+    asked = picking.AskedModel(family="student-t")
+    picked = picking.pick_guide(None, dim=2, conditions={}, asked=asked)
+    assert isinstance(picked, picking.NoGuide)
+    assert picked.about[0].endswith("This is MCMC alone.")
+    none = picking.pick_guide("none", dim=2, conditions={})
+    assert (none.model, none.about) == (niw_mixture(2), ())
+    with pytest.raises(ValueError, match="conditions are scale, guide 'none' takes none"):
+        picking.pick_guide("none", dim=2, conditions={"scale": 1.0})
+
+
+def test_a_guide_has_a_model_of_its_own():
+    asked = picking.AskedModel(family="nig", concentration=1.0)
+    with pytest.raises(ValueError, match="family, concentration given beside a guide, which has a model of"):
+        picking.pick_guide("ncp-niw2d", dim=2, conditions={}, asked=asked)
 
 
 def test_a_card_says_in_a_line_what_it_is():

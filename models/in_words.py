@@ -1,0 +1,89 @@
+"""Which model a mixture is, in words and as a formula."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyroclust.distributions.hyperparameters import in_short
+from pyroclust.models.mixture import Mixture
+from pyroclust.registry import arguments_of, name_of
+
+__all__ = ["in_words"]
+
+# By the registered name of a prior or a family: words, and a formula with the places of its arguments.
+_PRIORS: Mapping[str, tuple[str, str]] = {
+    "ChineseRestaurantPrior": (
+        "a Chinese restaurant process (the partition of a Dirichlet process)",
+        "c ~ CRP({concentration})",
+    ),
+    "GammaConcentration": (
+        "a Chinese restaurant process (the partition of a Dirichlet process) with random concentration",
+        "α ~ Gamma({shape}, {rate}), c ~ CRP(α)",
+    ),
+    "PitmanYorPrior": (
+        "a Pitman-Yor process with discount {discount}",
+        "c ~ PY({discount}, {concentration})",
+    ),
+    "FiniteMixturesPrior": (
+        "a finite mixture with a random number M of components",
+        "M - 1 ~ {extra_components}, w ~ Dirichlet({weight_concentration}, ..., {weight_concentration}), "
+        "c ~ Categorical(w)",
+    ),
+    "DirichletMultinomialPrior": (
+        "a finite mixture of {num_components} components",
+        "w ~ Dirichlet({weight_concentration}, ..., {weight_concentration}), c ~ Categorical(w)",
+    ),
+}
+_FAMILIES: Mapping[str, tuple[str, str]] = {
+    "NormalInverseWishart": (
+        "normal clusters, each with a mean and a full covariance of its own",
+        "Σ_k ~ IW({dof}, {scale} I), μ_k ~ N({mean}, Σ_k / {kappa}), x_i ~ N(μ_k, Σ_k)",
+    ),
+    "NormalInverseGamma": (
+        "normal clusters with independent columns, each with a mean and a variance of its own",
+        "σ²_kd ~ IG({shape}, {rate}), μ_kd ~ N({mean}, σ²_kd / {kappa}), x_id ~ N(μ_kd, σ²_kd)",
+    ),
+    "NormalKnownVariance": (
+        "normal clusters of one known variance, each with a mean of its own",
+        "μ_kd ~ N({mean}, {prior_scale}²), x_id ~ N(μ_kd, {scale}²)",
+    ),
+    "NormalIndependent": (
+        "normal clusters with independent columns, mean and variance independent of each other",
+        "μ_kd ~ N({mean}, {variance}), σ²_kd ~ IG({shape}, {rate}), x_id ~ N(μ_kd, σ²_kd)",
+    ),
+    "student_t": (
+        "heavy-tailed clusters with independent columns, Student-t with {dof} degrees of freedom",
+        "μ_kd ~ N({mean}, {prior_scale}²), τ_kd ~ Gamma({shape}, {rate}), "
+        "x_id ~ t({dof}, μ_kd, τ_kd^(-1/2))",
+    ),
+}
+
+
+def in_words(model: Any) -> str:
+    """Say in two sentences which model a mixture is: words first, then its formula with its numbers.
+
+    Args:
+        model: a mixture; of any other model only the name is known.
+
+    Example:
+        >>> from pyroclust.models import niw_mixture
+        >>> print(in_words(niw_mixture(3)))
+        The model niw_mixture: normal clusters, each with a mean and a full covariance of its own; their
+        ...
+    """
+    if not isinstance(model, Mixture):
+        return f"The model {model.name} is known by its simulations alone."
+    family, formula = _written(model.component, _FAMILIES)
+    prior, first = _written(model.prior, _PRIORS)
+    return (
+        f"The model {model.name}: {family}; their partition is that of {prior}. In symbols: {first}; {formula}."
+    )
+
+
+def _written(part: Any, known: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
+    """Return words and formula; of other classes, and of batches of numbers, what they print themselves."""
+    arguments = arguments_of(part)
+    found = known.get(name_of(part) or "")
+    if found is None:
+        return type(part).__name__, repr(part)
+    numbers = {name: in_short(one) for name, one in arguments.items()}
+    return found[0].format(**numbers), found[1].format(**numbers)

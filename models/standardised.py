@@ -1,0 +1,173 @@
+"""Mixtures for standardised data by the names of their family and their prior."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyro.distributions import Geometric
+
+from pyroclust.counts import check_count, check_number
+from pyroclust.distributions import (
+    ChineseRestaurantPrior,
+    Component,
+    FiniteMixturesPrior,
+    GammaConcentration,
+    NormalInverseGamma,
+    NormalInverseWishart,
+    PartitionPrior,
+    PitmanYorPrior,
+    elicit,
+    student_t,
+)
+from pyroclust.errors import unknown_name
+from pyroclust.models.mixture import Mixture
+from pyroclust.models.nig_mixture import nig_mixture
+from pyroclust.models.niw_mixture import niw_mixture
+
+__all__ = ["FAMILIES", "PRIORS", "NamedPrior", "standardised_mixture"]
+
+_DISCOUNT = 0.25
+
+FAMILIES: Mapping[str, Callable[[int], Component]] = {
+    "niw": lambda dim: NormalInverseWishart(dim, 0.08, dof=dim + 2.0, scale=0.2),
+    "nig": lambda dim: NormalInverseGamma(dim, 0.08, shape=2.0, rate=0.2),
+    "student-t": student_t,
+}
+"""Families of clusters for standardised columns, by name: each makes one for a number of columns."""
+
+
+@dataclass(frozen=True)
+class NamedPrior:
+    """A prior of partitions by name: its default, and the two ways to choose another.
+
+    Attributes:
+        usual: the prior where nothing is asked for.
+        of_concentration: makes it with a concentration; ``None`` where that is random.
+        of_position: makes it with the number that :func:`~pyroclust.distributions.elicit` looks for; the
+            expected number of clusters rises with it.
+        bounds: where to look for that number.
+    """
+
+    usual: PartitionPrior
+    of_concentration: Callable[[float], PartitionPrior] | None
+    of_position: Callable[[float], PartitionPrior]
+    bounds: tuple[float, float] = (1e-6, 1e6)
+
+
+PRIORS: Mapping[str, NamedPrior] = {
+    "gamma-crp": NamedPrior(
+        GammaConcentration(2.0, 4.0), None, lambda mean: GammaConcentration(2.0, 2.0 / mean)
+    ),
+    "crp": NamedPrior(ChineseRestaurantPrior(0.5), ChineseRestaurantPrior, ChineseRestaurantPrior),
+    "py": NamedPrior(
+        PitmanYorPrior(_DISCOUNT, 0.3),
+        lambda concentration: PitmanYorPrior(_DISCOUNT, concentration),
+        # The concentration may be negative, down to minus the discount.
+        lambda above: PitmanYorPrior(_DISCOUNT, above - _DISCOUNT),
+    ),
+    "mfm": NamedPrior(
+        FiniteMixturesPrior(1.0, Geometric(0.2)),
+        lambda weight: FiniteMixturesPrior(weight, Geometric(0.2)),
+        lambda extra: FiniteMixturesPrior(1.0, Geometric(1 / (1 + extra))),
+        (1e-4, 1e4),
+    ),
+}
+"""Priors of partitions by name."""
+
+
+def standardised_mixture(
+    dim: int,
+    *,
+    family: str | None = None,
+    prior: str | None = None,
+    concentration: float | None = None,
+    expected_clusters: float | None = None,
+    num_points: int | None = None,
+) -> Mixture:
+    r"""Return a mixture for columns of mean 0 and variance 1, by the names of its family and its prior.
+
+    .. math:: c \sim \text{prior}, \qquad \theta_k \sim \text{family}, \qquad x_i \sim F(\theta_{c_i})
+
+    Families have the hyperparameters of :func:`~pyroclust.models.nig_mixture` and
+    :func:`~pyroclust.models.niw_mixture`, which say why:
+
+    * ``"niw"``: normal clusters with a mean and a full covariance of their own.
+    * ``"nig"``: normal clusters with independent columns, each with a mean and a variance of its own.
+    * ``"student-t"``: the same with tails of 4 degrees of freedom; not conjugate.
+
+    Priors, with their defaults:
+
+    * ``"gamma-crp"``: Chinese restaurant process with concentration :math:`\alpha \sim \text{Gamma}(2, 4)`.
+    * ``"crp"``: Chinese restaurant process with :math:`\alpha = 1/2`, the mean of that Gamma law.
+    * ``"py"``: Pitman-Yor process with discount 1/4 and concentration 0.3.
+    * ``"mfm"``: mixture of finite mixtures, :math:`M - 1 \sim \text{Geometric}(0.2)` and weights from
+      :math:`\text{Dirichlet}(1)`.
+
+    Args:
+        dim: number of columns.
+        family: name of the family; ``"nig"`` for one column and ``"niw"`` for more by default.
+        prior: name of the prior; ``"gamma-crp"`` by default, ``"crp"`` where a concentration is given.
+        concentration: of ``"crp"`` or ``"py"``; of the Dirichlet weights of ``"mfm"``.
+        expected_clusters: prior mean of the number of clusters in ``num_points`` points. It sets the
+            concentration of ``"crp"`` and ``"py"``, the mean of the concentration's Gamma law of shape 2, or
+            the mean of the geometric law.
+        num_points: N, where ``expected_clusters`` is given.
+
+    Raises:
+        ValueError: if a name is unknown, a number is out of its range, the prior has no concentration to set,
+            or ``concentration`` and ``expected_clusters`` are both given.
+
+    Example:
+        >>> standardised_mixture(13).name
+        'niw_mixture'
+        >>> model = standardised_mixture(3, family="nig", prior="crp", expected_clusters=5, num_points=100)
+        >>> model.name, round(model.prior.concentration, 4)
+        ('nig-crp', 0.9476)
+    """
+    dim = check_count("dim", dim)
+    family = ("nig" if dim == 1 else "niw") if family is None else _known("family", family, FAMILIES)
+    prior = ("gamma-crp" if concentration is None else "crp") if prior is None else prior
+    named = PRIORS[_known("prior", prior, PRIORS)]
+    if concentration is not None and expected_clusters is not None:
+        raise ValueError(
+            f"concentration is {concentration} and expected_clusters is {expected_clusters}, expected one of "
+            "them: each sets the prior; leave one out"
+        )
+    law = named.usual
+    if concentration is not None:
+        law = _of_concentration(named, prior, concentration)
+    elif expected_clusters is not None:
+        law = _of_expected(named, expected_clusters, num_points)
+    model = Mixture(law, FAMILIES[family](dim), name=f"{family}-{prior}")
+    return next((one for one in (nig_mixture(dim), niw_mixture(dim)) if one == model), model)
+
+
+def _known(what: str, name: str, known: Mapping[str, object]) -> str:
+    if not isinstance(name, str) or name not in known:
+        raise ValueError(unknown_name(what, str(name), known))
+    return name
+
+
+def _of_concentration(named: NamedPrior, prior: str, concentration: float) -> PartitionPrior:
+    if named.of_concentration is None:
+        others = " or ".join(name for name, one in PRIORS.items() if one.of_concentration is not None)
+        raise ValueError(
+            f"concentration is {concentration}, but it is random under prior '{prior}': choose prior {others}, "
+            "or say how many clusters you expect"
+        )
+    return named.of_concentration(check_number("concentration", concentration, above=0))
+
+
+def _of_expected(named: NamedPrior, expected: float, num_points: int | None) -> PartitionPrior:
+    if num_points is None:
+        raise ValueError(
+            f"expected_clusters is {expected} without num_points, expected both: say of how many points"
+        )
+    check_count("num_points", num_points, at_least=2)
+    wanted = check_number("expected_clusters", expected, above=1)
+    if wanted >= num_points:
+        raise ValueError(
+            f"expected_clusters is {wanted:g}, expected a number below that of the points, {num_points}"
+        )
+    return elicit(
+        named.of_position, num_points=num_points, expected_clusters=wanted, bounds=named.bounds
+    )

@@ -1,0 +1,178 @@
+"""Draws of MCMC without a guide: what is said of them, and whether they have converged."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from pyroclust.attempts import Attempts
+from pyroclust.diagnostics import Finding, Verdict
+from pyroclust.diagnostics.verdicts.judging import with_untold
+from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
+from pyroclust.results.comparison import OnData, PartitionDraws
+from pyroclust.results.contents import Contents, Source, plain, posteriors_of_k
+from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
+from pyroclust.text import listed
+
+__all__ = ["McmcAlone", "McmcSummary", "summarise_mcmc"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class McmcAlone(OnData):
+    """One data set, and draws of its partition by MCMC, with no guide beside them.
+
+    Attributes besides those of :class:`~pyroclust.results.comparison.OnData`:
+        mcmc: draws of MCMC.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+    """
+
+    mcmc: PartitionDraws
+
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        super().__post_init__()
+        self._check_points("mcmc", self.mcmc)
+
+    @property
+    def drawn_by(self) -> str:
+        """The kernel."""
+        return self.mcmc.name
+
+    def about(self) -> dict[str, Any]:
+        """Return what ``summary.json`` says of the data and of what drew."""
+        chains, draws, _ = self.mcmc.assignments.shape
+        return super().about() | {
+            "guide": None,
+            "mcmc_chains": chains,
+            "mcmc_draws": draws,
+            "mcmc_seconds": self.mcmc.seconds,
+        }
+
+
+@dataclass(frozen=True)
+class McmcSummary:
+    """Everything that a report, a terminal table or a JSON file says of draws of MCMC alone.
+
+    Attributes:
+        comparison: the draws.
+        seed: of the random subsets.
+        mcmc: what the draws say.
+        baselines: classical clusterings, seen from the posterior.
+        failures: why parts are missing, a sentence each.
+    """
+
+    comparison: McmcAlone
+    seed: int
+    mcmc: DrawsSummary
+    baselines: tuple[BaselineRow | FailedRow, ...]
+    failures: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return the data set and the verdict."""
+        return f"McmcSummary({self.comparison.source}: {self.verdict.level.value})"
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the chains have converged, and what their draws are worth."""
+        return with_untold(self.mcmc.verdict, self.mcmc.untold)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Every question that was asked: those of the verdict first."""
+        return (*self.verdict.findings, *self.mcmc.findings)
+
+    @property
+    def mcmc_seconds(self) -> float:
+        """Seconds per effective draw, by the slowest functional; nan where all are constant."""
+        return self._source().seconds_each
+
+    @property
+    def estimates(self) -> dict[str, Estimate]:
+        """Point estimates by the names that files have for their sources."""
+        return {} if self.mcmc.estimate is None else {"mcmc": self.mcmc.estimate}
+
+    def contents(self) -> Contents:
+        """Return what there is to show."""
+        found, source = self.comparison, self._source()
+        counts_from, counts = posteriors_of_k([source])
+        return Contents(
+            title=f"{found.source}: MCMC",
+            command="pyroclust compare",
+            heading=found.source,
+            introduction=(
+                f"{len(found.data):,} rows of {listed(found.columns)}. MCMC on the model {found.model_name} "
+                f"({found.drawn_by}) kept {source.num_draws:,} partitions in {source.draws.shape[0]} chains; "
+                f"no guide was used. {found.model_in_words}".rstrip()
+            ),
+            footer=(
+                "Uncertainty of a row: the probability that it is apart from its companions in the "
+                "estimate. Effective draws: those of the slowest functional."
+            ),
+            notes=(*found.notes, *self.failures),
+            verdict=self.verdict,
+            findings=self.findings,
+            sources=(source,),
+            reference=source,
+            counts=counts,
+            counts_from=counts_from,
+            rows=found.rows,
+            seed=self.seed,
+            baselines=self.baselines,
+        )
+
+    def _source(self) -> Source:
+        found, ess = self.comparison, self.mcmc.min_ess
+        return Source(
+            "MCMC",
+            found.mcmc.assignments,
+            self.mcmc,
+            found.shown,
+            found.columns,
+            seconds=found.mcmc.seconds,
+            effective_draws=ess if math.isfinite(ess) else math.nan,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures without matrices and draws, fit for JSON."""
+        figures = {
+            "verdict": {"level": self.verdict.level.value, "sentence": self.verdict.sentence},
+            "findings": [one.to_dict() for one in self.findings],
+            "num_clusters": {"values": self.mcmc.values, "mcmc": self.mcmc.probabilities},
+            "seconds_per_effective_draw": {"mcmc": self.mcmc_seconds},
+            "point_estimates": {name: one.figures() for name, one in self.estimates.items()},
+            "sources": {"mcmc": self.mcmc.figures()},
+            "baselines": [one.figures() for one in self.baselines],
+            "notes": [*self.comparison.notes, *self.failures],
+            "failures": list(self.failures),
+        }
+        found: dict[str, Any] = plain(figures)
+        return found
+
+
+def summarise_mcmc(alone: McmcAlone, *, seed: int = 0) -> McmcSummary:
+    """Compute every figure of draws of MCMC alone.
+
+    A part that fails is left out, with a sentence in ``failures``; what it would have answered is "cannot
+    tell".
+
+    Args:
+        alone: the draws.
+        seed: of the random subsets that the diagnostics use.
+    """
+    draws, tries = alone.mcmc, Attempts()
+    labels: dict[str, Any] = {"true_labels": alone.true_labels, "seed": seed}
+    found = summarise_draws(
+        draws.assignments, name=draws.name, log_joint=draws.log_joint, data=alone.data, **labels
+    )
+    baselines = tries.make(
+        "The classical methods",
+        lambda: baseline_rows(alone.data, draws.assignments, summary=found, **labels),
+    )
+    return McmcSummary(
+        comparison=alone,
+        seed=seed,
+        mcmc=found,
+        baselines=baselines or (),
+        failures=(*alone.failures, *found.failures, *tries.failures),
+    )
