@@ -52,8 +52,7 @@ _FAMILIES: Mapping[str, tuple[str, str]] = {
     ),
     "student_t": (
         "heavy-tailed clusters with independent columns, Student-t with {dof} degrees of freedom",
-        "μ_kd ~ N({mean}, {prior_scale}²), τ_kd ~ Gamma({shape}, {rate}), "
-        "x_id ~ t({dof}, μ_kd, τ_kd^(-1/2))",
+        "μ_kd ~ N({mean}, {prior_scale}²), τ_kd ~ Gamma({shape}, {rate}), x_id ~ t({dof}, μ_kd, τ_kd^(-1/2))",
     ),
 }
 
@@ -75,7 +74,8 @@ def in_words(model: Any) -> str:
     family, formula = _written(model.component, _FAMILIES)
     prior, first = _written(model.prior, _PRIORS)
     return (
-        f"The model {model.name}: {family}; their partition is that of {prior}. In symbols: {first}; {formula}."
+        f"The model {model.name}: {family}; their partition is that of {prior}. In symbols: {first}; "
+        f"{formula}."
     )
 
 

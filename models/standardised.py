@@ -151,8 +151,8 @@ def _of_concentration(named: NamedPrior, prior: str, concentration: float) -> Pa
     if named.of_concentration is None:
         others = " or ".join(name for name, one in PRIORS.items() if one.of_concentration is not None)
         raise ValueError(
-            f"concentration is {concentration}, but it is random under prior '{prior}': choose prior {others}, "
-            "or say how many clusters you expect"
+            f"concentration is {concentration}, but it is random under prior '{prior}': choose prior "
+            f"{others}, or say how many clusters you expect"
         )
     return named.of_concentration(check_number("concentration", concentration, above=0))
 
@@ -168,6 +168,4 @@ def _of_expected(named: NamedPrior, expected: float, num_points: int | None) -> 
         raise ValueError(
             f"expected_clusters is {wanted:g}, expected a number below that of the points, {num_points}"
         )
-    return elicit(
-        named.of_position, num_points=num_points, expected_clusters=wanted, bounds=named.bounds
-    )
+    return elicit(named.of_position, num_points=num_points, expected_clusters=wanted, bounds=named.bounds)

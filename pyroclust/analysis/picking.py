@@ -158,17 +158,15 @@ def _default(model: Mixture, conditions: Mapping[str, float]) -> PickedGuide | N
     if not model.is_conjugate:
         _conditions_of(NO_GUIDE, (), conditions)
         note = (
-            f"There is no trained guide of the model {model.name}, and no exact filter: the parameters of its "
-            "clusters do not integrate out. This is MCMC alone."
+            f"There is no trained guide of the model {model.name}, and no exact filter: the parameters of "
+            "its clusters do not integrate out. This is MCMC alone."
         )
         return NoGuide(model, (note,))
+    what = f"of the model {model.name} for {model.component.dim} column(s)"
     failed = "; ".join(f"{card.name} {card.verdict}" for card in trained)
-    why = (
-        f"No trained guide of the model {model.name} for {model.component.dim} columns passes its certificate "
-        f"({failed})"
-        if failed
-        else f"There is no trained guide of the model {model.name} for {model.component.dim} column(s)"
-    )
+    why = f"There is no trained guide {what}"
+    if failed:
+        why = f"No trained guide {what} passes its certificate ({failed})"
     note = (
         f"{why}. This is the exact filter of the same model, which needs no training: it labels points one "
         "after the other and looks at no later point, so its draws need the weights or the comparison with "

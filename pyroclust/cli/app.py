@@ -13,6 +13,7 @@ from pyroclust.cli.diagnosing import diagnose
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.cli.modelling import Concentration, ExpectedClusters, Family, Prior
 from pyroclust.cli.reading import Decimal, Delimiter, Header, Once, names_of_columns, told
+from pyroclust.cli.recipe_writing import recipe
 from pyroclust.cli.training import train
 from pyroclust.progress import stages
 
@@ -205,6 +206,7 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
+app.command(cls=Once)(recipe)
 app.command(cls=Once)(train)
 app.command(cls=Once)(check)
 app.command(cls=Once)(diagnose)

@@ -163,7 +163,7 @@ def summarise_mcmc(alone: McmcAlone, *, seed: int = 0) -> McmcSummary:
     draws, tries = alone.mcmc, Attempts()
     labels: dict[str, Any] = {"true_labels": alone.true_labels, "seed": seed}
     found = summarise_draws(
-        draws.assignments, name=draws.name, log_joint=draws.log_joint, data=alone.data, **labels
+        draws.assignments, name="MCMC", log_joint=draws.log_joint, data=alone.data, **labels
     )
     baselines = tries.make(
         "The classical methods",

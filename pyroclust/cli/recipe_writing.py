@@ -1,0 +1,53 @@
+"""The command ``pyroclust recipe``."""
+
+from typing import Annotated
+
+import typer
+
+from pyroclust.cli.errors import one_sentence_errors
+from pyroclust.cli.modelling import Concentration, ExpectedClusters, Family, Prior
+from pyroclust.cli.reading import Decimal, Delimiter, Header, names_of_columns, told
+
+__all__ = ["recipe"]
+
+
+@one_sentence_errors
+def recipe(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="SOURCE", help="galaxies, iris, or a .csv, .tsv, .parquet or .npy."),
+    ],
+    columns: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Columns to cluster; all by default.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of known labels, never clustered.")
+    ] = None,
+    pca: Annotated[int | None, typer.Option(metavar="N", help="Cluster N principal components.")] = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    header: Header = None,
+    family: Family = None,
+    prior: Prior = None,
+    concentration: Concentration = None,
+    expected_clusters: ExpectedClusters = None,
+) -> None:
+    """Print the recipe of a guide for the model that compare takes for a table.
+
+    pyroclust recipe data.csv > mine.toml, then pyroclust train mine.toml
+    --out mine, then pyroclust compare data.csv --guide mine.
+    """
+    from pyroclust.data.datasets import read_table
+    from pyroclust.recipes import recipe_for
+
+    options = told(delimiter=delimiter, decimal=decimal, header=header)
+    table = read_table(source, columns=names_of_columns(columns), label=label, **options)
+    written = recipe_for(
+        table,
+        pca=pca,
+        family=family,
+        prior=prior,
+        concentration=concentration,
+        expected_clusters=expected_clusters,
+    )
+    print(written, end="")

@@ -1,0 +1,146 @@
+"""The recipe of a guide for a model, or for the model that a table is clustered with."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyroclust.counts import check_count
+from pyroclust.data.datasets import Source, read_table
+from pyroclust.data.standardise import principal_components, standardise
+from pyroclust.models import Mixture, in_words, standardised_mixture
+from pyroclust.saving.models import describe_model
+from pyroclust.text import visible
+
+__all__ = ["recipe_for", "write_recipe"]
+
+_STEPS = 26_000
+# Training is dear beyond the second; a guide labels larger data sets too.
+_FEWEST_POINTS, _MOST_POINTS = 20, 1000
+# Neighbourhoods say little about density in more dimensions.
+_MOST_DIMENSIONS_OF_DENSITY = 4
+
+
+def recipe_for(
+    source: Source,
+    *,
+    columns: Sequence[str] | None = None,
+    label: str | None = None,
+    pca: int | None = None,
+    family: str | None = None,
+    prior: str | None = None,
+    concentration: float | None = None,
+    expected_clusters: float | None = None,
+) -> str:
+    """Return the recipe (TOML) of a guide for the model that :func:`pyroclust.compare` takes for a table.
+
+    Only the number of its columns and rows matters: a guide learns from simulations of the model.
+
+    Args:
+        source: built-in name, file, data frame, array, tensor or table.
+        columns: columns to cluster.
+        label: column of reference labels, never used.
+        pca: number of principal components that are clustered.
+        family: family of the clusters, see :func:`~pyroclust.models.standardised_mixture`.
+        prior: prior of the partitions.
+        concentration: of that prior.
+        expected_clusters: prior mean of the number of clusters in the rows.
+
+    Raises:
+        ValueError: if the table or the model cannot be used; the sentence says what to do.
+
+    Example:
+        >>> print(recipe_for("galaxies", prior="py"))
+        about = "nig-py in 1-D for data sets of up to 82 points, as galaxies"
+        ...
+        [model.prior]
+        class = "PitmanYorPrior"
+        discount = 0.25
+        concentration = 0.3
+        ...
+    """
+    table = read_table(source, columns=columns, label=label)
+    points = standardise(table)
+    points = points if pca is None else principal_components(points, pca)
+    num_points, dim = points.data.shape
+    model = standardised_mixture(
+        dim,
+        family=family,
+        prior=prior,
+        concentration=concentration,
+        expected_clusters=expected_clusters,
+        num_points=num_points,
+    )
+    return write_recipe(model, num_points=num_points, name=table.name)
+
+
+def write_recipe(model: Mixture, *, num_points: int, name: str = "") -> str:
+    """Return the recipe (TOML) of a guide for a mixture, as the guides of the shelf were trained.
+
+    Args:
+        model: the mixture.
+        num_points: data sets have up to so many points, at least 20 and at most 1,000.
+        name: of the data that the guide is meant for.
+
+    Raises:
+        ValueError: if the model cannot be described.
+
+    Example:
+        >>> from pyroclust.models import niw_mixture
+        >>> print(write_recipe(niw_mixture(2), num_points=300))
+        about = "niw_mixture in 2-D for data sets of up to 300 points"
+        ...
+    """
+    num_points = check_count("num_points", num_points, at_least=2)
+    most = min(max(num_points, _FEWEST_POINTS), _MOST_POINTS)
+    dim = model.component.dim
+    meant = f", as {visible(name)}" if name else ""
+    dense = model.is_conjugate and 1 < dim <= _MOST_DIMENSIONS_OF_DENSITY
+    order: dict[str, Any] = {"class": "RandomOrder"}
+    if dense:
+        order = {"class": "DensestFirst", "bandwidth": round(model.typical_scale, 3)}
+    about = f"{model.name} in {dim}-D for data sets of up to {most:,} points{meant}"
+    network: dict[str, Any] = {
+        "width": 64,
+        "num_bandwidths": 7 if dim == 1 else 5,
+        "second_moments": True,
+    }
+    tables = {
+        **_model_tables(model),
+        "light": network,
+        "order": order,
+        "training": {"steps": _STEPS, "max_points": most},
+        "choice": {"oversampling": 16, "hardness": 4},
+    }
+    lines = [f"about = {_toml(about)}", "seed = 0", "", f"# {visible(in_words(model))}"]
+    for table, entries in tables.items():
+        lines += [f"[{table}]", *(f"{key} = {_toml(value)}" for key, value in entries.items()), ""]
+    return "\n".join(lines)
+
+
+def _model_tables(model: Mixture) -> dict[str, dict[str, Any]]:
+    """Return the table of a registered model, or those of the prior and the component."""
+    described = describe_model(model)
+    name, arguments = described["name"], described["arguments"]
+    parts = {key: one for key, one in arguments.items() if isinstance(one, Mapping) and "class" in one}
+    own = {key: one for key, one in arguments.items() if key not in parts}
+    return {"model": {"name": name} | own} | {f"model.{key}": _flat(one) for key, one in parts.items()}
+
+
+def _flat(described: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the arguments of a class beside its name."""
+    return {"class": described["class"], **described.get("arguments", {})}
+
+
+def _toml(value: Any) -> str:
+    """Write a value of JSON as TOML; nothing stands for ``None``, which descriptions of models lack."""
+    if isinstance(value, Mapping):
+        entries = _flat(value) if "class" in value else value
+        return "{ " + ", ".join(f"{_key(key)} = {_toml(one)}" for key, one in entries.items()) + " }"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_toml(one) for one in value)}]"
+    # TOML reads the escapes of JSON.
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _key(name: str) -> str:
+    return name if name.replace("_", "").replace("-", "").isalnum() else json.dumps(name)

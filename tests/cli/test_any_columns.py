@@ -1,0 +1,150 @@
+"""`pyroclust compare` of any number of columns, with models by name and without a guide."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from sklearn.datasets import load_breast_cancer, load_wine
+
+from pyroclust import compare
+from pyroclust.cli import main
+from pyroclust.models import FAMILIES, PRIORS, in_words, nig_mixture, niw_mixture, standardised_mixture
+from pyroclust.results.draws_summary import MAX_POINTS
+from pyroclust.results.mcmc_alone import McmcSummary
+
+QUICK = {"num_draws": 20, "mcmc_draws": 10, "num_chains": 2}
+OPTIONS = ["--draws", "20", "--mcmc-draws", "10", "--chains", "2", "--quiet"]
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    return int(end.value.code or 0)
+
+
+@pytest.mark.parametrize(("load", "dim", "rows"), [(load_wine, 13, None), (load_breast_cancer, 30, 150)])
+def test_many_columns_end_in_a_posterior_and_a_verdict(load, dim, rows, tmp_path):
+    table = load(as_frame=True).data[:rows]
+    result = compare(table, out=tmp_path / "out", **QUICK)
+    found = result.comparison
+    assert found.data.shape[1] == dim
+    assert (found.guide_name, found.model_name) == ("exact filter", "niw_mixture")
+    assert found.model_in_words == in_words(niw_mixture(dim))
+    assert any(note.startswith("There is no trained guide of the model niw_mixture") for note in found.notes)
+    assert result.verdict.sentence
+    assert found.model_in_words.split(";")[0] in (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert len(pd.read_csv(tmp_path / "out" / "assignments.csv")) == len(table)
+
+
+def test_three_columns_of_a_table_take_the_guide_of_the_shelf():
+    result = compare("iris", columns=["sepal_length_cm", "petal_length_cm", "petal_width_cm"], **QUICK)
+    assert result.comparison.guide_name in ("ncp-niw3d", "exact filter")
+    assert result.verdict.sentence
+
+
+def test_without_a_guide_mcmc_stands_alone_with_page_files_and_verdict(tmp_path, capsys):
+    folder = tmp_path / "alone"
+    assert run("compare", "iris", "--guide", "none", "--out", str(folder), *OPTIONS, "--json") == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary == json.loads((folder / "summary.json").read_text("utf-8"))
+    assert (summary["guide"], summary["model"], summary["mcmc_chains"]) == (None, "niw_mixture", 2)
+    assert summary["findings"][0]["question"].startswith("Did ")
+    assert summary["verdict"]["sentence"]
+    page = (folder / "report.html").read_text("utf-8")
+    assert "no guide was used" in page
+    assert summary["verdict"]["sentence"] in page
+    frame = pd.read_csv(folder / "assignments.csv")
+    assert "mcmc_cluster" in frame
+    assert "guide_cluster" not in frame
+    with xr.open_dataset(folder / "draws.nc", group="posterior", engine="h5netcdf") as posterior:
+        assert posterior["assignments"].shape == (2, 10, 150)
+        clusters = posterior["num_clusters"].values
+    shares = dict(zip(summary["num_clusters"]["values"], summary["num_clusters"]["mcmc"], strict=True))
+    assert shares[int(clusters.max())] == pytest.approx((clusters == clusters.max()).mean())
+    capsys.readouterr()
+    assert run("compare", "iris", "--guide", "none", "--out", str(folder), *OPTIONS) == 0
+    printed = capsys.readouterr().out
+    assert "Convergence of MCMC" in printed
+
+
+def test_mcmc_alone_is_judged_by_its_convergence():
+    points = np.concatenate([np.zeros((10, 1)), np.ones((10, 1))]) + np.linspace(0, 0.01, 20)[:, None]
+    long = compare(points, guide="none", num_chains=4, mcmc_draws=400)
+    assert isinstance(long.summary, McmcSummary)
+    assert long.verdict.level.value == "trust"
+    short = compare("galaxies", guide="none", num_chains=2, mcmc_draws=10)
+    assert short.verdict.level.value != "trust"
+    assert repr(long) == f"ComparisonResult({long.comparison.source} with {long.comparison.drawn_by}: trust)"
+
+
+def test_a_family_that_is_not_conjugate_is_drawn_by_mcmc_alone():
+    points = np.random.default_rng(0).standard_normal((15, 2))
+    result = compare(points, family="student-t", prior="py", **QUICK)
+    assert isinstance(result.summary, McmcSummary)
+    assert result.comparison.mcmc.log_joint is None
+    assert result.comparison.model_name == "student-t-py"
+    assert result.comparison.notes[-1].endswith("This is MCMC alone.")
+
+
+def test_models_by_name_reach_guide_and_mcmc():
+    points = np.random.default_rng(0).standard_normal((15, 2))
+    model = standardised_mixture(2, family="nig", prior="crp", expected_clusters=4.0, num_points=15)
+    found = compare(points, family="nig", prior="crp", expected_clusters=4.0, **QUICK).comparison
+    assert found.model_in_words == in_words(model)
+    same = compare(points, guide="none", family="nig", prior="crp", expected_clusters=4.0, **QUICK).comparison
+    np.testing.assert_array_equal(found.mcmc.assignments, same.mcmc.assignments)
+    other = compare(points, guide="none", family="nig", prior="crp", concentration=9.0, **QUICK).comparison
+    assert (found.mcmc.assignments != other.mcmc.assignments).any()
+
+
+def test_one_column_takes_independent_columns():
+    found = compare("galaxies", guide="none", **QUICK).comparison
+    assert found.model_in_words == in_words(nig_mixture(1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--family", "normal"], "unknown family 'normal'"),
+        (["--prior", "dirichlet"], "unknown prior 'dirichlet'"),
+        (
+            ["--guide", "ncp-niw4d", "--prior", "py"],
+            "prior given beside a guide, which has a model of its own",
+        ),
+        (["--guide", "nono"], "unknown guide 'nono'"),
+        (
+            ["--expected-clusters", "500"],
+            "expected_clusters is 500, expected a number below that of the points",
+        ),
+        (["--guide", "none", "--condition", "scale=1"], "conditions are scale, guide 'none' takes none"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(arguments, sentence, tmp_path, capsys):
+    assert run("compare", "iris", "--out", str(tmp_path / "out"), *arguments) == 2
+    assert sentence in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_the_name_none_is_still_reached(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("none").mkdir()
+    assert run("compare", "iris", "--guide", "./none", "--out", "out") == 2
+    assert "none" in capsys.readouterr().err
+
+
+def test_too_many_points_are_refused_before_anything_is_drawn():
+    with pytest.raises(ValueError, match=rf"has {MAX_POINTS + 1} points, expected at most {MAX_POINTS}"):
+        compare(np.arange(MAX_POINTS + 1.0)[:, None], guide="none")
+
+
+@pytest.mark.parametrize("command", ["compare", "recipe"])
+def test_help_names_every_family_and_prior(command, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(command, "--help") == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 80
+    for name in (*FAMILIES, *PRIORS):
+        assert name in printed
