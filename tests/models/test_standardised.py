@@ -56,8 +56,8 @@ def test_a_concentration_is_that_of_the_prior(prior):
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({"family": "nix"}, "unknown family 'nix', did you mean 'nig'? Known: nig, niw, student-t"),
-        ({"prior": "dp"}, "unknown prior 'dp'. Known: crp, gamma-crp, mfm, py"),
+        ({"family": "gamma"}, "unknown family 'gamma'. Known: nig, niw, student-t"),
+        ({"prior": "dp"}, "unknown prior 'dp', did you mean 'py'? Known: crp, gamma-crp, mfm, py"),
         (
             {"prior": "gamma-crp", "concentration": 2.0},
             "concentration is 2.0, but it is random under prior 'gamma-crp': choose prior crp or py or mfm, "
