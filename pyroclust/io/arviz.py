@@ -175,9 +175,10 @@ class _Drawn:
 
 def _drawn(source: Any) -> _Drawn:
     guide, mcmc = getattr(source, "guide", None), getattr(source, "mcmc", None)
-    if (guide is not None or mcmc is not None) and hasattr(source, "data"):
+    drawn = guide if mcmc is None else mcmc
+    if drawn is not None and hasattr(source, "data"):
         attributes = {"source": source.source, "model": source.model_name}
-        return _Drawn(mcmc or guide, guide, attributes, source.row_names, source)
+        return _Drawn(drawn, guide, attributes, source.row_names, source)
     found = draws_from(source)
     draws = _Draws(found.name, found.assignments, found.log_joint, found.log_prob)
     attributes = {"source": found.name} | ({"notes": list(found.notes)} if found.notes else {})
