@@ -18,11 +18,12 @@ from pyroclust.results.comparison import PartitionDraws
 from pyroclust.results.comparison_summary import ComparisonSummary, summarise
 from pyroclust.results.diagnosis import Diagnosis
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
+from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary, summarise_mcmc
 
 HOSTILE = "<script>alert(1)</script> & \"co\" 'x'"
 LONG = "a_column_whose_name_nobody_would_call_short_and_that_has_no_space_to_break_at"
 
-KINDS = ("one column", "many columns", "alone", "draws", "two sources")
+KINDS = ("one column", "many columns", "alone", "no guide", "draws", "two sources")
 
 
 def comparison_case(*, dim: int = 1, **changes: Any) -> ComparisonSummary:
@@ -50,6 +51,15 @@ def alone_case(**changes: Any) -> AloneSummary:
     return summarise_alone(GuideAlone(**fields | changes))
 
 
+def mcmc_case(**changes: Any) -> McmcSummary:
+    comparison = make_comparison(dim=2, num_points=40, draws=200)
+    names = {one.name for one in dataclasses.fields(McmcAlone)}
+    fields = {name: value for name, value in vars(comparison).items() if name in names}
+    return summarise_mcmc(
+        McmcAlone(**fields | {"model_in_words": "The model: independent labels."} | changes)
+    )
+
+
 def diagnosis_case(*, beside: bool) -> Diagnosis:
     """Return draws alone, or beside a second source and their data."""
     comparison = make_comparison(dim=2, num_points=30, draws=60)
@@ -61,7 +71,7 @@ def diagnosis_case(*, beside: bool) -> Diagnosis:
 
 
 @cache
-def result(kind: str) -> ComparisonSummary | AloneSummary | Diagnosis:
+def result(kind: str) -> ComparisonSummary | AloneSummary | McmcSummary | Diagnosis:
     """Return a result for one kind of page."""
     if kind == "one column":
         names = (HOSTILE, *(f"row {row}" for row in range(2, 41)))
@@ -72,6 +82,8 @@ def result(kind: str) -> ComparisonSummary | AloneSummary | Diagnosis:
         return comparison_case(dim=12, columns=columns, notes=notes)
     if kind == "alone":
         return alone_case(source=LONG, columns=("x", HOSTILE), calibration=near_case(wrong=True))
+    if kind == "no guide":
+        return mcmc_case(source=LONG, columns=("x", HOSTILE), model_in_words=HOSTILE)
     return diagnosis_case(beside=kind == "two sources")
 
 

@@ -41,6 +41,7 @@ Made = TypeVar("Made")
 _WORLD = "The simulations of the guide's model"
 _SWEEPS_A_DRAW = 10
 _NUMBERS_AT_ONCE = 1 << 22
+_WIDE = 5
 # Labels of MCMC that the guide scores, for estimates of the evidence: as many as 400 draws of 500 points.
 _CROSS_DRAWS, _CROSS_LABELS = 400, 200_000
 
@@ -64,7 +65,8 @@ def draw_guide(
         guide.posterior(data).sample((1,))
         began = time.perf_counter()
         posterior = guide.posterior(data)
-        draws, log_prob = posterior.sample_and_log_prob((num_draws,))
+        blocks = [posterior.sample_and_log_prob((rows,)) for rows in _blocks(num_draws, data)]
+        draws, log_prob = (torch.cat(parts) for parts in zip(*blocks, strict=True))
         seconds = time.perf_counter() - began
     found = PartitionDraws(
         name=name,
@@ -74,6 +76,12 @@ def draw_guide(
         log_prob=log_prob.double().unsqueeze(0).numpy(),
     )
     return found, posterior
+
+
+def _blocks(num_draws: int, data: Tensor) -> list[int]:
+    """Divide the draws of wide tables, where the state of a cluster has D^2 numbers, to take less memory."""
+    rows = num_draws if data.shape[-1] < _WIDE else max(1, _NUMBERS_AT_ONCE // data.numel())
+    return [min(rows, num_draws - first) for first in range(0, num_draws, rows)]
 
 
 def draw_mcmc(model: Any, data: Tensor, *, num_draws: int, num_chains: int, seed: int) -> PartitionDraws:

@@ -37,9 +37,10 @@ def constant_column(folder: Path) -> list[str]:
     return [table(folder / "t.csv", a=[2.0, 2.0])]
 
 
-def no_guide_for_five_columns(folder: Path) -> list[str]:
+def condition_without_a_guide_on_the_shelf(folder: Path) -> list[str]:
     columns = [*NUMBERS.T, NUMBERS[:, 0] ** 2]
-    return [table(folder / "t.csv", **dict(zip("abcde", columns, strict=True)))]
+    made = table(folder / "t.csv", **dict(zip("abcde", columns, strict=True)))
+    return [made, "--condition", "concentration=1"]
 
 
 def dimension_of_another_guide(folder: Path) -> list[str]:
@@ -126,7 +127,7 @@ CASES = {
     text_column: "--label kind",
     one_row: "has 1 row",
     constant_column: "column 'a' is constant",
-    no_guide_for_five_columns: "reduce with --pca 2",
+    condition_without_a_guide_on_the_shelf: "guide 'exact filter' takes none",
     dimension_of_another_guide: "guide 'filter-nig1d' takes 1",
     condition_of_another_guide: "guide 'filter-nig1d' takes none",
     condition_without_a_number: "expected NAME=VALUE",

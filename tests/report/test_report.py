@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import report_pages
 from PIL import Image
-from report_pages import HOSTILE, KINDS, alone_case, comparison_case, written
+from report_pages import HOSTILE, KINDS, alone_case, comparison_case, mcmc_case, written
 from rich.console import Console
 
 import pyroclust
@@ -116,7 +116,7 @@ def test_policy_lets_in_this_script_and_this_style_only(kind):
 
 def test_names_are_text_wherever_they_stand():
     names = tuple(HOSTILE for _ in range(40))
-    changes = {name: HOSTILE for name in ("source", "model_name", "guide_name")}
+    changes = {name: HOSTILE for name in ("source", "model_name", "model_in_words", "guide_name")}
     html = render(comparison_case(columns=(HOSTILE,), row_names=names, notes=(HOSTILE,), **changes))
     assert html.count("<script") == 1
     assert "alert(1)</" not in html
@@ -124,6 +124,10 @@ def test_names_are_text_wherever_they_stand():
     html = render(alone_case(columns=("x", HOSTILE), **changes))
     assert html.count("<script") == 1
     assert words(html).count(HOSTILE) >= 4
+    del changes["guide_name"]
+    html = render(mcmc_case(columns=("x", HOSTILE), **changes))
+    assert html.count("<script") == 1
+    assert words(html).count(HOSTILE) >= 5
 
 
 def test_page_says_what_was_found(case, html):
