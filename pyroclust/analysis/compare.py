@@ -40,6 +40,8 @@ def compare(
     num_draws: int = 1000,
     num_chains: int = 4,
     mcmc_draws: int = 1000,
+    kernel: str | None = None,
+    warmup: int | None = None,
     calibrate: bool = False,
     out: str | PathLike[str] | None = None,
     overwrite: bool = False,
@@ -49,8 +51,11 @@ def compare(
     """Draw partitions of a table from a guide and by MCMC on the guide's model.
 
     The guide encodes the points once and gives ``num_draws`` partitions with their log q. The chains start
-    far apart, drop a fifth of their length and keep one draw in ten sweeps; seconds exclude compilation and,
-    for the guide, one draw to warm up. Where the guide's model has no likelihood there are no chains and no
+    far apart and go on until they have converged: while R-hat of a functional is above 1.01, or it has fewer
+    than 400 effective draws, they run as long again, and what was drawn before becomes warm-up. This ends
+    after 128,000 sweeps a chain, or before a round that would take chains beyond two minutes; then a note
+    says what moved and what to do. Seconds include the warm-up and exclude compilation and, for the guide,
+    one draw to warm up. Where the guide's model has no likelihood there are no chains and no
     weights: the guide's draws stand alone, beside its certificate and simulations of its model.
 
     The model is chosen by the names of its family and its prior, and the guide for it: one on the shelf of
@@ -74,8 +79,12 @@ def compare(
         pca: cluster this many principal components of the standardised columns.
         raw: leave the columns as they are, for guides whose model fixes the scale of the data.
         num_draws: draws of the guide, at least 10.
-        num_chains: Gibbs chains.
+        num_chains: chains of MCMC.
         mcmc_draws: draws each chain keeps, at least 10.
+        kernel: what moves the chains: ``"gibbs"``, ``"merge-split"``, ``"merge-split+gibbs"``,
+            ``"split-merge"``, ``"split-merge+gibbs"`` or ``"auxiliary"``; by default ``"merge-split+gibbs"``,
+            and ``"auxiliary"`` for families that are not conjugate.
+        warmup: sweeps that each chain drops first, of which it then keeps one in ten; by default it grows.
         calibrate: also calibrate the guide on the 200 of 2000 simulations that are nearest to the data, see
             :func:`~pyroclust.calibrate_near`; this costs 20,000 draws of the guide.
         out: folder for ``report.html``, ``draws.nc``, ``summary.json`` and ``assignments.csv``; by default
@@ -95,6 +104,8 @@ def compare(
         ((1, 50, 82), (4, 50, 82))
     """
     _check_numbers(num_draws, mcmc_draws, num_chains)
+    if warmup is not None:
+        check_count("warmup", warmup, at_least=0)
     seed = check_seed(seed)
     table = read_table(source, columns=columns, label=label)
     points = unscaled(table) if raw else standardise(table)
@@ -117,6 +128,8 @@ def compare(
         num_draws=num_draws,
         num_chains=num_chains,
         mcmc_draws=mcmc_draws,
+        kernel=kernel,
+        warmup=warmup,
         calibrate=calibrate,
         out=out,
         overwrite=overwrite,

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.analysis.chains import ChainsOfModel, draw_mcmc
 from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result
 from pyroclust.analysis.picking import AskedModel, NoGuide, PickedGuide, pick_guide
 from pyroclust.attempts import Attempts, left_out
@@ -22,8 +23,7 @@ from pyroclust.diagnostics import Finding
 from pyroclust.diagnostics.verdicts.findings import Question, untold
 from pyroclust.errors import first_line
 from pyroclust.infer.checks import log_joint_of
-from pyroclust.infer.mcmc import CollapsedGibbs
-from pyroclust.infer.mcmc.defaults import default_kernel
+from pyroclust.infer.mcmc.defaults import default_kernel_name
 from pyroclust.models import in_words
 from pyroclust.random_state import seeded
 from pyroclust.results.comparison import Comparison, CrossScored, PartitionDraws
@@ -34,12 +34,11 @@ from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_al
 from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary, summarise_mcmc
 from pyroclust.saving.cards import NO_GUIDE
 
-__all__ = ["compare_points", "cross_scored", "draw_guide", "draw_mcmc"]
+__all__ = ["compare_points", "cross_scored", "draw_guide"]
 
 Made = TypeVar("Made")
 
 _WORLD = "The simulations of the guide's model"
-_SWEEPS_A_DRAW = 10
 _NUMBERS_AT_ONCE = 1 << 22
 _WIDE = 5
 # Labels of MCMC that the guide scores, for estimates of the evidence: as many as 400 draws of 500 points.
@@ -84,29 +83,6 @@ def _blocks(num_draws: int, data: Tensor) -> list[int]:
     return [min(rows, num_draws - first) for first in range(0, num_draws, rows)]
 
 
-def draw_mcmc(model: Any, data: Tensor, *, num_draws: int, num_chains: int, seed: int) -> PartitionDraws:
-    """Run collapsed Gibbs chains, started far apart; a fifth of each is dropped, one draw in ten sweeps kept.
-
-    Args:
-        model: a collapsed mixture.
-        data: the points, ``(N, D)``.
-        num_draws: draws each chain keeps.
-        num_chains: chains.
-        seed: of the chains.
-
-    Raises:
-        KeyboardInterrupt: after Ctrl-C, whatever was drawn until then.
-    """
-    conjugate = model.is_conjugate
-    kernel = (CollapsedGibbs if conjugate else default_kernel)(model, thin=_SWEEPS_A_DRAW)
-    run = kernel.run(data, num_draws=num_draws, warmup=num_draws // 4, num_chains=num_chains, seed=seed)
-    if run.interrupted:
-        raise KeyboardInterrupt(f"after {run.assignments.shape[1]:,} of {num_draws:,} draws of each chain")
-    # Of other families the kernel's density is that of the clusters' parameters too.
-    log_joint = run.log_joint.numpy() if model.has_likelihood else None
-    return PartitionDraws(type(kernel).__name__, run.assignments.numpy(), log_joint, run.seconds)
-
-
 def cross_scored(posterior: Any, mcmc: PartitionDraws) -> CrossScored | None:
     """Score every k-th draw of each chain by the guide; ``None`` where log q is estimated.
 
@@ -142,6 +118,8 @@ def compare_points(
     num_draws: int,
     num_chains: int,
     mcmc_draws: int,
+    kernel: str | None,
+    warmup: int | None,
     calibrate: bool,
     out: str | PathLike[str] | None,
     overwrite: bool,
@@ -157,8 +135,10 @@ def compare_points(
         asked: the model by name.
         conditions: hyperparameters that the guide is told.
         num_draws: draws of the guide.
-        num_chains: Gibbs chains.
+        num_chains: chains of MCMC.
         mcmc_draws: draws each chain keeps.
+        kernel: name of their kernel; ``None`` for the default of the model.
+        warmup: sweeps that each chain drops first; ``None`` to go on until they have converged.
         calibrate: whether to calibrate the guide near the data.
         out: folder of the files, or ``None``.
         overwrite: whether results of another run in that folder may be replaced.
@@ -178,8 +158,9 @@ def compare_points(
         points=(points.data, points.columns),
         guide=_content_of(picked),
         numbers=(num_draws, num_chains, mcmc_draws, calibrate, seed),
+        chains=(kernel or "", -1 if warmup is None else warmup),
     )
-    settings = _Settings(num_draws, num_chains, mcmc_draws, calibrate, seed)
+    settings = _Settings(num_draws, num_chains, mcmc_draws, kernel, warmup, calibrate, seed)
     with results_folder(out, run=run, overwrite=overwrite) as folder:
         summary = (
             _by_mcmc(table, points, picked, settings, tell)
@@ -198,6 +179,8 @@ class _Settings:
     num_draws: int
     num_chains: int
     mcmc_draws: int
+    kernel: str | None
+    warmup: int | None
     calibrate: bool
     seed: int
 
@@ -220,30 +203,32 @@ def _by_guide(
     )
     about = _about(table, points, model, (*notes, *_about_log_prob(posterior)))
     about |= simulated | {"guide_name": picked.name, "guide": drawn}
-    mcmc, why = None, None
+    chains, why = None, None
     if model.has_likelihood:
-        mcmc, why = _mcmc(model, data, settings, tell)
+        chains, why = _mcmc(model, data, settings, tell)
     tell("comparing")
-    if mcmc is None:
+    if chains is None:
         about["failures"] += () if why is None else (left_out("MCMC", why),)
         return summarise_alone(
             GuideAlone(**about, certificate=picked.certificate, why_no_mcmc=why), seed=seed
         )
+    about["notes"] += chains.notes
     tries = Attempts()
-    cross = tries.make("The guide's log q of draws of MCMC", partial(cross_scored, posterior, mcmc))
+    cross = tries.make("The guide's log q of draws of MCMC", partial(cross_scored, posterior, chains.draws))
     about["failures"] += tries.failures
-    return summarise(Comparison(**about, mcmc=mcmc, cross=cross), seed=seed)
+    return summarise(Comparison(**about, mcmc=chains.draws, cross=cross), seed=seed)
 
 
 def _by_mcmc(
     table: Table, points: Standardised, picked: NoGuide, settings: _Settings, tell: Callable[[str], None]
 ) -> McmcSummary:
     """Draw by MCMC alone."""
-    mcmc, why = _mcmc(picked.model, torch.tensor(points.data), settings, tell)
-    if mcmc is None:
+    chains, why = _mcmc(picked.model, torch.tensor(points.data), settings, tell)
+    if chains is None:
         raise ValueError(f"MCMC of the model {picked.model.name} failed ({why}), and there is no guide")
     tell("summarising")
-    alone = McmcAlone(**_about(table, points, picked.model, picked.about), mcmc=mcmc)
+    about = _about(table, points, picked.model, (*picked.about, *chains.notes))
+    alone = McmcAlone(**about, mcmc=chains.draws)
     return summarise_mcmc(alone, seed=settings.seed)
 
 
@@ -262,9 +247,9 @@ def _drawn(name: str, draw: Callable[[], Made]) -> Made:
 
 def _mcmc(
     model: Any, data: Tensor, settings: _Settings, tell: Callable[[str], None]
-) -> tuple[PartitionDraws | None, str | None]:
+) -> tuple[ChainsOfModel | None, str | None]:
     """Return the draws of MCMC, or why there are none; points that MCMC refuses are refused."""
-    tell(f"running {settings.num_chains} Gibbs chains")
+    tell(f"running {settings.num_chains} chains of {settings.kernel or default_kernel_name(model)}")
     try:
         drawn = draw_mcmc(
             model,
@@ -272,6 +257,9 @@ def _mcmc(
             num_draws=settings.mcmc_draws,
             num_chains=settings.num_chains,
             seed=settings.seed,
+            kernel=settings.kernel,
+            warmup=settings.warmup,
+            tell=tell,
         )
     except (MemoryError, ValueError):
         raise

@@ -99,14 +99,30 @@ def compare(
         int, typer.Option(metavar="N", help="Draws of the guide.", min=10, rich_help_panel=_DRAWS)
     ] = 1000,
     chains: Annotated[
-        int, typer.Option(metavar="N", help="Gibbs chains.", min=1, rich_help_panel=_DRAWS)
+        int, typer.Option(metavar="N", help="Chains of MCMC.", min=1, rich_help_panel=_DRAWS)
     ] = 4,
     mcmc_draws: Annotated[
         int,
-        typer.Option(
-            metavar="N", help="Draws each chain keeps, one in ten sweeps.", min=10, rich_help_panel=_DRAWS
-        ),
+        typer.Option(metavar="N", help="Draws each chain keeps.", min=10, rich_help_panel=_DRAWS),
     ] = 1000,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Kernel of the chains: gibbs, merge-split, split-merge, either with +gibbs, auxiliary; "
+            "by default merge-split+gibbs.",
+            rich_help_panel=_DRAWS,
+        ),
+    ] = None,
+    warmup: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Sweeps each chain drops first; by default they go on until they have converged.",
+            min=0,
+            rich_help_panel=_DRAWS,
+        ),
+    ] = None,
     calibrate: Annotated[  # noqa: FBT002
         bool,
         typer.Option(
@@ -155,6 +171,8 @@ def compare(
             num_draws=draws,
             num_chains=chains,
             mcmc_draws=mcmc_draws,
+            kernel=kernel,
+            warmup=warmup,
             calibrate=calibrate,
             out=folder,
             overwrite=overwrite,

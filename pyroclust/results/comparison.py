@@ -23,8 +23,9 @@ class PartitionDraws:
         name: what reports call the source.
         assignments: canonical labels, ``(chains, draws, N)`` int64.
         log_joint: log p(assignments, data) in nats, ``(chains, draws)``; ``None`` without a likelihood.
-        seconds: wall time that the draws took.
+        seconds: wall time that the draws took, that of a warm-up included.
         log_prob: log q(assignments | data) in nats, ``(chains, draws)``; ``None`` where unknown (MCMC).
+        seconds_warmup: part of ``seconds`` that the warm-up took, whose draws were dropped.
 
     Raises:
         ValueError: if the shapes do not fit.
@@ -35,6 +36,7 @@ class PartitionDraws:
     log_joint: np.ndarray | None
     seconds: float
     log_prob: np.ndarray | None = None
+    seconds_warmup: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the shapes."""
@@ -223,5 +225,11 @@ class Comparison(GuideOnData):
     def about(self) -> dict[str, Any]:
         """Return what ``summary.json`` says of the data and of what drew."""
         chains, draws, _ = self.mcmc.assignments.shape
-        beside = {"mcmc_chains": chains, "mcmc_draws": draws, "mcmc_seconds": self.mcmc.seconds}
+        beside = {
+            "mcmc_kernel": self.mcmc.name,
+            "mcmc_chains": chains,
+            "mcmc_draws": draws,
+            "mcmc_seconds": self.mcmc.seconds,
+            "mcmc_seconds_warmup": self.mcmc.seconds_warmup,
+        }
         return super().about() | beside

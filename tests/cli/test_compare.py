@@ -103,7 +103,7 @@ def test_same_seed_same_draws_and_the_default_folder(tmp_path, monkeypatch, caps
 def test_a_line_a_stage_on_standard_error(iris):
     stages = (iris.parent / "stages.txt").read_text(encoding="utf-8").splitlines()
     assert stages[0].startswith("simulating data sets")
-    assert "running 2 Gibbs chains" in stages
+    assert "running 2 chains of merge-split+gibbs" in stages
     assert stages[-1] == "writing the report"
 
 

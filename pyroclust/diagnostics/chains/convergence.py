@@ -10,9 +10,19 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from pyroclust.arrays import as_finite, unit_of
-from pyroclust.diagnostics.limits import GOOD_RHAT
+from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
 
-__all__ = ["Convergence", "bulk_ess", "convergence", "ess", "max_rhat", "min_ess", "rhat", "rhats"]
+__all__ = [
+    "Convergence",
+    "bulk_ess",
+    "convergence",
+    "ess",
+    "have_converged_well",
+    "max_rhat",
+    "min_ess",
+    "rhat",
+    "rhats",
+]
 
 
 @dataclass(frozen=True)
@@ -167,6 +177,16 @@ def min_ess(rows: Sequence[Convergence]) -> float:
     """
     found = [row.ess_bulk for row in rows if not row.constant]
     return min((0.0 if math.isnan(value) else value for value in found), default=math.inf)
+
+
+def have_converged_well(rows: Sequence[Convergence]) -> bool:
+    """Return whether all functionals that vary have R-hat at most 1.01 and 400 effective draws or more.
+
+    Example:
+        >>> have_converged_well(convergence({"num_clusters": np.full((4, 100), 3.0)}))
+        True
+    """
+    return max_rhat(rows) <= GOOD_RHAT and min_ess(rows) >= GOOD_ESS
 
 
 def _many_chains(x: np.ndarray) -> np.ndarray:

@@ -1,16 +1,21 @@
 """The kernel that the library runs where nobody has chosen one."""
 
-from pyroclust.infer.mcmc.auxiliary_gibbs import AuxiliaryGibbs
-from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedGibbs
-from pyroclust.infer.mcmc.compose import Compose
 from pyroclust.infer.mcmc.kernel import PartitionKernel
-from pyroclust.infer.mcmc.slice_hyperparameters import SliceHyperparameters
-from pyroclust.infer.mcmc.split_merge import MergeSplit
+from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.protocols import CollapsedModel
 
-__all__ = ["default_kernel"]
+__all__ = ["default_kernel", "default_kernel_name"]
 
-_PROPOSALS = 5
+
+def default_kernel_name(model: CollapsedModel) -> str:
+    """Return the name of :func:`default_kernel`, as :func:`named_kernel` calls it.
+
+    Example:
+        >>> from pyroclust.models import gaussian2d
+        >>> default_kernel_name(gaussian2d())
+        'merge-split+gibbs'
+    """
+    return "merge-split+gibbs" if model.is_conjugate else "auxiliary"
 
 
 def default_kernel(model: CollapsedModel, *, thin: int = 1) -> PartitionKernel:
@@ -28,11 +33,4 @@ def default_kernel(model: CollapsedModel, *, thin: int = 1) -> PartitionKernel:
         >>> default_kernel(gaussian2d())
         Compose([MergeSplit(gaussian2d), CollapsedGibbs(gaussian2d)])
     """
-    kernels: list[PartitionKernel] = []
-    if model.hyperpriors.keys() - model.prior.integrated_names:
-        kernels.append(SliceHyperparameters(model))
-    if model.is_conjugate:
-        kernels += [MergeSplit(model, proposals=_PROPOSALS), CollapsedGibbs(model)]
-    else:
-        kernels.append(AuxiliaryGibbs(model))
-    return Compose(kernels, thin=thin)
+    return named_kernel(default_kernel_name(model), model, thin=thin)

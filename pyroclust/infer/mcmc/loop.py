@@ -60,9 +60,23 @@ def check_draws(num_chains: int, num_draws: int, num_points: int) -> None:
 
 
 def run_blocks(
-    transition: Transition, states: ChainStates, *, warmup: int, num_draws: int, progress: bool
+    transition: Transition,
+    states: ChainStates,
+    *,
+    warmup: int,
+    num_draws: int,
+    every: int = 1,
+    progress: bool,
 ) -> tuple[Trace, bool]:
     """Run warm-up and draws in blocks of some tenths of a second, between which Ctrl-C is obeyed.
+
+    Args:
+        transition: the kernel, bound to data.
+        states: where the chains are.
+        warmup: draws that are not kept.
+        num_draws: draws that are kept.
+        every: of so many draws the last is kept.
+        progress: show a bar on standard error.
 
     Returns:
         The draws, and whether somebody asked to stop; then they are usually fewer.
@@ -71,18 +85,18 @@ def run_blocks(
         KeyboardInterrupt: if there was an interrupt before the first draw.
     """
     kept: list[Trace] = []
-    done, size, total = 0, 1, warmup + num_draws
+    done, size, total = 0, 1, warmup + num_draws * every
     with progress_bar("draws", total, shown=progress) as tell, interrupt_between_steps() as interrupt:
         while done < total and not interrupt.requested:
             left = warmup - done if done < warmup else total - done
-            count = min(size, left)
+            count = min(size, left) if done < warmup else min(max(1, size // every) * every, left)
             began = time.perf_counter()
             block = transition.advance(states, count)
             seconds = max(time.perf_counter() - began, 1e-6)
             size = max(1, min(_GROWTH * size, int(count * _SECONDS_A_BLOCK / seconds)))
             states = block.last()
             if done >= warmup:
-                kept.append(block)
+                kept.append(block if every == 1 else block.thinned(every))
             done += count
             tell(done, "")
     if not kept:

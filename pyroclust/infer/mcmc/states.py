@@ -98,6 +98,15 @@ class Trace:
         hyper = {name: values[:, -1] for name, values in self.hyperparameters.items()}
         return ChainStates(self.assignments[:, -1], hyper, self.log_joint[:, -1])
 
+    def thinned(self, every: int) -> "Trace":
+        """Return every so many-th draw, the last one among them where the number of draws is a multiple."""
+        kept = slice(every - 1, None, every)
+        return Trace(
+            self.assignments[:, kept].clone(),
+            {name: values[:, kept].clone() for name, values in self.hyperparameters.items()},
+            self.log_joint[:, kept].clone(),
+        )
+
     @staticmethod
     def stack(states: list[ChainStates]) -> "Trace":
         """Put states after one another."""

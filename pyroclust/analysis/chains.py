@@ -1,0 +1,136 @@
+"""Chains of a model on points, which go on until they have converged."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from pyroclust.diagnostics import Convergence, convergence, functionals
+from pyroclust.diagnostics.chains.convergence import have_converged_well
+from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
+from pyroclust.infer.mcmc.defaults import default_kernel_name
+from pyroclust.infer.mcmc.long_chains import LongChains
+from pyroclust.infer.mcmc.named_kernels import kernel_names, named_kernel
+from pyroclust.infer.mcmc.states import Trace
+from pyroclust.results.comparison import PartitionDraws
+from pyroclust.text import listed
+
+__all__ = ["ChainsOfModel", "draw_mcmc"]
+
+# Sweeps between two draws where the length is fixed; where chains go on, they begin with every second.
+_SWEEPS_A_DRAW, _FIRST_EVERY = 10, 2
+# Chains go no further than either; a round is not begun that would last longer.
+_MOST_SWEEPS, _MOST_SECONDS = 128_000, 120.0
+
+
+@dataclass(frozen=True)
+class ChainsOfModel:
+    """Draws of chains, and what to say of them.
+
+    Attributes:
+        draws: with the name of the kernel; their seconds include the warm-up.
+        notes: sentences for the reader.
+        converged: whether every functional has a good R-hat and enough effective draws.
+    """
+
+    draws: PartitionDraws
+    notes: tuple[str, ...]
+    converged: bool
+
+
+def draw_mcmc(
+    model: Any,
+    data: Tensor,
+    *,
+    num_draws: int,
+    num_chains: int,
+    seed: int,
+    kernel: str | None = None,
+    warmup: int | None = None,
+    tell: Callable[[str], None] = lambda stage: None,
+) -> ChainsOfModel:
+    """Run chains, started far apart, and keep ``num_draws`` of each.
+
+    With ``warmup=None`` the first round drops a quarter of ``num_draws`` and keeps one draw in two sweeps.
+    While a functional or the log joint has not converged, a round twice as long follows, and the one before
+    becomes warm-up, until a limit of sweeps or seconds is met. Chains that keep fewer draws in all than are
+    wanted effective ones cannot be judged: they keep one draw in ten sweeps of one round.
+
+    Args:
+        model: a mixture.
+        data: the points, ``(N, D)``.
+        num_draws: draws each chain keeps.
+        num_chains: chains.
+        seed: of the chains.
+        kernel: name of the kernel; ``None`` for the default of the model.
+        warmup: sweeps that are dropped, of which one in ten is kept afterwards; ``None`` to go on.
+        tell: called with what is being done.
+
+    Raises:
+        ValueError: if no kernel has that name, or it cannot run on the points.
+        KeyboardInterrupt: after Ctrl-C, whatever was drawn until then.
+    """
+    name = default_kernel_name(model) if kernel is None else kernel
+    chains = LongChains(named_kernel(name, model), data, num_chains=num_chains, seed=seed)
+    judged = warmup is None and num_draws * num_chains >= GOOD_ESS
+    every = _FIRST_EVERY if judged else _SWEEPS_A_DRAW
+    trace = chains.draw(num_draws, warmup=num_draws // 4 if warmup is None else warmup, every=every)
+    # Sweeps take the same time in warm-up and after it.
+    last = chains.seconds * num_draws * every / chains.sweeps
+    rows = _rows(trace)
+    while judged and not have_converged_well(rows):
+        every *= 2
+        if chains.sweeps + num_draws * every > _MOST_SWEEPS or chains.seconds + 2 * last > _MOST_SECONDS:
+            break
+        tell(f"no convergence after {chains.sweeps:,} sweeps a chain, running {num_draws * every:,} more")
+        before = chains.seconds
+        trace = chains.draw(num_draws, every=every)
+        last = chains.seconds - before
+        rows = _rows(trace)
+    draws = PartitionDraws(
+        name,
+        trace.assignments.numpy(),
+        # Of other families the kernel's density is that of the clusters' parameters too.
+        trace.log_joint.numpy() if model.has_likelihood else None,
+        chains.seconds,
+        seconds_warmup=chains.seconds - last,
+    )
+    converged = have_converged_well(rows)
+    notes = _notes(draws, rows, sweeps=chains.sweeps, kernel=name, converged=converged)
+    return ChainsOfModel(draws, notes, converged)
+
+
+def _rows(trace: Trace) -> tuple[Convergence, ...]:
+    draws, log_joint = trace.assignments.numpy(), trace.log_joint.numpy()
+    if not np.isfinite(log_joint).all():
+        return convergence(functionals(draws, reference=draws[0, -1]))
+    best = np.unravel_index(log_joint.argmax(), log_joint.shape)
+    return convergence(functionals(draws, reference=draws[best]) | {"log_joint": log_joint})
+
+
+def _notes(
+    draws: PartitionDraws, rows: tuple[Convergence, ...], *, sweeps: int, kernel: str, converged: bool
+) -> tuple[str, ...]:
+    chains = len(draws.assignments)
+    told = (
+        f"MCMC: {chains} chains of {kernel}, {sweeps:,} sweeps each, in {draws.seconds:.3g} seconds, "
+        f"{draws.seconds_warmup:.3g} of them for warm-up.",
+    )
+    if converged:
+        return told
+    stuck = [row for row in rows if not have_converged_well((row,))]
+    worst = max(stuck, key=_badness)
+    others = [name for name in kernel_names() if name != kernel]
+    return (
+        *told,
+        f"MCMC has not converged after {sweeps:,} sweeps a chain: {worst.name} has R-hat {worst.rhat:.3g} "
+        f"and {worst.ess_bulk:.0f} effective draws, where R-hat of at most {GOOD_RHAT:g} and "
+        f"{GOOD_ESS:.0f} draws are wanted. Take a longer --warmup, more --chains, another --kernel "
+        f"({listed(others, len(others))}), or refined draws.",
+    )
+
+
+def _badness(row: Convergence) -> float:
+    return np.inf if np.isnan(row.rhat) else row.rhat

@@ -1,0 +1,74 @@
+"""Kernels by name, as the command line calls them."""
+
+from collections.abc import Callable, Sequence
+
+from pyroclust.errors import unknown_name
+from pyroclust.infer.mcmc.auxiliary_gibbs import AuxiliaryGibbs
+from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedGibbs
+from pyroclust.infer.mcmc.compose import Compose
+from pyroclust.infer.mcmc.kernel import PartitionKernel
+from pyroclust.infer.mcmc.slice_hyperparameters import SliceHyperparameters
+from pyroclust.infer.mcmc.split_merge import MergeSplit, SplitMerge
+from pyroclust.protocols import CollapsedModel
+
+__all__ = ["kernel_names", "named_kernel"]
+
+# Splits and merges are cheap beside a sweep, and few are accepted.
+_PROPOSALS = 5
+
+
+def _merge_split(model: CollapsedModel) -> PartitionKernel:
+    return MergeSplit(model, proposals=_PROPOSALS)
+
+
+def _split_merge(model: CollapsedModel) -> PartitionKernel:
+    return SplitMerge(model, proposals=_PROPOSALS)
+
+
+_KERNELS: dict[str, Sequence[Callable[[CollapsedModel], PartitionKernel]]] = {
+    "auxiliary": (AuxiliaryGibbs,),
+    "gibbs": (CollapsedGibbs,),
+    "merge-split": (_merge_split,),
+    "merge-split+gibbs": (_merge_split, CollapsedGibbs),
+    "split-merge": (_split_merge,),
+    "split-merge+gibbs": (_split_merge, CollapsedGibbs),
+}
+
+
+def kernel_names() -> tuple[str, ...]:
+    """Return the names that :func:`named_kernel` knows.
+
+    Example:
+        >>> kernel_names()[:2]
+        ('auxiliary', 'gibbs')
+    """
+    return tuple(sorted(_KERNELS))
+
+
+def named_kernel(name: str, model: CollapsedModel, *, thin: int = 1) -> PartitionKernel:
+    """Return a kernel of a model by its name; random hyperparameters are drawn by slice sampling before it.
+
+    ``gibbs`` visits every point; ``merge-split`` and ``split-merge`` propose five splits or merges a step,
+    with ``+gibbs`` before a sweep over all points; ``auxiliary`` keeps the parameters of clusters, for
+    families that are not conjugate.
+
+    Args:
+        name: one of :func:`kernel_names`.
+        model: a mixture.
+        thin: steps a draw.
+
+    Raises:
+        ValueError: if no kernel has that name, or it cannot run on the model.
+
+    Example:
+        >>> from pyroclust.models import gaussian2d
+        >>> named_kernel("split-merge", gaussian2d())
+        Compose([SplitMerge(gaussian2d)])
+    """
+    if name not in _KERNELS:
+        raise ValueError(f"kernel: {unknown_name('kernel', str(name), _KERNELS)}")
+    kernels: list[PartitionKernel] = []
+    if model.hyperpriors.keys() - model.prior.integrated_names:
+        kernels.append(SliceHyperparameters(model))
+    kernels += [make(model) for make in _KERNELS[name]]
+    return Compose(kernels, thin=thin)

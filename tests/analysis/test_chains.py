@@ -1,0 +1,91 @@
+"""Chains of ``compare``: they go on until they have converged, and say where they have not."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_wine
+
+from pyroclust.analysis import chains as module
+from pyroclust.analysis.chains import draw_mcmc
+from pyroclust.infer.mcmc.named_kernels import kernel_names
+from pyroclust.models import gaussian2d, niw_mixture
+
+APART = torch.tensor([[0.0, 0.0], [0.1, 0.0], [0.0, 0.2], [30.0, 0.0], [30.0, 0.3]], dtype=torch.float64)
+
+
+def draws_of(data, **settings):
+    return draw_mcmc(gaussian2d(), data, num_draws=200, num_chains=4, seed=0, **settings)
+
+
+def test_easy_points_need_one_round():
+    found = draws_of(APART)
+    assert found.converged
+    assert found.draws.name == "merge-split+gibbs"
+    assert found.draws.assignments.shape == (4, 200, 5)
+    assert "450 sweeps each" in found.notes[0]
+    assert 0 < found.draws.seconds_warmup < found.draws.seconds
+    assert len(found.notes) == 1
+
+
+def test_rounds_double_until_the_limit_of_sweeps(monkeypatch):
+    stages = []
+    monkeypatch.setattr(module, "have_converged_well", lambda rows: False)
+    monkeypatch.setattr(module, "_MOST_SWEEPS", 3000)
+    found = draws_of(APART, tell=stages.append)
+    # A warm-up of 50, then 400, 800 and 1,600 sweeps.
+    assert "2,850 sweeps each" in found.notes[0]
+    assert [text.split(" sweeps")[0] for text in stages] == [
+        "no convergence after 450",
+        "no convergence after 1,250",
+    ]
+    assert not found.converged
+    assert "--warmup" in found.notes[1]
+    assert "--chains" in found.notes[1]
+    assert "split-merge+gibbs" in found.notes[1]
+
+
+def test_rounds_stop_at_the_limit_of_seconds(monkeypatch):
+    monkeypatch.setattr(module, "have_converged_well", lambda rows: False)
+    monkeypatch.setattr(module, "_MOST_SECONDS", 0.0)
+    assert "450 sweeps each" in draws_of(APART).notes[0]
+
+
+def test_stuck_chains_are_named():
+    # In 13 dimensions Gibbs sweeps leave chains that began with many clusters where they are.
+    points = load_wine().data
+    data = torch.tensor((points - points.mean(0)) / points.std(0))
+    found = draw_mcmc(niw_mixture(13), data, num_draws=20, num_chains=4, seed=0, kernel="gibbs", warmup=100)
+    assert not found.converged
+    assert found.draws.name == "gibbs"
+    assert "MCMC has not converged after 300 sweeps a chain" in found.notes[1]
+
+
+def test_a_warmup_that_is_given_is_kept_to():
+    found = draws_of(APART, warmup=30)
+    assert "2,030 sweeps each" in found.notes[0]
+
+
+def test_few_draws_are_not_judged():
+    found = draw_mcmc(gaussian2d(), APART, num_draws=20, num_chains=2, seed=0)
+    assert "205 sweeps each" in found.notes[0]
+
+
+@pytest.mark.parametrize("kernel", [name for name in kernel_names() if name != "auxiliary"])
+def test_every_kernel_finds_both_groups(kernel):
+    found = draws_of(APART, kernel=kernel, warmup=100)
+    together = (found.draws.assignments == found.draws.assignments[..., :1]).mean((0, 1))
+    np.testing.assert_allclose(together, [1, 1, 1, 0, 0], atol=0.2)
+
+
+def test_an_unknown_kernel_is_refused():
+    with pytest.raises(ValueError, match=r"kernel: unknown kernel 'gibs', did you mean 'gibbs'\?"):
+        draws_of(APART, kernel="gibs")
+
+
+def test_ctrl_c_is_passed_on(monkeypatch):
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.LongChains, "draw", stop)
+    with pytest.raises(KeyboardInterrupt):
+        draws_of(APART)
