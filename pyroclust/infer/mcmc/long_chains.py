@@ -53,7 +53,7 @@ class LongChains:
         self.sweeps, self.seconds = 0, 0.0
 
     def draw(self, num_draws: int, *, warmup: int = 0, every: int = 1) -> Trace:
-        """Advance every chain by ``warmup + num_draws * every`` sweeps and keep one in ``every`` of the latter.
+        """Advance every chain by ``warmup + num_draws * every`` sweeps; keep one in ``every`` of the latter.
 
         Raises:
             ValueError: if the draws do not fit into memory.
