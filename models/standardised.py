@@ -26,6 +26,9 @@ from pyroclust.models.niw_mixture import niw_mixture
 __all__ = ["FAMILIES", "PRIORS", "NamedPrior", "standardised_mixture"]
 
 _DISCOUNT = 0.25
+_FEWEST_EXPECTED = 1.01
+# Where the number that gives an expected number of clusters is looked for first, and how the search widens.
+_FIRST_STEP, _STEP = 2.0, 5.0
 
 FAMILIES: Mapping[str, Callable[[int], Component]] = {
     "niw": lambda dim: NormalInverseWishart(dim, 0.08, dof=dim + 2.0, scale=0.2),
@@ -68,7 +71,7 @@ PRIORS: Mapping[str, NamedPrior] = {
         FiniteMixturesPrior(1.0, Geometric(0.2)),
         lambda weight: FiniteMixturesPrior(weight, Geometric(0.2)),
         lambda extra: FiniteMixturesPrior(1.0, Geometric(1 / (1 + extra))),
-        (1e-4, 1e4),
+        (1e-4, 1e3),
     ),
 }
 """Priors of partitions by name."""
@@ -136,7 +139,7 @@ def standardised_mixture(
     if concentration is not None:
         law = _of_concentration(named, prior, concentration)
     elif expected_clusters is not None:
-        law = _of_expected(named, expected_clusters, num_points)
+        law = _of_expected(named, prior, expected_clusters, num_points)
     model = Mixture(law, FAMILIES[family](dim), name=f"{family}-{prior}")
     return next((one for one in (nig_mixture(dim), niw_mixture(dim)) if one == model), model)
 
@@ -157,15 +160,21 @@ def _of_concentration(named: NamedPrior, prior: str, concentration: float) -> Pa
     return named.of_concentration(check_number("concentration", concentration, above=0))
 
 
-def _of_expected(named: NamedPrior, expected: float, num_points: int | None) -> PartitionPrior:
+def _of_expected(named: NamedPrior, prior: str, expected: float, num_points: int | None) -> PartitionPrior:
     if num_points is None:
         raise ValueError(
             f"expected_clusters is {expected} without num_points, expected both: say of how many points"
         )
     check_count("num_points", num_points, at_least=2)
-    wanted = check_number("expected_clusters", expected, above=1)
-    if wanted >= num_points:
-        raise ValueError(
-            f"expected_clusters is {wanted:g}, expected a number below that of the points, {num_points}"
-        )
-    return elicit(named.of_position, num_points=num_points, expected_clusters=wanted, bounds=named.bounds)
+    wanted = check_number("expected_clusters", expected, at_least=_FEWEST_EXPECTED)
+    low, most = named.bounds
+    # The mixture of finite mixtures has tables that grow with the number: it stays as small as it can.
+    high = min(most, _FIRST_STEP * wanted)
+    while (reached := float(named.of_position(high).expected_num_clusters(num_points))) < wanted:
+        if high >= most:
+            raise ValueError(
+                f"expected_clusters is {wanted:g}, expected at most {reached:.6g}: prior '{prior}' reaches "
+                f"no more in {num_points} points"
+            )
+        high = min(most, _STEP * high)
+    return elicit(named.of_position, num_points=num_points, expected_clusters=wanted, bounds=(low, high))

@@ -117,7 +117,7 @@ def test_one_column_takes_independent_columns():
         (["--guide", "nono"], "unknown guide 'nono'"),
         (
             ["--expected-clusters", "500"],
-            "expected_clusters is 500, expected a number below that of the points",
+            "expected_clusters is 500, expected at most 149.978: prior 'gamma-crp' reaches",
         ),
         (["--guide", "none", "--condition", "scale=1"], "conditions are scale, guide 'none' takes none"),
     ],

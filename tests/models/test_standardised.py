@@ -68,8 +68,13 @@ def test_a_concentration_is_that_of_the_prior(prior):
             "concentration is 1.0 and expected_clusters is 3.0, expected one of them",
         ),
         ({"concentration": 0.0}, "concentration is 0.0, expected a positive number"),
-        ({"expected_clusters": 1.0}, "expected_clusters is 1.0, expected a number above 1"),
-        ({"expected_clusters": 40.0}, "expected_clusters is 40, expected a number below that of"),
+        ({"expected_clusters": 1.0}, "expected_clusters is 1.0, expected a number of at least 1.01"),
+        (
+            {"expected_clusters": 40.0},
+            "expected_clusters is 40, expected at most 39.9984: prior 'gamma-crp' reaches no more in 40",
+        ),
+        ({"expected_clusters": float("nan")}, "expected_clusters is nan, expected a number of at least 1.01"),
+        ({"concentration": float("inf")}, "concentration is inf, expected a positive number"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(asked, sentence):
