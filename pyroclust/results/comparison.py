@@ -10,7 +10,15 @@ from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.diagnostics import Finding
 from pyroclust.results.contents import RowsOfData
 
-__all__ = ["ROWS_FILE", "Comparison", "CrossScored", "GuideOnData", "OnData", "PartitionDraws"]
+__all__ = [
+    "ROWS_FILE",
+    "Comparison",
+    "CrossScored",
+    "GuideOnData",
+    "OnData",
+    "PartitionDraws",
+    "about_mcmc",
+]
 
 ROWS_FILE = "assignments.csv"
 
@@ -52,6 +60,22 @@ class PartitionDraws:
         """Return the name and the numbers of chains, draws and points."""
         chains, draws, points = self.assignments.shape
         return f"PartitionDraws({self.name}: {chains} x {draws} draws of {points} points)"
+
+
+def about_mcmc(draws: PartitionDraws) -> dict[str, Any]:
+    """Return what ``summary.json`` says of how MCMC drew.
+
+    Args:
+        draws: of MCMC.
+    """
+    num_chains, num_draws, _ = draws.assignments.shape
+    return {
+        "mcmc_kernel": draws.name,
+        "mcmc_chains": num_chains,
+        "mcmc_draws": num_draws,
+        "mcmc_seconds": draws.seconds,
+        "mcmc_seconds_warmup": draws.seconds_warmup,
+    }
 
 
 @dataclass(frozen=True)
@@ -224,12 +248,4 @@ class Comparison(GuideOnData):
 
     def about(self) -> dict[str, Any]:
         """Return what ``summary.json`` says of the data and of what drew."""
-        chains, draws, _ = self.mcmc.assignments.shape
-        beside = {
-            "mcmc_kernel": self.mcmc.name,
-            "mcmc_chains": chains,
-            "mcmc_draws": draws,
-            "mcmc_seconds": self.mcmc.seconds,
-            "mcmc_seconds_warmup": self.mcmc.seconds_warmup,
-        }
-        return super().about() | beside
+        return super().about() | about_mcmc(self.mcmc)

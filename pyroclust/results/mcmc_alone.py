@@ -8,7 +8,7 @@ from pyroclust.attempts import Attempts
 from pyroclust.diagnostics import Finding, Verdict
 from pyroclust.diagnostics.verdicts.judging import with_untold
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
-from pyroclust.results.comparison import OnData, PartitionDraws
+from pyroclust.results.comparison import OnData, PartitionDraws, about_mcmc
 from pyroclust.results.contents import Contents, Source, plain, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
 from pyroclust.text import listed
@@ -41,13 +41,7 @@ class McmcAlone(OnData):
 
     def about(self) -> dict[str, Any]:
         """Return what ``summary.json`` says of the data and of what drew."""
-        chains, draws, _ = self.mcmc.assignments.shape
-        return super().about() | {
-            "guide": None,
-            "mcmc_chains": chains,
-            "mcmc_draws": draws,
-            "mcmc_seconds": self.mcmc.seconds,
-        }
+        return super().about() | {"guide": None} | about_mcmc(self.mcmc)
 
 
 @dataclass(frozen=True)
