@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from torch import Tensor
 from pyroclust.diagnostics import Convergence, convergence, functionals
 from pyroclust.diagnostics.chains.convergence import have_converged_well
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
+from pyroclust.infer.mcmc.coarse_starts import coarse_starts
 from pyroclust.infer.mcmc.defaults import default_kernel_name
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.mcmc.named_kernels import kernel_names, named_kernel
@@ -51,7 +53,11 @@ def draw_mcmc(
     warmup: int | None = None,
     tell: Callable[[str], None] = lambda stage: None,
 ) -> ChainsOfModel:
-    """Run chains, started far apart, and keep ``num_draws`` of each.
+    """Run chains from starts with few clusters, and keep ``num_draws`` of each.
+
+    Kernels in many dimensions hardly leave a partition into many small clusters, but make small clusters with
+    ease: see :func:`~pyroclust.infer.mcmc.coarse_starts.coarse_starts`. The sweeps that found the starts
+    count as warm-up.
 
     With ``warmup=None`` the first round drops a quarter of ``num_draws`` and keeps one draw in two sweeps.
     While a functional or the log joint has not converged, a round twice as long follows, and the one before
@@ -73,7 +79,10 @@ def draw_mcmc(
         KeyboardInterrupt: after Ctrl-C, whatever was drawn until then.
     """
     name = default_kernel_name(model) if kernel is None else kernel
-    chains = LongChains(named_kernel(name, model), data, num_chains=num_chains, seed=seed)
+    make = partial(named_kernel, name)
+    own = make(model)
+    own.init, to_start = coarse_starts(make, model, data, num_chains=num_chains, seed=seed)
+    chains = LongChains(own, data, num_chains=num_chains, seed=seed)
     judged = warmup is None and num_draws * num_chains >= GOOD_ESS
     every = _FIRST_EVERY if judged else _SWEEPS_A_DRAW
     trace = chains.draw(num_draws, warmup=num_draws // 4 if warmup is None else warmup, every=every)
@@ -94,8 +103,8 @@ def draw_mcmc(
         trace.assignments.numpy(),
         # Of other families the kernel's density is that of the clusters' parameters too.
         trace.log_joint.numpy() if model.has_likelihood else None,
-        chains.seconds,
-        seconds_warmup=chains.seconds - last,
+        to_start + chains.seconds,
+        seconds_warmup=to_start + chains.seconds - last,
     )
     converged = have_converged_well(rows)
     notes = _notes(draws, rows, sweeps=chains.sweeps, kernel=name, converged=converged)
@@ -115,7 +124,8 @@ def _notes(
 ) -> tuple[str, ...]:
     chains = len(draws.assignments)
     told = (
-        f"MCMC: {chains} chains of {kernel}, {sweeps:,} sweeps each, in {draws.seconds:.3g} seconds, "
+        f"MCMC: {chains} chains of {kernel}, {sweeps:,} sweeps each from starts with few clusters, in "
+        f"{draws.seconds:.3g} seconds, "
         f"{draws.seconds_warmup:.3g} of them for warm-up.",
     )
     if converged:

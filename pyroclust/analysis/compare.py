@@ -51,7 +51,8 @@ def compare(
     """Draw partitions of a table from a guide and by MCMC on the guide's model.
 
     The guide encodes the points once and gives ``num_draws`` partitions with their log q. The chains start
-    far apart and go on until they have converged: while R-hat of a functional is above 1.01, or it has fewer
+    at partitions into few clusters, which they reached from far apart under another prior, and go on until
+    they have converged: while R-hat of a functional is above 1.01, or it has fewer
     than 400 effective draws, they run as long again, and what was drawn before becomes warm-up. This ends
     after 128,000 sweeps a chain, or before a round that would take chains beyond two minutes; then a note
     says what moved and what to do. Seconds include the warm-up and exclude compilation and, for the guide,
