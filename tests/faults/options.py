@@ -17,4 +17,29 @@ CASES = [
         words="mcmc_draws is 1000000000: 4 chains of 82 points take",
     ),
     command("options", "a seed below zero", "compare iris --seed -1", words="--seed"),
+    command(
+        "options",
+        "an unknown family",
+        "compare iris --family gauss",
+        words="unknown family 'gauss'. Known: nig",
+    ),
+    command("options", "an unknown prior", "recipe iris --prior crb", words="did you mean 'crp'?"),
+    command(
+        "options",
+        "a prior beside a guide",
+        "compare iris --guide ncp-niw4d --prior py",
+        words="prior given beside a guide, which has a model of its own",
+    ),
+    command(
+        "options",
+        "a concentration of nan",
+        "compare iris --concentration nan",
+        words="concentration is nan, expected a positive number",
+    ),
+    command(
+        "options",
+        "more clusters expected than rows",
+        "compare iris --expected-clusters 151",
+        words="expected_clusters is 151, expected at most",
+    ),
 ]
