@@ -52,12 +52,12 @@ def compare(
 
     The guide encodes the points once and gives ``num_draws`` partitions with their log q. The chains start
     at partitions into few clusters, which they reached from far apart under another prior, and go on until
-    they have converged: while R-hat of a functional is above 1.01, or it has fewer
-    than 400 effective draws, they run as long again, and what was drawn before becomes warm-up. This ends
-    after 128,000 sweeps a chain, or before a round that would take chains beyond two minutes; then a note
-    says what moved and what to do. Seconds include the warm-up and exclude compilation and, for the guide,
-    one draw to warm up. Where the guide's model has no likelihood there are no chains and no
-    weights: the guide's draws stand alone, beside its certificate and simulations of its model.
+    they have converged: while R-hat of a functional is above 1.01, or it has fewer than 400 effective draws,
+    they run twice as far, and what was drawn before becomes warm-up. This ends after 128,000 sweeps a chain,
+    or before a round that would take chains beyond two minutes; then a note says what moved and what to do.
+    Seconds include the warm-up and exclude compilation and, for the guide, one draw to warm up. Where the
+    guide's model has no likelihood there are no chains and no weights: the guide's draws stand alone, beside
+    its certificate and simulations of its model.
 
     The model is chosen by the names of its family and its prior, and the guide for it: one on the shelf of
     this very model, else the model's exact filter, for any number of columns. Where the family is not

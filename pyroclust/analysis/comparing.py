@@ -24,6 +24,7 @@ from pyroclust.diagnostics.verdicts.findings import Question, untold
 from pyroclust.errors import first_line
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc.defaults import default_kernel_name
+from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.models import in_words
 from pyroclust.random_state import seeded
 from pyroclust.results.comparison import Comparison, CrossScored, PartitionDraws
@@ -150,6 +151,9 @@ def compare_points(
     """
     num_points, dim = points.data.shape
     picked = pick_guide(guide, dim=dim, num_points=num_points, conditions=conditions, asked=asked)
+    if kernel is not None:
+        # A wrong name is refused before anything is drawn.
+        named_kernel(kernel, picked.model if isinstance(picked, NoGuide) else picked.module.model)
     # Nothing else of a comparison grows with the pairs of points.
     check_pairs(table.name, num_points, remedy="cluster a random sample of the rows")
     run = name_of_run(

@@ -67,6 +67,11 @@ def named_kernel(name: str, model: CollapsedModel, *, thin: int = 1) -> Partitio
     """
     if name not in _KERNELS:
         raise ValueError(f"kernel: {unknown_name('kernel', str(name), _KERNELS)}")
+    if not (hasattr(model, "prior") and hasattr(model, "component")):
+        raise ValueError(
+            f"kernel is '{name}', and the model '{model.name}' can only be simulated, expected a mixture of "
+            "a prior and a component family: leave the kernel out"
+        )
     kernels: list[PartitionKernel] = []
     if model.hyperpriors.keys() - model.prior.integrated_names:
         kernels.append(SliceHyperparameters(model))
