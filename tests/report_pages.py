@@ -1,6 +1,7 @@
 """One page of each kind, with names that mean something in HTML."""
 
 import dataclasses
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -12,23 +13,73 @@ from synthetic_comparison import make_comparison
 
 from pyroclust.analysis.diagnose import diagnose
 from pyroclust.calibration.training_world import TrainingWorld
+from pyroclust.diagnostics import LogEvidence
 from pyroclust.io.draws import DrawsFile
 from pyroclust.report import Page, page_of, render_page
-from pyroclust.results.comparison import PartitionDraws
+from pyroclust.results.comparison import Comparison, PartitionDraws
 from pyroclust.results.comparison_summary import ComparisonSummary, summarise
 from pyroclust.results.diagnosis import Diagnosis
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
 from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary, summarise_mcmc
+from pyroclust.results.refinement import RefinedDraws, SweepsSeen
 
 HOSTILE = "<script>alert(1)</script> & \"co\" 'x'"
 LONG = "a_column_whose_name_nobody_would_call_short_and_that_has_no_space_to_break_at"
 
-KINDS = ("one column", "many columns", "alone", "no guide", "draws", "two sources")
+KINDS = ("one column", "many columns", "refined", "alone", "no guide", "draws", "two sources")
 
 
 def comparison_case(*, dim: int = 1, **changes: Any) -> ComparisonSummary:
     comparison = make_comparison(dim=dim, num_points=40, draws=200)
     return summarise(dataclasses.replace(comparison, **changes))
+
+
+def refined_comparison(
+    *, temperature: float = 1.1, stuck: bool = False, settled: bool = True, shift: float = 0.0
+) -> Comparison:
+    """Make a comparison whose refined draws are those of MCMC, of a guide with 1,000 proposals.
+
+    Args:
+        temperature: of the guide.
+        stuck: whether a chain of MCMC is.
+        settled: whether the refined draws are said to be.
+        shift: nats by which the evidence of the last of four visiting orders is off.
+    """
+    settings = {"temperature": temperature, "num_points": 30, "draws": 500}
+    found = make_comparison(**settings, stuck=stuck)
+    target = make_comparison(**settings, seed=0)
+    guide = found.guide
+    assert guide.log_joint is not None
+    assert guide.log_prob is not None
+    log_prob = guide.log_prob - shift * np.repeat([0, 0, 0, 1], 250)
+    proposals = replace(guide, log_prob=log_prob)
+    drawn = PartitionDraws(
+        "guide", guide.assignments[:, ::5], guide.log_joint[:, ::5], guide.seconds / 5, log_prob[:, ::5]
+    )
+    assert target.mcmc.log_joint is not None
+    some = slice(None, None, 10)
+    refined = RefinedDraws(
+        draws=PartitionDraws(
+            "guide, refined",
+            target.mcmc.assignments[:, some].reshape(1, 200, 30),
+            target.mcmc.log_joint[:, some].reshape(1, 200),
+            0.5,
+        ),
+        proposals=proposals,
+        kernel="Gibbs sweeps",
+        num_orders=4,
+        num_ancestors=180,
+        seen=(
+            SweepsSeen(10, 0.002, "num_clusters", -0.4, 1.08, 150.0),
+            SweepsSeen(20, 0.4 if settled else 0.003, "entropy", 0.01, 1.01, 190.0),
+        ),
+        settled=settled,
+        pareto_k=0.3,
+        efficiency=0.5,
+        evidences=(LogEvidence("bridge sampling", -123.0, 0.02, 0.1),),
+        seconds_of={"draw": 0.1, "weigh": 0.1, "sweep": 0.3, "look": 0.2},
+    )
+    return replace(found, guide=drawn, refined=refined)
 
 
 def alone_case(**changes: Any) -> AloneSummary:
@@ -80,6 +131,8 @@ def result(kind: str) -> ComparisonSummary | AloneSummary | McmcSummary | Diagno
         columns = (HOSTILE, LONG, *(f"measurement_{d}" for d in range(2, 12)))
         notes = (f"The first: {HOSTILE}", f"The second: {LONG}")
         return comparison_case(dim=12, columns=columns, notes=notes)
+    if kind == "refined":
+        return summarise(replace(refined_comparison(temperature=3.0, shift=3.0), source=HOSTILE))
     if kind == "alone":
         return alone_case(source=LONG, columns=("x", HOSTILE), calibration=near_case(wrong=True))
     if kind == "no guide":

@@ -127,6 +127,7 @@ LAW: dict[str, set[str]] = {
         "diagnostics.differences",
         "diagnostics.limits",
         "diagnostics.simulations",
+        "diagnostics.weights",
     },
     "diagnostics": {
         "diagnostics.chains",
@@ -163,6 +164,7 @@ LAW: dict[str, set[str]] = {
         "guides",
         "infer",
         "infer.mcmc",
+        "infer.refining",
         "io",
         "models",
         "report",

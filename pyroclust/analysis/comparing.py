@@ -14,6 +14,7 @@ from torch import Tensor
 from pyroclust.analysis.chains import ChainsOfModel, draw_mcmc
 from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result
 from pyroclust.analysis.picking import AskedModel, NoGuide, PickedGuide, pick_guide
+from pyroclust.analysis.refining import PROPOSALS, can_refine, refine_guide
 from pyroclust.attempts import Attempts, left_out
 from pyroclust.calibration import calibrate_near
 from pyroclust.calibration.training_world import simulated_world
@@ -33,6 +34,7 @@ from pyroclust.results.comparison_summary import ComparisonSummary, summarise
 from pyroclust.results.draws_summary import check_pairs
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
 from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary, summarise_mcmc
+from pyroclust.results.refinement import RefinedDraws
 from pyroclust.saving.cards import NO_GUIDE
 
 __all__ = ["compare_points", "cross_scored", "draw_guide"]
@@ -40,6 +42,7 @@ __all__ = ["compare_points", "cross_scored", "draw_guide"]
 Made = TypeVar("Made")
 
 _WORLD = "The simulations of the guide's model"
+_REFINING = "The refining of the guide's draws"
 _NUMBERS_AT_ONCE = 1 << 22
 _WIDE = 5
 # Labels of MCMC that the guide scores, for estimates of the evidence: as many as 400 draws of 500 points.
@@ -122,6 +125,8 @@ def compare_points(
     kernel: str | None,
     warmup: int | None,
     calibrate: bool,
+    refine: bool,
+    tolerance: float | None,
     out: str | PathLike[str] | None,
     overwrite: bool,
     seed: int,
@@ -141,6 +146,8 @@ def compare_points(
         kernel: name of their kernel; ``None`` for the default of the model.
         warmup: sweeps that each chain drops first; ``None`` to go on until they have converged.
         calibrate: whether to calibrate the guide near the data.
+        refine: whether to refine the guide's draws.
+        tolerance: limit on co-assignment differences, ``None`` for the library's.
         out: folder of the files, or ``None``.
         overwrite: whether results of another run in that folder may be replaced.
         seed: same seed, same draws.
@@ -163,8 +170,11 @@ def compare_points(
         guide=_content_of(picked),
         numbers=(num_draws, num_chains, mcmc_draws, calibrate, seed),
         chains=(kernel or "", -1 if warmup is None else warmup),
+        refining=(refine, tolerance),
     )
-    settings = _Settings(num_draws, num_chains, mcmc_draws, kernel, warmup, calibrate, seed)
+    settings = _Settings(
+        num_draws, num_chains, mcmc_draws, kernel, warmup, calibrate, refine, tolerance, seed
+    )
     with results_folder(out, run=run, overwrite=overwrite) as folder:
         summary = (
             _by_mcmc(table, points, picked, settings, tell)
@@ -186,6 +196,8 @@ class _Settings:
     kernel: str | None
     warmup: int | None
     calibrate: bool
+    refine: bool
+    tolerance: float | None
     seed: int
 
 
@@ -200,13 +212,11 @@ def _by_guide(
     notes, seed = picked.notes_on(table, points), settings.seed
     data, model = torch.tensor(points.data), picked.module.model
     simulated = _simulated(picked, data, calibrate=settings.calibrate, seed=seed, tell=tell)
-    tell(f"drawing {settings.num_draws} partitions from {picked.name}")
-    drawn, posterior = _drawn(
-        picked.name,
-        lambda: draw_guide(picked.module, data, name=picked.name, num_draws=settings.num_draws, seed=seed),
-    )
-    about = _about(table, points, model, (*notes, *_about_log_prob(posterior)))
-    about |= simulated | {"guide_name": picked.name, "guide": drawn}
+    drawn = _draw(picked, data, settings, tell)
+    about = _about(table, points, model, (*notes, *_about_log_prob(drawn.is_exact)))
+    about |= simulated | {"guide_name": picked.name, "guide": drawn.guide, "refined": drawn.refined}
+    about["failures"] += drawn.failures
+    about["untold"] += drawn.untold
     chains, why = None, None
     if model.has_likelihood:
         chains, why = _mcmc(model, data, settings, tell)
@@ -217,10 +227,13 @@ def _by_guide(
             GuideAlone(**about, certificate=picked.certificate, why_no_mcmc=why), seed=seed
         )
     about["notes"] += chains.notes
-    tries = Attempts()
-    cross = tries.make("The guide's log q of draws of MCMC", partial(cross_scored, posterior, chains.draws))
+    tries, cross = Attempts(), None
+    if drawn.posterior is not None:
+        scored = partial(cross_scored, drawn.posterior, chains.draws)
+        cross = tries.make("The guide's log q of draws of MCMC", scored)
     about["failures"] += tries.failures
-    return summarise(Comparison(**about, mcmc=chains.draws, cross=cross), seed=seed)
+    found = Comparison(**about, mcmc=chains.draws, cross=cross, tolerance=settings.tolerance)
+    return summarise(found, seed=seed)
 
 
 def _by_mcmc(
@@ -234,6 +247,57 @@ def _by_mcmc(
     about = _about(table, points, picked.model, (*picked.about, *chains.notes))
     alone = McmcAlone(**about, mcmc=chains.draws)
     return summarise_mcmc(alone, seed=settings.seed)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Draws of the guide, and what is known of them.
+
+    Attributes:
+        guide: as drawn.
+        is_exact: whether their log q is.
+        refined: after resampling and sweeps.
+        posterior: the one that drew, where it has still to score draws of MCMC.
+        failures: why there are no refined draws.
+        untold: the question that this leaves open.
+    """
+
+    guide: PartitionDraws
+    is_exact: bool
+    refined: RefinedDraws | None = None
+    posterior: Any = None
+    failures: tuple[str, ...] = ()
+    untold: tuple[Finding, ...] = ()
+
+
+def _draw(picked: PickedGuide, data: Tensor, settings: _Settings, tell: Callable[[str], None]) -> _Drawn:
+    """Draw from the guide, with refining where that is asked for and can be done."""
+    guide, name, tries = picked.module, picked.name, Attempts()
+    num_draws, seed = settings.num_draws, settings.seed
+    if settings.refine and can_refine(guide.model):
+        tell(f"drawing {PROPOSALS * num_draws} partitions from {name}, and refining {num_draws} of them")
+        found = tries.make(
+            _REFINING, lambda: refine_guide(guide, data, name=name, num_draws=num_draws, seed=seed)
+        )
+        if found is not None:
+            return _Drawn(found[0], is_exact=_is_exact(guide, data, seed=seed), refined=found[1])
+    tell(f"drawing {num_draws} partitions from {name}")
+    drawn, posterior = _drawn(
+        name, lambda: draw_guide(guide, data, name=name, num_draws=num_draws, seed=seed)
+    )
+    why = tries.reason(_REFINING)
+    return _Drawn(
+        drawn,
+        is_exact=posterior.is_exact,
+        posterior=posterior,
+        failures=tries.failures,
+        untold=() if why is None else (untold(Question.SETTLED, why),),
+    )
+
+
+def _is_exact(guide: Any, data: Tensor, *, seed: int) -> bool:
+    with seeded(seed), torch.no_grad():
+        return bool(guide.posterior(data).is_exact)
 
 
 def _drawn(name: str, draw: Callable[[], Made]) -> Made:
@@ -320,9 +384,9 @@ def _simulated(
     return {"world": world, "calibration": near, "failures": failures, "untold": tuple(open_ones)}
 
 
-def _about_log_prob(posterior: Any) -> tuple[str, ...]:
+def _about_log_prob(is_exact: bool) -> tuple[str, ...]:  # noqa: FBT001  (its one argument)
     """Say where log q of the guide is estimated; a guide that does not say so has it exactly."""
-    if posterior.is_exact:
+    if is_exact:
         return ()
     return (
         "The guide's log q is estimated by simulation: its importance weights stay right on average, "

@@ -14,6 +14,7 @@ from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.cli.modelling import Concentration, ExpectedClusters, Family, Prior
 from pyroclust.cli.reading import Decimal, Delimiter, Header, Once, names_of_columns, told
 from pyroclust.cli.recipe_writing import recipe
+from pyroclust.cli.strictness import Strict, end_strictly
 from pyroclust.cli.training import train
 from pyroclust.progress import stages
 
@@ -129,6 +130,21 @@ def compare(
             "--calibrate", help="Also calibrate the guide on data like these.", rich_help_panel=_DRAWS
         ),
     ] = False,
+    no_refine: Annotated[  # noqa: FBT002
+        bool,
+        typer.Option(
+            "--no-refine", help="The network alone: no resampling, no sweeps.", rich_help_panel=_DRAWS
+        ),
+    ] = False,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            help="Largest difference of two co-assignment probabilities that agrees with MCMC; by default "
+            "0.1 for refined draws, 0.15 for others.",
+            rich_help_panel=_DRAWS,
+        ),
+    ] = None,
     seed: Annotated[
         int, typer.Option(metavar="N", help="Same seed, same draws.", min=0, rich_help_panel=_DRAWS)
     ] = 0,
@@ -138,10 +154,11 @@ def compare(
     overwrite: Annotated[  # noqa: FBT002
         bool, typer.Option("--overwrite", help="Replace the results of another run in that folder.")
     ] = False,
+    strict: Strict = False,  # noqa: FBT002
     as_json: Json = False,  # noqa: FBT002
     quiet: Quiet = False,  # noqa: FBT002
 ) -> None:
-    """Cluster a table by a guide and by MCMC of its model, and say whether they agree.
+    """Cluster a table by a guide, refined, and by MCMC of its model; write the best.
 
     Any number of columns: where the shelf has no guide of the model, its
     exact filter takes the guide's place, or with --guide none MCMC stands
@@ -174,6 +191,8 @@ def compare(
             kernel=kernel,
             warmup=warmup,
             calibrate=calibrate,
+            refine=not no_refine,
+            tolerance=tolerance,
             out=folder,
             overwrite=overwrite,
             seed=seed,
@@ -181,12 +200,13 @@ def compare(
         )
     if as_json:
         print(json.dumps(result.to_dict(), indent=2))
-        return
-    from pyroclust.report import terminal_view
+    else:
+        from pyroclust.report import terminal_view
 
-    console = standard_output()
-    console.print(terminal_view(result))
-    print_plainly(console, f"Written: {folder / 'report.html'}, draws.nc, summary.json, assignments.csv")
+        console = standard_output()
+        console.print(terminal_view(result))
+        print_plainly(console, f"Written: {folder / 'report.html'}, draws.nc, summary.json, assignments.csv")
+    end_strictly(result.verdict, strict=strict)
 
 
 @app.command(cls=Once)

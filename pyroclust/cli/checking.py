@@ -11,6 +11,7 @@ from rich.console import Console
 from pyroclust.attempts import Attempts
 from pyroclust.cli.console import print_plainly
 from pyroclust.cli.errors import one_sentence_errors
+from pyroclust.cli.strictness import Strict, end_strictly
 from pyroclust.files import replace_file
 from pyroclust.interrupts import raise_if_interrupted
 from pyroclust.progress import stages
@@ -47,6 +48,7 @@ def check(
     overwrite: Annotated[  # noqa: FBT002
         bool, typer.Option("--overwrite", help="Replace what another run wrote into these folders.")
     ] = False,
+    strict: Strict = False,  # noqa: FBT002
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,  # noqa: FBT002
 ) -> None:
     """Measure a guide on fresh data of its model, judge it, and compare it with the certificate in its card.
@@ -86,6 +88,7 @@ def check(
         _show(result, " ".join((note, *failures)))
     if failure is not None:
         raise failure
+    end_strictly(result.verdict, strict=strict)
 
 
 def _show(result: "CheckResult", note: str) -> None:

@@ -9,6 +9,7 @@ import typer
 from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.cli.reading import Decimal, Delimiter, Header, Told, names_of_columns, told, told_of
+from pyroclust.cli.strictness import Strict, end_strictly
 from pyroclust.progress import stages
 
 __all__ = ["diagnose"]
@@ -52,6 +53,7 @@ def diagnose(
         bool, typer.Option("--overwrite", help="Replace the results of another run in that folder.")
     ] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same figures.", min=0)] = 0,
+    strict: Strict = False,  # noqa: FBT002
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,  # noqa: FBT002
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing of the stages.")] = False,  # noqa: FBT002
 ) -> None:
@@ -100,12 +102,13 @@ def diagnose(
         )
     if as_json:
         print(json.dumps(found.to_dict(), indent=2, allow_nan=False))
-        return
-    from pyroclust.report import terminal_view
+    else:
+        from pyroclust.report import terminal_view
 
-    console = standard_output()
-    console.print(terminal_view(found), highlight=False)
-    print_plainly(console, f"Written: {folder / 'report.html'}, summary.json, points.csv")
+        console = standard_output()
+        console.print(terminal_view(found), highlight=False)
+        print_plainly(console, f"Written: {folder / 'report.html'}, summary.json, points.csv")
+    end_strictly(found.verdict, strict=strict)
 
 
 def _told_of_some(paths: tuple[str | None, ...], options: Told) -> Told:

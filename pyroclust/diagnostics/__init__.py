@@ -67,8 +67,8 @@ from pyroclust.diagnostics.simulations.uniformity import (
     uniformity,
 )
 from pyroclust.diagnostics.sources import SourceComparison, compare_sources
-from pyroclust.diagnostics.verdicts.judging import GuideFigures, judge, judge_draws
-from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict
+from pyroclust.diagnostics.verdicts.judging import GuideFigures, RefinedFigures, judge, judge_draws
+from pyroclust.diagnostics.verdicts.verdict import Answer, Finding, Mark, Trust, Verdict
 from pyroclust.diagnostics.weights.evidence import (
     LogEvidence,
     bridge_log_evidence,
@@ -88,6 +88,7 @@ from pyroclust.diagnostics.weights.importance import (
 __all__ = [
     "AdjustedRand",
     "Agreement",
+    "Answer",
     "BallCoverage",
     "Binder",
     "ClusterProfiles",
@@ -114,6 +115,7 @@ __all__ = [
     "PartitionModes",
     "PartitionSearch",
     "RankedPartitions",
+    "RefinedFigures",
     "SalsoSearch",
     "SbcRow",
     "SimulationBasedCalibration",

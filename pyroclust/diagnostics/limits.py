@@ -8,6 +8,8 @@ MAX_RHAT, GOOD_RHAT = 1.05, 1.01
 MIN_ESS, GOOD_ESS = 100.0, 400.0
 # Total variation of the number of clusters, or difference of two co-assignment probabilities.
 MAX_DIFFERENCE = 0.15
+# Difference of two co-assignment probabilities that refined draws are allowed.
+MAX_REFINED_DIFFERENCE = 0.1
 # Share by which draws lie further apart between two sources than within, and how often a classifier is right.
 MAX_EXCESS, MAX_SEPARATION = 0.15, 0.3
 # From here on importance weights have no finite variance that smoothing could mend (Vehtari et al. 2024).
@@ -30,6 +32,22 @@ STABLE = 0.75
 CLEAR, PARTLY_CLEAR = 0.1, 0.3
 # Adjusted Rand index to known labels: close from the first, partly from the second.
 CLOSE_TO_LABELS, PARTLY_LABELS = 0.9, 0.5
+
+
+def tolerance_of(tolerance: float | None, *, refined: bool) -> float:
+    """Return the limit on a co-assignment difference that is asked for, or the library's.
+
+    Args:
+        tolerance: what is asked for; ``None`` for nothing.
+        refined: whether it is for refined draws.
+
+    Example:
+        >>> tolerance_of(None, refined=True), tolerance_of(None, refined=False)
+        (0.1, 0.15)
+    """
+    if tolerance is not None:
+        return tolerance
+    return MAX_REFINED_DIFFERENCE if refined else MAX_DIFFERENCE
 
 
 def written(value: float, form: str, *limits: float) -> str:

@@ -109,6 +109,7 @@ def compare_sources(
     seed: int,
     weights: np.ndarray | None = None,
     names: tuple[str, str] = ("A", "B"),
+    tolerance: float = MAX_DIFFERENCE,
     num_permutations: int = 999,
 ) -> SourceComparison:
     """Compare two sources of draws of one partition, against the noise of their own chains.
@@ -118,8 +119,8 @@ def compare_sources(
     draws of each that can be taken as independent, see
     :func:`~pyroclust.diagnostics.chains.thinning.independent_draws`. The verdict's rules are those of
     :func:`~pyroclust.diagnostics.verdicts.sources.judge_sources`; what counts as large: 0.15 in total
-    variation or a co-assignment probability, draws 15 % further apart between the sources than within them,
-    and a classifier that is right on 65 % of the draws (a separation of 0.3).
+    variation, ``tolerance`` in a co-assignment probability, draws 15 % further apart between the sources than
+    within them, and a classifier that is right on 65 % of the draws (a separation of 0.3).
 
     Cost: two co-assignment matrices, O(M^2 N) for M draws of both in the tests and three products of a
     (P, M) with an (M, M) matrix: two seconds for 4000 draws of 100 points, with 999 permutations.
@@ -133,6 +134,7 @@ def compare_sources(
         seed: of pairs, references, resampling and permutations.
         weights: importance weights of ``draws_a``, which are then taken as independent; equal by default.
         names: of the sources, for the verdict.
+        tolerance: from which difference of two co-assignment probabilities on it is large.
         num_permutations: how many permutations a test.
 
     Raises:
@@ -156,7 +158,7 @@ def compare_sources(
     found = Agreement(
         *distances(a, b), noise_b.total_variation, noise_b.largest_difference, noise_b.mean_difference
     )
-    effects = _effects(found, noise_a, tests, _pair_p_value(a, b, mixings))
+    effects = _effects(found, noise_a, tests, _pair_p_value(a, b, mixings), tolerance)
     return SourceComparison(
         names=names,
         agreement=found,
@@ -203,7 +205,9 @@ def _pair_p_value(a: Marginals, b: Marginals, mixings: tuple[Mixing, Mixing]) ->
     return pair_p_value(a, b, effective_a=mixings[0].effective, effective_b=mixings[1].effective)
 
 
-def _effects(found: Agreement, noise: Noise, tests: _Tests, pair: float) -> tuple[Effect, ...]:
+def _effects(
+    found: Agreement, noise: Noise, tests: _Tests, pair: float, tolerance: float
+) -> tuple[Effect, ...]:
     variation = tests.variation
     return (
         Effect(
@@ -217,7 +221,7 @@ def _effects(found: Agreement, noise: Noise, tests: _Tests, pair: float) -> tupl
             "largest difference of co-assignment probabilities",
             found.largest_difference,
             max(noise.largest_difference, found.noise_largest_difference),
-            MAX_DIFFERENCE,
+            tolerance,
             pair,
         ),
         Effect(

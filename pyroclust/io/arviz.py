@@ -51,7 +51,8 @@ class DrawsOfSource(Protocol):
 class DrawsOnData(Protocol):
     """A data set and draws of its partition: what :func:`pyroclust.compare` found, as ``comparison``.
 
-    Draws of the guide are its ``guide`` and those of MCMC its ``mcmc``, where there are some.
+    Draws of the guide are its ``guide``, those of MCMC its ``mcmc``, and refined ones the ``draws`` of its
+    ``refined``, where there are some.
     """
 
     @property
@@ -101,7 +102,7 @@ def to_arviz(
     * ``posterior``: of MCMC, or of the one source: ``num_clusters``, ``entropy``, ``largest_share``,
       ``distance_to_reference`` and ``log_joint``, whose summaries, traces and R-hat make sense; and
       ``assignments`` int64, a coordinate, so that ``az.summary`` passes over labels, whose mean says nothing.
-    * ``guide``: the same of the guide's draws, with ``log_prob``.
+    * ``guide``: the same of the guide's draws, with ``log_prob``. ``refined``: of the refined ones.
     * ``sample_stats``: ``lp``, the log joint, and ``log_prob``.
     * ``log_likelihood``: ``data``, of each point given the others and the partition, for ``az.loo``; with
       ``model`` only.
@@ -142,6 +143,7 @@ def to_arviz(
     found: dict[str, xr.Dataset | None] = {
         "posterior": _group(drawn.posterior, drawn, reference, points),
         "guide": None if drawn.guide is None else _group(drawn.guide, drawn, reference, points),
+        "refined": None if drawn.refined is None else _group(drawn.refined, drawn, reference, points),
         "sample_stats": sample_stats_group(
             shape=draws.shape[:2], log_joint=drawn.posterior.log_joint, log_prob=drawn.posterior.log_prob
         ),
@@ -171,6 +173,7 @@ class _Drawn:
     attributes: Mapping[str, Any]
     point_names: Sequence[str] | None
     on_data: DrawsOnData | None
+    refined: DrawsOfSource | None = None
 
 
 def _drawn(source: Any) -> _Drawn:
@@ -178,7 +181,9 @@ def _drawn(source: Any) -> _Drawn:
     drawn = guide if mcmc is None else mcmc
     if drawn is not None and hasattr(source, "data"):
         attributes = {"source": source.source, "model": source.model_name}
-        return _Drawn(drawn, guide, attributes, source.row_names, source)
+        refined = getattr(source, "refined", None)
+        refined_draws = None if refined is None else refined.draws
+        return _Drawn(drawn, guide, attributes, source.row_names, source, refined_draws)
     found = draws_from(source)
     draws = _Draws(found.name, found.assignments, found.log_joint, found.log_prob)
     attributes = {"source": found.name} | ({"notes": list(found.notes)} if found.notes else {})

@@ -13,6 +13,7 @@ from pyroclust.text import short
 
 __all__ = ["agreement_section"]
 
+_TITLE = "Do the sources agree"
 _DISTANCES = {
     "number of clusters, total variation": "total_variation",
     "co-assignment, largest difference": "largest_difference",
@@ -29,10 +30,40 @@ def agreement_section(contents: Contents) -> Section:
     Raises:
         ValueError: if it has one.
     """
-    found, seed = contents.between, contents.seed
-    if found is None:
+    if contents.between is None:
         raise ValueError("contents has one source, expected two")
-    first, second = contents.sources
+    sources = contents.sources[0], contents.sources[-1]
+    is_open = contents.refined is None
+    return _section(contents, contents.between, sources, contents.corrected, _TITLE, is_open=is_open)
+
+
+def refined_agreement_section(contents: Contents) -> Section:
+    """Show how far refined draws and MCMC are apart, beside what chance makes of their own draws.
+
+    Args:
+        contents: a result with refined draws and MCMC.
+
+    Raises:
+        ValueError: if one of them is missing.
+    """
+    if contents.refined is None or contents.refined.between is None:
+        raise ValueError("contents has no refined draws beside MCMC, expected both")
+    found = contents.refined.between
+    sources = next(one for one in contents.sources if one.name == found.names[0]), contents.sources[-1]
+    title = "Do the refined draws agree with MCMC"
+    return _section(contents, found, sources, None, title, is_open=True)
+
+
+def _section(
+    contents: Contents,
+    found: SourceComparison,
+    sources: tuple[Source, Source],
+    corrected: Agreement | None,
+    title: str,
+    *,
+    is_open: bool,
+) -> Section:
+    seed, (first, second) = contents.seed, sources
     parts = (
         Paragraph(found.verdict.sentence),
         _marginals(found),
@@ -40,13 +71,13 @@ def agreement_section(contents: Contents) -> Section:
         _map(found, first, second, seed),
         _nulls(found),
         _findings(found),
-        _distance_table(found, contents.corrected),
+        _distance_table(found, corrected),
     )
     gist = (
         f"Draws are {number(found.vi_between, 2)} bits apart between the sources, "
         f"{number(found.vi_within_a, 2)} and {number(found.vi_within_b, 2)} within them"
     )
-    return Section("Do the sources agree", parts, is_open=True, gist=gist)
+    return Section(title, parts, is_open=is_open, gist=gist)
 
 
 def _marginals(found: SourceComparison) -> Picture:

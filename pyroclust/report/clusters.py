@@ -25,12 +25,12 @@ def clustering_section(found: Contents) -> Section:
     """
     own = found.reference
     others = [one for one in found.sources if one is not own and one.summary.estimate is not None]
-    more = ""
-    if found.estimates_rand is not None and others:
-        more = (
-            f"The estimate of {others[0].name} has {_clusters(others[0])} (adjusted Rand index to this one "
-            f"{number(found.estimates_rand, 2)}, 1 being equal)."
-        )
+    known = [one for one in others if one.name in found.estimates_rand]
+    more = " ".join(
+        f"The estimate of {one.name} has {_clusters(one)} (adjusted Rand index to this one "
+        f"{number(found.estimates_rand[one.name], 2)}, 1 being equal)."
+        for one in known
+    )
     gist = ", ".join(f"{_clusters(one)} by {one.name}" for one in (own, *others))
     parts = (_clustering(own, more),)
     return Section("The data, by the point estimate", parts, is_open=True, gist=gist)
@@ -114,18 +114,21 @@ _TITLE = "Which rows belong together"
 
 
 def pairs_section(found: Contents) -> Section:
-    """Show the co-assignment matrix of one source, or of two with their difference.
+    """Show the co-assignment matrix of one source, or those of several with a difference.
 
     Args:
-        found: a result; the second of two sources orders the rows.
+        found: a result; the last of several sources orders the rows, and the one before, or the reference
+            where that is another, is compared with it.
     """
-    first, second = found.sources[0], found.sources[-1]
-    if second is first:
+    last = found.sources[-1]
+    if len(found.sources) == 1:
         gist = "The probability of every pair of rows"
-        return Section(_TITLE, (_matrix(first),), is_open=True, gist=gist)
-    gap = float(np.abs(first.summary.co_assignment - second.summary.co_assignment).max())
-    gist = f"Probabilities of pairs differ by at most {number(gap, 2)}"
-    return Section(_TITLE, (_difference(found, gap),), is_open=True, gist=gist)
+        return Section(_TITLE, (_matrix(last),), is_open=True, gist=gist)
+    first = found.reference if found.reference is not last else found.sources[-2]
+    gap = float(np.abs(first.summary.co_assignment - last.summary.co_assignment).max())
+    of = "" if len(found.sources) == len((first, last)) else f" of {first.name} and {last.name}"
+    gist = f"Probabilities of pairs{of} differ by at most {number(gap, 2)}"
+    return Section(_TITLE, (_difference(found, first, gap),), is_open=True, gist=gist)
 
 
 def _matrix(view: Source) -> Picture:
@@ -141,30 +144,31 @@ def _matrix(view: Source) -> Picture:
     )
 
 
-def _difference(found: Contents, gap: float) -> Picture:
-    first, second = found.sources
+def _difference(found: Contents, first: Source, gap: float) -> Picture:
+    every, last = found.sources, found.sources[-1]
     noise = None if found.between is None else found.between.agreement.noise_largest_difference
-    more = "" if noise is None else f"Two halves of {second.name} differ by {number(noise, 2)}."
-    a, b = first.summary.co_assignment, second.summary.co_assignment
-    title = f"{first.name} minus {second.name}"
+    more = "" if noise is None else f"Two halves of {last.name} differ by {number(noise, 2)}."
+    title = f"{first.name} minus {last.name}"
+    names = ", by ".join(one.name for one in every)
 
     def draw(figure: Figure) -> None:
-        axes, order = figure.subplots(1, 3), dendrogram_order(b)
-        plots.plot_co_assignment(a, order, ax=axes[0]).set_title(plain_text(first.name))
-        plots.plot_co_assignment(b, order, ax=axes[1]).set_title(plain_text(second.name))
-        plots.plot_co_assignment_difference(a, b, order, ax=axes[2]).set_title(
-            title if len(title) < 30 else "first minus second"
+        axes, order = figure.subplots(1, len(every) + 1), dendrogram_order(last.summary.co_assignment)
+        for one, ax in zip(every, axes, strict=False):
+            plots.plot_co_assignment(one.summary.co_assignment, order, ax=ax).set_title(plain_text(one.name))
+        pair = first.summary.co_assignment, last.summary.co_assignment
+        plots.plot_co_assignment_difference(*pair, order, ax=axes[-1]).set_title(
+            title if len(title) < 30 else "difference"
         )
 
     return Picture(
         draw,
-        size=(9, 3.9),
-        alternative=f"Three matrices of pairs of rows: co-assignment probabilities by {first.name}, by "
-        f"{second.name}, and their difference, at most {number(gap, 2)}.",
+        size=(9, 3.9 if len(every) < 3 else 3.2),
+        alternative=f"Matrices of pairs of rows: co-assignment probabilities by {names}, and the difference "
+        f"of {first.name} and {last.name}, at most {number(gap, 2)}.",
         caption="Each pixel is a pair of rows, its darkness the probability that the pair shares a "
-        "cluster. All three panels have the same order of rows, from the dendrogram of the matrix of "
-        f"{second.name}: dark squares on the diagonal are clusters, pale ones are doubtful. In the "
-        f"third panel white is agreement. Largest difference: {number(gap, 2)}. {more}".rstrip(),
+        "cluster. All panels have the same order of rows, from the dendrogram of the matrix of "
+        f"{last.name}: dark squares on the diagonal are clusters, pale ones are doubtful. In the last panel, "
+        f"{title}, white is agreement. Largest difference: {number(gap, 2)}. {more}".rstrip(),
     )
 
 

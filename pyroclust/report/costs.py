@@ -17,7 +17,7 @@ def cost_section(found: Contents) -> Section:
     """
     sources = found.sources
     rows = (
-        ("draws", *(f"{one.num_draws:,}" for one in sources)),
+        ("draws", *(f"{one.num_made:,}" for one in sources)),
         ("effective draws", *(number(one.effective_draws, 0) for one in sources)),
         ("seconds, all draws", *(seconds(one.seconds) for one in sources if one.seconds is not None)),
         ("seconds per effective draw", *(seconds(one.seconds_each) for one in sources)),
@@ -49,12 +49,16 @@ def weights_section(found: Contents) -> Section:
     return Section("The guide's importance weights", (picture, *table), gist=worth)
 
 
+def _second(found: Contents) -> str:
+    return "MCMC" if found.refined is None else "the refined draws"
+
+
 def _evidence_table(found: Contents) -> FigureTable:
     return FigureTable(
-        "Log evidence log p(data) in nats, by draws of the guide (importance sampling), of MCMC (reciprocal "
-        "importance sampling) and of both (bridge sampling). A guide that leaves out part of the posterior "
-        f"has the first below the others. From Pareto k {MAX_PARETO_K:g} on an estimate and its error cannot "
-        "be relied on.",
+        "Log evidence log p(data) in nats, by draws of the guide (importance sampling), of "
+        f"{_second(found)} (reciprocal importance sampling) and of both (bridge sampling). A guide that "
+        "leaves out part of the posterior has the first below the others. From Pareto k "
+        f"{MAX_PARETO_K:g} on an estimate and its error cannot be relied on.",
         ("", "nats", "standard error", "Pareto k"),
         tuple(
             (one.method, number(one.estimate, 2), number(one.error, 2), number(one.pareto_k, 2))

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from functools import partial
 
 from pyroclust.attempts import Attempts
-from pyroclust.report.agreement import agreement_section
+from pyroclust.report.agreement import agreement_section, refined_agreement_section
 from pyroclust.report.certainty import certainty_section
 from pyroclust.report.chains import convergence_section
 from pyroclust.report.classical import baseline_section
 from pyroclust.report.clusters import clustering_section, counts_section, pairs_section, profile_section
 from pyroclust.report.costs import cost_section, weights_section
 from pyroclust.report.parts import Page, Section, Tile
+from pyroclust.report.refining import refining_section
 from pyroclust.report.rows import rows_section
 from pyroclust.report.simulations import calibration_section, familiarity_section
 from pyroclust.report.words import number, seconds, times
@@ -58,6 +59,10 @@ def _sections(found: Contents) -> dict[str, Callable[[], Section]]:
         every["the data"] = lambda: clustering_section(found)
     every["the number of clusters"] = lambda: counts_section(found)
     every["which rows belong together"] = lambda: pairs_section(found)
+    if found.refined is not None:
+        every["refining"] = partial(refining_section, found.refined)
+    if found.refined is not None and found.refined.between is not None:
+        every["agreement of the refined draws"] = partial(refined_agreement_section, found)
     if found.between is not None:
         every["agreement of the sources"] = lambda: agreement_section(found)
     every["certainty"] = lambda: certainty_section(found)
@@ -110,12 +115,12 @@ def _tiles(found: Contents) -> list[Tile]:
 
 
 def _weighted_tiles(found: Contents) -> list[Tile]:
-    guide, other = found.sources
+    guide, other = found.sources[0], found.sources[-1]
     tiles = [
         Tile(
             "Effective draws",
             number(guide.effective_draws, 0),
-            f"of {guide.num_draws:,} of {guide.name}, by their importance weights",
+            f"of {guide.num_made:,} of {guide.name}, by their importance weights",
         ),
         Tile(
             "Speed",

@@ -9,6 +9,8 @@ from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.diagnostics import Finding
 from pyroclust.results.contents import RowsOfData
+from pyroclust.results.partition_draws import PartitionDraws
+from pyroclust.results.refinement import RefinedDraws
 
 __all__ = [
     "ROWS_FILE",
@@ -21,45 +23,6 @@ __all__ = [
 ]
 
 ROWS_FILE = "assignments.csv"
-
-
-@dataclass(frozen=True)
-class PartitionDraws:
-    """Draws of partitions from one source, with the model's log joint of each.
-
-    Attributes:
-        name: what reports call the source.
-        assignments: canonical labels, ``(chains, draws, N)`` int64.
-        log_joint: log p(assignments, data) in nats, ``(chains, draws)``; ``None`` without a likelihood.
-        seconds: wall time that the draws took, that of a warm-up included.
-        log_prob: log q(assignments | data) in nats, ``(chains, draws)``; ``None`` where unknown (MCMC).
-        seconds_warmup: part of ``seconds`` that the warm-up took, whose draws were dropped.
-
-    Raises:
-        ValueError: if the shapes do not fit.
-    """
-
-    name: str
-    assignments: np.ndarray
-    log_joint: np.ndarray | None
-    seconds: float
-    log_prob: np.ndarray | None = None
-    seconds_warmup: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Check the shapes."""
-        if self.assignments.ndim != 3:
-            raise ValueError(
-                f"assignments has shape {self.assignments.shape}, expected (chains, draws, points)"
-            )
-        for name, values in (("log_joint", self.log_joint), ("log_prob", self.log_prob)):
-            if values is not None and values.shape != self.assignments.shape[:2]:
-                raise ValueError(f"{name} has shape {values.shape}, expected {self.assignments.shape[:2]}")
-
-    def __repr__(self) -> str:
-        """Return the name and the numbers of chains, draws and points."""
-        chains, draws, points = self.assignments.shape
-        return f"PartitionDraws({self.name}: {chains} x {draws} draws of {points} points)"
 
 
 def about_mcmc(draws: PartitionDraws) -> dict[str, Any]:
@@ -182,9 +145,11 @@ class GuideOnData(OnData):
 
     Attributes besides those of :class:`OnData`:
         guide_name: name of the guide.
-        guide: draws of the guide.
+        guide: draws of the guide, some of the proposals of the refined ones.
         world: simulations of the guide's model, or ``None`` where it cannot be simulated.
         calibration: of the guide on simulations near the data; ``None`` if not asked for, or failed.
+        refined: the guide's draws after resampling and sweeps; ``None`` where that failed, was not asked
+            for, or the model has no kernel.
         untold: questions that parts which failed leave open.
 
     Raises:
@@ -195,12 +160,16 @@ class GuideOnData(OnData):
     guide: PartitionDraws
     world: TrainingWorld | None = None
     calibration: LocalCalibration | None = None
+    refined: RefinedDraws | None = None
     untold: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the shapes."""
         super().__post_init__()
         self._check_points("guide", self.guide)
+        if self.refined is not None:
+            self._check_points("refined", self.refined.draws)
+            self._check_points("refined", self.refined.proposals)
 
     @property
     def drawn_by(self) -> str:
@@ -209,10 +178,16 @@ class GuideOnData(OnData):
 
     def about(self) -> dict[str, Any]:
         """Return what ``summary.json`` says of the data and of what drew."""
-        return super().about() | {
+        about = super().about() | {
             "guide": self.guide_name,
             "guide_draws": int(self.guide.assignments.shape[1]),
             "guide_seconds": self.guide.seconds,
+        }
+        if self.refined is None:
+            return about
+        return about | {
+            "refined_draws": int(self.refined.draws.assignments.shape[1]),
+            "refined_seconds": self.refined.draws.seconds,
         }
 
 
@@ -222,7 +197,9 @@ class Comparison(GuideOnData):
 
     Attributes besides those of :class:`GuideOnData`, whose draws come with ``log_prob``:
         mcmc: draws of MCMC.
-        cross: some of them with the guide's log q; ``None`` where that is only estimated.
+        cross: some of them with the guide's log q; ``None`` where that is only estimated, or the refined
+            draws have been scored instead.
+        tolerance: limit on the difference of two co-assignment probabilities; ``None`` for the library's.
 
     Raises:
         ValueError: if the shapes do not fit, or draws come without what weights need.
@@ -230,6 +207,7 @@ class Comparison(GuideOnData):
 
     mcmc: PartitionDraws
     cross: CrossScored | None = None
+    tolerance: float | None = None
 
     def __post_init__(self) -> None:
         """Check the shapes, and what weights need."""

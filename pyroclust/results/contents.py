@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
 from pyroclust.diagnostics import Agreement, Familiarity, Finding, LogEvidence, SourceComparison, Verdict
+from pyroclust.diagnostics.weights.orders import OrderSpread
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.draws_summary import DrawsSummary
+from pyroclust.results.refinement import RefinedDraws
 
 if TYPE_CHECKING:
     # It brings torch, which draws of other software do without.
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Contents",
+    "Refining",
     "Result",
     "RowsOfData",
     "Source",
@@ -26,6 +29,7 @@ __all__ = [
     "WrittenResult",
     "plain",
     "posteriors_of_k",
+    "refined_source",
 ]
 
 
@@ -42,6 +46,8 @@ class Source:
         is_independent: whether the draws are independent: they have no chains that could fail to converge.
         seconds: wall time of all draws; ``None`` where unknown.
         effective_draws: what all draws are worth; nan where that is unknown.
+        made: draws that the seconds are of and the effective draws come from, where only some of them are in
+            ``draws``.
     """
 
     name: str
@@ -52,6 +58,7 @@ class Source:
     is_independent: bool = False
     seconds: float | None = None
     effective_draws: float = math.nan
+    made: int | None = None
 
     def __repr__(self) -> str:
         """Return the name and the numbers of chains and draws."""
@@ -73,6 +80,11 @@ class Source:
     def num_draws(self) -> int:
         """Draws of all chains together."""
         return math.prod(self.draws.shape[:2])
+
+    @property
+    def num_made(self) -> int:
+        """Draws that the seconds are of."""
+        return self.num_draws if self.made is None else self.made
 
     @property
     def seconds_each(self) -> float:
@@ -110,6 +122,25 @@ class Weighting:
 
 
 @dataclass(frozen=True)
+class Refining:
+    """How refined draws came about, and how far from MCMC the draws of the guide are at each stage.
+
+    Attributes:
+        draws: with what is known of their sweeps.
+        orders: the evidence by each visiting order; ``None`` where it is not known.
+        distances: agreement with MCMC, by the name of the draws.
+        limits: on a co-assignment difference, by the same names.
+        between: the refined draws beside those of MCMC; ``None`` without MCMC.
+    """
+
+    draws: RefinedDraws
+    orders: OrderSpread | None
+    distances: Mapping[str, Agreement]
+    limits: Mapping[str, float]
+    between: SourceComparison | None
+
+
+@dataclass(frozen=True)
 class RowsOfData:
     """The rows that were clustered, in the units of their table.
 
@@ -139,16 +170,17 @@ class Contents:
         notes: sentences on what was left out or changed.
         verdict: the answer.
         findings: every question that was asked, with its answer.
-        sources: draws, one or two sources.
+        sources: draws, one source or several; the last one is what others are compared with.
         reference: the source whose partition is shown, one of ``sources``.
         counts: posteriors of the number of clusters from ``counts_from`` on, by the name of their source.
         counts_from: the first number of clusters.
         rows: the rows that were clustered.
         seed: of everything random in pictures.
-        between: the two sources beside each other.
+        between: the first source beside the last.
         weighting: the first source's importance weights.
         corrected: agreement of the weighted draws with the reference.
-        estimates_rand: adjusted Rand index between the point estimates of the two sources.
+        estimates_rand: adjusted Rand index of the point estimates to that of the reference, by source.
+        refined: how the refined draws came about.
         evidences: estimates of log p(x).
         familiarity: where the data lie among simulations of the model.
         calibration: of the guide on simulations near the data.
@@ -172,7 +204,8 @@ class Contents:
     between: SourceComparison | None = None
     weighting: Weighting | None = None
     corrected: Agreement | None = None
-    estimates_rand: float | None = None
+    estimates_rand: Mapping[str, float] = field(default_factory=dict)
+    refined: Refining | None = None
     evidences: tuple[LogEvidence, ...] = ()
     familiarity: Familiarity | None = None
     calibration: "LocalCalibration | None" = None
@@ -222,6 +255,29 @@ def posteriors_of_k(sources: Sequence[Source]) -> tuple[int, dict[str, np.ndarra
     low = min(int(one.summary.values[0]) for one in sources)
     high = max(int(one.summary.values[-1]) for one in sources)
     return low, {one.name: one.summary.marginals.counts[low : high + 1] for one in sources}
+
+
+def refined_source(
+    found: RefinedDraws, summary: DrawsSummary, *, shown: np.ndarray, columns: tuple[str, ...]
+) -> Source:
+    """Return refined draws as one of the sources of a page.
+
+    Args:
+        found: the draws.
+        summary: of them.
+        shown: the points on the axes of pictures.
+        columns: their names.
+    """
+    return Source(
+        "the guide, refined",
+        found.draws.assignments,
+        summary,
+        shown,
+        columns,
+        is_independent=True,
+        seconds=found.draws.seconds,
+        effective_draws=found.effective_draws,
+    )
 
 
 def plain(value: Any) -> Any:

@@ -9,13 +9,15 @@ from pyroclust.attempts import Attempts
 from pyroclust.calibration.certificate import Certificate
 from pyroclust.calibration.judgement import calibration_findings
 from pyroclust.calibration.result import LocalCalibration
-from pyroclust.diagnostics import Familiarity, Finding, Verdict
+from pyroclust.diagnostics import Answer, Familiarity, Finding, Verdict
 from pyroclust.diagnostics.verdicts.findings import Question
 from pyroclust.diagnostics.verdicts.judging import judge_alone, with_untold
+from pyroclust.diagnostics.weights.orders import OrderSpread
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.comparison import GuideOnData
-from pyroclust.results.contents import Contents, Source, plain, posteriors_of_k
+from pyroclust.results.contents import Contents, Refining, Source, plain, posteriors_of_k, refined_source
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
+from pyroclust.results.refinement import ORDERS, orders_findings
 from pyroclust.text import listed
 
 __all__ = ["AloneSummary", "GuideAlone", "summarise_alone"]
@@ -66,7 +68,9 @@ class AloneSummary:
         calibration: of the guide on simulations near the data; ``None`` if not asked for, or failed.
         calibration_tests: calibration tests in the guide's certificate.
         calibration_passed: of these, how many it passed.
-        baselines: classical clusterings, seen from the guide's posterior.
+        baselines: classical clusterings, seen from the posterior that is shown.
+        refined: what the refined draws say; ``None`` without them.
+        orders: the evidence by each visiting order; ``None`` without weights.
         failures: why parts are missing, a sentence each.
     """
 
@@ -79,6 +83,8 @@ class AloneSummary:
     calibration_tests: int
     calibration_passed: int
     baselines: tuple[BaselineRow | FailedRow, ...]
+    refined: DrawsSummary | None = None
+    orders: OrderSpread | None = None
     failures: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -88,7 +94,19 @@ class AloneSummary:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Every question that was asked: those of the verdict first."""
-        return (*self.verdict.findings, *self.draws.findings)
+        return (*self.verdict.findings, *orders_findings(self.orders), *self.reference.findings)
+
+    @property
+    def answer(self) -> Answer | None:
+        """Whose posterior is the answer; ``None`` where none passed."""
+        return self.verdict.answer
+
+    @property
+    def reference(self) -> DrawsSummary:
+        """What the draws say whose clusters are shown: the refined ones where they are the answer."""
+        if self.answer is Answer.REFINED and self.refined is not None:
+            return self.refined
+        return self.draws
 
     @property
     def guide_seconds(self) -> float:
@@ -97,8 +115,13 @@ class AloneSummary:
 
     @property
     def estimates(self) -> dict[str, Estimate]:
-        """Point estimates by the names that files have for their sources."""
-        return {} if self.estimate is None else {"guide": self.estimate}
+        """Point estimates by the names that files have for their sources, that of the answer first."""
+        every = {
+            "answer": None if self.answer is None else self.reference.estimate,
+            "guide": self.estimate,
+            "refined": None if self.refined is None else self.refined.estimate,
+        }
+        return {name: one for name, one in every.items() if one is not None}
 
     @property
     def estimate(self) -> Estimate | None:
@@ -108,7 +131,13 @@ class AloneSummary:
     def contents(self) -> Contents:
         """Return what there is to show."""
         found, source = self.comparison, self._source()
-        counts_from, counts = posteriors_of_k([source])
+        refined, sources = None, [source]
+        if found.refined is not None and self.refined is not None:
+            sources.append(
+                refined_source(found.refined, self.refined, shown=found.shown, columns=found.columns)
+            )
+            refined = Refining(found.refined, self.orders, {}, {}, None)
+        counts_from, counts = posteriors_of_k(sources)
         return Contents(
             title=f"{found.source}: {found.guide_name}",
             command="pyroclust compare",
@@ -126,12 +155,13 @@ class AloneSummary:
             notes=(*found.notes, *self.failures),
             verdict=self.verdict,
             findings=self.findings,
-            sources=(source,),
-            reference=source,
+            sources=tuple(sources),
+            reference=next(one for one in sources if one.summary is self.reference),
             counts=counts,
             counts_from=counts_from,
             rows=found.rows,
             seed=self.seed,
+            refined=refined,
             familiarity=self.familiarity,
             calibration=self.calibration,
             baselines=self.baselines,
@@ -154,6 +184,10 @@ class AloneSummary:
         """Return the figures without matrices and draws, fit for JSON."""
         figures = {
             "verdict": {"level": self.verdict.level.value, "sentence": self.verdict.sentence},
+            "answer": None if self.answer is None else self.answer.value,
+            "refined": None
+            if self.comparison.refined is None
+            else self.comparison.refined.figures(self.orders),
             "findings": [one.to_dict() for one in self.findings],
             "num_clusters": {"values": self.draws.values, "guide": self.draws.probabilities},
             "familiarity": None if self.familiarity is None else asdict(self.familiarity),
@@ -161,7 +195,8 @@ class AloneSummary:
             "calibration": {"tests": self.calibration_tests, "passed": self.calibration_passed},
             "seconds_per_effective_draw": {"guide": self.guide_seconds},
             "point_estimates": {name: one.figures() for name, one in self.estimates.items()},
-            "sources": {"guide": self.draws.figures()},
+            "sources": {"guide": self.draws.figures()}
+            | ({} if self.refined is None else {"refined": self.refined.figures()}),
             "baselines": [one.figures() for one in self.baselines],
             "notes": [*self.comparison.notes, *self.failures],
             "failures": list(self.failures),
@@ -184,6 +219,16 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
     found = summarise_draws(
         draws.assignments, name=draws.name, seed=seed, data=alone.data, true_labels=alone.true_labels
     )
+    refined = alone.refined
+    of_refined = None
+    if refined is not None:
+        of_refined = summarise_draws(
+            refined.draws.assignments,
+            name=refined.draws.name,
+            seed=seed,
+            data=alone.data,
+            true_labels=alone.true_labels,
+        )
     familiar = tries.make("The familiarity of the data", lambda: _familiarity(alone, seed))
     tests = tries.make("The judgement of the certificate", lambda: _calibration(alone.certificate))
     failed = {one.question: one for one in alone.untold}.get(Question.NEAR.value)
@@ -193,25 +238,43 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
         near=None if near is None else near.verdict,
         near_finding=failed if near is None else near.finding,
         why_no_mcmc=alone.why_no_mcmc or "the likelihood has no formula",
+        refined=None if refined is None else refined.verdict_figures(None),
     )
+    shown, of_shown = draws, found
+    if verdict.answer is Answer.REFINED and refined is not None and of_refined is not None:
+        shown, of_shown = refined.draws, of_refined
     baselines = tries.make(
         "The classical methods",
         lambda: baseline_rows(
-            alone.data, draws.assignments, summary=found, true_labels=alone.true_labels, seed=seed
+            alone.data, shown.assignments, summary=of_shown, true_labels=alone.true_labels, seed=seed
         ),
     )
+    orders = None
+    if refined is not None:
+        orders = tries.make(ORDERS, lambda: refined.order_spread(seed=seed))
     return AloneSummary(
         comparison=alone,
         seed=seed,
-        verdict=with_untold(verdict, found.untold),
+        verdict=with_untold(verdict, (*_not_refined(alone), *of_shown.untold)),
         draws=found,
         familiarity=familiar,
         calibration=near,
         calibration_tests=len(tests or ()),
         calibration_passed=sum(tests or ()),
         baselines=baselines or (),
-        failures=(*alone.failures, *found.failures, *tries.failures),
+        refined=of_refined,
+        orders=orders,
+        failures=(
+            *alone.failures,
+            *found.failures,
+            *(() if of_refined is None else of_refined.failures),
+            *tries.failures,
+        ),
     )
+
+
+def _not_refined(alone: GuideAlone) -> tuple[Finding, ...]:
+    return tuple(one for one in alone.untold if one.question == Question.SETTLED.value)
 
 
 def _familiarity(alone: GuideAlone, seed: int) -> Familiarity:

@@ -7,9 +7,11 @@ import pytest
 
 from pyroclust.diagnostics import (
     Agreement,
+    Answer,
     Finding,
     GuideFigures,
     Mark,
+    RefinedFigures,
     Trust,
     Verdict,
     judge,
@@ -17,6 +19,7 @@ from pyroclust.diagnostics import (
 )
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
 from pyroclust.diagnostics.verdicts.findings import (
+    Question,
     agreement_finding,
     clarity_finding,
     convergence_findings,
@@ -60,6 +63,101 @@ def test_levels(changes, level, words):
     assert verdict.level is level
     assert words in verdict.sentence
     assert verdict.sentence.endswith(".")
+
+
+SETTLED = RefinedFigures(CLOSE, settled=True, sweeps=40, nested_rhat=1.01, p_value=0.4)
+MOVING = dataclasses.replace(SETTLED, settled=False, p_value=0.001)
+AWAY = dataclasses.replace(SETTLED, agreement=FAR)
+BETWEEN = dataclasses.replace(CLOSE, largest_difference=0.12)
+NOISY = dataclasses.replace(BETWEEN, noise_largest_difference=0.2)
+FAR_NOISY = dataclasses.replace(FAR, noise_largest_difference=0.2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "level", "answer", "words"),
+    [
+        # Refined draws that settled and agree come first, whatever the others do.
+        ({"refined": SETTLED}, Trust.TRUST, Answer.REFINED, "refined draws can be trusted here"),
+        (
+            {"refined": SETTLED, "guide": FAR, "corrected": FAR},
+            Trust.TRUST,
+            Answer.REFINED,
+            "0.1 for refined",
+        ),
+        ({"refined": SETTLED, "max_rhat": 1.03}, Trust.TRUST, Answer.REFINED, "only roughly converged"),
+        # MCMC cannot confirm them.
+        ({"refined": SETTLED, "max_rhat": 1.2}, Trust.UNCONFIRMED, Answer.REFINED, "nothing confirms them"),
+        ({"refined": SETTLED, "min_ess": 9.0}, Trust.UNCONFIRMED, Answer.REFINED, "has not converged"),
+        ({"refined": SETTLED, "max_rhat": math.nan}, Trust.UNCONFIRMED, Answer.REFINED, "cannot be told"),
+        ({"refined": MOVING, "max_rhat": 1.2}, Trust.UNKNOWN, None, "have not settled"),
+        ({"max_rhat": 1.2}, Trust.UNKNOWN, None, "There is no answer to write"),
+        (
+            {"refined": dataclasses.replace(SETTLED, agreement=NOISY), "guide": FAR_NOISY, "corrected": FAR},
+            Trust.UNCONFIRMED,
+            Answer.REFINED,
+            "two halves of MCMC differ from each other too",
+        ),
+        (
+            {"refined": dataclasses.replace(SETTLED, agreement=None), "guide": None, "corrected": None},
+            Trust.UNCONFIRMED,
+            Answer.REFINED,
+            "how far they agree with MCMC cannot be told",
+        ),
+        # They did not pass: weighted draws, then draws as drawn, then MCMC.
+        ({"refined": MOVING}, Trust.TRUST, Answer.WEIGHTED, "The refined draws have not settled (40 sweeps"),
+        ({"refined": AWAY, "guide": FAR}, Trust.CORRECT, Answer.WEIGHTED, "do not agree with MCMC"),
+        ({"refined": AWAY, "pareto_k": 0.9}, Trust.TRUST, Answer.GUIDE, "as drawn"),
+        ({"refined": AWAY, "corrected": FAR}, Trust.TRUST, Answer.GUIDE, "The answer is that of the guide's"),
+        (
+            {"refined": AWAY, "guide": FAR, "corrected": FAR},
+            Trust.DISTRUST,
+            Answer.MCMC,
+            "that of the draws of",
+        ),
+        (
+            {"refined": MOVING, "guide": FAR, "pareto_k": None},
+            Trust.UNKNOWN,
+            Answer.MCMC,
+            "could not",
+        ),
+        ({"refined": MOVING, "guide": None, "corrected": None}, Trust.UNKNOWN, Answer.MCMC, "how far the gu"),
+        ({"refined": MOVING, "guide": FAR_NOISY, "corrected": FAR}, Trust.UNKNOWN, None, "run MCMC longer"),
+        # Without refined draws.
+        ({}, Trust.TRUST, Answer.WEIGHTED, "may differ by 0.15."),
+        ({"guide": FAR}, Trust.CORRECT, Answer.WEIGHTED, "with their importance weights"),
+        ({"guide": FAR, "corrected": FAR}, Trust.DISTRUST, Answer.MCMC, "Do not trust the guide"),
+    ],
+)
+def test_the_answer_is_the_best_that_passed(changes, level, answer, words):
+    verdict = judge(dataclasses.replace(GOOD, **changes))
+    assert (verdict.level, verdict.answer) == (level, answer), verdict.sentence
+    assert words in verdict.sentence
+    assert ("There is no answer" in verdict.sentence) == (answer is None)
+    assert answer is None or f"The answer is that of {answer.draws}." in verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "passed"), [(None, (True, True, False)), (0.2, (True,) * 3), (0.05, (False,) * 3)]
+)
+def test_the_tolerance_is_that_of_pairs(tolerance, passed):
+    refined = dataclasses.replace(SETTLED, agreement=BETWEEN)
+    figures = dataclasses.replace(
+        GOOD, guide=BETWEEN, corrected=BETWEEN, refined=refined, tolerance=tolerance
+    )
+    verdict = judge(figures)
+    findings = {one.question: one for one in verdict.findings}
+    questions = (Question.PAIRS, Question.WEIGHTED, Question.REFINED)
+    assert tuple(findings[one.value].passed for one in questions) == passed
+    assert findings[Question.COUNTS.value].limit == 0.15
+    said = "0.1 for refined draws, 0.15 for others" if tolerance is None else f"{tolerance:g}"
+    assert f"Co-assignment probabilities may differ by {said}." in verdict.sentence
+
+
+def test_counts_have_their_own_limit_beside_the_tolerance():
+    many = dataclasses.replace(CLOSE, total_variation=0.16)
+    refined = dataclasses.replace(SETTLED, agreement=many)
+    found = judge(dataclasses.replace(GOOD, refined=refined, tolerance=0.5)).findings[-1]
+    assert (found.passed, found.value, found.limit) == (False, 0.16, 0.15)
 
 
 def test_the_failed_limit_is_named_and_the_kept_one_is_not():
@@ -178,6 +276,7 @@ def test_every_level_is_good_news_or_bad():
         Trust.AVERAGE: Mark.GOOD,
         Trust.AGREE: Mark.GOOD,
         Trust.CORRECT: Mark.CAUTION,
+        Trust.UNCONFIRMED: Mark.CAUTION,
         Trust.UNKNOWN: Mark.UNKNOWN,
         Trust.DISTRUST: Mark.BAD,
         Trust.DIFFER: Mark.BAD,
@@ -212,3 +311,20 @@ def test_verdicts_on_a_guide_alone(familiar, tests, near, level, words):
     assert verdict.level is level
     assert words in verdict.sentence
     assert len(verdict.findings) == (3 if near is None else 4)
+
+
+def test_refined_draws_are_the_answer_where_there_is_no_mcmc():
+    told = {"near": None, "near_finding": None}
+    found = judge_alone(LIKE, [True], refined=SETTLED, **told)
+    assert (found.level, found.answer) == (Trust.UNCONFIRMED, Answer.REFINED)
+    assert "nothing confirms them: there is no MCMC (the likelihood has no formula)" in found.sentence
+    found = judge_alone(LIKE, [True], refined=MOVING, **told)
+    assert (found.level, found.answer) == (Trust.AVERAGE, Answer.GUIDE)
+    assert "The refined draws have not settled" in found.sentence
+    assert judge_alone(LIKE, [], **told).answer is None
+    assert [one.is_refused for one in (Trust.TRUST, Trust.UNCONFIRMED, Trust.UNKNOWN, Trust.DISTRUST)] == [
+        False,
+        False,
+        True,
+        True,
+    ]

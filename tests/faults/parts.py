@@ -31,7 +31,7 @@ from pyroclust.saving.cards import read_card
 
 _BROKEN = RuntimeError("it broke.\nThe second line")
 _POINTS = np.array([[0.1], [0.2], [-0.4], [2.0], [2.2], [2.1]])
-_QUICK = {"raw": True, "num_draws": 20, "mcmc_draws": 20, "num_chains": 2}
+_QUICK = {"raw": True, "num_draws": 20, "mcmc_draws": 20, "num_chains": 2, "refine": False}
 _FEW = ["--draws", "20", "--mcmc-draws", "20", "--chains", "2"]
 
 
@@ -58,7 +58,17 @@ def _run() -> Result:
     return compare(_POINTS, guide=PredictiveFilter(nig_mixture()), calibrate=True, **_QUICK)
 
 
-_RESULTS = {"compare": _compared, "a guide alone": _alone, "diagnose": _diagnosed, "a whole compare": _run}
+def _refined() -> Result:
+    return compare(_POINTS, guide=PredictiveFilter(nig_mixture()), **_QUICK | {"refine": True})
+
+
+_RESULTS = {
+    "compare": _compared,
+    "a guide alone": _alone,
+    "diagnose": _diagnosed,
+    "a whole compare": _run,
+    "refining": _refined,
+}
 
 
 def _said_everywhere(result: Result, words: str) -> str:
@@ -162,6 +172,10 @@ _OF_TWO: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
     ("pyroclust.analysis.diagnose.baseline_rows", "The classical methods", ()),
 )
 _COMPARING = "pyroclust.analysis.comparing."
+_OF_REFINING: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
+    (f"{_COMPARING}refine_guide", "The refining of the guide's draws", (Question.SETTLED,)),
+    ("pyroclust.results.refinement.order_spread", "The spread over visiting orders", ()),
+)
 _OF_RUNS: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
     (f"{_COMPARING}simulated_world", "The simulations of the guide's model", (Question.FAMILIAR,)),
     (f"{_COMPARING}calibrate_near", "The calibration of guide", (Question.NEAR,)),
@@ -327,6 +341,7 @@ CASES = [
     *_broken("a guide alone", _OF_ALONE, slow=False),
     *_broken("diagnose", _OF_TWO, slow=False),
     *_broken("a whole compare", _OF_RUNS, slow=True),
+    *_broken("refining", _OF_REFINING, slow=True),
     Case(
         "parts",
         "compare: no picture can be drawn",

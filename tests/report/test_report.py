@@ -237,19 +237,21 @@ def test_terminal_shows_what_the_page_says(kind, width):
 
 def test_every_kind_of_page_has_its_sections():
     every = {
-        "The data, by the point estimate": "one column, many columns, alone, two sources",
-        "How many clusters": "one column, many columns, alone, draws, two sources",
-        "Which rows belong together": "one column, many columns, alone, draws, two sources",
-        "Do the sources agree": "one column, many columns, two sources",
-        "How sure is the estimate": "one column, many columns, alone, draws, two sources",
-        "Cost": "one column, many columns, alone",
-        "The guide's importance weights": "one column, many columns",
+        "The data, by the point estimate": "one column, many columns, refined, alone, two sources",
+        "How many clusters": "one column, many columns, refined, alone, draws, two sources",
+        "Which rows belong together": "one column, many columns, refined, alone, draws, two sources",
+        "The guide, refined": "refined",
+        "Do the refined draws agree with MCMC": "refined",
+        "Do the sources agree": "one column, many columns, refined, two sources",
+        "How sure is the estimate": "one column, many columns, refined, alone, draws, two sources",
+        "Cost": "one column, many columns, refined, alone",
+        "The guide's importance weights": "one column, many columns, refined",
         "Are the data of the training's kind": "alone",
         "Is the guide calibrated near these data": "one column, alone",
-        "Convergence of": "one column, many columns, draws, two sources, two sources",
-        "What the clusters are like": "one column, many columns, alone, two sources",
-        "What classical methods find": "one column, many columns, alone, two sources",
-        "Every row": "one column, many columns, alone, draws, two sources",
+        "Convergence of": "one column, many columns, refined, draws, two sources, two sources",
+        "What the clusters are like": "one column, many columns, refined, alone, two sources",
+        "What classical methods find": "one column, many columns, refined, alone, two sources",
+        "Every row": "one column, many columns, refined, alone, draws, two sources",
     }
     for kind in KINDS:
         expected = [title for title, kinds in every.items() for one in kinds.split(", ") if one == kind]

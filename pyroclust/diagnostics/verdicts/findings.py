@@ -11,6 +11,7 @@ from pyroclust.diagnostics.limits import (
     DOUBTFUL,
     GOOD_ESS,
     GOOD_RHAT,
+    MAX_CHANCE,
     MAX_DIFFERENCE,
     MAX_PARETO_K,
     MAX_RHAT,
@@ -24,6 +25,7 @@ from pyroclust.diagnostics.limits import (
 )
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict
+from pyroclust.diagnostics.weights.orders import OrderSpread
 
 __all__ = [
     "Question",
@@ -35,6 +37,8 @@ __all__ = [
     "labels_finding",
     "near_finding",
     "num_doubtful",
+    "orders_finding",
+    "settled_finding",
     "untold",
     "weighted_finding",
     "weights_findings",
@@ -55,6 +59,10 @@ class Question(Enum):
     WORTH = "Are the guide's weighted draws worth enough?"
     WEIGHTED = "Do the guide's weighted draws agree with MCMC?"
     SOURCES = "Do whole partitions of the sources agree?"
+    SETTLED = "Have the refined draws settled?"
+    REFINED = "Do the refined draws agree with MCMC?"
+    ORDERS = "Does the guide say the same whatever order it visits the rows in?"
+    REFINED_SOURCES = "Do whole partitions of the refined draws and MCMC agree?"
 
 
 def untold(question: Question, reason: str | None = None) -> Finding:
@@ -128,7 +136,9 @@ def _graded(
     return Finding(question, value, limit, passed, sentence, wanted)
 
 
-def agreement_finding(question: str, value: float, sentence: str, *, noise: float) -> Finding:
+def agreement_finding(
+    question: str, value: float, sentence: str, *, noise: float, limit: float = MAX_DIFFERENCE
+) -> Finding:
     """Ask whether a distance to a reference is small; where the reference differs from itself, who knows.
 
     Args:
@@ -136,13 +146,14 @@ def agreement_finding(question: str, value: float, sentence: str, *, noise: floa
         value: the distance.
         sentence: the distance in words.
         noise: largest difference of a pair between the halves of the reference.
+        limit: of the distance.
 
     Example:
         >>> agreement_finding("Same?", 0.2, "0.20 apart", noise=0.3).answer
         'Cannot tell'
     """
-    passed = True if value <= MAX_DIFFERENCE else None if noise > MAX_DIFFERENCE else False
-    return Finding(question, value, MAX_DIFFERENCE, passed, sentence, f"at most {MAX_DIFFERENCE:g}")
+    passed = True if value <= limit else None if noise > limit else False
+    return Finding(question, value, limit, passed, sentence, f"at most {limit:g}")
 
 
 def weights_findings(pareto_k: float, effective_draws: float) -> tuple[Finding, Finding]:
@@ -180,20 +191,87 @@ def weights_findings(pareto_k: float, effective_draws: float) -> tuple[Finding, 
     )
 
 
-def weighted_finding(total_variation: float, largest_difference: float, *, noise: float) -> Finding:
-    """Ask whether weighted draws agree with the reference in number of clusters and in pairs.
+def weighted_finding(
+    total_variation: float,
+    largest_difference: float,
+    *,
+    noise: float,
+    tolerance: float = MAX_DIFFERENCE,
+    question: Question = Question.WEIGHTED,
+) -> Finding:
+    """Ask whether draws agree with the reference in number of clusters and in pairs at once.
+
+    The value and the limit are those of whichever of the two comes nearer to its limit, or farther beyond.
 
     Args:
-        total_variation: of the number of clusters.
+        total_variation: of the number of clusters, at most 0.15.
         largest_difference: of the co-assignment probabilities.
         noise: largest difference of a pair between the halves of the reference.
+        tolerance: limit on the difference of a pair.
+        question: of weighted draws, or of refined ones.
+
+    Example:
+        >>> weighted_finding(0.12, 0.11, noise=0.02, tolerance=0.1).wanted
+        'at most 0.15 and 0.1'
     """
-    return agreement_finding(
-        Question.WEIGHTED.value,
-        max(total_variation, largest_difference),
+    counts = total_variation / MAX_DIFFERENCE > largest_difference / tolerance
+    value, limit = (total_variation, MAX_DIFFERENCE) if counts else (largest_difference, tolerance)
+    passed = total_variation <= MAX_DIFFERENCE and largest_difference <= tolerance
+    return Finding(
+        question.value,
+        value,
+        limit,
+        True if passed else None if noise > tolerance else False,
         f"total variation {written(total_variation, '.2f', MAX_DIFFERENCE)}, "
-        f"largest difference of a pair {written(largest_difference, '.2f', MAX_DIFFERENCE)}",
-        noise=noise,
+        f"largest difference of a pair {written(largest_difference, '.2f', tolerance)}",
+        f"at most {MAX_DIFFERENCE:g}" + (f" and {tolerance:g}" if tolerance != MAX_DIFFERENCE else ""),
+    )
+
+
+def settled_finding(*, settled: bool, sweeps: int, nested_rhat: float, p_value: float) -> Finding:
+    """Ask whether refined draws have settled: nothing moves any more, and no start is remembered.
+
+    Args:
+        settled: the answer, see :func:`pyroclust.infer.refine`.
+        sweeps: that each chain has taken.
+        nested_rhat: the largest of the last look; nan where no two chains have one ancestor.
+        p_value: of the test that nothing moved since the look before.
+
+    Example:
+        >>> settled_finding(settled=True, sweeps=20, nested_rhat=1.01, p_value=0.4).sentence
+        '20 sweeps, p = 0.400 that nothing moves, largest nested R-hat 1.010'
+    """
+    memory = (
+        "" if math.isnan(nested_rhat) else f", largest nested R-hat {written(nested_rhat, '.3f', MAX_RHAT)}"
+    )
+    return Finding(
+        Question.SETTLED.value,
+        nested_rhat,
+        None,
+        settled,
+        f"{sweeps:,} sweeps, {written_p(p_value)} that nothing moves{memory}",
+        "nothing moves, and no start is remembered",
+    )
+
+
+def orders_finding(found: OrderSpread) -> Finding:
+    """Ask whether the evidence by each visiting order differs by no more than chance makes of it.
+
+    Args:
+        found: the evidence by order.
+
+    Example:
+        >>> orders_finding(OrderSpread(np.array([0.0, 4.0]), 2.0, 0.3, 0.001)).answer
+        'No'
+    """
+    return Finding(
+        Question.ORDERS.value,
+        found.p_value,
+        MAX_CHANCE,
+        found.p_value >= MAX_CHANCE,
+        f"log evidence by order spreads {found.spread:.2f} nats, by chance {found.by_chance:.2f}; "
+        f"{written_p(found.p_value, MAX_CHANCE)}",
+        f"p at least {MAX_CHANCE:g}",
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from pyroclust.counts import check_count
 from pyroclust.diagnostics.differences.agreement import Agreement
-from pyroclust.diagnostics.limits import MAX_DIFFERENCE, MIN_ESS, written
+from pyroclust.diagnostics.limits import MAX_DIFFERENCE, MIN_ESS, tolerance_of, written
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
 from pyroclust.diagnostics.verdicts.findings import (
     Question,
@@ -14,13 +14,40 @@ from pyroclust.diagnostics.verdicts.findings import (
     certificate_finding,
     convergence_findings,
     familiarity_findings,
+    settled_finding,
     untold,
     weighted_finding,
     weights_findings,
 )
-from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict, all_passed
+from pyroclust.diagnostics.verdicts.verdict import Answer, Finding, Mark, Trust, Verdict, all_passed
 
-__all__ = ["GuideFigures", "judge", "judge_alone", "judge_draws", "with_untold"]
+__all__ = ["GuideFigures", "RefinedFigures", "judge", "judge_alone", "judge_draws", "with_untold"]
+
+
+@dataclass(frozen=True)
+class RefinedFigures:
+    """The figures that a verdict on refined draws rests on.
+
+    Attributes:
+        agreement: of the refined draws with MCMC; ``None`` where it failed, or there is no MCMC.
+        settled: whether nothing moves any more, and no start is remembered.
+        sweeps: that each chain has taken.
+        nested_rhat: the largest of the last look; nan where no two chains have one ancestor.
+        p_value: of the test that nothing moved since the look before.
+    """
+
+    agreement: Agreement | None
+    settled: bool
+    sweeps: int
+    nested_rhat: float
+    p_value: float
+
+    @property
+    def finding(self) -> Finding:
+        """Whether the draws have settled."""
+        return settled_finding(
+            settled=self.settled, sweeps=self.sweeps, nested_rhat=self.nested_rhat, p_value=self.p_value
+        )
 
 
 @dataclass(frozen=True)
@@ -34,6 +61,9 @@ class GuideFigures:
         min_ess: bulk effective draws of the same; infinity when all are constant.
         pareto_k: of the guide's importance weights; nan where it could not be fitted.
         effective_draws: of the smoothed importance weights.
+        refined: the same draws after resampling and sweeps; ``None`` without them.
+        tolerance: limit on the difference of two co-assignment probabilities; ``None`` for 0.1 with refined
+            draws and 0.15 with others.
 
     What failed is ``None``, and nan for R-hat and effective draws of MCMC.
     """
@@ -44,21 +74,39 @@ class GuideFigures:
     min_ess: float
     pareto_k: float | None
     effective_draws: float | None
+    refined: RefinedFigures | None = None
+    tolerance: float | None = None
+
+    @property
+    def limit(self) -> float:
+        """Limit on a co-assignment difference of the guide's draws, as drawn or weighted."""
+        return tolerance_of(self.tolerance, refined=False)
+
+    @property
+    def refined_limit(self) -> float:
+        """Limit on a co-assignment difference of the refined draws."""
+        return tolerance_of(self.tolerance, refined=True)
 
 
 def judge(figures: GuideFigures) -> Verdict:
-    """Say whether the guide can be trusted here, and why.
+    """Say which draws can be trusted here, and why; the answer is the best that passed.
 
     MCMC must have converged first: R-hat at most 1.05 (above 1.01 the sentence warns) and at least 100
     effective draws (below 400 it warns). Draws *agree* with MCMC when the total variation of the number of
-    clusters and the largest co-assignment difference are both at most 0.15. Importance weights are *usable*
-    when Pareto k is below 0.7, or could not be fitted, and they are worth at least 100 draws.
+    clusters is at most 0.15, and the largest co-assignment difference at most ``tolerance``. Importance
+    weights are *usable* when Pareto k is below 0.7, or could not be fitted, and they are worth at least 100
+    draws.
 
-    * ``TRUST``: the guide's draws agree.
-    * ``CORRECT``: they do not, but the weights are usable and the weighted draws agree.
-    * ``UNKNOWN``: MCMC did not converge, or co-assignment probabilities of its own halves differ by more
-      than 0.15, or what the verdict rests on could not be computed.
+    * ``TRUST``: the refined draws have settled and agree, or the guide's draws agree.
+    * ``CORRECT``: neither, but the weights are usable and the weighted draws agree.
+    * ``UNCONFIRMED``: the refined draws have settled, but MCMC cannot confirm them: it did not converge, or
+      co-assignment probabilities of its own halves differ by more than the tolerance.
+    * ``UNKNOWN``: the same without refined draws that have settled, or what the verdict rests on could not
+      be computed.
     * ``DISTRUST``: all else.
+
+    The answer is that of the refined draws where they have settled and agree, or nothing can confirm them;
+    else of the guide's draws, weighted or as drawn, where these agree; else of MCMC where it has converged.
 
     Args:
         figures: what was measured.
@@ -67,59 +115,139 @@ def judge(figures: GuideFigures) -> Verdict:
         Schmitt et al. (2024), Amortized Bayesian workflow. https://arxiv.org/abs/2409.04332
     """
     noise = math.nan if figures.guide is None else figures.guide.noise_largest_difference
-    gap = written(noise, ".2f", MAX_DIFFERENCE)
     chains = convergence_findings("MCMC", max_rhat=figures.max_rhat, min_ess=figures.min_ess)
-    drawn = _agreement(figures.guide)
-    weights, weighted = _weights(figures), _weighted(figures.corrected, noise)
-    findings = (*chains, *drawn, *weights, weighted)
-    gaps, caveat = _said(drawn), _caveat(chains)
-    if any(one.passed is None for one in chains):
-        return Verdict(
-            Trust.UNKNOWN,
-            f"No verdict: whether MCMC has converged cannot be told ({_said(chains)}).",
-            findings,
-        )
+    drawn = _agreement(figures.guide, figures.limit)
+    weights, weighted = _weights(figures), _weighted(figures.corrected, noise, figures.limit)
+    refined = _refined(figures)
+    findings = (*chains, *drawn, *weights, weighted, *refined)
     if not all_passed(chains):
-        return Verdict(Trust.UNKNOWN, f"No verdict: MCMC has not converged ({_said(chains)}).", findings)
-    if figures.guide is None:
-        return Verdict(
-            Trust.UNKNOWN, "No verdict: how far the guide agrees with MCMC could not be computed.", findings
+        level, sentence, answer = _not_converged(chains, refined)
+        return Verdict(level, f"{sentence} {_written(answer)}", findings, answer)
+    level, sentence, answer = _refined_agree(refined) or _by_guide(figures, drawn, weights, weighted, refined)
+    said = [sentence, _about_refined(refined, answer), _caveat(chains), _written(answer), _tolerance(figures)]
+    return Verdict(level, " ".join(one for one in said if one), findings, answer)
+
+
+_Judged = tuple[Trust, str, Answer | None]
+
+
+def _not_converged(chains: Sequence[Finding], refined: Sequence[Finding]) -> _Judged:
+    """Judge where MCMC cannot confirm anything."""
+    unknown = any(one.passed is None for one in chains)
+    if refined and refined[0].passed:
+        why = "whether MCMC has converged cannot be told" if unknown else "MCMC has not converged"
+        return _unconfirmed(refined[0], f"{why} ({_said(chains)})")
+    if unknown:
+        why = f"No verdict: whether MCMC has converged cannot be told ({_said(chains)})."
+    else:
+        why = f"No verdict: MCMC has not converged ({_said(chains)})."
+    return Trust.UNKNOWN, " ".join(one for one in (why, _about_refined(refined, None)) if one), None
+
+
+def _unconfirmed(settled: Finding, why: str) -> _Judged:
+    return (
+        Trust.UNCONFIRMED,
+        f"Use the refined draws with care: they have settled ({settled.sentence}), but nothing confirms "
+        f"them: {why}.",
+        Answer.REFINED,
+    )
+
+
+def _refined_agree(refined: Sequence[Finding]) -> _Judged | None:
+    if not refined or not all_passed(refined):
+        return None
+    settled, agrees = refined
+    return (
+        Trust.TRUST,
+        f"The refined draws can be trusted here: they agree with MCMC ({agrees.sentence}) and have settled "
+        f"({settled.sentence}).",
+        Answer.REFINED,
+    )
+
+
+def _by_guide(
+    figures: GuideFigures,
+    drawn: Sequence[Finding],
+    weights: Sequence[Finding],
+    weighted: Finding,
+    refined: Sequence[Finding],
+) -> _Judged:
+    """Judge the guide's draws beside MCMC that has converged, where refined draws have not passed."""
+    gaps, corrects = _said(drawn), all_passed((*weights, weighted))
+    if figures.guide is not None and all_passed(drawn):
+        return (
+            Trust.TRUST,
+            f"The guide can be trusted here: it agrees with MCMC ({gaps}).",
+            Answer.WEIGHTED if corrects else Answer.GUIDE,
         )
-    if all_passed(drawn):
-        return Verdict(
-            Trust.TRUST, f"The guide can be trusted here: it agrees with MCMC ({gaps}).{caveat}", findings
-        )
-    if all_passed((*weights, weighted)):
-        return Verdict(
+    if figures.guide is not None and corrects:
+        return (
             Trust.CORRECT,
             f"Use the guide's draws with their importance weights: as drawn they differ from MCMC ({gaps}), "
-            f"weighted they agree ({weighted.sentence}; {_said(weights)}).{caveat}",
-            findings,
+            f"weighted they agree ({weighted.sentence}; {_said(weights)}).",
+            Answer.WEIGHTED,
+        )
+    if refined and refined[0].passed and refined[1].passed is None:
+        noise = "" if figures.guide is None else f" ({_halves(figures.guide, figures.refined_limit)})"
+        return _unconfirmed(refined[0], f"how far they agree with MCMC cannot be told{noise}")
+    if figures.guide is None:
+        return (
+            Trust.UNKNOWN,
+            "No verdict: how far the guide agrees with MCMC could not be computed.",
+            Answer.MCMC,
         )
     if any(one.passed is None for one in weights) or figures.corrected is None:
-        return Verdict(
+        return (
             Trust.UNKNOWN,
             f"No verdict: as drawn the guide differs from MCMC ({gaps}), and what its importance weights "
             "make of that could not be computed.",
-            findings,
+            Answer.MCMC,
         )
     if any(one.passed is None for one in (*drawn, weighted)):
-        return Verdict(
+        return (
             Trust.UNKNOWN,
-            f"No verdict: the guide differs from MCMC ({gaps}), but the two halves of MCMC differ from each "
-            f"other too (co-assignment probabilities by up to {gap}); run MCMC longer.",
-            findings,
+            f"No verdict: the guide differs from MCMC ({gaps}), but "
+            f"{_halves(figures.guide, figures.limit)}; run MCMC longer.",
+            None,
         )
     remedy = (
         f"weighting them does not help ({weighted.sentence})"
         if all_passed(weights)
         else f"their importance weights cannot correct them ({_failed(weights)})"
     )
-    return Verdict(
+    return (
         Trust.DISTRUST,
-        f"Do not trust the guide here: its draws differ from MCMC ({gaps}), and {remedy}.{caveat}",
-        findings,
+        f"Do not trust the guide here: its draws differ from MCMC ({gaps}), and {remedy}.",
+        Answer.MCMC,
     )
+
+
+def _halves(guide: Agreement, limit: float) -> str:
+    gap = written(guide.noise_largest_difference, ".2f", limit)
+    return f"the two halves of MCMC differ from each other too (co-assignment probabilities by up to {gap})"
+
+
+def _about_refined(refined: Sequence[Finding], answer: Answer | None) -> str:
+    """Say why refined draws are not the answer."""
+    if not refined or answer is Answer.REFINED:
+        return ""
+    settled = refined[0]
+    if not settled.passed:
+        return f"The refined draws have not settled ({settled.sentence})."
+    if refined[1].passed is None:
+        return f"Whether the refined draws agree with MCMC cannot be told ({refined[1].sentence})."
+    return f"The refined draws have settled, but do not agree with MCMC ({refined[1].sentence})."
+
+
+def _written(answer: Answer | None) -> str:
+    return "There is no answer to write." if answer is None else f"The answer is that of {answer.draws}."
+
+
+def _tolerance(figures: GuideFigures) -> str:
+    limits = f"{figures.limit:g}"
+    if figures.refined is not None and figures.refined_limit != figures.limit:
+        limits = f"{figures.refined_limit:g} for refined draws, {limits} for others"
+    return f"Co-assignment probabilities may differ by {limits}."
 
 
 def with_untold(verdict: Verdict, questions: Sequence[Finding]) -> Verdict:
@@ -147,18 +275,37 @@ def _weights(figures: GuideFigures) -> tuple[Finding, Finding]:
     return weights_findings(figures.pareto_k, figures.effective_draws)
 
 
-def _weighted(corrected: Agreement | None, noise: float) -> Finding:
+def _weighted(corrected: Agreement | None, noise: float, tolerance: float) -> Finding:
     if corrected is None:
         return untold(Question.WEIGHTED)
-    return weighted_finding(corrected.total_variation, corrected.largest_difference, noise=noise)
+    return weighted_finding(
+        corrected.total_variation, corrected.largest_difference, noise=noise, tolerance=tolerance
+    )
 
 
-def _agreement(found: Agreement | None) -> tuple[Finding, Finding]:
+def _refined(figures: GuideFigures) -> tuple[Finding, ...]:
+    """Ask whether refined draws have settled, and whether they agree with MCMC."""
+    if figures.refined is None:
+        return ()
+    found = figures.refined.agreement
+    if found is None:
+        return figures.refined.finding, untold(Question.REFINED)
+    agrees = weighted_finding(
+        found.total_variation,
+        found.largest_difference,
+        noise=found.noise_largest_difference,
+        tolerance=figures.refined_limit,
+        question=Question.REFINED,
+    )
+    return figures.refined.finding, agrees
+
+
+def _agreement(found: Agreement | None, tolerance: float) -> tuple[Finding, Finding]:
     if found is None:
         return untold(Question.COUNTS), untold(Question.PAIRS)
     noise = found.noise_largest_difference
     counts = written(found.total_variation, ".2f", MAX_DIFFERENCE)
-    pairs = written(found.largest_difference, ".2f", MAX_DIFFERENCE)
+    pairs = written(found.largest_difference, ".2f", tolerance)
     return (
         agreement_finding(
             Question.COUNTS.value,
@@ -171,6 +318,7 @@ def _agreement(found: Agreement | None) -> tuple[Finding, Finding]:
             found.largest_difference,
             f"co-assignment probabilities differ by at most {pairs}",
             noise=noise,
+            limit=tolerance,
         ),
     )
 
@@ -261,9 +409,11 @@ def judge_alone(
     near: Verdict | None,
     near_finding: Finding | None,
     why_no_mcmc: str = "the likelihood has no formula",
+    refined: RefinedFigures | None = None,
 ) -> Verdict:
     """Say how far to trust a guide that nothing can be put beside.
 
+    * ``UNCONFIRMED``: refined draws have settled, and nothing can confirm them; they are the answer.
     * ``AVERAGE``: the data look like the model's simulations, and the certificate passed its calibration
       tests: over such data sets the guide's probabilities are right on average, which is no statement about
       this one.
@@ -279,6 +429,7 @@ def judge_alone(
         near: verdict of a calibration near the data, or ``None``.
         near_finding: the same as an answer to a question; "cannot tell" where the calibration failed.
         why_no_mcmc: the reason, without a full stop.
+        refined: the guide's draws after resampling and sweeps; ``None`` without them.
     """
     alike = (untold(Question.FAMILIAR),) if familiar is None else familiarity_findings(familiar)
     passed = untold(Question.CERTIFIED) if tests is None else certificate_finding(sum(tests), len(tests))
@@ -290,9 +441,15 @@ def judge_alone(
         *(asked if near is None else ()),
     )
 
-    def verdict(level: Trust, sentence: str) -> Verdict:
-        return with_untold(Verdict(level, sentence, (*alike, passed, *asked, beside)), failed)
+    settled = () if refined is None else (refined.finding,)
 
+    def verdict(level: Trust, sentence: str, answer: Answer | None = None) -> Verdict:
+        findings = (*alike, passed, *asked, beside, *settled)
+        said = " ".join(one for one in (sentence, _about_refined(settled, answer), _written(answer)) if one)
+        return with_untold(Verdict(level, said, findings, answer), failed)
+
+    if refined is not None and refined.settled:
+        return verdict(*_unconfirmed(refined.finding, f"there is no MCMC ({why_no_mcmc})"))
     if known.passed is False:
         return verdict(
             Trust.DISTRUST,
@@ -324,6 +481,7 @@ def judge_alone(
         f"The guide can be trusted on average over data like these: they look like its model's "
         f"({known.sentence}), on which it passed all {len(tests)} calibration tests; on this very table "
         "nothing can check it.",
+        Answer.GUIDE,
     )
 
 
@@ -338,7 +496,7 @@ def _failed(findings: Sequence[Finding]) -> str:
 def _caveat(chains: Sequence[Finding]) -> str:
     if Mark.CAUTION not in {one.mark for one in chains}:
         return ""
-    return f" MCMC itself is only roughly converged ({_said(chains)})."
+    return f"MCMC itself is only roughly converged ({_said(chains)})."
 
 
 def _lower(sentence: str) -> str:

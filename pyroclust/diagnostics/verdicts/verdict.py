@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-__all__ = ["Finding", "Mark", "Trust", "Verdict"]
+__all__ = ["Answer", "Finding", "Mark", "Trust", "Verdict"]
 
 
 class Mark(Enum):
@@ -25,6 +25,7 @@ class Trust(Enum):
     TRUST = "trust"
     AVERAGE = "trust on average"
     CORRECT = "trust after correction"
+    UNCONFIRMED = "not confirmed"
     UNKNOWN = "cannot tell"
     DISTRUST = "do not trust"
     AGREE = "agree"
@@ -40,12 +41,48 @@ class Trust(Enum):
         """
         return _MARKS[self]
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether commands with ``--strict`` end with an error: bad news, or no verdict.
 
+        Example:
+            >>> Trust.UNKNOWN.is_refused, Trust.UNCONFIRMED.is_refused
+            (True, False)
+        """
+        return self.mark in {Mark.BAD, Mark.UNKNOWN}
+
+
+class Answer(Enum):
+    """Whose posterior a comparison writes as its answer; the values are the names in files."""
+
+    REFINED = "refined"
+    WEIGHTED = "weighted"
+    GUIDE = "guide"
+    MCMC = "mcmc"
+
+    @property
+    def draws(self) -> str:
+        """What draws these are, inside a sentence.
+
+        Example:
+            >>> Answer.REFINED.draws
+            'the refined draws'
+        """
+        return _DRAWS[self]
+
+
+_DRAWS = {
+    Answer.REFINED: "the refined draws",
+    Answer.WEIGHTED: "the guide's draws with their importance weights",
+    Answer.GUIDE: "the guide's draws as drawn",
+    Answer.MCMC: "the draws of MCMC",
+}
 _MARKS = {
     Trust.TRUST: Mark.GOOD,
     Trust.AVERAGE: Mark.GOOD,
     Trust.AGREE: Mark.GOOD,
     Trust.CORRECT: Mark.CAUTION,
+    Trust.UNCONFIRMED: Mark.CAUTION,
     Trust.UNKNOWN: Mark.UNKNOWN,
     Trust.DISTRUST: Mark.BAD,
     Trust.DIFFER: Mark.BAD,
@@ -120,11 +157,13 @@ class Verdict:
         level: whether to use the draws, or whether two sources agree.
         sentence: the reason, for people.
         findings: what was asked, in order.
+        answer: whose posterior is the answer; ``None`` where there is none, or nothing to choose from.
     """
 
     level: Trust
     sentence: str
     findings: tuple[Finding, ...] = ()
+    answer: Answer | None = None
 
     def __repr__(self) -> str:
         """Return the level and the sentence."""

@@ -15,6 +15,7 @@ __all__ = [
     "importance_weights",
     "pareto_k",
     "smooth_log_weights",
+    "systematic_draws",
     "weighted_expectation",
 ]
 
@@ -164,6 +165,23 @@ def effective_draws(weights: np.ndarray) -> float:
             "negative, that sum to 1: divide them by their sum"
         )
     return float(1 / (shares**2).sum())
+
+
+def systematic_draws(weights: np.ndarray, number: int, *, seed: int) -> np.ndarray:
+    """Return which draws to take so that equal weights do, by systematic resampling.
+
+    Each draw is taken about ``number`` times its weight, never more than one away from it.
+
+    Shape:
+        weights: ``(S,)``, sums to 1; output: ``(number,)`` places in order.
+
+    Example:
+        >>> systematic_draws(np.array([0.5, 0.0, 0.5]), 4, seed=0).tolist()
+        [0, 0, 2, 2]
+    """
+    places = (np.arange(number) + np.random.default_rng(seed).random()) / number
+    edges = np.cumsum(weights)
+    return np.searchsorted(edges / edges[-1], places, side="right")
 
 
 def importance_log_evidence(log_weights: np.ndarray) -> tuple[float, float]:

@@ -92,7 +92,7 @@ class Refined:
 
     @property
     def log_weights(self) -> Tensor:
-        """Unnormalised log weights of the proposals, ``(P,)`` in nats; nan where ``log_joint`` has no formula."""
+        """Unnormalised log weights of the proposals, ``(P,)`` in nats; nan without a formula of log p."""
         return self.proposal_log_joint - self.proposal_log_prob
 
     @property

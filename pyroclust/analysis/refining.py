@@ -1,0 +1,113 @@
+"""A guide's draws for a comparison, refined: proposals, the draws as drawn, and those after the sweeps."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pyroclust.infer import refine
+from pyroclust.infer.mcmc.defaults import default_kernel
+from pyroclust.infer.refining import Refined
+from pyroclust.random_state import seeded
+from pyroclust.results.comparison import PartitionDraws
+from pyroclust.results.refinement import RefinedDraws, SweepsSeen
+
+__all__ = ["PROPOSALS", "can_refine", "refine_guide"]
+
+# Draws of the guide for each that is kept.
+PROPOSALS = 5
+# Parts that a user pays for; the rest is looking at what came out.
+_PAID = ("draw", "weigh", "sweep")
+
+
+def can_refine(model: Any) -> bool:
+    """Return whether kernels of MCMC can run on a model, which need its prior and family.
+
+    Args:
+        model: of a guide.
+
+    Example:
+        >>> from pyroclust.models import gaussian2d, warped_clusters
+        >>> can_refine(gaussian2d()), can_refine(warped_clusters())
+        (True, False)
+    """
+    return hasattr(model, "prior") and hasattr(model, "component")
+
+
+def refine_guide(
+    guide: Any, data: Tensor, *, name: str, num_draws: int, seed: int
+) -> tuple[PartitionDraws, RefinedDraws]:
+    """Draw from a guide, weigh and refine; return the draws as drawn, and the refined ones.
+
+    The draws as drawn are every fifth of the proposals, so that all visiting orders are among them. Seconds
+    exclude one draw to warm up.
+
+    Args:
+        guide: with its ``model``, one that kernels can run on.
+        data: the points, ``(N, D)``.
+        name: what reports call the guide.
+        num_draws: draws of each kind.
+        seed: same seed, same draws; the caller's random state is left alone.
+    """
+    model = guide.model
+    kernel = default_kernel(model)
+    with seeded(seed), torch.no_grad():
+        guide.posterior(data).sample((1,))
+    found = refine(model, guide, data, num_draws=num_draws, proposals=PROPOSALS, kernel=kernel, seed=seed)
+    proposals = PartitionDraws(
+        name=name,
+        assignments=_one_chain(found.proposals),
+        log_joint=_where_known(found.proposal_log_joint),
+        seconds=found.seconds["draw"],
+        log_prob=_one_chain(found.proposal_log_prob),
+    )
+    some = slice(None, None, PROPOSALS)
+    drawn = PartitionDraws(
+        name=name,
+        assignments=proposals.assignments[:, some],
+        log_joint=None if proposals.log_joint is None else proposals.log_joint[:, some],
+        seconds=proposals.seconds / PROPOSALS,
+        log_prob=_one_chain(found.proposal_log_prob)[:, some],
+    )
+    return drawn, _kept(found, proposals, name=f"{name}, refined", kernel=repr(kernel))
+
+
+def _kept(found: Refined, proposals: PartitionDraws, *, name: str, kernel: str) -> RefinedDraws:
+    return RefinedDraws(
+        draws=PartitionDraws(
+            name=name,
+            assignments=_one_chain(found.assignments),
+            log_joint=_where_known(found.log_joint),
+            seconds=sum(found.seconds.get(part, 0.0) for part in _PAID),
+        ),
+        proposals=proposals,
+        kernel=kernel,
+        num_orders=len(found.log_evidence_by_order),
+        num_ancestors=found.num_ancestors,
+        seen=tuple(
+            SweepsSeen(
+                sweeps=one.sweeps,
+                p_value=one.p_value,
+                moved=one.moved,
+                change=one.change,
+                nested_rhat=one.nested_rhat,
+                effective_draws=one.effective_draws,
+            )
+            for one in found.rounds
+        ),
+        settled=found.settled,
+        pareto_k=found.pareto_k,
+        efficiency=found.efficiency,
+        evidences=found.evidences,
+        seconds_of=dict(found.seconds),
+    )
+
+
+def _one_chain(values: Tensor) -> np.ndarray:
+    found: np.ndarray = values.unsqueeze(0).numpy()
+    return found
+
+
+def _where_known(values: Tensor) -> np.ndarray | None:
+    return _one_chain(values) if not bool(values.isnan().any()) else None

@@ -1,0 +1,127 @@
+"""How refined draws came about: proposals, weights, sweeps, and how far each stage is from MCMC."""
+
+from pyroclust.report.parts import FigureTable, Part, Section
+from pyroclust.report.words import number, p_value, seconds
+from pyroclust.results.contents import Refining
+from pyroclust.results.refinement import orders_findings
+
+__all__ = ["refining_section"]
+
+_PARTS = {
+    "draw": "drawing",
+    "weigh": "weighing",
+    "prepare": "preparing the chains",
+    "sweep": "sweeps",
+    "look": "looking whether they settled",
+    "score": "scoring for the evidence",
+}
+
+
+def refining_section(found: Refining) -> Section:
+    """Show what refining did to the guide's draws, and what is left of their distance to MCMC.
+
+    Args:
+        found: the refined draws with their distances.
+    """
+    one = found.draws
+    parts: list[Part] = [_distances(found)] if found.distances else []
+    parts += [_figures(found), _looks(found), _seconds(found)]
+    if orders_findings(found.orders):
+        parts.append(_orders(found))
+    settled = "Settled" if one.settled else "Not settled"
+    gist = (
+        f"{settled} after {one.sweeps:,} sweeps from {one.num_ancestors:,} of {one.num_proposals:,} proposals"
+    )
+    return Section("The guide, refined", tuple(parts), is_open=True, gist=gist)
+
+
+def _distances(found: Refining) -> FigureTable:
+    rows = tuple(
+        (
+            name,
+            number(one.total_variation),
+            number(one.largest_difference),
+            number(one.mean_difference),
+            f"{found.limits[name]:g}",
+        )
+        for name, one in found.distances.items()
+    )
+    noise = next(iter(found.distances.values()))
+    halves = (
+        "two halves of MCMC",
+        number(noise.noise_total_variation),
+        number(noise.noise_largest_difference),
+        number(noise.noise_mean_difference),
+        "",
+    )
+    return FigureTable(
+        "How far the draws of the guide are from MCMC as drawn, with their importance weights, and after "
+        "resampling and sweeps: total variation of the number of clusters, and differences of co-assignment "
+        "probabilities, with the limit on the largest.",
+        ("", "clusters", "largest pair", "mean pair", "limit"),
+        (*rows, halves),
+        "Distance from MCMC",
+    )
+
+
+def _figures(found: Refining) -> FigureTable:
+    one = found.draws
+    rows = [
+        ("proposals", f"{one.num_proposals:,}"),
+        ("efficiency of their weights", number(one.efficiency)),
+        ("Pareto k of their weights", number(one.pareto_k, 2)),
+        ("different proposals that were kept", f"{one.num_ancestors:,}"),
+        ("draws", f"{one.draws.assignments.shape[1]:,}"),
+        ("sweeps of each", f"{one.sweeps:,}"),
+        ("settled", "yes" if one.settled else "no"),
+        ("largest nested R-hat", number(one.nested_rhat)),
+        ("effective draws", number(one.effective_draws, 0)),
+    ]
+    return FigureTable(
+        f"The guide's draws, resampled by their weights, then moved by {one.kernel} until nothing moved.",
+        ("", "the guide, refined"),
+        tuple(rows),
+        "Refining",
+    )
+
+
+def _seconds(found: Refining) -> FigureTable:
+    parts = found.draws.seconds_of
+    return FigureTable(
+        "Seconds of each part. The cost of the refined draws is that of drawing, weighing and sweeps.",
+        ("", "seconds"),
+        tuple((_PARTS.get(part, part), seconds(value)) for part, value in parts.items()),
+    )
+
+
+def _looks(found: Refining) -> FigureTable:
+    return FigureTable(
+        "What was seen of the draws as they went: a small p says that something still moved since the look "
+        "before, and a nested R-hat well above 1 that draws of one proposal are still alike.",
+        ("sweeps", "p", "moved most", "by", "nested R-hat", "effective draws"),
+        tuple(
+            (
+                f"{one.sweeps:,}",
+                p_value(one.p_value),
+                one.moved or "–",
+                number(one.change),
+                number(one.nested_rhat),
+                number(one.effective_draws, 0),
+            )
+            for one in found.draws.seen
+        ),
+    )
+
+
+def _orders(found: Refining) -> FigureTable:
+    orders = found.orders
+    if orders is None:
+        raise ValueError("orders is None, expected the evidence by each order")
+    return FigureTable(
+        "Log evidence by the proposals of each visiting order alone, in nats. They spread "
+        f"{number(orders.spread, 2)} nats, where chance makes {number(orders.by_chance, 2)}: what the guide "
+        "says depends on the order in which it visits the rows.",
+        ("order", "log evidence, nats"),
+        tuple((str(place + 1), number(value, 2)) for place, value in enumerate(orders.log_evidence)),
+        "Log evidence by visiting order, nats",
+    )

@@ -1,0 +1,153 @@
+"""A guide's draws after resampling and sweeps of MCMC: what is kept of them in a comparison."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from pyroclust.diagnostics import Agreement, Finding, LogEvidence, RefinedFigures
+from pyroclust.diagnostics.verdicts.findings import orders_finding
+from pyroclust.diagnostics.weights.orders import OrderSpread, order_spread
+from pyroclust.results.partition_draws import PartitionDraws
+
+__all__ = ["ORDERS", "RefinedDraws", "SweepsSeen", "orders_findings"]
+
+ORDERS = "The spread over visiting orders"
+
+
+@dataclass(frozen=True)
+class SweepsSeen:
+    """What was seen of the chains after so many sweeps, see :class:`pyroclust.infer.refining.Round`.
+
+    Attributes:
+        sweeps: that each chain had taken.
+        p_value: of the test that nothing has moved since the look before.
+        moved: the functional that moved most beside its noise, empty where none did.
+        change: how far its mean moved, in its unit.
+        nested_rhat: the largest of all functionals; nan where no two chains have one ancestor.
+        effective_draws: the fewest of all functionals.
+    """
+
+    sweeps: int
+    p_value: float
+    moved: str
+    change: float
+    nested_rhat: float
+    effective_draws: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefinedDraws:
+    """Draws of a guide that were resampled by their weights and moved by a kernel, with their proposals.
+
+    Attributes:
+        draws: the refined draws, one chain, ``(1, S, N)``; they have no log q.
+        proposals: the guide's draws that they come from, ``(1, P, N)``, with log q and log p where known.
+        kernel: what moved them, for people.
+        num_orders: visiting orders that share the proposals in equal parts.
+        num_ancestors: different proposals that the refined draws come from.
+        seen: what was seen at each look.
+        settled: whether nothing moved at the last look, and no start was remembered.
+        pareto_k: of the weights of the proposals; nan without weights.
+        efficiency: effective share of the proposals; nan without weights.
+        evidences: estimates of log p(x), the one to rely on first; empty without weights.
+        seconds_of: wall time of each part, by its name.
+    """
+
+    draws: PartitionDraws
+    proposals: PartitionDraws
+    kernel: str
+    num_orders: int
+    num_ancestors: int
+    seen: tuple[SweepsSeen, ...]
+    settled: bool
+    pareto_k: float
+    efficiency: float
+    evidences: tuple[LogEvidence, ...]
+    seconds_of: dict[str, float]
+
+    def __repr__(self) -> str:
+        """Return the sizes, and whether the draws have settled."""
+        settled = "settled" if self.settled else "not settled"
+        ancestors = f"{self.num_ancestors} ancestors"
+        return f"RefinedDraws({self.draws.name}: {ancestors}, {self.sweeps} sweeps, {settled})"
+
+    @property
+    def sweeps(self) -> int:
+        """Sweeps that each chain has taken."""
+        return self.seen[-1].sweeps if self.seen else 0
+
+    @property
+    def effective_draws(self) -> float:
+        """What the draws are worth: less than their number where those of one ancestor are alike."""
+        return self.seen[-1].effective_draws if self.seen else float(self.num_ancestors)
+
+    @property
+    def nested_rhat(self) -> float:
+        """Largest nested R-hat of the last look; nan where no two chains have one ancestor."""
+        return self.seen[-1].nested_rhat if self.seen else math.nan
+
+    @property
+    def num_proposals(self) -> int:
+        """Draws of the guide that were weighed."""
+        return int(self.proposals.assignments.shape[1])
+
+    def verdict_figures(self, agreement: Agreement | None) -> RefinedFigures:
+        """Gather what a verdict rests on.
+
+        Args:
+            agreement: with MCMC, where there is some.
+        """
+        return RefinedFigures(
+            agreement=agreement,
+            settled=self.settled,
+            sweeps=self.sweeps,
+            nested_rhat=self.nested_rhat,
+            p_value=self.seen[-1].p_value if self.seen else math.nan,
+        )
+
+    def order_spread(self, *, seed: int) -> OrderSpread | None:
+        """Return the evidence by each visiting order; ``None`` without weights, or with one order.
+
+        Args:
+            seed: of the permutations that chance is judged by.
+        """
+        proposals = self.proposals
+        if proposals.log_joint is None or proposals.log_prob is None:
+            return None
+        weights = (proposals.log_joint - proposals.log_prob).ravel()
+        return order_spread(weights, num_orders=self.num_orders, seed=seed)
+
+    def figures(self, orders: OrderSpread | None) -> dict[str, Any]:
+        """Return what ``summary.json`` says of it; numbers may not be finite.
+
+        Args:
+            orders: the evidence by each visiting order.
+        """
+        return {
+            "settled": self.settled,
+            "sweeps": self.sweeps,
+            "kernel": self.kernel,
+            "draws": int(self.draws.assignments.shape[1]),
+            "proposals": self.num_proposals,
+            "ancestors": self.num_ancestors,
+            "effective_draws": self.effective_draws,
+            "nested_rhat": self.nested_rhat,
+            "pareto_k": self.pareto_k,
+            "efficiency": self.efficiency,
+            "seconds": self.draws.seconds,
+            "seconds_of_parts": self.seconds_of,
+            "looks": [vars(one) for one in self.seen],
+            "orders": None if orders is None else vars(orders),
+        }
+
+
+def orders_findings(orders: OrderSpread | None) -> tuple[Finding, ...]:
+    """Return the question on visiting orders where the answer is bad: a good one is no news.
+
+    Args:
+        orders: the evidence by each visiting order.
+    """
+    if orders is None:
+        return ()
+    found = orders_finding(orders)
+    return () if found.passed else (found,)
