@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from pyroclust.counts import MAX_SEED, check_seed
+from pyroclust.counts import MAX_SEED, check_number, check_seed
+from pyroclust.infer.checks import MAX_LEARNING_RATE
 from pyroclust.infer.chunked_loss import VisitingOrders
 from pyroclust.memory import check_memory
 
@@ -69,9 +70,10 @@ class FitSettings:
                 f"min_points and max_points are {self.min_points} and {self.max_points}, "
                 "expected 2 <= min_points <= max_points"
             )
-        for name in ("steps", "points_per_step", "orders", "batches_per_step", "learning_rate", "clip"):
+        for name in ("steps", "points_per_step", "orders", "batches_per_step", "clip"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected a positive number")
+        check_number("learning_rate", self.learning_rate, above=0, at_most=MAX_LEARNING_RATE)
         for name in ("warmup_steps", "weight_decay", "seed"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected zero or more")
