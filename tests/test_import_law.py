@@ -23,6 +23,7 @@ GROUND = {
     "progress",
     "random_state",
     "registry",
+    "state_dicts",
     "text",
     "threads",
 }
@@ -59,6 +60,7 @@ LAW: dict[str, set[str]] = {
     "progress": {"text"},
     "registry": {"errors"},
     "random_state": {"counts"},
+    "state_dicts": {"text"},
     "distributions": {
         "compiling",
         "counts",
