@@ -62,6 +62,8 @@ def prepare_folder(out: str | PathLike[str]) -> Path:
         >>> prepare_folder(Path(tempfile.mkdtemp()) / "results").is_dir()
         True
     """
+    if isinstance(out, str) and not out.strip():
+        raise ValueError("the folder for the results has an empty name; name one, or . for this folder")
     folder = Path(out)
     check_outside_the_package(folder)
     try:
