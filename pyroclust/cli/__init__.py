@@ -22,7 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             from pyroclust.cli.app import app
 
-            code = _run(lambda: app(args=None if arguments is None else list(arguments), prog_name="pyroclust"))
+            code = _run(
+                lambda: app(args=None if arguments is None else list(arguments), prog_name="pyroclust")
+            )
         except SystemExit as end:
             code = end.code
         except BaseException as error:

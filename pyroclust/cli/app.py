@@ -111,7 +111,9 @@ def compare(
     ] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", parser=folder_named, help="For the results; compare-SOURCE by default."),
+        typer.Option(
+            metavar="FOLDER", parser=folder_named, help="For the results; compare-SOURCE by default."
+        ),
     ] = None,
     overwrite: Annotated[  # noqa: FBT002
         bool, typer.Option("--overwrite", help="Replace the results of another run in that folder.")

@@ -11,7 +11,17 @@ from typer.core import TyperCommand
 from pyroclust.delimited import PLAIN
 from pyroclust.text import visible
 
-__all__ = ["Decimal", "Delimiter", "Header", "Once", "Told", "folder_named", "names_of_columns", "told", "told_of"]
+__all__ = [
+    "Decimal",
+    "Delimiter",
+    "Header",
+    "Once",
+    "Told",
+    "folder_named",
+    "names_of_columns",
+    "told",
+    "told_of",
+]
 
 _PANEL = "Text files"
 _WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "bar": "|", "pipe": "|"}
