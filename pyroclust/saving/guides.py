@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors import torch as safetensors
 from torch import Tensor
@@ -61,7 +62,8 @@ def load_guide(name_or_folder: str | PathLike[str]) -> Any:
             f"{sum(one.numel() for one in guide.state_dict().values()):,}: it would be untrained; restore "
             "the file or train the guide again"
         )
-    return guide.eval()
+    _check_dimensions(guide.eval(), folder / CARD_FILE)
+    return guide
 
 
 def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, Any] | None = None) -> None:
@@ -195,6 +197,21 @@ def _build(card: GuideCard, path: Path) -> Any:
             return build(described, AmortizedGuide, where="guide", given=parts_of(model))
     except ValueError as error:
         raise ValueError(f"'{path}' has arguments that do not fit ({error}); restore the file") from None
+
+
+def _check_dimensions(guide: Any, path: Path) -> None:
+    """Refuse a network for points of another shape than those of its model: it would answer to nothing."""
+    shape = tuple(guide.model.event_shape)
+    try:
+        with kept_random_state(), torch.no_grad():
+            values = {name: guide.model.hyperpriors[name].sample() for name in guide.conditions}
+            (guide.condition(**values) if values else guide).posterior(torch.zeros(2, *shape))
+    except (RuntimeError, IndexError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(
+            f"'{path}' describes a network that does not fit points of shape {shape}, those of its model "
+            f"({reason}); restore the file"
+        ) from None
 
 
 def _load_weights(guide: Any, path: Path, sha256: str) -> None:
