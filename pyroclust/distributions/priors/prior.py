@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Size, Tensor
 
+from pyroclust.counts import check_count
 from pyroclust.distributions.hyperparameters import Hyperparameterised
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.gibbs_type import (
@@ -151,8 +152,7 @@ class PartitionPrior(Hyperparameterised, ABC):
             >>> PitmanYorPrior(0.5, 0.5).log_prob_num_clusters(3).exp().numpy().round(6)  # 1/5, 2/5, 2/5
             array([0.2, 0.4, 0.4])
         """
-        if num_points < 1:
-            raise ValueError(f"num_points is {num_points}, expected at least 1")
+        num_points = check_count("num_points", num_points)
         batch = self.batch_shape
         clusters = torch.arange(1, num_points + 1).view(-1, *(1,) * len(batch))
         log_v = self.log_v(num_points, clusters).movedim(0, -1)
@@ -168,5 +168,6 @@ class PartitionPrior(Hyperparameterised, ABC):
         Raises:
             ValueError: if a hyperparameter is random.
         """
+        num_points = check_count("num_points", num_points)
         clusters = torch.arange(1, num_points + 1, dtype=torch.float64)
         return (self.log_prob_num_clusters(num_points).exp() * clusters).sum(-1)
