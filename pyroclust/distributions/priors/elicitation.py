@@ -55,7 +55,7 @@ def elicit(
         0.319
     """
     num_points = check_count("num_points", num_points)
-    expected_clusters = check_number("expected_clusters", expected_clusters)
+    check_number("expected_clusters", expected_clusters)
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
         raise ValueError(f"bounds is {shown(bounds)}, expected two numbers, the lower one first")
     low, high = (check_number(f"bounds[{place}]", one) for place, one in enumerate(bounds))
