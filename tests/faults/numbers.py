@@ -216,7 +216,7 @@ CASES = [
     *most("data sets of a certificate", lambda n: certified(num_exact=n), "num_exact is "),
     *most("points of all partitions", lambda n: certified(exact_points=n), "exact_points is "),
     *[
-        refuses("counts", f"10^400 {name}", call, "10000")
+        refuses("counts", f"10^400 {name}", call, "a number of 1329 bits")
         for name, call in {
             "steps": lambda: FitSettings(steps=10**400),
             "as a learning rate": lambda: FitSettings(learning_rate=10**400),
