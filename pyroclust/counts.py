@@ -38,10 +38,9 @@ def check_count(
     """
     found = _whole(value)
     if found is None or not at_least <= found <= at_most:
-        shown = shown(value)
         bounds = f"at most {at_most}" if found is not None and found > at_most else f"at least {at_least}"
         kind = "a whole number of " if found is None else ""
-        raise ValueError(f"{name} is {shown}, expected {kind}{bounds}{': ' if hint else ''}{hint}")
+        raise ValueError(f"{name} is {shown(value)}, expected {kind}{bounds}{': ' if hint else ''}{hint}")
     return found
 
 
