@@ -1,5 +1,6 @@
 """The command line: results on standard output, progress on standard error, exit code 2 on bad input."""
 
+import os
 import sys
 from collections import namedtuple
 from collections.abc import Callable, Sequence
@@ -18,6 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     code: int | str | None
     usable_streams()
+    # Pictures go into files. A notebook's or a screen's backend, which this process need not have, is not asked.
+    os.environ["MPLBACKEND"] = "agg"
     with command_signals(ends_process=arguments is None):
         try:
             from pyroclust.cli.app import app

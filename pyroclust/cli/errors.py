@@ -11,6 +11,7 @@ import typer
 from pyroclust.cli.streams import discard_output
 from pyroclust.interrupts import exit_code, raise_if_interrupted
 from pyroclust.text import visible
+from pyroclust.threads import check_threads
 
 __all__ = ["one_sentence_errors"]
 
@@ -42,6 +43,7 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
     @wraps(command)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
+            check_threads()
             command(*args, **kwargs)
             raise_if_interrupted()
             sys.stdout.flush()
