@@ -24,7 +24,7 @@ def check_threads() -> None:
         return
     if is_too_few:
         raise ValueError(
-            f"the environment variable {_VARIABLE} is {int(given)}, expected 1 or more; correct it, or unset it"
+            f"the environment variable {_VARIABLE} is {int(given)}, expected 1 or more; correct or unset it"
         )
 
 

@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     code: int | str | None
     usable_streams()
-    # Pictures go into files. A notebook's or a screen's backend, which this process need not have, is not asked.
+    # Pictures go into files; the backend of a notebook or screen, which may not be installed, is not asked.
     os.environ["MPLBACKEND"] = "agg"
     with command_signals(ends_process=arguments is None):
         try:

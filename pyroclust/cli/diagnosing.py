@@ -8,7 +8,16 @@ import typer
 
 from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.errors import one_sentence_errors
-from pyroclust.cli.reading import Decimal, Delimiter, Header, Told, folder_named, names_of_columns, told, told_of
+from pyroclust.cli.reading import (
+    Decimal,
+    Delimiter,
+    Header,
+    Told,
+    folder_named,
+    names_of_columns,
+    told,
+    told_of,
+)
 from pyroclust.progress import stages
 
 __all__ = ["diagnose"]

@@ -52,6 +52,26 @@ def load_guide(name_or_folder: str | PathLike[str]) -> Any:
         (torch.Size([5, 20]), torch.Size([5]))
     """
     folder = find_guide(name_or_folder)
+    while True:
+        before = _identity(folder / CARD_FILE)
+        try:
+            return _load(folder)
+        except ValueError:
+            # Where another guide was saved meanwhile, card and weights were of two guides.
+            if _identity(folder / CARD_FILE) == before:
+                raise
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what changes whenever a file is replaced."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _load(folder: Path) -> Any:
     card = read_card(folder)
     guide = _build(card, folder / CARD_FILE)
     if card.weights_sha256 is not None:

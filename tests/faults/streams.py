@@ -4,7 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from faults.cases import Case, command
+from faults.cases import Case, command, refuses
+
+from pyroclust.analysis.outputs import prepare_folder
 
 
 def _stream(name: str, arguments: str, streams: str, code: int, words: str = "") -> Case:
@@ -34,6 +36,16 @@ CASES = [
         command("streams", f"{name} --out with an empty name", [*arguments, "--out", ""], words="is empty")
         for name, arguments in (
             ("compare", ["compare", "galaxies"]),
+            ("check", ["check", "filter-nig1d"]),
+            ("diagnose", ["diagnose", "draws.npy"]),
+            ("train", ["train", "ncp-overlap2d"]),
         )
     ),
+    command(
+        "streams",
+        "check --save with an empty name",
+        ["check", "filter-nig1d", "--save", ""],
+        words="is empty",
+    ),
+    refuses("streams", "a folder for results with an empty name", lambda: prepare_folder(""), "empty name"),
 ]
