@@ -108,13 +108,15 @@ class Companion:
             output: ``()`` float64.
 
         Raises:
-            ValueError: if a hyperparameter of the prior is random: set it with ``model.given`` first.
+            ValueError: if ``num_points`` is no count, or a hyperparameter of the prior is random: set it
+                with ``model.given`` first.
 
         Example:
             >>> from pyroclust.models import gaussian2d
             >>> companion(gaussian2d(), 20).truncation_error(100) < 1e-5
             tensor(True)
         """
+        num_points = check_count("num_points", num_points)
         return component_weights(self.mixture.prior, self.num_components).truncation_error(num_points)
 
 

@@ -9,6 +9,7 @@ from pyroclust.counts import check_count
 from pyroclust.memory import check_memory
 from pyroclust.nn.look_ahead import gaussian_kernel
 from pyroclust.nn.sizes import check_scale
+from pyroclust.points import check_tensor
 from pyroclust.registry import register
 
 __all__ = ["DensestFirst", "NearestNext", "Order", "RandomOrder", "antithetic_orders", "random_orders"]
@@ -59,7 +60,12 @@ class DensestFirst:
         self.bandwidth = check_scale("bandwidth", bandwidth)
 
     def __call__(self, positions: Tensor) -> Tensor:
-        """Rank the points by density."""
+        """Rank the points by density.
+
+        Raises:
+            ValueError: if the positions are no floating-point numbers, ``(B, N, D)``.
+        """
+        _check_positions(positions)
         return self.density(positions).argsort(dim=-1, descending=True, stable=True)
 
     def density(self, positions: Tensor) -> Tensor:
@@ -157,7 +163,12 @@ class NearestNext(DensestFirst):
     """
 
     def __call__(self, positions: Tensor) -> Tensor:
-        """Return a permutation a data set, ``(B, N, D) -> (B, N)``."""
+        """Return a permutation a data set, ``(B, N, D) -> (B, N)``.
+
+        Raises:
+            ValueError: if the positions are no floating-point numbers, ``(B, N, D)``.
+        """
+        _check_positions(positions)
         away = torch.cdist(
             positions.detach(), positions.detach(), compute_mode="donot_use_mm_for_euclid_dist"
         )
@@ -173,6 +184,16 @@ class NearestNext(DensestFirst):
             latest = (gap + taken).argmin(-1)
             order.append(latest)
         return torch.stack(order, -1)
+
+
+def _check_positions(positions: Tensor) -> None:
+    """Refuse what are no points of data sets."""
+    check_tensor("positions", positions)
+    if positions.dim() != 3 or 0 in positions.shape or not positions.is_floating_point():
+        raise ValueError(
+            f"positions has shape {tuple(positions.shape)} and dtype {positions.dtype}, expected "
+            "floating-point numbers of shape (B, N, D)"
+        )
 
 
 def _checked_orders(num_orders: int, like: Tensor) -> int:

@@ -196,7 +196,6 @@ CALLS = [
 ]
 
 _CONTRACT = "a base class"
-_UNCHECKED = "for inner loops: takes labels that are known to be canonical, and does not check them"
 _GUIDED = "made by a guide from data that it checks: tests/infer/test_data_properties.py"
 NOT_TESTED = {
     "distributions.ClusteredData": "inside of every family of this table",
@@ -214,8 +213,6 @@ NOT_TESTED = {
     "distributions.Product": "takes families of this table",
     "distributions.PyroComponent": "takes programs of users: tests/distributions",
     "distributions.SequentialPartition": _GUIDED,
-    "distributions.block_moments": _UNCHECKED,
-    "distributions.block_sizes": _UNCHECKED,
     "distributions.student_t": "builds a PyroComponent: tests/distributions",
     "distributions.von_mises": "builds a PyroComponent: tests/distributions",
 }

@@ -187,11 +187,8 @@ NOT_TESTED = {
     "infer.VisitingOrders": "numbers of a training: part of FitSettings",
     "infer.amortization_gap": _TRAINING,
     "infer.backward_in_chunks": "takes tensors of a training that the simulator made",
-    "infer.cluster_parameters": "takes draws of its own kernels: tests/infer",
     "infer.decaying_baseline": _OBJECT,
-    "infer.divergences": "takes what a training simulated: tests/infer",
     "infer.fine_tune": _TRAINING,
     "infer.fit": _TRAINING,
-    "infer.simulate": _OBJECT,
     "infer.variational_posterior": _TRAINING,
 }
