@@ -103,7 +103,8 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_frozen(one) for one in value]
     if isinstance(value, torch.Tensor):
-        return repr(value) if value.layout != torch.strided else value.detach().double().numpy().tobytes()
+        unusual = value.layout != torch.strided or value.is_complex()
+        return repr(value) if unusual else value.detach().double().numpy().tobytes()
     if isinstance(value, np.ndarray) and value.dtype != object:
         return (value.dtype.str, value.shape, np.ma.getdata(value).tobytes())
     return repr(value) if isinstance(value, np.ndarray | int | float | str) else id(value)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -79,8 +80,10 @@ Blocks = dict[str, Any]
 
 
 @st.composite
-def clustered(draw: DrawFn, data: Callable[[int, int], SearchStrategy[Any]], **more: Any) -> Blocks:
-    size, dim = draw(st.integers(1, 5)), draw(st.integers(1, 2))
+def clustered(
+    draw: DrawFn, data: Callable[[int, int], SearchStrategy[Any]], *, least: int = 1, **more: Any
+) -> Blocks:
+    size, dim = draw(st.integers(1, 5)), draw(st.integers(least, 2))
     found = {"data": torch.from_numpy(draw(data(size, dim))), "dim": dim}
     found["assignments"] = canonical(torch.from_numpy(draw(any_labels(size))))
     return found | {name: draw(one) for name, one in more.items()}
@@ -96,6 +99,16 @@ def counts(size: int, dim: int) -> SearchStrategy[Any]:
 
 def bits(size: int, dim: int) -> SearchStrategy[Any]:
     return any_labels(size, dim, top=1).map(lambda one: one.astype(float))
+
+
+def product_of_two(size: int, dim: int) -> SearchStrategy[Any]:
+    """A number and counts."""
+    return st.tuples(usual(size, 1), counts(size, dim)).map(np.hstack)
+
+
+def one_each(size: int, dim: int) -> SearchStrategy[Any]:
+    """Counts of a total of one."""
+    return any_labels(size, top=dim - 1).map(lambda one: np.eye(dim)[one])
 
 
 def _family(make: Callable[..., laws.ConjugateComponent]) -> Callable[..., dict[str, torch.Tensor]]:
@@ -128,18 +141,32 @@ def exchangeable(found: dict[str, torch.Tensor], *, data: torch.Tensor, assignme
 
 def _families() -> list[Call]:
     positive = {"shape": st.floats(2, 9), "rate": POSITIVE}
+    _makers: dict[str, Any] = {
+        "NormalIndependent": lambda dim, mean, variance, **more: laws.NormalIndependent(
+            mean, variance, dim=dim, **more
+        ),
+        "Product": lambda dim, prior_scale, shape: laws.Product(
+            [
+                laws.NormalKnownVariance(1, prior_scale=prior_scale),
+                laws.PoissonGamma(dim, shape=shape, rate=1.0),
+            ]
+        ),
+    }
     known: dict[str, tuple[Any, dict[str, Any]]] = {
         "NormalKnownVariance": (usual, {"prior_scale": POSITIVE, "scale": POSITIVE}),
         "NormalInverseGamma": (usual, {"kappa": POSITIVE, **positive}),
         "NormalInverseWishart": (usual, {"kappa": POSITIVE, "dof": st.floats(2.5, 9), "scale": POSITIVE}),
         "PoissonGamma": (counts, positive),
         "BernoulliBeta": (bits, {"alpha": POSITIVE, "beta": POSITIVE}),
+        "Product": (product_of_two, {"prior_scale": POSITIVE, "shape": POSITIVE}),
+        "MultinomialDirichlet": (one_each, {"concentration": POSITIVE}),
+        "NormalIndependent": (usual, {"mean": st.floats(-5, 5), "variance": POSITIVE, **positive}),
     }
     return [
         Call(
             f"distributions.{name}",
-            _family(getattr(laws, name)),
-            clustered(data, **numbers),
+            _family(_makers.get(name, getattr(laws, name))),
+            clustered(data, least=2 if name == "MultinomialDirichlet" else 1, **numbers),
             exchangeable,
         )
         for name, (data, numbers) in known.items()
@@ -163,6 +190,73 @@ def _elicited(*, num_points: int, expected_clusters: float) -> float:
     return float(prior.expected_num_clusters(num_points))
 
 
+def _integrated(*, shape: float, rate: float, num_points: int) -> dict[str, torch.Tensor]:
+    prior = laws.GammaConcentration(shape, rate)
+    return {
+        "of_prior": prior.log_prob(enumerate_partitions(num_points)),
+        "number": prior.log_prob_num_clusters(num_points),
+    }
+
+
+def integrated(found: dict[str, torch.Tensor], *, num_points: int, **_: Any) -> None:
+    """The prior sums to one, and its partitions to the number of clusters."""
+    clusters = enumerate_partitions(num_points).max(-1).values + 1
+    by_hand = [found["of_prior"][clusters == one].exp().sum() for one in range(1, num_points + 1)]
+    torch.testing.assert_close(torch.stack(by_hand), found["number"].exp(), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(sum(by_hand), torch.ones(()).double(), rtol=1e-4, atol=1e-5)
+
+
+GAMMA_PRIOR = st.fixed_dictionaries(
+    {"shape": st.floats(0.5, 9), "rate": st.floats(0.5, 9), "num_points": SIZES}
+)
+
+
+def _weights_of_numbers(*, num_points: int, clusters: torch.Tensor) -> dict[str, torch.Tensor]:
+    prior = laws.PitmanYorPrior(0.3, 0.7)
+    return {
+        "log_v": prior.log_v(num_points, clusters),
+        "next": prior.log_v(num_points + 1, clusters),
+        "more": prior.log_v(num_points + 1, clusters + 1),
+    }
+
+
+def addition_rule(found: dict[str, torch.Tensor], *, num_points: int, clusters: torch.Tensor) -> None:
+    """The weights of N points are those of one more, added up."""
+    possible = (clusters >= 1) & (clusters <= num_points)
+    assert (found["log_v"].isfinite() == possible).all()
+    joined = found["next"].exp() * (num_points - 0.3 * clusters) + found["more"].exp()
+    torch.testing.assert_close(found["log_v"].exp()[possible], joined[possible], rtol=1e-6, atol=1e-12)
+
+
+WEIGHTED = st.fixed_dictionaries(
+    {"num_points": st.integers(1, 9), "clusters": any_labels(4, top=9).map(torch.from_numpy)}
+)
+
+
+def dims(numbers: dict[str, SearchStrategy[Any]]) -> SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({"dim": st.integers(1, 3), **numbers})
+
+
+def _of_prior(component: laws.PyroComponent) -> torch.Tensor:
+    torch.manual_seed(0)
+    return laws.ClusteredData(component, torch.tensor([0, 1, 0])).sample()
+
+
+def _heavy(*, dim: int, **numbers: Any) -> torch.Tensor:
+    return _of_prior(laws.student_t(dim, **numbers))
+
+
+def _circular(*, dim: int, **numbers: Any) -> torch.Tensor:
+    return _of_prior(laws.von_mises(dim, **numbers))
+
+
+def within_support(found: torch.Tensor, *, dim: int, **_: Any) -> None:
+    assert found.shape == (3, dim)
+    assert not found.isnan().any()
+
+
+CIRCULAR = {"shape": st.floats(1, 9), "rate": POSITIVE}
+HEAVY = {**CIRCULAR, "dof": st.floats(1, 9), "mean": st.floats(-5, 5), "prior_scale": POSITIVE}
 CALLS = [
     Call("distributions.ChineseRestaurantPrior", _prior(laws.ChineseRestaurantPrior), CRP, a_prior),
     Call("distributions.PitmanYorPrior", _prior(laws.PitmanYorPrior), PY, a_prior),
@@ -192,6 +286,10 @@ CALLS = [
         a_law,
     ),
     *_families(),
+    Call("distributions.GammaConcentration", _integrated, GAMMA_PRIOR, integrated),
+    Call("distributions.PartitionPrior", _weights_of_numbers, WEIGHTED, addition_rule),
+    Call("distributions.student_t", _heavy, dims(HEAVY), within_support),
+    Call("distributions.von_mises", _circular, dims(CIRCULAR), within_support),
     Call("distributions.elicit", _elicited, wanted(), expected),
 ]
 
@@ -203,16 +301,9 @@ NOT_TESTED = {
     "distributions.CompletedPartition": _GUIDED,
     "distributions.Component": _CONTRACT,
     "distributions.ConjugateComponent": _CONTRACT,
-    "distributions.GammaConcentration": "integrated by quadrature: tests/distributions",
     "distributions.InverseWishartCholesky": "made by NormalInverseWishart",
-    "distributions.MultinomialDirichlet": "counts of one total: tests/distributions",
-    "distributions.NormalIndependent": "numbers as NormalInverseGamma: tests/distributions",
     "distributions.OrderAveragedPartition": _GUIDED,
     "distributions.PartitionDistribution": _CONTRACT,
-    "distributions.PartitionPrior": _CONTRACT,
-    "distributions.Product": "takes families of this table",
     "distributions.PyroComponent": "takes programs of users: tests/distributions",
     "distributions.SequentialPartition": _GUIDED,
-    "distributions.student_t": "builds a PyroComponent: tests/distributions",
-    "distributions.von_mises": "builds a PyroComponent: tests/distributions",
 }

@@ -7,7 +7,7 @@ import torch
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 from properties.calls import Call
-from properties.hostile import finite
+from properties.hostile import finite, seeds
 
 from pyroclust import data as tables
 from pyroclust import infer
@@ -145,6 +145,58 @@ def turned(found: tables.Standardised, *, data: Any, num_components: int) -> Non
     np.testing.assert_allclose(spread, np.diag(np.diag(spread)), atol=1e-6 * spread.max())
 
 
+def _validated(**numbers: Any) -> infer.Validation:
+    return infer.Validation(**numbers)
+
+
+def as_given(found: infer.Validation, **numbers: Any) -> None:
+    assert {name: getattr(found, name) for name in numbers} == numbers
+
+
+VALIDATED = st.fixed_dictionaries(
+    {
+        "every": st.integers(1, 9),
+        "num_datasets": st.integers(1, 9),
+        "exact_points": st.integers(2, 8),
+        "sampled_points": st.integers(2, 9),
+        "num_draws": st.integers(1, 9),
+        "seed": seeds,
+    }
+)
+
+
+def _visited(*, number: int, antithetic: bool, consistency: float) -> dict[str, torch.Tensor]:
+    torch.manual_seed(0)
+    rule = infer.VisitingOrders(number, antithetic=antithetic, consistency=consistency)
+    orders = rule.draw(torch.zeros(2, 4, 1))
+    return {"orders": orders, "penalty": rule.penalty(torch.ones(2, len(orders)))}
+
+
+def in_each_order(found: dict[str, torch.Tensor], *, number: int, antithetic: bool, **_: Any) -> None:
+    """Orders are permutations, and equal log-probabilities cost nothing."""
+    orders = found["orders"]
+    assert torch.equal(orders.sort(-1).values, torch.arange(4).expand(number, 2, 4))
+    assert not antithetic or torch.equal(orders[1], orders[0].flip(-1))
+    assert (found["penalty"] == 0).all()
+
+
+VISITED = st.fixed_dictionaries(
+    {"number": st.integers(2, 4), "antithetic": st.booleans(), "consistency": st.floats(0, 2)}
+)
+
+
+def _left_out(*, num_particles: int, data: Any) -> torch.Tensor:
+    torch.manual_seed(0)
+    guide = PredictiveFilter(MODEL)
+    points = guide.points(data)
+    return torch.as_tensor(infer.LeaveOneOut(num_particles)(MODEL, guide)(points)).detach()
+
+
+def a_loss(found: torch.Tensor, **_: Any) -> None:
+    assert found.shape == ()
+    assert found.isfinite()
+
+
 DRAWS = st.integers(1, 5)
 SETS = st.fixed_dictionaries({"data": finite(2, 3, 2, extreme=False), "num_draws": DRAWS})
 CALLS = [
@@ -159,6 +211,14 @@ CALLS = [
         particles,
     ),
     Call("infer.FitSettings", _schedule, learned(), scheduled, one_form=True),
+    Call("infer.Validation", _validated, VALIDATED, as_given),
+    Call("infer.VisitingOrders", _visited, VISITED, in_each_order),
+    Call(
+        "infer.LeaveOneOut",
+        _left_out,
+        st.fixed_dictionaries({"num_particles": st.integers(2, 4), "data": finite(2, 3, 2, extreme=False)}),
+        a_loss,
+    ),
     Call("data.standardise", _standard, varied(), standard, one_form=True),
     Call("data.unscaled", _raw, varied(), untouched, one_form=True),
     Call("data.principal_components", _turned, varied(turned=True), turned, one_form=True),
@@ -180,11 +240,8 @@ NOT_TESTED = {
     "infer.FitResult": _RESULT,
     "infer.ImportanceSample": _RESULT,
     "infer.InclusiveKL": _OBJECT,
-    "infer.LeaveOneOut": "counts: cases of tests/faults",
     "infer.ParticleSample": _RESULT,
-    "infer.Validation": "counts: cases of tests/faults",
     "infer.VariationalDraws": _RESULT,
-    "infer.VisitingOrders": "numbers of a training: part of FitSettings",
     "infer.amortization_gap": _TRAINING,
     "infer.backward_in_chunks": "takes tensors of a training that the simulator made",
     "infer.decaying_baseline": _OBJECT,

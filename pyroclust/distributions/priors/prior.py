@@ -15,6 +15,7 @@ from pyroclust.distributions.priors.gibbs_type import (
     log_v_of_fewer,
 )
 from pyroclust.partitions import as_partitions, label_range
+from pyroclust.points import check_tensor
 
 __all__ = ["PartitionPrior"]
 
@@ -75,7 +76,16 @@ class PartitionPrior(Hyperparameterised, ABC):
         Shape:
             clusters: ``(...)``, broadcast with ``batch_shape``; output: their broadcast, float64, minus
             infinity where no partition of N points has K clusters.
+
+        Raises:
+            ValueError: if ``num_points`` is no count, or ``clusters`` are no whole numbers in a tensor.
         """
+        num_points = check_count("num_points", num_points, at_least=0)
+        check_tensor("clusters", clusters)
+        if clusters.is_floating_point():
+            raise ValueError(
+                f"clusters has dtype {clusters.dtype}, expected whole numbers: call long() first"
+            )
         possible = (clusters >= 1) & (clusters <= num_points)
         found = self._log_v(num_points, clusters.clamp(1, num_points))
         return torch.where(possible, found, -torch.inf)
