@@ -150,7 +150,7 @@ LAW: dict[str, set[str]] = {
     "infer.training": GROUND | DIAGNOSTICS | LAWS | {"nn", "infer", "programs", "protocols"},
     "infer.mcmc.compiled": {"compiling", "partitions", "distributions", "protocols"},
     "infer.mcmc.families": {"compiling", "distributions", "infer.mcmc.compiled"},
-    "infer.mcmc.parameters": {"compiling", "distributions", "infer.mcmc.compiled", "protocols"},
+    "infer.mcmc.parameters": {"compiling", "counts", "distributions", "infer.mcmc.compiled", "protocols"},
     "infer.mcmc": GROUND | DIAGNOSTICS | LAWS | {"infer", "protocols"} | MCMC,
     "baselines": DIAGNOSTICS | {"arrays", "counts", "partitions"},
     "data": {"counts", "delimited", "errors", "memory", "numpy_headers", "text"},

@@ -9,7 +9,6 @@ from pyroclust.counts import check_count
 from pyroclust.memory import check_memory
 from pyroclust.nn.look_ahead import gaussian_kernel
 from pyroclust.nn.sizes import check_scale
-from pyroclust.points import check_tensor
 from pyroclust.registry import register
 
 __all__ = ["DensestFirst", "NearestNext", "Order", "RandomOrder", "antithetic_orders", "random_orders"]
@@ -188,11 +187,12 @@ class NearestNext(DensestFirst):
 
 def _check_positions(positions: Tensor) -> None:
     """Refuse what are no points of data sets."""
-    check_tensor("positions", positions)
-    if positions.dim() != 3 or 0 in positions.shape or not positions.is_floating_point():
+    dense = isinstance(positions, Tensor) and positions.layout == torch.strided
+    if not dense or positions.dim() != 3 or 0 in positions.shape or not positions.is_floating_point():
+        shape, kind = getattr(positions, "shape", ()), getattr(positions, "dtype", type(positions).__name__)
         raise ValueError(
-            f"positions has shape {tuple(positions.shape)} and dtype {positions.dtype}, expected "
-            "floating-point numbers of shape (B, N, D)"
+            f"positions is of type {kind} and shape {tuple(shape)}, expected a dense tensor of "
+            "floating-point numbers, (B, N, D)"
         )
 
 

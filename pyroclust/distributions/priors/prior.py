@@ -15,11 +15,11 @@ from pyroclust.distributions.priors.gibbs_type import (
     log_v_of_fewer,
 )
 from pyroclust.partitions import as_partitions, label_range
-from pyroclust.points import check_tensor
 
 __all__ = ["PartitionPrior"]
 
 _STRIDE = 64
+_WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 class PartitionPrior(Hyperparameterised, ABC):
@@ -81,10 +81,10 @@ class PartitionPrior(Hyperparameterised, ABC):
             ValueError: if ``num_points`` is no count, or ``clusters`` are no whole numbers in a tensor.
         """
         num_points = check_count("num_points", num_points, at_least=0)
-        check_tensor("clusters", clusters)
-        if clusters.is_floating_point():
+        kind = getattr(clusters, "dtype", type(clusters).__name__)
+        if kind not in _WHOLE or clusters.layout != torch.strided:
             raise ValueError(
-                f"clusters has dtype {clusters.dtype}, expected whole numbers: call long() first"
+                f"clusters is of type {kind}, expected a dense tensor of whole numbers, as int64"
             )
         possible = (clusters >= 1) & (clusters <= num_points)
         found = self._log_v(num_points, clusters.clamp(1, num_points))
