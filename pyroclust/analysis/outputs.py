@@ -205,6 +205,11 @@ def write_files(folder: Path) -> Iterator[Path]:
             replace_entries(part, place, stale=_RESULTS)
         else:
             replace_folder(part, place)
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        # A write to an open file fails without a name.
+        raise OSError(error.errno, error.strerror, str(folder)) from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
