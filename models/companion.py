@@ -5,12 +5,14 @@ from typing import Any, TypeVar
 
 import pyro
 import pyro.distributions as dist
+import torch
 from pyro.ops.indexing import Vindex
 from torch import Tensor
 
 from pyroclust.counts import check_count
 from pyroclust.distributions import DirichletMultinomialPrior, FiniteMixturesPrior, Product
 from pyroclust.distributions.hyperparameters import Hyperparameterised
+from pyroclust.memory import check_memory
 from pyroclust.models.component_weights import component_weights
 from pyroclust.models.double_sites import DoubleSites
 from pyroclust.models.mixture import Mixture
@@ -47,7 +49,7 @@ class Companion:
 
     Raises:
         ValueError: if T does not fit the prior, a hyperparameter is a batch, or the prior has no such
-            program.
+            program, or T components do not fit into memory.
 
     References:
         Ishwaran & James (2001), Gibbs sampling methods for stick-breaking priors.
@@ -106,13 +108,15 @@ class Companion:
             output: ``()`` float64.
 
         Raises:
-            ValueError: if a hyperparameter of the prior is random: set it with ``model.given`` first.
+            ValueError: if ``num_points`` is no count, or a hyperparameter of the prior is random: set it
+                with ``model.given`` first.
 
         Example:
             >>> from pyroclust.models import gaussian2d
             >>> companion(gaussian2d(), 20).truncation_error(100) < 1e-5
             tensor(True)
         """
+        num_points = check_count("num_points", num_points)
         return component_weights(self.mixture.prior, self.num_components).truncation_error(num_points)
 
 
@@ -164,6 +168,11 @@ def _check(mixture: Mixture, num_components: int) -> None:
         wanted = int(mixture.prior.value("num_components"))
         if num_components != wanted:
             raise ValueError(f"num_components is {num_components}, expected {wanted}, as the prior has it")
+    check_memory(
+        num_components * (mixture.component.dim + 1) * torch.float64.itemsize,
+        f"num_components is {num_components}: weights and parameters",
+        remedy="take fewer components, and see Companion.truncation_error",
+    )
 
 
 def _sampled(part: Part) -> Part:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pyroclust.arrays import on_host, refuse_masked
 from pyroclust.distributions import PartitionPrior
 from pyroclust.models.labelled_tables import LabelledTables, check_pairs
 from pyroclust.points import Points
@@ -52,7 +53,9 @@ class LabelledImages(LabelledTables):
         name: str = "labelled_images",
     ) -> None:
         check_pairs("collections", collections, "images and labels")
-        images = [np.asarray(one) for one, _ in collections]
+        for one, _ in collections:
+            refuse_masked("collections", one)
+        images = [np.asarray(on_host(one)) for one, _ in collections]
         shapes = sorted({one.shape[1:] for one in images})
         if len(shapes) != 1 or len(shapes[0]) < 2:
             raise ValueError(

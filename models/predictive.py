@@ -11,7 +11,8 @@ from pyro.distributions import TorchDistribution
 from torch import Size, Tensor
 from torch.distributions import constraints
 
-from pyroclust.distributions import ConjugateComponent, block_moments
+from pyroclust.distributions import ConjugateComponent
+from pyroclust.distributions.components.clustered_data import block_moments
 from pyroclust.distributions.components.component import parameters_of_points
 from pyroclust.models.mixture import Mixture
 from pyroclust.partitions import as_partitions, label_range

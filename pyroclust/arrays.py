@@ -2,6 +2,7 @@
 
 import math
 import reprlib
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,8 @@ def check_between(name: str, value: Any, low: float, high: float, *, high_too: b
     """
     number = math.nan
     if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
-        number = math.inf if abs(value) > 1e308 else float(value)
+        with suppress(OverflowError):
+            number = float(value)
     if not (low < number < high or (high_too and number == high)):
         bound = "at most" if high_too else "below"
         raise ValueError(f"{name} is {reprlib.repr(value)}, expected a number above {low} and {bound} {high}")

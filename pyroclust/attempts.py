@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from pyroclust.errors import first_line
+from pyroclust.errors import first_line, lacks_memory
 
 __all__ = ["Attempts", "left_out"]
 
@@ -64,9 +64,9 @@ class Attempts:
         """
         try:
             return part()
-        except MemoryError:
-            raise
         except Exception as error:
+            if lacks_memory(error):
+                raise
             self._reasons[what] = first_line(error)
             return None
 

@@ -30,6 +30,9 @@ _STRICT_OPTIONS: Any = {**COMPILE_OPTIONS, "fastmath": False}
 LEAN_OPTIONS: Any = {**COMPILE_OPTIONS, "_nrt": False}
 _STRICT_LEAN_OPTIONS: Any = {**LEAN_OPTIONS, "fastmath": False}
 
+# Bytes at the end of a file of machine code that say whether the rest is whole.
+_DIGEST = 16
+
 _LIBRARY = Path(__file__).parent
 # The code of these is inlined into that of functions elsewhere.
 _KERNELS = _LIBRARY / "infer" / "mcmc"
@@ -117,8 +120,12 @@ class _Cache(FunctionCache):
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            data = pickle.loads(self._path(sig, target_context.codegen()).read_bytes())
-            return self._impl.rebuild(target_context, data)
+            content = self._path(sig, target_context.codegen()).read_bytes()
+            data, digest = content[:-_DIGEST], content[-_DIGEST:]
+            # Damaged machine code would end the process, or compute something else.
+            if blake2b(data, digest_size=_DIGEST).digest() != digest:
+                return None
+            return self._impl.rebuild(target_context, pickle.loads(data))
         except (OSError, EOFError, LookupError, ValueError, pickle.UnpicklingError):
             return None
 
@@ -131,7 +138,8 @@ class _Cache(FunctionCache):
                 if old.name.split(".")[-3] != path.name.split(".")[-3]:
                     old.unlink(missing_ok=True)
             with self._cache_file._open_for_write(str(path)) as stream:
-                stream.write(self._cache_file._dump(self._impl.reduce(data)))
+                content = self._cache_file._dump(self._impl.reduce(data))
+                stream.write(content + blake2b(content, digest_size=_DIGEST).digest())
 
     def _path(self, sig: Any, codegen: Any) -> Path:
         key = _digest([_spelled(sig), repr(codegen.magic_tuple()), repr(self._py_func.__code__.co_code)])

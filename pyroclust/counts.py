@@ -5,7 +5,7 @@ import operator
 import reprlib
 from typing import Any
 
-__all__ = ["MAX_SEED", "check_count", "check_number", "check_seed", "short_seed"]
+__all__ = ["MAX_SEED", "check_count", "check_number", "check_seed", "short_seed", "shown"]
 
 MAX_SEED = 2**63 - 1
 _MAX_COUNT = 2**53
@@ -38,10 +38,9 @@ def check_count(
     """
     found = _whole(value)
     if found is None or not at_least <= found <= at_most:
-        shown = _shown(value)
         bounds = f"at most {at_most}" if found is not None and found > at_most else f"at least {at_least}"
         kind = "a whole number of " if found is None else ""
-        raise ValueError(f"{name} is {shown}, expected {kind}{bounds}{': ' if hint else ''}{hint}")
+        raise ValueError(f"{name} is {shown(value)}, expected {kind}{bounds}{': ' if hint else ''}{hint}")
     return found
 
 
@@ -73,7 +72,7 @@ def check_number(
         bounds = " and ".join(f"{words} {one:g}" for words, one in limits.items() if math.isfinite(one))
         bounds = bounds.removeprefix("above 0 and ").removeprefix("above 0")
         kind = "positive number" if above == 0 else "number" if bounds else "finite number"
-        raise ValueError(f"{name} is {_shown(value)}, expected a {kind} {bounds}".rstrip())
+        raise ValueError(f"{name} is {shown(value)}, expected a {kind} {bounds}".rstrip())
     return found
 
 
@@ -92,7 +91,7 @@ def check_seed(seed: Any, *, name: str = "seed") -> int:
     """
     found = _whole(seed)
     if found is None or not 0 <= found <= MAX_SEED:
-        raise ValueError(f"{name} is {_shown(seed)}, expected a whole number from 0 to 2**63 - 1")
+        raise ValueError(f"{name} is {shown(seed)}, expected a whole number from 0 to 2**63 - 1")
     return found
 
 
@@ -125,8 +124,13 @@ def _is_truth(value: Any) -> bool:
     return isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool")
 
 
-def _shown(value: Any) -> str:
-    """Write what was given."""
+def shown(value: Any) -> str:
+    """Write in one line what was given for a number.
+
+    Example:
+        >>> shown(2.5), shown(10**400)
+        ('2.5', 'a number of 1329 bits')
+    """
     whole = _whole(value)
     if whole is None:
         return " ".join(reprlib.repr(value).split())

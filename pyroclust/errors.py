@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from pyroclust.text import listed, short, visible
 
-__all__ = ["first_line", "unknown_name"]
+__all__ = ["first_line", "lacks_memory", "unknown_name"]
 
 _LONGEST, _LINES = 60, 300
 
@@ -36,3 +36,15 @@ def first_line(error: Exception) -> str:
         'Bad magic number'
     """
     return visible((str(error).strip().splitlines() or ["unknown reason"])[0].rstrip("."))
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Say whether an error is want of memory, for which torch has no class of its own.
+
+    Example:
+        >>> lacks_memory(MemoryError()), lacks_memory(RuntimeError("shapes differ"))
+        (True, False)
+    """
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and "allocate memory" in str(error)
+    )

@@ -20,14 +20,16 @@ __all__ = ["alone", "kept_random_state", "own_random_numbers", "seed_from_torch"
 _lock = threading.RLock()
 
 
-def _new_lock() -> None:
+def _after_fork() -> None:
     global _lock
+    # Another thread may have held the lock when this process was forked, and will never let it go here.
     _lock = threading.RLock()
+    # OpenMP believes that its threads are still there, and would wait for them for ever.
+    torch.set_num_threads(1)
 
 
-# Another thread may have held the lock when this process was forked, and will never let it go here.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_new_lock)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @contextmanager

@@ -1,8 +1,31 @@
 """How many threads compiled loops may use."""
 
-from numba import config
+import os
 
-__all__ = ["num_threads"]
+__all__ = ["check_threads", "num_threads"]
+
+_VARIABLE = "NUMBA_NUM_THREADS"
+
+
+def check_threads() -> None:
+    """Refuse a number of threads in the environment with which numba cannot be imported.
+
+    Raises:
+        ValueError: if ``NUMBA_NUM_THREADS`` is a whole number below 1.
+
+    Example:
+        >>> check_threads()
+    """
+    given = os.environ.get(_VARIABLE, "")
+    try:
+        is_too_few = int(given) < 1
+    except ValueError:
+        # Numba warns, naming the variable, and uses every core.
+        return
+    if is_too_few:
+        raise ValueError(
+            f"the environment variable {_VARIABLE} is {int(given)}, expected 1 or more; correct or unset it"
+        )
 
 
 def num_threads() -> int:
@@ -16,4 +39,7 @@ def num_threads() -> int:
         >>> num_threads() >= 1
         True
     """
+    check_threads()
+    from numba import config
+
     return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]

@@ -22,7 +22,7 @@ from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Finding
 from pyroclust.diagnostics.verdicts.findings import Question, untold
-from pyroclust.errors import first_line
+from pyroclust.errors import first_line, lacks_memory
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc.defaults import default_kernel_name
 from pyroclust.infer.mcmc.named_kernels import named_kernel
@@ -304,9 +304,9 @@ def _drawn(name: str, draw: Callable[[], Made]) -> Made:
     """Draw from the guide, which no result can do without; say in one sentence why that failed."""
     try:
         return draw()
-    except (MemoryError, ValueError, OSError):
-        raise
     except Exception as error:
+        if isinstance(error, ValueError | OSError) or lacks_memory(error):
+            raise
         raise ValueError(
             f"guide '{name}' could not draw partitions of these points ({first_line(error)}); use another "
             "guide with --guide"
@@ -329,9 +329,9 @@ def _mcmc(
             warmup=settings.warmup,
             tell=tell,
         )
-    except (MemoryError, ValueError):
-        raise
     except Exception as error:
+        if isinstance(error, ValueError) or lacks_memory(error):
+            raise
         return None, first_line(error)
     return drawn, None
 

@@ -63,6 +63,8 @@ def prepare_folder(out: str | PathLike[str]) -> Path:
         >>> prepare_folder(Path(tempfile.mkdtemp()) / "results").is_dir()
         True
     """
+    if isinstance(out, str) and not out.strip():
+        raise ValueError("the folder for the results has an empty name; name one, or . for this folder")
     folder = Path(out)
     check_outside_the_package(folder)
     try:
@@ -206,6 +208,11 @@ def write_files(folder: Path) -> Iterator[Path]:
             replace_entries(part, place, stale=_RESULTS)
         else:
             replace_folder(part, place)
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        # A write to an open file fails without a name.
+        raise OSError(error.errno, error.strerror, str(folder)) from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
 

@@ -1,10 +1,11 @@
 """The command line: results on standard output, progress on standard error, exit code 2 on bad input."""
 
+import os
 import sys
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from pyroclust.cli.streams import usable_streams
+from pyroclust.cli.streams import discard_output, usable_streams
 from pyroclust.interrupts import command_signals, exit_code, was_interrupted
 
 __all__ = ["main"]
@@ -18,12 +19,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     code: int | str | None
     usable_streams()
+    # Pictures go into files; the backend of a notebook or screen, which may not be installed, is not asked.
+    os.environ["MPLBACKEND"] = "agg"
     with command_signals(ends_process=arguments is None):
         try:
             from pyroclust.cli.app import app
 
-            app(args=None if arguments is None else list(arguments), prog_name="pyroclust")
-            code = 0
+            code = _run(
+                lambda: app(args=None if arguments is None else list(arguments), prog_name="pyroclust")
+            )
         except SystemExit as end:
             code = end.code
         except BaseException as error:
@@ -38,3 +42,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # not with the exit code; the next code that runs from text, as that of a named tuple, takes that back.
     namedtuple("End", "")
     raise SystemExit(code)
+
+
+def _run(command: Callable[[], None]) -> int:
+    """Run a command; where its help or version cannot be written, end as for its results."""
+    try:
+        command()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard_output()
+    except OSError as error:
+        if not error.strerror:
+            raise
+        print(f"pyroclust: {error.strerror}", file=sys.stderr)
+        discard_output()
+        return 2
+    return 0

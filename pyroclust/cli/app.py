@@ -12,7 +12,7 @@ from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.diagnosing import diagnose
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.cli.modelling import Concentration, ExpectedClusters, Family, Prior
-from pyroclust.cli.reading import Decimal, Delimiter, Header, Once, names_of_columns, told
+from pyroclust.cli.reading import Decimal, Delimiter, Header, Once, folder_named, names_of_columns, told
 from pyroclust.cli.recipe_writing import recipe
 from pyroclust.cli.strictness import Strict, end_strictly
 from pyroclust.cli.training import train
@@ -149,7 +149,10 @@ def compare(
         int, typer.Option(metavar="N", help="Same seed, same draws.", min=0, rich_help_panel=_DRAWS)
     ] = 0,
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="For the results; compare-SOURCE by default.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", parser=folder_named, help="For the results; compare-SOURCE by default."
+        ),
     ] = None,
     overwrite: Annotated[  # noqa: FBT002
         bool, typer.Option("--overwrite", help="Replace the results of another run in that folder.")

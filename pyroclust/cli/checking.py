@@ -11,6 +11,7 @@ from rich.console import Console
 from pyroclust.attempts import Attempts
 from pyroclust.cli.console import print_plainly
 from pyroclust.cli.errors import one_sentence_errors
+from pyroclust.cli.reading import folder_named
 from pyroclust.cli.strictness import Strict, end_strictly
 from pyroclust.files import replace_file
 from pyroclust.interrupts import raise_if_interrupted
@@ -39,11 +40,17 @@ def check(
         Path | None,
         typer.Option(
             metavar="FOLDER",
+            parser=folder_named,
             help="Store the guide with this certificate there; the guide's own folder is fine.",
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Folder for certificate.json and certificate.png.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            parser=folder_named,
+            help="Folder for certificate.json and certificate.png.",
+        ),
     ] = None,
     overwrite: Annotated[  # noqa: FBT002
         bool, typer.Option("--overwrite", help="Replace what another run wrote into these folders.")

@@ -8,7 +8,16 @@ import typer
 
 from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.errors import one_sentence_errors
-from pyroclust.cli.reading import Decimal, Delimiter, Header, Told, names_of_columns, told, told_of
+from pyroclust.cli.reading import (
+    Decimal,
+    Delimiter,
+    Header,
+    Told,
+    folder_named,
+    names_of_columns,
+    told,
+    told_of,
+)
 from pyroclust.cli.strictness import Strict, end_strictly
 from pyroclust.progress import stages
 
@@ -47,7 +56,10 @@ def diagnose(
     decimal: Decimal = None,
     header: Header = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="For the results; diagnose-DRAWS by default.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", parser=folder_named, help="For the results; diagnose-DRAWS by default."
+        ),
     ] = None,
     overwrite: Annotated[  # noqa: FBT002
         bool, typer.Option("--overwrite", help="Replace the results of another run in that folder.")

@@ -9,8 +9,10 @@ from typing import ParamSpec
 import typer
 
 from pyroclust.cli.streams import discard_output
+from pyroclust.errors import lacks_memory
 from pyroclust.interrupts import exit_code, raise_if_interrupted
 from pyroclust.text import visible
+from pyroclust.threads import check_threads
 
 __all__ = ["one_sentence_errors"]
 
@@ -42,6 +44,7 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
     @wraps(command)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
+            check_threads()
             command(*args, **kwargs)
             raise_if_interrupted()
             sys.stdout.flush()
@@ -62,8 +65,8 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
 
 
 def _is_foreseen(error: Exception) -> bool:
-    """Whether an error is one of the input or of memory, for which torch has no class of its own."""
-    return not isinstance(error, RuntimeError) or "allocate memory" in str(error)
+    """Whether an error is one of the input or of memory."""
+    return not isinstance(error, RuntimeError) or lacks_memory(error)
 
 
 def _sentence(error: Exception) -> str:

@@ -11,7 +11,17 @@ from typer.core import TyperCommand
 from pyroclust.delimited import PLAIN
 from pyroclust.text import visible
 
-__all__ = ["Decimal", "Delimiter", "Header", "Once", "Told", "names_of_columns", "told", "told_of"]
+__all__ = [
+    "Decimal",
+    "Delimiter",
+    "Header",
+    "Once",
+    "Told",
+    "folder_named",
+    "names_of_columns",
+    "told",
+    "told_of",
+]
 
 _PANEL = "Text files"
 _WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "bar": "|", "pipe": "|"}
@@ -72,6 +82,18 @@ def told_of(path: str | None, options: Told) -> Told:
         ({}, {'decimal': ','})
     """
     return options if path is not None and Path(path).suffix.lower() in PLAIN else Told()
+
+
+def folder_named(text: str) -> Path:
+    """Return the folder of an option; an empty name, as of an unset variable, is none.
+
+    Example:
+        >>> folder_named("results").name
+        'results'
+    """
+    if not text.strip():
+        raise typer.BadParameter("the name of the folder is empty; name one, or . for this folder")
+    return Path(text)
 
 
 def names_of_columns(text: str | None) -> list[str] | None:

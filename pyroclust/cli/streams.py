@@ -19,6 +19,13 @@ def usable_streams() -> None:
             setattr(sys, name, _nowhere())
         elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")
+    if sys.stderr is sys.__stderr__ and type(sys.stderr) is io.TextIOWrapper:
+        sys.stderr = _Forgiving(
+            sys.stderr.buffer,
+            encoding=sys.stderr.encoding,
+            errors=sys.stderr.errors,
+            line_buffering=True,
+        )
 
 
 def discard_output() -> None:
@@ -27,6 +34,29 @@ def discard_output() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+class _Forgiving(io.TextIOWrapper):
+    """Standard error that nobody reads or that is full: what is said is lost, the results are not."""
+
+    def write(self, text: str, /) -> int:
+        try:
+            return super().write(text)
+        except OSError:
+            self._discard()
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except OSError:
+            self._discard()
+
+    def _discard(self) -> None:
+        with suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
 
 
 def _nowhere() -> io.TextIOWrapper:

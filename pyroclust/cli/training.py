@@ -8,6 +8,7 @@ import typer
 
 from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.errors import one_sentence_errors
+from pyroclust.cli.reading import folder_named
 from pyroclust.progress import stages
 
 if TYPE_CHECKING:
@@ -21,7 +22,12 @@ def train(
     recipe: Annotated[
         Path, typer.Argument(help="TOML file, or the name of a shipped guide, as ncp-overlap2d.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder of the guide, its logs and its checkpoint.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FOLDER", parser=folder_named, help="Folder of the guide, its logs and its checkpoint."
+        ),
+    ],
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the folder's checkpoint.")] = False,  # noqa: FBT002
     overwrite: Annotated[  # noqa: FBT002
         bool, typer.Option("--overwrite", help="Start anew where a guide or a training is already.")

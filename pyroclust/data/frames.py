@@ -29,7 +29,7 @@ def raw_frame(frame: pd.DataFrame) -> RawTable:
     if frame.columns.nlevels > 1:
         notes = ("Names of columns with several levels were joined by an underscore.",)
     names = tuple(visible(_joined(name, "_").strip()) for name in frame.columns)
-    columns = tuple(SeriesColumn(frame.iloc[:, place]) for place in range(frame.shape[1]))
+    columns = tuple(SeriesColumn(series) for _, series in frame.items())
     counts = isinstance(frame.index, pd.RangeIndex) and frame.index.start == 0 and frame.index.step == 1
     rows = None if counts else tuple(visible(_joined(row, ", ")) for row in frame.index)
     return RawTable(names, columns, len(frame), rows, notes)

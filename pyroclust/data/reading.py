@@ -22,6 +22,7 @@ from pyroclust.delimited import (
 )
 from pyroclust.errors import first_line
 from pyroclust.memory import check_memory
+from pyroclust.numpy_headers import read_numpy_header
 from pyroclust.text import visible
 
 __all__ = ["SUFFIXES", "read_raw"]
@@ -176,9 +177,15 @@ def _readable(path: Path) -> RawTable:
 
 
 def _read_npy(path: Path) -> RawTable:
-    # Mapped, so that the shape is known before anything is read.
-    array = np.load(path, allow_pickle=False, mmap_mode="r")
-    if not isinstance(array, np.ndarray):
-        raise ValueError("it holds several arrays, expected one")
-    check_memory(array.size * _BYTES_A_NUMBER, f"the numbers of '{path}'", remedy="take fewer rows")
-    return raw_array(np.array(array))
+    with path.open("rb") as file:
+        if file.read(2) == b"PK":
+            raise ValueError("it holds several arrays, expected one")
+        file.seek(0)
+        header = read_numpy_header(file)
+    if header.kind.hasobject:
+        raise ValueError("it holds Python objects, which could run any code")
+    held = path.stat().st_size - header.length
+    if held != header.num_bytes:
+        raise ValueError(f"it has {held:,} bytes where its header says {header.num_bytes:,}")
+    check_memory(header.size * _BYTES_A_NUMBER, f"the numbers of '{path}'", remedy="take fewer rows")
+    return raw_array(np.load(path, allow_pickle=False))

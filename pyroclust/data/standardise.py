@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pyroclust.counts import check_count
 from pyroclust.data.tables import Table
 from pyroclust.text import listed, short
 
@@ -111,6 +112,7 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
     from sklearn.decomposition import PCA
 
     num_points, dim = points.data.shape
+    num_components = check_count("--pca", num_components, at_least=0)
     if not 1 <= num_components <= min(num_points, dim):
         raise ValueError(
             f"--pca is {num_components}, expected 1 to {min(num_points, dim)} "

@@ -117,7 +117,8 @@ def chosen_table(
 
 def _last_texts(raw: RawTable, numbers: Sequence[int]) -> list[str | None]:
     """Return what the last row has beside its numbers."""
-    beside = [column.last() for place, column in enumerate(raw.columns) if place not in set(numbers)]
+    chosen = set(numbers)
+    beside = [column.last() for place, column in enumerate(raw.columns) if place not in chosen]
     return [*(() if raw.row_names is None else raw.row_names[-1:]), *beside]
 
 

@@ -2,7 +2,7 @@
 
 from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
 from pyroclust.distributions.components.bernoulli_beta import BernoulliBeta
-from pyroclust.distributions.components.clustered_data import ClusteredData, block_moments
+from pyroclust.distributions.components.clustered_data import ClusteredData
 from pyroclust.distributions.components.component import Component, ConjugateComponent
 from pyroclust.distributions.components.inverse_wishart import InverseWishartCholesky
 from pyroclust.distributions.components.multinomial_dirichlet import MultinomialDirichlet
@@ -24,7 +24,6 @@ from pyroclust.distributions.priors.dirichlet_multinomial import (
 from pyroclust.distributions.priors.elicitation import elicit
 from pyroclust.distributions.priors.finite_mixtures import FiniteMixturesPrior, MixtureOfFiniteMixtures
 from pyroclust.distributions.priors.gamma_concentration import GammaConcentration
-from pyroclust.distributions.priors.gibbs_type import block_sizes
 from pyroclust.distributions.priors.pitman_yor import PitmanYorPrior, PitmanYorProcess
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.completion import CompletedPartition
@@ -59,8 +58,6 @@ __all__ = [
     "Product",
     "PyroComponent",
     "SequentialPartition",
-    "block_moments",
-    "block_sizes",
     "elicit",
     "student_t",
     "von_mises",

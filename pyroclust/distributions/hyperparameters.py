@@ -3,7 +3,6 @@
 import copy
 import inspect
 import math
-import reprlib
 import sys
 from collections.abc import Mapping, Sequence
 from numbers import Real
@@ -15,6 +14,7 @@ from pyro.distributions.torch_distribution import TorchDistributionMixin
 from torch import Tensor
 from torch.distributions import Distribution
 
+from pyroclust.counts import shown as shown_number
 from pyroclust.text import visible
 
 __all__ = [
@@ -26,9 +26,6 @@ __all__ = [
     "is_number",
     "shown",
 ]
-
-# Longer whole numbers are not written out.
-_LONG = 128
 
 Hyperparameter = float | Tensor | Distribution
 """A number, one number a data set ``(*batch)``, or the prior of a random number."""
@@ -193,9 +190,7 @@ def shown(value: Any) -> str:
     if isinstance(value, Tensor):
         kind = value.dtype if not is_number(value) else None
         return f"a tensor of {kind} and layout {value.layout} on {value.device}" if kind else in_short(value)
-    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > _LONG:
-        return f"a number of {value.bit_length()} bits"
-    return visible(reprlib.repr(value))
+    return visible(shown_number(value))
 
 
 def _inside(name: str, one: float | Tensor, bound: float) -> Tensor:

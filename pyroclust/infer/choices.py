@@ -5,6 +5,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from pyroclust.state_dicts import tensors_difference
+
 __all__ = ["Choice", "HardSimulations", "HardStandardised"]
 
 
@@ -33,7 +35,7 @@ class Choice(Protocol):
         ...
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Go on from what was learned before."""
+        """Go on from what was learned before; a ``ValueError`` where that cannot be."""
         ...
 
 
@@ -96,7 +98,16 @@ class HardStandardised:
         return {"gram": self._gram, "target": self._target}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Go on from a regression."""
+        """Go on from a regression.
+
+        Raises:
+            ValueError: if it is none.
+        """
+        different = tensors_difference(state, self.state_dict())
+        if not different and torch.linalg.inv_ex(state["gram"]).info.item():
+            different = "'gram' has no inverse"
+        if different:
+            raise ValueError(f"state of a choice of simulations does not fit ({different}); start anew")
         self._gram, self._target = state["gram"], state["target"]
 
     def _finalists(self, data: Tensor, number: int) -> Tensor:

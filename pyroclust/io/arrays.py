@@ -1,12 +1,8 @@
 """Draws of partitions in NumPy files: what an array takes is read from its header before anything is."""
 
-import ast
-import math
-import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import TypeVar
 from zipfile import ZipFile, ZipInfo
 
 import numpy as np
@@ -15,14 +11,12 @@ from pyroclust.diagnostics.draws.holders import WEIGHT_NAMES, refuse_weights
 from pyroclust.errors import first_line, unknown_name
 from pyroclust.io.labels import FoundDraws, check_room
 from pyroclust.memory import check_memory
+from pyroclust.numpy_headers import NUMPY_MAGIC, NumpyHeader, read_numpy_header
 from pyroclust.text import listed, visible
 
 __all__ = ["read_npy_draws", "read_npz_draws"]
 
 _BESIDE = ("log_joint", "log_prob", "point_names")
-_MAGIC = b"\x93NUMPY"
-# Characters; numpy itself reads no longer header without being asked to.
-_LONGEST_HEADER = 10_000
 # Members of one archive: more are no arrays that somebody named.
 _MOST_MEMBERS = 10_000
 
@@ -60,7 +54,7 @@ def read_npz_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
         ValueError: if the file is damaged, the array is not there or not the only one, the draws have
             weights, or there is no memory for it.
     """
-    _check_kind(path, _MAGIC, ".npy")
+    _check_kind(path, NUMPY_MAGIC, ".npy")
     with path.open("rb") as file, _tried(path, lambda: ZipFile(file)) as archive:
         members = _members(archive, path)
         headers = _tried(path, lambda: {name: _header(archive, one) for name, one in members.items()})
@@ -86,73 +80,14 @@ def read_npz_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
     )
 
 
-@dataclass(frozen=True)
-class _Header:
-    """What an array says of itself.
-
-    Attributes:
-        shape: of the array.
-        kind: of its entries.
-        length: bytes before its first entry.
-    """
-
-    shape: tuple[int, ...]
-    kind: np.dtype[Any]
-    length: int
-
-    @property
-    def size(self) -> int:
-        """Number of entries; numpy's product of a shape overflows."""
-        return math.prod(self.shape)
-
-    @property
-    def num_bytes(self) -> int:
-        """Bytes of all entries."""
-        return self.size * self.kind.itemsize
-
-    def check(self, path: Path, what: str, *, held: int) -> None:
-        """Refuse Python objects, and arrays whose header asks for other entries than there are."""
-        if self.kind.hasobject:
-            raise ValueError(
-                f"'{path}' is not a readable {path.suffix} file ({what} holds Python objects, which could "
-                "run any "
-                "code); save labels as an array of whole numbers or text"
-            )
-        if held != self.length + self.num_bytes:
-            raise ValueError(
-                f"'{path}' is not a readable {path.suffix} file ({what} has {held - self.length:,} bytes "
-                "where its "
-                f"header says {self.num_bytes:,}); write it again"
-            )
-
-
-def _header_of_file(path: Path) -> _Header:
+def _header_of_file(path: Path) -> NumpyHeader:
     with path.open("rb") as file:
-        return _read_header(file)
+        return read_numpy_header(file)
 
 
-def _header(archive: ZipFile, member: ZipInfo) -> _Header:
+def _header(archive: ZipFile, member: ZipInfo) -> NumpyHeader:
     with archive.open(member) as file:
-        return _read_header(file)
-
-
-def _read_header(file: IO[bytes]) -> _Header:
-    """Read the header of an array in any version of the format, without its entries."""
-    start = file.read(8)
-    if len(start) < 8 or start[:6] != _MAGIC:
-        raise ValueError("it does not begin as an array of NumPy does")
-    if start[6] not in (1, 2, 3):
-        raise ValueError(f"its format is version {start[6]}, expected 1 to 3")
-    form, encoding = ("<H", "latin1") if start[6] == 1 else ("<I", "utf-8" if start[6] == 3 else "latin1")
-    width = struct.calcsize(form)
-    (length,) = struct.unpack(form, file.read(width))
-    if length > _LONGEST_HEADER:
-        raise ValueError(f"its header has {length:,} characters, expected at most {_LONGEST_HEADER:,}")
-    said = ast.literal_eval(file.read(length).decode(encoding))
-    shape = said["shape"]
-    if not isinstance(shape, tuple) or not all(type(one) is int and one >= 0 for one in shape):
-        raise ValueError("its shape is no tuple of whole numbers")
-    return _Header(shape, np.lib.format.descr_to_dtype(said["descr"]), len(start) + width + length)
+        return read_numpy_header(file)
 
 
 def _array(archive: ZipFile, member: ZipInfo) -> np.ndarray:
@@ -176,7 +111,7 @@ def _members(archive: ZipFile, path: Path) -> dict[str, ZipInfo]:
     return found
 
 
-def _only_array(headers: dict[str, _Header], path: Path) -> str:
+def _only_array(headers: dict[str, NumpyHeader], path: Path) -> str:
     if "assignments" in headers:
         return "assignments"
     found = [name for name, one in headers.items() if len(one.shape) in (2, 3) and name not in _BESIDE]

@@ -59,9 +59,14 @@ class ConditionInputs:
         tensor([1., 2.])
         >>> inputs.scores({"scale": torch.tensor([1.0, math.e])}).round().tolist()
         [[0.0], [2.0]]
+
+    Raises:
+        ValueError: if there are none.
     """
 
     def __init__(self, inputs: Mapping[str, ConditionInput]) -> None:
+        if not inputs:
+            raise ValueError("inputs are empty, expected at least one: leave the conditions out for none")
         self.inputs = dict(inputs)
 
     @classmethod

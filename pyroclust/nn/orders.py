@@ -59,7 +59,12 @@ class DensestFirst:
         self.bandwidth = check_scale("bandwidth", bandwidth)
 
     def __call__(self, positions: Tensor) -> Tensor:
-        """Rank the points by density."""
+        """Rank the points by density.
+
+        Raises:
+            ValueError: if the positions are no floating-point numbers, ``(B, N, D)``.
+        """
+        _check_positions(positions)
         return self.density(positions).argsort(dim=-1, descending=True, stable=True)
 
     def density(self, positions: Tensor) -> Tensor:
@@ -157,7 +162,12 @@ class NearestNext(DensestFirst):
     """
 
     def __call__(self, positions: Tensor) -> Tensor:
-        """Return a permutation a data set, ``(B, N, D) -> (B, N)``."""
+        """Return a permutation a data set, ``(B, N, D) -> (B, N)``.
+
+        Raises:
+            ValueError: if the positions are no floating-point numbers, ``(B, N, D)``.
+        """
+        _check_positions(positions)
         away = torch.cdist(
             positions.detach(), positions.detach(), compute_mode="donot_use_mm_for_euclid_dist"
         )
@@ -173,6 +183,17 @@ class NearestNext(DensestFirst):
             latest = (gap + taken).argmin(-1)
             order.append(latest)
         return torch.stack(order, -1)
+
+
+def _check_positions(positions: Tensor) -> None:
+    """Refuse what are no points of data sets."""
+    dense = isinstance(positions, Tensor) and positions.layout == torch.strided
+    if not dense or positions.dim() != 3 or 0 in positions.shape or not positions.is_floating_point():
+        shape, kind = getattr(positions, "shape", ()), getattr(positions, "dtype", type(positions).__name__)
+        raise ValueError(
+            f"positions is of type {kind} and shape {tuple(shape)}, expected a dense tensor of "
+            "floating-point numbers, (B, N, D)"
+        )
 
 
 def _checked_orders(num_orders: int, like: Tensor) -> int:

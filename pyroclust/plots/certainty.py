@@ -8,7 +8,8 @@ from matplotlib.colors import to_rgb
 
 from pyroclust.counts import check_count
 from pyroclust.diagnostics import CredibleBall, PartitionLoss, RankedPartitions, VariationOfInformation
-from pyroclust.plots.given import MAX_BINS, check_mapping, drawable, drawable_labels, drawable_order
+from pyroclust.diagnostics.draws.labels import checked_labels
+from pyroclust.plots.given import MAX_BINS, check_mapping, drawable, drawable_order, drawable_shares
 from pyroclust.plots.marks import HOLLOW, cluster_colour, cluster_marker, matched_labels, text_colour
 from pyroclust.plots.names import loss_name, loss_unit, plain_text, with_unit
 from pyroclust.plots.style import CYCLE, GREY, INK, MARKERS
@@ -39,10 +40,10 @@ def plot_point_uncertainty(uncertainty: np.ndarray, assignments: np.ndarray, *, 
         >>> ax.lines[0].get_ydata().tolist()
         [0.0, 0.2]
     """
-    uncertainty = drawable("uncertainty", uncertainty)
-    if uncertainty.ndim != 1:
-        raise ValueError(f"uncertainty has shape {uncertainty.shape}, expected (N,)")
-    assignments = drawable_labels("assignments", assignments, len(uncertainty))
+    assignments = checked_labels("assignments", assignments)
+    if assignments.ndim != 1:
+        raise ValueError(f"assignments has shape {assignments.shape}, expected (N,), one label a point")
+    uncertainty = drawable_shares("uncertainty", uncertainty, len(assignments))
     order = np.lexsort((uncertainty, assignments))
     gap = max(1.0, 0.02 * len(order))
     place = np.arange(len(order)) + gap * np.searchsorted(np.unique(assignments), assignments[order])

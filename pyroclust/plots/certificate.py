@@ -68,6 +68,9 @@ def plot_rank_ecdf(
         ax: where to draw.
         level: probability that the line of one calibrated functional stays inside.
 
+    Raises:
+        ValueError: if there are no counts, they are not whole, or functionals have other sums or bins.
+
     References:
         Säilynoja, Bürkner & Vehtari (2022). https://doi.org/10.1007/s11222-022-10090-6
 

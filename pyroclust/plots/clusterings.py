@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from pyroclust.diagnostics import CredibleBall, PartitionLoss, PartitionModes, VariationOfInformation
 from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import flatten
-from pyroclust.plots.given import check_mapping, drawable, drawable_labels, drawable_points
+from pyroclust.plots.given import check_mapping, drawable_labels, drawable_points, drawable_shares
 from pyroclust.plots.marks import HOLLOW, cluster_colour, cluster_marker, fade, mark_clusters
 from pyroclust.plots.names import counted, loss_unit, plain_text
 from pyroclust.plots.panels import draw_panels, place_points
@@ -52,13 +52,9 @@ def plot_clustering(
         >>> plot_clustering(np.array([[0.0], [1.0]]), np.array([0, 1]), np.zeros(2), ax=ax).get_xlabel()
         'column 1'
     """
-    data, uncertainty = drawable_points("data", data), drawable("uncertainty", uncertainty)
+    data = drawable_points("data", data)
     assignments = drawable_labels("assignments", assignments, len(data))
-    if uncertainty.shape != data.shape[:1]:
-        raise ValueError(
-            f"data, assignments and uncertainty have shapes {data.shape}, {assignments.shape} and "
-            f"{uncertainty.shape}, expected (N, D), (N,) and (N,)"
-        )
+    uncertainty = drawable_shares("uncertainty", uncertainty, len(data))
     places = place_points(data, columns=columns)
     size = 30.0 if places.stacked else float(np.clip(6000 / len(data), 14, 42))
     mark_clusters(places.points, assignments, ax=ax, size=size, uncertainty=uncertainty)

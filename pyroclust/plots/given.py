@@ -8,7 +8,15 @@ import numpy as np
 from pyroclust.arrays import as_finite, as_numbers, whole_numbers
 from pyroclust.diagnostics.draws.labels import checked_labels
 
-__all__ = ["MAX_BINS", "check_mapping", "drawable", "drawable_labels", "drawable_order", "drawable_points"]
+__all__ = [
+    "MAX_BINS",
+    "check_mapping",
+    "drawable",
+    "drawable_labels",
+    "drawable_order",
+    "drawable_points",
+    "drawable_shares",
+]
 
 MAX_BINS = 10_000
 """Of a histogram: more are thinner than a pixel."""
@@ -68,6 +76,22 @@ def drawable_labels(name: str, assignments: Any, num_points: int) -> np.ndarray:
     found = checked_labels(name, assignments)
     if found.shape != (num_points,):
         raise ValueError(f"{name} has shape {found.shape}, expected ({num_points},), one label a point")
+    return found
+
+
+def drawable_shares(name: str, values: Any, num_points: int) -> np.ndarray:
+    """Return a number from 0 to 1 for each of so many points, ``(N,)``.
+
+    Raises:
+        ValueError: if these are none.
+
+    Example:
+        >>> drawable_shares("uncertainty", [0.5, 1], 2).tolist()
+        [0.5, 1.0]
+    """
+    found = drawable(name, values)
+    if found.shape != (num_points,) or not ((found >= 0) & (found <= 1)).all():
+        raise ValueError(f"{name} has shape {found.shape}, expected ({num_points},) of numbers from 0 to 1")
     return found
 
 

@@ -23,6 +23,9 @@ def plot_log_weights(log_weights: np.ndarray, *, ax: Axes) -> Axes:
         log_weights: in nats.
         ax: where to draw.
 
+    Raises:
+        ValueError: if there are no weights, or they are no finite numbers.
+
     Example:
         >>> from pyroclust.plots.style import new_figure
         >>> plot_log_weights(np.zeros(9), ax=new_figure(4, 3).subplots()).get_ylabel()

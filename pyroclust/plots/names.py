@@ -52,8 +52,8 @@ def plain_text(name: str) -> str:
     text = visible(str(name))
     if mpl.rcParams["text.parse_math"]:
         text = text.replace("$", r"\$")
-    # Legends leave out names that begin with an underscore.
-    return f" {text}" if text.startswith("_") else text
+    # Legends leave out names that are empty or begin with an underscore.
+    return f" {text}" if not text or text.startswith("_") else text
 
 
 def functional_name(name: str) -> str:

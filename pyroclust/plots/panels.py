@@ -90,11 +90,14 @@ def _stacked(values: np.ndarray, num_stacks: int) -> np.ndarray:
 
 
 def _projected(data: np.ndarray) -> Places:
-    pca = PCA(2).fit(data)
-    shares = [f"{share:.0%}" for share in pca.explained_variance_ratio_]
+    # Equal points, or a single one, have no variance that components could share.
+    alike = bool((data == data[0]).all())
+    pca = None if alike else PCA(2).fit(data)
+    shares = [f"{share:.0%}" for share in ((0.0, 0.0) if pca is None else pca.explained_variance_ratio_)]
     long = [f"principal component {d + 1} ({share} of the variance)" for d, share in enumerate(shares)]
     short = [f"component {d + 1} ({share})" for d, share in enumerate(shares)]
-    return Places(pca.transform(data), (long[0], long[1]), (short[0], short[1]), stacked=False)
+    places = np.zeros((len(data), 2)) if pca is None else pca.transform(data)
+    return Places(places, (long[0], long[1]), (short[0], short[1]), stacked=False)
 
 
 def as_sequence(axes: Sequence[Axes], count: int, *, what: str) -> list[Axes]:

@@ -27,6 +27,9 @@ def plot_training_loss(steps: np.ndarray, loss: np.ndarray, *, ax: Axes) -> Axes
     Shape:
         steps, loss: ``(steps,)``, nats per point.
 
+    Raises:
+        ValueError: if they are no finite numbers, none at all, or not equally many.
+
     Example:
         >>> axes = plot_training_loss(np.arange(9), np.ones(9), ax=new_figure(4, 3).subplots())
         >>> axes.get_ylabel()

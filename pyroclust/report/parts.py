@@ -25,7 +25,7 @@ from PIL import Image
 from pyroclust import plots
 from pyroclust.attempts import left_out
 from pyroclust.diagnostics import Finding, Verdict
-from pyroclust.errors import first_line
+from pyroclust.errors import first_line, lacks_memory
 from pyroclust.plots.style import pixels
 from pyroclust.text import short
 
@@ -248,9 +248,9 @@ class Picture(Part):
                 self.draw(figure)
                 content = _palette_png(figure, DPI)
                 return (content if len(content) <= MOST_BYTES else _palette_png(figure, COARSE_DPI)), ""
-        except MemoryError:
-            raise
         except Exception as error:
+            if lacks_memory(error):
+                raise
             return None, first_line(error)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from pyroclust.baselines import BASELINES, Baseline, BaselineResult
 from pyroclust.baselines.scores import PartitionScores, partition_scores, scores_where_known
 from pyroclust.diagnostics import VariationOfInformation
-from pyroclust.errors import first_line
+from pyroclust.errors import first_line, lacks_memory
 from pyroclust.results.draws_summary import DrawsSummary
 
 __all__ = ["BaselineRow", "FailedRow", "baseline_rows"]
@@ -117,9 +117,9 @@ def baseline_rows(
 def _tried(method: Baseline, data: np.ndarray, seed: int) -> BaselineResult | FailedRow:
     try:
         return method.partition(data, seed=seed)
-    except MemoryError:
-        raise
     except Exception as error:
+        if lacks_memory(error):
+            raise
         return FailedRow(method.name, first_line(error).split(". ")[0])
 
 

@@ -5,6 +5,7 @@ import json
 import re
 import reprlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from os import PathLike
@@ -367,6 +368,8 @@ def find_guide(name_or_folder: str | PathLike[str]) -> Path:
     known = [path.parent.name for path in shelf().glob(f"*/{CARD_FILE}")]
     if text in known:
         return shelf() / text
-    if Path(text).is_dir():
-        return Path(text)
+    # Names that are too long for the system are no folders, and none is the one we stand in.
+    with suppress(OSError):
+        if text and Path(text).is_dir():
+            return Path(text)
     raise ValueError(f"{unknown_name('guide', text, known)}; or give the folder of a saved guide")

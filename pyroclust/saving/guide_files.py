@@ -68,14 +68,15 @@ def read_weights(folder: Path, sha256: str) -> bytes:
     Raises:
         ValueError: if there are none, or they are damaged.
     """
-    path, staged = folder / WEIGHTS_FILE, _staged(folder, sha256)
-    content = path.read_bytes() if path.is_file() else None
-    if content is not None and hashlib.sha256(content).hexdigest() == sha256:
-        return content
-    if staged.is_file():
-        found = staged.read_bytes()
-        if hashlib.sha256(found).hexdigest() == sha256:
-            return found
+    path = folder / WEIGHTS_FILE
+    content = None
+    # Twice under their own name, which they may get from a writer after it was looked at.
+    for one in (path, _staged(folder, sha256), path):
+        with suppress(FileNotFoundError, IsADirectoryError):
+            found = one.read_bytes()
+            if hashlib.sha256(found).hexdigest() == sha256:
+                return found
+            content = found if one == path else content
     if content is None:
         raise ValueError(f"there is no '{path}'; restore the file or train the guide again")
     raise ValueError(

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors import torch as safetensors
 from torch import Tensor
@@ -51,6 +52,26 @@ def load_guide(name_or_folder: str | PathLike[str]) -> Any:
         (torch.Size([5, 20]), torch.Size([5]))
     """
     folder = find_guide(name_or_folder)
+    while True:
+        before = _identity(folder / CARD_FILE)
+        try:
+            return _load(folder)
+        except ValueError:
+            # Where another guide was saved meanwhile, card and weights were of two guides.
+            if _identity(folder / CARD_FILE) == before:
+                raise
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what changes whenever a file is replaced."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _load(folder: Path) -> Any:
     card = read_card(folder)
     guide = _build(card, folder / CARD_FILE)
     if card.weights_sha256 is not None:
@@ -61,7 +82,8 @@ def load_guide(name_or_folder: str | PathLike[str]) -> Any:
             f"{sum(one.numel() for one in guide.state_dict().values()):,}: it would be untrained; restore "
             "the file or train the guide again"
         )
-    return guide.eval()
+    _check_dimensions(guide.eval(), folder / CARD_FILE)
+    return guide
 
 
 def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, Any] | None = None) -> None:
@@ -195,6 +217,21 @@ def _build(card: GuideCard, path: Path) -> Any:
             return build(described, AmortizedGuide, where="guide", given=parts_of(model))
     except ValueError as error:
         raise ValueError(f"'{path}' has arguments that do not fit ({error}); restore the file") from None
+
+
+def _check_dimensions(guide: Any, path: Path) -> None:
+    """Refuse a network for points of another shape than those of its model: it would answer to nothing."""
+    shape = tuple(guide.model.event_shape)
+    try:
+        with kept_random_state(), torch.no_grad():
+            values = {name: guide.model.hyperpriors[name].sample() for name in guide.conditions}
+            (guide.condition(**values) if values else guide).posterior(torch.zeros(2, *shape))
+    except (RuntimeError, IndexError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(
+            f"'{path}' describes a network that does not fit points of shape {shape}, those of its model "
+            f"({reason}); restore the file"
+        ) from None
 
 
 def _load_weights(guide: Any, path: Path, sha256: str) -> None:

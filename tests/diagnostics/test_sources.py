@@ -308,7 +308,12 @@ BLOCKS = VariationBlocks(1.5, 1.0, 2.0, 0.01)
             "largest R-hat 1.060 in Gibbs, wanted at most 1.05",
         ),
         ([BIG], (WELL, dataclasses.replace(WELL, max_rhat=np.inf)), Trust.UNKNOWN, "largest R-hat inf"),
-        ([BIG], (WELL, dataclasses.replace(WELL, max_rhat=np.nan)), Trust.UNKNOWN, "largest R-hat nan"),
+        (
+            [BIG],
+            (WELL, dataclasses.replace(WELL, max_rhat=np.nan)),
+            Trust.UNKNOWN,
+            "R-hat could not be computed in SALSO",
+        ),
         (
             [BIG],
             (WELL, dataclasses.replace(WELL, effective=99.0)),

@@ -2,7 +2,8 @@ import pytest
 import torch
 from scipy.stats import chi2
 
-from pyroclust.distributions import ChineseRestaurantProcess, block_sizes
+from pyroclust.distributions import ChineseRestaurantProcess
+from pyroclust.distributions.priors.gibbs_type import block_sizes
 from pyroclust.partitions import enumerate_partitions, is_canonical
 
 

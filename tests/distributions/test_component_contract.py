@@ -15,7 +15,8 @@ from pyro.distributions import Gamma
 from scipy import stats
 from scipy.integrate import quad
 
-from pyroclust.distributions import ChineseRestaurantPrior, ClusteredData, Product, block_moments
+from pyroclust.distributions import ChineseRestaurantPrior, ClusteredData, Product
+from pyroclust.distributions.components.clustered_data import block_moments
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior
 from pyroclust.models import Mixture

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from faults.cases import Case, refused, run_command, snapshot
+from faults.cases import Case, refused, refuses, run_command, snapshot
 from safetensors.torch import load, save
 
 from pyroclust.analysis.picking import pick_guide
@@ -20,6 +20,7 @@ from pyroclust.calibration import CertificateSettings
 from pyroclust.calibration.checking import check_guide, store_certificate
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.models import nig_mixture
+from pyroclust.nn.conditions import ConditionInputs
 from pyroclust.saving.cards import read_card
 from pyroclust.saving.guides import load_guide, save_guide
 
@@ -200,6 +201,20 @@ RIGHT = {"what": "calibration", "figure": 1, "limit": 2, "passed": True}
 WRONG = {"what": "calibration", "figure": 1, "limit": 2, "passed": "yes"}
 
 CASES = [
+    edited(
+        "a model of another dimension",
+        "does not fit points of shape (3,)",
+        "model",
+        "arguments",
+        "dim",
+        value=3,
+    ),
+    refuses(
+        "cards",
+        "inputs of conditions that are empty",
+        lambda: ConditionInputs({}),
+        "inputs are empty, expected at least one",
+    ),
     edited("weights are null, the network would be untrained", "names no weights", "weights", value=None),
     edited("weights without a checksum", "'sha256' is missing", "weights", value={}),
     edited("a checksum that is a number", "'sha256' is 5", "weights", value={"sha256": 5}),

@@ -33,7 +33,7 @@ from pyroclust.infer import (
     sequential_monte_carlo,
 )
 from pyroclust.infer.mcmc import AuxiliaryGibbs, CollapsedGibbs, SplitMerge
-from pyroclust.models import gaussian2d, niw_mixture
+from pyroclust.models import companion, gaussian2d, niw_mixture
 
 DATA = torch.from_numpy(np.random.default_rng(0).normal(size=(6, 2)))
 MODEL, WISHART = gaussian2d(), niw_mixture(2)
@@ -216,7 +216,7 @@ CASES = [
     *most("data sets of a certificate", lambda n: certified(num_exact=n), "num_exact is "),
     *most("points of all partitions", lambda n: certified(exact_points=n), "exact_points is "),
     *[
-        refuses("counts", f"10^400 {name}", call, "10000")
+        refuses("counts", f"10^400 {name}", call, "a number of 1329 bits")
         for name, call in {
             "steps": lambda: FitSettings(steps=10**400),
             "as a learning rate": lambda: FitSettings(learning_rate=10**400),
@@ -230,6 +230,18 @@ CASES = [
             "particles of a loss": lambda: LeaveOneOut(10**400),
         }.items()
     ],
+    refuses(
+        "counts",
+        "a learning rate of a training beyond the bound of a fine-tuning",
+        lambda: FitSettings(learning_rate=2e6),
+        "at most 1e+06",
+    ),
+    refuses(
+        "memory",
+        "10^12 components of a companion",
+        lambda: companion(MODEL, 10**12),
+        "num_components is 1000000000000: weights and parameters take",
+    ),
     refuses("counts", "scans of 2.5", lambda: SplitMerge(MODEL, scans=2.5), "scans is 2.5"),
     refuses(
         "counts", "components true", lambda: DirichletMultinomialPrior(True, 1.0), "num_components is True"

@@ -198,8 +198,9 @@ def _small_disk(folder: Path) -> str:
     out = folder / "out"
     diagnose(_draws(), out=out)
     before = snapshot(folder)
-    with without_room(10_000), pytest.raises(OSError, match="too large"):
+    with without_room(10_000), pytest.raises(OSError, match="too large") as caught:
         diagnose(_draws(1), out=out, overwrite=True)
+    assert str(caught.value.filename) == str(out)
     assert snapshot(folder) == before
     assert not left_over(folder)
     return "all files of the old run"

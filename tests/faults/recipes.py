@@ -143,7 +143,7 @@ def _printed_certificate(folder: Path) -> str:
     strange = replace(result, card=replace(result.card, name=_HOSTILE))
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        _show(strange, f"Stored: {_HOSTILE}", as_json=False)
+        _show(strange, f"Stored: {_HOSTILE}")
     assert out.getvalue().count("[bold]loud[/]") == 2, out.getvalue()
     return _plain(out.getvalue())
 

@@ -2,10 +2,12 @@
 
 import csv
 import errno
+import hashlib
 import os
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +18,7 @@ import numpy as np
 import pyro
 import pytest
 import torch
-from faults.cases import Case, run_command, snapshot
+from faults.cases import Case, refused, run_command, snapshot
 from faults.processes import broken, left_over, run_and_signal
 from training_cases import TINY, new_guide, same
 from training_cases import run as fit_tiny
@@ -424,6 +426,155 @@ def _steps_whole(path: Path) -> list[int]:
     return [int(one.split(",")[0]) for one in lines[1:-1]]
 
 
+def _changed(change: Callable[[dict[str, Any]], Any], words: str) -> Callable[[Path], str]:
+    """Edit what a checkpoint holds, with a checksum that is right again."""
+    from pyroclust.infer.training.checkpoint import read_checkpoint, write_checkpoint
+
+    def run(folder: Path) -> str:
+        _train(folder, max_steps=3, choice=HardSimulations(1.0, 3))
+        path = folder / "t" / "checkpoint.pt"
+        state = read_checkpoint(path)
+        change(state)
+        write_checkpoint(path, state)
+        return _left_alone(folder, words, choice=HardSimulations(1.0, 3))
+
+    return run
+
+
+def _left_alone(folder: Path, words: str, **arguments: Any) -> str:
+    """See that a resumption is refused, and that neither the files nor the guide are changed."""
+    before, guide = snapshot(folder), new_guide()
+    weights = {name: value.clone() for name, value in guide.state_dict().items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        said = refused(lambda: _train(folder, guide=guide, resume=True, **arguments), words)
+    assert snapshot(folder) == before
+    assert same(weights, guide.state_dict())
+    return said.replace(str(folder), "")
+
+
+def _damaged(
+    change: Callable[[bytes], bytes], words: str, *, checksum: bool = False
+) -> Callable[[Path], str]:
+    """Change the bytes of a checkpoint; with ``checksum`` the one behind them is right again."""
+
+    def run(folder: Path) -> str:
+        _train(folder, max_steps=3)
+        path = folder / "t" / "checkpoint.pt"
+        content = path.read_bytes()
+        if checksum:
+            body = change(content[:-32])
+            path.write_bytes(body + hashlib.sha256(body).digest())
+        else:
+            path.write_bytes(change(content))
+        return _left_alone(folder, words)
+
+    return run
+
+
+def _flipped(place: int) -> Callable[[bytes], bytes]:
+    def change(content: bytes) -> bytes:
+        at = place % len(content)
+        return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+
+    return change
+
+
+def _without(*names: Any) -> Callable[[dict[str, Any]], Any]:
+    def change(state: dict[str, Any]) -> Any:
+        for name in names[:-1]:
+            state = state[name]
+        state.pop(names[-1])
+
+    return change
+
+
+def _with(value: Any, *names: Any) -> Callable[[dict[str, Any]], Any]:
+    def change(state: dict[str, Any]) -> Any:
+        for name in names[:-1]:
+            state = state[name]
+        state[names[-1]] = value
+
+    return change
+
+
+def _first_weight(make: Callable[[torch.Tensor], Any]) -> Callable[[dict[str, Any]], Any]:
+    def change(state: dict[str, Any]) -> Any:
+        name = next(iter(state["weights"]))
+        state["weights"][name] = make(state["weights"][name])
+
+    return change
+
+
+def _other_guide_of_before(folder: Path) -> str:
+    """A checkpoint that does not say what it was made of, and a network of another width."""
+    from pyroclust.infer.training.checkpoint import read_checkpoint, write_checkpoint
+
+    _train(folder, max_steps=3)
+    path = folder / "t" / "checkpoint.pt"
+    state = read_checkpoint(path)
+    del state["made_of"]
+    write_checkpoint(path, state)
+    torch.manual_seed(0)
+    model = overlap2d()
+    wide = NeuralClusteringProcess(model, scorer=light_scorer_for(model, width=8, num_bandwidths=2))
+    return refused(lambda: _train(folder, guide=wide, resume=True), "another guide or choice")
+
+
+def _bad_validations(folder: Path) -> str:
+    """The second of two logs is no log: the first is neither cut nor left open."""
+    _train(folder, max_steps=3)
+    with (folder / "t" / "log.csv").open("a") as stream:
+        stream.write("7,1.0\n")
+    (folder / "t" / "validation.csv").write_text("notes\n")
+    before = snapshot(folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        said = refused(lambda: _train(folder, resume=True), "is no table of a training")
+    assert snapshot(folder) == before
+    return said.replace(str(folder), "")
+
+
+_EDITS: tuple[tuple[str, Callable[[dict[str, Any]], Any], str], ...] = (
+    ("done is 0", _with(0, "done"), "num_datasets"),
+    ("done is another number", _with(2, "done"), "another learning rate than after 2 steps"),
+    ("done is beyond the last step", _with(99, "done"), "expected at most 6 steps"),
+    ("done is text", _with("3", "done"), "expected a whole number"),
+    ("no data set was simulated", _with(0, "num_datasets"), "num_datasets"),
+    ("seconds is nan", _with(float("nan"), "seconds"), "seconds"),
+    ("the loss is infinite", _with(float("inf"), "smooth_loss"), "smooth_loss"),
+    ("without settings", _with({}, "settings"), "other settings"),
+    ("settings is a list", _with([], "settings"), "expected a table"),
+    ("without weights", _without("weights"), "'weights' is missing"),
+    ("an entry that is unknown", _with(1, "notes"), "'notes' is unknown"),
+    ("a weight is missing", lambda state: state["weights"].popitem(), "missing:"),
+    ("a weight is nan", _first_weight(lambda one: one * float("nan")), "holds nan"),
+    ("a weight has another shape", _first_weight(lambda one: one[None]), "has shape"),
+    ("a weight is of another type", _first_weight(torch.Tensor.double), "torch.float64, expected"),
+    ("a weight is text", _first_weight(lambda one: "x"), "expected a dense tensor"),
+    ("an average is missing", lambda state: state["averages"].pop(), "expected a list of"),
+    ("the state of the optimiser is empty", _with({}, "optimizer", "state"), "has no state for some"),
+    ("the optimiser lost one parameter", _without("optimizer", "state", 0), "has no state for some"),
+    (
+        "a mean square is negative",
+        lambda state: state["optimizer"]["state"][0]["exp_avg_sq"].sub_(1),
+        "negative",
+    ),
+    (
+        "the optimiser has taken more steps",
+        _with(torch.tensor(9.0), "optimizer", "state", 0, "step"),
+        "took 9",
+    ),
+    (
+        "the optimiser has another decay",
+        _with(0.5, "optimizer", "param_groups", 0, "weight_decay"),
+        "settings",
+    ),
+    ("what the choice learned is missing", _with({}, "choice"), "missing: gram, target"),
+    ("what the choice learned has no inverse", lambda state: state["choice"]["gram"].zero_(), "no inverse"),
+)
+
+
 CASES = [
     _case(
         "--resume with another concentration of the model",
@@ -470,6 +621,38 @@ CASES = [
         )
     ),
     _case("--resume with a log.csv that is no log", "refused, left as it is", _log_of_others),
+    _case("--resume with a validation.csv that is no log", "refused, all left as it is", _bad_validations),
+    _case(
+        "--resume of a checkpoint of an earlier version with another guide", "refused", _other_guide_of_before
+    ),
+    *(
+        _case(
+            f"--resume of an edited checkpoint: {name}", "refused: nothing is changed", _changed(edit, words)
+        )
+        for name, edit, words in _EDITS
+    ),
+    *(
+        _case(f"--resume of a checkpoint {name}", "refused: nothing is changed", _damaged(change, words))
+        for name, change, words in (
+            ("cut off by a byte", lambda content: content[:-1], "was cut off or changed"),
+            ("cut off in the middle", lambda content: content[: len(content) // 2], "was cut off or changed"),
+            ("without content", lambda content: b"", "was cut off or changed"),
+            ("with a bit flipped in the middle", _flipped(5003), "was cut off or changed"),
+            ("with a bit flipped in a weight", _flipped(-20_000), "was cut off or changed"),
+            ("with a bit flipped in its checksum", _flipped(-3), "was cut off or changed"),
+        )
+    ),
+    *(
+        _case(
+            f"--resume of a checkpoint {name}, and the checksum of that",
+            "refused: nothing is changed",
+            _damaged(change, "cannot be read", checksum=True),
+        )
+        for name, change in (
+            ("cut off", lambda content: content[:-900]),
+            ("of noise", lambda content: b"\x80\x02" + content[::-1]),
+        )
+    ),
     _case("two trainings in one folder", "the second is refused", _locked),
     _case("two trainings in one folder and process", "the second is refused", _in_one_process),
     _case(

@@ -122,7 +122,7 @@ def test_uncertainty_is_sorted_within_clusters(ax):
     assert [line.get_ydata().tolist() for line in ax.lines[:2]] == [[0.1, 0.3], [0.2, 0.9]]
     assert ax.lines[0].get_xdata().max() < ax.lines[1].get_xdata().min()
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2"]
-    with pytest.raises(ValueError, match="one label a point"):
+    with pytest.raises(ValueError, match=r"expected \(4,\) of numbers from 0 to 1"):
         plots.plot_point_uncertainty(np.zeros(3), np.zeros(4, dtype=int), ax=ax)
 
 

@@ -22,5 +22,5 @@ def test_pictures_of_a_sampler_s_draws(draws):
     plots.plot_partition_draws(DATA, draws, axes=panels[2:3])
     plots.plot_distances(draws, distance_rhat(draws, seed=0), axes=panels[3:])
     assert all(ax.has_data() for ax in panels)
-    with pytest.raises(ValueError, match="draws(_a)? is of type int"):
+    with pytest.raises(ValueError, match=r"draws(_a)? is of type int"):
         plots.plot_two_samples(3, draws, ax=panels[0], seed=0)

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, SearchStrategy
 from properties.hostile import broken, forms, plain
 
+from pyroclust.arrays import on_host
+
 __all__ = ["Call", "all_calls", "judge_example", "not_tested", "same"]
 
 MAX_SENTENCE = 700
@@ -101,7 +103,8 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_frozen(one) for one in value]
     if isinstance(value, torch.Tensor):
-        return repr(value) if value.layout != torch.strided else value.detach().double().numpy().tobytes()
+        unusual = value.layout != torch.strided or value.is_complex()
+        return repr(value) if unusual else value.detach().double().numpy().tobytes()
     if isinstance(value, np.ndarray) and value.dtype != object:
         return (value.dtype.str, value.shape, np.ma.getdata(value).tobytes())
     return repr(value) if isinstance(value, np.ndarray | int | float | str) else id(value)
@@ -130,8 +133,7 @@ def same(found: Any, wanted: Any) -> None:
         for one, other in zip(found, wanted, strict=True):
             same(one, other)
     elif isinstance(wanted, np.ndarray | torch.Tensor | float | int | np.generic):
-        np.testing.assert_allclose(
-            np.asarray(found, float), np.asarray(wanted, float), rtol=1e-6, atol=1e-9, equal_nan=True
-        )
+        one, other = (np.asarray(on_host(value), float) for value in (found, wanted))
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9, equal_nan=True)
     elif isinstance(wanted, str | None):
         assert found == wanted

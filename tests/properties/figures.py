@@ -175,7 +175,7 @@ def weights_of(found: np.ndarray, *, log_weights: np.ndarray) -> None:
 def tail(found: float, *, log_weights: np.ndarray) -> None:
     assert isinstance(found, float)
     assert found != math.inf
-    if np.size(log_weights) < 25:
+    if np.asarray(log_weights).size < 25:
         assert not math.isfinite(found)
 
 

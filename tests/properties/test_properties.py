@@ -10,7 +10,12 @@ from hypothesis.strategies import DataObject
 from properties.calls import Call, all_calls, judge_example, not_tested
 
 CALLS, NOT_TESTED = all_calls(), not_tested()
-PACKAGES = ("calibration", "diagnostics", "partitions", "plots", "report")
+PACKAGES = (
+    *("", "calibration", "data", "diagnostics", "distributions", "guides", "infer", "infer.mcmc", "models"),
+    *("nn", "partitions", "plots", "report"),
+)
+# Of these, classes take numbers and data as well.
+WITH_CLASSES = ("data", "distributions", "guides", "infer", "infer.mcmc", "models", "nn")
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
@@ -29,8 +34,11 @@ def test_more_of_the_same(call: Call, data: DataObject) -> None:
 
 
 def public_functions(package: str) -> set[str]:
-    face = importlib.import_module(f"pyroclust.{package}")
-    return {f"{package}.{name}" for name in face.__all__ if inspect.isfunction(getattr(face, name))}
+    face = importlib.import_module(f"pyroclust.{package}".strip("."))
+    every = set(face.__all__)
+    if package not in WITH_CLASSES:
+        every = {name for name in every if inspect.isfunction(getattr(face, name))}
+    return {f"{package}.{name}".strip(".") for name in every}
 
 
 @pytest.mark.parametrize("package", PACKAGES)

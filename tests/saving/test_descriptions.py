@@ -483,7 +483,7 @@ REFUSED = {
         "prior.concentration is .* expected a list of finite",
     ),
     "out of range": (with_concentration(-1.0), "prior: concentration is -1.0, expected a positive number"),
-    "list out of range": (with_concentration([[1.0], [-1.0]]), "prior: concentration is tensor"),
+    "list out of range": (with_concentration([[1.0], [-1.0]]), "prior: concentration is <2 x 1 numbers>"),
     "empty list": (with_concentration([]), "prior.concentration is .*, expected a list of finite numbers"),
     "ragged list": (with_concentration([[1.0], [1.0, 2.0]]), "expected a list of finite numbers"),
     "list of text": (with_concentration(["1"]), "expected a list of finite numbers"),

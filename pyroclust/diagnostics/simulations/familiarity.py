@@ -304,10 +304,10 @@ def _size_warning(num_points: int, training: tuple[int, int] | None) -> list[str
         return []
     if not isinstance(training, tuple | list) or len(training) != 2:
         raise ValueError("training_points is no pair, expected the fewest and the most points in training")
-    training = tuple(check_count("training_points", one) for one in training)
-    if training[0] <= num_points <= training[1]:
+    least, most = (check_count("training_points", one) for one in training)
+    if least <= num_points <= most:
         return []
-    return [f"the data have {num_points} points, those of training had {training[0]} to {training[1]}"]
+    return [f"the data have {num_points} points, those of training had {least} to {most}"]
 
 
 def _sentence(reasons: list[str], chance: str = "") -> str | None:

@@ -22,6 +22,7 @@ __all__ = [
 # Two draws of one partition may differ by the rounding of a float32 guide, in nats.
 _TIE = 1e-4
 _SHORTEST_TAIL = 5
+_HUGE = 1e300
 
 
 def smooth_log_weights(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
@@ -248,7 +249,7 @@ def weighted_expectation(values: np.ndarray, log_weights: np.ndarray) -> tuple[f
 
 
 def _checked(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return log weights less the largest of them, and the largest."""
+    """Return log weights less a number, and the number: 0 unless their differences may not be finite."""
     flat = as_numbers("log_weights", log_weights).reshape(-1)
     if not np.isfinite(flat).any() or np.isnan(flat).any() or np.isposinf(flat).any():
         raise ValueError(
@@ -256,6 +257,8 @@ def _checked(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
             "at least one finite number, and no nan or plus infinity (minus infinity is weight zero)"
         )
     largest = float(flat.max())
+    if np.abs(flat[np.isfinite(flat)]).max() < _HUGE:
+        return flat, 0.0
     # What lies further below than numbers reach has the weight zero.
     with np.errstate(over="ignore"):
         return flat - largest, largest

@@ -4,6 +4,7 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import constraints
 
+from pyroclust.counts import check_count
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import (
@@ -103,6 +104,7 @@ class ChineseRestaurantPrior(TwoParameterPrior):
             >>> round(ChineseRestaurantPrior(1.0).expected_num_clusters(3).item(), 6)  # 1 + 1/2 + 1/3
             1.833333
         """
+        num_points = check_count("num_points", num_points)
         concentration = self.value("concentration")
         return concentration * sum_of_inverses(concentration, num_points)
 

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution, constraints
 
+from pyroclust.counts import check_count
 from pyroclust.distributions.hyperparameters import Hyperparameter, as_number, shown
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import (
@@ -116,6 +117,7 @@ class DirichletMultinomialPrior(TwoParameterPrior):
             >>> round(DirichletMultinomialPrior(2, 1.0).expected_num_clusters(2).item(), 6)  # 2 - 2/3
             1.333333
         """
+        num_points = check_count("num_points", num_points)
         return expected_occupied(self.value("num_components"), self.value("weight_concentration"), num_points)
 
     def _two_parameters(self) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,8 @@ from typing import TypeVar
 
 from scipy.optimize import brentq
 
+from pyroclust.counts import check_count, check_number
+from pyroclust.distributions.hyperparameters import shown
 from pyroclust.distributions.priors.prior import PartitionPrior
 
 __all__ = ["elicit"]
@@ -40,7 +42,8 @@ def elicit(
         The prior; it holds the number that was found.
 
     Raises:
-        ValueError: if the prior cannot have the wanted mean within the bounds; the reachable range is named.
+        ValueError: if the prior cannot have the wanted mean within the bounds; the reachable range is named;
+            or the family refuses a number within them.
 
     Example:
         >>> from pyroclust.distributions import ChineseRestaurantPrior, PitmanYorPrior
@@ -51,7 +54,11 @@ def elicit(
         >>> round(elicit(build, num_points=100, expected_clusters=9.0, bounds=(0, 1)).discount, 3)
         0.319
     """
-    low, high = bounds
+    num_points = check_count("num_points", num_points)
+    check_number("expected_clusters", expected_clusters)
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise ValueError(f"bounds is {shown(bounds)}, expected two numbers, the lower one first")
+    low, high = (check_number(f"bounds[{place}]", one) for place, one in enumerate(bounds))
     if not low < high:
         raise ValueError(f"bounds is {bounds}, expected the lower one first")
     logarithmic = low > 0
@@ -60,7 +67,7 @@ def elicit(
 
     def mean(position: float) -> float:
         value = math.exp(position) if logarithmic else position
-        return float(family(value).expected_num_clusters(num_points))
+        return float(_made(family, value, bounds).expected_num_clusters(num_points))
 
     ends = (math.log(low), math.log(high)) if logarithmic else (low, high)
     reached = sorted(mean(end) for end in ends)
@@ -72,3 +79,14 @@ def elicit(
         )
     found = brentq(lambda at: mean(at) - expected_clusters, *ends, xtol=_TOLERANCE, rtol=_TOLERANCE)
     return family(math.exp(found) if logarithmic else found)
+
+
+def _made(family: Callable[[float], PriorT], value: float, bounds: tuple[float, float]) -> PriorT:
+    """Build the prior at a number within the bounds."""
+    try:
+        return family(value)
+    except ValueError as error:
+        raise ValueError(
+            f"bounds is {shown(bounds)}, expected numbers that the prior can have, but at {value:g} {error}: "
+            "narrow the bounds"
+        ) from None

@@ -6,6 +6,7 @@ import torch
 from torch import Size, Tensor
 from torch.distributions import Distribution, constraints
 
+from pyroclust.counts import check_count
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.dirichlet_multinomial import expected_occupied
@@ -152,6 +153,7 @@ class FiniteMixturesPrior(PartitionPrior):
             >>> round(prior.expected_num_clusters(10**6).item(), 3)  # all components are occupied
             4.0
         """
+        num_points = check_count("num_points", num_points)
         log_p = log_component_numbers(self.extra_components)
         missing = len(self.batch_shape) - len(self.extra_components.batch_shape)
         probabilities = log_p.exp().view(len(log_p), *(1,) * missing, *log_p.shape[1:])

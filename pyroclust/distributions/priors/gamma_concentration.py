@@ -11,6 +11,7 @@ from scipy.special import gammaln, logsumexp, psi, roots_legendre
 from torch import Tensor
 from torch.distributions import Distribution
 
+from pyroclust.counts import check_count
 from pyroclust.distributions.priors.chinese_restaurant import ChineseRestaurantPrior, ChineseRestaurantProcess
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.rising_factorial import sum_of_inverses
@@ -175,6 +176,7 @@ class GammaConcentration(PartitionPrior):
 
         .. math:: E[K] = \int \alpha (\psi(\alpha + N) - \psi(\alpha)) \text{Gamma}(\alpha; a, b)\, d\alpha
         """
+        num_points = check_count("num_points", num_points)
         means = [mean_num_clusters(shape, rate, num_points) for shape, rate in self._pairs()]
         return torch.tensor(means, dtype=torch.float64).view(self.batch_shape)
 

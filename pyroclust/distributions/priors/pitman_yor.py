@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution, constraints
 
+from pyroclust.counts import check_count
 from pyroclust.distributions.hyperparameters import Hyperparameter, is_number, shown
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.priors.two_parameter import (
@@ -115,6 +116,7 @@ class PitmanYorPrior(TwoParameterPrior):
             >>> round(PitmanYorPrior(0.5, 0.0).expected_num_clusters(3).item(), 6)  # 1 + 1/2 + 3/8
             1.875
         """
+        num_points = check_count("num_points", num_points)
         discount, concentration = self._two_parameters()
         step = torch.where(discount > 0, discount, 1.0)
         positive = torch.where(concentration > 0, concentration, 1.0)

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Size, Tensor
 
+from pyroclust.counts import check_count
 from pyroclust.distributions.hyperparameters import Hyperparameterised
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.gibbs_type import (
@@ -18,6 +19,7 @@ from pyroclust.partitions import as_partitions, label_range
 __all__ = ["PartitionPrior"]
 
 _STRIDE = 64
+_WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 class PartitionPrior(Hyperparameterised, ABC):
@@ -74,7 +76,16 @@ class PartitionPrior(Hyperparameterised, ABC):
         Shape:
             clusters: ``(...)``, broadcast with ``batch_shape``; output: their broadcast, float64, minus
             infinity where no partition of N points has K clusters.
+
+        Raises:
+            ValueError: if ``num_points`` is no count, or ``clusters`` are no whole numbers in a tensor.
         """
+        num_points = check_count("num_points", num_points, at_least=0)
+        kind = getattr(clusters, "dtype", type(clusters).__name__)
+        if kind not in _WHOLE or clusters.layout != torch.strided:
+            raise ValueError(
+                f"clusters is of type {kind}, expected a dense tensor of whole numbers, as int64"
+            )
         possible = (clusters >= 1) & (clusters <= num_points)
         found = self._log_v(num_points, clusters.clamp(1, num_points))
         return torch.where(possible, found, -torch.inf)
@@ -151,8 +162,7 @@ class PartitionPrior(Hyperparameterised, ABC):
             >>> PitmanYorPrior(0.5, 0.5).log_prob_num_clusters(3).exp().numpy().round(6)  # 1/5, 2/5, 2/5
             array([0.2, 0.4, 0.4])
         """
-        if num_points < 1:
-            raise ValueError(f"num_points is {num_points}, expected at least 1")
+        num_points = check_count("num_points", num_points)
         batch = self.batch_shape
         clusters = torch.arange(1, num_points + 1).view(-1, *(1,) * len(batch))
         log_v = self.log_v(num_points, clusters).movedim(0, -1)
@@ -168,5 +178,6 @@ class PartitionPrior(Hyperparameterised, ABC):
         Raises:
             ValueError: if a hyperparameter is random.
         """
+        num_points = check_count("num_points", num_points)
         clusters = torch.arange(1, num_points + 1, dtype=torch.float64)
         return (self.log_prob_num_clusters(num_points).exp() * clusters).sum(-1)

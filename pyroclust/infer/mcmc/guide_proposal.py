@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.counts import check_count
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 from pyroclust.infer.mcmc.compiled.protocol import require_conjugate
 from pyroclust.infer.mcmc.guide_moves import (
@@ -41,6 +42,9 @@ class UniformBlocks:
     Args:
         size: points in a block; all of them where there are fewer.
 
+    Raises:
+        ValueError: if ``size`` is no count.
+
     Example:
         >>> import torch
         >>> UniformBlocks(2)(torch.zeros(5, 1), 3, generator=np.random.default_rng(0)).shape
@@ -48,6 +52,10 @@ class UniformBlocks:
     """
 
     size: int
+
+    def __post_init__(self) -> None:
+        """Check the size."""
+        object.__setattr__(self, "size", check_count("size", self.size))
 
     def __call__(self, data: Tensor, num_chains: int, *, generator: np.random.Generator) -> Tensor:
         """Return a subset for every chain, in O(C N)."""
@@ -62,6 +70,9 @@ class NeighbourBlocks:
     Args:
         size: points in a block; all of them where there are fewer.
 
+    Raises:
+        ValueError: if ``size`` is no count.
+
     Example:
         >>> import torch
         >>> NeighbourBlocks(2)(torch.zeros(5, 1), 3, generator=np.random.default_rng(0)).shape
@@ -69,6 +80,10 @@ class NeighbourBlocks:
     """
 
     size: int
+
+    def __post_init__(self) -> None:
+        """Check the size."""
+        object.__setattr__(self, "size", check_count("size", self.size))
 
     def __call__(self, data: Tensor, num_chains: int, *, generator: np.random.Generator) -> Tensor:
         """Return a neighbourhood for every chain, in O(C N D)."""
@@ -133,7 +148,8 @@ class GuideProposal(PartitionKernel):
     ) -> None:
         require_conjugate(model)
         super().__init__(model, init=init, thin=thin)
-        if num_proposals < 0 or (num_proposals == 0 and not blocks):
+        num_proposals = check_count("num_proposals", num_proposals, at_least=0)
+        if num_proposals == 0 and not blocks:
             raise ValueError(
                 f"num_proposals is {num_proposals} with {len(blocks)} rules for blocks, expected at least 1, "
                 "or 0 with at least one rule"

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from pyroclust.counts import check_number
 from pyroclust.infer.mcmc.compiled.chain import hyper_places
 from pyroclust.infer.mcmc.compiled.hyperparameters import SliceUpdate, density_code
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
@@ -59,8 +60,7 @@ class SliceHyperparameters(CompiledKernel):
         width: float = 1.0,
     ) -> None:
         super().__init__(model, init=init, thin=thin)
-        if not width > 0:
-            raise ValueError(f"width is {width}, expected a positive number")
+        self.width = check_number("width", width, above=0)
         self._codes = {
             name: density_code(prior)
             for name, prior in model.hyperpriors.items()
@@ -77,7 +77,6 @@ class SliceHyperparameters(CompiledKernel):
                 f"model.prior is a {type(model.prior).__name__} with random {', '.join(of_prior)}, expected "
                 "numbers: only the concentration and the discount of Pitman-Yor priors are sampled"
             )
-        self.width = float(width)
 
     @property
     def updates(self) -> frozenset[str]:

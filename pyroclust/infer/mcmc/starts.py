@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from torch import Tensor
 
-from pyroclust.partitions import canonical
+from pyroclust.partitions import canonical, check_label_vectors
 
 __all__ = ["FromDraws", "OneCluster", "Overdispersed", "Singletons", "Starts", "as_starts"]
 
@@ -87,6 +87,7 @@ class FromDraws:
 
     def __post_init__(self) -> None:
         """Check the shape and the type of the draws."""
+        check_label_vectors("draws", self.draws)
         if self.draws.dim() != 2:
             raise ValueError(f"draws has shape {tuple(self.draws.shape)}, expected (draws, points)")
         canonical(self.draws)

@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,13 @@ import torch
 
 from pyroclust.files import replace_file
 
-__all__ = ["CHECKPOINT_FILE", "FAILURE", "failure_of", "read_checkpoint", "write_checkpoint"]
+__all__ = ["CHECKPOINT_FILE", "FAILURE", "FORMAT", "failure_of", "read_checkpoint", "write_checkpoint"]
 
 CHECKPOINT_FILE = "checkpoint.pt"
 FAILURE = "failure"
 """The entry that says why a training cannot go on with the same settings."""
-_FORMAT = 1
+FORMAT = "format"
+_VERSION = 1
 _DIGEST = hashlib.sha256().digest_size
 
 
@@ -37,7 +37,7 @@ def write_checkpoint(path: Path, state: dict[str, Any]) -> None:
         3
     """
     stream = io.BytesIO()
-    torch.save({"format": _FORMAT, **state}, stream)
+    torch.save({FORMAT: _VERSION, **state}, stream)
     content = stream.getvalue()
     replace_file(path, content + hashlib.sha256(content).digest())
 
@@ -56,9 +56,11 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         raise ValueError(f"checkpoint '{path}' was cut off or changed; delete it and train anew")
     try:
         state = torch.load(io.BytesIO(body), weights_only=True, map_location="cpu")
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        raise ValueError(f"checkpoint '{path}' cannot be read ({error}); delete it and train anew") from None
-    if not isinstance(state, dict) or state.get("format") != _FORMAT:
+    except Exception as error:
+        # What a reader of torch's files raises depends on the byte that is wrong.
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(f"checkpoint '{path}' cannot be read ({reason}); delete it and train anew") from None
+    if not isinstance(state, dict) or state.get(FORMAT) != _VERSION:
         raise ValueError(
             f"checkpoint '{path}' has another format; go on with the pyroclust version that wrote it"
         )

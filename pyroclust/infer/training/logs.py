@@ -4,6 +4,7 @@ import csv
 import io
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -42,8 +43,14 @@ class TrainingLog:
     """
 
     def __init__(self, folder: Path, *, step: int = 0) -> None:
+        # Both are read before either is changed.
         self._steps = _Table(folder / LOG_FILE, step)
         self._validations = _Table(folder / VALIDATION_FILE, step + 1)
+        with ExitStack() as opened:
+            for one in (self._steps, self._validations):
+                one.open()
+                opened.callback(one.close)
+            opened.pop_all()
         self._events = _event_writer(folder / EVENTS_FOLDER, step)
 
     def step(self, step: int, figures: Mapping[str, float]) -> None:
@@ -98,13 +105,16 @@ class _Table:
     """
 
     def __init__(self, path: Path, step: int) -> None:
-        before = path.read_bytes() if path.is_file() else None
-        kept = b"" if before is None or step == 0 else _rows_before(before, path, step)
-        if kept != before:
-            replace_file(path, kept)
-        self._stream: TextIO = path.open("a", newline="", encoding="utf-8")
+        self._path = path
+        self._before = path.read_bytes() if path.is_file() else None
+        self._kept = b"" if self._before is None or step == 0 else _rows_before(self._before, path, step)
+        self._started = bool(self._kept)
+
+    def open(self) -> None:
+        if self._kept != self._before:
+            replace_file(self._path, self._kept)
+        self._stream: TextIO = self._path.open("a", newline="", encoding="utf-8")
         self._writer = csv.writer(self._stream, lineterminator="\n")
-        self._started = bool(kept)
 
     def write(self, step: int, figures: Mapping[str, float]) -> None:
         if not self._started:

@@ -1,14 +1,14 @@
 """How a guide is trained: sizes, schedule, averaging, seeds."""
 
 import math
-import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
 
-from pyroclust.counts import MAX_SEED, check_seed
+from pyroclust.counts import MAX_SEED, check_number, check_seed, shown
+from pyroclust.infer.checks import MAX_LEARNING_RATE
 from pyroclust.infer.chunked_loss import VisitingOrders
 from pyroclust.memory import check_memory
 
@@ -69,9 +69,10 @@ class FitSettings:
                 f"min_points and max_points are {self.min_points} and {self.max_points}, "
                 "expected 2 <= min_points <= max_points"
             )
-        for name in ("steps", "points_per_step", "orders", "batches_per_step", "learning_rate", "clip"):
+        for name in ("steps", "points_per_step", "orders", "batches_per_step", "clip"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected a positive number")
+        check_number("learning_rate", self.learning_rate, above=0, at_most=MAX_LEARNING_RATE)
         for name in ("warmup_steps", "weight_decay", "seed"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected zero or more")
@@ -143,6 +144,6 @@ def _check_type(name: str, value: Any, wanted: Any) -> None:
     numbers = (int, float) if wanted is float else (int,)
     kind = "number" if wanted is float else "whole number"
     if isinstance(value, int) and abs(value) > MAX_SEED:
-        raise ValueError(f"{name} is {reprlib.repr(value)}, expected a {kind} below 2**63")
+        raise ValueError(f"{name} is {shown(value)}, expected a {kind} below 2**63")
     if isinstance(value, bool) or not isinstance(value, numbers) or not math.isfinite(value):
         raise ValueError(f"{name} is {value!r}, expected a {kind}")

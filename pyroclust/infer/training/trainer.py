@@ -13,8 +13,16 @@ from pyroclust.infer.choices import Choice
 from pyroclust.infer.chunked_loss import VisitingOrders
 from pyroclust.infer.inclusive_kl import InclusiveKL
 from pyroclust.infer.training.averages import AveragedWeights
+from pyroclust.infer.training.checkpoint import FAILURE, FORMAT
 from pyroclust.infer.training.devices import average_gradients
 from pyroclust.infer.training.identity import identity
+from pyroclust.infer.training.restoring import (
+    check_averages,
+    check_entries,
+    check_figures,
+    check_optimizer,
+    check_tensors,
+)
 from pyroclust.infer.training.settings import FitSettings
 from pyroclust.protocols import Guide
 from pyroclust.random_state import own_random_numbers
@@ -139,14 +147,15 @@ class Trainer:
 
         Raises:
             ValueError: if it belongs to other settings, another model or guide, or other versions of the
-                libraries; the sentence says what differs.
+                libraries, or cannot be what a training left; the sentence says what. Nothing is changed then.
         """
         self._check_same(state)
+        self._check_possible(state)
+        if self.choice is not None:
+            self.choice.load_state_dict(state["choice"])
         self.guide.load_state_dict(state["weights"])
         self.averages.load(state["averages"])
         self.optimizer.load_state_dict(state["optimizer"])
-        if self.choice is not None:
-            self.choice.load_state_dict(state["choice"])
         self.done, self.num_datasets = state["done"], state["num_datasets"]
         self.seconds, self.smooth_loss = state["seconds"], state["smooth_loss"]
 
@@ -174,8 +183,13 @@ class Trainer:
         return {name: list(value.shape) for name, value in self.guide.state_dict().items()}
 
     def _check_same(self, state: dict[str, Any]) -> None:
-        mine = asdict(self.settings)
-        changed = [name for name, value in state["settings"].items() if mine.get(name) != value]
+        own = self.state()
+        # Checkpoints of earlier versions do not say what they were made of.
+        check_entries(state, own, others=("made_of", FORMAT, FAILURE))
+        # A setting that a version did not have was at its default there.
+        before = {**asdict(FitSettings()), **state["settings"]}
+        mine = own["settings"]
+        changed = [str(name) for name, value in before.items() if name not in mine or mine[name] != value]
         if changed:
             raise ValueError(
                 f"the checkpoint was made with other settings ({', '.join(changed)}), expected the same: "
@@ -186,7 +200,6 @@ class Trainer:
                 "the checkpoint belongs to another guide or choice of simulations, expected the same: "
                 "train anew into another folder"
             )
-        # Checkpoints of earlier versions do not say what they were made of.
         before, now = state.get("made_of", self._made_of), self._made_of
         other = [name for name in {**before, **now} if before.get(name) != now.get(name)]
         if other:
@@ -195,6 +208,21 @@ class Trainer:
                 f"the checkpoint was made of other things ({listed(shown, 3)}), expected the same: restore "
                 "them, or train anew into another folder"
             )
+
+    def _check_possible(self, state: dict[str, Any]) -> None:
+        check_figures(state, self.settings)
+        if not isinstance(state["choice"], dict | type(None)):
+            raise ValueError("the checkpoint was changed: its entry 'choice' is no table; restore the file")
+        check_tensors("weights", state["weights"], self.guide.state_dict())
+        check_averages(state["averages"], self.averages.values)
+        names = {id(one): name for name, one in self.guide.named_parameters()}
+        places = {id(one): place for place, one in enumerate(self.guide.parameters())}
+        averaged = {
+            place: (state["weights"][names[id(one)]], state["averages"][places[id(one)]])
+            for place, one in enumerate(self.parameters)
+        }
+        own, rate_at = self.optimizer.state_dict(), self.settings.learning_rate_at
+        check_optimizer(state, own, self.parameters, rate_at, averaged)
 
 
 def _orders(guide: Any, settings: FitSettings) -> VisitingOrders | None:

@@ -20,9 +20,9 @@ from pyroclust.distributions import (
     NormalKnownVariance,
     PoissonGamma,
     Product,
-    block_moments,
     student_t,
 )
+from pyroclust.distributions.components.clustered_data import block_moments
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.mcmc import CollapsedGibbs, MergeSplit, SplitMerge
 from pyroclust.infer.mcmc.compiled.chain import place, start_chain

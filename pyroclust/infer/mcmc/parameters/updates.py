@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.compiling import compiled
+from pyroclust.counts import check_count, check_number
 from pyroclust.distributions import Component, ConjugateComponent
 from pyroclust.infer.mcmc.parameters.clusters import ChainClusters, ChainFamilies
 from pyroclust.infer.mcmc.parameters.target import ParameterTarget
@@ -169,11 +170,8 @@ class SliceParameters(ParameterUpdates):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if self.rounds < 1 or not self.width > 0:
-            raise ValueError(
-                f"rounds and width are {self.rounds} and {self.width}, "
-                "expected at least 1 and a positive number"
-            )
+        object.__setattr__(self, "rounds", check_count("rounds", self.rounds))
+        object.__setattr__(self, "width", check_number("width", self.width, above=0))
 
     @property
     def keeps_parameters(self) -> bool:

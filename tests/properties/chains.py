@@ -1,0 +1,128 @@
+"""Properties of pyroclust.infer.mcmc: chains of any data from any start."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+from properties.calls import Call
+from properties.hostile import any_labels, finite, seeds
+
+from pyroclust import models
+from pyroclust.infer import mcmc
+from pyroclust.partitions import is_canonical
+
+MODEL = models.gaussian2d()
+
+
+@st.composite
+def chains_of(draw: DrawFn, **more: SearchStrategy[Any]) -> dict[str, Any]:
+    size = draw(st.integers(2, 5))
+    found = {
+        "data": draw(finite(size, 2, extreme=False)),
+        "num_draws": draw(st.integers(1, 3)),
+        "warmup": draw(st.integers(0, 2)),
+        "num_chains": draw(st.integers(1, 3)),
+        "seed": draw(seeds),
+        "init": torch.from_numpy(draw(any_labels(size))),
+    }
+    return found | {name: draw(one) for name, one in more.items()}
+
+
+def _run(make: Callable[..., mcmc.PartitionKernel]) -> Callable[..., mcmc.ChainDraws]:
+    def found(
+        *, data: Any, num_draws: int, warmup: int, num_chains: int, seed: int, init: Any, **numbers: Any
+    ) -> dict[str, torch.Tensor]:
+        run = make(MODEL, init=init, **numbers).run(
+            data, num_draws=num_draws, warmup=warmup, num_chains=num_chains, seed=seed
+        )
+        return {"assignments": run.assignments, "log_joint": run.log_joint}
+
+    return found
+
+
+def chain(found: dict[str, torch.Tensor], *, data: Any, num_draws: int, num_chains: int, **_: Any) -> None:
+    """Draws are partitions, and their joint density is that of the model."""
+    points = torch.as_tensor(data, dtype=torch.float64)
+    labels = found["assignments"]
+    assert labels.shape == (num_chains, num_draws, len(points))
+    assert is_canonical(labels).all()
+    torch.testing.assert_close(found["log_joint"].double(), MODEL.log_joint(points, labels).double())
+
+
+def _started(make: Callable[..., mcmc.Starts]) -> Callable[..., torch.Tensor]:
+    def found(*, draws: torch.Tensor) -> torch.Tensor:
+        kernel = mcmc.CollapsedGibbs(MODEL, init=make(draws))
+        return kernel.run(torch.zeros(3, 2), num_draws=1, num_chains=2, seed=0).assignments
+
+    return found
+
+
+def started(found: torch.Tensor, *, draws: torch.Tensor) -> None:
+    assert found.shape == (2, 1, 3)
+
+
+def _sized(make: Callable[..., Any]) -> Callable[..., int]:
+    def found(*, size: int) -> int:
+        return int(make(size=size).size)
+
+    return found
+
+
+def its_size(found: int, *, size: int) -> None:
+    assert found == size
+
+
+def _sliced(*, rounds: int, width: float) -> tuple[int, float]:
+    rule = mcmc.SliceParameters(rounds=rounds, width=width)
+    return rule.rounds, rule.width
+
+
+def as_given(found: tuple[int, float], *, rounds: int, width: float) -> None:
+    assert found == (rounds, width)
+
+
+SIZES = st.fixed_dictionaries({"size": st.integers(1, 20)})
+CALLS = [
+    Call("infer.mcmc.CollapsedGibbs", _run(mcmc.CollapsedGibbs), chains_of(thin=st.integers(1, 2)), chain),
+    Call(
+        "infer.mcmc.FromDraws",
+        _started(mcmc.FromDraws),
+        st.fixed_dictionaries({"draws": any_labels(2, 3).map(torch.from_numpy)}),
+        started,
+    ),
+    Call("infer.mcmc.UniformBlocks", _sized(mcmc.UniformBlocks), SIZES, its_size),
+    Call("infer.mcmc.NeighbourBlocks", _sized(mcmc.NeighbourBlocks), SIZES, its_size),
+    Call(
+        "infer.mcmc.SliceParameters",
+        _sliced,
+        st.fixed_dictionaries({"rounds": st.integers(1, 9), "width": st.floats(0.1, 10)}),
+        as_given,
+    ),
+]
+_CONTRACT = "a base class"
+_RESULT = "what a run returns"
+_SAME_RUN = "runs as CollapsedGibbs does, by PartitionKernel.run; compiled for long: tests/infer/mcmc"
+_NOTHING = "takes nothing that could be wrong"
+NOT_TESTED = {
+    "infer.mcmc.AuxiliaryGibbs": _SAME_RUN,
+    "infer.mcmc.ChainDraws": _RESULT,
+    "infer.mcmc.ChainStates": _RESULT,
+    "infer.mcmc.CollapsedModel": _CONTRACT,
+    "infer.mcmc.CompanionNUTS": "compiled for a minute: tests/infer/mcmc",
+    "infer.mcmc.Compose": _SAME_RUN,
+    "infer.mcmc.ExactParameters": _NOTHING,
+    "infer.mcmc.GuideProposal": _SAME_RUN,
+    "infer.mcmc.MergeSplit": _SAME_RUN,
+    "infer.mcmc.OneCluster": _NOTHING,
+    "infer.mcmc.Overdispersed": _NOTHING,
+    "infer.mcmc.ParameterUpdates": _CONTRACT,
+    "infer.mcmc.PartitionKernel": _CONTRACT,
+    "infer.mcmc.Singletons": _NOTHING,
+    "infer.mcmc.SliceHyperparameters": _SAME_RUN,
+    "infer.mcmc.SplitMerge": _SAME_RUN,
+    "infer.mcmc.Starts": _CONTRACT,
+    "infer.mcmc.Transition": _CONTRACT,
+    "infer.mcmc.assignments": "takes a run of Pyro's MCMC: tests/infer/mcmc",
+}

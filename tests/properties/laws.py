@@ -1,0 +1,309 @@
+"""Properties of pyroclust.distributions: laws that sum to one, and families blind to the order of points."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+from properties.calls import Call
+from properties.hostile import any_labels, finite
+
+from pyroclust import distributions as laws
+from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
+
+POSITIVE = st.floats(0.05, 20)
+SIZES = st.integers(1, 5)
+POISSON = torch.distributions.Poisson(torch.tensor(2.0))
+
+
+def _drawn(process: laws.PartitionDistribution, num_draws: int) -> dict[str, torch.Tensor]:
+    """Return the probabilities of all partitions, and some draws."""
+    torch.manual_seed(0)
+    every = enumerate_partitions(process.num_points)
+    drawn = process.sample((num_draws,))
+    return {"every": process.log_prob(every), "drawn": drawn, "of_drawn": process.log_prob(drawn)}
+
+
+def a_law(found: dict[str, torch.Tensor], *, num_points: int, num_draws: int, **_: Any) -> None:
+    """A law sums to one, and what it draws is possible."""
+    torch.testing.assert_close(found["every"].logsumexp(-1).exp().double(), torch.ones(()).double())
+    assert (found["drawn"].shape[0], found["drawn"].shape[-1]) == (num_draws, num_points)
+    assert is_canonical(found["drawn"]).all()
+    assert found["of_drawn"].isfinite().all()
+
+
+def a_prior(found: dict[str, torch.Tensor], *, num_points: int, num_draws: int, **_: Any) -> None:
+    """The prior of partitions, the one of their number and its mean agree."""
+    a_law(found, num_points=num_points, num_draws=num_draws)
+    torch.testing.assert_close(found["of_prior"], found["every"].double(), rtol=1e-5, atol=1e-5)
+    number = found["number"].exp()
+    torch.testing.assert_close(number.sum(), torch.ones(()).double(), rtol=1e-6, atol=1e-6)
+    counts = torch.arange(1, num_points + 1)
+    torch.testing.assert_close((number * counts).sum(), found["mean"], rtol=1e-6, atol=1e-6)
+    clusters = enumerate_partitions(num_points).max(-1).values + 1
+    by_hand = torch.stack([found["of_prior"][clusters == one].exp().sum() for one in counts])
+    torch.testing.assert_close(by_hand, number, rtol=1e-6, atol=1e-6)
+
+
+def _prior(make: Callable[..., laws.PartitionPrior]) -> Callable[..., dict[str, torch.Tensor]]:
+    def found(*, num_points: int, num_draws: int, **numbers: Any) -> dict[str, torch.Tensor]:
+        prior = make(**numbers)
+        return _drawn(prior.partition(num_points), num_draws) | {
+            "of_prior": prior.log_prob(enumerate_partitions(num_points)),
+            "number": prior.log_prob_num_clusters(num_points),
+            "mean": prior.expected_num_clusters(num_points),
+        }
+
+    return found
+
+
+def _process(make: Callable[..., laws.PartitionDistribution]) -> Callable[..., dict[str, torch.Tensor]]:
+    def found(*, num_points: int, num_draws: int, **numbers: Any) -> dict[str, torch.Tensor]:
+        return _drawn(make(num_points=num_points, **numbers), num_draws)
+
+    return found
+
+
+def _numbers(**numbers: SearchStrategy[Any]) -> SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({"num_points": SIZES, "num_draws": st.integers(1, 4), **numbers})
+
+
+CRP = _numbers(concentration=POSITIVE)
+PY = _numbers(discount=st.floats(0, 0.9), concentration=POSITIVE)
+DM = _numbers(num_components=st.integers(1, 6), weight_concentration=POSITIVE)
+MFM = _numbers(weight_concentration=POSITIVE)
+GAMMA = _numbers(shape=POSITIVE, rate=POSITIVE)
+
+Blocks = dict[str, Any]
+
+
+@st.composite
+def clustered(
+    draw: DrawFn, data: Callable[[int, int], SearchStrategy[Any]], *, least: int = 1, **more: Any
+) -> Blocks:
+    size, dim = draw(st.integers(1, 5)), draw(st.integers(least, 2))
+    found = {"data": torch.from_numpy(draw(data(size, dim))), "dim": dim}
+    found["assignments"] = canonical(torch.from_numpy(draw(any_labels(size))))
+    return found | {name: draw(one) for name, one in more.items()}
+
+
+def usual(size: int, dim: int) -> SearchStrategy[Any]:
+    return finite(size, dim, extreme=False)
+
+
+def counts(size: int, dim: int) -> SearchStrategy[Any]:
+    return any_labels(size, dim, top=4).map(lambda one: one.astype(float))
+
+
+def bits(size: int, dim: int) -> SearchStrategy[Any]:
+    return any_labels(size, dim, top=1).map(lambda one: one.astype(float))
+
+
+def product_of_two(size: int, dim: int) -> SearchStrategy[Any]:
+    """A number and counts."""
+    return st.tuples(usual(size, 1), counts(size, dim)).map(np.hstack)
+
+
+def one_each(size: int, dim: int) -> SearchStrategy[Any]:
+    """Counts of a total of one."""
+    return any_labels(size, top=dim - 1).map(lambda one: np.eye(dim)[one])
+
+
+def _family(make: Callable[..., laws.ConjugateComponent]) -> Callable[..., dict[str, torch.Tensor]]:
+    def found(
+        *, data: torch.Tensor, assignments: torch.Tensor, dim: int, **numbers: Any
+    ) -> dict[str, torch.Tensor]:
+        component = make(dim, **numbers)
+        clusters = laws.ClusteredData(component, assignments)
+        torch.manual_seed(0)
+        drawn = clusters.sample()
+        return {
+            "log_prob": clusters.log_prob(data).detach(),
+            "reversed": laws.ClusteredData(component, canonical(assignments.flip(-1)))
+            .log_prob(data.flip(-2))
+            .detach(),
+            "drawn": drawn,
+            "of_drawn": clusters.log_prob(drawn),
+        }
+
+    return found
+
+
+def exchangeable(found: dict[str, torch.Tensor], *, data: torch.Tensor, assignments: Any, **_: Any) -> None:
+    """The order of the points says nothing, and what is drawn is possible."""
+    assert not found["log_prob"].isnan().any()
+    torch.testing.assert_close(found["log_prob"], found["reversed"], rtol=1e-6, atol=1e-6)
+    assert found["drawn"].shape[-2:] == data.shape[-2:]
+    assert found["of_drawn"].isfinite().all()
+
+
+def _families() -> list[Call]:
+    positive = {"shape": st.floats(2, 9), "rate": POSITIVE}
+    _makers: dict[str, Any] = {
+        "NormalIndependent": lambda dim, mean, variance, **more: laws.NormalIndependent(
+            mean, variance, dim=dim, **more
+        ),
+        "Product": lambda dim, prior_scale, shape: laws.Product(
+            [
+                laws.NormalKnownVariance(1, prior_scale=prior_scale),
+                laws.PoissonGamma(dim, shape=shape, rate=1.0),
+            ]
+        ),
+    }
+    known: dict[str, tuple[Any, dict[str, Any]]] = {
+        "NormalKnownVariance": (usual, {"prior_scale": POSITIVE, "scale": POSITIVE}),
+        "NormalInverseGamma": (usual, {"kappa": POSITIVE, **positive}),
+        "NormalInverseWishart": (usual, {"kappa": POSITIVE, "dof": st.floats(2.5, 9), "scale": POSITIVE}),
+        "PoissonGamma": (counts, positive),
+        "BernoulliBeta": (bits, {"alpha": POSITIVE, "beta": POSITIVE}),
+        "Product": (product_of_two, {"prior_scale": POSITIVE, "shape": POSITIVE}),
+        "MultinomialDirichlet": (one_each, {"concentration": POSITIVE}),
+        "NormalIndependent": (usual, {"mean": st.floats(-5, 5), "variance": POSITIVE, **positive}),
+    }
+    return [
+        Call(
+            f"distributions.{name}",
+            _family(_makers.get(name, getattr(laws, name))),
+            clustered(data, least=2 if name == "MultinomialDirichlet" else 1, **numbers),
+            exchangeable,
+        )
+        for name, (data, numbers) in known.items()
+    ]
+
+
+def expected(found: float, *, num_points: int, expected_clusters: float) -> None:
+    assert abs(found - expected_clusters) < 1e-6 * num_points
+
+
+@st.composite
+def wanted(draw: DrawFn) -> dict[str, Any]:
+    size = draw(st.integers(2, 50))
+    return {"num_points": size, "expected_clusters": draw(st.floats(1.01, size - 0.01))}
+
+
+def _elicited(*, num_points: int, expected_clusters: float) -> float:
+    prior = laws.elicit(
+        laws.ChineseRestaurantPrior, num_points=num_points, expected_clusters=expected_clusters
+    )
+    return float(prior.expected_num_clusters(num_points))
+
+
+def _integrated(*, shape: float, rate: float, num_points: int) -> dict[str, torch.Tensor]:
+    prior = laws.GammaConcentration(shape, rate)
+    return {
+        "of_prior": prior.log_prob(enumerate_partitions(num_points)),
+        "number": prior.log_prob_num_clusters(num_points),
+    }
+
+
+def integrated(found: dict[str, torch.Tensor], *, num_points: int, **_: Any) -> None:
+    """The prior sums to one, and its partitions to the number of clusters."""
+    clusters = enumerate_partitions(num_points).max(-1).values + 1
+    by_hand = [found["of_prior"][clusters == one].exp().sum() for one in range(1, num_points + 1)]
+    torch.testing.assert_close(torch.stack(by_hand), found["number"].exp(), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(sum(by_hand), torch.ones(()).double(), rtol=1e-4, atol=1e-5)
+
+
+GAMMA_PRIOR = st.fixed_dictionaries(
+    {"shape": st.floats(0.5, 9), "rate": st.floats(0.5, 9), "num_points": SIZES}
+)
+
+
+def _weights_of_numbers(*, num_points: int, clusters: torch.Tensor) -> dict[str, torch.Tensor]:
+    prior = laws.PitmanYorPrior(0.3, 0.7)
+    return {
+        "log_v": prior.log_v(num_points, clusters),
+        "next": prior.log_v(num_points + 1, clusters),
+        "more": prior.log_v(num_points + 1, clusters + 1),
+    }
+
+
+def addition_rule(found: dict[str, torch.Tensor], *, num_points: int, clusters: torch.Tensor) -> None:
+    """The weights of N points are those of one more, added up."""
+    possible = (clusters >= 1) & (clusters <= num_points)
+    assert (found["log_v"].isfinite() == possible).all()
+    joined = found["next"].exp() * (num_points - 0.3 * clusters) + found["more"].exp()
+    torch.testing.assert_close(found["log_v"].exp()[possible], joined[possible], rtol=1e-6, atol=1e-12)
+
+
+WEIGHTED = st.fixed_dictionaries(
+    {"num_points": st.integers(1, 9), "clusters": any_labels(4, top=9).map(torch.from_numpy)}
+)
+
+
+def dims(numbers: dict[str, SearchStrategy[Any]]) -> SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({"dim": st.integers(1, 3), **numbers})
+
+
+def _of_prior(component: laws.PyroComponent) -> torch.Tensor:
+    torch.manual_seed(0)
+    return laws.ClusteredData(component, torch.tensor([0, 1, 0])).sample()
+
+
+def _heavy(*, dim: int, **numbers: Any) -> torch.Tensor:
+    return _of_prior(laws.student_t(dim, **numbers))
+
+
+def _circular(*, dim: int, **numbers: Any) -> torch.Tensor:
+    return _of_prior(laws.von_mises(dim, **numbers))
+
+
+def within_support(found: torch.Tensor, *, dim: int, **_: Any) -> None:
+    assert found.shape == (3, dim)
+    assert not found.isnan().any()
+
+
+CIRCULAR = {"shape": st.floats(1, 9), "rate": POSITIVE}
+HEAVY = {**CIRCULAR, "dof": st.floats(1, 9), "mean": st.floats(-5, 5), "prior_scale": POSITIVE}
+CALLS = [
+    Call("distributions.ChineseRestaurantPrior", _prior(laws.ChineseRestaurantPrior), CRP, a_prior),
+    Call("distributions.PitmanYorPrior", _prior(laws.PitmanYorPrior), PY, a_prior),
+    Call("distributions.DirichletMultinomialPrior", _prior(laws.DirichletMultinomialPrior), DM, a_prior),
+    Call(
+        "distributions.FiniteMixturesPrior",
+        _prior(lambda weight_concentration: laws.FiniteMixturesPrior(weight_concentration, POISSON)),
+        MFM,
+        a_prior,
+    ),
+    Call("distributions.ChineseRestaurantProcess", _process(laws.ChineseRestaurantProcess), CRP, a_law),
+    Call("distributions.PitmanYorProcess", _process(laws.PitmanYorProcess), PY, a_law),
+    Call(
+        "distributions.DirichletMultinomialPartition",
+        _process(laws.DirichletMultinomialPartition),
+        DM,
+        a_law,
+    ),
+    Call(
+        "distributions.MixtureOfFiniteMixtures",
+        _process(
+            lambda weight_concentration, num_points: laws.MixtureOfFiniteMixtures(
+                weight_concentration, POISSON, num_points
+            )
+        ),
+        MFM,
+        a_law,
+    ),
+    *_families(),
+    Call("distributions.GammaConcentration", _integrated, GAMMA_PRIOR, integrated),
+    Call("distributions.PartitionPrior", _weights_of_numbers, WEIGHTED, addition_rule),
+    Call("distributions.student_t", _heavy, dims(HEAVY), within_support),
+    Call("distributions.von_mises", _circular, dims(CIRCULAR), within_support),
+    Call("distributions.elicit", _elicited, wanted(), expected),
+]
+
+_CONTRACT = "a base class"
+_GUIDED = "made by a guide from data that it checks: tests/infer/test_data_properties.py"
+NOT_TESTED = {
+    "distributions.ClusteredData": "inside of every family of this table",
+    "distributions.ClusterwisePartition": _GUIDED,
+    "distributions.CompletedPartition": _GUIDED,
+    "distributions.Component": _CONTRACT,
+    "distributions.ConjugateComponent": _CONTRACT,
+    "distributions.InverseWishartCholesky": "made by NormalInverseWishart",
+    "distributions.OrderAveragedPartition": _GUIDED,
+    "distributions.PartitionDistribution": _CONTRACT,
+    "distributions.PyroComponent": "takes programs of users: tests/distributions",
+    "distributions.SequentialPartition": _GUIDED,
+}

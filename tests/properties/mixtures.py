@@ -1,0 +1,228 @@
+"""Properties of pyroclust.models, and of what pyroclust.infer computes from a model alone."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+from properties.calls import Call
+from properties.hostile import any_labels, finite
+
+from pyroclust import distributions as laws
+from pyroclust import infer, models
+from pyroclust.guides import PredictiveFilter
+from pyroclust.nn import DensestFirst
+from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
+
+POSITIVE = st.floats(0.05, 20)
+FIXED = {
+    "gaussian2d": models.gaussian2d,
+    "nig_mixture": models.nig_mixture,
+    "niw_mixture": models.niw_mixture,
+    "overlap2d": models.overlap2d,
+    "sensitivity2d": models.sensitivity2d,
+}
+GAUSSIAN = models.gaussian2d()
+# The same order of the points, whoever asks.
+FILTER = PredictiveFilter(GAUSSIAN, order=DensestFirst(1.0))
+
+
+@st.composite
+def labelled(draw: DrawFn, *, draws: tuple[int, ...] = (), **more: Any) -> dict[str, Any]:
+    """Points of a plane, and draws of their partition."""
+    size = draw(st.integers(2, 5))
+    found = {"data": torch.from_numpy(draw(finite(size, 2, extreme=False)))}
+    found["assignments"] = canonical(torch.from_numpy(draw(any_labels(*draws, size))))
+    return found | {name: draw(one) for name, one in more.items()}
+
+
+def _joint(*, data: Any, assignments: Any, concentration: float) -> torch.Tensor:
+    prior = laws.ChineseRestaurantPrior(concentration)
+    return models.Mixture(prior, laws.NormalKnownVariance(2)).log_joint(data, assignments)
+
+
+def joint(found: torch.Tensor, *, data: Any, assignments: Any, concentration: float) -> None:
+    """The joint is the prior times the likelihood of the clusters, and blind to the order of points."""
+    prior, component = laws.ChineseRestaurantPrior(concentration), laws.NormalKnownVariance(2)
+    data, assignments = torch.as_tensor(data), torch.as_tensor(assignments)
+    by_hand = sum(
+        laws.ClusteredData(component, torch.zeros(int((assignments == one).sum()), dtype=torch.int64))
+        .log_prob(data[assignments == one])
+        .double()
+        for one in assignments.unique()
+    )
+    if data.dim() == 2 and assignments.dim() == 1:
+        by_hand = by_hand + prior.log_prob(assignments)
+        torch.testing.assert_close(found.double(), by_hand, rtol=1e-5, atol=1e-5)
+
+
+def _simulated(make: Any) -> Any:
+    def found(*, dim: int, **_: Any) -> tuple[torch.Tensor, torch.Tensor, tuple[int, ...]]:
+        torch.manual_seed(0)
+        model = make(dim)
+        data, assignments = infer.simulate(model, torch.empty(2, 3, model.component.dim))
+        return data, assignments, model.event_shape
+
+    return found
+
+
+def a_model(found: tuple[torch.Tensor, torch.Tensor, tuple[int, ...]], *, dim: int) -> None:
+    data, assignments, event_shape = found
+    assert event_shape == (dim,)
+    assert data.shape == (2, 3, dim)
+    assert data.isfinite().all()
+    assert is_canonical(assignments).all()
+
+
+def _predicted(*, data: Any, assignments: Any, points: Any) -> dict[str, torch.Tensor]:
+    torch.manual_seed(0)
+    law = models.PosteriorPredictive(GAUSSIAN, data, assignments)
+    return {
+        "log_prob": law.log_prob(points),
+        "clusters": law.log_cluster_probs(points),
+        "new": law.log_new_cluster_prob(points),
+        "drawn": law.sample((3,)),
+    }
+
+
+def predicted(found: dict[str, torch.Tensor], **_: Any) -> None:
+    """A point belongs to some cluster, a new one among them; densities are numbers."""
+    chances = found["clusters"].exp().sum(-1)
+    torch.testing.assert_close(chances, torch.ones_like(chances))
+    assert found["log_prob"].isfinite().all()
+    assert (found["new"] <= 1e-9).all()
+    assert found["drawn"].shape == (3, 2)
+
+
+def _companion(*, num_components: int, num_points: int) -> tuple[torch.Tensor, torch.Tensor]:
+    program = models.companion(GAUSSIAN, num_components)
+    return program.truncation_error(num_points), program.truncation_error(num_points + 1)
+
+
+def bounded(found: tuple[torch.Tensor, torch.Tensor], **_: Any) -> None:
+    """A bound of a distance of laws; more points lose more."""
+    assert 0 <= found[0] <= found[1] <= 1
+
+
+def _parameters(*, data: Any, assignments: Any, num_samples: int) -> dict[str, torch.Tensor]:
+    torch.manual_seed(0)
+    return infer.cluster_parameters(GAUSSIAN, data, assignments, num_samples=num_samples)
+
+
+def parameters(found: dict[str, torch.Tensor], *, assignments: Any, num_samples: int, **_: Any) -> None:
+    labels = torch.as_tensor(assignments)
+    clusters = int(labels.max()) + 1
+    assert found["loc"].shape == (num_samples, *labels.shape[:-1], clusters, 2)
+    assert found["loc"].isfinite().all()
+
+
+def _drawn(*, template: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    torch.manual_seed(0)
+    return infer.simulate(GAUSSIAN, template)
+
+
+def like_template(found: tuple[torch.Tensor, torch.Tensor], *, template: torch.Tensor) -> None:
+    data, assignments = found
+    assert data.shape == template.shape
+    assert data.isfinite().all()
+    assert is_canonical(assignments).all()
+    assert assignments.shape == template.shape[:-1]
+
+
+def _divergences(*, data: Any) -> torch.Tensor:
+    return infer.divergences(GAUSSIAN, FILTER, data)
+
+
+def not_negative(found: torch.Tensor, *, data: Any) -> None:
+    """A divergence is not negative, and the one of the definition."""
+    assert (found >= -1e-9).all()
+    data = torch.as_tensor(data)
+    every = enumerate_partitions(data.shape[-2])
+    for one, value in zip(data, found, strict=True):
+        log_p = GAUSSIAN.log_joint(one, every).double().log_softmax(0)
+        log_q = FILTER.posterior(one).merged_log_prob(every).double()
+        torch.testing.assert_close(value, (log_p.exp() * (log_p - log_q)).sum(), rtol=1e-4, atol=1e-5)
+
+
+def _labelled_rows(kind: Any) -> Any:
+    def found(*, table: Any, labels: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        torch.manual_seed(0)
+        model = kind([(table, labels)])
+        return infer.simulate(model, torch.empty(2, 3, *model.event_shape))
+
+    return found
+
+
+def some_rows(found: tuple[torch.Tensor, torch.Tensor], **_: Any) -> None:
+    data, assignments = found
+    assert data.isfinite().all()
+    assert is_canonical(assignments).all()
+
+
+def _rising(values: np.ndarray) -> np.ndarray:
+    return values / 100 + np.arange(len(values)).reshape(-1, *(1,) * (values.ndim - 1))
+
+
+def rows(*event_shape: int) -> Any:
+    """Labelled points no column of which is constant."""
+    return st.integers(4, 6).flatmap(
+        lambda size: st.fixed_dictionaries(
+            {
+                "table": finite(size, *event_shape, extreme=False).map(_rising),
+                "labels": any_labels(size, top=2),
+            }
+        )
+    )
+
+
+DIMS = st.fixed_dictionaries({"dim": st.integers(1, 3)})
+PLANES = st.fixed_dictionaries({"dim": st.integers(2, 3)})
+CALLS = [
+    *(
+        Call(f"models.{name}", _simulated(make), PLANES if name == "niw_mixture" else DIMS, a_model)
+        for name, make in FIXED.items()
+    ),
+    Call("models.Mixture", _joint, labelled(concentration=POSITIVE), joint),
+    Call(
+        "models.PosteriorPredictive",
+        _predicted,
+        labelled(draws=(3,), points=finite(4, 2, extreme=False).map(torch.from_numpy)),
+        predicted,
+    ),
+    Call(
+        "models.companion",
+        _companion,
+        st.fixed_dictionaries({"num_components": st.integers(2, 9), "num_points": st.integers(1, 9)}),
+        bounded,
+    ),
+    Call("models.LabelledTables", _labelled_rows(models.LabelledTables), rows(2), some_rows),
+    Call("models.LabelledImages", _labelled_rows(models.LabelledImages), rows(4, 4), some_rows),
+    Call(
+        "infer.cluster_parameters",
+        _parameters,
+        labelled(draws=(2,), num_samples=st.integers(1, 4)),
+        parameters,
+    ),
+    Call(
+        "infer.simulate",
+        _drawn,
+        st.fixed_dictionaries({"template": finite(2, 3, 2, extreme=False).map(torch.from_numpy)}),
+        like_template,
+    ),
+    Call(
+        "infer.divergences",
+        _divergences,
+        st.fixed_dictionaries({"data": finite(2, 3, 2, extreme=False).map(torch.from_numpy)}),
+        not_negative,
+    ),
+]
+NOT_TESTED = {
+    "models.AbsentTables": "stands for the tables of a trained guide, which the card describes",
+    "models.Companion": "inside of models.companion",
+    "models.Program": "takes programs of users: tests/models",
+    "models.Replicated": "a program for Predictive; checks its data as PosteriorPredictive does",
+    "models.WarpedArc": "parameters that the model itself draws",
+    "models.warped_arcs": "a component without likelihood in closed form: tests/models",
+    "models.warped_clusters": "simulated in minutes by training: tests/models",
+}

@@ -1,0 +1,251 @@
+"""Properties of pyroclust.infer and pyroclust.data: what is drawn, weighed and scaled, given anything."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+from properties.calls import Call
+from properties.hostile import finite, seeds
+
+from pyroclust import data as tables
+from pyroclust import infer
+from pyroclust.guides import PredictiveFilter
+from pyroclust.models import gaussian2d
+from pyroclust.partitions import bell_number, enumerate_partitions, is_canonical
+
+MODEL = gaussian2d()
+FILTER = PredictiveFilter(MODEL)
+POINTS = st.integers(1, 4).flatmap(lambda size: finite(size, 2, extreme=False))
+
+
+def given(**more: SearchStrategy[Any]) -> SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({"data": POINTS, **more})
+
+
+def _exact(*, data: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    return infer.exact_posterior(MODEL, data)
+
+
+def _evidence(*, data: Any) -> torch.Tensor:
+    return infer.log_evidence(MODEL, data)
+
+
+def _weighed(*, data: Any, num_draws: int) -> infer.ImportanceSample:
+    torch.manual_seed(0)
+    return infer.importance_sample(MODEL, FILTER, data, num_draws=num_draws)
+
+
+def _efficient(*, data: Any, num_draws: int) -> torch.Tensor:
+    torch.manual_seed(0)
+    return infer.efficiencies(MODEL, FILTER, data, num_draws=num_draws)
+
+
+def _particles(*, data: Any, num_particles: int, ess_threshold: float) -> torch.Tensor:
+    torch.manual_seed(0)
+    return infer.sequential_monte_carlo(
+        MODEL, FILTER, data, num_particles=num_particles, ess_threshold=ess_threshold
+    ).assignments
+
+
+def every_partition(found: tuple[torch.Tensor, torch.Tensor], *, data: Any) -> None:
+    """All partitions have a probability, and they sum to one."""
+    partitions, log_prob = found
+    size = np.asarray(data).shape[-2]
+    assert len(partitions) == bell_number(size)
+    torch.testing.assert_close(log_prob.exp().sum(0), torch.ones_like(log_prob[0]))
+
+
+def total(found: torch.Tensor, *, data: Any) -> None:
+    """The evidence is the sum over all partitions."""
+    points = torch.as_tensor(np.asarray(data, dtype=np.float64))
+    if points.dim() == 2:
+        joint = MODEL.log_joint(points, enumerate_partitions(len(points)))
+        torch.testing.assert_close(found.double(), joint.double().logsumexp(0), rtol=1e-4, atol=1e-4)
+
+
+def weighed(found: infer.ImportanceSample, *, data: Any, num_draws: int) -> None:
+    assert found.assignments.shape[0] == num_draws
+    assert is_canonical(found.assignments).all()
+    assert found.log_weights.isfinite().all()
+
+
+def shares(found: torch.Tensor, **_: Any) -> None:
+    assert ((found > 0) & (found <= 1 + 1e-6)).all()
+
+
+def particles(found: torch.Tensor, *, num_particles: int, **_: Any) -> None:
+    assert found.shape[0] == num_particles
+    assert is_canonical(found).all()
+
+
+@st.composite
+def learned(draw: DrawFn) -> dict[str, Any]:
+    fewest = draw(st.integers(2, 9))
+    return {
+        "steps": draw(st.integers(1, 9)),
+        "min_points": fewest,
+        "max_points": fewest + draw(st.integers(0, 9)),
+        "learning_rate": draw(st.floats(1e-6, 1.0)),
+        "warmup_steps": draw(st.integers(0, 9)),
+        "final_fraction": draw(st.floats(0, 1)),
+    }
+
+
+def _schedule(**settings: Any) -> list[float]:
+    found = infer.FitSettings(**settings)
+    torch.manual_seed(0)
+    return [float(found.draw_points()), *(found.learning_rate_at(step) for step in range(20))]
+
+
+def scheduled(
+    found: list[float], *, min_points: int, max_points: int, learning_rate: float, **_: Any
+) -> None:
+    """Sizes are within their bounds, and rates never above the one that was given."""
+    assert min_points <= found[0] <= max_points
+    assert all(0 <= one <= learning_rate * (1 + 1e-9) for one in found[1:])
+
+
+def _standard(*, data: Any) -> tables.Standardised:
+    return tables.standardise(tables.read_table(data))
+
+
+def _raw(*, data: Any) -> tables.Standardised:
+    return tables.unscaled(tables.read_table(data))
+
+
+def _turned(*, data: Any, num_components: int) -> tables.Standardised:
+    return tables.principal_components(tables.unscaled(tables.read_table(data)), num_components)
+
+
+@st.composite
+def varied(draw: DrawFn, *, turned: bool = False) -> dict[str, Any]:
+    """Points no two columns of which are alike."""
+    size, width = draw(st.integers(4, 6)), draw(st.integers(1, 3))
+    steps = np.arange(1.0, size + 1)[:, None] ** np.arange(1, width + 1)
+    found = {"data": steps + draw(finite(size, width, extreme=False)) / 1000}
+    return found | ({"num_components": draw(st.integers(1, width))} if turned else {})
+
+
+def standard(found: tables.Standardised, *, data: Any) -> None:
+    np.testing.assert_allclose(found.data.mean(0), 0, atol=1e-6)
+    np.testing.assert_allclose(found.data.std(0), 1, rtol=1e-6)
+
+
+def untouched(found: tables.Standardised, *, data: Any) -> None:
+    assert np.isfinite(found.data).all()
+    assert found.is_raw
+
+
+def turned(found: tables.Standardised, *, data: Any, num_components: int) -> None:
+    """No distance grows, and components are not correlated."""
+    assert found.data.shape[1] == num_components
+    spread = np.atleast_2d(np.cov(found.data.T))
+    np.testing.assert_allclose(spread, np.diag(np.diag(spread)), atol=1e-6 * spread.max())
+
+
+def _validated(**numbers: Any) -> infer.Validation:
+    return infer.Validation(**numbers)
+
+
+def as_given(found: infer.Validation, **numbers: Any) -> None:
+    assert {name: getattr(found, name) for name in numbers} == numbers
+
+
+VALIDATED = st.fixed_dictionaries(
+    {
+        "every": st.integers(1, 9),
+        "num_datasets": st.integers(1, 9),
+        "exact_points": st.integers(2, 8),
+        "sampled_points": st.integers(2, 9),
+        "num_draws": st.integers(1, 9),
+        "seed": seeds,
+    }
+)
+
+
+def _visited(*, number: int, antithetic: bool, consistency: float) -> dict[str, torch.Tensor]:
+    torch.manual_seed(0)
+    rule = infer.VisitingOrders(number, antithetic=antithetic, consistency=consistency)
+    orders = rule.draw(torch.zeros(2, 4, 1))
+    return {"orders": orders, "penalty": rule.penalty(torch.ones(2, len(orders)))}
+
+
+def in_each_order(found: dict[str, torch.Tensor], *, number: int, antithetic: bool, **_: Any) -> None:
+    """Orders are permutations, and equal log-probabilities cost nothing."""
+    orders = found["orders"]
+    assert torch.equal(orders.sort(-1).values, torch.arange(4).expand(number, 2, 4))
+    assert not antithetic or torch.equal(orders[1], orders[0].flip(-1))
+    assert (found["penalty"] == 0).all()
+
+
+VISITED = st.fixed_dictionaries(
+    {"number": st.integers(2, 4), "antithetic": st.booleans(), "consistency": st.floats(0, 2)}
+)
+
+
+def _left_out(*, num_particles: int, data: Any) -> torch.Tensor:
+    torch.manual_seed(0)
+    guide = PredictiveFilter(MODEL)
+    points = guide.points(data)
+    return torch.as_tensor(infer.LeaveOneOut(num_particles)(MODEL, guide)(points)).detach()
+
+
+def a_loss(found: torch.Tensor, **_: Any) -> None:
+    assert found.shape == ()
+    assert found.isfinite()
+
+
+DRAWS = st.integers(1, 5)
+SETS = st.fixed_dictionaries({"data": finite(2, 3, 2, extreme=False), "num_draws": DRAWS})
+CALLS = [
+    Call("infer.exact_posterior", _exact, given(), every_partition),
+    Call("infer.log_evidence", _evidence, given(), total),
+    Call("infer.importance_sample", _weighed, given(num_draws=DRAWS), weighed),
+    Call("infer.efficiencies", _efficient, SETS, shares),
+    Call(
+        "infer.sequential_monte_carlo",
+        _particles,
+        given(num_particles=st.integers(2, 5), ess_threshold=st.floats(0.1, 0.9)),
+        particles,
+    ),
+    Call("infer.FitSettings", _schedule, learned(), scheduled, one_form=True),
+    Call("infer.Validation", _validated, VALIDATED, as_given),
+    Call("infer.VisitingOrders", _visited, VISITED, in_each_order),
+    Call(
+        "infer.LeaveOneOut",
+        _left_out,
+        st.fixed_dictionaries({"num_particles": st.integers(2, 4), "data": finite(2, 3, 2, extreme=False)}),
+        a_loss,
+    ),
+    Call("data.standardise", _standard, varied(), standard, one_form=True),
+    Call("data.unscaled", _raw, varied(), untouched, one_form=True),
+    Call("data.principal_components", _turned, varied(turned=True), turned, one_form=True),
+]
+
+_OBJECT = "takes other parts of the library, which check their own numbers"
+_RESULT = "what a function returns"
+_TRAINING = "takes minutes: cases of tests/faults and tests/infer"
+NOT_TESTED = {
+    "data.Source": "a type",
+    "data.Standardised": _RESULT,
+    "data.Table": _RESULT,
+    "data.read_labelled_folder": "reads files: cases of tests/faults; each is read by read_table",
+    "data.read_table": "any text, bytes and data frames: tests/data/test_reading_properties.py",
+    "infer.AmortizationGap": _RESULT,
+    "infer.BatchedWakeSleep": _TRAINING,
+    "infer.Devices": "names a device: tests/infer/training",
+    "infer.FineTuning": _RESULT,
+    "infer.FitResult": _RESULT,
+    "infer.ImportanceSample": _RESULT,
+    "infer.InclusiveKL": _OBJECT,
+    "infer.ParticleSample": _RESULT,
+    "infer.VariationalDraws": _RESULT,
+    "infer.amortization_gap": _TRAINING,
+    "infer.backward_in_chunks": "takes tensors of a training that the simulator made",
+    "infer.decaying_baseline": _OBJECT,
+    "infer.fine_tune": _TRAINING,
+    "infer.fit": _TRAINING,
+    "infer.variational_posterior": _TRAINING,
+}
