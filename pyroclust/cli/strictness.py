@@ -28,7 +28,7 @@ def end_strictly(verdict: "Verdict", *, strict: bool) -> None:
         strict: whether that was asked for.
 
     Raises:
-        typer.Exit: with code 3.
+        Exit: of typer, with code 3.
 
     Example:
         >>> from pyroclust.diagnostics import Trust, Verdict
