@@ -1,0 +1,57 @@
+"""`--strict` ends with code 3 without a verdict or with a bad one; `--no-refine` takes the guide alone."""
+
+import json
+
+import numpy as np
+import pytest
+import typer
+
+from pyroclust.cli import main
+from pyroclust.cli.strictness import end_strictly
+from pyroclust.diagnostics import Trust, Verdict
+
+REFUSED = {Trust.UNKNOWN, Trust.DISTRUST, Trust.DIFFER}
+
+
+def code_of(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    return int(end.value.code or 0)
+
+
+@pytest.mark.parametrize("level", Trust)
+def test_levels_that_end_a_strict_command(level):
+    verdict = Verdict(level, "why")
+    end_strictly(verdict, strict=False)
+    if level not in REFUSED:
+        end_strictly(verdict, strict=True)
+        return
+    with pytest.raises(typer.Exit) as end:
+        end_strictly(verdict, strict=True)
+    assert end.value.exit_code == 3
+
+
+def test_diagnose_writes_and_prints_before_it_ends(tmp_path, capsys):
+    draws = np.zeros((2, 60, 6), dtype=int)
+    draws[1, :, 3:] = 1
+    np.save(tmp_path / "d.npy", draws)
+    arguments = ["diagnose", str(tmp_path / "d.npy"), "--out", str(tmp_path / "o"), "--json"]
+    assert code_of(*arguments) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert code_of(*arguments, "--strict") == 3
+    assert json.loads(capsys.readouterr().out) == plain
+    assert plain["verdict"]["level"] in {"do not trust", "cannot tell"}
+
+
+@pytest.mark.parametrize("wrong", ["0", "-0.1", "1.5", "nan"])
+def test_a_tolerance_is_a_difference_of_probabilities(wrong, tmp_path, capsys):
+    assert code_of("compare", "galaxies", "--tolerance", wrong, "--out", str(tmp_path / "o")) == 2
+    assert "tolerance is" in capsys.readouterr().err
+
+
+def test_compare_without_refining(tmp_path, capsys):
+    np.save(tmp_path / "p.npy", np.random.default_rng(0).standard_normal((6, 1)))
+    few = ["--guide", "filter-nig1d", "--draws", "20", "--mcmc-draws", "20", "--chains", "2", "--json"]
+    assert code_of("compare", str(tmp_path / "p.npy"), "--no-refine", "--out", str(tmp_path / "o"), *few) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["refined"], found["importance"]["draws"]) == (None, 20)
