@@ -34,7 +34,7 @@ class Watch:
         self._ancestors, self._seed = ancestors, seed
         self._pairs = np.empty((0, 2), dtype=np.int64)
         self._has_joint = False
-        self._reference: np.ndarray | None = None
+        self._reference = np.empty(0, dtype=np.int64)
         self._before = np.empty((0, 0))
         self.names: tuple[str, ...] = ()
 
