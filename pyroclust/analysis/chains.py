@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from pyroclust.diagnostics import Convergence, convergence, functionals
-from pyroclust.diagnostics.chains.convergence import have_converged_well
+from pyroclust.diagnostics.chains.convergence import can_converge_well, have_converged_well
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
 from pyroclust.infer.mcmc.coarse_starts import coarse_starts
 from pyroclust.infer.mcmc.defaults import default_kernel_name
@@ -23,8 +23,6 @@ __all__ = ["ChainsOfModel", "draw_mcmc"]
 
 # Sweeps between two draws where the length is fixed; where chains go on, they begin with every second.
 _SWEEPS_A_DRAW, _FIRST_EVERY = 10, 2
-# Chains go no further than either; a round is not begun that would last longer.
-_MOST_SWEEPS, _MOST_SECONDS = 128_000, 120.0
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def draw_mcmc(
     own = make(model)
     own.init, to_start = coarse_starts(make, model, data, num_chains=num_chains, seed=seed)
     chains = LongChains(own, data, num_chains=num_chains, seed=seed)
-    judged = warmup is None and num_draws * num_chains >= GOOD_ESS
+    judged = warmup is None and can_converge_well(num_draws * num_chains)
     every = _FIRST_EVERY if judged else _SWEEPS_A_DRAW
     trace = chains.draw(num_draws, warmup=num_draws // 4 if warmup is None else warmup, every=every)
     # Sweeps take the same time in warm-up and after it.
@@ -91,7 +89,7 @@ def draw_mcmc(
     rows = _rows(trace)
     while judged and not have_converged_well(rows):
         every *= 2
-        if chains.sweeps + num_draws * every > _MOST_SWEEPS or chains.seconds + 2 * last > _MOST_SECONDS:
+        if not chains.may_go_on(num_draws * every, seconds=2 * last):
             break
         tell(f"no convergence after {chains.sweeps:,} sweeps a chain, running {num_draws * every:,} more")
         before = chains.seconds

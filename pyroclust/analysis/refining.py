@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.infer import refine
+from pyroclust.infer.mcmc.auxiliary_gibbs import has_density
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.refining import Refined
 from pyroclust.random_state import seeded
@@ -22,7 +23,7 @@ _PAID = ("draw", "weigh", "sweep")
 
 
 def can_refine(model: Any) -> bool:
-    """Return whether kernels of MCMC can run on a model, which need its prior and family.
+    """Return whether kernels of MCMC can run on a model: they need its prior, and densities of its family.
 
     Args:
         model: of a guide.
@@ -32,7 +33,9 @@ def can_refine(model: Any) -> bool:
         >>> can_refine(gaussian2d()), can_refine(warped_clusters())
         (True, False)
     """
-    return hasattr(model, "prior") and hasattr(model, "component")
+    if not (hasattr(model, "prior") and hasattr(model, "component")):
+        return False
+    return bool(model.is_conjugate or has_density(model.component))
 
 
 def refine_guide(

@@ -7,6 +7,7 @@ from sklearn.datasets import load_wine
 
 from pyroclust.analysis import chains as module
 from pyroclust.analysis.chains import draw_mcmc
+from pyroclust.infer.mcmc import long_chains
 from pyroclust.infer.mcmc.named_kernels import kernel_names
 from pyroclust.models import gaussian2d, niw_mixture
 
@@ -30,7 +31,7 @@ def test_easy_points_need_one_round():
 def test_rounds_double_until_the_limit_of_sweeps(monkeypatch):
     stages = []
     monkeypatch.setattr(module, "have_converged_well", lambda rows: False)
-    monkeypatch.setattr(module, "_MOST_SWEEPS", 3000)
+    monkeypatch.setattr(long_chains, "MOST_SWEEPS", 3000)
     found = draws_of(APART, tell=stages.append)
     # A warm-up of 50, then 400, 800 and 1,600 sweeps.
     assert "2,850 sweeps each" in found.notes[0]
@@ -46,7 +47,7 @@ def test_rounds_double_until_the_limit_of_sweeps(monkeypatch):
 
 def test_rounds_stop_at_the_limit_of_seconds(monkeypatch):
     monkeypatch.setattr(module, "have_converged_well", lambda rows: False)
-    monkeypatch.setattr(module, "_MOST_SECONDS", 0.0)
+    monkeypatch.setattr(long_chains, "MOST_SECONDS", 0.0)
     assert "450 sweeps each" in draws_of(APART).notes[0]
 
 

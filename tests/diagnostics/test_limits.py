@@ -11,6 +11,7 @@ from pyroclust.diagnostics import Trust, compare_sources, limits
 from pyroclust.diagnostics.chains.thinning import Mixing
 from pyroclust.diagnostics.differences.effects import Effect, VariationBlocks
 from pyroclust.diagnostics.estimates.cluster_profiles import ClusterProfiles
+from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
 from pyroclust.diagnostics.verdicts.calibration import (
     baseline_finding,
@@ -112,6 +113,7 @@ LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
         0.1501,
     ),
     "MAX_DIFFERENCE of sources": (lambda value: value <= limit_of("number of clusters"), 0.15, 0.1501),
+    "MAX_REFINED_DIFFERENCE": (lambda value: value <= tolerance_of(None, refined=True), 0.1, 0.1001),
     "MAX_EXCESS": (lambda value: value <= limit_of("excess"), 0.15, 0.1501),
     "MAX_SEPARATION": (lambda value: value <= limit_of("separation"), 0.3, 0.3001),
     "MAX_PARETO_K": (lambda value: weights_findings(value, 900.0)[0].passed, 0.6999, 0.7),

@@ -180,7 +180,8 @@ MODELS = {
     **{
         name: one
         for name, one in vars(pyroclust.models).items()
-        if inspect.isfunction(one) and name not in ("companion", "warped_arcs")
+        if inspect.isfunction(one)
+        and name not in ("companion", "in_words", "standardised_mixture", "warped_arcs")
     },
     "random": lambda: Mixture(ChineseRestaurantPrior(Gamma(2.0, 4.0)), NormalKnownVariance(2)),
     "tables": lambda: LabelledTables([load_iris(return_X_y=True)]),

@@ -218,6 +218,11 @@ CALLS = [
     ),
 ]
 NOT_TESTED = {
+    "models.FAMILIES": "a table of names",
+    "models.PRIORS": "a table of names",
+    "models.NamedPrior": "an entry of that table",
+    "models.in_words": "takes a model: tests/models/test_standardised.py",
+    "models.standardised_mixture": "names and numbers, each refused by the cases of options: tests/faults",
     "models.AbsentTables": "stands for the tables of a trained guide, which the card describes",
     "models.Companion": "inside of models.companion",
     "models.Program": "takes programs of users: tests/models",

@@ -234,6 +234,8 @@ NOT_TESTED = {
     "data.read_labelled_folder": "reads files: cases of tests/faults; each is read by read_table",
     "data.read_table": "any text, bytes and data frames: tests/data/test_reading_properties.py",
     "infer.AmortizationGap": _RESULT,
+    "infer.Refined": _RESULT,
+    "infer.refine": "data as importance_sample and kernels take them, numbers: tests/infer/refining",
     "infer.BatchedWakeSleep": _TRAINING,
     "infer.Devices": "names a device: tests/infer/training",
     "infer.FineTuning": _RESULT,

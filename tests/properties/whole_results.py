@@ -3,6 +3,9 @@
 _SAMPLER = "takes a sampler, a model and numbers of data sets, which take minutes: cases of tests/faults"
 _RESULT = "takes what an analysis returned, no data; tests/report has all kinds of results"
 NOT_TESTED = {
+    "diagnostics.drift": "tables of chains that fit together: tests/diagnostics/test_short_chains.py",
+    "diagnostics.nested_rhat": "a number of start_memory",
+    "diagnostics.start_memory": "chains with their starts: tests/diagnostics/test_short_chains.py",
     "calibration.calibrate": _SAMPLER,
     "calibration.calibrate_near": _SAMPLER,
     "calibration.certify": _SAMPLER,

@@ -235,23 +235,26 @@ def test_terminal_shows_what_the_page_says(kind, width):
     assert all("".join(title.split()) in shown for title in marked)
 
 
+EVERY = "one column, many columns, refined, alone, draws, two sources"
+
+
 def test_every_kind_of_page_has_its_sections():
     every = {
-        "The data, by the point estimate": "one column, many columns, refined, alone, two sources",
-        "How many clusters": "one column, many columns, refined, alone, draws, two sources",
-        "Which rows belong together": "one column, many columns, refined, alone, draws, two sources",
+        "The data, by the point estimate": "no guide, one column, many columns, refined, alone, two sources",
+        "How many clusters": "no guide, " + EVERY,
+        "Which rows belong together": "no guide, " + EVERY,
         "The guide, refined": "refined",
         "Do the refined draws agree with MCMC": "refined",
         "Do the sources agree": "one column, many columns, refined, two sources",
-        "How sure is the estimate": "one column, many columns, refined, alone, draws, two sources",
-        "Cost": "one column, many columns, refined, alone",
+        "How sure is the estimate": "no guide, " + EVERY,
+        "Cost": "no guide, one column, many columns, refined, alone",
         "The guide's importance weights": "one column, many columns, refined",
         "Are the data of the training's kind": "alone",
         "Is the guide calibrated near these data": "one column, alone",
-        "Convergence of": "one column, many columns, refined, draws, two sources, two sources",
-        "What the clusters are like": "one column, many columns, refined, alone, two sources",
-        "What classical methods find": "one column, many columns, refined, alone, two sources",
-        "Every row": "one column, many columns, refined, alone, draws, two sources",
+        "Convergence of": "no guide, one column, many columns, refined, draws, two sources, two sources",
+        "What the clusters are like": "no guide, one column, many columns, refined, alone, two sources",
+        "What classical methods find": "no guide, one column, many columns, refined, alone, two sources",
+        "Every row": "no guide, " + EVERY,
     }
     for kind in KINDS:
         expected = [title for title, kinds in every.items() for one in kinds.split(", ") if one == kind]

@@ -189,6 +189,16 @@ def have_converged_well(rows: Sequence[Convergence]) -> bool:
     return max_rhat(rows) <= GOOD_RHAT and min_ess(rows) >= GOOD_ESS
 
 
+def can_converge_well(num_draws: int) -> bool:
+    """Return whether so many draws can be 400 effective ones, which :func:`have_converged_well` asks for.
+
+    Example:
+        >>> can_converge_well(399), can_converge_well(4000)
+        (False, True)
+    """
+    return num_draws >= GOOD_ESS
+
+
 def _many_chains(x: np.ndarray) -> np.ndarray:
     # The folded part is nan where deviations from the median are constant, as for a fair coin.
     scaled, folded = (

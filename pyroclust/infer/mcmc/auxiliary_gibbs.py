@@ -6,6 +6,7 @@ from pyro.distributions import validation_enabled
 from torch import Tensor
 
 from pyroclust.counts import check_count
+from pyroclust.distributions import Component
 from pyroclust.infer.mcmc.auxiliary_pass import AuxiliaryPass, AuxiliaryPool, seating_weights
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.loop import Transition
@@ -18,10 +19,27 @@ from pyroclust.partitions import canonical
 from pyroclust.protocols import CollapsedModel
 from pyroclust.random_state import kept_random_state
 
-__all__ = ["AuxiliaryGibbs", "AuxiliaryTransition"]
+__all__ = ["AuxiliaryGibbs", "AuxiliaryTransition", "has_density"]
 
 # Labels whose collapsed log joint is computed at once.
 _MAX_LABELS = 1 << 20
+
+
+def has_density(component: Component) -> bool:
+    """Return whether the density of a point in a cluster can be evaluated.
+
+    Example:
+        >>> from pyroclust.distributions import student_t
+        >>> has_density(student_t())
+        True
+    """
+    with kept_random_state(), validation_enabled(False):
+        law = component.likelihood(component.sample_prior((1,)))
+        try:
+            law.log_prob(law.sample())
+        except NotImplementedError:
+            return False
+    return True
 
 
 class AuxiliaryTransition(Transition):
@@ -221,19 +239,12 @@ class AuxiliaryGibbs(PartitionKernel):
         Raises:
             ValueError: if so.
         """
-        if self.model.is_conjugate:
-            return
-        component = self.model.component
-        with kept_random_state(), validation_enabled(False):
-            law = component.likelihood(component.sample_prior((1,)))
-            try:
-                law.log_prob(data[:1].to(torch.get_default_dtype()))
-            except NotImplementedError:
-                raise ValueError(
-                    f"model is '{self.model.name}', whose points have no density that could be evaluated, "
-                    f"expected one that has: {type(self).__name__} needs the likelihood of a point in a "
-                    "cluster; a guide of a model that can only be simulated is judged by pyroclust.calibrate"
-                ) from None
+        if not self.model.is_conjugate and not has_density(self.model.component):
+            raise ValueError(
+                f"model is '{self.model.name}', whose points have no density that could be evaluated, "
+                f"expected one that has: {type(self).__name__} needs the likelihood of a point in a "
+                "cluster; a guide of a model that can only be simulated is judged by pyroclust.calibrate"
+            )
 
     @property
     def parameters(self) -> dict[str, Tensor]:

@@ -11,7 +11,10 @@ from pyroclust.infer.mcmc.states import Trace
 from pyroclust.points import Points, as_points
 from pyroclust.random_state import seeded
 
-__all__ = ["LongChains"]
+__all__ = ["MOST_SECONDS", "MOST_SWEEPS", "LongChains"]
+
+# Chains go no further than either; a round is not begun that would last longer.
+MOST_SWEEPS, MOST_SECONDS = 128_000, 120.0
 
 
 class LongChains:
@@ -78,3 +81,7 @@ class LongChains:
         self._states = trace.last()
         self.sweeps += warmup + num_draws * every
         return trace
+
+    def may_go_on(self, sweeps: int, *, seconds: float) -> bool:
+        """Return whether so many sweeps more, which may take so many seconds, are within the limits."""
+        return self.sweeps + sweeps <= MOST_SWEEPS and self.seconds + seconds <= MOST_SECONDS
