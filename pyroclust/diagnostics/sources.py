@@ -39,6 +39,8 @@ from pyroclust.diagnostics.verdicts.verdict import Verdict
 
 __all__ = ["SourceComparison", "compare_sources"]
 
+_PAIRS = "largest difference of co-assignment probabilities"
+
 
 @dataclass(frozen=True)
 class SourceComparison:
@@ -79,6 +81,11 @@ class SourceComparison:
     largest_pair: tuple[int, int]
     effects: tuple[Effect, ...]
     verdict: Verdict
+
+    @property
+    def tolerance(self) -> float:
+        """From which difference of two co-assignment probabilities on the verdict calls it large."""
+        return next(one.limit for one in self.effects if one.name == _PAIRS)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures without the null distributions of the tests; they may not be finite."""
@@ -218,7 +225,7 @@ def _effects(
             tests.counts.p_value,
         ),
         Effect(
-            "largest difference of co-assignment probabilities",
+            _PAIRS,
             found.largest_difference,
             max(noise.largest_difference, found.noise_largest_difference),
             tolerance,

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from pyroclust.counts import MAX_SEED, check_count, check_seed
+from pyroclust.counts import MAX_SEED, check_count, check_number, check_seed
 from pyroclust.diagnostics import (
     Agreement,
     PartitionLoss,
@@ -17,7 +17,7 @@ from pyroclust.diagnostics.draws.losses import check_same_points
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE
 from pyroclust.plots.given import MAX_BINS
 from pyroclust.plots.names import loss_name, plain_text, with_unit
-from pyroclust.plots.style import CYCLE, GREY, INK, draw_limit
+from pyroclust.plots.style import CYCLE, GREY, INK
 
 __all__ = ["plot_agreement", "plot_partition_map", "plot_permutation_null", "plot_two_samples"]
 
@@ -28,33 +28,40 @@ _ROWS = {
 }
 
 
-def plot_agreement(found: Agreement, *, ax: Axes) -> Axes:
+def plot_agreement(found: Agreement, *, ax: Axes, tolerance: float = MAX_DIFFERENCE) -> Axes:
     """Draw each distance between two sources as a full mark, and its noise floor as a hollow one.
 
-    A distance near its noise floor is as small as two halves of the reference allow. The line is the limit of
-    the verdict, for the first two.
+    A distance near its noise floor is as small as two halves of the reference allow. The strokes are the
+    limits of the verdict, for the first two.
 
     Args:
         found: such as :func:`pyroclust.diagnostics.agreement`.
         ax: where to draw.
+        tolerance: limit of the verdict on the largest difference.
+
+    Raises:
+        ValueError: if the tolerance is not between 0 and 1.
 
     Example:
         >>> from pyroclust.plots.style import new_figure
         >>> found = Agreement(0.2, 0.3, 0.05, 0.02, 0.04, 0.01)
         >>> ax = plot_agreement(found, ax=new_figure(6, 3).subplots())
-        >>> [line.get_xdata().tolist() for line in ax.lines[1:]]
+        >>> [line.get_xdata().tolist() for line in ax.lines]
         [[0.2, 0.3, 0.05], [0.02, 0.04, 0.01]]
     """
     height = np.arange(len(_ROWS))[::-1]
     between = np.array([getattr(found, name) for name in _ROWS])
     noise = np.array([getattr(found, f"noise_{name}") for name in _ROWS])
-    draw_limit(MAX_DIFFERENCE, ax=ax, text=f"{MAX_DIFFERENCE:.2f}")
+    limits = (MAX_DIFFERENCE, check_number("tolerance", tolerance, above=0.0, at_most=1.0))
+    for place, limit in zip(height, limits, strict=False):
+        ax.vlines(limit, place - 0.3, place + 0.3, color=CYCLE[3], lw=1.4, zorder=1)
+        ax.annotate(f"{limit:g}", (limit, place + 0.3), ha="center", va="bottom", fontsize=8)
     ax.hlines(height, noise, between, color=GREY, lw=2, zorder=1)
     ax.plot(between, height, ls="", marker="o", ms=9, color=CYCLE[0], label="between the sources")
     ax.plot(noise, height, ls="", marker="D", ms=7, mfc="white", color=CYCLE[3], label="noise floor")
     ax.set_yticks(height, list(_ROWS.values()))
     ax.tick_params(axis="y", length=0)
-    top = max(1.2 * MAX_DIFFERENCE, 1.08 * float(np.nanmax([*between, *noise])))
+    top = max(1.2 * max(limits), 1.08 * float(np.nanmax([*between, *noise])))
     ax.set(xlabel="distance", xlim=(-0.015 * top, top), ylim=(-0.6, len(_ROWS) - 0.4))
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, borderaxespad=0.1)
     return ax

@@ -12,13 +12,16 @@ from pyroclust.plots.style import CYCLE
 
 __all__ = ["plot_num_clusters"]
 
+# Neighbours that readers of any colour vision tell apart.
+_COLOURS = tuple(CYCLE[place] for place in (0, 5, 1, 2, 3, 4, 6, 7))
+
 
 def plot_num_clusters(
     values: np.ndarray,
     probabilities: Mapping[str, np.ndarray],
     *,
     ax: Axes,
-    colours: Sequence[str] = (CYCLE[0], CYCLE[5], CYCLE[1]),
+    colours: Sequence[str] = _COLOURS,
 ) -> Axes:
     """Draw one group of bars a number of clusters, one bar a source.
 
@@ -31,7 +34,7 @@ def plot_num_clusters(
         values: numbers of clusters, rising without gaps.
         probabilities: of each source, in the order of the bars.
         ax: where to draw.
-        colours: one a source.
+        colours: one a source, in turn.
 
     Raises:
         ValueError: if a source has another number of probabilities.

@@ -83,7 +83,7 @@ def _section(
 def _marginals(found: SourceComparison) -> Picture:
     one = found.agreement
     return Picture(
-        lambda figure: plots.plot_agreement(one, ax=figure.subplots()),
+        lambda figure: plots.plot_agreement(one, ax=figure.subplots(), tolerance=found.tolerance),
         size=(9, 2.8),
         alternative="Distances between the sources with their noise floors: total variation of the "
         f"number of clusters {number(one.total_variation)} (noise {number(one.noise_total_variation)}), "
@@ -91,7 +91,7 @@ def _marginals(found: SourceComparison) -> Picture:
         f"(noise {number(one.noise_largest_difference)}).",
         caption=f"Full marks are distances between {found.names[0]} and "
         f"{found.names[1]}, hollow ones those between two halves of {found.names[1]}: what chance alone "
-        "makes.",
+        "makes. The strokes are the limits of the verdict.",
     )
 
 

@@ -157,7 +157,7 @@ def _difference(found: Contents, first: Source, gap: float) -> Picture:
             plots.plot_co_assignment(one.summary.co_assignment, order, ax=ax).set_title(plain_text(one.name))
         pair = first.summary.co_assignment, last.summary.co_assignment
         plots.plot_co_assignment_difference(*pair, order, ax=axes[-1]).set_title(
-            title if len(title) < 30 else "difference"
+            title if len(every) < 3 and len(title) < 30 else "difference"
         )
 
     return Picture(

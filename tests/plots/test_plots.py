@@ -48,6 +48,12 @@ def test_num_clusters_leaves_out_the_impossible(ax):
         plots.plot_num_clusters(np.arange(2), {"guide": row}, ax=ax)
 
 
+def test_every_source_of_num_clusters_has_its_own_colour(ax):
+    row = np.array([0.4, 0.6])
+    plots.plot_num_clusters(np.arange(2), dict.fromkeys(("guide", "weighted", "refined", "MCMC"), row), ax=ax)
+    assert len({bar.get_facecolor() for bar in ax.patches}) == 4
+
+
 def test_co_assignment_is_ordered_and_the_difference_symmetric(ax):
     matrix, order = np.array([[1, 0.2, 0.9], [0.2, 1, 0.1], [0.9, 0.1, 1]]), np.array([0, 2, 1])
     plots.plot_co_assignment(matrix, order, ax=ax)

@@ -78,9 +78,10 @@ def test_the_null_holds_every_permutation_and_the_observed_line(ax):
 
 
 def test_agreement_has_distance_and_floor_of_each(ax):
-    plots.plot_agreement(diagnostics.Agreement(0.3, 0.4, 0.05, 0.01, 0.02, 0.03), ax=ax)
-    limit, between, noise = ax.lines
-    assert limit.get_xdata()[0] == MAX_DIFFERENCE
+    plots.plot_agreement(diagnostics.Agreement(0.3, 0.4, 0.05, 0.01, 0.02, 0.03), ax=ax, tolerance=0.1)
+    between, noise = ax.lines
+    limits = [line.get_segments()[0][0].tolist() for line in ax.collections[:2]]
+    assert limits == [[MAX_DIFFERENCE, 1.7], [0.1, 0.7]]
     assert between.get_xydata().tolist() == [[0.3, 2], [0.4, 1], [0.05, 0]]
     assert noise.get_xdata().tolist() == [0.01, 0.02, 0.03]
     assert [label.get_text().split()[0] for label in ax.get_yticklabels()] == ["total", "largest", "mean"]
