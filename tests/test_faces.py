@@ -26,8 +26,15 @@ FACES = (
 # Benchmarks time parts of the library that users do not call, and the gallery shows pictures of such parts.
 INSIDE = {
     "benchmarks": {
+        "pyroclust.analysis.picking",
         "pyroclust.calibration.accuracy",
+        "pyroclust.data.standardise",
         "pyroclust.infer.choices",
+        "pyroclust.infer.mcmc.coarse_starts",
+        "pyroclust.infer.mcmc.defaults",
+        "pyroclust.infer.mcmc.long_chains",
+        "pyroclust.infer.mcmc.named_kernels",
+        "pyroclust.infer.mcmc.short_chains",
         "pyroclust.infer.quality",
         "pyroclust.infer.simulation",
         "pyroclust.random_state",

@@ -1,0 +1,83 @@
+"""What benchmarks of refined draws compute: rules of choice, errors, times and ratios."""
+
+import importlib
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from pyroclust.diagnostics import co_assignment
+from pyroclust.models import gaussian2d
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def script(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module
+
+
+def found(refined: tuple[float, float], chain: list[tuple[float, float, float]]) -> dict:
+    """Make a result: seconds and error of refined draws; seconds, error and R-hat of chains."""
+    seconds, largest = refined
+    curve = [(spent, error, 0.0, rhat, 10) for spent, error, rhat in chain]
+    return {
+        "refined": {
+            "seconds": seconds,
+            "largest": largest,
+            "drawn": (0.5, 0.4, 0.1),
+            "weighted": (1.0, 0.09, 0.1),
+            "curve": [(1.5, 0.3, 0.1)],
+            "sweeps": 20,
+        },
+        "Gibbs": {"curve": [(1.0, 0.5, 0.0, 2.0, 10)]},
+        "merge-split + Gibbs": {"curve": curve},
+    }
+
+
+def test_chains_arrive_when_their_r_hat_and_their_error_are_small(script):
+    report = script("time_to_accuracy_report")
+    one = found((8.0, 0.06), [(1.0, 0.05, 1.2), (2.0, 0.15, 1.0), (4.0, 0.09, 1.01)])
+    assert report.by_own_rule(one, "merge-split + Gibbs") == 4.0
+    assert report.by_error(one, "merge-split + Gibbs") == 1.0
+    assert report.by_own_rule(one, "Gibbs") == math.inf
+    assert report.by_own_rule(one, "refined") == 8.0
+    assert report.by_error(one, "refined") == 1.0
+    assert report.ratio(one, "refined", report.by_own_rule) == 0.5
+
+
+def test_who_never_arrives_has_no_ratio_or_none_to_win(script):
+    report = script("time_to_accuracy_report")
+    late, stuck = (8.0, 0.2), [(1.0, 0.5, 1.5)]
+    assert report.ratio(found(late, [(1.0, 0.05, 1.0)]), "refined", report.by_own_rule) == 0.0
+    assert report.ratio(found((8.0, 0.05), stuck), "refined", report.by_own_rule) == math.inf
+    assert math.isnan(report.ratio(found(late, stuck), "refined", report.by_own_rule))
+
+
+def test_pairs_are_of_two_columns_that_vary(script):
+    pair = script("real_pairs")._pair
+    generator = np.random.default_rng(0)
+    x, y = generator.normal(size=(2, 60))
+    frame = pd.DataFrame({"index": np.arange(60), "few": np.arange(60) % 5, "x": x, "twice": 2 * x, "y": y})
+    assert pair(frame) is None
+    columns, points = pair(frame.drop(columns="twice"))
+    assert columns == ("x", "y")
+    assert np.allclose(points.mean(0), 0)
+    assert np.allclose(points.std(0), 1)
+    assert pair(frame.drop(columns="twice").head(29)) is None
+
+
+def test_long_chains_agree_with_themselves_and_draws_have_their_error(script):
+    reference = script("reference")
+    data = torch.tensor([[0.0, 0.0], [0.5, 0.0], [4.0, 0.0], [4.5, 0.0]], dtype=torch.float64)
+    long = reference.long_chains(gaussian2d(), data, seconds=5.0)
+    assert long.agreed
+    assert long.rhat < 1.01
+    largest, mean = long.errors(co_assignment(np.zeros((1, 4), dtype=np.int64)))
+    assert largest == pytest.approx(1 - long.together.min())
+    assert 0 < mean < largest
+    assert 0.005 < long.floor(1000)[0] < 0.05
