@@ -99,7 +99,7 @@ LAW: dict[str, set[str]] = {
     "distributions.clusterwise": {"distributions", "partitions"},
     "protocols": LAWS,
     "programs": {"counts", "partitions", "protocols", "random_state"},
-    "nn": LAWS | {"counts", "memory", "random_state", "registry"},
+    "nn": LAWS | {"compiling", "counts", "memory", "random_state", "registry", "threads"},
     "models": GROUND | LAWS | {"programs", "protocols"},
     "guides": GROUND | LAWS | {"nn", "programs", "protocols"},
     "diagnostics.limits": set(),

@@ -203,7 +203,11 @@ class LightScorer(NetworkScorer[LightEncoding]):
         dtype = encoding.positions.dtype
         mean, whiten, log_volume = (value.to(dtype) for value in frame)
         size = counts.to(dtype)
-        look = self.look_at_mean(encoding.positions[dataset], mean, whiten, steps)
+        positions = encoding.positions
+        # Of one data set, a copy a row would be most of the memory that a step reads.
+        look = self.look_at_mean(
+            positions if len(positions) == 1 else positions[dataset], mean, whiten, steps
+        )
         summary = torch.stack([size.log() / 3, 1 / size, log_volume], -1)
         features = torch.cat([(mean / self.shape.scale).asinh(), summary, look], -1)
         state = self._state(features, encoding.state_shift, dataset)

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
+
+from pyroclust.nn.compiled_look import kernel_sums
 
 __all__ = ["KernelLookAhead", "KernelSummary", "gaussian_kernel"]
 
@@ -141,9 +144,11 @@ class KernelLookAhead(nn.Module):
     def forward(self, positions: Tensor, places: Tensor, whiten: Tensor, steps: Tensor) -> Tensor:
         """Look from places at the points after their steps.
 
+        Without gradients, from places in one data set and after one step, the kernels are compiled.
+
         Shape:
-            positions: ``(R, N, D)``; places: ``(R, T, D)``; whiten: ``(R, T, D, D)`` or ``(D, D)``; steps:
-                ``(T,)``.
+            positions: ``(R, N, D)``, or ``(1, N, D)`` for all rows; places: ``(R, T, D)``; whiten:
+                ``(R, T, D, D)`` or ``(D, D)``; steps: ``(T,)``.
         """
         if not self.num_features:
             return places.new_zeros(*places.shape[:-1], 0)
@@ -153,7 +158,9 @@ class KernelLookAhead(nn.Module):
         references = positions[:, first * stride :: stride]
         # Number of references at or before each step, among those that are left.
         seen = steps // stride + 1 - first
-        block = max(1, _LOOKS_AT_ONCE // max(1, references.shape[0] * references.shape[1]))
+        if len(steps) == 1 and len(references) == 1 and _compiles(places, references, self.log_bandwidths):
+            return self._compiled(references[0], places, whiten, stride)
+        block = max(1, _LOOKS_AT_ONCE // max(1, places.shape[0] * references.shape[1]))
         if block >= len(steps):
             return self._block(references, places, whiten, seen, stride)
         frames = whiten.expand(*places.shape, self.dim).split(block, 1)
@@ -171,11 +178,38 @@ class KernelLookAhead(nn.Module):
             weight = weight.masked_fill(past.unsqueeze(1), 0.0)
         if stride > 1:
             weight = weight * stride
-        count = weight.sum(-1)
-        share = 1 / (1 + count).unsqueeze(-1)
-        shift = (weight @ offset) * share * precision.sqrt().unsqueeze(-1)
-        parts = [count.log1p(), shift.flatten(-2)]
+        products = None
         if self.second_moments:
-            products = offset[..., self._row] * offset[..., self._column]
-            parts.append(((weight @ products) * share * precision.unsqueeze(-1)).flatten(-2))
+            products = weight @ (offset[..., self._row] * offset[..., self._column])
+        return self._features(weight.sum(-1), weight @ offset, products)
+
+    def _compiled(self, references: Tensor, places: Tensor, whiten: Tensor, stride: int) -> Tensor:
+        frames = whiten.expand(*places.shape, self.dim)[:, 0]
+        columns = (self._row, self._column) if self.second_moments else ((), ())
+        found = kernel_sums(
+            references.numpy(),
+            places[:, 0].numpy(),
+            frames.numpy(),
+            precision=(-2 * self.log_bandwidths).exp().numpy(),
+            columns=np.array(columns, dtype=np.int64),
+        )
+        count, shift, products = (
+            torch.from_numpy(found).unsqueeze(1).mul_(stride).split([1, self.dim, len(columns[0])], -1)
+        )
+        return self._features(count.squeeze(-1), shift, products if self.second_moments else None)
+
+    def _features(self, count: Tensor, shift: Tensor, products: Tensor | None) -> Tensor:
+        """Bring sums over kernels, ``(R, T, H)`` and ``(R, T, H, ...)``, to the scale of the network."""
+        precision = (-2 * self.log_bandwidths).exp()
+        share = 1 / (1 + count).unsqueeze(-1)
+        parts = [count.log1p(), (shift * share * precision.sqrt().unsqueeze(-1)).flatten(-2)]
+        if products is not None:
+            parts.append((products * share * precision.unsqueeze(-1)).flatten(-2))
         return torch.cat(parts, -1)
+
+
+def _compiles(places: Tensor, references: Tensor, bandwidths: Tensor) -> bool:
+    """Say whether no gradients are asked for, on a processor and in float32."""
+    if torch.is_grad_enabled() or places.device.type != "cpu":
+        return False
+    return all(one.dtype == torch.float32 for one in (places, references, bandwidths))
