@@ -21,6 +21,7 @@ from pyroclust.calibration.training_world import simulated_world
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Finding
+from pyroclust.diagnostics.draws.pairs import about_pairs
 from pyroclust.diagnostics.verdicts.findings import Question, untold
 from pyroclust.errors import first_line, lacks_memory
 from pyroclust.infer.checks import log_joint_of
@@ -31,7 +32,6 @@ from pyroclust.random_state import seeded
 from pyroclust.results.comparison import Comparison, CrossScored, PartitionDraws
 from pyroclust.results.comparison_result import ComparisonResult
 from pyroclust.results.comparison_summary import ComparisonSummary, summarise
-from pyroclust.results.draws_summary import check_pairs
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
 from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary, summarise_mcmc
 from pyroclust.results.refinement import RefinedDraws
@@ -161,8 +161,6 @@ def compare_points(
     if kernel is not None:
         # A wrong name is refused before anything is drawn.
         named_kernel(kernel, picked.model if isinstance(picked, NoGuide) else picked.module.model)
-    # Nothing else of a comparison grows with the pairs of points.
-    check_pairs(table.name, num_points, remedy="cluster a random sample of the rows")
     run = name_of_run(
         "compare",
         table=table_content(table),
@@ -359,7 +357,7 @@ def _about(table: Table, points: Standardised, model: Any, notes: tuple[str, ...
         "scale": points.scale,
         "true_labels": table.labels,
         "row_names": table.row_names,
-        "notes": (*table.notes, *points.notes, *notes),
+        "notes": (*table.notes, *points.notes, *about_pairs(len(points.data)), *notes),
     }
 
 

@@ -10,10 +10,11 @@ from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.standardise import Standardised, standardise
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import compare_sources
+from pyroclust.diagnostics.draws.pairs import about_pairs
 from pyroclust.io.draws import DrawsFile, DrawsSource, draws_from
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.diagnosis import Diagnosis
-from pyroclust.results.draws_summary import DrawsSummary, check_pairs, summarise_draws
+from pyroclust.results.draws_summary import DrawsSummary, summarise_draws
 
 __all__ = ["check_table_options", "diagnose"]
 
@@ -100,7 +101,11 @@ def diagnose(
             baselines=baselines or (),
             point_names=_names(table, sources[0]),
             seed=seed,
-            notes=(*(note for one in sources for note in one.notes), *(() if table is None else table.notes)),
+            notes=(
+                *(note for one in sources for note in one.notes),
+                *(() if table is None else table.notes),
+                *about_pairs(sources[0].assignments.shape[-1]),
+            ),
             run=run,
             failures=(*(sentence for one in summaries for sentence in one.failures), *tries.failures),
         )
@@ -140,7 +145,6 @@ def _check_sources(sources: Sequence[DrawsFile]) -> None:
             f"{sources[0].name} has draws of {numbers[0]} points and {sources[1].name} of {numbers[1]}, "
             "expected the same points in the same order"
         )
-    check_pairs(sources[0].name, numbers[0], remedy="use the functions of pyroclust.diagnostics")
 
 
 def _checked_points(table: Table, source: DrawsFile) -> Standardised:

@@ -7,6 +7,7 @@ import numpy as np
 
 from pyroclust import plots
 from pyroclust.diagnostics import CredibleBall, PartitionModes, RankedPartitions, dendrogram_order
+from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.report.parts import FigureTable, Part, Picture, Section
 from pyroclust.report.words import axis_names, number
 from pyroclust.results.contents import Contents, Source
@@ -35,7 +36,7 @@ def certainty_section(found: Contents) -> Section:
     if summary.modes is not None and len(summary.modes.weights) > 1 and view.data is not None:
         parts.append(_modes(view, summary.modes))
     if summary.ranked is not None:
-        parts.append(_ranked(summary.ranked, summary.co_assignment))
+        parts.append(_ranked(summary.ranked, summary))
     if summary.estimate is not None:
         parts.append(_points(summary.estimate))
     return Section("How sure is the estimate", (*parts, _table(found)), gist=gist)
@@ -91,10 +92,11 @@ def _modes(view: Source, modes: PartitionModes) -> Picture:
     )
 
 
-def _ranked(ranked: RankedPartitions, co_assignment: np.ndarray) -> Picture:
+def _ranked(ranked: RankedPartitions, summary: DrawsSummary) -> Picture:
+    some = compact(ranked.partitions[:, summary.paired_points])[0].astype(np.int64)
     return Picture(
         lambda figure: plots.plot_ranked_partitions(
-            ranked, dendrogram_order(co_assignment), ax=figure.subplots()
+            replace(ranked, partitions=some), dendrogram_order(summary.co_assignment), ax=figure.subplots()
         ),
         size=(9, 3.4),
         alternative=f"The likeliest partitions as strips of coloured rows; the first has probability "

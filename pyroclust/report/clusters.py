@@ -122,13 +122,19 @@ def pairs_section(found: Contents) -> Section:
     """
     last = found.sources[-1]
     if len(found.sources) == 1:
-        gist = "The probability of every pair of rows"
+        gist = f"The probability of every pair of rows{_among(last)}"
         return Section(_TITLE, (_matrix(last),), is_open=True, gist=gist)
     first = found.reference if found.reference is not last else found.sources[-2]
     gap = float(np.abs(first.summary.co_assignment - last.summary.co_assignment).max())
     of = "" if len(found.sources) == len((first, last)) else f" of {first.name} and {last.name}"
-    gist = f"Probabilities of pairs{of} differ by at most {number(gap, 2)}"
+    gist = f"Probabilities of pairs{of} differ by at most {number(gap, 2)}{_among(first)}"
     return Section(_TITLE, (_difference(found, first, gap),), is_open=True, gist=gist)
+
+
+def _among(view: Source) -> str:
+    """Say of which rows the pairs are where these are not all."""
+    every, some = view.summary.shape[2], len(view.summary.paired_points)
+    return "" if some == every else f" among {some:,} of {every:,}"
 
 
 def _matrix(view: Source) -> Picture:

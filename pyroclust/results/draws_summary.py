@@ -25,7 +25,6 @@ from pyroclust.diagnostics import (
 from pyroclust.diagnostics.differences.agreement import Marginals, marginals
 from pyroclust.diagnostics.draws.labels import as_chains
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
-from pyroclust.diagnostics.estimates.point_estimates import uncertainty_in
 from pyroclust.diagnostics.verdicts.findings import (
     Question,
     clarity_finding,
@@ -34,11 +33,7 @@ from pyroclust.diagnostics.verdicts.findings import (
     untold,
 )
 
-__all__ = ["MAX_POINTS", "DrawsSummary", "Estimate", "check_pairs", "summarise_draws"]
-
-MAX_POINTS = 5000
-"""Above, the matrices of pairs of points do not fit into the memory of a small machine."""
-
+__all__ = ["DrawsSummary", "Estimate", "summarise_draws"]
 
 _ESTIMATE, _SCORES = "The point estimate of {}", "The scores of {} against the known labels"
 
@@ -101,7 +96,8 @@ class DrawsSummary:
     Attributes:
         name: what reports call the source.
         shape: numbers of chains, draws a chain, and points.
-        marginals: posterior of the number of clusters, and posterior similarity matrix.
+        marginals: posterior of the number of clusters, and posterior similarity matrix of at most 2,000
+            points, see :func:`~pyroclust.diagnostics.draws.pairs.paired_points`.
         estimate: the point estimate, and how sure it is of each point.
         ball: 95 % credible ball around it, under variation of information.
         ranked: the most probable partitions.
@@ -144,8 +140,13 @@ class DrawsSummary:
 
     @property
     def co_assignment(self) -> np.ndarray:
-        """Posterior similarity matrix, ``(N, N)``."""
+        """Posterior similarity matrix, ``(M, M)``, of :attr:`paired_points`."""
         return self.marginals.together
+
+    @property
+    def paired_points(self) -> np.ndarray:
+        """The points of which the similarity matrix is, ``(M,)``: all of them up to 2,000."""
+        return np.arange(self.shape[2]) if self.marginals.points is None else self.marginals.points
 
     @property
     def max_rhat(self) -> float:
@@ -239,27 +240,6 @@ def _of_pairs(found: CoMembershipEss) -> dict[str, Any]:
     }
 
 
-def check_pairs(name: str, num_points: int, *, remedy: str = "summarise a random sample of the rows") -> None:
-    """Refuse points whose co-assignment matrix, one number a pair, is larger than a summary makes.
-
-    Args:
-        name: of the draws or the table.
-        num_points: number of points N.
-        remedy: what to do instead.
-
-    Raises:
-        ValueError: if there are more than ``MAX_POINTS``.
-
-    Example:
-        >>> check_pairs("mine.csv", 300)
-    """
-    if num_points > MAX_POINTS:
-        raise ValueError(
-            f"{name} has {num_points} points, expected at most {MAX_POINTS}: "
-            f"memory grows with the pairs of points; {remedy}"
-        )
-
-
 def summarise_draws(
     assignments: np.ndarray,
     *,
@@ -274,8 +254,8 @@ def summarise_draws(
     A part that fails is left out, with a sentence in ``failures``; the number of clusters and the
     co-assignment matrix have to be there.
 
-    Cost: one co-assignment matrix, one search for the point estimate, and the modes; about two seconds at
-    N = 300 and 4000 draws.
+    Cost: one co-assignment matrix of at most 2,000 points, one search for the point estimate, and the modes;
+    about two seconds at N = 300 and 4000 draws.
 
     Shape:
         assignments: ``(chains, draws, N)`` labels 0 to N - 1; log_joint: ``(chains, draws)``;
@@ -299,7 +279,7 @@ def summarise_draws(
     """
     draws = as_chains(assignments)
     every, tries = marginals(draws), Attempts()
-    estimate = _estimate(draws, every, tries, name=name, seed=seed, true_labels=true_labels)
+    estimate = _estimate(draws, tries, name=name, seed=seed, true_labels=true_labels)
     parts = _Parts(draws, name, seed, None if estimate is None else estimate.assignments, tries)
     values = parts.functionals(log_joint)
     return DrawsSummary(
@@ -373,7 +353,6 @@ class _Parts:
 
 def _estimate(
     draws: np.ndarray,
-    every: Marginals,
     tries: Attempts,
     *,
     name: str,
@@ -385,7 +364,8 @@ def _estimate(
         return None
     scores = tries.make(_SCORES.format(name), lambda: scores_where_known(true_labels, found))
     return tries.make(
-        _ESTIMATE.format(name), lambda: Estimate(found, uncertainty_in(every.together, found), scores)
+        _ESTIMATE.format(name),
+        lambda: Estimate(found, diagnostics.point_uncertainty(draws, found), scores),
     )
 
 

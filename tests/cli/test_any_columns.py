@@ -12,7 +12,6 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from pyroclust import compare
 from pyroclust.cli import main
 from pyroclust.models import FAMILIES, PRIORS, in_words, nig_mixture, niw_mixture, standardised_mixture
-from pyroclust.results.draws_summary import MAX_POINTS
 from pyroclust.results.mcmc_alone import McmcSummary
 
 QUICK = {"num_draws": 20, "mcmc_draws": 10, "num_chains": 2}
@@ -133,11 +132,6 @@ def test_a_folder_of_the_name_none_is_still_reached(tmp_path, monkeypatch, capsy
     Path("none").mkdir()
     assert run("compare", "iris", "--guide", "./none", "--out", "out") == 2
     assert "none" in capsys.readouterr().err
-
-
-def test_too_many_points_are_refused_before_anything_is_drawn():
-    with pytest.raises(ValueError, match=rf"has {MAX_POINTS + 1} points, expected at most {MAX_POINTS}"):
-        compare(np.arange(MAX_POINTS + 1.0)[:, None], guide="none")
 
 
 @pytest.mark.parametrize("command", ["compare", "recipe"])

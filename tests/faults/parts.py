@@ -122,7 +122,7 @@ _ESTIMATE = (Question.CLEAR, Question.LABELS)
 # What is broken, the beginning of the sentence, and the questions without an answer.
 _OF_DRAWS: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
     (f"{_DRAWS}point_estimate", "The point estimate of", _ESTIMATE),
-    ("pyroclust.results.draws_summary.uncertainty_in", "The point estimate of", _ESTIMATE),
+    (_DRAWS + "point_uncertainty", "The point estimate of", _ESTIMATE),
     ("pyroclust.results.draws_summary.scores_where_known", "The scores of", (Question.LABELS,)),
     (f"{_DRAWS}credible_ball", "The credible ball of", ()),
     (f"{_DRAWS}ranked_partitions", "The most probable partitions of", ()),

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.diagnostics.draws.co_assignment import co_assignment
+from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
 from pyroclust.diagnostics.draws.labels import as_chains, checked_weights, flatten
 from pyroclust.diagnostics.draws.num_clusters import cluster_count_posterior, total_variation
+from pyroclust.diagnostics.draws.pairs import paired_points
 
 __all__ = [
     "Agreement",
@@ -27,7 +29,8 @@ class Agreement:
 
     Attributes:
         total_variation: of the posteriors of the number of clusters, in [0, 1].
-        largest_difference: of the co-assignment probabilities, over all pairs of points.
+        largest_difference: of the co-assignment probabilities, over all pairs of points; above 2,000 points,
+            here and below, over all pairs among 2,000 of them.
         mean_difference: mean absolute difference of the co-assignment probabilities of different points.
         noise_total_variation: the first, between two halves of the second source.
         noise_largest_difference: the second, between two halves of the second source.
@@ -63,11 +66,13 @@ class Marginals:
 
     Attributes:
         counts: probabilities of 0 to N clusters, ``(N + 1,)``.
-        together: co-assignment probabilities, ``(N, N)``.
+        together: co-assignment probabilities, ``(M, M)``.
+        points: the points that these are of, ``(M,)``; ``None`` for all.
     """
 
     counts: np.ndarray
     together: np.ndarray
+    points: np.ndarray | None = None
 
 
 def agreement(draws_a: DrawsLike, draws_b: DrawsLike, *, weights: np.ndarray | None = None) -> Agreement:
@@ -75,7 +80,7 @@ def agreement(draws_a: DrawsLike, draws_b: DrawsLike, *, weights: np.ndarray | N
 
     The noise floor compares one half of the chains with the other half, or the two halves of a single chain.
     Each half has half the draws, so the floor is a little higher than the noise of the comparison itself.
-    Cost: two co-assignment matrices.
+    Cost: two co-assignment matrices, of at most 2,000 points.
 
     Shape:
         draws_a, draws_b: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw of ``draws_a``.
@@ -156,13 +161,17 @@ def marginals_and_noise(draws: DrawsLike, *, weights: np.ndarray | None = None) 
     )
     left = mass[0] / sum(mass)
     both = Marginals(
-        left * first.counts + (1 - left) * second.counts, left * first.together + (1 - left) * second.together
+        left * first.counts + (1 - left) * second.counts,
+        left * first.together + (1 - left) * second.together,
+        first.points,
     )
     return both, Noise(*distances(first, second))
 
 
 def marginals(draws: np.ndarray, *, weights: np.ndarray | None = None) -> Marginals:
     """Return the posterior of the number of clusters and the co-assignment matrix.
+
+    The matrix is that of :func:`~pyroclust.diagnostics.draws.pairs.paired_points`.
 
     Shape:
         draws: ``(chains, draws, N)`` or ``(S, N)``; weights: one entry a draw.
@@ -179,7 +188,12 @@ def marginals(draws: np.ndarray, *, weights: np.ndarray | None = None) -> Margin
     values, probabilities = cluster_count_posterior(flat, weights=weights)
     counts = np.zeros(flat.shape[-1] + 1)
     counts[values] = probabilities
-    return Marginals(counts, co_assignment(flat, weights=share))
+    points = paired_points(flat.shape[-1])
+    if len(points) == flat.shape[-1]:
+        return Marginals(counts, co_assignment(flat, weights=share))
+    # Labels of some of the points may be above their number.
+    some = compact(flat[:, points].astype(np.int64, copy=False))[0]
+    return Marginals(counts, co_assignment(some, weights=share), points)
 
 
 def distances(first: Marginals, second: Marginals) -> tuple[float, float, float]:

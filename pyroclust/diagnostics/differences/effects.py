@@ -90,9 +90,8 @@ def largest_pair(a: Marginals, b: Marginals) -> tuple[int, int]:
         >>> largest_pair(a, b)
         (0, 1)
     """
-    gap = np.abs(a.together - b.together)
-    first, second = np.unravel_index(gap.argmax(), gap.shape)
-    return int(first), int(second)
+    first, second = _largest(a, b)
+    return (first, second) if a.points is None else (int(a.points[first]), int(a.points[second]))
 
 
 def pair_p_value(a: Marginals, b: Marginals, *, effective_a: float, effective_b: float) -> float:
@@ -113,7 +112,7 @@ def pair_p_value(a: Marginals, b: Marginals, *, effective_a: float, effective_b:
         >>> pair_p_value(a, b, effective_a=100.0, effective_b=100.0) < 1e-9
         True
     """
-    pair = largest_pair(a, b)
+    pair = _largest(a, b)
     first, second, points = a.together[pair], b.together[pair], len(a.together)
     if first == second:
         return 1.0
@@ -137,6 +136,13 @@ def separation_effect(test: TwoSampleTest, *, limit: float) -> Effect:
     """
     noise, value = (max(0.0, 2 * x - 1) for x in (float(np.quantile(test.null, 0.95)), test.statistic))
     return Effect("separation by a classifier", value, noise, limit, test.p_value)
+
+
+def _largest(a: Marginals, b: Marginals) -> tuple[int, int]:
+    """Return where in the matrices the pair is that differs most."""
+    gap = np.abs(a.together - b.together)
+    first, second = np.unravel_index(gap.argmax(), gap.shape)
+    return int(first), int(second)
 
 
 def _blocks(losses: np.ndarray, num_a: int) -> tuple[float, float, float]:

@@ -15,8 +15,7 @@ _POINTS_A_THREAD = 1_000_000
 
 
 @strict
-def _compact(labels: np.ndarray, compacted: np.ndarray, counts: np.ndarray) -> None:
-    names = np.empty(labels.shape[1], np.int32)
+def _compact(labels: np.ndarray, names: np.ndarray, compacted: np.ndarray, counts: np.ndarray) -> None:
     for s in range(labels.shape[0]):
         names[:] = -1
         found = 0
@@ -33,7 +32,7 @@ def compact(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Renumber the clusters of each row by first appearance, and count them: O(N) a row.
 
     Shape:
-        labels: ``(S, N)`` int64, 0 to N - 1; output: ``(S, N)`` int32 and ``(S,)`` int64.
+        labels: ``(S, N)`` int64, none below 0; output: ``(S, N)`` int32 and ``(S,)`` int64.
 
     Example:
         >>> [part.tolist() for part in compact(np.array([[2, 2, 0], [1, 1, 1]]))]
@@ -41,7 +40,8 @@ def compact(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     compacted, counts = np.empty(labels.shape, np.int32), np.empty(len(labels), np.int64)
     # Read-only or strided arrays would be compiled for once more.
-    _compact(np.require(labels, requirements=["C", "W"]), compacted, counts)
+    labels = np.require(labels, requirements=["C", "W"])
+    _compact(labels, np.empty(int(labels.max(initial=-1)) + 1, np.int32), compacted, counts)
     return compacted, counts
 
 

@@ -2,14 +2,19 @@
 
 import numpy as np
 
-from pyroclust.diagnostics.draws.co_assignment import co_assignment
-from pyroclust.diagnostics.draws.holders import DrawsLike
-from pyroclust.diagnostics.draws.labels import checked_labels, distinct_draws
+from pyroclust.diagnostics.draws.contingency import compact
+from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
+from pyroclust.diagnostics.draws.labels import (
+    checked_labels,
+    checked_weights,
+    distinct_draws,
+    flat_integers,
+)
 from pyroclust.diagnostics.draws.losses import PartitionLoss, VariationOfInformation
 from pyroclust.diagnostics.estimates.salso import SalsoSearch
 from pyroclust.diagnostics.estimates.searches import PartitionSearch
 
-__all__ = ["point_estimate", "point_uncertainty", "uncertainty_in"]
+__all__ = ["point_estimate", "point_uncertainty"]
 
 _DEFAULT_LOSS = VariationOfInformation()
 _DEFAULT_SEARCH = SalsoSearch()
@@ -66,7 +71,7 @@ def point_uncertainty(
     :math:`A_i` is the point's cluster in the estimate and P the co-assignment matrix. A point that the
     estimate leaves alone has no companions: there u is its largest co-assignment with any point, the
     probability that being alone is wrong for the likeliest reason. 0 is certain, 1 is never with its
-    companions.
+    companions. Cost: O(S N), and O(S N) for every point that is alone; there is no matrix.
 
     Shape:
         draws: ``(chains, draws, N)`` or ``(S, N)``; estimate: ``(N,)`` labels; weights: S entries;
@@ -79,28 +84,21 @@ def point_uncertainty(
         >>> point_uncertainty(np.array([[0, 0, 0], [0, 0, 1]]), np.array([0, 0, 1])).tolist()
         [0.0, 0.0, 0.5]
     """
-    return uncertainty_in(co_assignment(draws, weights=weights), estimate)
-
-
-def uncertainty_in(similarity: np.ndarray, estimate: np.ndarray) -> np.ndarray:
-    """Return the same as :func:`point_uncertainty` from the co-assignment matrix of the draws.
-
-    Shape:
-        similarity: ``(N, N)``; estimate: ``(N,)`` labels; output: ``(N,)``.
-
-    Raises:
-        ValueError: if shapes do not fit.
-
-    Example:
-        >>> uncertainty_in(np.array([[1.0, 0.9], [0.9, 1.0]]), np.array([0, 0])).round(3).tolist()
-        [0.1, 0.1]
-    """
+    flat, weights = labels_and_weights("draws", draws, weights)
+    labels = compact(flat_integers(flat).astype(np.int64, copy=False))[0]
     estimate = checked_labels("estimate", estimate)
-    if estimate.shape != similarity.shape[:1]:
-        raise ValueError(f"estimate has shape {estimate.shape}, expected ({len(similarity)},)")
-    similarity = similarity.copy()
-    np.fill_diagonal(similarity, 0.0)
-    together = estimate[:, None] == estimate
-    companions = together.sum(-1) - 1
-    own = np.where(together, similarity, 0.0).sum(-1) / np.maximum(companions, 1)
-    return np.clip(np.where(companions > 0, 1 - own, similarity.max(-1)), 0.0, 1.0)
+    if estimate.shape != labels.shape[1:]:
+        raise ValueError(f"estimate has shape {estimate.shape}, expected ({labels.shape[1]},)")
+    share = checked_weights(weights, len(labels))
+    companions = np.bincount(estimate)[estimate] - 1
+    together = np.zeros(len(estimate))
+    for draw, weight in zip(labels, share, strict=True):
+        # Cells of the table of the estimate's clusters and the draw's.
+        cell = estimate * (int(draw.max()) + 1) + draw
+        together += weight * (np.bincount(cell)[cell] - 1)
+    own = 1 - together / np.maximum(companions, 1)
+    for point in np.flatnonzero(companions == 0):
+        shared = share @ (labels == labels[:, point : point + 1])
+        shared[point] = 0.0
+        own[point] = shared.max()
+    return np.clip(own, 0.0, 1.0)

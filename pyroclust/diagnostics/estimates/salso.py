@@ -12,6 +12,7 @@ from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.draws.labels import DistinctDraws
 from pyroclust.diagnostics.draws.losses import PartitionLoss
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
+from pyroclust.diagnostics.draws.pairs import MAX_PAIRED_POINTS
 from pyroclust.diagnostics.estimates.searches import DrawsSearch, LinkageSearch, PartitionSearch, best_of
 from pyroclust.threads import num_threads
 
@@ -278,7 +279,6 @@ def run_start(problem: Problem, state: State, initial: np.ndarray, attempts: int
                 break
 
 
-_MAX_LINKAGE_POINTS = 2000
 _MAX_CELLS = 250_000_000
 
 
@@ -358,7 +358,7 @@ class SalsoSearch(PartitionSearch):
         starts = np.full((self.num_starts, points), -1, dtype=np.int64)
         starts[1::2] = draws.partitions[rng.choice(len(draws.mass), len(starts[1::2]), p=draws.mass)]
         quick: list[PartitionSearch] = [DrawsSearch()]
-        if points <= _MAX_LINKAGE_POINTS:
+        if points <= MAX_PAIRED_POINTS:
             quick.append(LinkageSearch())
         begun = np.stack([search.find(draws, loss=loss, seed=0) for search in quick])
         starts = np.concatenate([begun, starts])
