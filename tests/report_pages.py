@@ -13,7 +13,7 @@ from synthetic_comparison import make_comparison
 
 from pyroclust.analysis.diagnose import diagnose
 from pyroclust.calibration.training_world import TrainingWorld
-from pyroclust.diagnostics import LogEvidence
+from pyroclust.diagnostics import LogEvidence, Round
 from pyroclust.io.draws import DrawsFile
 from pyroclust.report import Page, page_of, render_page
 from pyroclust.results.comparison import Comparison, PartitionDraws
@@ -21,7 +21,7 @@ from pyroclust.results.comparison_summary import ComparisonSummary, summarise
 from pyroclust.results.diagnosis import Diagnosis
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
 from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary, summarise_mcmc
-from pyroclust.results.refinement import RefinedDraws, SweepsSeen
+from pyroclust.results.refinement import RefinedDraws
 
 HOSTILE = "<script>alert(1)</script> & \"co\" 'x'"
 LONG = "a_column_whose_name_nobody_would_call_short_and_that_has_no_space_to_break_at"
@@ -70,10 +70,9 @@ def refined_comparison(
         num_orders=4,
         num_ancestors=180,
         seen=(
-            SweepsSeen(10, 0.002, "num_clusters", -0.4, 1.08, 150.0),
-            SweepsSeen(20, 0.4 if settled else 0.003, "entropy", 0.01, 1.01, 190.0),
+            Round(10, 0.002, "num_clusters", -0.4, 1.08, 0.01, 150.0),
+            Round(20, 0.4 if settled else 0.003, "entropy", 0.01, 1.01, 0.2, 190.0),
         ),
-        settled=settled,
         pareto_k=0.3,
         efficiency=0.5,
         evidences=(LogEvidence("bridge sampling", -123.0, 0.02, 0.1),),

@@ -12,7 +12,7 @@ from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.refining import Refined
 from pyroclust.random_state import seeded
 from pyroclust.results.comparison import PartitionDraws
-from pyroclust.results.refinement import RefinedDraws, SweepsSeen
+from pyroclust.results.refinement import RefinedDraws
 
 __all__ = ["PROPOSALS", "can_refine", "refine_guide"]
 
@@ -88,18 +88,7 @@ def _kept(found: Refined, proposals: PartitionDraws, *, name: str, kernel: str) 
         kernel=kernel,
         num_orders=len(found.log_evidence_by_order),
         num_ancestors=found.num_ancestors,
-        seen=tuple(
-            SweepsSeen(
-                sweeps=one.sweeps,
-                p_value=one.p_value,
-                moved=one.moved,
-                change=one.change,
-                nested_rhat=one.nested_rhat,
-                effective_draws=one.effective_draws,
-            )
-            for one in found.rounds
-        ),
-        settled=found.settled,
+        seen=found.rounds,
         pareto_k=found.pareto_k,
         efficiency=found.efficiency,
         evidences=found.evidences,

@@ -12,7 +12,14 @@ from pyroclust.diagnostics.chains.partition_convergence import (
     co_membership_ess,
     distance_rhat,
 )
-from pyroclust.diagnostics.chains.short_chains import Drift, StartMemory, drift, nested_rhat, start_memory
+from pyroclust.diagnostics.chains.short_chains import (
+    Drift,
+    Round,
+    StartMemory,
+    drift,
+    nested_rhat,
+    start_memory,
+)
 from pyroclust.diagnostics.differences.agreement import Agreement, Noise, agreement, noise_floor
 from pyroclust.diagnostics.differences.effects import Effect
 from pyroclust.diagnostics.differences.two_sample import TwoSampleTest, classifier_test, count_test, mmd_test
@@ -116,6 +123,7 @@ __all__ = [
     "PartitionSearch",
     "RankedPartitions",
     "RefinedFigures",
+    "Round",
     "SalsoSearch",
     "SbcRow",
     "SimulationBasedCalibration",

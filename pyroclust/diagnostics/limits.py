@@ -20,6 +20,9 @@ MAX_CHANCE = 0.01
 MIN_FAMILIARITY, MIN_CALIBRATION = 0.01, 0.01
 # Of each test of calibration in a certificate, of which there are about ten.
 MIN_CERTIFIED = 0.005
+# Above it a test that refined draws still move says that they do not, and from it on that they have forgotten
+# their starts.
+MIN_SETTLED = 0.05
 # Share of the data sets of a certificate whose weights cannot be relied on, and the chance to see more.
 MAX_HIGH_K_SHARE, MIN_CHANCE = 0.25, 0.05
 # Standard errors by which a certified guide may be behind its baseline.

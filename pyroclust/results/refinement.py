@@ -4,35 +4,14 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from pyroclust.diagnostics import Agreement, Finding, LogEvidence, RefinedFigures
+from pyroclust.diagnostics import Agreement, Finding, LogEvidence, RefinedFigures, Round
 from pyroclust.diagnostics.verdicts.findings import orders_finding
 from pyroclust.diagnostics.weights.orders import OrderSpread, order_spread
 from pyroclust.results.partition_draws import PartitionDraws
 
-__all__ = ["ORDERS", "RefinedDraws", "SweepsSeen", "orders_findings"]
+__all__ = ["ORDERS", "RefinedDraws", "orders_findings"]
 
 ORDERS = "The spread over visiting orders"
-
-
-@dataclass(frozen=True)
-class SweepsSeen:
-    """What was seen of the chains after so many sweeps, see :class:`pyroclust.infer.refining.Round`.
-
-    Attributes:
-        sweeps: that each chain had taken.
-        p_value: of the test that nothing has moved since the look before.
-        moved: the functional that moved most beside its noise, empty where none did.
-        change: how far its mean moved, in its unit.
-        nested_rhat: the largest of all functionals; nan where no two chains have one ancestor.
-        effective_draws: the fewest of all functionals.
-    """
-
-    sweeps: int
-    p_value: float
-    moved: str
-    change: float
-    nested_rhat: float
-    effective_draws: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +25,6 @@ class RefinedDraws:
         num_orders: visiting orders that share the proposals in equal parts.
         num_ancestors: different proposals that the refined draws come from.
         seen: what was seen at each look.
-        settled: whether nothing moved at the last look, and no start was remembered.
         pareto_k: of the weights of the proposals; nan without weights.
         efficiency: effective share of the proposals; nan without weights.
         evidences: estimates of log p(x), the one to rely on first; empty without weights.
@@ -58,8 +36,7 @@ class RefinedDraws:
     kernel: str
     num_orders: int
     num_ancestors: int
-    seen: tuple[SweepsSeen, ...]
-    settled: bool
+    seen: tuple[Round, ...]
     pareto_k: float
     efficiency: float
     evidences: tuple[LogEvidence, ...]
@@ -70,6 +47,11 @@ class RefinedDraws:
         settled = "settled" if self.settled else "not settled"
         ancestors = f"{self.num_ancestors} ancestors"
         return f"RefinedDraws({self.draws.name}: {ancestors}, {self.sweeps} sweeps, {settled})"
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing moved at the last look, and no start was remembered."""
+        return bool(self.seen) and self.seen[-1].has_settled
 
     @property
     def sweeps(self) -> int:
@@ -97,13 +79,7 @@ class RefinedDraws:
         Args:
             agreement: with MCMC, where there is some.
         """
-        return RefinedFigures(
-            agreement=agreement,
-            settled=self.settled,
-            sweeps=self.sweeps,
-            nested_rhat=self.nested_rhat,
-            p_value=self.seen[-1].p_value if self.seen else math.nan,
-        )
+        return RefinedFigures(agreement, self.seen[-1] if self.seen else None)
 
     def order_spread(self, *, seed: int) -> OrderSpread | None:
         """Return the evidence by each visiting order; ``None`` without weights, or with one order.

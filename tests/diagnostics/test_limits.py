@@ -8,6 +8,7 @@ import pytest
 from chain_cases import restaurant_draws
 
 from pyroclust.diagnostics import Trust, compare_sources, limits
+from pyroclust.diagnostics.chains.short_chains import Round
 from pyroclust.diagnostics.chains.thinning import Mixing
 from pyroclust.diagnostics.differences.effects import Effect, VariationBlocks
 from pyroclust.diagnostics.estimates.cluster_profiles import ClusterProfiles
@@ -97,10 +98,19 @@ def stable(stability: float) -> bool:
     return ClusterProfiles(none, np.array([stability]), *[none] * 6).num_stable == 1
 
 
+def settled(*, p_value: float = 0.5, nested_rhat: float = 1.0, start_p_value: float = 0.5) -> bool:
+    return Round(20, p_value, "entropy", 0.1, nested_rhat, start_p_value, 900.0).has_settled
+
+
 # What is asked of a figure, the last figure with the answer yes, and the first with no.
 LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
     "MAX_RHAT": (lambda value: rhat(value) != "No", 1.05, 1.0501),
     "GOOD_RHAT": (lambda value: rhat(value) == "Yes", 1.01, 1.0101),
+    "MAX_RHAT of short chains": (
+        lambda value: settled(nested_rhat=value, start_p_value=0.0),
+        1.05,
+        1.0501,
+    ),
     "MIN_ESS": (lambda value: worth(value) != "No", 100.0, 99.9),
     "MIN_ESS of weighted draws": (lambda value: weights_findings(0.1, value)[1].passed, 100.0, 99.9),
     "GOOD_ESS": (lambda value: worth(value) == "Yes", 400.0, 399.9),
@@ -125,6 +135,8 @@ LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
     "MIN_CALIBRATION of two": (lambda value: calibrated(value, 0.5), 0.005, 0.00499),
     "MIN_CALIBRATION near data": (near, 0.01, 0.00999),
     "MIN_CERTIFIED": (lambda value: calibrated_finding("?", value, num_points=9).passed, 0.005, 0.00499),
+    "MIN_SETTLED": (lambda value: settled(p_value=value), 0.0501, 0.05),
+    "MIN_SETTLED of starts": (lambda value: settled(nested_rhat=2.0, start_p_value=value), 0.05, 0.0499),
     # At a quarter, 194 or more of 700 have the probability 0.054, and 195 or more have 0.046.
     "MAX_HIGH_K_SHARE": (high_share, 194, 195),
     "MIN_CHANCE": (high_share, 194, 195),

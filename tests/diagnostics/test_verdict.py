@@ -12,6 +12,7 @@ from pyroclust.diagnostics import (
     GuideFigures,
     Mark,
     RefinedFigures,
+    Round,
     Trust,
     Verdict,
     judge,
@@ -65,8 +66,9 @@ def test_levels(changes, level, words):
     assert verdict.sentence.endswith(".")
 
 
-SETTLED = RefinedFigures(CLOSE, settled=True, sweeps=40, nested_rhat=1.01, p_value=0.4)
-MOVING = dataclasses.replace(SETTLED, settled=False, p_value=0.001)
+LAST = Round(40, 0.4, "entropy", 0.01, 1.01, 0.3, 900.0)
+SETTLED = RefinedFigures(CLOSE, LAST)
+MOVING = dataclasses.replace(SETTLED, last=dataclasses.replace(LAST, p_value=0.001))
 AWAY = dataclasses.replace(SETTLED, agreement=FAR)
 BETWEEN = dataclasses.replace(CLOSE, largest_difference=0.12)
 NOISY = dataclasses.replace(BETWEEN, noise_largest_difference=0.2)

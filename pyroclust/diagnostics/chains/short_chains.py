@@ -9,8 +9,9 @@ from scipy.stats import rankdata
 
 from pyroclust.arrays import as_numbers
 from pyroclust.counts import check_count, check_seed
+from pyroclust.diagnostics.limits import MAX_RHAT, MIN_SETTLED
 
-__all__ = ["Drift", "StartMemory", "drift", "nested_rhat", "start_memory"]
+__all__ = ["Drift", "Round", "StartMemory", "drift", "nested_rhat", "start_memory"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,39 @@ class Drift:
     p_value: float
     changes: np.ndarray
     worst: int
+
+
+@dataclass(frozen=True)
+class Round:
+    """What was seen of many short chains that had gone on since the last look, by several functionals.
+
+    Attributes:
+        sweeps: draws of the kernel that each chain has taken.
+        p_value: of the test that nothing has moved since the last look, see :func:`drift`.
+        moved: the functional that moved most beside its noise, empty where none did.
+        change: how far its mean moved, in its unit.
+        nested_rhat: the largest of all functionals; nan where no two chains have one start.
+        start_p_value: of the test that chains of one start are no more alike than others, for all functionals
+            together.
+        effective_draws: the fewest of all functionals.
+    """
+
+    sweeps: int
+    p_value: float
+    moved: str
+    change: float
+    nested_rhat: float
+    start_p_value: float
+    effective_draws: float
+
+    @property
+    def has_settled(self) -> bool:
+        """Whether nothing moved since the last look, and chains of one start are not alike.
+
+        A nested R-hat above its limit counts where it is no chance: few chains of one start make it noisy.
+        """
+        remembers = self.nested_rhat > MAX_RHAT and self.start_p_value < MIN_SETTLED
+        return self.p_value > MIN_SETTLED and not remembers
 
 
 def nested_rhat(x: np.ndarray, starts: np.ndarray) -> float:

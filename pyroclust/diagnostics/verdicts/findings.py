@@ -5,6 +5,7 @@ from enum import Enum
 
 import numpy as np
 
+from pyroclust.diagnostics.chains.short_chains import Round
 from pyroclust.diagnostics.limits import (
     CLEAR,
     CLOSE_TO_LABELS,
@@ -18,6 +19,7 @@ from pyroclust.diagnostics.limits import (
     MIN_CALIBRATION,
     MIN_ESS,
     MIN_FAMILIARITY,
+    MIN_SETTLED,
     PARTLY_CLEAR,
     PARTLY_LABELS,
     written,
@@ -228,30 +230,23 @@ def weighted_finding(
     )
 
 
-def settled_finding(*, settled: bool, sweeps: int, nested_rhat: float, p_value: float) -> Finding:
+def settled_finding(last: Round | None) -> Finding:
     """Ask whether refined draws have settled: nothing moves any more, and no start is remembered.
 
     Args:
-        settled: the answer, see :func:`pyroclust.infer.refine`.
-        sweeps: that each chain has taken.
-        nested_rhat: the largest of the last look; nan where no two chains have one ancestor.
-        p_value: of the test that nothing moved since the look before.
+        last: what was seen at the last look; ``None`` where the draws took no sweeps.
 
     Example:
-        >>> settled_finding(settled=True, sweeps=20, nested_rhat=1.01, p_value=0.4).sentence
+        >>> settled_finding(Round(20, 0.4, "entropy", 0.1, 1.01, 0.3, 900.0)).sentence
         '20 sweeps, p = 0.400 that nothing moves, largest nested R-hat 1.010'
     """
-    memory = (
-        "" if math.isnan(nested_rhat) else f", largest nested R-hat {written(nested_rhat, '.3f', MAX_RHAT)}"
-    )
-    return Finding(
-        Question.SETTLED.value,
-        nested_rhat,
-        None,
-        settled,
-        f"{sweeps:,} sweeps, {written_p(p_value)} that nothing moves{memory}",
-        "nothing moves, and no start is remembered",
-    )
+    expected = "nothing moves, and no start is remembered"
+    if last is None:
+        return Finding(Question.SETTLED.value, None, None, False, "no sweeps", expected)
+    moves = f"{last.sweeps:,} sweeps, {written_p(last.p_value, MIN_SETTLED)} that nothing moves"
+    rhat = last.nested_rhat
+    memory = "" if math.isnan(rhat) else f", largest nested R-hat {written(rhat, '.3f', MAX_RHAT)}"
+    return Finding(Question.SETTLED.value, rhat, None, last.has_settled, moves + memory, expected)
 
 
 def orders_finding(found: OrderSpread) -> Finding:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pyroclust.counts import check_count
+from pyroclust.diagnostics.chains.short_chains import Round
 from pyroclust.diagnostics.differences.agreement import Agreement
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE, MIN_ESS, tolerance_of, written
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
@@ -30,24 +31,21 @@ class RefinedFigures:
 
     Attributes:
         agreement: of the refined draws with MCMC; ``None`` where it failed, or there is no MCMC.
-        settled: whether nothing moves any more, and no start is remembered.
-        sweeps: that each chain has taken.
-        nested_rhat: the largest of the last look; nan where no two chains have one ancestor.
-        p_value: of the test that nothing moved since the look before.
+        last: what was seen of them at the last look; ``None`` where there was none.
     """
 
     agreement: Agreement | None
-    settled: bool
-    sweeps: int
-    nested_rhat: float
-    p_value: float
+    last: Round | None
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing moves any more, and no start is remembered."""
+        return self.last is not None and self.last.has_settled
 
     @property
     def finding(self) -> Finding:
         """Whether the draws have settled."""
-        return settled_finding(
-            settled=self.settled, sweeps=self.sweeps, nested_rhat=self.nested_rhat, p_value=self.p_value
-        )
+        return settled_finding(self.last)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Refining: draws of a guide, resampled by weight, then moved by a kernel until nothing changes."""
 
 from pyroclust.infer.refining.refine import refine
-from pyroclust.infer.refining.refined import Refined, Round
+from pyroclust.infer.refining.refined import Refined
 
-__all__ = ["Refined", "Round", "refine"]
+__all__ = ["Refined", "refine"]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.counts import check_count, check_seed
-from pyroclust.diagnostics import LogEvidence, log_evidences
+from pyroclust.diagnostics import LogEvidence, Round, log_evidences
 from pyroclust.diagnostics.weights.importance import (
     importance_efficiency,
     importance_log_evidence,
@@ -22,8 +22,8 @@ from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
-from pyroclust.infer.refining.refined import Refined, Round
-from pyroclust.infer.refining.settling import Watch, has_settled
+from pyroclust.infer.refining.refined import Refined
+from pyroclust.infer.refining.settling import Watch
 from pyroclust.infer.smc_population import allocate_particles
 from pyroclust.memory import check_memory
 from pyroclust.points import Points, as_points
@@ -132,7 +132,6 @@ def refine(
         log_evidence_by_order=found.log_evidence_by_order(),
         evidences=evidences,
         rounds=rounds,
-        settled=bool(rounds) and has_settled(rounds[-1]),
         seconds=clock.seconds,
     )
 
@@ -319,7 +318,7 @@ def _run(
                 rounds.append(watch.again(chains.states.assignments, chains.states.log_joint, sweeps=until))
             tell(until, "")
             # The first look compares with the guide's own draws, which are to move.
-            if sweeps is None and len(rounds) > 1 and has_settled(rounds[-1]):
+            if sweeps is None and len(rounds) > 1 and rounds[-1].has_settled:
                 break
     return tuple(rounds)
 

@@ -5,34 +5,9 @@ from typing import NoReturn
 
 from torch import Tensor
 
-from pyroclust.diagnostics import LogEvidence
+from pyroclust.diagnostics import LogEvidence, Round
 
-__all__ = ["Refined", "Round"]
-
-
-@dataclass(frozen=True)
-class Round:
-    """What was seen when the chains had gone twice as far as at the last look.
-
-    Attributes:
-        sweeps: draws of the kernel that each chain has taken.
-        p_value: of the test that nothing has moved since the last look, see
-            :func:`pyroclust.diagnostics.drift`.
-        moved: the functional that moved most beside its noise, empty where none did.
-        change: how far its mean moved, in its unit.
-        nested_rhat: the largest of all functionals; nan where no two chains have one ancestor.
-        start_p_value: of the test that chains of one ancestor are no more alike than others, for all
-            functionals together.
-        effective_draws: the fewest of all functionals.
-    """
-
-    sweeps: int
-    p_value: float
-    moved: str
-    change: float
-    nested_rhat: float
-    start_p_value: float
-    effective_draws: float
+__all__ = ["Refined"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +32,6 @@ class Refined:
             ``(M,)`` in nats: where they lie further apart than their errors, the order matters.
         evidences: estimates of log p(data), the one to rely on first; empty without weights.
         rounds: what was seen at every look.
-        settled: whether at the last look nothing moved and no start was remembered.
         seconds: wall-clock seconds of each part, by name; compilation is not among them.
     """
 
@@ -73,7 +47,6 @@ class Refined:
     log_evidence_by_order: Tensor
     evidences: tuple[LogEvidence, ...] = ()
     rounds: tuple[Round, ...]
-    settled: bool
     seconds: dict[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -99,6 +72,11 @@ class Refined:
     def sweeps(self) -> int:
         """Draws of the kernel that each chain has taken."""
         return self.rounds[-1].sweeps if self.rounds else 0
+
+    @property
+    def settled(self) -> bool:
+        """Whether at the last look nothing moved, and no start was remembered."""
+        return bool(self.rounds) and self.rounds[-1].has_settled
 
     @property
     def num_ancestors(self) -> int:

@@ -1,21 +1,17 @@
-"""Whether short chains have settled: what is looked at, and the rule."""
+"""Watching short chains until they have settled: the functionals that are looked at."""
 
 import numpy as np
 from torch import Tensor
 
 from pyroclust.diagnostics.chains.functionals import cluster_share_entropy, pairs_together, shares
-from pyroclust.diagnostics.chains.short_chains import drift, start_memory
+from pyroclust.diagnostics.chains.short_chains import Round, drift, start_memory
 from pyroclust.diagnostics.draws.losses import variation_of_information
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
-from pyroclust.diagnostics.limits import MAX_RHAT
-from pyroclust.infer.refining.refined import Round
 
 __all__ = ["Watch"]
 
 # Points among which pairs are chosen, and how many pairs.
 _POINTS, _PAIRS = 64, 24
-# A test that nothing moves asks for more sweeps below this.
-_STILL_MOVING = 0.05
 
 
 class Watch:
@@ -79,15 +75,6 @@ class Watch:
         values |= {f"together_{i}_{j}": together[:, place] for place, (i, j) in enumerate(self._pairs)}
         self.names = tuple(values)
         return np.stack(list(values.values()), -1)
-
-
-def has_settled(seen: Round) -> bool:
-    """Return whether nothing moved since the last look, and chains of one start are not alike.
-
-    A nested R-hat above its limit counts where it is no chance: few chains of one start make it noisy.
-    """
-    remembers = seen.nested_rhat > MAX_RHAT and seen.start_p_value < _STILL_MOVING
-    return seen.p_value > _STILL_MOVING and not remembers
 
 
 def _doubtful_pairs(draws: np.ndarray, generator: np.random.Generator) -> np.ndarray:
