@@ -1,13 +1,11 @@
 """Numbers from outside as arrays: nothing that is masked, missing or no number passes for one."""
 
 import math
-import reprlib
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-__all__ = ["as_finite", "as_numbers", "check_between", "on_host", "refuse_masked", "unit_of", "whole_numbers"]
+__all__ = ["as_finite", "as_numbers", "on_host", "refuse_masked", "unit_of", "whole_numbers"]
 
 # From here on float64 leaves whole numbers out.
 _EXACT = 2.0**53
@@ -83,36 +81,6 @@ def whole_numbers(name: str, values: Any) -> np.ndarray:
     if (np.abs(found) >= _EXACT).any() or (found != found.round()).any():
         raise ValueError(f"{name} has numbers that are not whole or not below 2**53, expected counts")
     return found.astype(np.int64)
-
-
-def check_between(name: str, value: Any, low: float, high: float, *, high_too: bool = False) -> float:
-    """Return one number that lies between two others.
-
-    Args:
-        name: the argument.
-        value: what was given; text and truth values are no numbers.
-        low: below the number.
-        high: above the number.
-        high_too: whether ``high`` itself is possible.
-
-    Raises:
-        ValueError: if it is no number, or lies elsewhere.
-
-    Example:
-        >>> check_between("level", 0.95, 0, 1)
-        0.95
-        >>> check_between("level", "0.95", 0, 1)
-        Traceback (most recent call last):
-        ValueError: level is '0.95', expected a number above 0 and below 1
-    """
-    number = math.nan
-    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
-        with suppress(OverflowError):
-            number = float(value)
-    if not (low < number < high or (high_too and number == high)):
-        bound = "at most" if high_too else "below"
-        raise ValueError(f"{name} is {reprlib.repr(value)}, expected a number above {low} and {bound} {high}")
-    return number
 
 
 def unit_of(values: np.ndarray) -> float:

@@ -45,7 +45,13 @@ def check_count(
 
 
 def check_number(
-    name: str, value: Any, *, above: float = -math.inf, at_least: float = -math.inf, at_most: float = math.inf
+    name: str,
+    value: Any,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    below: float = math.inf,
+    at_most: float = math.inf,
 ) -> float:
     """Return a finite number within bounds as a ``float``, whatever real type it has.
 
@@ -54,6 +60,7 @@ def check_number(
         value: what was given; ``True`` and ``"2"`` are no numbers.
         above: what it has to be larger than.
         at_least: the smallest that is possible.
+        below: what it has to be smaller than.
         at_most: the largest.
 
     Raises:
@@ -67,8 +74,8 @@ def check_number(
         ValueError: learning_rate is 'fast', expected a positive number
     """
     found = _real(value)
-    if not (math.isfinite(found) and above < found and at_least <= found <= at_most):
-        limits = {"above": above, "of at least": at_least, "of at most": at_most}
+    if not (math.isfinite(found) and above < found < below and at_least <= found <= at_most):
+        limits = {"above": above, "of at least": at_least, "below": below, "of at most": at_most}
         bounds = " and ".join(f"{words} {one:g}" for words, one in limits.items() if math.isfinite(one))
         bounds = bounds.removeprefix("above 0 and ").removeprefix("above 0")
         kind = "positive number" if above == 0 else "number" if bounds else "finite number"

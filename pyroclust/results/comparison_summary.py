@@ -26,11 +26,19 @@ from pyroclust.diagnostics.differences.agreement import Marginals, distances, ma
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.verdicts.findings import Question, familiarity_findings, untold
 from pyroclust.diagnostics.verdicts.judging import with_untold
-from pyroclust.diagnostics.weights.importance import systematic_draws
+from pyroclust.diagnostics.weights.importance import stratified_draws
 from pyroclust.diagnostics.weights.orders import OrderSpread
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.comparison import Comparison, PartitionDraws
-from pyroclust.results.contents import Contents, Refining, Source, Weighting, plain, refined_source
+from pyroclust.results.contents import (
+    Contents,
+    Refining,
+    Source,
+    Weighting,
+    mcmc_source,
+    plain,
+    refined_source,
+)
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
 from pyroclust.results.refinement import ORDERS, orders_findings
 from pyroclust.text import listed
@@ -292,16 +300,8 @@ class ComparisonSummary:
         return Refining(found, self.orders, known, limits, self.sources_refined)
 
     def _of_mcmc(self) -> Source:
-        found, ess = self.comparison, self.mcmc.min_ess
-        return Source(
-            "MCMC",
-            found.mcmc.assignments,
-            self.mcmc,
-            found.shown,
-            found.columns,
-            seconds=found.mcmc.seconds,
-            effective_draws=ess if math.isfinite(ess) else math.nan,
-        )
+        found = self.comparison
+        return mcmc_source(found.mcmc, self.mcmc, shown=found.shown, columns=found.columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures without matrices and draws, fit for JSON: not finite becomes ``None``."""
@@ -511,7 +511,9 @@ def _draws_of(answer: Answer | None, comparison: Comparison, resampled: np.ndarr
 
 def _resampled(draws: PartitionDraws, weighting: Weighting, number: int, seed: int) -> np.ndarray:
     flat = draws.assignments.reshape(-1, draws.assignments.shape[-1])
-    return flat[systematic_draws(weighting.weights, number, seed=seed)][None]
+    # One number for all: draws that are to be shown lie closest to their weights so.
+    uniform = np.full(number, np.random.default_rng(seed).random())
+    return flat[stratified_draws(weighting.weights, uniform)][None]
 
 
 def _rand(one: DrawsSummary | None, other: DrawsSummary) -> float | None:

@@ -11,6 +11,7 @@ from pyroclust.diagnostics import Agreement, Familiarity, Finding, LogEvidence, 
 from pyroclust.diagnostics.weights.orders import OrderSpread
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.draws_summary import DrawsSummary
+from pyroclust.results.partition_draws import PartitionDraws
 from pyroclust.results.refinement import RefinedDraws
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ __all__ = [
     "Source",
     "Weighting",
     "WrittenResult",
+    "mcmc_source",
     "plain",
     "posteriors_of_k",
     "refined_source",
@@ -277,6 +279,29 @@ def refined_source(
         is_independent=True,
         seconds=found.draws.seconds,
         effective_draws=found.effective_draws,
+    )
+
+
+def mcmc_source(
+    found: PartitionDraws, summary: DrawsSummary, *, shown: np.ndarray, columns: tuple[str, ...]
+) -> Source:
+    """Return draws of MCMC as one of the sources of a page.
+
+    Args:
+        found: the draws.
+        summary: of them.
+        shown: the points on the axes of pictures.
+        columns: their names.
+    """
+    ess = summary.min_ess
+    return Source(
+        "MCMC",
+        found.assignments,
+        summary,
+        shown,
+        columns,
+        seconds=found.seconds,
+        effective_draws=ess if math.isfinite(ess) else math.nan,
     )
 
 

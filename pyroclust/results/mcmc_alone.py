@@ -1,6 +1,5 @@
 """Draws of MCMC without a guide: what is said of them, and whether they have converged."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +8,7 @@ from pyroclust.diagnostics import Finding, Verdict
 from pyroclust.diagnostics.verdicts.judging import with_untold
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.comparison import OnData, PartitionDraws, about_mcmc
-from pyroclust.results.contents import Contents, Source, plain, posteriors_of_k
+from pyroclust.results.contents import Contents, Source, mcmc_source, plain, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
 from pyroclust.text import listed
 
@@ -116,16 +115,8 @@ class McmcSummary:
         )
 
     def _source(self) -> Source:
-        found, ess = self.comparison, self.mcmc.min_ess
-        return Source(
-            "MCMC",
-            found.mcmc.assignments,
-            self.mcmc,
-            found.shown,
-            found.columns,
-            seconds=found.mcmc.seconds,
-            effective_draws=ess if math.isfinite(ess) else math.nan,
-        )
+        found = self.comparison
+        return mcmc_source(found.mcmc, self.mcmc, shown=found.shown, columns=found.columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures without matrices and draws, fit for JSON."""

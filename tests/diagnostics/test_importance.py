@@ -11,6 +11,7 @@ from pyroclust.diagnostics import (
     pareto_k,
     smooth_log_weights,
 )
+from pyroclust.diagnostics.weights.importance import stratified_draws
 
 
 @pytest.mark.parametrize("k", [0.2, 0.5, 0.9])
@@ -144,3 +145,20 @@ def test_draws_of_weight_zero_keep_it():
     assert importance_log_evidence(np.array([0.0, -np.inf]))[0] == pytest.approx(-math.log(2))
     with pytest.raises(ValueError, match="2 numbers, 0 of them finite"):
         importance_weights(np.full(2, -np.inf))
+
+
+def test_stratified_draws_are_expected_as_often_as_their_weights_say():
+    rng = np.random.default_rng(0)
+    weights = np.array([0.03, 0.0, 0.57, 0.2, 0.2])
+    found = np.stack(
+        [np.bincount(stratified_draws(weights, rng.random(7)), minlength=5) for _ in range(4000)]
+    )
+    assert found.mean(0) == pytest.approx(7 * weights, abs=0.04)
+    # Independent draws would have the variance 7 w (1 - w) = 1.72 for the third.
+    assert found.var(0)[2] < 0.5
+
+
+@pytest.mark.parametrize("uniform", [0.0, np.nextafter(1.0, 0.0)])
+def test_stratified_draws_take_none_of_weight_zero(uniform):
+    found = stratified_draws(np.array([0.0, 0.1, 0.2, 0.7, 0.0]), np.full(1000, uniform))
+    assert set(found.tolist()) == {1, 2, 3}

@@ -120,7 +120,7 @@ def test_labels_of_any_kind(partitions):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Binder(weight=2.0), "weight is 2.0, expected a number above 0 and below 2"),
+        (lambda: Binder(weight=2.0), "weight is 2.0, expected a positive number below 2"),
         (lambda: VariationOfInformation(weight=0), "weight is 0"),
         (lambda: pairwise_loss(np.array([[0, 1]]), np.array([[0, 1, 2]])), "2 and 3 points"),
         (lambda: AdjustedRand()(np.array([0, 1]), np.array([0, 1, 2])), "2 and 3 points"),

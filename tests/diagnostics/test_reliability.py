@@ -130,5 +130,5 @@ def test_refusals() -> None:
         pair_reliability(truth[:, :1], draws[..., :1])
     with pytest.raises(ValueError, match="num_bins is 0"):
         pair_reliability(truth, draws, num_bins=0)
-    with pytest.raises(ValueError, match="a number above 0 and below 1"):
+    with pytest.raises(ValueError, match="a positive number below 1"):
         pair_reliability(truth, draws, band_level=1.0)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.arrays import check_between
+from pyroclust.counts import check_number
 from pyroclust.diagnostics.draws.contingency import all_losses, matched_losses
 from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
 from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten
@@ -118,7 +118,7 @@ class _Weighted(PartitionLoss):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        check_between("weight", self.weight, 0, 2)
+        object.__setattr__(self, "weight", check_number("weight", self.weight, above=0, below=2))
 
     def form(self) -> np.ndarray:
         return np.array([2 - self.weight, self.weight, 1.0, 0.0, 0.0, 0.0])

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.arrays import check_between
+from pyroclust.counts import check_number
 from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import checked_labels, distinct_draws
 from pyroclust.diagnostics.draws.losses import PartitionLoss, VariationOfInformation
@@ -95,7 +95,7 @@ def credible_ball(
         >>> ball.radius, round(ball.coverage, 3), ball.lower.tolist()
         (0.0, 0.9, [[0, 0]])
     """
-    level = check_between("level", level, 0, 1, high_too=True)
+    level = check_number("level", level, above=0, at_most=1)
     found = distinct_draws(draws, weights=weights)
     estimate = checked_labels("estimate", estimate)
     if estimate.shape != found.partitions.shape[1:]:

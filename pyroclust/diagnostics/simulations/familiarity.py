@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.arrays import as_finite, check_between
-from pyroclust.counts import check_count, check_seed
+from pyroclust.arrays import as_finite
+from pyroclust.counts import check_count, check_number, check_seed
 from pyroclust.diagnostics.limits import MIN_FAMILIARITY, written
 from pyroclust.diagnostics.simulations.point_summaries import (
     column_summaries,
@@ -295,7 +295,7 @@ def _evidence(own: float | None, simulated: np.ndarray | None, num_simulations: 
             f"log_evidence is {own} and simulated_log_evidence has shape {shape}, expected a "
             f"number and ({num_simulations},), one a simulation"
         )
-    own = check_between("log_evidence", own, -_LARGEST, _LARGEST)
+    own = check_number("log_evidence", own, above=-_LARGEST, below=_LARGEST)
     return np.concatenate([[own], simulated])
 
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from pyroclust.arrays import check_between
 from pyroclust.compiling import strict
-from pyroclust.counts import check_count, check_seed
+from pyroclust.counts import check_count, check_number, check_seed
 from pyroclust.diagnostics.simulations.coverage import truth_and_draws
 
 __all__ = ["PairReliability", "pair_reliability"]
@@ -116,7 +115,7 @@ def pair_reliability(
         raise ValueError(f"truth has shape {every.shape[1:]}, expected (B, N) with at least two points")
     num_bins = check_count("num_bins", num_bins, at_most=_MAX_BINS)
     num_shuffles = check_count("num_shuffles", num_shuffles, at_most=_MAX_SHUFFLES)
-    band_level = check_between("band_level", band_level, 0, 1)
+    band_level = check_number("band_level", band_level, above=0, below=1)
     residual, mass, true, pairs, brier = _residuals(np.ascontiguousarray(every.transpose(1, 2, 0)), num_bins)
     used = pairs > 0
     residual, mass, true, pairs = residual[..., used], mass[used], true[used], pairs[used]

@@ -6,8 +6,8 @@ from functools import lru_cache
 import numpy as np
 from scipy import stats
 
-from pyroclust.arrays import as_finite, as_numbers, check_between, whole_numbers
-from pyroclust.counts import check_count
+from pyroclust.arrays import as_finite, as_numbers, whole_numbers
+from pyroclust.counts import check_count, check_number
 from pyroclust.diagnostics.draws.labels import check_probabilities
 from pyroclust.memory import check_memory
 
@@ -133,7 +133,7 @@ def ecdf_band(num_values: int, num_bins: int, *, level: float = 0.95) -> tuple[n
         ([0.15, 0.39, 0.65], [0.35, 0.61, 0.85])
     """
     num_bins = check_count("num_bins", num_bins, at_least=2)
-    _check_band(num_values, num_bins, level)
+    level = _check_band(num_values, num_bins, level)
     return threshold_band(num_values, _inner(num_bins), level=level)
 
 
@@ -159,7 +159,7 @@ def threshold_band(
         ([0.39, 0.83], [0.61, 0.96])
     """
     thresholds = _checked_thresholds(thresholds)
-    _check_band(num_values, len(thresholds), level)
+    level = _check_band(num_values, len(thresholds), level)
     low, high = _band(num_values, tuple(thresholds.tolist()), level)
     # The caller may write into what it gets.
     return low.copy(), high.copy()
@@ -207,9 +207,9 @@ def _groups(expected: np.ndarray) -> np.ndarray:
     return np.array(found)
 
 
-def _check_band(num_values: int, num_bins: int, level: float) -> None:
+def _check_band(num_values: int, num_bins: int, level: float) -> float:
     _check_table(num_values, num_bins)
-    check_between("level", level, 0, 1)
+    return check_number("level", level, above=0, below=1)
 
 
 def _check_table(num_values: int, num_bins: int) -> None:

@@ -15,7 +15,7 @@ __all__ = [
     "importance_weights",
     "pareto_k",
     "smooth_log_weights",
-    "systematic_draws",
+    "stratified_draws",
     "weighted_expectation",
 ]
 
@@ -168,21 +168,29 @@ def effective_draws(weights: np.ndarray) -> float:
     return float(1 / (shares**2).sum())
 
 
-def systematic_draws(weights: np.ndarray, number: int, *, seed: int) -> np.ndarray:
-    """Return which draws to take so that equal weights do, by systematic resampling.
+def stratified_draws(weights: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+    r"""Return which draws to take so that they have equal weights, by stratified resampling.
 
-    Each draw is taken about ``number`` times its weight, never more than one away from it.
+    Draw s of S is the one at :math:`(s + u_s) / S` of the cumulative weight: draw j is expected
+    :math:`S w_j` times, and its number varies less than under independent draws. Equal numbers u give
+    systematic resampling: no number is more than one away from :math:`S w_j`. Cost: O(S log P).
 
     Shape:
-        weights: ``(S,)``, sums to 1; output: ``(number,)`` places in order.
+        weights: ``(P,)``, sums to 1; uniform: ``(S,)`` numbers u in [0, 1); output: ``(S,)`` places
+        in order.
+
+    References:
+        Douc, Cappe and Moulines (2005), Comparison of resampling schemes for particle filtering.
+        https://doi.org/10.1109/ISPA.2005.195385
 
     Example:
-        >>> systematic_draws(np.array([0.5, 0.0, 0.5]), 4, seed=0).tolist()
+        >>> stratified_draws(np.array([0.5, 0.0, 0.5]), np.full(4, 0.3)).tolist()
         [0, 0, 2, 2]
     """
-    places = (np.arange(number) + np.random.default_rng(seed).random()) / number
     edges = np.cumsum(weights)
-    return np.searchsorted(edges / edges[-1], places, side="right")
+    places = edges[-1] * ((np.arange(len(uniform)) + uniform) / len(uniform))
+    # Rounding must not push the last place beyond the end.
+    return np.searchsorted(edges, np.minimum(places, np.nextafter(edges[-1], 0.0)), side="right")
 
 
 def importance_log_evidence(log_weights: np.ndarray) -> tuple[float, float]:

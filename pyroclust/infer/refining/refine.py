@@ -16,7 +16,9 @@ from pyroclust.diagnostics import LogEvidence, Round, log_evidences
 from pyroclust.diagnostics.weights.importance import (
     importance_efficiency,
     importance_log_evidence,
+    importance_weights,
     smooth_log_weights,
+    stratified_draws,
 )
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc.defaults import default_kernel
@@ -24,7 +26,6 @@ from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
 from pyroclust.infer.refining.refined import Refined
 from pyroclust.infer.refining.settling import Watch
-from pyroclust.infer.smc_population import allocate_particles
 from pyroclust.memory import check_memory
 from pyroclust.points import Points, as_points
 from pyroclust.progress import progress_bar
@@ -220,11 +221,9 @@ class _Proposals:
         """Return the proposals that go on, ``(S,)`` in order; without weights the first ones."""
         if not self.has_weights:
             return torch.arange(num_draws)
-        smoothed = torch.from_numpy(smooth_log_weights(self.log_weights.numpy())[0])
-        entry, copies = allocate_particles(
-            smoothed.unsqueeze(0), torch.zeros(1, dtype=torch.int64), num_particles=num_draws, num_groups=1
-        )
-        return entry.repeat_interleave(copies)
+        weights = importance_weights(self.log_weights.numpy())
+        uniform = torch.rand(num_draws, dtype=torch.float64).numpy()
+        return torch.from_numpy(stratified_draws(weights, uniform))
 
     def evidences(self, assignments: Tensor, log_joint: Tensor) -> tuple[LogEvidence, ...]:
         """Estimate log p(data) from the weights, and from draws after the sweeps where these have log q.
