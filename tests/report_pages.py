@@ -66,6 +66,7 @@ def refined_comparison(
             0.5,
         ),
         proposals=proposals,
+        is_exact=True,
         kernel="Gibbs sweeps",
         num_orders=4,
         num_ancestors=180,

@@ -1,20 +1,18 @@
 """From points to the posterior of their partition by a guide and, where possible, by MCMC of its model."""
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from typing import Any, TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from pyroclust.analysis.chains import ChainsOfModel, draw_mcmc
 from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result
 from pyroclust.analysis.picking import AskedModel, NoGuide, PickedGuide, pick_guide
-from pyroclust.analysis.refining import PROPOSALS, can_refine, refine_guide
+from pyroclust.analysis.refining import can_refine, draws_of_proposals, refine_guide
 from pyroclust.attempts import Attempts, left_out
 from pyroclust.calibration import calibrate_near
 from pyroclust.calibration.training_world import simulated_world
@@ -24,9 +22,10 @@ from pyroclust.diagnostics import Finding
 from pyroclust.diagnostics.draws.pairs import about_pairs
 from pyroclust.diagnostics.verdicts.findings import Question, untold
 from pyroclust.errors import first_line, lacks_memory
-from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc.defaults import default_kernel_name
 from pyroclust.infer.mcmc.named_kernels import named_kernel
+from pyroclust.infer.refining.clock import Clock
+from pyroclust.infer.refining.proposals import PROPOSALS, Proposals, most_at_once
 from pyroclust.models import in_words
 from pyroclust.random_state import seeded
 from pyroclust.results.comparison import Comparison, CrossScored, PartitionDraws
@@ -43,7 +42,7 @@ Made = TypeVar("Made")
 
 _WORLD = "The simulations of the guide's model"
 _REFINING = "The refining of the guide's draws"
-_NUMBERS_AT_ONCE = 1 << 22
+# Draws of tables with so many columns, where the state of a cluster has D^2 numbers, come in blocks.
 _WIDE = 5
 # Labels of MCMC that the guide scores, for estimates of the evidence: as many as 400 draws of 500 points.
 _CROSS_DRAWS, _CROSS_LABELS = 400, 200_000
@@ -64,27 +63,21 @@ def draw_guide(
         num_draws: independent draws, one chain.
         seed: same seed, same draws; the caller's random state is left alone.
     """
+    wide, clock = data.shape[-1] >= _WIDE, Clock()
     with seeded(seed), torch.no_grad():
         guide.posterior(data).sample((1,))
-        began = time.perf_counter()
-        posterior = guide.posterior(data)
-        blocks = [posterior.sample_and_log_prob((rows,)) for rows in _blocks(num_draws, data)]
-        draws, log_prob = (torch.cat(parts) for parts in zip(*blocks, strict=True))
-        seconds = time.perf_counter() - began
-    found = PartitionDraws(
-        name=name,
-        assignments=draws.unsqueeze(0).numpy(),
-        log_joint=_log_joint(guide.model, data, draws) if guide.model.has_likelihood else None,
-        seconds=seconds,
-        log_prob=log_prob.double().unsqueeze(0).numpy(),
+        found = Proposals.drawn(
+            guide.model,
+            lambda: guide.posterior(data),
+            data,
+            number=num_draws,
+            at_once=most_at_once(data) if wide else num_draws,
+            clock=clock,
+        )
+    drawn = draws_of_proposals(
+        found.assignments, found.log_prob, found.log_joint, name=name, seconds=clock.seconds["draw"]
     )
-    return found, posterior
-
-
-def _blocks(num_draws: int, data: Tensor) -> list[int]:
-    """Divide the draws of wide tables, where the state of a cluster has D^2 numbers, to take less memory."""
-    rows = num_draws if data.shape[-1] < _WIDE else max(1, _NUMBERS_AT_ONCE // data.numel())
-    return [min(rows, num_draws - first) for first in range(0, num_draws, rows)]
+    return drawn, found.posteriors[0][0]
 
 
 def cross_scored(posterior: Any, mcmc: PartitionDraws) -> CrossScored | None:
@@ -104,12 +97,6 @@ def cross_scored(posterior: Any, mcmc: PartitionDraws) -> CrossScored | None:
         log_prob = posterior.log_prob(some).double().numpy()
     log_joint = mcmc.log_joint[:, kept]
     return CrossScored(log_joint, log_prob.reshape(log_joint.shape))
-
-
-def _log_joint(model: Any, data: Tensor, draws: Tensor) -> np.ndarray:
-    rows = max(1, _NUMBERS_AT_ONCE // data.numel())
-    found = torch.cat([log_joint_of(model, data, part) for part in draws.split(rows)])
-    return found.double().unsqueeze(0).numpy()
 
 
 def compare_points(
@@ -278,7 +265,7 @@ def _draw(picked: PickedGuide, data: Tensor, settings: _Settings, tell: Callable
             _REFINING, lambda: refine_guide(guide, data, name=name, num_draws=num_draws, seed=seed)
         )
         if found is not None:
-            return _Drawn(found[0], is_exact=_is_exact(guide, data, seed=seed), refined=found[1])
+            return _Drawn(found[0], is_exact=found[1].is_exact, refined=found[1])
     tell(f"drawing {num_draws} partitions from {name}")
     drawn, posterior = _drawn(
         name, lambda: draw_guide(guide, data, name=name, num_draws=num_draws, seed=seed)
@@ -291,11 +278,6 @@ def _draw(picked: PickedGuide, data: Tensor, settings: _Settings, tell: Callable
         failures=tries.failures,
         untold=() if why is None else (untold(Question.SETTLED, why),),
     )
-
-
-def _is_exact(guide: Any, data: Tensor, *, seed: int) -> bool:
-    with seeded(seed), torch.no_grad():
-        return bool(guide.posterior(data).is_exact)
 
 
 def _drawn(name: str, draw: Callable[[], Made]) -> Made:

@@ -1,5 +1,6 @@
 """A guide's draws for a comparison, refined: proposals, the draws as drawn, and those after the sweeps."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,16 +9,14 @@ from torch import Tensor
 
 from pyroclust.infer import refine
 from pyroclust.infer.mcmc.auxiliary_gibbs import has_density
-from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.refining import Refined
+from pyroclust.infer.refining.proposals import PROPOSALS
 from pyroclust.random_state import seeded
 from pyroclust.results.comparison import PartitionDraws
 from pyroclust.results.refinement import RefinedDraws
 
-__all__ = ["PROPOSALS", "can_refine", "refine_guide"]
+__all__ = ["can_refine", "draws_of_proposals", "refine_guide"]
 
-# Draws of the guide for each that is kept.
-PROPOSALS = 5
 # Parts that a user pays for; the rest is looking at what came out.
 _PAID = ("draw", "weigh", "sweep")
 
@@ -54,29 +53,49 @@ def refine_guide(
         seed: same seed, same draws; the caller's random state is left alone.
     """
     model = guide.model
-    kernel = default_kernel(model)
     with seeded(seed), torch.no_grad():
         guide.posterior(data).sample((1,))
-    found = refine(model, guide, data, num_draws=num_draws, proposals=PROPOSALS, kernel=kernel, seed=seed)
-    proposals = PartitionDraws(
+    found = refine(model, guide, data, num_draws=num_draws, seed=seed)
+    proposals = draws_of_proposals(
+        found.proposals,
+        found.proposal_log_prob,
+        found.proposal_log_joint,
         name=name,
-        assignments=_one_chain(found.proposals),
-        log_joint=_where_known(found.proposal_log_joint),
         seconds=found.seconds["draw"],
-        log_prob=_one_chain(found.proposal_log_prob),
     )
     some = slice(None, None, PROPOSALS)
-    drawn = PartitionDraws(
-        name=name,
+    drawn = replace(
+        proposals,
         assignments=proposals.assignments[:, some],
         log_joint=None if proposals.log_joint is None else proposals.log_joint[:, some],
         seconds=proposals.seconds / PROPOSALS,
         log_prob=_one_chain(found.proposal_log_prob)[:, some],
     )
-    return drawn, _kept(found, proposals, name=f"{name}, refined", kernel=repr(kernel))
+    return drawn, _kept(found, proposals, name=f"{name}, refined")
 
 
-def _kept(found: Refined, proposals: PartitionDraws, *, name: str, kernel: str) -> RefinedDraws:
+def draws_of_proposals(
+    assignments: Tensor, log_prob: Tensor, log_joint: Tensor, *, name: str, seconds: float
+) -> PartitionDraws:
+    """Return draws of a guide as one chain.
+
+    Args:
+        assignments: ``(P, N)``.
+        log_prob: log q, ``(P,)`` in nats.
+        log_joint: log p, ``(P,)`` in nats; nan where it has no formula.
+        name: of the guide.
+        seconds: that drawing took.
+    """
+    return PartitionDraws(
+        name=name,
+        assignments=_one_chain(assignments),
+        log_joint=_where_known(log_joint),
+        seconds=seconds,
+        log_prob=_one_chain(log_prob),
+    )
+
+
+def _kept(found: Refined, proposals: PartitionDraws, *, name: str) -> RefinedDraws:
     return RefinedDraws(
         draws=PartitionDraws(
             name=name,
@@ -85,7 +104,8 @@ def _kept(found: Refined, proposals: PartitionDraws, *, name: str, kernel: str) 
             seconds=sum(found.seconds.get(part, 0.0) for part in _PAID),
         ),
         proposals=proposals,
-        kernel=kernel,
+        is_exact=found.is_exact,
+        kernel=found.kernel,
         num_orders=len(found.log_evidence_by_order),
         num_ancestors=found.num_ancestors,
         seen=found.rounds,

@@ -21,6 +21,7 @@ class RefinedDraws:
     Attributes:
         draws: the refined draws, one chain, ``(1, S, N)``; they have no log q.
         proposals: the guide's draws that they come from, ``(1, P, N)``, with log q and log p where known.
+        is_exact: whether log q of the proposals is exact, not an estimate.
         kernel: what moved them, for people.
         num_orders: visiting orders that share the proposals in equal parts.
         num_ancestors: different proposals that the refined draws come from.
@@ -33,6 +34,7 @@ class RefinedDraws:
 
     draws: PartitionDraws
     proposals: PartitionDraws
+    is_exact: bool
     kernel: str
     num_orders: int
     num_ancestors: int

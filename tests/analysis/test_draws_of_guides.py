@@ -1,22 +1,33 @@
 """Draws of a guide for a comparison: in blocks where tables are wide, with log q and log p of each draw."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 import torch
 
 from pyroclust.analysis import comparing
+from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.guides import PredictiveFilter
+from pyroclust.infer.refining import proposals
 from pyroclust.models import nig_mixture
 
 
 @pytest.mark.parametrize(("dim", "num_blocks"), [(4, 1), (5, 4)])
 def test_draws_of_wide_tables_come_in_blocks(dim, num_blocks, monkeypatch):
-    monkeypatch.setattr(comparing, "_NUMBERS_AT_ONCE", 7 * 9 * dim)
+    monkeypatch.setattr(proposals, "_NUMBERS_AT_ONCE", 7 * 9 * dim)
     data = torch.from_numpy(np.random.default_rng(0).standard_normal((9, dim)))
-    blocks = comparing._blocks(25, data)
-    assert (len(blocks), sum(blocks)) == (num_blocks, 25)
     guide = PredictiveFilter(nig_mixture(dim))
-    found, posterior = comparing.draw_guide(guide, data, name="filter", num_draws=25, seed=0)
+    # One draw warms up.
+    with mock.patch.object(
+        SequentialPartition,
+        "sample_and_log_prob",
+        autospec=True,
+        side_effect=SequentialPartition.sample_and_log_prob,
+    ) as drawing:
+        found, posterior = comparing.draw_guide(guide, data, name="filter", num_draws=25, seed=0)
+    sizes = [call.args[1][0] for call in drawing.call_args_list]
+    assert (len(sizes), sum(sizes)) == (num_blocks, 25)
     assert found.assignments.shape == (1, 25, 9)
     labels = torch.from_numpy(found.assignments[0])
     np.testing.assert_allclose(found.log_prob[0], posterior.log_prob(labels).numpy(), atol=1e-9)

@@ -1,29 +1,16 @@
 """From a guide's draws to draws of the posterior: weigh, resample, and move by a kernel."""
 
-import math
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from pyroclust.counts import check_count, check_seed
-from pyroclust.diagnostics import LogEvidence, Round, log_evidences
-from pyroclust.diagnostics.weights.importance import (
-    importance_efficiency,
-    importance_log_evidence,
-    importance_weights,
-    smooth_log_weights,
-    stratified_draws,
-)
-from pyroclust.infer.checks import log_joint_of
+from pyroclust.diagnostics import Round
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
+from pyroclust.infer.refining.clock import Clock
+from pyroclust.infer.refining.proposals import PROPOSALS, Proposals, most_at_once
 from pyroclust.infer.refining.refined import Refined
 from pyroclust.infer.refining.settling import Watch
 from pyroclust.memory import check_memory
@@ -36,8 +23,6 @@ __all__ = ["refine"]
 
 # The first look is after so many sweeps, every next one after twice as many; then it stops.
 _FIRST_LOOK, _MOST_SWEEPS = 10, 640
-# Numbers of a block of draws that is scored at once.
-_AT_ONCE = 1 << 22
 _BYTES_A_LABEL = 8
 
 
@@ -47,7 +32,7 @@ def refine(
     data: Points,
     *,
     num_draws: int = 1000,
-    proposals: int = 5,
+    proposals: int = PROPOSALS,
     kernel: PartitionKernel | None = None,
     sweeps: int | None = None,
     num_orders: int = 8,
@@ -108,10 +93,17 @@ def refine(
     kernel.check(points.double())
     _check_room(num_draws, proposals, len(points))
     root = seed_from_torch() if seed is None else check_seed(seed)
-    clock = _Clock()
+    clock, seen = Clock(), points.to(_dtype_of(guide, points))
     with seeded(root), torch.no_grad():
-        found = _Proposals.drawn(
-            model, guide, points, num_draws * proposals, num_orders=num_orders, clock=clock, shown=progress
+        found = Proposals.drawn(
+            model,
+            lambda: guide.posterior(seen),
+            points,
+            number=num_draws * proposals,
+            at_once=most_at_once(points),
+            num_orders=num_orders,
+            clock=clock,
+            shown=progress,
         )
         ancestors = found.resample(num_draws)
     with clock.timed("prepare"):
@@ -125,9 +117,11 @@ def refine(
         log_joint=states.log_joint,
         hyperparameters=states.hyperparameters,
         ancestors=ancestors,
+        kernel=repr(kernel),
         proposals=found.assignments,
         proposal_log_prob=found.log_prob,
         proposal_log_joint=found.log_joint,
+        is_exact=found.is_exact,
         pareto_k=found.pareto_k,
         efficiency=found.efficiency,
         log_evidence_by_order=found.log_evidence_by_order(),
@@ -135,127 +129,6 @@ def refine(
         rounds=rounds,
         seconds=clock.seconds,
     )
-
-
-class _Clock:
-    """Adds up the wall time of parts."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def timed(self, part: str) -> Iterator[None]:
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[part] = self.seconds.get(part, 0.0) + time.perf_counter() - began
-
-
-@dataclass(frozen=True)
-class _Proposals:
-    """Draws of several posteriors of one guide, with their weights.
-
-    Attributes:
-        assignments: ``(P, N)``.
-        log_prob: log q of each by the posterior that it came from, ``(P,)`` in nats.
-        log_joint: ``(P,)`` in nats; nan where the model has none.
-        posteriors: with the numbers of draws of each.
-    """
-
-    assignments: Tensor
-    log_prob: Tensor
-    log_joint: Tensor
-    posteriors: tuple[tuple[Any, int], ...]
-
-    @classmethod
-    def drawn(
-        cls,
-        model: CollapsedModel,
-        guide: PartitionGuide,
-        data: Tensor,
-        number: int,
-        *,
-        num_orders: int,
-        clock: _Clock,
-        shown: bool,
-    ) -> "_Proposals":
-        own = data.to(_dtype_of(guide, data))
-        labels, log_prob, log_joint, posteriors = [], [], [], []
-        rows = max(1, _AT_ONCE // data.numel())
-        done = 0
-        with progress_bar("proposals", number, shown=shown) as tell:
-            for size in (len(part) for part in torch.arange(number).tensor_split(min(num_orders, number))):
-                with clock.timed("draw"):
-                    posterior = guide.posterior(own)
-                    parts = [posterior.sample_and_log_prob((count,)) for count in _blocks(size, rows)]
-                labels += [part for part, _ in parts]
-                log_prob += [own_log_prob.double() for _, own_log_prob in parts]
-                if model.has_likelihood:
-                    with clock.timed("weigh"):
-                        log_joint += [log_joint_of(model, data, part).double() for part, _ in parts]
-                posteriors.append((posterior, size))
-                done += size
-                tell(done, "")
-        scores = torch.cat(log_prob)
-        joint = torch.cat(log_joint) if log_joint else torch.full_like(scores, math.nan)
-        return cls(torch.cat(labels), scores, joint, tuple(posteriors))
-
-    @property
-    def has_weights(self) -> bool:
-        return not bool(self.log_joint.isnan().any())
-
-    @property
-    def log_weights(self) -> Tensor:
-        return self.log_joint - self.log_prob
-
-    @property
-    def pareto_k(self) -> float:
-        return smooth_log_weights(self.log_weights.numpy())[1] if self.has_weights else math.nan
-
-    @property
-    def efficiency(self) -> float:
-        return importance_efficiency(self.log_weights.numpy()) if self.has_weights else math.nan
-
-    def resample(self, num_draws: int) -> Tensor:
-        """Return the proposals that go on, ``(S,)`` in order; without weights the first ones."""
-        if not self.has_weights:
-            return torch.arange(num_draws)
-        weights = importance_weights(self.log_weights.numpy())
-        uniform = torch.rand(num_draws, dtype=torch.float64).numpy()
-        return torch.from_numpy(stratified_draws(weights, uniform))
-
-    def evidences(self, assignments: Tensor, log_joint: Tensor) -> tuple[LogEvidence, ...]:
-        """Estimate log p(data) from the weights, and from draws after the sweeps where these have log q.
-
-        Each posterior scores its share of those draws: the identities behind reciprocal and bridge sampling
-        hold for every posterior, and so for their sums.
-        """
-        if not self.has_weights:
-            return ()
-        weights = self.log_weights.numpy()
-        alone = LogEvidence(
-            "importance sampling", *importance_log_evidence(weights), smooth_log_weights(weights)[1]
-        )
-        if not all(posterior.is_exact for posterior, _ in self.posteriors):
-            return (alone,)
-        every = len(self.posteriors)
-        scored = torch.empty_like(log_joint)
-        for place, (posterior, _) in enumerate(self.posteriors):
-            scored[place::every] = posterior.merged_log_prob(assignments[place::every]).double()
-        if not bool(scored.isfinite().all()):
-            return (alone,)
-        return log_evidences(
-            log_joint.numpy(),
-            scored.numpy(),
-            guide_log_joint=self.log_joint.numpy(),
-            guide_log_prob=self.log_prob.numpy(),
-        )
-
-    def log_evidence_by_order(self) -> Tensor:
-        """Return the estimate of log p(data) from the proposals of each posterior alone, ``(M,)`` in nats."""
-        parts = self.log_weights.split([size for _, size in self.posteriors])
-        return torch.stack([part.logsumexp(0) - math.log(len(part)) for part in parts])
 
 
 def _kernel_of(model: CollapsedModel, kernel: PartitionKernel | None) -> PartitionKernel:
@@ -288,17 +161,13 @@ def _check_room(num_draws: int, proposals: int, num_points: int) -> None:
     )
 
 
-def _blocks(number: int, most: int) -> list[int]:
-    return [min(most, number - done) for done in range(0, number, most)]
-
-
 def _run(
     chains: ShortChains,
     ancestors: np.ndarray,
     *,
     sweeps: int | None,
     seed: int,
-    clock: _Clock,
+    clock: Clock,
     shown: bool,
 ) -> tuple[Round, ...]:
     """Advance the chains and look at them, as :func:`refine` says."""

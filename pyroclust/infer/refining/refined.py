@@ -23,9 +23,11 @@ class Refined:
         log_joint: log p(assignments, data) in nats, ``(S,)`` float64; nan where it has no formula.
         hyperparameters: sampled ones by name, ``(S,)`` float64 each.
         ancestors: which proposal each draw came from, ``(S,)`` int64.
+        kernel: what moved them.
         proposals: the guide's draws, ``(P, N)`` int64.
         proposal_log_prob: log q of each by the posterior that it came from, ``(P,)`` float64 in nats.
         proposal_log_joint: log p(proposal, data) in nats, ``(P,)`` float64; nan where it has no formula.
+        is_exact: whether these log q are exact, not estimates.
         pareto_k: shape of the tail of the weights, see :class:`ImportanceSample`; nan without weights.
         efficiency: effective share of the proposals, nan without weights.
         log_evidence_by_order: the estimate of log p(data) from the proposals of each visiting order alone,
@@ -39,9 +41,11 @@ class Refined:
     log_joint: Tensor
     hyperparameters: dict[str, Tensor] = field(default_factory=dict)
     ancestors: Tensor
+    kernel: str
     proposals: Tensor
     proposal_log_prob: Tensor
     proposal_log_joint: Tensor
+    is_exact: bool
     pareto_k: float
     efficiency: float
     log_evidence_by_order: Tensor
