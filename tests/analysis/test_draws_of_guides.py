@@ -18,7 +18,6 @@ def test_draws_of_wide_tables_come_in_blocks(dim, num_blocks, monkeypatch):
     monkeypatch.setattr(proposals, "_NUMBERS_AT_ONCE", 7 * 9 * dim)
     data = torch.from_numpy(np.random.default_rng(0).standard_normal((9, dim)))
     guide = PredictiveFilter(nig_mixture(dim))
-    # One draw warms up.
     with mock.patch.object(
         SequentialPartition,
         "sample_and_log_prob",
@@ -26,7 +25,8 @@ def test_draws_of_wide_tables_come_in_blocks(dim, num_blocks, monkeypatch):
         side_effect=SequentialPartition.sample_and_log_prob,
     ) as drawing:
         found, posterior = comparing.draw_guide(guide, data, name="filter", num_draws=25, seed=0)
-    sizes = [call.args[1][0] for call in drawing.call_args_list]
+    warm_up, *sizes = [call.args[1][0] for call in drawing.call_args_list]
+    assert warm_up == 1
     assert (len(sizes), sum(sizes)) == (num_blocks, 25)
     assert found.assignments.shape == (1, 25, 9)
     labels = torch.from_numpy(found.assignments[0])
