@@ -74,7 +74,8 @@ from pyroclust.diagnostics.simulations.uniformity import (
     uniformity,
 )
 from pyroclust.diagnostics.sources import SourceComparison, compare_sources
-from pyroclust.diagnostics.verdicts.judging import GuideFigures, RefinedFigures, judge, judge_draws
+from pyroclust.diagnostics.verdicts.draws import judge_draws
+from pyroclust.diagnostics.verdicts.judging import GuideFigures, RefinedFigures, judge
 from pyroclust.diagnostics.verdicts.verdict import Answer, Finding, Mark, Trust, Verdict
 from pyroclust.diagnostics.weights.evidence import (
     LogEvidence,

@@ -1,6 +1,7 @@
 """Single questions with their answers: every comparison of a figure with a limit is made here."""
 
 import math
+from collections.abc import Sequence
 from enum import Enum
 
 import numpy as np
@@ -40,6 +41,7 @@ __all__ = [
     "near_finding",
     "num_doubtful",
     "orders_finding",
+    "said",
     "settled_finding",
     "untold",
     "weighted_finding",
@@ -228,6 +230,16 @@ def weighted_finding(
         f"largest difference of a pair {written(largest_difference, '.2f', tolerance)}",
         f"at most {MAX_DIFFERENCE:g}" + (f" and {tolerance:g}" if tolerance != MAX_DIFFERENCE else ""),
     )
+
+
+def said(findings: Sequence[Finding]) -> str:
+    """Return what was measured, in the words of several findings.
+
+    Example:
+        >>> said(convergence_findings("MCMC", max_rhat=1.002, min_ess=900.0))
+        'largest R-hat 1.002, fewest effective draws 900'
+    """
+    return ", ".join(one.sentence for one in findings)
 
 
 def settled_finding(last: Round | None) -> Finding:

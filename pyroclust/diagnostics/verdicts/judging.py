@@ -4,10 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pyroclust.counts import check_count
 from pyroclust.diagnostics.chains.short_chains import Round
 from pyroclust.diagnostics.differences.agreement import Agreement
-from pyroclust.diagnostics.limits import MAX_DIFFERENCE, MIN_ESS, tolerance_of, written
+from pyroclust.diagnostics.limits import MAX_DIFFERENCE, tolerance_of, written
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
 from pyroclust.diagnostics.verdicts.findings import (
     Question,
@@ -15,6 +14,7 @@ from pyroclust.diagnostics.verdicts.findings import (
     certificate_finding,
     convergence_findings,
     familiarity_findings,
+    said,
     settled_finding,
     untold,
     weighted_finding,
@@ -22,7 +22,7 @@ from pyroclust.diagnostics.verdicts.findings import (
 )
 from pyroclust.diagnostics.verdicts.verdict import Answer, Finding, Mark, Trust, Verdict, all_passed
 
-__all__ = ["GuideFigures", "RefinedFigures", "judge", "judge_alone", "judge_draws", "with_untold"]
+__all__ = ["GuideFigures", "RefinedFigures", "judge", "judge_alone", "with_untold"]
 
 
 @dataclass(frozen=True)
@@ -134,11 +134,11 @@ def _not_converged(chains: Sequence[Finding], refined: Sequence[Finding]) -> _Ju
     unknown = any(one.passed is None for one in chains)
     if refined and refined[0].passed:
         why = "whether MCMC has converged cannot be told" if unknown else "MCMC has not converged"
-        return _unconfirmed(refined[0], f"{why} ({_said(chains)})")
+        return _unconfirmed(refined[0], f"{why} ({said(chains)})")
     if unknown:
-        why = f"No verdict: whether MCMC has converged cannot be told ({_said(chains)})."
+        why = f"No verdict: whether MCMC has converged cannot be told ({said(chains)})."
     else:
-        why = f"No verdict: MCMC has not converged ({_said(chains)})."
+        why = f"No verdict: MCMC has not converged ({said(chains)})."
     return Trust.UNKNOWN, " ".join(one for one in (why, _about_refined(refined, None)) if one), None
 
 
@@ -171,7 +171,7 @@ def _by_guide(
     refined: Sequence[Finding],
 ) -> _Judged:
     """Judge the guide's draws beside MCMC that has converged, where refined draws have not passed."""
-    gaps, corrects = _said(drawn), all_passed((*weights, weighted))
+    gaps, corrects = said(drawn), all_passed((*weights, weighted))
     if figures.guide is not None and all_passed(drawn):
         return (
             Trust.TRUST,
@@ -182,7 +182,7 @@ def _by_guide(
         return (
             Trust.CORRECT,
             f"Use the guide's draws with their importance weights: as drawn they differ from MCMC ({gaps}), "
-            f"weighted they agree ({weighted.sentence}; {_said(weights)}).",
+            f"weighted they agree ({weighted.sentence}; {said(weights)}).",
             Answer.WEIGHTED,
         )
     if refined and refined[0].passed and refined[1].passed is None:
@@ -321,85 +321,6 @@ def _agreement(found: Agreement | None, tolerance: float) -> tuple[Finding, Find
     )
 
 
-def judge_draws(name: str, *, num_chains: int, num_draws: int, max_rhat: float, min_ess: float) -> Verdict:
-    """Say whether draws have converged, and what they are worth.
-
-    * ``TRUST``: several chains, R-hat at most 1.05 for every functional and every distance to a reference,
-      and at least 100 effective draws. Above 1.01 or below 400 the sentence warns.
-    * ``AVERAGE``: the same of a single chain, whose halves agree: a mode that it never visits does not show.
-    * ``UNKNOWN``: too few effective draws to tell, or a figure could not be computed.
-    * ``DISTRUST``: chains, or the halves of one, differ.
-
-    Args:
-        name: of the source.
-        num_chains: chains.
-        num_draws: draws of all chains together.
-        max_rhat: largest R-hat; 1 where nothing varies, nan where it could not be computed.
-        min_ess: fewest effective draws; infinity where nothing varies, nan where they could not be computed.
-
-    References:
-        Vehtari et al. (2021), Rank-normalization, folding, and localization.
-        https://doi.org/10.1214/20-BA1221
-
-    Example:
-        >>> judge_draws("Gibbs", num_chains=4, num_draws=4000, max_rhat=1.2, min_ess=50.0).level.value
-        'do not trust'
-    """
-    num_chains, num_draws = check_count("num_chains", num_chains), check_count("num_draws", num_draws)
-    worth = min(min_ess, float(num_draws))
-    findings = convergence_findings(name, max_rhat=max_rhat, min_ess=worth)
-    chains, draws = findings
-    figures = _said(findings)
-    if any(one.passed is None for one in findings):
-        return Verdict(
-            Trust.UNKNOWN,
-            f"No verdict on {name}: whether it has converged cannot be told ({figures}).",
-            findings,
-        )
-    if math.isinf(min_ess):
-        return _constant(name, num_draws, findings)
-    if chains.passed is False:
-        parts = f"{num_chains} chains" if num_chains > 1 else "two halves of the one chain"
-        return Verdict(
-            Trust.DISTRUST,
-            f"No convergence: the {parts} of {name} differ ({figures}); run longer, or with other moves.",
-            findings,
-        )
-    if not all_passed((chains, draws)):
-        return Verdict(
-            Trust.UNKNOWN,
-            f"No verdict on {name}: too few effective draws ({figures}); keep more draws.",
-            findings,
-        )
-    rough = " This is rough convergence only." if Mark.CAUTION in {one.mark for one in findings} else ""
-    if num_chains == 1:
-        return Verdict(
-            Trust.AVERAGE,
-            f"The halves of the one chain of {name} agree ({figures}); whether it has missed a mode only "
-            f"further chains, started elsewhere, can tell.{rough}",
-            findings,
-        )
-    return Verdict(
-        Trust.TRUST, f"The {num_chains} chains of {name} agree and can be used ({figures}).{rough}", findings
-    )
-
-
-def _constant(name: str, num_draws: int, findings: tuple[Finding, ...]) -> Verdict:
-    """Judge draws that are all the same partition, or too few to vary."""
-    if not all_passed(findings):
-        return Verdict(
-            Trust.UNKNOWN,
-            f"No verdict on {name}: all {num_draws} draws are alike; keep at least {MIN_ESS:.0f}.",
-            findings,
-        )
-    return Verdict(
-        Trust.AVERAGE,
-        f"Every functional of {name} is constant over {num_draws} draws: the posterior is that sure, or the "
-        "sampler is stuck; convergence cannot be judged from draws alone.",
-        findings,
-    )
-
-
 def judge_alone(
     familiar: Familiarity | None,
     tests: Sequence[bool] | None,
@@ -483,10 +404,6 @@ def judge_alone(
     )
 
 
-def _said(findings: Sequence[Finding]) -> str:
-    return ", ".join(one.sentence for one in findings)
-
-
 def _failed(findings: Sequence[Finding]) -> str:
     return ", ".join(f"{one.sentence}, wanted {one.wanted}" for one in findings if not one.passed)
 
@@ -494,7 +411,7 @@ def _failed(findings: Sequence[Finding]) -> str:
 def _caveat(chains: Sequence[Finding]) -> str:
     if Mark.CAUTION not in {one.mark for one in chains}:
         return ""
-    return f"MCMC itself is only roughly converged ({_said(chains)})."
+    return f"MCMC itself is only roughly converged ({said(chains)})."
 
 
 def _lower(sentence: str) -> str:
