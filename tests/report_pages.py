@@ -17,7 +17,8 @@ from pyroclust.diagnostics import LogEvidence, Round
 from pyroclust.io.draws import DrawsFile
 from pyroclust.report import Page, page_of, render_page
 from pyroclust.results.comparison import Comparison, PartitionDraws
-from pyroclust.results.comparison_summary import ComparisonSummary, summarise
+from pyroclust.results.comparison_figures import summarise
+from pyroclust.results.comparison_summary import ComparisonSummary
 from pyroclust.results.diagnosis import Diagnosis
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
 from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary, summarise_mcmc

@@ -29,8 +29,9 @@ from pyroclust.infer.refining.proposals import PROPOSALS, Proposals, most_at_onc
 from pyroclust.models import in_words
 from pyroclust.random_state import seeded
 from pyroclust.results.comparison import Comparison, CrossScored, PartitionDraws
+from pyroclust.results.comparison_figures import summarise
 from pyroclust.results.comparison_result import ComparisonResult
-from pyroclust.results.comparison_summary import ComparisonSummary, summarise
+from pyroclust.results.comparison_summary import ComparisonSummary
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
 from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary, summarise_mcmc
 from pyroclust.results.refinement import RefinedDraws

@@ -1,4 +1,4 @@
-"""A comparison of a guide with MCMC: from the draws to everything that is said of them."""
+"""Everything that is said of a comparison of a guide with MCMC: figures, contents of a page, JSON."""
 
 import math
 from collections.abc import Mapping
@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust import diagnostics
-from pyroclust.attempts import Attempts
-from pyroclust.baselines.scores import partition_scores
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.diagnostics import (
     Agreement,
@@ -17,18 +14,15 @@ from pyroclust.diagnostics import (
     Convergence,
     Familiarity,
     Finding,
-    GuideFigures,
     LogEvidence,
     SourceComparison,
     Verdict,
 )
-from pyroclust.diagnostics.differences.agreement import Marginals, distances, marginals
 from pyroclust.diagnostics.limits import tolerance_of
-from pyroclust.diagnostics.verdicts.findings import Question, familiarity_findings, untold
-from pyroclust.diagnostics.verdicts.judging import with_untold
+from pyroclust.diagnostics.verdicts.findings import familiarity_findings
 from pyroclust.diagnostics.weights.importance import stratified_draws
 from pyroclust.diagnostics.weights.orders import OrderSpread
-from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
+from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.comparison import Comparison, PartitionDraws
 from pyroclust.results.contents import (
     Contents,
@@ -39,17 +33,11 @@ from pyroclust.results.contents import (
     plain,
     refined_source,
 )
-from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
-from pyroclust.results.refinement import ORDERS, orders_findings
+from pyroclust.results.draws_summary import DrawsSummary, Estimate
+from pyroclust.results.refinement import orders_findings
 from pyroclust.text import listed
 
-__all__ = ["ComparisonSummary", "NumClusters", "summarise"]
-
-_SOURCES = "The tests of two samples"
-_AGREEMENT = "The agreement of the guide with MCMC"
-_REFINED_SOURCES = "The tests of the refined draws and MCMC"
-_REFINED_AGREEMENT = "The agreement of the refined draws with MCMC"
-_FAMILIARITY = "The familiarity of the data"
+__all__ = ["ComparisonSummary", "NumClusters", "reference_of", "resampled"]
 
 
 @dataclass(frozen=True)
@@ -154,7 +142,7 @@ class ComparisonSummary:
     @property
     def reference(self) -> DrawsSummary:
         """What the draws say whose clusters are shown: those of the answer, of MCMC where there is none."""
-        return _reference(self.answer, self.guide, self.mcmc, self.refined, self.weighted)
+        return reference_of(self.answer, self.guide, self.mcmc, self.refined, self.weighted)
 
     @property
     def guide_seconds(self) -> float:
@@ -267,7 +255,7 @@ class ComparisonSummary:
         found = self.comparison
         return Source(
             "the guide, weighted",
-            _resampled(self._proposals, self.weighting, found.guide.assignments.shape[1], self.seed),
+            resampled(self._proposals, self.weighting, found.guide.assignments.shape[1], self.seed),
             self.weighted,
             found.shown,
             found.columns,
@@ -359,261 +347,37 @@ def _of_weights(weighting: Weighting) -> dict[str, Any]:
     }
 
 
-def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
-    """Compute every figure of a comparison.
-
-    A part that fails is left out, with a sentence in ``failures``; what it would have answered is "cannot
-    tell".
-
-    Cost: about ten co-assignment matrices, a search for the point estimate of each source and three
-    two-sample tests of each with MCMC; some seconds at N = 300 with 4000 draws of MCMC.
-
-    Args:
-        comparison: the draws of both sources.
-        seed: of the random subsets, starts and pairs that the diagnostics use.
-
-    Raises:
-        ValueError: if the draws are not labels 0 to N - 1.
-    """
-    guide, mcmc, refined, tries = comparison.guide, comparison.mcmc, comparison.refined, Attempts()
-    proposals = guide if refined is None else refined.proposals
-    labels: dict[str, Any] = {"true_labels": comparison.true_labels, "seed": seed}
-    of_guide, of_mcmc = (_summary(one, comparison, seed) for one in (guide, mcmc))
-    of_refined = None if refined is None else _summary(refined.draws, comparison, seed)
-    sources = tries.make(_SOURCES, lambda: _compared(comparison, guide, seed, refined=False))
-    agreement = _agreement(guide, mcmc, sources, tries, _AGREEMENT)
-    with_mcmc = agreement_refined = None
-    if refined is not None:
-        draws = refined.draws
-        with_mcmc = tries.make(_REFINED_SOURCES, lambda: _compared(comparison, draws, seed, refined=True))
-        agreement_refined = _agreement(draws, mcmc, with_mcmc, tries, _REFINED_AGREEMENT)
-    weighting = tries.make("The importance weights", lambda: _weigh(proposals))
-    weighted = _weighted(proposals, weighting, tries)
-    corrected = None
-    if weighted is not None and agreement is not None:
-        corrected = _corrected(weighted, of_mcmc, agreement)
-    evidences = tries.make("The evidence by bridge sampling", lambda: _evidences(comparison, weighting))
-    familiarity = _familiarity(comparison, tries, seed)
-    open_ones = _untold(
-        comparison,
-        tries,
-        has_sources=sources is not None,
-        has_refined=refined is None or with_mcmc is not None,
-    )
-    verdict = diagnostics.judge(
-        GuideFigures(
-            guide=agreement,
-            corrected=corrected,
-            max_rhat=of_mcmc.max_rhat,
-            min_ess=of_mcmc.min_ess,
-            pareto_k=None if weighting is None else weighting.pareto_k,
-            effective_draws=None if weighting is None else weighting.effective_draws,
-            refined=None if refined is None else refined.verdict_figures(agreement_refined),
-            tolerance=comparison.tolerance,
-        )
-    )
-    resampled, of_weighted = None, None
-    if verdict.answer is Answer.WEIGHTED and weighting is not None:
-        resampled = _resampled(proposals, weighting, guide.assignments.shape[1], seed)
-        of_weighted = summarise_draws(resampled, name="the guide, weighted", data=comparison.data, **labels)
-    shown = _reference(verdict.answer, of_guide, of_mcmc, of_refined, of_weighted)
-    shown_draws = _draws_of(verdict.answer, comparison, resampled)
-    baselines = tries.make(
-        "The classical methods",
-        lambda: baseline_rows(comparison.data, shown_draws, summary=shown, **labels),
-    )
-    others = {"the guide": of_guide, "the guide, refined": of_refined, "MCMC": of_mcmc}
-    rands = tries.make(
-        "The comparison of the point estimates",
-        lambda: (_rand(of_guide, of_mcmc), {name: _rand(one, shown) for name, one in others.items()}),
-    )
-    return ComparisonSummary(
-        comparison=comparison,
-        seed=seed,
-        verdict=with_untold(verdict, (*open_ones, *shown.untold)),
-        num_clusters=_num_clusters(of_guide.marginals, weighted, of_mcmc.marginals, of_refined),
-        guide=of_guide,
-        mcmc=of_mcmc,
-        co_assignment_corrected=None if weighted is None else weighted.together,
-        agreement_corrected=corrected,
-        agreement=agreement,
-        sources=sources,
-        weighting=weighting,
-        evidences=evidences or _own_evidence(weighting),
-        baselines=baselines or (),
-        familiarity=familiarity,
-        calibration=comparison.calibration,
-        estimates_rand=None if rands is None else rands[0],
-        refined=of_refined,
-        agreement_refined=agreement_refined,
-        sources_refined=with_mcmc,
-        weighted=of_weighted,
-        orders=None if refined is None else tries.make(ORDERS, lambda: refined.order_spread(seed=seed)),
-        rand_to_answer={}
-        if rands is None
-        else {name: one for name, one in rands[1].items() if one is not None},
-        failures=(
-            *comparison.failures,
-            *(
-                sentence
-                for one in (of_guide, of_refined, of_mcmc, of_weighted)
-                if one is not None
-                for sentence in one.failures
-            ),
-            *tries.failures,
-        ),
-        untold=open_ones,
-    )
-
-
-def _summary(draws: PartitionDraws, comparison: Comparison, seed: int) -> DrawsSummary:
-    return summarise_draws(
-        draws.assignments,
-        name=draws.name,
-        log_joint=_log_joint(draws),
-        data=comparison.data,
-        true_labels=comparison.true_labels,
-        seed=seed,
-    )
-
-
-def _compared(comparison: Comparison, draws: PartitionDraws, seed: int, *, refined: bool) -> SourceComparison:
-    return diagnostics.compare_sources(
-        draws.assignments,
-        comparison.mcmc.assignments,
-        seed=seed,
-        names=("the guide, refined" if refined else "the guide", "MCMC"),
-        tolerance=tolerance_of(comparison.tolerance, refined=refined),
-    )
-
-
-def _reference(
+def reference_of(
     answer: Answer | None,
     guide: DrawsSummary,
     mcmc: DrawsSummary,
     refined: DrawsSummary | None,
     weighted: DrawsSummary | None,
 ) -> DrawsSummary:
-    """Return the summary of the draws that are the answer; of MCMC where none passed."""
+    """Return the summary of the draws that are the answer; of MCMC where none passed.
+
+    Args:
+        answer: whose draws.
+        guide: of the guide's draws as drawn.
+        mcmc: of MCMC.
+        refined: of the refined draws.
+        weighted: of the weighted draws, resampled.
+    """
     found = {Answer.GUIDE: guide, Answer.REFINED: refined, Answer.WEIGHTED: weighted}
     chosen = None if answer is None else found.get(answer)
     return mcmc if chosen is None else chosen
 
 
-def _draws_of(answer: Answer | None, comparison: Comparison, resampled: np.ndarray | None) -> np.ndarray:
-    """Return the draws that are the answer; of MCMC where none passed."""
-    if answer is Answer.REFINED and comparison.refined is not None:
-        return comparison.refined.draws.assignments
-    if answer is Answer.WEIGHTED and resampled is not None:
-        return resampled
-    return (comparison.guide if answer is Answer.GUIDE else comparison.mcmc).assignments
+def resampled(draws: PartitionDraws, weighting: Weighting, number: int, seed: int) -> np.ndarray:
+    """Return so many draws of a guide that have equal weights, ``(1, number, N)``.
 
-
-def _resampled(draws: PartitionDraws, weighting: Weighting, number: int, seed: int) -> np.ndarray:
+    Args:
+        draws: of the guide.
+        weighting: their weights.
+        number: how many.
+        seed: same seed, same draws.
+    """
     flat = draws.assignments.reshape(-1, draws.assignments.shape[-1])
     # One number for all: draws that are to be shown lie closest to their weights so.
     uniform = np.full(number, np.random.default_rng(seed).random())
     return flat[stratified_draws(weighting.weights, uniform)][None]
-
-
-def _rand(one: DrawsSummary | None, other: DrawsSummary) -> float | None:
-    first, second = None if one is None else one.estimate, other.estimate
-    if first is None or second is None:
-        return None
-    return partition_scores(first.assignments, second.assignments).adjusted_rand
-
-
-def _agreement(
-    draws: PartitionDraws, mcmc: PartitionDraws, sources: SourceComparison | None, tries: Attempts, what: str
-) -> Agreement | None:
-    """Take the agreement from the comparison of the sources, or compute it where the tests failed."""
-    if sources is not None:
-        return sources.agreement
-    return tries.make(what, lambda: diagnostics.agreement(draws.assignments, mcmc.assignments))
-
-
-def _weighted(guide: PartitionDraws, weighting: Weighting | None, tries: Attempts) -> Marginals | None:
-    if weighting is None:
-        return None
-    return tries.make(
-        "The marginals of the weighted draws",
-        lambda: marginals(guide.assignments, weights=weighting.weights),
-    )
-
-
-def _familiarity(comparison: Comparison, tries: Attempts, seed: int) -> Familiarity | None:
-    world = comparison.world
-    if world is None:
-        return None
-    return tries.make(_FAMILIARITY, lambda: world.familiarity(comparison.data, seed=seed))
-
-
-def _untold(
-    comparison: Comparison, tries: Attempts, *, has_sources: bool, has_refined: bool
-) -> tuple[Finding, ...]:
-    """Return the questions that parts which failed leave open."""
-    found = comparison.untold
-    if not has_sources:
-        found += (untold(Question.SOURCES, tries.reason(_SOURCES)),)
-    if not has_refined:
-        found += (untold(Question.REFINED_SOURCES, tries.reason(_REFINED_SOURCES)),)
-    why = tries.reason(_FAMILIARITY)
-    return found if why is None else (*found, untold(Question.FAMILIAR, why))
-
-
-def _evidences(comparison: Comparison, weighting: Weighting | None) -> tuple[LogEvidence, ...]:
-    cross, guide = comparison.cross, comparison.guide
-    if comparison.refined is not None:
-        return comparison.refined.evidences
-    if cross is None or guide.log_prob is None:
-        return _own_evidence(weighting)
-    return diagnostics.log_evidences(
-        cross.log_joint, cross.log_prob, guide_log_joint=_log_joint(guide), guide_log_prob=guide.log_prob
-    )
-
-
-def _own_evidence(weighting: Weighting | None) -> tuple[LogEvidence, ...]:
-    if weighting is None:
-        return ()
-    figures = weighting.log_evidence, weighting.log_evidence_error, weighting.pareto_k
-    return (LogEvidence("importance sampling", *figures),)
-
-
-def _log_joint(draws: PartitionDraws) -> np.ndarray:
-    if draws.log_joint is None:
-        raise ValueError(f"{draws.name} has no log_joint, expected log p of each draw: weights need it")
-    return draws.log_joint
-
-
-def _weigh(guide: PartitionDraws) -> Weighting:
-    log_weights = np.ravel(_log_joint(guide) - guide.log_prob).astype(np.float64)
-    weights = diagnostics.importance_weights(log_weights)
-    return Weighting(
-        log_weights,
-        weights,
-        diagnostics.pareto_k(log_weights),
-        diagnostics.importance_efficiency(log_weights),
-        diagnostics.effective_draws(weights),
-        *diagnostics.importance_log_evidence(log_weights),
-    )
-
-
-def _corrected(weighted: Marginals, of_mcmc: DrawsSummary, noise: Agreement) -> Agreement:
-    return Agreement(
-        *distances(weighted, of_mcmc.marginals),
-        noise.noise_total_variation,
-        noise.noise_largest_difference,
-        noise.noise_mean_difference,
-    )
-
-
-def _num_clusters(
-    guide: Marginals, weighted: Marginals | None, mcmc: Marginals, of_refined: DrawsSummary | None
-) -> NumClusters:
-    refined = None if of_refined is None else of_refined.marginals
-    known = [one.counts for one in (guide, mcmc, weighted, refined) if one is not None]
-    found = np.flatnonzero(np.any(known, axis=0))
-    support = np.arange(found[0], found[-1] + 1)
-    corrected = None if weighted is None else weighted.counts[support]
-    of_all = None if refined is None else refined.counts[support]
-    return NumClusters(support, guide.counts[support], corrected, mcmc.counts[support], of_all)

@@ -15,7 +15,7 @@ from pyroclust.diagnostics import Mark, Trust
 from pyroclust.guides import PredictiveFilter
 from pyroclust.models import overlap2d
 from pyroclust.report import render
-from pyroclust.results.comparison_summary import summarise
+from pyroclust.results.comparison_figures import summarise
 
 POINTS = np.array([[0.1, 0.0], [0.2, 0.3], [-0.4, 0.2], [2.0, 1.9], [2.2, 2.0]])
 QUICK = {"raw": True, "num_draws": 20, "mcmc_draws": 20, "num_chains": 2}

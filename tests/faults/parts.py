@@ -25,7 +25,7 @@ from pyroclust.models import nig_mixture
 from pyroclust.report import page_of, render_page, terminal_page
 from pyroclust.report.parts import Picture
 from pyroclust.results.comparison import CrossScored
-from pyroclust.results.comparison_summary import summarise
+from pyroclust.results.comparison_figures import summarise
 from pyroclust.results.contents import Result
 from pyroclust.saving.cards import read_card
 
@@ -134,7 +134,7 @@ _OF_DRAWS: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
     (f"{_DRAWS}distance_rhat", "The R-hat of distances of", ()),
     (f"{_DRAWS}cluster_profiles", "The profiles of the clusters of", ()),
 )
-_SUMMARY = "pyroclust.results.comparison_summary."
+_SUMMARY = "pyroclust.results.comparison_figures."
 _OF_COMPARISONS: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
     (f"{_SUMMARY}diagnostics.compare_sources", "The tests of two samples", (Question.SOURCES,)),
     (

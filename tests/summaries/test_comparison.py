@@ -6,7 +6,7 @@ import pytest
 from synthetic_comparison import LOG_EVIDENCE, make_comparison
 
 from pyroclust.diagnostics import Trust
-from pyroclust.results.comparison_summary import summarise
+from pyroclust.results.comparison_figures import summarise
 
 
 @pytest.mark.parametrize(

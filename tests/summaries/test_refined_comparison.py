@@ -14,7 +14,7 @@ from pyroclust.diagnostics import Answer, Trust
 from pyroclust.diagnostics.verdicts.findings import Question
 from pyroclust.io.arviz import to_arviz
 from pyroclust.report import render, terminal_view
-from pyroclust.results.comparison_summary import summarise
+from pyroclust.results.comparison_figures import summarise
 
 
 @pytest.fixture(scope="module")
