@@ -145,7 +145,14 @@ def compare_points(
         ValueError: if the guide or the folder cannot be used.
     """
     num_points, dim = points.data.shape
-    picked = pick_guide(guide, dim=dim, num_points=num_points, conditions=conditions, asked=asked)
+    picked = pick_guide(
+        guide,
+        dim=dim,
+        num_points=num_points,
+        conditions=conditions,
+        asked=asked,
+        is_raw=points.is_raw,
+    )
     if kernel is not None:
         # A wrong name is refused before anything is drawn.
         named_kernel(kernel, picked.model if isinstance(picked, NoGuide) else picked.module.model)

@@ -1,7 +1,7 @@
 """Which model and which guide a table is clustered with, and whether the guide fits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import prod
 from os import PathLike
 from typing import Any
@@ -105,6 +105,7 @@ def pick_guide(
     num_points: int = 2,
     conditions: Mapping[str, float],
     asked: AskedModel | None = None,
+    is_raw: bool = False,
 ) -> PickedGuide | NoGuide:
     """Return a guide by name, folder or as it is; by default one of the model that was asked for.
 
@@ -117,6 +118,7 @@ def pick_guide(
         num_points: number of rows, which an expected number of clusters refers to.
         conditions: hyperparameters that a guide amortized over them is told.
         asked: the model by name, for the default and where there is no guide; a guide has a model of its own.
+        is_raw: whether the columns were left as they are.
 
     Raises:
         ValueError: if there is none, its conditions are others, or a model is asked for beside it.
@@ -128,11 +130,10 @@ def pick_guide(
         'nig_mixture'
     """
     asked = AskedModel() if asked is None else asked
-    if guide is None:
-        return _default(asked.build(dim, num_points), conditions)
-    if guide == NO_GUIDE:
-        _conditions_of(NO_GUIDE, (), conditions)
-        return NoGuide(asked.build(dim, num_points))
+    if guide is None or guide == NO_GUIDE:
+        model = asked.build(dim, num_points)
+        found = _default(model, conditions) if guide is None else _without(model, conditions)
+        return replace(found, about=(*found.about, *_about_scale(model))) if is_raw else found
     if asked.given:
         options = ", ".join(asked.given)
         raise ValueError(
@@ -156,12 +157,12 @@ def _default(model: Mixture, conditions: Mapping[str, float]) -> PickedGuide | N
         if card.passed:
             return pick_guide(card.name, dim=model.component.dim, conditions=conditions)
     if not model.is_conjugate:
-        _conditions_of(NO_GUIDE, (), conditions)
-        note = (
+        return _without(
+            model,
+            conditions,
             f"There is no trained guide of the model {model.name}, and no exact filter: the parameters of "
-            "its clusters do not integrate out. This is MCMC alone."
+            "its clusters do not integrate out. This is MCMC alone.",
         )
-        return NoGuide(model, (note,))
     what = f"of the model {model.name} for {model.component.dim} column(s)"
     failed = "; ".join(f"{card.name} {card.verdict}" for card in trained)
     why = f"There is no trained guide {what}"
@@ -174,6 +175,19 @@ def _default(model: Mixture, conditions: Mapping[str, float]) -> PickedGuide | N
     )
     module = _conditioned(PredictiveFilter(model).eval(), "exact filter", conditions)
     return PickedGuide("exact filter", module, None, {}, (note,))
+
+
+def _without(model: Mixture, conditions: Mapping[str, float], *about: str) -> NoGuide:
+    _conditions_of(NO_GUIDE, (), conditions)
+    return NoGuide(model, about)
+
+
+def _about_scale(model: Mixture) -> tuple[str]:
+    """Say which scale a model by name expects, where the columns were left as they are."""
+    return (
+        f"The columns are as they were given (--raw), but the model {model.name} expects columns of mean 0 "
+        "and variance 1: its prior of the centres and the widths of clusters has that scale.",
+    )
 
 
 def _is_of(card: GuideCard, model: Mixture) -> bool:

@@ -12,7 +12,20 @@ from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.diagnosing import diagnose
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.cli.modelling import Concentration, ExpectedClusters, Family, Prior
-from pyroclust.cli.reading import Decimal, Delimiter, Header, Once, folder_named, names_of_columns, told
+from pyroclust.cli.reading import (
+    TABLE,
+    Columns,
+    Decimal,
+    Delimiter,
+    Header,
+    Label,
+    Once,
+    Pca,
+    Source,
+    folder_named,
+    names_of_columns,
+    told,
+)
 from pyroclust.cli.recipe_writing import recipe
 from pyroclust.cli.strictness import Strict, end_strictly
 from pyroclust.cli.training import train
@@ -30,7 +43,7 @@ app = typer.Typer(
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing of the stages.")]
 
-_TABLE, _DRAWS = "The table", "The draws"
+_DRAWS = "The draws"
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001  (typer's signature)
@@ -53,26 +66,12 @@ def root(
 @app.command(cls=Once)
 @one_sentence_errors
 def compare(
-    source: Annotated[
-        str,
-        typer.Argument(metavar="SOURCE", help="galaxies, iris, or a .csv, .tsv, .parquet or .npy."),
-    ],
-    columns: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Columns to cluster; all by default.", rich_help_panel=_TABLE),
-    ] = None,
-    label: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Column of known labels, never clustered.", rich_help_panel=_TABLE
-        ),
-    ] = None,
-    pca: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Cluster N principal components.", rich_help_panel=_TABLE),
-    ] = None,
+    source: Source,
+    columns: Columns = None,
+    label: Label = None,
+    pca: Pca = None,
     raw: Annotated[  # noqa: FBT002
-        bool, typer.Option("--raw", help="Do not standardise the columns.", rich_help_panel=_TABLE)
+        bool, typer.Option("--raw", help="Do not standardise the columns.", rich_help_panel=TABLE)
     ] = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -110,8 +109,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Kernel of the chains: gibbs, merge-split, split-merge, either with +gibbs, auxiliary; "
-            "by default merge-split+gibbs.",
+            help="Kernel of the chains: auxiliary, gibbs, merge-split, merge-split+gibbs, split-merge or "
+            "split-merge+gibbs; by default merge-split+gibbs, or auxiliary.",
             rich_help_panel=_DRAWS,
         ),
     ] = None,

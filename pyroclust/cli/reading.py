@@ -1,4 +1,4 @@
-"""Options that say how text files are written, for the commands that read some."""
+"""Options that say which table is read, and how text files are written."""
 
 import csv
 from collections import Counter
@@ -12,10 +12,15 @@ from pyroclust.delimited import PLAIN
 from pyroclust.text import visible
 
 __all__ = [
+    "TABLE",
+    "Columns",
     "Decimal",
     "Delimiter",
     "Header",
+    "Label",
     "Once",
+    "Pca",
+    "Source",
     "Told",
     "folder_named",
     "names_of_columns",
@@ -23,9 +28,24 @@ __all__ = [
     "told_of",
 ]
 
+TABLE = "The table"
 _PANEL = "Text files"
 _WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "bar": "|", "pipe": "|"}
 
+Source = Annotated[
+    str, typer.Argument(metavar="SOURCE", help="galaxies, iris, or a .csv, .tsv, .parquet or .npy.")
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(metavar="A,B", help="Columns to cluster; all by default.", rich_help_panel=TABLE),
+]
+Label = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column of known labels, never clustered.", rich_help_panel=TABLE),
+]
+Pca = Annotated[
+    int | None, typer.Option(metavar="N", help="Cluster N principal components.", rich_help_panel=TABLE)
+]
 Delimiter = Annotated[
     str | None,
     typer.Option(

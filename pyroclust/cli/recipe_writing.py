@@ -1,29 +1,28 @@
 """The command ``pyroclust recipe``."""
 
-from typing import Annotated
-
-import typer
-
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.cli.modelling import Concentration, ExpectedClusters, Family, Prior
-from pyroclust.cli.reading import Decimal, Delimiter, Header, names_of_columns, told
+from pyroclust.cli.reading import (
+    Columns,
+    Decimal,
+    Delimiter,
+    Header,
+    Label,
+    Pca,
+    Source,
+    names_of_columns,
+    told,
+)
 
 __all__ = ["recipe"]
 
 
 @one_sentence_errors
 def recipe(
-    source: Annotated[
-        str,
-        typer.Argument(metavar="SOURCE", help="galaxies, iris, or a .csv, .tsv, .parquet or .npy."),
-    ],
-    columns: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Columns to cluster; all by default.")
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of known labels, never clustered.")
-    ] = None,
-    pca: Annotated[int | None, typer.Option(metavar="N", help="Cluster N principal components.")] = None,
+    source: Source,
+    columns: Columns = None,
+    label: Label = None,
+    pca: Pca = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     header: Header = None,

@@ -116,6 +116,21 @@ def test_without_conjugacy_or_by_the_name_none_there_is_no_guide():
         picking.pick_guide("none", dim=2, conditions={"scale": 1.0})
 
 
+@pytest.mark.parametrize("guide", [None, "none"])
+@pytest.mark.parametrize("dim", [2, 13])
+def test_columns_as_they_are_are_beside_the_scale_of_a_model_by_name(guide, dim):
+    plain = picking.pick_guide(guide, dim=dim, conditions={})
+    raw = picking.pick_guide(guide, dim=dim, conditions={}, is_raw=True)
+    assert raw.about[:-1] == plain.about
+    assert "the model niw_mixture expects columns of mean 0 and variance 1" in raw.about[-1]
+
+
+def test_a_guide_by_name_has_a_scale_of_its_own():
+    assert picking.pick_guide("filter-nig1d", dim=1, conditions={}, is_raw=True).about == (
+        picking.pick_guide("filter-nig1d", dim=1, conditions={}).about
+    )
+
+
 def test_a_guide_has_a_model_of_its_own():
     asked = picking.AskedModel(family="nig", concentration=1.0)
     with pytest.raises(ValueError, match="family, concentration given beside a guide, which has a model of"):

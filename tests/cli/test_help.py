@@ -1,0 +1,42 @@
+"""What the help of options says of names, defaults and limits is what the library has."""
+
+import re
+
+import pytest
+from typer.main import get_command
+
+from pyroclust.analysis.picking import AskedModel
+from pyroclust.cli.app import app
+from pyroclust.diagnostics.limits import tolerance_of
+from pyroclust.infer.mcmc.defaults import default_kernel_name
+from pyroclust.infer.mcmc.named_kernels import kernel_names
+from pyroclust.models.standardised import FAMILIES, PRIORS
+
+
+def helps(command: str) -> dict[str, str]:
+    return {one.name: getattr(one, "help", "") for one in get_command(app).commands[command].params}
+
+
+def test_every_kernel_is_named_and_the_defaults():
+    names, _, usual = helps("compare")["kernel"].partition("; by default ")
+    assert tuple(sorted(re.split(", | or ", names.removeprefix("Kernel of the chains: ")))) == kernel_names()
+    models = [AskedModel(family=family).build(2, 10) for family in ("niw", "student-t")]
+    assert usual == ", or ".join(default_kernel_name(model) for model in models) + "."
+
+
+def test_the_tolerance_is_that_of_the_limits():
+    refined, other = (tolerance_of(None, refined=refined) for refined in (True, False))
+    assert helps("compare")["tolerance"].endswith(
+        f"by default {refined:g} for refined draws, {other:g} for others."
+    )
+
+
+@pytest.mark.parametrize("command", ["compare", "recipe"])
+def test_families_and_priors_are_those_of_the_models(command):
+    said = helps(command)
+    without_reasons = {name: re.sub(r" \(.*?\)", "", said[name]) for name in ("family", "prior")}
+    for name, known, what in (("family", FAMILIES, "Clusters: "), ("prior", PRIORS, "Partition: ")):
+        listed, _, usual = without_reasons[name].removeprefix(what).partition("; by default ")
+        assert sorted(re.split(", | or ", listed)) == sorted(known)
+        default = AskedModel().build(2, 10)
+        assert AskedModel(**{name: re.match(r"[-\w]+", usual)[0]}).build(2, 10) == default
