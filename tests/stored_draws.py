@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from pyro.distributions import Beta, Gamma, Poisson
 
-from pyroclust import load_guide
+from pyroclust import compare, load_guide
 from pyroclust.distributions import (
     BernoulliBeta,
     ChineseRestaurantPrior,
@@ -157,6 +157,21 @@ def _particles() -> tuple[Labels, LogProbs]:
     return found.assignments.tolist(), found.log_weights.tolist()
 
 
+def _compared(guide: str) -> tuple[Labels, LogProbs]:
+    found = compare(
+        points(12, 2).numpy(),
+        guide=guide,
+        num_draws=10,
+        mcmc_draws=10,
+        num_chains=2,
+        warmup=0,
+        refine=False,
+        seed=3,
+    )
+    drawn = found.comparison.guide
+    return drawn.assignments[0].tolist(), drawn.log_prob[0].tolist()
+
+
 # Draws with log q of them, or with their log-weights.
 GUIDES: dict[str, Callable[[], tuple[Labels, LogProbs]]] = {
     "NeuralClusteringProcess": lambda: _network(NeuralClusteringProcess),
@@ -169,6 +184,8 @@ GUIDES: dict[str, Callable[[], tuple[Labels, LogProbs]]] = {
     "PredictiveFilter, four orders": lambda: _posterior(PredictiveFilter(overlap2d()).mixed(4)),
     "importance_sample": _weighted,
     "sequential_monte_carlo": _particles,
+    "compare(refine=False), ncp-niw2d": lambda: _compared("ncp-niw2d"),
+    "compare(refine=False), filter-niw2d": lambda: _compared("filter-niw2d"),
     **{name: (lambda name=name: _shelf(name)) for name in (card.name for card in list_guides())},
 }
 
