@@ -19,7 +19,7 @@ from pyroclust.diagnostics.weights.importance import (
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.refining.clock import Clock
 from pyroclust.progress import progress_bar
-from pyroclust.protocols import Model
+from pyroclust.protocols import JointModel, Model
 
 __all__ = ["PROPOSALS", "Proposals", "most_at_once"]
 
@@ -94,7 +94,7 @@ class Proposals:
                     parts = [posterior.sample_and_log_prob((one,)) for one in sizes]
                 labels += [part for part, _ in parts]
                 log_prob += [own.double() for _, own in parts]
-                if model.has_likelihood:
+                if model.has_likelihood and isinstance(model, JointModel):
                     with clock.timed("weigh"):
                         log_joint += [
                             log_joint_of(model, data, block).double()
