@@ -49,9 +49,22 @@ def test_a_tolerance_is_a_difference_of_probabilities(wrong, tmp_path, capsys):
     assert "tolerance is" in capsys.readouterr().err
 
 
-def test_compare_without_refining(tmp_path, capsys):
-    np.save(tmp_path / "p.npy", np.random.default_rng(0).standard_normal((6, 1)))
+def compared(folder, *more: str) -> int:
+    np.save(folder / "p.npy", np.random.default_rng(0).standard_normal((6, 1)))
     few = ["--guide", "filter-nig1d", "--draws", "20", "--mcmc-draws", "20", "--chains", "2", "--json"]
-    assert code_of("compare", str(tmp_path / "p.npy"), "--no-refine", "--out", str(tmp_path / "o"), *few) == 0
+    return code_of("compare", str(folder / "p.npy"), "--out", str(folder / "o"), *few, *more)
+
+
+def test_compare_without_refining(tmp_path, capsys):
+    assert compared(tmp_path, "--no-refine") == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["refined"], found["importance"]["draws"]) == (None, 20)
+
+
+def test_compare_writes_and_prints_before_it_ends_strictly(tmp_path, capsys):
+    # Forty draws are too few for a verdict.
+    assert compared(tmp_path, "--no-refine", "--warmup", "0", "--strict") == 3
+    found = json.loads(capsys.readouterr().out)
+    assert (found["verdict"]["level"], found["answer"]) == ("cannot tell", None)
+    written = json.loads((tmp_path / "o" / "summary.json").read_text(encoding="utf-8"))
+    assert written["verdict"] == found["verdict"]
