@@ -3,6 +3,7 @@ import pytest
 from scipy.stats import kstest
 
 from pyroclust.diagnostics import drift, nested_rhat, start_memory
+from pyroclust.diagnostics.chains.short_chains import start_test
 
 
 def autoregressive(correlation, num_starts, chains_each, *, seed):
@@ -35,9 +36,41 @@ def test_effective_draws_give_the_variance_of_the_mean(correlation):
     assert 1 / means.var() == pytest.approx(effective, rel=0.25)
 
 
-def test_the_f_test_is_uniform_where_starts_do_not_matter():
-    values = [start_memory(*autoregressive(0.0, 50, 4, seed=seed)).p_value for seed in range(300)]
+def several(correlation, num_starts, chains_each, *, seed):
+    """Three functionals of such chains, one of which is 1 for few chains."""
+    first, starts = autoregressive(correlation, num_starts, chains_each, seed=seed)
+    second, _ = autoregressive(correlation, num_starts, chains_each, seed=1000 + seed)
+    return np.stack([first, second, second > 2.5], -1), starts
+
+
+def test_the_test_of_starts_is_uniform_where_they_do_not_matter():
+    values = [start_test(*several(0.0, 50, 4, seed=seed), seed=seed) for seed in range(300)]
     assert kstest(values, "uniform").pvalue > 0.001
+
+
+def test_the_test_of_starts_finds_what_is_remembered():
+    values = [start_test(*several(0.2, 50, 4, seed=seed), seed=seed) for seed in range(50)]
+    assert np.mean(np.array(values) < 0.05) > 0.9
+
+
+def test_few_chains_of_one_start_that_are_equal_by_chance_remember_nothing():
+    starts = np.r_[np.arange(990), np.arange(10)]
+    rare = np.zeros((1000, 1))
+    rare[[3, 500, 700, 800, 940]] = 1
+    assert start_memory(rare[:, 0], starts).rhat < np.inf
+    rare[3] = 0
+    assert start_memory(rare[:, 0], starts).rhat == np.inf
+    assert start_test(rare, starts, seed=0) > 0.5
+
+
+def test_copies_that_never_moved_are_found():
+    starts = np.arange(200) // 20
+    assert start_test(starts[:, None] % 3, starts, seed=0) == 0.005
+
+
+@pytest.mark.parametrize("starts", [np.zeros(4), np.arange(4)])
+def test_there_is_nothing_to_test_with_one_start_or_as_many_as_chains(starts):
+    assert start_test(np.arange(4.0)[:, None], starts, seed=0) == 1.0
 
 
 def test_copies_that_never_moved_have_no_nested_rhat_below_infinity():
@@ -59,11 +92,7 @@ def test_drift_has_uniform_p_values_without_a_drift():
     for seed in range(200):
         rng = np.random.default_rng(seed)
         before, after = rng.normal(size=(2, 120, 4))
-        # Chains of one start are alike at both times.
-        starts = np.repeat(np.arange(40), 3)
-        before += 2 * rng.normal(size=(40, 1))[starts]
-        after += 2 * rng.normal(size=(40, 1))[starts]
-        found.append(drift(before, after, starts=starts, seed=seed, num_permutations=199).p_value)
+        found.append(drift(before, after, seed=seed, num_permutations=199).p_value)
     assert kstest(found, "uniform").pvalue > 0.001
 
 
@@ -71,14 +100,14 @@ def test_drift_names_the_functional_that_moves():
     rng = np.random.default_rng(0)
     before, after = rng.normal(size=(2, 400, 3))
     after[:, 1] += 0.4
-    found = drift(before, after, starts=np.arange(400), seed=0)
+    found = drift(before, after, seed=0)
     assert (found.worst, found.p_value) == (1, 0.001)
     assert found.changes[1] == pytest.approx(0.4, abs=0.15)
 
 
 def test_what_stands_still_does_not_drift():
     same = np.ones((5, 2))
-    found = drift(same, same, starts=np.arange(5), seed=0)
+    found = drift(same, same, seed=0)
     assert (found.p_value, found.worst) == (1.0, -1)
 
 
@@ -87,7 +116,7 @@ def test_shapes_that_do_not_fit_are_refused():
         start_memory(np.zeros(3), np.zeros(2))
     with pytest.raises(ValueError, match="not finite"):
         start_memory(np.array([np.nan, 1.0]), np.zeros(2))
-    with pytest.raises(ValueError, match="before, after and starts have shapes"):
-        drift(np.zeros((3, 1)), np.zeros((3, 2)), starts=np.zeros(3), seed=0)
+    with pytest.raises(ValueError, match="before and after have shapes"):
+        drift(np.zeros((3, 1)), np.zeros((3, 2)), seed=0)
     with pytest.raises(ValueError, match="before or after"):
-        drift(np.full((3, 1), np.inf), np.zeros((3, 1)), starts=np.zeros(3), seed=0)
+        drift(np.full((3, 1), np.inf), np.zeros((3, 1)), seed=0)

@@ -4,14 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import f as f_law
 from scipy.stats import rankdata
 
 from pyroclust.arrays import as_numbers
 from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.limits import MAX_RHAT, MIN_SETTLED
 
-__all__ = ["Drift", "Round", "StartMemory", "drift", "nested_rhat", "start_memory"]
+__all__ = ["Drift", "Round", "StartMemory", "drift", "nested_rhat", "start_memory", "start_test"]
+
+# Sums of the same numbers in another order differ by less.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,10 @@ class StartMemory:
     Attributes:
         rhat: nested R-hat, 1 where chains of one start are as far apart as those of different starts; nan
             where it is undefined.
-        p_value: of the F test that the starts no longer matter; nan where it is undefined.
         effective: effective number of draws, those of one start counting less where they are alike.
     """
 
     rhat: float
-    p_value: float
     effective: float
 
 
@@ -54,7 +54,8 @@ class Round:
         p_value: of the test that nothing has moved since the last look, see :func:`drift`.
         moved: the functional that moved most beside its noise, empty where none did.
         change: how far its mean moved, in its unit.
-        nested_rhat: the largest of all functionals; nan where no two chains have one start.
+        nested_rhat: the largest of all functionals; nan where no two chains have one start, and where it is
+            infinite by chance alone, because the few chains of one start are equal.
         start_p_value: of the test that chains of one start are no more alike than others, for all functionals
             together.
         effective_draws: the fewest of all functionals.
@@ -121,7 +122,7 @@ def start_memory(x: np.ndarray, starts: np.ndarray) -> StartMemory:
 
     Example:
         >>> start_memory(np.arange(4.0), np.array([0, 1, 2, 3]))
-        StartMemory(rhat=nan, p_value=nan, effective=4.0)
+        StartMemory(rhat=nan, effective=4.0)
     """
     x, starts = as_numbers("x", x), np.asarray(starts)
     if x.ndim != 1 or x.shape != starts.shape or not x.size:
@@ -131,41 +132,90 @@ def start_memory(x: np.ndarray, starts: np.ndarray) -> StartMemory:
     _, group, sizes = np.unique(starts, return_inverse=True, return_counts=True)
     total, groups = len(x), len(sizes)
     if groups == total or groups < 2 or (x == x[0]).all():
-        return StartMemory(np.nan, np.nan, float(total))
-    scores = ndtri((rankdata(x) - 0.375) / (total + 0.25))
+        return StartMemory(np.nan, float(total))
+    scores = _normal_scores(x)
     sums = np.bincount(group, scores)
     between = ((sums**2 / sizes).sum() - scores.sum() ** 2 / total) / (groups - 1)
     within = ((scores - (sums / sizes)[group]) ** 2).sum() / (total - groups)
     usual = (total - (sizes**2).sum() / total) / (groups - 1)
     variance = max(0.0, (between - within) / usual)
     if within <= 0:
-        return StartMemory(np.inf, 0.0, float(groups))
+        return StartMemory(np.inf, float(groups))
     share = variance / (variance + within)
     spread = 1 + share * ((sizes**2).sum() / total - 1)
-    p_value = float(f_law.sf(between / within, groups - 1, total - groups))
-    return StartMemory(float(np.sqrt(1 + variance / within)), p_value, float(total / spread))
+    return StartMemory(float(np.sqrt(1 + variance / within)), float(total / spread))
 
 
-def drift(
-    before: np.ndarray, after: np.ndarray, *, starts: np.ndarray, seed: int, num_permutations: int = 999
-) -> Drift:
-    r"""Test whether the law of many chains is the same at two times, by the changes of each chain.
+def start_test(values: np.ndarray, starts: np.ndarray, *, seed: int, num_permutations: int = 199) -> float:
+    r"""Return the p-value of the test that chains of one start are no more alike than others.
 
-    With :math:`D_{gf}` the summed change of functional f over the chains of start g, the statistic is
-
-    .. math:: \max_f \Big| \sum_g D_{gf} \Big| \Big/ \sqrt{\sum_g D_{gf}^2}
-
-    against its values when every start's changes get a random sign. Two states of one stationary chain can be
-    exchanged where the kernel is reversible, so that signs are random then; chains of one start keep theirs
-    together, because they are alike. Cost: O(P G F) for G starts.
+    The statistic is the largest of all functionals of the variance between starts, of normal scores of ranks,
+    standardised by its law when the chains are shuffled among the starts. So it holds for values of which
+    hardly any differ, where an F test does not: with few chains of one start these may all be equal by
+    chance. Cost: O(P S F).
 
     Shape:
-        before, after: ``(S, F)``; starts: ``(S,)`` integers, equal where chains began at one place.
+        values: ``(S, F)``; starts: ``(S,)`` integers, equal where chains began at one place.
+
+    Args:
+        values: functionals of the last states of the chains.
+        starts: which chains began together.
+        seed: of the permutations.
+        num_permutations: P.
+
+    Returns:
+        1 where there is nothing to test: every chain has its own start, all have one, or nothing varies.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> starts = np.arange(200) // 4
+        >>> start_test(rng.normal(size=(200, 2)), starts, seed=0) > 0.05
+        True
+        >>> start_test(rng.normal(size=(200, 2)) + rng.normal(size=(50, 1))[starts], starts, seed=0)
+        0.005
+    """
+    varies = (values != values[0]).any(0)
+    _, group, sizes = np.unique(starts, return_inverse=True, return_counts=True)
+    if not 1 < len(sizes) < len(values) or not varies.any():
+        return 1.0
+    scores = _normal_scores(values[:, varies])[np.argsort(group, kind="stable")]
+    scores -= scores.mean(0)
+    first = np.cumsum(sizes) - sizes
+    generator = np.random.default_rng(check_seed(seed))
+    orders = [np.arange(len(scores)), *(generator.permutation(len(scores)) for _ in range(num_permutations))]
+    # The sum over the starts of the squared sum of their chains, which orders as the variance between them.
+    between = np.stack(
+        [(np.add.reduceat(scores[order], first, axis=0) ** 2 / sizes[:, None]).sum(0) for order in orders]
+    )
+    spread = between.std(0)
+    largest = ((between - between.mean(0)) / np.where(spread > 0, spread, 1.0)).max(1)
+    return float((largest >= largest[0] - _ROUNDING).mean())
+
+
+def _normal_scores(x: np.ndarray) -> np.ndarray:
+    scores: np.ndarray = ndtri((rankdata(x, axis=0) - 0.375) / (len(x) + 0.25))
+    return scores
+
+
+def drift(before: np.ndarray, after: np.ndarray, *, seed: int, num_permutations: int = 999) -> Drift:
+    r"""Test whether the law of many chains is the same at two times, by the changes of each chain.
+
+    With :math:`D_{sf}` the change of functional f of chain s, the statistic is
+
+    .. math:: \max_f \Big| \sum_s D_{sf} \Big| \Big/ \sqrt{\sum_s D_{sf}^2}
+
+    against its values when every chain's changes get a random sign. Two states of one stationary chain can be
+    exchanged where the kernel is reversible, and chains that have forgotten where they began are independent,
+    so that signs are random then. Chains that have not forgotten are rejected more often, which asks for more
+    sweeps, as it should; were chains of one start given one sign, few starts could reject nothing. Cost:
+    O(P S F).
+
+    Shape:
+        before, after: ``(S, F)``.
 
     Args:
         before: functionals of the chains.
         after: the same, later.
-        starts: which chains began together.
         seed: of the signs.
         num_permutations: P.
 
@@ -174,33 +224,29 @@ def drift(
 
     Example:
         >>> rng = np.random.default_rng(0)
-        >>> before, after, starts = rng.normal(size=(500, 3)), rng.normal(size=(500, 3)), np.arange(500)
-        >>> drift(before, after, starts=starts, seed=0).p_value > 0.05
+        >>> before, after = rng.normal(size=(500, 3)), rng.normal(size=(500, 3))
+        >>> drift(before, after, seed=0).p_value > 0.05
         True
-        >>> drift(before, after + 0.3, starts=starts, seed=0).p_value
+        >>> drift(before, after + 0.3, seed=0).p_value
         0.001
     """
-    before, after, starts = as_numbers("before", before), as_numbers("after", after), np.asarray(starts)
-    if before.ndim != 2 or before.shape != after.shape or starts.shape != before.shape[:1]:
-        raise ValueError(
-            f"before, after and starts have shapes {before.shape}, {after.shape} and {starts.shape}, "
-            "expected (S, F), (S, F) and (S,)"
-        )
+    before, after = as_numbers("before", before), as_numbers("after", after)
+    if before.ndim != 2 or before.shape != after.shape:
+        raise ValueError(f"before and after have shapes {before.shape} and {after.shape}, expected (S, F)")
     if not (np.isfinite(before).all() and np.isfinite(after).all()):
         raise ValueError("before or after has values that are not finite, expected finite numbers")
     num_permutations = check_count("num_permutations", num_permutations)
     change = after - before
-    names, group = np.unique(starts, return_inverse=True)
-    summed = np.zeros((len(names), change.shape[1]))
-    np.add.at(summed, group, change)
-    scale = np.sqrt((summed**2).sum(0))
+    scale = np.sqrt((change**2).sum(0))
     moves = scale > 0
     if not moves.any():
         return Drift(1.0, change.mean(0), -1)
-    standard = summed[:, moves] / scale[moves]
-    signs = np.random.default_rng(check_seed(seed)).integers(2, size=(num_permutations, len(names))) * 2.0 - 1
+    standard = change[:, moves] / scale[moves]
+    signs = (
+        np.random.default_rng(check_seed(seed)).integers(2, size=(num_permutations, len(change))) * 2.0 - 1
+    )
     null = np.abs(signs @ standard).max(1)
     observed = np.abs(standard.sum(0))
-    above = int((null >= observed.max() - 1e-9).sum())
+    above = int((null >= observed.max() - _ROUNDING).sum())
     worst = int(np.flatnonzero(moves)[observed.argmax()])
     return Drift((1 + above) / (1 + num_permutations), change.mean(0), worst)

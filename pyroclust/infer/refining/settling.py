@@ -4,9 +4,10 @@ import numpy as np
 from torch import Tensor
 
 from pyroclust.diagnostics.chains.functionals import cluster_share_entropy, pairs_together, shares
-from pyroclust.diagnostics.chains.short_chains import Round, drift, start_memory
+from pyroclust.diagnostics.chains.short_chains import Round, drift, start_memory, start_test
 from pyroclust.diagnostics.draws.losses import variation_of_information
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
+from pyroclust.diagnostics.limits import MIN_SETTLED
 
 __all__ = ["Watch"]
 
@@ -47,16 +48,18 @@ class Watch:
     def again(self, assignments: Tensor, log_joint: Tensor, *, sweeps: int) -> Round:
         """Return what has changed since the last look, and remember this one."""
         now = self._look(assignments, log_joint)
-        seen = drift(self._before, now, starts=self._ancestors, seed=self._seed)
+        seen = drift(self._before, now, seed=self._seed)
         kept = [start_memory(column, self._ancestors) for column in now.T]
+        by_chance = start_test(now, self._ancestors, seed=self._seed)
+        known = [one.rhat for one in kept if np.isfinite(one.rhat) or by_chance < MIN_SETTLED]
         self._before = now
         return Round(
             sweeps=sweeps,
             p_value=seen.p_value,
             moved=self.names[seen.worst] if seen.worst >= 0 else "",
             change=float(seen.changes[seen.worst]) if seen.worst >= 0 else 0.0,
-            nested_rhat=_largest([one.rhat for one in kept]),
-            start_p_value=_together([one.p_value for one in kept]),
+            nested_rhat=_largest(known),
+            start_p_value=by_chance,
             effective_draws=min(one.effective for one in kept),
         )
 
@@ -84,12 +87,6 @@ def _doubtful_pairs(draws: np.ndarray, generator: np.random.Generator) -> np.nda
     together = (draws[:, first] == draws[:, second]).mean(0)
     doubtful = np.argsort(np.abs(together - 0.5), kind="stable")[:_PAIRS]
     return np.stack([first[doubtful], second[doubtful]], -1)
-
-
-def _together(p_values: list[float]) -> float:
-    """Return the smallest of several p-values for all of them, by Bonferroni's bound; 1 where none is."""
-    known = [one for one in p_values if not np.isnan(one)]
-    return min(1.0, len(known) * min(known, default=1.0))
 
 
 def _largest(values: list[float]) -> float:
