@@ -61,7 +61,7 @@ def refined_comparison(
     some = slice(None, None, 10)
     refined = RefinedDraws(
         draws=PartitionDraws(
-            "guide, refined",
+            "refined draws",
             target.mcmc.assignments[:, some].reshape(1, 200, 30),
             target.mcmc.log_joint[:, some].reshape(1, 200),
             0.5,

@@ -32,7 +32,7 @@ def refining_section(found: Refining) -> Section:
     gist = (
         f"{settled} after {one.sweeps:,} sweeps from {one.num_ancestors:,} of {one.num_proposals:,} proposals"
     )
-    return Section("The guide, refined", tuple(parts), is_open=True, gist=gist)
+    return Section("The refined draws", tuple(parts), is_open=True, gist=gist)
 
 
 def _distances(found: Refining) -> FigureTable:
@@ -79,7 +79,7 @@ def _figures(found: Refining) -> FigureTable:
     ]
     return FigureTable(
         f"The guide's draws, resampled by their weights, then moved by {one.kernel} until nothing moved.",
-        ("", "the guide, refined"),
+        ("", "the refined draws"),
         tuple(rows),
         "Refining",
     )

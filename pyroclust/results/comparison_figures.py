@@ -25,6 +25,7 @@ from pyroclust.results.comparison import Comparison, PartitionDraws
 from pyroclust.results.comparison_summary import ComparisonSummary, NumClusters, reference_of, resampled
 from pyroclust.results.contents import Weighting
 from pyroclust.results.draws_summary import DrawsSummary, summarise_draws
+from pyroclust.results.partition_draws import GUIDE, MCMC, REFINED, WEIGHTED
 from pyroclust.results.refinement import ORDERS
 
 __all__ = ["summarise"]
@@ -92,14 +93,14 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
     drawn, of_weighted = None, None
     if verdict.answer is Answer.WEIGHTED and weighting is not None:
         drawn = resampled(proposals, weighting, guide.assignments.shape[1], seed)
-        of_weighted = summarise_draws(drawn, name="the guide, weighted", data=comparison.data, **labels)
+        of_weighted = summarise_draws(drawn, name=WEIGHTED, data=comparison.data, **labels)
     shown = reference_of(verdict.answer, of_guide, of_mcmc, of_refined, of_weighted)
     shown_draws = _draws_of(verdict.answer, comparison, drawn)
     baselines = tries.make(
         "The classical methods",
         lambda: baseline_rows(comparison.data, shown_draws, summary=shown, **labels),
     )
-    others = {"the guide": of_guide, "the guide, refined": of_refined, "MCMC": of_mcmc}
+    others = {GUIDE: of_guide, REFINED: of_refined, MCMC: of_mcmc}
     rands = tries.make(
         "The comparison of the point estimates",
         lambda: (_rand(of_guide, of_mcmc), {name: _rand(one, shown) for name, one in others.items()}),
@@ -159,7 +160,7 @@ def _compared(comparison: Comparison, draws: PartitionDraws, seed: int, *, refin
         draws.assignments,
         comparison.mcmc.assignments,
         seed=seed,
-        names=("the guide, refined" if refined else "the guide", "MCMC"),
+        names=(REFINED if refined else GUIDE, MCMC),
         tolerance=tolerance_of(comparison.tolerance, refined=refined),
     )
 

@@ -34,6 +34,7 @@ from pyroclust.results.contents import (
     refined_source,
 )
 from pyroclust.results.draws_summary import DrawsSummary, Estimate
+from pyroclust.results.partition_draws import GUIDE, REFINED, WEIGHTED
 from pyroclust.results.refinement import orders_findings
 from pyroclust.text import listed
 
@@ -189,8 +190,8 @@ class ComparisonSummary:
         """Return what there is to show."""
         found, guide, mcmc = self.comparison, self._of_guide(), self._of_mcmc()
         counts = self.num_clusters
-        weighted = {} if counts.corrected is None else {"guide, weighted": counts.corrected}
-        weighted |= {} if counts.refined is None else {"guide, refined": counts.refined}
+        weighted = {} if counts.corrected is None else {"weighted draws": counts.corrected}
+        weighted |= {} if counts.refined is None else {"refined draws": counts.refined}
         sources = tuple(
             one for one in (guide, self._of_weighted(), self._of_refined(), mcmc) if one is not None
         )
@@ -232,7 +233,7 @@ class ComparisonSummary:
     def _of_guide(self) -> Source:
         found = self.comparison
         return Source(
-            "the guide",
+            GUIDE,
             found.guide.assignments,
             self.guide,
             found.shown,
@@ -254,7 +255,7 @@ class ComparisonSummary:
             return None
         found = self.comparison
         return Source(
-            "the guide, weighted",
+            WEIGHTED,
             resampled(self._proposals, self.weighting, found.guide.assignments.shape[1], self.seed),
             self.weighted,
             found.shown,
@@ -277,12 +278,11 @@ class ComparisonSummary:
             return None
         distances = {
             "the guide, as drawn": self.agreement,
-            "the guide, weighted": self.agreement_corrected,
-            "the guide, refined": self.agreement_refined,
+            WEIGHTED: self.agreement_corrected,
+            REFINED: self.agreement_refined,
         }
         limits = {
-            name: tolerance_of(self.comparison.tolerance, refined=name == "the guide, refined")
-            for name in distances
+            name: tolerance_of(self.comparison.tolerance, refined=name == REFINED) for name in distances
         }
         known = {name: one for name, one in distances.items() if one is not None}
         return Refining(found, self.orders, known, limits, self.sources_refined)

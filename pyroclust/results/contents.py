@@ -11,7 +11,7 @@ from pyroclust.diagnostics import Agreement, Familiarity, Finding, LogEvidence, 
 from pyroclust.diagnostics.weights.orders import OrderSpread
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.draws_summary import DrawsSummary
-from pyroclust.results.partition_draws import PartitionDraws
+from pyroclust.results.partition_draws import MCMC, REFINED, PartitionDraws
 from pyroclust.results.refinement import RefinedDraws
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ def refined_source(
         columns: their names.
     """
     return Source(
-        "the guide, refined",
+        REFINED,
         found.draws.assignments,
         summary,
         shown,
@@ -295,7 +295,7 @@ def mcmc_source(
     """
     ess = summary.min_ess
     return Source(
-        "MCMC",
+        MCMC,
         found.assignments,
         summary,
         shown,

@@ -17,6 +17,7 @@ from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_row
 from pyroclust.results.comparison import GuideOnData
 from pyroclust.results.contents import Contents, Refining, Source, plain, posteriors_of_k, refined_source
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
+from pyroclust.results.partition_draws import GUIDE
 from pyroclust.results.refinement import ORDERS, orders_findings
 from pyroclust.text import listed
 
@@ -170,7 +171,7 @@ class AloneSummary:
     def _source(self) -> Source:
         found = self.comparison
         return Source(
-            "the guide",
+            GUIDE,
             found.guide.assignments,
             self.draws,
             found.shown,

@@ -10,6 +10,7 @@ from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_row
 from pyroclust.results.comparison import OnData, PartitionDraws, about_mcmc
 from pyroclust.results.contents import Contents, Source, mcmc_source, plain, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
+from pyroclust.results.partition_draws import MCMC
 from pyroclust.text import listed
 
 __all__ = ["McmcAlone", "McmcSummary", "summarise_mcmc"]
@@ -148,7 +149,7 @@ def summarise_mcmc(alone: McmcAlone, *, seed: int = 0) -> McmcSummary:
     draws, tries = alone.mcmc, Attempts()
     labels: dict[str, Any] = {"true_labels": alone.true_labels, "seed": seed}
     found = summarise_draws(
-        draws.assignments, name="MCMC", log_joint=draws.log_joint, data=alone.data, **labels
+        draws.assignments, name=MCMC, log_joint=draws.log_joint, data=alone.data, **labels
     )
     baselines = tries.make(
         "The classical methods",

@@ -4,7 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["PartitionDraws"]
+__all__ = ["GUIDE", "MCMC", "REFINED", "WEIGHTED", "PartitionDraws"]
+
+GUIDE, WEIGHTED, REFINED, MCMC = "the guide", "the weighted draws", "the refined draws", "MCMC"
+"""What pages call the sources of a comparison."""
 
 
 @dataclass(frozen=True)

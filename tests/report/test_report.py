@@ -243,7 +243,7 @@ def test_every_kind_of_page_has_its_sections():
         "The data, by the point estimate": "no guide, one column, many columns, refined, alone, two sources",
         "How many clusters": "no guide, " + EVERY,
         "Which rows belong together": "no guide, " + EVERY,
-        "The guide, refined": "refined",
+        "The refined draws": "refined",
         "Do the refined draws agree with MCMC": "refined",
         "Do the sources agree": "one column, many columns, refined, two sources",
         "How sure is the estimate": "no guide, " + EVERY,

@@ -36,10 +36,10 @@ def test_refined_draws_are_the_answer_where_they_agree(settled):
         settled.estimates["answer"].assignments, settled.refined.estimate.assignments
     )
     found = settled.contents()
-    assert [one.name for one in found.sources] == ["the guide", "the guide, refined", "MCMC"]
+    assert [one.name for one in found.sources] == ["the guide", "the refined draws", "MCMC"]
     assert found.reference is found.sources[1]
-    assert set(found.estimates_rand) == {"the guide", "the guide, refined", "MCMC"}
-    assert found.estimates_rand["the guide, refined"] == 1.0
+    assert set(found.estimates_rand) == {"the guide", "the refined draws", "MCMC"}
+    assert found.estimates_rand["the refined draws"] == 1.0
 
 
 def test_weights_are_those_of_the_proposals(settled):
@@ -62,7 +62,7 @@ def test_json_keeps_its_keys_and_has_the_refined_draws_beside_them(settled):
     assert figures["seconds_per_effective_draw"]["refined"] == pytest.approx(0.5 / 190)
     assert sum(figures["num_clusters"]["refined"]) == pytest.approx(1)
     assert figures["agreement_refined"]["largest_difference"] < 0.1
-    assert figures["two_samples_refined"]["names"] == ["the guide, refined", "MCMC"]
+    assert figures["two_samples_refined"]["names"] == ["the refined draws", "MCMC"]
     assert without["refined"] is None
     assert without["num_clusters"]["refined"] is None
 
@@ -71,12 +71,12 @@ def test_page_and_terminal_name_the_answer_and_every_figure(settled):
     page, seen = render(settled), shown(settled)
     for text in (page, seen):
         assert "The answer is that of the refined draws." in text
-        assert "the guide, refined" in text
+        assert "the refined draws" in text
         assert "Co-assignment probabilities may differ by 0.1 for refined draws, 0.15 for others." in text
         assert "different proposals that were kept" in text
         assert "Distance from MCMC" in seen
     assert "Do the refined draws agree with MCMC" in page
-    assert "guide, refined" in page[page.index("How many clusters") :]
+    assert "refined draws" in page[page.index("How many clusters") :]
 
 
 def test_draws_that_have_not_settled_are_no_answer():
@@ -100,7 +100,7 @@ def test_weighted_draws_are_the_answer_where_refined_ones_fail():
     summary = summarise(refined_comparison(temperature=1.6, settled=False))
     assert summary.answer is Answer.WEIGHTED
     found = summary.contents()
-    assert found.reference.name == "the guide, weighted"
+    assert found.reference.name == "the weighted draws"
     assert np.abs(found.reference.summary.co_assignment - summary.co_assignment_corrected).max() < 0.05
     assert "The answer is that of the guide's draws with their importance weights." in html.unescape(
         render(summary)
