@@ -199,3 +199,18 @@ def test_bad_input_is_one_sentence(arguments, message, capsys) -> None:
     assert message in err
     assert err.count("\n") == 1
     assert out == ""
+
+
+def test_strict_ends_with_3_once_what_could_be_measured_is_printed_and_written(folder, tmp_path, capsys) -> None:
+    guide = load_guide(folder)
+    with torch.no_grad():
+        for weight in guide.parameters():
+            weight.fill_(1e30)
+    save_guide(guide, tmp_path / "bad", card={"about": "its weights overflow", "max_points": 30})
+    arguments = (str(tmp_path / "bad"), "--seed", "7", "--json")
+    plain, _ = run(capsys, *arguments)
+    out, _ = run(capsys, *arguments, "--strict", "--out", str(tmp_path / "o"), code=3)
+    found = json.loads(out)["certificate"]
+    assert found["verdict"] == json.loads(plain)["certificate"]["verdict"]
+    assert found["verdict"]["passed"] is False
+    assert (tmp_path / "o" / "certificate.json").is_file()
