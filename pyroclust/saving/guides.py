@@ -23,6 +23,7 @@ from pyroclust.saving.guide_files import read_weights, write_guide_files
 from pyroclust.saving.models import build_model, describe_model
 from pyroclust.saving.objects import build, describe
 from pyroclust.saving.room import CheckedAllocations
+from pyroclust.state_dicts import tensors_difference
 
 __all__ = ["card_of", "describe_guide", "load_guide", "save_guide"]
 
@@ -251,30 +252,9 @@ def _load_weights(guide: Any, path: Path, sha256: str) -> None:
 
 
 def _check_state(expected: Mapping[str, Tensor], state: Mapping[str, Tensor], path: Path) -> None:
-    missing, extra = sorted(set(expected) - set(state)), sorted(set(state) - set(expected))
-    if missing or extra:
+    different = tensors_difference(state, expected)
+    if different:
         raise ValueError(
-            f"'{path}' does not fit its card (missing: {_few(missing)}; not expected: {_few(extra)}); use "
-            "the pyroclust version that wrote it"
+            f"'{path}' does not fit its card ({different}); restore the file, use the pyroclust version that "
+            "wrote it, or before saving make the weights finite and of that type, as guide.float() does"
         )
-    for name, value in state.items():
-        if value.shape != expected[name].shape:
-            raise ValueError(
-                f"'{path}': '{name}' has shape {tuple(value.shape)}, expected {tuple(expected[name].shape)}; "
-                "use the pyroclust version that wrote it"
-            )
-        if value.dtype != expected[name].dtype:
-            raise ValueError(
-                f"'{path}': '{name}' is {value.dtype}, expected {expected[name].dtype}: convert the guide "
-                "with guide.float() before it is saved"
-            )
-        if not bool(value.isfinite().all()):
-            raise ValueError(
-                f"'{path}': '{name}' holds nan or infinite numbers, expected finite weights: the training "
-                "went wrong, or the file was changed; train the guide again"
-            )
-
-
-def _few(names: list[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"{', '.join(names[:3])}{more}" if names else "none"

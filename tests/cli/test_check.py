@@ -201,7 +201,9 @@ def test_bad_input_is_one_sentence(arguments, message, capsys) -> None:
     assert out == ""
 
 
-def test_strict_ends_with_3_once_what_could_be_measured_is_printed_and_written(folder, tmp_path, capsys) -> None:
+def test_strict_ends_with_3_once_what_could_be_measured_is_printed_and_written(
+    folder, tmp_path, capsys
+) -> None:
     guide = load_guide(folder)
     with torch.no_grad():
         for weight in guide.parameters():
