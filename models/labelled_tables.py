@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
-import pandas as pd
 import pyro
 import torch
 from numpy.typing import ArrayLike
 from pyro.distributions import Delta
 from torch import Tensor
 
-from pyroclust.arrays import on_host, refuse_masked
+from pyroclust.class_labels import as_class_labels
 from pyroclust.counts import check_count, check_number
 from pyroclust.distributions import PartitionPrior
 from pyroclust.models.labelled_rows import ClassesByPrior, LabelledRows, PointsAtRandom
@@ -145,8 +144,7 @@ def check_pairs(name: str, pairs: object, what: str) -> None:
 
 def _checked(position: int, points: Points, labels: ArrayLike) -> tuple[Tensor, Tensor]:
     try:
-        refuse_masked("labels", labels)
-        names = np.asarray(on_host(labels))
+        names = as_class_labels("labels", labels)
         data = as_points(points, like=torch.empty(0, dtype=torch.float64)).detach().cpu().double()
         check_finite(data)
     except ValueError as error:
@@ -156,9 +154,6 @@ def _checked(position: int, points: Points, labels: ArrayLike) -> tuple[Tensor, 
             f"table {position} has points of shape {tuple(data.shape)} and labels of shape {names.shape}, "
             "expected (n, D) and (n,) with n of at least 2"
         )
-    missing = int(np.sum(pd.isna(names)))
-    if missing:
-        raise ValueError(f"table {position} has {missing} missing label(s), expected a class for each row")
     try:
         return data, torch.from_numpy(np.unique(names, return_inverse=True)[1].ravel())
     except TypeError:

@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
-from pyroclust.arrays import refuse_masked
+from pyroclust.class_labels import as_class_labels
 from pyroclust.diagnostics import variation_of_information
 
 __all__ = ["PartitionScores", "partition_scores", "scores_where_known"]
@@ -103,14 +103,7 @@ def scores_where_known(labels: np.ndarray | None, assignments: np.ndarray) -> Pa
 
 
 def _codes(name: str, labels: ArrayLike) -> np.ndarray:
-    refuse_masked(name, labels)
-    values = np.asarray(labels)
-    if values.dtype.kind in "US" and isinstance(labels, list | tuple):
-        # Beside text numpy makes text of missing values.
-        values = np.array(labels, dtype=object)
+    values = as_class_labels(name, labels)
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"{name} has shape {values.shape}, expected (N,) with at least one point")
-    codes, _ = pd.factorize(values)
-    if codes.min() < 0:
-        raise ValueError(f"{name} has {(codes < 0).sum()} missing label(s); leave those points out of both")
-    return codes.astype(np.int64)
+    return pd.factorize(values)[0].astype(np.int64)
