@@ -132,7 +132,7 @@ def _flat(described: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _toml(value: Any) -> str:
-    """Write a value of JSON as TOML; nothing stands for ``None``, which descriptions of models lack."""
+    """Write a value of JSON as TOML, which has no ``None``; nor have descriptions of models."""
     if isinstance(value, Mapping):
         entries = _flat(value) if "class" in value else value
         return "{ " + ", ".join(f"{_key(key)} = {_toml(one)}" for key, one in entries.items()) + " }"
