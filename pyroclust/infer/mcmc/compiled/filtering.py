@@ -1,0 +1,98 @@
+"""The compiled exact filter: points join clusters one after the other, by their collapsed predictive."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyroclust.compiling import lean
+from pyroclust.infer.mcmc.compiled.protocol import log_predictive, refresh, tabulate
+from pyroclust.infer.mcmc.compiled.sweep import draw_index
+
+__all__ = ["FilterState", "filter_points", "tabulate_family"]
+
+
+class FilterState(NamedTuple):
+    """What the filter knows of the points, in visiting order, and of at most W clusters.
+
+    Attributes:
+        moments: of single points, ``(N, F)``.
+        log_alone: log predictive density of single points in an empty cluster, ``(N,)``.
+        log_join: log(n - d), the weight of joining a cluster of n points, ``(N + 1,)``.
+        log_open: weight of a new cluster after n points in K clusters, ``(N, W)``.
+        sizes: points in each cluster, ``(W,)``.
+        sums: their summed moments, ``(W, F)``.
+        weights: scratch space, ``(W + 1,)``.
+        logs: scratch space, ``(W + 1,)``.
+    """
+
+    moments: np.ndarray
+    log_alone: np.ndarray
+    log_join: np.ndarray
+    log_open: np.ndarray
+    sizes: np.ndarray
+    sums: np.ndarray
+    weights: np.ndarray
+    logs: np.ndarray
+
+
+@lean
+def _put(family: Any, state: Any, point: int, cluster: int) -> None:
+    if state.sizes[cluster] == 0:
+        for f in range(state.moments.shape[1]):
+            state.sums[cluster, f] = 0.0
+    state.sizes[cluster] += 1
+    for f in range(state.moments.shape[1]):
+        state.sums[cluster, f] += state.moments[point, f]
+    refresh(family, state.sums, cluster, state.sizes[cluster])
+
+
+@lean
+def filter_points(family: Any, state: Any, uniforms: np.ndarray, labels: np.ndarray) -> float:
+    """Label the points one after the other, and return the log-probability of the labels in nats.
+
+    Cost O(N K) predictives.
+
+    Args:
+        family: tables and caches of the family.
+        state: changed in place.
+        uniforms: one uniform random number a point; none to score the labels that are there.
+        labels: canonical, ``(N,)``, output or input.
+
+    Returns:
+        The log-probability; infinity where there would be W clusters or more.
+    """
+    for k in range(len(state.sizes)):
+        state.sizes[k] = 0
+    labels[0], clusters, total = 0, 1, 0.0
+    _put(family, state, 0, 0)
+    for point in range(1, len(labels)):
+        best = -math.inf
+        for k in range(clusters):
+            size = state.sizes[k]
+            state.logs[k] = state.log_join[size] + log_predictive(family, point, k, size)
+            best = max(best, state.logs[k])
+        state.logs[clusters] = state.log_open[point, clusters] + state.log_alone[point]
+        best = max(best, state.logs[clusters])
+        for k in range(clusters + 1):
+            state.weights[k] = state.logs[k]
+        if len(uniforms) > 0:
+            chosen = draw_index(state.weights, clusters + 1, best, uniforms[point])
+            labels[point] = chosen
+        else:
+            chosen = labels[point]
+            draw_index(state.weights, clusters + 1, best, 0.0)
+        total += state.logs[chosen] - best - math.log(state.weights[clusters])
+        if chosen == clusters:
+            clusters += 1
+            # The next point needs the weight of one more cluster.
+            if clusters == len(state.sizes):
+                return math.inf
+        _put(family, state, point, chosen)
+    return total
+
+
+@lean
+def tabulate_family(family: Any) -> None:
+    """Fill the tables of a family by cluster size."""
+    tabulate(family)

@@ -1,0 +1,151 @@
+"""The posterior of the exact filter in compiled code: the law of its guide, for tables of many rows."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
+from pyroclust.distributions.sequential.partition import SequentialPartition
+from pyroclust.infer.mcmc.compiled.filtering import FilterState, filter_points, tabulate_family
+from pyroclust.infer.mcmc.compiled.pointers import Address
+from pyroclust.infer.mcmc.compiled.protocol import compile_family
+from pyroclust.partitions import canonical
+from pyroclust.threads import num_threads
+
+__all__ = ["CompiledFilter", "can_compile"]
+
+# Clusters at first; where a draw has more, all of the block are drawn again with room for twice as many.
+_CLUSTERS = 64
+_NONE = np.empty(0)
+
+
+def can_compile(posterior: Any) -> bool:
+    """Return whether a posterior is the exact filter's, of one data set, with a compiled family.
+
+    Args:
+        posterior: of any guide.
+
+    Example:
+        >>> from pyroclust.guides import PredictiveFilter
+        >>> from pyroclust.models import gaussian2d
+        >>> can_compile(PredictiveFilter(gaussian2d()).posterior(torch.zeros(3, 2)))
+        True
+    """
+    if not isinstance(posterior, SequentialPartition) or not isinstance(posterior.scorer, FilterScorer):
+        return False
+    encoding = posterior.encoding
+    is_one = len(posterior.order) == 1 and not posterior.batch_shape and not posterior.scorer.conditions
+    return is_one and type(encoding.component) in compile_family.registry
+
+
+class CompiledFilter:
+    """The law of a posterior of :class:`~pyroclust.guides.PredictiveFilter`, with other random numbers.
+
+    Where that one takes a step a point for all draws at once, in arrays of all draws and clusters, this takes
+    one draw after the other in each thread: about ten times as fast.
+
+    Args:
+        posterior: one for which :func:`can_compile` holds.
+
+    Example:
+        >>> from pyroclust.guides import PredictiveFilter
+        >>> from pyroclust.models import gaussian2d
+        >>> posterior = PredictiveFilter(gaussian2d()).posterior(torch.tensor([[0.0, 0.0], [30.0, 0.0]]))
+        >>> draws, log_prob = CompiledFilter(posterior).sample_and_log_prob((5,))
+        >>> torch.allclose(log_prob, posterior.log_prob(draws))
+        True
+    """
+
+    is_exact = True
+
+    def __init__(self, posterior: SequentialPartition) -> None:
+        self._encoding: FilterEncoding = posterior.encoding
+        self._order = posterior.order[0]
+
+    def sample_and_log_prob(self, sample_shape: tuple[int]) -> tuple[Tensor, Tensor]:
+        """Draw partitions, with their log-probabilities in nats; random numbers come from torch.
+
+        Shape:
+            output: ``(S, N)`` int64, canonical, and ``(S,)`` float64.
+        """
+        number, num_points = sample_shape[0], len(self._order)
+        uniforms = torch.rand(number, num_points, dtype=torch.float64).numpy()
+        labels, log_prob = np.empty((number, num_points), np.int64), np.empty(number)
+
+        def draw(runs: Callable[[np.ndarray, np.ndarray], float], row: int) -> float:
+            return runs(uniforms[row], labels[row])
+
+        self._each(draw, log_prob)
+        own = torch.empty(number, num_points, dtype=torch.int64)
+        own[:, self._order] = torch.from_numpy(labels)
+        return canonical(own), torch.from_numpy(log_prob)
+
+    def merged_log_prob(self, value: Tensor) -> Tensor:
+        """Return the log-probabilities of partitions in nats.
+
+        Shape:
+            value: ``(S, N)`` canonical; output: ``(S,)`` float64.
+        """
+        labels = canonical(value[:, self._order]).contiguous().numpy()
+        log_prob = np.empty(len(labels))
+        most = int(labels.max()) + 1
+        self._each(lambda runs, row: runs(_NONE, labels[row]), log_prob, most=most)
+        return torch.from_numpy(log_prob)
+
+    def _each(
+        self,
+        visit: Callable[[Callable[[np.ndarray, np.ndarray], float], int], float],
+        log_prob: np.ndarray,
+        *,
+        most: int = 0,
+    ) -> None:
+        """Visit every row in threads, each with work arrays of its own; those with too many clusters again."""
+        width, rows = _CLUSTERS, np.arange(len(log_prob))
+        while width <= most:
+            width *= 2
+        while len(rows):
+            log_open = self._log_open(width)
+            parts = np.array_split(rows, min(num_threads(), len(rows)))
+
+            def run(part: np.ndarray, log_open: np.ndarray = log_open) -> None:
+                runs = self._runs(log_open)
+                for row in part.tolist():
+                    log_prob[row] = visit(runs, row)
+
+            with ThreadPoolExecutor(len(parts)) as pool:
+                list(pool.map(run, parts))
+            rows, width = rows[np.isposinf(log_prob[rows])], 2 * width
+
+    def _log_open(self, width: int) -> np.ndarray:
+        steps, clusters = torch.meshgrid(torch.arange(len(self._order)), torch.arange(width), indexing="ij")
+        flat = steps.reshape(-1), clusters.reshape(-1)
+        found = self._encoding.odds(torch.zeros_like(flat[0]), step=flat[0], clusters=flat[1])
+        return np.ascontiguousarray(found.view(steps.shape).numpy())
+
+    def _runs(self, log_open: np.ndarray) -> Callable[[np.ndarray, np.ndarray], float]:
+        """Return the compiled function with work arrays of its own."""
+        encoding, width = self._encoding, log_open.shape[1]
+        points, moments = (
+            np.ascontiguousarray(one[0].numpy()) for one in (encoding.points, encoding.moments)
+        )
+        discount = float(encoding.discount)
+        sizes = np.arange(len(points) + 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_join = np.where(sizes > 0, np.log(sizes - discount), -np.inf)
+        state = FilterState(
+            moments=moments,
+            log_alone=np.ascontiguousarray(encoding.opening[0].numpy()),
+            log_join=log_join,
+            log_open=log_open,
+            sizes=np.zeros(width, np.int64),
+            sums=np.zeros((width, moments.shape[1])),
+            weights=np.zeros(width + 1),
+            logs=np.zeros(width + 1),
+        )
+        family_at, state_at = Address(compile_family(encoding.component, points, width)), Address(state)
+        tabulate_family(family_at)
+        return lambda uniforms, labels: filter_points(family_at, state_at, uniforms, labels)
