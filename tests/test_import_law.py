@@ -19,6 +19,7 @@ GROUND = {
     "errors",
     "files",
     "interrupts",
+    "large_tables",
     "memory",
     "numpy_headers",
     "partitions",

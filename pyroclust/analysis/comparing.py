@@ -26,6 +26,7 @@ from pyroclust.infer.mcmc.defaults import default_kernel_name
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.infer.refining.clock import Clock
 from pyroclust.infer.refining.proposals import PROPOSALS, Proposals, most_at_once
+from pyroclust.large_tables import about_draws
 from pyroclust.models import in_words
 from pyroclust.random_state import seeded
 from pyroclust.results.comparison import Comparison, CrossScored, PartitionDraws
@@ -347,8 +348,12 @@ def _about(table: Table, points: Standardised, model: Any, notes: tuple[str, ...
         "scale": points.scale,
         "true_labels": table.labels,
         "row_names": table.row_names,
-        "notes": (*table.notes, *points.notes, *about_pairs(len(points.data)), *notes),
+        "notes": (*table.notes, *points.notes, *_about_size(len(points.data)), *notes),
     }
+
+
+def _about_size(num_points: int) -> tuple[str, ...]:
+    return (*about_draws(num_points), *about_pairs(num_points))
 
 
 def _simulated(

@@ -96,15 +96,26 @@ def compare(
         ),
     ] = None,
     draws: Annotated[
-        int, typer.Option(metavar="N", help="Draws of the guide.", min=10, rich_help_panel=_DRAWS)
-    ] = 1000,
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Draws of the guide; 1,000 by default, fewer above 5,000 rows.",
+            min=10,
+            rich_help_panel=_DRAWS,
+        ),
+    ] = None,
     chains: Annotated[
         int, typer.Option(metavar="N", help="Chains of MCMC.", min=1, rich_help_panel=_DRAWS)
     ] = 4,
     mcmc_draws: Annotated[
-        int,
-        typer.Option(metavar="N", help="Draws each chain keeps.", min=10, rich_help_panel=_DRAWS),
-    ] = 1000,
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Draws each chain keeps; by default as many as of the guide's default.",
+            min=10,
+            rich_help_panel=_DRAWS,
+        ),
+    ] = None,
     kernel: Annotated[
         str | None,
         typer.Option(

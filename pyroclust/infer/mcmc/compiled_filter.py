@@ -103,7 +103,7 @@ class CompiledFilter:
         *,
         most: int = 0,
     ) -> None:
-        """Visit every row in threads, each with work arrays of its own; those with too many clusters again."""
+        """Visit every row, each thread with work arrays of its own; rows of too many clusters again."""
         width, rows = _CLUSTERS, np.arange(len(log_prob))
         while width <= most:
             width *= 2

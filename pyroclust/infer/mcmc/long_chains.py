@@ -8,6 +8,7 @@ from torch import Tensor
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.loop import check_draws, run_blocks
 from pyroclust.infer.mcmc.states import Trace
+from pyroclust.large_tables import sweeps_of
 from pyroclust.points import Points, as_points
 from pyroclust.random_state import seeded
 
@@ -84,4 +85,5 @@ class LongChains:
 
     def may_go_on(self, sweeps: int, *, seconds: float) -> bool:
         """Return whether so many sweeps more, which may take so many seconds, are within the limits."""
-        return self.sweeps + sweeps <= MOST_SWEEPS and self.seconds + seconds <= MOST_SECONDS
+        most = sweeps_of(len(self._data), num_chains=len(self._states.assignments), most=MOST_SWEEPS)
+        return self.sweeps + sweeps <= most and self.seconds + seconds <= MOST_SECONDS

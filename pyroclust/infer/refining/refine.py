@@ -1,11 +1,14 @@
 """From a guide's draws to draws of the posterior: weigh, resample, and move by a kernel."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics import Round
+from pyroclust.infer.mcmc.compiled_filter import CompiledFilter, can_compile
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
@@ -13,6 +16,7 @@ from pyroclust.infer.refining.clock import Clock
 from pyroclust.infer.refining.proposals import PROPOSALS, Proposals, most_at_once
 from pyroclust.infer.refining.refined import Refined
 from pyroclust.infer.refining.settling import Watch
+from pyroclust.large_tables import LARGE_TABLE, sweeps_of
 from pyroclust.memory import check_memory
 from pyroclust.points import Points, as_points
 from pyroclust.progress import progress_bar
@@ -46,8 +50,9 @@ def refine(
     2. Their weights p(c, x) / q(c | x) are smoothed, and ``num_draws`` are resampled by stratified sampling.
        Where the model has no ``log_joint``, the first ``num_draws`` go on as they are.
     3. From each a chain of the kernel runs, many at a time in threads. With ``sweeps=None`` the chains are
-       looked at after 10, 20, 40, ... up to 640 sweeps: they have settled when a test finds no change since
-       the look before, and the nested R-hat is at most 1.05 for every functional.
+       looked at after 10, 20, 40, ... up to 640 sweeps, above 1,000 points up to 40,000 of all chains
+       together: they have settled when a test finds no change since the look before, and the nested R-hat is
+       at most 1.05 for every functional.
 
     Resampling mends what the guide has wrong of the whole, sweeps what it has wrong nearby. Chains from one
     ancestor are independent given it, and count as fewer draws while they are alike.
@@ -97,7 +102,7 @@ def refine(
     with seeded(root), torch.no_grad():
         found = Proposals.drawn(
             model,
-            lambda: guide.posterior(seen),
+            lambda: _posterior_of(guide, seen),
             points,
             number=num_draws * proposals,
             at_once=most_at_once(points),
@@ -108,7 +113,10 @@ def refine(
         ancestors = found.resample(num_draws)
     with clock.timed("prepare"):
         chains = ShortChains(kernel, points.double(), found.assignments[ancestors], seed=root)
-    rounds = _run(chains, ancestors.numpy(), sweeps=sweeps, seed=root, clock=clock, shown=progress)
+    looks = _looks(sweeps, num_points=len(points), num_chains=num_draws)
+    rounds = _run(
+        chains, ancestors.numpy(), looks=looks, goes_on=sweeps is None, seed=root, clock=clock, shown=progress
+    )
     states = chains.states
     with clock.timed("score"), seeded(root), torch.no_grad():
         evidences = found.evidences(states.assignments, states.log_joint)
@@ -146,6 +154,12 @@ def _kernel_of(model: CollapsedModel, kernel: PartitionKernel | None) -> Partiti
     return kernel
 
 
+def _posterior_of(guide: PartitionGuide, data: Tensor) -> Any:
+    """Return a posterior; of large tables the exact filter's in compiled code, with other random numbers."""
+    found = guide.posterior(data)
+    return CompiledFilter(found) if len(data) > LARGE_TABLE and can_compile(found) else found
+
+
 def _dtype_of(guide: PartitionGuide, data: Tensor) -> torch.dtype:
     """Return the dtype of a guide's weights, and that of the data where it has none."""
     parameters = getattr(guide, "parameters", None)
@@ -165,13 +179,13 @@ def _run(
     chains: ShortChains,
     ancestors: np.ndarray,
     *,
-    sweeps: int | None,
+    looks: list[int],
+    goes_on: bool,
     seed: int,
     clock: Clock,
     shown: bool,
 ) -> tuple[Round, ...]:
     """Advance the chains and look at them, as :func:`refine` says."""
-    looks = _doubling(_FIRST_LOOK, _MOST_SWEEPS) if sweeps is None else _halves(sweeps)
     if not looks:
         return ()
     rounds: list[Round] = []
@@ -186,17 +200,16 @@ def _run(
                 rounds.append(watch.again(chains.states.assignments, chains.states.log_joint, sweeps=until))
             tell(until, "")
             # The first look compares with the guide's own draws, which are to move.
-            if sweeps is None and len(rounds) > 1 and rounds[-1].has_settled:
+            if goes_on and len(rounds) > 1 and rounds[-1].has_settled:
                 break
     return tuple(rounds)
 
 
-def _doubling(first: int, most: int) -> list[int]:
-    found = [first]
+def _looks(sweeps: int | None, *, num_points: int, num_chains: int) -> list[int]:
+    """Return after how many sweeps the chains are looked at."""
+    if sweeps is not None:
+        return sorted({sweeps // 2, sweeps} - {0})
+    found, most = [_FIRST_LOOK], sweeps_of(num_points, num_chains=num_chains, most=_MOST_SWEEPS)
     while 2 * found[-1] <= most:
         found.append(2 * found[-1])
     return found
-
-
-def _halves(sweeps: int) -> list[int]:
-    return sorted({sweeps // 2, sweeps} - {0})

@@ -49,16 +49,15 @@ def about_draws(num_points: int) -> tuple[str, ...]:
         >>> about_draws(300)
         ()
         >>> about_draws(3000)[0]
-        'Of tables with more than 1,000 rows all chains together take at most 40,000 sweeps.'
+        'With more than 1,000 rows all chains together take at most 40,000 sweeps.'
     """
     if num_points <= LARGE_TABLE:
         return ()
-    sweeps = (
-        f"Of tables with more than {LARGE_TABLE:,} rows all chains together take at most {_ALL_SWEEPS:,} sweeps"
-    )
-    if draws_of(num_points) == _USUAL_DRAWS:
+    sweeps = f"With more than {LARGE_TABLE:,} rows all chains together take at most {_ALL_SWEEPS:,} sweeps"
+    draws = draws_of(num_points)
+    if draws == _USUAL_DRAWS:
         return (f"{sweeps}.",)
     return (
-        f"{sweeps}, and of {num_points:,} rows {draws_of(num_points):,} draws of each source or chain are kept "
-        f"unless told otherwise, where smaller tables have {_USUAL_DRAWS:,}.",
+        f"{sweeps}, and of {num_points:,} rows {draws:,} draws of the guide and of each chain are kept where "
+        f"nobody says how many, instead of {_USUAL_DRAWS:,}.",
     )

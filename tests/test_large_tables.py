@@ -1,0 +1,52 @@
+"""Rules for tables of many rows leave others as they are."""
+
+import pytest
+import torch
+
+from pyroclust.analysis.picking import pick_guide
+from pyroclust.guides import PredictiveFilter
+from pyroclust.infer import refine
+from pyroclust.infer.mcmc import CollapsedGibbs
+from pyroclust.infer.mcmc.long_chains import LongChains
+from pyroclust.large_tables import LARGE_TABLE, about_draws, draws_of, sweeps_of
+from pyroclust.models import niw_mixture
+
+
+@pytest.mark.parametrize("num_points", [1, 300, LARGE_TABLE])
+def test_small_tables_know_nothing_of_them(num_points: int):
+    assert sweeps_of(num_points, num_chains=1000, most=640) == 640
+    assert draws_of(num_points) == 1000
+    assert about_draws(num_points) == ()
+
+
+def test_large_tables_have_fewer_sweeps_and_draws_and_say_so():
+    assert sweeps_of(LARGE_TABLE + 1, num_chains=1000, most=640) == 40
+    assert sweeps_of(20_000, num_chains=250, most=640) == 160
+    assert draws_of(20_000) == 250
+    assert "250 draws" in about_draws(20_000)[0]
+
+
+def test_refining_stops_at_the_limit_and_draws_from_the_compiled_filter(monkeypatch):
+    model = niw_mixture(2)
+    data = torch.randn(LARGE_TABLE + 1, 2, dtype=torch.float64)
+    monkeypatch.setattr("pyroclust.large_tables._ALL_SWEEPS", 80)
+    found = refine(model, PredictiveFilter(model), data, num_draws=4, num_orders=2, seed=0)
+    assert found.sweeps <= 20
+    again = refine(model, PredictiveFilter(model), data, num_draws=4, num_orders=2, seed=0)
+    assert torch.equal(found.assignments, again.assignments)
+    posterior_scores = found.proposal_log_prob
+    assert bool(posterior_scores.isfinite().all())
+
+
+def test_long_chains_know_the_limit():
+    chains = LongChains(CollapsedGibbs(niw_mixture(2)), torch.randn(1200, 2), num_chains=4, seed=0)
+    assert chains.may_go_on(10_000, seconds=0.0)
+    assert not chains.may_go_on(10_001, seconds=0.0)
+
+
+def test_the_filter_is_the_default_of_large_tables():
+    assert pick_guide(None, dim=2, num_points=LARGE_TABLE, conditions={}).name == "ncp-niw2d"
+    found = pick_guide(None, dim=2, num_points=LARGE_TABLE + 1, conditions={})
+    assert found.name == "exact filter"
+    assert "learnt from at most 500 points" in found.about[0]
+    assert pick_guide("ncp-niw2d", dim=2, num_points=5000, conditions={}).name == "ncp-niw2d"
