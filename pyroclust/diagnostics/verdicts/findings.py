@@ -250,15 +250,22 @@ def settled_finding(last: Round | None) -> Finding:
 
     Example:
         >>> settled_finding(Round(20, 0.4, "entropy", 0.1, 1.01, 0.3, 900.0)).sentence
-        '20 sweeps, p = 0.400 that nothing moves, largest nested R-hat 1.010'
+        '20 sweeps, nothing moved in the last half of them: p = 0.400, largest nested R-hat 1.010'
+        >>> settled_finding(Round(20, 0.001, "entropy", 0.1, 1.08, 0.3, 900.0)).sentence
+        '20 sweeps, entropy still moved: p = 0.001, largest nested R-hat 1.080, as by chance: p = 0.300'
     """
-    expected = "nothing moves, and no start is remembered"
+    expected = f"p at least {MIN_SETTLED:g}; nested R-hat at most {MAX_RHAT:g}, or as by chance"
     if last is None:
         return Finding(Question.SETTLED.value, None, None, False, "no sweeps", expected)
-    moves = f"{last.sweeps:,} sweeps, {written_p(last.p_value, MIN_SETTLED)} that nothing moves"
+    stands = last.p_value > MIN_SETTLED
+    moved = "nothing moved in the last half of them" if stands else f"{last.moved} still moved"
+    said = f"{last.sweeps:,} sweeps, {moved}: {written_p(last.p_value, MIN_SETTLED)}"
     rhat = last.nested_rhat
-    memory = "" if math.isnan(rhat) else f", largest nested R-hat {written(rhat, '.3f', MAX_RHAT)}"
-    return Finding(Question.SETTLED.value, rhat, None, last.has_settled, moves + memory, expected)
+    if not math.isnan(rhat):
+        said += f", largest nested R-hat {written(rhat, '.3f', MAX_RHAT)}"
+        if rhat > MAX_RHAT and last.start_p_value >= MIN_SETTLED:
+            said += f", as by chance: {written_p(last.start_p_value, MIN_SETTLED)}"
+    return Finding(Question.SETTLED.value, rhat, None, last.has_settled, said, expected)
 
 
 def orders_finding(found: OrderSpread) -> Finding:
