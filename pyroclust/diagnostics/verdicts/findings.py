@@ -254,7 +254,7 @@ def settled_finding(last: Round | None) -> Finding:
         >>> settled_finding(Round(20, 0.001, "entropy", 0.1, 1.08, 0.3, 900.0)).sentence
         '20 sweeps, entropy still moved: p = 0.001, largest nested R-hat 1.080, as by chance: p = 0.300'
     """
-    expected = f"p at least {MIN_SETTLED:g}; nested R-hat at most {MAX_RHAT:g}, or as by chance"
+    expected = f"p above {MIN_SETTLED:g}; nested R-hat at most {MAX_RHAT:g}, or as by chance"
     if last is None:
         return Finding(Question.SETTLED.value, None, None, False, "no sweeps", expected)
     stands = last.p_value > MIN_SETTLED
