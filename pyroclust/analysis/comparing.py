@@ -25,7 +25,7 @@ from pyroclust.errors import first_line, lacks_memory
 from pyroclust.infer.mcmc.defaults import default_kernel_name
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.infer.refining.clock import Clock
-from pyroclust.infer.refining.proposals import PROPOSALS, Proposals, most_at_once
+from pyroclust.infer.refining.proposals import Proposals, most_at_once
 from pyroclust.large_tables import about_draws
 from pyroclust.models import in_words
 from pyroclust.random_state import seeded
@@ -269,7 +269,7 @@ def _draw(picked: PickedGuide, data: Tensor, settings: _Settings, tell: Callable
     guide, name, tries = picked.module, picked.name, Attempts()
     num_draws, seed = settings.num_draws, settings.seed
     if settings.refine and can_refine(guide.model):
-        tell(f"drawing {PROPOSALS * num_draws} partitions from {name}, and refining {num_draws} of them")
+        tell(f"drawing partitions from {name}, and refining {num_draws:,} of them")
         found = tries.make(
             _REFINING, lambda: refine_guide(guide, data, name=name, num_draws=num_draws, seed=seed)
         )

@@ -10,7 +10,6 @@ from torch import Tensor
 from pyroclust.infer import refine
 from pyroclust.infer.mcmc.auxiliary_gibbs import has_density
 from pyroclust.infer.refining import Refined
-from pyroclust.infer.refining.proposals import PROPOSALS
 from pyroclust.random_state import seeded
 from pyroclust.results.comparison import PartitionDraws
 from pyroclust.results.refinement import RefinedDraws
@@ -42,8 +41,8 @@ def refine_guide(
 ) -> tuple[PartitionDraws, RefinedDraws]:
     """Draw from a guide, weigh and refine; return the draws as drawn, and the refined ones.
 
-    The draws as drawn are every fifth of the proposals, so that all visiting orders are among them. Seconds
-    exclude one draw to warm up.
+    The draws as drawn are spread evenly over the proposals, so that all visiting orders are among them.
+    Seconds exclude one draw to warm up.
 
     Args:
         guide: with its ``model``, one that kernels can run on.
@@ -63,12 +62,13 @@ def refine_guide(
         name=name,
         seconds=found.seconds["draw"],
     )
-    some = slice(None, None, PROPOSALS)
+    each = len(found.proposals) // num_draws
+    some = slice(None, None, each)
     drawn = replace(
         proposals,
         assignments=proposals.assignments[:, some],
         log_joint=None if proposals.log_joint is None else proposals.log_joint[:, some],
-        seconds=proposals.seconds / PROPOSALS,
+        seconds=proposals.seconds / each,
         log_prob=_one_chain(found.proposal_log_prob)[:, some],
     )
     return drawn, _kept(found, proposals, name=f"{name}, refined")

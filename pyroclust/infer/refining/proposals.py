@@ -134,7 +134,7 @@ class Proposals:
         return importance_efficiency(self.log_weights.numpy()) if self.has_weights else math.nan
 
     def resample(self, num_draws: int) -> Tensor:
-        """Return the proposals that go on, ``(S,)`` in order; without weights the first ones."""
+        """Return the proposals that go on, ``(S,)`` in order; without weights all."""
         if not self.has_weights:
             return torch.arange(num_draws)
         weights = importance_weights(self.log_weights.numpy())

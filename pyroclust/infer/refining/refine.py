@@ -48,7 +48,7 @@ def refine(
     1. ``proposals * num_draws`` partitions are drawn from the guide, in equal parts from ``num_orders``
        posteriors, each of which visits the points in its own order where the guide allows it.
     2. Their weights p(c, x) / q(c | x) are smoothed, and ``num_draws`` are resampled by stratified sampling.
-       Where the model has no ``log_joint``, the first ``num_draws`` go on as they are.
+       Where the model has no ``log_joint``, only ``num_draws`` are drawn, and all go on.
     3. From each a chain of the kernel runs, many at a time in threads. With ``sweeps=None`` the chains are
        looked at after 10, 20, 40, ... up to 640 sweeps, above 1,000 points up to 40,000 of all chains
        together: they have settled when a test finds no change since the look before, and the nested R-hat is
@@ -104,7 +104,7 @@ def refine(
             model,
             lambda: _posterior_of(guide, seen),
             points,
-            number=num_draws * proposals,
+            number=num_draws * (proposals if model.has_likelihood else 1),
             at_once=most_at_once(points),
             num_orders=num_orders,
             clock=clock,

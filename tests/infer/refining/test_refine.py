@@ -94,6 +94,7 @@ def test_families_without_conjugacy_keep_their_parameters():
     data = torch.tensor([[0.0], [0.1], [30.0], [30.1]])
     found = refine(model, Everything(model), data, num_draws=40, sweeps=30, seed=0)
     assert found.log_weights.isnan().all()
+    assert torch.equal(found.starts, found.proposals)
     assert np.isnan(found.pareto_k)
     together = (found.assignments == torch.tensor([0, 0, 1, 1])).all(-1).double().mean()
     assert together > 0.5
