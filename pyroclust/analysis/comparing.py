@@ -25,7 +25,7 @@ from pyroclust.errors import first_line, lacks_memory
 from pyroclust.infer.mcmc.defaults import default_kernel_name
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.infer.refining.clock import Clock
-from pyroclust.infer.refining.proposals import Proposals, most_at_once
+from pyroclust.infer.refining.proposals import Proposals, most_at_once, posterior_of, warm_up
 from pyroclust.large_tables import about_draws
 from pyroclust.models import in_words
 from pyroclust.random_state import seeded
@@ -67,10 +67,10 @@ def draw_guide(
     """
     wide, clock = data.shape[-1] >= _WIDE, Clock()
     with seeded(seed), torch.no_grad():
-        guide.posterior(data).sample((1,))
+        warm_up(guide, data)
         found = Proposals.drawn(
             guide.model,
-            lambda: guide.posterior(data),
+            lambda: posterior_of(guide, data),
             data,
             number=num_draws,
             at_once=most_at_once(data) if wide else num_draws,

@@ -10,6 +10,7 @@ from torch import Tensor
 from pyroclust.infer import refine
 from pyroclust.infer.mcmc.auxiliary_gibbs import has_density
 from pyroclust.infer.refining import Refined
+from pyroclust.infer.refining.proposals import warm_up
 from pyroclust.random_state import seeded
 from pyroclust.results.comparison import PartitionDraws
 from pyroclust.results.refinement import RefinedDraws
@@ -53,7 +54,7 @@ def refine_guide(
     """
     model = guide.model
     with seeded(seed), torch.no_grad():
-        guide.posterior(data).sample((1,))
+        warm_up(guide, data)
     found = refine(model, guide, data, num_draws=num_draws, seed=seed)
     proposals = draws_of_proposals(
         found.proposals,

@@ -84,6 +84,10 @@ class CompiledFilter:
         own[:, self._order] = torch.from_numpy(labels)
         return canonical(own), torch.from_numpy(log_prob)
 
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Return the same as :meth:`merged_log_prob`."""
+        return self.merged_log_prob(value)
+
     def merged_log_prob(self, value: Tensor) -> Tensor:
         """Return the log-probabilities of partitions in nats.
 

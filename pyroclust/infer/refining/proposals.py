@@ -17,17 +17,21 @@ from pyroclust.diagnostics.weights.importance import (
     stratified_draws,
 )
 from pyroclust.infer.checks import log_joint_of
+from pyroclust.infer.mcmc.compiled_filter import CompiledFilter, can_compile
 from pyroclust.infer.refining.clock import Clock
+from pyroclust.large_tables import LARGE_TABLE
 from pyroclust.progress import progress_bar
-from pyroclust.protocols import JointModel, Model
+from pyroclust.protocols import JointModel, Model, PartitionGuide
 
-__all__ = ["PROPOSALS", "Proposals", "most_at_once"]
+__all__ = ["PROPOSALS", "Proposals", "most_at_once", "posterior_of", "warm_up"]
 
 PROPOSALS = 5
 """Draws of the guide for each that is refined, where nobody says otherwise."""
 
 # Numbers of a block of draws that is scored at once.
 _NUMBERS_AT_ONCE = 1 << 22
+# Rows of a large table on which a guide is warmed up.
+_WARM_ROWS = 50
 
 
 def most_at_once(data: Tensor) -> int:
@@ -41,6 +45,27 @@ def most_at_once(data: Tensor) -> int:
         1024
     """
     return max(1, _NUMBERS_AT_ONCE // data.numel())
+
+
+def posterior_of(guide: PartitionGuide, data: Tensor) -> Any:
+    """Return a posterior; of large tables that of the exact filter is compiled, with other random numbers.
+
+    Args:
+        guide: any.
+        data: one data set, ``(N, D)``.
+    """
+    found = guide.posterior(data)
+    return CompiledFilter(found) if len(data) > LARGE_TABLE and can_compile(found) else found
+
+
+def warm_up(guide: PartitionGuide, data: Tensor) -> None:
+    """Draw once, so that seconds of later draws are those of drawing; of the first rows where these are many.
+
+    Args:
+        guide: any.
+        data: one data set, ``(N, D)``.
+    """
+    guide.posterior(data if len(data) <= LARGE_TABLE else data[:_WARM_ROWS]).sample((1,))
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,19 @@
 """From a guide's draws to draws of the posterior: weigh, resample, and move by a kernel."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics import Round
-from pyroclust.infer.mcmc.compiled_filter import CompiledFilter, can_compile
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
 from pyroclust.infer.refining.clock import Clock
-from pyroclust.infer.refining.proposals import PROPOSALS, Proposals, most_at_once
+from pyroclust.infer.refining.proposals import PROPOSALS, Proposals, most_at_once, posterior_of
 from pyroclust.infer.refining.refined import Refined
 from pyroclust.infer.refining.settling import Watch
-from pyroclust.large_tables import LARGE_TABLE, sweeps_of
+from pyroclust.large_tables import sweeps_of
 from pyroclust.memory import check_memory
 from pyroclust.points import Points, as_points
 from pyroclust.progress import progress_bar
@@ -102,7 +99,7 @@ def refine(
     with seeded(root), torch.no_grad():
         found = Proposals.drawn(
             model,
-            lambda: _posterior_of(guide, seen),
+            lambda: posterior_of(guide, seen),
             points,
             number=num_draws * (proposals if model.has_likelihood else 1),
             at_once=most_at_once(points),
@@ -152,12 +149,6 @@ def _kernel_of(model: CollapsedModel, kernel: PartitionKernel | None) -> Partiti
             f"kernel belongs to the model '{kernel.model.name}', expected '{model.name}': make it of the same"
         )
     return kernel
-
-
-def _posterior_of(guide: PartitionGuide, data: Tensor) -> Any:
-    """Return a posterior; of large tables the exact filter's in compiled code, with other random numbers."""
-    found = guide.posterior(data)
-    return CompiledFilter(found) if len(data) > LARGE_TABLE and can_compile(found) else found
 
 
 def _dtype_of(guide: PartitionGuide, data: Tensor) -> torch.dtype:
