@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_finite", "as_numbers", "on_host", "refuse_masked", "unit_of", "whole_numbers"]
+__all__ = ["as_finite", "as_numbers", "on_host", "plain", "refuse_masked", "unit_of", "whole_numbers"]
 
 # From here on float64 leaves whole numbers out.
 _EXACT = 2.0**53
@@ -136,3 +136,22 @@ def _num_masked(found: Any) -> int:
     if isinstance(found, list | tuple):
         return sum(_num_masked(one) for one in found if isinstance(one, list | tuple | np.ma.MaskedArray))
     return 0
+
+
+def plain(value: Any) -> Any:
+    """Return what JSON can hold: arrays and tuples as lists, numbers that are not finite as ``None``.
+
+    Example:
+        >>> plain({"values": np.arange(2), "p": float("nan")})
+        {'values': [0, 1], 'p': None}
+    """
+    match value:
+        case dict():
+            return {key: plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case np.ndarray() | np.generic():
+            return plain(value.tolist())
+        case float() if not math.isfinite(value):
+            return None
+    return value

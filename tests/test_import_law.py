@@ -136,6 +136,7 @@ LAW: dict[str, set[str]] = {
     },
     "diagnostics.differences": {"counts", "diagnostics.chains", "diagnostics.draws", "memory"},
     "diagnostics.verdicts": {
+        "arrays",
         "counts",
         "diagnostics.chains",
         "diagnostics.differences",
@@ -161,7 +162,7 @@ LAW: dict[str, set[str]] = {
     "data": {"counts", "delimited", "errors", "memory", "numpy_headers", "text"},
     "saving": GROUND | LAWS | {"nn", "models", "guides", "protocols"},
     "calibration": GROUND | DIAGNOSTICS | LAWS | {"infer", "guides", "protocols", "saving"},
-    "results": DIAGNOSTICS | {"attempts", "baselines", "calibration", "data", "errors", "text"},
+    "results": DIAGNOSTICS | {"arrays", "attempts", "baselines", "calibration", "data", "errors", "text"},
     "io": GROUND | DIAGNOSTICS | LAWS | {"infer", "infer.mcmc"},
     "plots": DIAGNOSTICS | {"arrays", "counts", "text"},
     "recipes": GROUND

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from pyroclust.arrays import plain
 from pyroclust.calibration.rows import (
     CalibrationRow,
     ClusterCountRow,
@@ -78,7 +79,7 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, strings, lists and ``None``, ready for JSON; what a card stores."""
-        content: dict[str, Any] = _plain(asdict(self))
+        content: dict[str, Any] = plain(asdict(self))
         return content if self.failures else {key: one for key, one in content.items() if key != "failures"}
 
     @classmethod
@@ -136,17 +137,6 @@ _SINGLE: tuple[tuple[str, type[Any]], ...] = (
     ("order", OrderRow),
     ("speed", SpeedRow),
 )
-
-
-def _plain(value: Any) -> Any:
-    """Turn tuples into lists, and numbers that JSON does not have into ``None``."""
-    if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
-    if isinstance(value, float) and not abs(value) < float("inf"):
-        return None
-    return value
 
 
 def _row(kind: type[Row], content: Mapping[str, Any], where: str) -> Row:

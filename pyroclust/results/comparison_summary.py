@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pyroclust.arrays import plain
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.diagnostics import (
     Agreement,
@@ -30,7 +31,6 @@ from pyroclust.results.contents import (
     Source,
     Weighting,
     mcmc_source,
-    plain,
     refined_source,
 )
 from pyroclust.results.draws_summary import DrawsSummary, Estimate

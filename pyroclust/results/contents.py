@@ -29,7 +29,6 @@ __all__ = [
     "Weighting",
     "WrittenResult",
     "mcmc_source",
-    "plain",
     "posteriors_of_k",
     "refined_source",
 ]
@@ -303,22 +302,3 @@ def mcmc_source(
         seconds=found.seconds,
         effective_draws=ess if math.isfinite(ess) else math.nan,
     )
-
-
-def plain(value: Any) -> Any:
-    """Turn arrays into lists, and numbers that JSON does not have into ``None``.
-
-    Example:
-        >>> plain({"values": np.arange(2), "p": float("nan")})
-        {'values': [0, 1], 'p': None}
-    """
-    match value:
-        case dict():
-            return {key: plain(item) for key, item in value.items()}
-        case list() | tuple():
-            return [plain(item) for item in value]
-        case np.ndarray() | np.generic():
-            return plain(value.tolist())
-        case float() if not math.isfinite(value):
-            return None
-    return value

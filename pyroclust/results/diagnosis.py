@@ -6,13 +6,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
+from pyroclust.arrays import plain
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Finding, SourceComparison, Trust, Verdict
 from pyroclust.diagnostics.verdicts.judging import with_untold
 from pyroclust.diagnostics.verdicts.sources import no_verdict
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
-from pyroclust.results.contents import Contents, RowsOfData, Source, plain, posteriors_of_k
+from pyroclust.results.contents import Contents, RowsOfData, Source, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary
 from pyroclust.results.frames import points_frame
 

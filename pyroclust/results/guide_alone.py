@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pyroclust.arrays import plain
 from pyroclust.attempts import Attempts
 from pyroclust.calibration.certificate import Certificate
 from pyroclust.calibration.judgement import calibration_findings
@@ -15,7 +16,7 @@ from pyroclust.diagnostics.verdicts.judging import judge_alone, with_untold
 from pyroclust.diagnostics.weights.orders import OrderSpread
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.comparison import GuideOnData
-from pyroclust.results.contents import Contents, Refining, Source, plain, posteriors_of_k, refined_source
+from pyroclust.results.contents import Contents, Refining, Source, posteriors_of_k, refined_source
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
 from pyroclust.results.partition_draws import GUIDE
 from pyroclust.results.refinement import ORDERS, orders_findings

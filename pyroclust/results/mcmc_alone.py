@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
+from pyroclust.arrays import plain
 from pyroclust.attempts import Attempts
 from pyroclust.diagnostics import Finding, Verdict
 from pyroclust.diagnostics.verdicts.judging import with_untold
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.comparison import OnData, PartitionDraws, about_mcmc
-from pyroclust.results.contents import Contents, Source, mcmc_source, plain, posteriors_of_k
+from pyroclust.results.contents import Contents, Source, mcmc_source, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
 from pyroclust.results.partition_draws import MCMC
 from pyroclust.text import listed

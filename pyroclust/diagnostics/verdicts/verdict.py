@@ -1,10 +1,11 @@
 """What a verdict is made of: its level, its sentence and its findings."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+
+from pyroclust.arrays import plain
 
 __all__ = ["Answer", "Finding", "Mark", "Trust", "Verdict"]
 
@@ -140,8 +141,8 @@ class Finding:
         """
         return {
             "question": self.question,
-            "value": _plain(self.value),
-            "limit": _plain(self.limit),
+            "value": plain(self.value),
+            "limit": plain(self.limit),
             "passed": self.passed,
             "answer": self.answer,
             "sentence": self.sentence,
@@ -186,7 +187,3 @@ class Verdict:
 def all_passed(findings: Sequence[Finding]) -> bool:
     """Return whether every answer is yes."""
     return all(one.passed is True for one in findings)
-
-
-def _plain(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)
