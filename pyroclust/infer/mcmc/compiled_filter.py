@@ -1,8 +1,9 @@
 """The posterior of the exact filter in compiled code: the law of its guide, for tables of many rows."""
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -10,7 +11,12 @@ from torch import Tensor
 
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
-from pyroclust.infer.mcmc.compiled.filtering import FilterState, filter_points, tabulate_family
+from pyroclust.infer.mcmc.compiled.filtering import (
+    FilterState,
+    filter_points,
+    in_own_order,
+    tabulate_family,
+)
 from pyroclust.infer.mcmc.compiled.pointers import Address
 from pyroclust.infer.mcmc.compiled.protocol import compile_family
 from pyroclust.partitions import canonical
@@ -21,6 +27,8 @@ __all__ = ["CompiledFilter", "can_compile"]
 # Clusters at first; where a draw has more, all of the block are drawn again with room for twice as many.
 _CLUSTERS = 64
 _NONE = np.empty(0)
+# Labels one row, by uniform random numbers or as it is, and returns its log-probability.
+_Runs: TypeAlias = Callable[[np.ndarray, np.ndarray], float]
 
 
 def can_compile(posterior: Any) -> bool:
@@ -74,15 +82,18 @@ class CompiledFilter:
         """
         number, num_points = sample_shape[0], len(self._order)
         uniforms = torch.rand(number, num_points, dtype=torch.float64).numpy()
-        labels, log_prob = np.empty((number, num_points), np.int64), np.empty(number)
+        draws, log_prob = np.empty((number, num_points), np.int64), np.empty(number)
+        order = self._order.numpy()
 
-        def draw(runs: Callable[[np.ndarray, np.ndarray], float], row: int) -> float:
-            return runs(uniforms[row], labels[row])
+        def draw(runs: _Runs, row: int) -> float:
+            labels = np.empty(num_points, np.int64)
+            found = runs(uniforms[row], labels)
+            if found < math.inf:
+                in_own_order(labels, order, np.empty(num_points, np.int64), draws[row])
+            return found
 
         self._each(draw, log_prob)
-        own = torch.empty(number, num_points, dtype=torch.int64)
-        own[:, self._order] = torch.from_numpy(labels)
-        return canonical(own), torch.from_numpy(log_prob)
+        return torch.from_numpy(draws), torch.from_numpy(log_prob)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the same as :meth:`merged_log_prob`."""
@@ -102,7 +113,7 @@ class CompiledFilter:
 
     def _each(
         self,
-        visit: Callable[[Callable[[np.ndarray, np.ndarray], float], int], float],
+        visit: Callable[[_Runs, int], float],
         log_prob: np.ndarray,
         *,
         most: int = 0,
@@ -130,7 +141,7 @@ class CompiledFilter:
         found = self._encoding.odds(torch.zeros_like(flat[0]), step=flat[0], clusters=flat[1])
         return np.ascontiguousarray(found.view(steps.shape).numpy())
 
-    def _runs(self, log_open: np.ndarray) -> Callable[[np.ndarray, np.ndarray], float]:
+    def _runs(self, log_open: np.ndarray) -> _Runs:
         """Return the compiled function with work arrays of its own."""
         encoding, width = self._encoding, log_open.shape[1]
         points, moments = (

@@ -9,7 +9,7 @@ from pyroclust.compiling import lean
 from pyroclust.infer.mcmc.compiled.protocol import log_predictive, refresh, tabulate
 from pyroclust.infer.mcmc.compiled.sweep import draw_index
 
-__all__ = ["FilterState", "filter_points", "tabulate_family"]
+__all__ = ["FilterState", "filter_points", "in_own_order", "tabulate_family"]
 
 
 class FilterState(NamedTuple):
@@ -96,3 +96,25 @@ def filter_points(family: Any, state: Any, uniforms: np.ndarray, labels: np.ndar
 def tabulate_family(family: Any) -> None:
     """Fill the tables of a family by cluster size."""
     tabulate(family)
+
+
+@lean
+def in_own_order(labels: np.ndarray, order: np.ndarray, names: np.ndarray, own: np.ndarray) -> None:
+    """Write labels in visiting order to the data's own order, numbered by first appearance, in O(N).
+
+    Args:
+        labels: ``(N,)``.
+        order: which point each of them is of, ``(N,)``.
+        names: scratch space, one number a cluster.
+        own: output, ``(N,)``.
+    """
+    for step in range(len(order)):
+        own[order[step]] = labels[step]
+        names[labels[step]] = -1
+    following = 0
+    for point in range(len(own)):
+        label = own[point]
+        if names[label] < 0:
+            names[label] = following
+            following += 1
+        own[point] = names[label]
