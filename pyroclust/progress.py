@@ -1,8 +1,10 @@
 """What a long run shows on standard error: a bar for steps, a line for stages, or nothing."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -10,7 +12,29 @@ from rich.text import Text
 
 from pyroclust.text import visible
 
-__all__ = ["progress_bar", "stages"]
+__all__ = ["lines_instead_of_bars", "progress_bar", "stages"]
+
+_TELL: ContextVar[Callable[[str], None] | None] = ContextVar("_TELL", default=None)
+# A line is said so many seconds after the one before, at the earliest.
+_SILENCE = 10.0
+
+
+@contextmanager
+def lines_instead_of_bars(tell: Callable[[str], None]) -> Iterator[None]:
+    """Say how far a loop is and how long it will still take, where it shows no bar: a line every ten seconds.
+
+    Args:
+        tell: called with each line.
+
+    Example:
+        >>> with lines_instead_of_bars(print), progress_bar("draws", 10, shown=False) as done:
+        ...     done(5, "")
+    """
+    token = _TELL.set(tell)
+    try:
+        yield
+    finally:
+        _TELL.reset(token)
 
 
 @contextmanager
@@ -32,6 +56,10 @@ def progress_bar(
         >>> with progress_bar("draws", 10, shown=False) as tell:
         ...     tell(10, "")
     """
+    line = _TELL.get()
+    if line is not None and not shown:
+        yield _Lines(what, total, done, line)
+        return
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),
@@ -42,6 +70,34 @@ def progress_bar(
     with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
         task = bar.add_task(what, total=total, completed=done, figures="")
         yield lambda now, figures: bar.update(task, completed=now, figures=figures)
+
+
+class _Lines:
+    """Says how far a loop is when nothing has been said of it for ten seconds."""
+
+    def __init__(self, what: str, total: int, done: int, line: Callable[[str], None]) -> None:
+        self._what, self._total, self._done, self._line = what, total, done, line
+        self._began = self._said = time.monotonic()
+
+    def __call__(self, now: int, figures: str) -> None:
+        at = time.monotonic()
+        if at - self._said < _SILENCE or not self._done < now < self._total:
+            return
+        self._said = at
+        left = (at - self._began) * (self._total - now) / (now - self._done)
+        self._line(f"{self._what}: {now:,} of {self._total:,}, about {_duration(left)} left")
+
+
+def _duration(seconds: float) -> str:
+    """Write a time with about one digit.
+
+    Example:
+        >>> _duration(7.2), _duration(41.0), _duration(200.0)
+        ('7 s', '40 s', '3 min')
+    """
+    if seconds >= 100:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds:.0f} s" if seconds < 10 else f"{10 * round(seconds / 10)} s"
 
 
 @contextmanager

@@ -162,7 +162,8 @@ LAW: dict[str, set[str]] = {
     "data": {"counts", "delimited", "errors", "memory", "numpy_headers", "text"},
     "saving": GROUND | LAWS | {"nn", "models", "guides", "protocols"},
     "calibration": GROUND | DIAGNOSTICS | LAWS | {"infer", "guides", "protocols", "saving"},
-    "results": DIAGNOSTICS | {"arrays", "attempts", "baselines", "calibration", "data", "errors", "text"},
+    "results": DIAGNOSTICS
+    | {"arrays", "attempts", "baselines", "calibration", "data", "errors", "progress", "text"},
     "io": GROUND | DIAGNOSTICS | LAWS | {"infer", "infer.mcmc"},
     "plots": DIAGNOSTICS | {"arrays", "counts", "text"},
     "recipes": GROUND

@@ -2,7 +2,8 @@
 
 import pytest
 
-from pyroclust.progress import progress_bar, stages
+from pyroclust import progress
+from pyroclust.progress import lines_instead_of_bars, progress_bar, stages
 
 
 def test_a_bar_tells_steps_and_figures(capsys):
@@ -27,3 +28,23 @@ def test_nothing_is_shown_where_nothing_is_wanted(capsys, show):
     with show() as tell:
         tell(*(1, "") if tell.__code__.co_argcount == 2 else ("reading",))
     assert capsys.readouterr() == ("", "")
+
+
+def test_lines_say_how_far_a_loop_is_and_how_long_it_takes(monkeypatch):
+    said, clock = [], iter([0.0, 5.0, 12.0, 15.0, 30.0, 40.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    with lines_instead_of_bars(said.append), progress_bar("draws", 4000, shown=False) as tell:
+        for done in (500, 1200, 1500, 3000, 4000):
+            tell(done, "")
+    assert said == ["draws: 1,200 of 4,000, about 30 s left", "draws: 3,000 of 4,000, about 10 s left"]
+
+
+def test_lines_end_with_the_block_and_bars_stay_bars(capsys):
+    said = []
+    with lines_instead_of_bars(said.append):
+        with progress_bar("draws", 10, shown=True) as tell:
+            tell(5, "")
+        assert "5/10" in capsys.readouterr().err
+    with progress_bar("draws", 10, shown=False) as tell:
+        tell(5, "")
+    assert said == []

@@ -28,6 +28,7 @@ from pyroclust.infer.refining.clock import Clock
 from pyroclust.infer.refining.proposals import Proposals, most_at_once, posterior_of, warm_up
 from pyroclust.large_tables import about_draws
 from pyroclust.models import in_words
+from pyroclust.progress import lines_instead_of_bars
 from pyroclust.random_state import seeded
 from pyroclust.results.comparison import Comparison, CrossScored, PartitionDraws
 from pyroclust.results.comparison_figures import summarise
@@ -169,7 +170,7 @@ def compare_points(
     settings = _Settings(
         num_draws, num_chains, mcmc_draws, kernel, warmup, calibrate, refine, tolerance, seed
     )
-    with results_folder(out, run=run, overwrite=overwrite) as folder:
+    with results_folder(out, run=run, overwrite=overwrite) as folder, lines_instead_of_bars(tell):
         summary = (
             _by_mcmc(table, points, picked, settings, tell)
             if isinstance(picked, NoGuide)

@@ -1,5 +1,6 @@
 """A comparison of a guide with MCMC: from the draws to every figure."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from pyroclust.diagnostics.differences.agreement import Marginals, distances, ma
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.verdicts.findings import Question, untold
 from pyroclust.diagnostics.verdicts.judging import with_untold
+from pyroclust.progress import progress_bar
 from pyroclust.results.baseline_rows import baseline_rows
 from pyroclust.results.comparison import Comparison, PartitionDraws
 from pyroclust.results.comparison_summary import ComparisonSummary, NumClusters, reference_of, resampled
@@ -35,6 +37,9 @@ _AGREEMENT = "The agreement of the guide with MCMC"
 _REFINED_SOURCES = "The tests of the refined draws and MCMC"
 _REFINED_AGREEMENT = "The agreement of the refined draws with MCMC"
 _FAMILIARITY = "The familiarity of the data"
+
+
+_PARTS = 6
 
 
 def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
@@ -53,18 +58,29 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
     Raises:
         ValueError: if the draws are not labels 0 to N - 1.
     """
+    with progress_bar("comparing, part", _PARTS, shown=False) as tell:
+        return _summarise(comparison, seed, tell)
+
+
+def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], None]) -> ComparisonSummary:
     guide, mcmc, refined, tries = comparison.guide, comparison.mcmc, comparison.refined, Attempts()
     proposals = guide if refined is None else refined.proposals
     labels: dict[str, Any] = {"true_labels": comparison.true_labels, "seed": seed}
-    of_guide, of_mcmc = (_summary(one, comparison, seed) for one in (guide, mcmc))
+    of_guide = _summary(guide, comparison, seed)
+    tell(1, "")
+    of_mcmc = _summary(mcmc, comparison, seed)
+    tell(2, "")
     of_refined = None if refined is None else _summary(refined.draws, comparison, seed)
+    tell(3, "")
     sources = tries.make(_SOURCES, lambda: _compared(comparison, guide, seed, refined=False))
+    tell(4, "")
     agreement = _agreement(guide, mcmc, sources, tries, _AGREEMENT)
     with_mcmc = agreement_refined = None
     if refined is not None:
         draws = refined.draws
         with_mcmc = tries.make(_REFINED_SOURCES, lambda: _compared(comparison, draws, seed, refined=True))
         agreement_refined = _agreement(draws, mcmc, with_mcmc, tries, _REFINED_AGREEMENT)
+    tell(5, "")
     weighting = tries.make("The importance weights", lambda: _weigh(proposals))
     weighted = _weighted(proposals, weighting, tries)
     corrected = None

@@ -186,7 +186,12 @@ def _run(
     with progress_bar("sweeps", looks[-1], shown=shown) as tell:
         for until in looks:
             with clock.timed("sweep"):
-                chains.advance(until - chains.sweeps)
+                begun, further = chains.sweeps, until - chains.sweeps
+
+                def so_far(done: int, *, begun: int = begun, further: int = further) -> None:
+                    tell(begun + further * done // len(ancestors), "")
+
+                chains.advance(further, tell=so_far)
             with clock.timed("look"):
                 rounds.append(watch.again(chains.states.assignments, chains.states.log_joint, sweeps=until))
             tell(until, "")
