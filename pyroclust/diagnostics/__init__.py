@@ -78,10 +78,12 @@ from pyroclust.diagnostics.verdicts.draws import judge_draws
 from pyroclust.diagnostics.verdicts.judging import GuideFigures, RefinedFigures, judge
 from pyroclust.diagnostics.verdicts.verdict import Answer, Finding, Mark, Trust, Verdict
 from pyroclust.diagnostics.weights.evidence import (
+    EvidenceMethod,
     LogEvidence,
     bridge_log_evidence,
     log_evidences,
     reciprocal_log_evidence,
+    repeated_log_evidence,
 )
 from pyroclust.diagnostics.weights.importance import (
     effective_draws,

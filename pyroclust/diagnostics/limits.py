@@ -14,6 +14,13 @@ MAX_REFINED_DIFFERENCE = 0.1
 MAX_EXCESS, MAX_SEPARATION = 0.15, 0.3
 # From here on importance weights have no finite variance that smoothing could mend (Vehtari et al. 2024).
 MAX_PARETO_K = 0.7
+# Standard deviation, in nats, of independent estimates of one log evidence: where they lie further apart the
+# largest decides on their mean, and neither it nor its error can be relied on.
+MAX_EVIDENCE_SPREAD = 1.5
+# Standard error of an estimate of the log evidence that is still a figure, in nats.
+MAX_EVIDENCE_ERROR = 1.5
+# Standard errors by which two estimates of the log evidence may differ.
+MAX_EVIDENCE_ERRORS_APART = 4.0
 # Of the p-values of all differences of two sources together.
 MAX_CHANCE = 0.01
 # Of the familiarity of a data set, and of a calibration.

@@ -9,7 +9,7 @@ from pyroclust.infer.importance import ImportanceSample, importance_sample
 from pyroclust.infer.inclusive_kl import InclusiveKL
 from pyroclust.infer.objectives import BatchedWakeSleep, LeaveOneOut
 from pyroclust.infer.quality import divergences, efficiencies
-from pyroclust.infer.refining import Refined, refine
+from pyroclust.infer.refining import Refined, annealed_log_evidence, refine
 from pyroclust.infer.simulation import simulate
 from pyroclust.infer.smc import ParticleSample, sequential_monte_carlo
 from pyroclust.infer.training import Devices, FitResult, FitSettings, Validation, fit
@@ -31,6 +31,7 @@ __all__ = [
     "VariationalDraws",
     "VisitingOrders",
     "amortization_gap",
+    "annealed_log_evidence",
     "backward_in_chunks",
     "cluster_parameters",
     "decaying_baseline",

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 from arviz_stats.base import array_stats
@@ -9,9 +10,18 @@ from scipy.optimize import brentq
 from scipy.special import log_expit, logsumexp
 
 from pyroclust.arrays import as_finite
+from pyroclust.diagnostics.limits import MAX_EVIDENCE_ERROR, MAX_EVIDENCE_SPREAD, MAX_PARETO_K
 from pyroclust.diagnostics.weights.importance import importance_log_evidence, pareto_k
 
-__all__ = ["LogEvidence", "bridge_log_evidence", "log_evidences", "reciprocal_log_evidence"]
+__all__ = [
+    "EvidenceMethod",
+    "LogEvidence",
+    "bridge_log_evidence",
+    "importance_evidence",
+    "log_evidences",
+    "reciprocal_log_evidence",
+    "repeated_log_evidence",
+]
 
 # Nats beyond the extreme log-weights between which the root of the bridge is looked for.
 _MARGIN = 50.0
@@ -19,22 +29,112 @@ _MARGIN = 50.0
 _LARGEST = 1e15
 
 
+class EvidenceMethod(str, Enum):
+    """What an estimate of log p(x) is made of.
+
+    Attributes:
+        IMPORTANCE: weights of a guide's draws.
+        RECIPROCAL: reciprocal weights of posterior draws.
+        BRIDGE: draws of both.
+        ANNEALED: populations that take in the points a few at a time, moved by a kernel.
+    """
+
+    IMPORTANCE = "importance sampling"
+    RECIPROCAL = "reciprocal importance sampling"
+    BRIDGE = "bridge sampling"
+    ANNEALED = "annealing over the points"
+
+    def __str__(self) -> str:
+        """Return its name for people."""
+        return self.value
+
+
 @dataclass(frozen=True)
 class LogEvidence:
     """One estimate of log p(x).
 
     Attributes:
-        method: what made it, for people.
+        method: what made it.
         estimate: in nats.
-        error: its standard error, in nats, by the delta method.
+        error: its standard error, in nats; by the delta method, or by independent repetitions.
         pareto_k: shape of the tail of the weights whose mean it is: from 0.7 on neither the estimate nor its
-            error can be relied on; nan where it cannot be fitted, -inf where the weights are bounded.
+            error can be relied on; nan where it cannot be fitted or was not, -inf where the weights are
+            bounded.
+        spread: standard deviation of independent repetitions of the estimate, in nats; nan without any.
     """
 
-    method: str
+    method: EvidenceMethod
     estimate: float
     error: float
     pareto_k: float
+    spread: float = math.nan
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether it and its error can be relied on.
+
+        Repetitions must not lie further apart than 1.5 nats; without any, Pareto k must be below 0.7. Either
+        way the standard error must be at most 1.5 nats. Reciprocal importance sampling never counts: where
+        the guide has the lighter tails that it needs, bridge sampling is better.
+        """
+        if self.method is EvidenceMethod.RECIPROCAL or not self.error <= MAX_EVIDENCE_ERROR:
+            return False
+        if math.isnan(self.spread):
+            return self.pareto_k < MAX_PARETO_K
+        return self.spread <= MAX_EVIDENCE_SPREAD
+
+
+def importance_evidence(log_weights: np.ndarray) -> LogEvidence:
+    """Return the estimate of log p(x) by importance sampling, with its error and Pareto k.
+
+    Shape:
+        log_weights: S entries of log p(c, x) - log q(c), any shape.
+
+    Raises:
+        ValueError: if a log weight is nan or plus infinity, or none is finite.
+
+    Example:
+        >>> importance_evidence(np.zeros(100)).estimate
+        0.0
+    """
+    return LogEvidence(
+        EvidenceMethod.IMPORTANCE, *importance_log_evidence(log_weights), pareto_k(log_weights)
+    )
+
+
+def repeated_log_evidence(estimates: np.ndarray) -> tuple[float, float, float]:
+    r"""Join independent estimates :math:`\hat Z_r` of p(x), each right on average.
+
+    .. math:: \log \tfrac1R \sum_r \hat Z_r, \qquad
+        se = \max\Big(\frac{\mathrm{sd}(\hat Z)}{\sqrt R \, \bar Z},
+        \frac{\mathrm{sd}(\log \hat Z)}{\sqrt R}\Big)
+
+    The first error is never above 1, however far apart the estimates are: the second is. From a spread
+    :math:`\mathrm{sd}(\log \hat Z)` of 1.5 nats on the mean rests on the few largest, and lies too low as a
+    rule.
+
+    Shape:
+        estimates: ``(R,)`` in nats.
+
+    Returns:
+        the estimate, its standard error and the spread, in nats; the last two are nan for one estimate.
+
+    Raises:
+        ValueError: if a number is not finite, or there is none.
+
+    Example:
+        >>> repeated_log_evidence(np.array([-3.0, -3.0]))
+        (-3.0, 0.0, 0.0)
+    """
+    logs = as_finite("estimates", estimates).reshape(-1)
+    if not logs.size:
+        raise ValueError("estimates is empty, expected at least one number: repeat the estimate")
+    estimate = float(logsumexp(logs) - np.log(logs.size))
+    if logs.size < 2:
+        return estimate, math.nan, math.nan
+    spread = float(logs.std(ddof=1))
+    relative = float(np.exp(logs - estimate).std(ddof=1))
+    return estimate, max(spread, relative) / math.sqrt(logs.size), spread
 
 
 def reciprocal_log_evidence(log_joint: np.ndarray, log_prob: np.ndarray) -> tuple[float, float]:
@@ -130,8 +230,8 @@ def log_evidences(
 ) -> tuple[LogEvidence, ...]:
     """Return log p(x) by every method that two sources of draws allow.
 
-    Importance sampling from the guide's draws, reciprocal importance sampling from posterior draws, and
-    bridge sampling from both, whose k is the larger of its two averages'. A guide that leaves out part of the
+    Bridge sampling from both, whose k is the larger of its two averages', importance sampling from the
+    guide's draws, and reciprocal importance sampling from posterior draws. A guide that leaves out part of the
     posterior shows as an estimate from its own draws that lies below the one from posterior draws. All log q
     must be of one distribution: from one ``guide.posterior(data)``, as each may visit the points in another
     order.
@@ -164,13 +264,13 @@ def log_evidences(
     bridged = bridge_log_evidence(log_joint, log_prob, **ours)
     tail = float(np.fmax.reduce([pareto_k(part) for part in terms]))
     return (
-        LogEvidence("importance sampling", *importance_log_evidence(guide), pareto_k(guide)),
+        LogEvidence(EvidenceMethod.BRIDGE, *bridged, tail),
+        importance_evidence(guide),
         LogEvidence(
-            "reciprocal importance sampling",
+            EvidenceMethod.RECIPROCAL,
             *reciprocal_log_evidence(log_joint, log_prob),
             pareto_k(-posterior),
         ),
-        LogEvidence("bridge sampling", *bridged, tail),
     )
 
 
