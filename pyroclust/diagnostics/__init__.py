@@ -75,12 +75,14 @@ from pyroclust.diagnostics.simulations.uniformity import (
 )
 from pyroclust.diagnostics.sources import SourceComparison, compare_sources
 from pyroclust.diagnostics.verdicts.draws import judge_draws
+from pyroclust.diagnostics.verdicts.evidence import EvidenceHeadline, evidence_headline
 from pyroclust.diagnostics.verdicts.judging import GuideFigures, RefinedFigures, judge
 from pyroclust.diagnostics.verdicts.verdict import Answer, Finding, Mark, Trust, Verdict
 from pyroclust.diagnostics.weights.evidence import (
     EvidenceMethod,
     LogEvidence,
     bridge_log_evidence,
+    importance_evidence,
     log_evidences,
     reciprocal_log_evidence,
     repeated_log_evidence,
@@ -110,6 +112,8 @@ __all__ = [
     "Drift",
     "Effect",
     "EnumerationSearch",
+    "EvidenceHeadline",
+    "EvidenceMethod",
     "Familiarity",
     "FamiliarityRow",
     "Finding",
@@ -158,11 +162,13 @@ __all__ = [
     "ecdf_test",
     "effective_draws",
     "ess",
+    "evidence_headline",
     "expected_vi",
     "familiarity",
     "functionals",
     "goodness_of_fit",
     "importance_efficiency",
+    "importance_evidence",
     "importance_log_evidence",
     "importance_weights",
     "judge",
@@ -185,6 +191,7 @@ __all__ = [
     "rank_statistics",
     "ranked_partitions",
     "reciprocal_log_evidence",
+    "repeated_log_evidence",
     "rhat",
     "sbc",
     "smooth_log_weights",

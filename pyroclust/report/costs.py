@@ -1,10 +1,9 @@
-"""What draws cost and what they are worth: seconds, importance weights, log evidence."""
+"""What draws cost and what they are worth: seconds, importance weights."""
 
 from pyroclust import plots
-from pyroclust.diagnostics.limits import MAX_PARETO_K
 from pyroclust.report.parts import FigureTable, Picture, Section
 from pyroclust.report.words import number, seconds
-from pyroclust.results.contents import Contents
+from pyroclust.results.contents import Contents, Weighting
 
 __all__ = ["cost_section", "weights_section"]
 
@@ -27,17 +26,14 @@ def cost_section(found: Contents) -> Section:
     return Section("Cost", (table,), gist=f"An effective draw: {each}")
 
 
-def weights_section(found: Contents) -> Section:
-    """Show the guide's importance weights, and the log evidence that follows from them.
+def weights_section(weighting: Weighting) -> Section:
+    """Show the guide's importance weights.
 
     Args:
-        found: a result with weights, or with estimates of the evidence.
+        weighting: the weights.
     """
-    table = (_evidence_table(found),) if found.evidences else ()
-    if found.weighting is None:
-        return Section("The guide's importance weights", table, gist="The log evidence alone")
-    log_weights = found.weighting.log_weights
-    worth = f"{len(log_weights):,} draws are worth {number(found.weighting.effective_draws, 0)} exact ones"
+    log_weights = weighting.log_weights
+    worth = f"{len(log_weights):,} draws are worth {number(weighting.effective_draws, 0)} exact ones"
     picture = Picture(
         lambda figure: plots.plot_log_weights(log_weights, ax=figure.subplots()),
         size=(9, 2.8),
@@ -46,23 +42,4 @@ def weights_section(found: Contents) -> Section:
         f"right stand for many that the guide should have made. The {worth}. Weights see only where the "
         "guide went: a mode that it never visits does not show here, but above.",
     )
-    return Section("The guide's importance weights", (picture, *table), gist=worth)
-
-
-def _second(found: Contents) -> str:
-    return "MCMC" if found.refined is None else "the refined draws"
-
-
-def _evidence_table(found: Contents) -> FigureTable:
-    return FigureTable(
-        "Log evidence log p(data) in nats, by draws of the guide (importance sampling), of "
-        f"{_second(found)} (reciprocal importance sampling) and of both (bridge sampling). A guide that "
-        "leaves out part of the posterior has the first below the others. From Pareto k "
-        f"{MAX_PARETO_K:g} on an estimate and its error cannot be relied on.",
-        ("", "nats", "standard error", "Pareto k"),
-        tuple(
-            (one.method, number(one.estimate, 2), number(one.error, 2), number(one.pareto_k, 2))
-            for one in found.evidences
-        ),
-        "Log evidence, nats",
-    )
+    return Section("The guide's importance weights", (picture,), gist=worth)

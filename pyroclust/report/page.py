@@ -16,6 +16,7 @@ from pyroclust.report.chains import convergence_section
 from pyroclust.report.classical import baseline_section
 from pyroclust.report.clusters import clustering_section, counts_section, pairs_section, profile_section
 from pyroclust.report.costs import cost_section, weights_section
+from pyroclust.report.evidence import evidence_section, evidence_tile
 from pyroclust.report.parts import Page, Section, Tile
 from pyroclust.report.refining import refining_section
 from pyroclust.report.rows import rows_section
@@ -68,8 +69,10 @@ def _sections(found: Contents) -> dict[str, Callable[[], Section]]:
     every["certainty"] = lambda: certainty_section(found)
     if all(one.seconds is not None for one in found.sources):
         every["cost"] = lambda: cost_section(found)
-    if found.weighting is not None or found.evidences:
-        every["importance weights"] = lambda: weights_section(found)
+    if found.weighting is not None:
+        every["importance weights"] = partial(weights_section, found.weighting)
+    if found.evidences:
+        every["evidence"] = lambda: evidence_section(found)
     if found.familiarity is not None:
         every["familiarity"] = partial(familiarity_section, found.familiarity)
     if found.calibration is not None:
@@ -111,7 +114,11 @@ def _tiles(found: Contents) -> list[Tile]:
         radius, level = summary.ball.radius, summary.ball.level
         about = f"bits around the estimate hold {100 * level:g} % of the draws"
         tiles.append(Tile("Credible ball", number(radius, 2), about))
-    return tiles
+    return tiles + _evidence(found)
+
+
+def _evidence(found: Contents) -> list[Tile]:
+    return [evidence_tile(found)] if found.evidences else []
 
 
 def _weighted_tiles(found: Contents) -> list[Tile]:
@@ -128,7 +135,4 @@ def _weighted_tiles(found: Contents) -> list[Tile]:
             f"{guide.name} against {other.name}, seconds per effective draw",
         ),
     ]
-    for best in found.evidences[:1]:
-        about = f"nats, standard error {number(best.error, 2)}"
-        tiles.append(Tile("Log evidence", number(best.estimate, 1), about))
-    return tiles
+    return tiles + _evidence(found)

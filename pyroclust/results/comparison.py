@@ -7,7 +7,7 @@ import numpy as np
 
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld
-from pyroclust.diagnostics import Finding
+from pyroclust.diagnostics import Finding, LogEvidence
 from pyroclust.results.contents import RowsOfData
 from pyroclust.results.partition_draws import PartitionDraws
 from pyroclust.results.refinement import RefinedDraws
@@ -70,6 +70,7 @@ class OnData:
         row_names: names of the N rows, or ``None``.
         notes: sentences that reports repeat, such as what was left out of the table.
         failures: why parts are missing, a sentence each.
+        annealed: log p(data) by annealing over the points; ``None`` where it was not needed, or not possible.
 
     Raises:
         ValueError: if the shapes do not fit.
@@ -86,6 +87,7 @@ class OnData:
     row_names: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
+    annealed: LogEvidence | None = None
 
     def __post_init__(self) -> None:
         """Check the shapes."""

@@ -28,7 +28,7 @@ class RefinedDraws:
         seen: what was seen at each look.
         pareto_k: of the weights of the proposals; nan without weights.
         efficiency: effective share of the proposals; nan without weights.
-        evidences: estimates of log p(x), the one to rely on first; empty without weights.
+        evidences: estimates of log p(x) from these draws; empty without weights.
         seconds_of: wall time of each part, by its name.
     """
 

@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from torch import Tensor
 
-from pyroclust.diagnostics import LogEvidence, Round
+from pyroclust.diagnostics import EvidenceHeadline, LogEvidence, Round, evidence_headline
 
 __all__ = ["Refined"]
 
@@ -32,7 +32,8 @@ class Refined:
         efficiency: effective share of the proposals, nan without weights.
         log_evidence_by_order: the estimate of log p(data) from the proposals of each visiting order alone,
             ``(M,)`` in nats: where they lie further apart than their errors, the order matters.
-        evidences: estimates of log p(data), the one to rely on first; empty without weights.
+        evidences: estimates of log p(data), bridge sampling first; empty without weights. Which to rely on,
+            if any, says ``log_evidence``.
         rounds: what was seen at every look.
         seconds: wall-clock seconds of each part, by name; compilation is not among them.
     """
@@ -86,6 +87,11 @@ class Refined:
     def num_ancestors(self) -> int:
         """Distinct proposals that the draws came from."""
         return len(self.ancestors.unique())
+
+    @property
+    def log_evidence(self) -> EvidenceHeadline:
+        """Log p(data) by the estimate that can be relied on, or why there is none."""
+        return evidence_headline(self.evidences)
 
     @property
     def effective_draws(self) -> float:
