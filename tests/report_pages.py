@@ -13,7 +13,7 @@ from synthetic_comparison import make_comparison
 
 from pyroclust.analysis.diagnose import diagnose
 from pyroclust.calibration.training_world import TrainingWorld
-from pyroclust.diagnostics import LogEvidence, Round
+from pyroclust.diagnostics import EvidenceMethod, LogEvidence, Round
 from pyroclust.io.draws import DrawsFile
 from pyroclust.report import Page, page_of, render_page
 from pyroclust.results.comparison import Comparison, PartitionDraws
@@ -77,7 +77,7 @@ def refined_comparison(
         ),
         pareto_k=0.3,
         efficiency=0.5,
-        evidences=(LogEvidence("bridge sampling", -123.0, 0.02, 0.1),),
+        evidences=(LogEvidence(EvidenceMethod.BRIDGE, -123.0, 0.02, 0.1),),
         seconds_of={"draw": 0.1, "weigh": 0.1, "sweep": 0.3, "look": 0.2},
     )
     return replace(found, guide=drawn, refined=refined)

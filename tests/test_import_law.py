@@ -107,7 +107,7 @@ LAW: dict[str, set[str]] = {
     "guides": GROUND | LAWS | {"nn", "programs", "protocols"},
     "diagnostics.limits": set(),
     "diagnostics.draws": {"arrays", "compiling", "counts", "memory", "text", "threads"},
-    "diagnostics.weights": {"arrays"},
+    "diagnostics.weights": {"arrays", "diagnostics.limits"},
     "diagnostics.estimates": {
         "arrays",
         "counts",

@@ -1,7 +1,7 @@
 """From points to the posterior of their partition by a guide and, where possible, by MCMC of its model."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from typing import Any, TypeVar
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.analysis.chains import ChainsOfModel, draw_mcmc
+from pyroclust.analysis.evidence import annealed_where_needed
 from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result
 from pyroclust.analysis.picking import AskedModel, NoGuide, PickedGuide, pick_guide
 from pyroclust.analysis.refining import can_refine, draws_of_proposals, refine_guide
@@ -34,6 +35,7 @@ from pyroclust.results.comparison import Comparison, CrossScored, PartitionDraws
 from pyroclust.results.comparison_figures import summarise
 from pyroclust.results.comparison_result import ComparisonResult
 from pyroclust.results.comparison_summary import ComparisonSummary
+from pyroclust.results.evidence import own_evidences
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
 from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary, summarise_mcmc
 from pyroclust.results.refinement import RefinedDraws
@@ -228,6 +230,8 @@ def _by_guide(
         cross = tries.make("The guide's log q of draws of MCMC", scored)
     about["failures"] += tries.failures
     found = Comparison(**about, mcmc=chains.draws, cross=cross, tolerance=settings.tolerance)
+    annealed, said = annealed_where_needed(model, data, own_evidences(found), seed=seed, tell=tell)
+    found = replace(found, annealed=annealed, notes=(*found.notes, *said))
     return summarise(found, seed=seed)
 
 
@@ -238,9 +242,12 @@ def _by_mcmc(
     chains, why = _mcmc(picked.model, torch.tensor(points.data), settings, tell)
     if chains is None:
         raise ValueError(f"MCMC of the model {picked.model.name} failed ({why}), and there is no guide")
+    annealed, said = annealed_where_needed(
+        picked.model, torch.tensor(points.data), (), seed=settings.seed, tell=tell
+    )
     tell("summarising")
-    about = _about(table, points, picked.model, (*picked.about, *chains.notes))
-    alone = McmcAlone(**about, mcmc=chains.draws)
+    about = _about(table, points, picked.model, (*picked.about, *chains.notes, *said))
+    alone = McmcAlone(**about, mcmc=chains.draws, annealed=annealed)
     return summarise_mcmc(alone, seed=settings.seed)
 
 

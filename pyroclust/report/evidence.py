@@ -20,11 +20,12 @@ def evidence_section(found: Contents) -> Section:
     if headline.best is not None:
         said = f"{number(headline.estimate, 2)} nats, standard error {number(headline.error, 2)}"
     table = FigureTable(
-        "Log evidence log p(data) in nats. Importance sampling takes the draws of the guide alone, reciprocal "
-        f"importance sampling those of {_second(found)} alone, bridge sampling both; annealing lets the kernel "
-        "of MCMC follow the posterior as points are added, several times over. An estimate counts up to a "
-        f"Pareto k of {MAX_PARETO_K:g}, or where its repetitions spread at most {MAX_EVIDENCE_SPREAD:g} nats; "
-        "one that does not count has no standard error. Reciprocal importance sampling never counts.",
+        "Log evidence log p(data) in nats. Importance sampling takes the draws of the guide alone, "
+        f"reciprocal importance sampling those of {_second(found)} alone, bridge sampling both; annealing "
+        "lets the kernel of MCMC follow the posterior as points are added, several times over. An estimate "
+        f"counts below a Pareto k of {MAX_PARETO_K:g}, or where its repetitions spread at most "
+        f"{MAX_EVIDENCE_SPREAD:g} nats; one that does not count has no standard error. Reciprocal importance "
+        "sampling never counts.",
         ("", "nats", "standard error", "Pareto k", "spread", "counts"),
         tuple(
             (

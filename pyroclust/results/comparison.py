@@ -70,7 +70,7 @@ class OnData:
         row_names: names of the N rows, or ``None``.
         notes: sentences that reports repeat, such as what was left out of the table.
         failures: why parts are missing, a sentence each.
-        annealed: log p(data) by annealing over the points; ``None`` where it was not needed, or not possible.
+        annealed: log p(data) by annealing over the points; empty where it was not needed, or not possible.
 
     Raises:
         ValueError: if the shapes do not fit.
@@ -87,7 +87,7 @@ class OnData:
     row_names: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
-    annealed: LogEvidence | None = None
+    annealed: tuple[LogEvidence, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the shapes."""

@@ -14,7 +14,6 @@ from pyroclust.diagnostics import (
     Familiarity,
     Finding,
     GuideFigures,
-    LogEvidence,
     SourceComparison,
 )
 from pyroclust.diagnostics.differences.agreement import Marginals, distances, marginals
@@ -27,6 +26,7 @@ from pyroclust.results.comparison import Comparison, PartitionDraws
 from pyroclust.results.comparison_summary import ComparisonSummary, NumClusters, reference_of, resampled
 from pyroclust.results.contents import Weighting
 from pyroclust.results.draws_summary import DrawsSummary, summarise_draws
+from pyroclust.results.evidence import own_evidences
 from pyroclust.results.partition_draws import GUIDE, MCMC, REFINED, WEIGHTED
 from pyroclust.results.refinement import ORDERS
 
@@ -86,7 +86,9 @@ def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], Non
     corrected = None
     if weighted is not None and agreement is not None:
         corrected = _corrected(weighted, of_mcmc, agreement)
-    evidences = tries.make("The evidence by bridge sampling", lambda: _evidences(comparison, weighting))
+    evidences = tries.make("The evidence by bridge sampling", lambda: own_evidences(comparison))
+    if evidences is None:
+        evidences = () if weighting is None else (diagnostics.importance_evidence(weighting.log_weights),)
     familiarity = _familiarity(comparison, tries, seed)
     open_ones = _untold(
         comparison,
@@ -133,7 +135,7 @@ def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], Non
         agreement=agreement,
         sources=sources,
         weighting=weighting,
-        evidences=evidences or _own_evidence(weighting),
+        evidences=(*evidences, *comparison.annealed),
         baselines=baselines or (),
         familiarity=familiarity,
         calibration=comparison.calibration,
@@ -235,24 +237,6 @@ def _untold(
     return found if why is None else (*found, untold(Question.FAMILIAR, why))
 
 
-def _evidences(comparison: Comparison, weighting: Weighting | None) -> tuple[LogEvidence, ...]:
-    cross, guide = comparison.cross, comparison.guide
-    if comparison.refined is not None:
-        return comparison.refined.evidences
-    if cross is None or guide.log_prob is None:
-        return _own_evidence(weighting)
-    return diagnostics.log_evidences(
-        cross.log_joint, cross.log_prob, guide_log_joint=_log_joint(guide), guide_log_prob=guide.log_prob
-    )
-
-
-def _own_evidence(weighting: Weighting | None) -> tuple[LogEvidence, ...]:
-    if weighting is None:
-        return ()
-    figures = weighting.log_evidence, weighting.log_evidence_error, weighting.pareto_k
-    return (LogEvidence("importance sampling", *figures),)
-
-
 def _log_joint(draws: PartitionDraws) -> np.ndarray:
     if draws.log_joint is None:
         raise ValueError(f"{draws.name} has no log_joint, expected log p of each draw: weights need it")
@@ -268,7 +252,6 @@ def _weigh(guide: PartitionDraws) -> Weighting:
         diagnostics.pareto_k(log_weights),
         diagnostics.importance_efficiency(log_weights),
         diagnostics.effective_draws(weights),
-        *diagnostics.importance_log_evidence(log_weights),
     )
 
 

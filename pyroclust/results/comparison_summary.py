@@ -34,6 +34,7 @@ from pyroclust.results.contents import (
     refined_source,
 )
 from pyroclust.results.draws_summary import DrawsSummary, Estimate
+from pyroclust.results.evidence import evidence_figures
 from pyroclust.results.partition_draws import GUIDE, REFINED, WEIGHTED
 from pyroclust.results.refinement import orders_findings
 from pyroclust.text import listed
@@ -79,7 +80,7 @@ class ComparisonSummary:
         sources: the guide's draws beside those of MCMC: distances and two-sample tests.
         weighting: the guide's importance weights.
         evidences: estimates of log p(x): from the guide's draws, and where the guide scores refined draws
-            or draws of MCMC exactly, from those and from both.
+            or draws of MCMC exactly, from those and from both; by annealing where these cannot be relied on.
         baselines: classical clusterings, seen from the posterior that is the answer.
         familiarity: where the data lie among simulations of the model; ``None`` without simulations.
         calibration: of the guide on simulations near the data; ``None`` where it was not asked for.
@@ -315,7 +316,7 @@ class ComparisonSummary:
             else self.comparison.refined.figures(self.orders),
             "convergence": None if rows is None else [asdict(row) for row in rows],
             "importance": None if self.weighting is None else _of_weights(self.weighting),
-            "log_evidence": [asdict(one) for one in self.evidences],
+            "log_evidence": evidence_figures(self.evidences),
             "seconds_per_effective_draw": {
                 "guide": self.guide_seconds,
                 "mcmc": self.mcmc_seconds,
@@ -342,8 +343,6 @@ def _of_weights(weighting: Weighting) -> dict[str, Any]:
         "efficiency": weighting.efficiency,
         "effective_draws": weighting.effective_draws,
         "pareto_k": weighting.pareto_k,
-        "log_evidence": weighting.log_evidence,
-        "log_evidence_error": weighting.log_evidence_error,
     }
 
 

@@ -105,8 +105,6 @@ class Weighting:
         efficiency: effective share of the draws by the weights before smoothing, in (0, 1], as in
             certificates.
         effective_draws: of the smoothed weights, which are those that are used.
-        log_evidence: estimate of log p(x) in nats.
-        log_evidence_error: its standard error.
     """
 
     log_weights: np.ndarray
@@ -114,8 +112,6 @@ class Weighting:
     pareto_k: float
     efficiency: float
     effective_draws: float
-    log_evidence: float
-    log_evidence_error: float
 
     def __repr__(self) -> str:
         """Return what the draws are worth."""

@@ -9,10 +9,10 @@ import numpy as np
 from pyroclust.diagnostics import LogEvidence, evidence_headline, importance_evidence, log_evidences
 from pyroclust.results.comparison import Comparison
 
-__all__ = ["cheap_evidences", "evidence_figures"]
+__all__ = ["evidence_figures", "own_evidences"]
 
 
-def cheap_evidences(comparison: Comparison) -> tuple[LogEvidence, ...]:
+def own_evidences(comparison: Comparison) -> tuple[LogEvidence, ...]:
     """Estimate log p(data) from the draws that there are and the guide's log q of them.
 
     Args:

@@ -11,6 +11,7 @@ from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_row
 from pyroclust.results.comparison import OnData, PartitionDraws, about_mcmc
 from pyroclust.results.contents import Contents, Source, mcmc_source, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
+from pyroclust.results.evidence import evidence_figures
 from pyroclust.results.partition_draws import MCMC
 from pyroclust.text import listed
 
@@ -113,6 +114,7 @@ class McmcSummary:
             counts_from=counts_from,
             rows=found.rows,
             seed=self.seed,
+            evidences=self.comparison.annealed,
             baselines=self.baselines,
         )
 
@@ -128,6 +130,7 @@ class McmcSummary:
             "num_clusters": {"values": self.mcmc.values, "mcmc": self.mcmc.probabilities},
             "seconds_per_effective_draw": {"mcmc": self.mcmc_seconds},
             "point_estimates": {name: one.figures() for name, one in self.estimates.items()},
+            "log_evidence": evidence_figures(self.comparison.annealed),
             "sources": {"mcmc": self.mcmc.figures()},
             "baselines": [one.figures() for one in self.baselines],
             "notes": [*self.comparison.notes, *self.failures],

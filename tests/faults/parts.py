@@ -143,9 +143,8 @@ _OF_COMPARISONS: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
         (Question.TAIL, Question.WORTH, Question.WEIGHTED),
     ),
     (f"{_SUMMARY}diagnostics.pareto_k", "The importance weights", (Question.TAIL,)),
-    (f"{_SUMMARY}diagnostics.importance_log_evidence", "The importance weights", (Question.WEIGHTED,)),
     (f"{_SUMMARY}marginals", "The marginals of the weighted draws", (Question.WEIGHTED,)),
-    (f"{_SUMMARY}diagnostics.log_evidences", "The evidence by bridge sampling", ()),
+    (f"{_SUMMARY}own_evidences", "The evidence by bridge sampling", ()),
     (f"{_SUMMARY}baseline_rows", "The classical methods", ()),
     (f"{_SUMMARY}partition_scores", "The comparison of the point estimates", ()),
     (

@@ -86,7 +86,8 @@ def evidence_headline(evidences: Sequence[LogEvidence]) -> EvidenceHeadline:
     for other in reliable[1:]:
         apart = abs(other.estimate - best.estimate)
         if apart > MAX_EVIDENCE_ERRORS_APART * math.hypot(best.error, other.error, _ROUNDING):
-            return EvidenceHeadline(None, f"{_said(best)} and {_said(other)}: they differ by more than chance")
+            said = f"{_said(best)} and {_said(other)}"
+            return EvidenceHeadline(None, f"{said}: they differ by more than chance")
     return EvidenceHeadline(best)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 import numpy as np
 from arviz_stats.base import array_stats
@@ -29,7 +29,7 @@ _MARGIN = 50.0
 _LARGEST = 1e15
 
 
-class EvidenceMethod(str, Enum):
+class EvidenceMethod(StrEnum):
     """What an estimate of log p(x) is made of.
 
     Attributes:
@@ -43,10 +43,6 @@ class EvidenceMethod(str, Enum):
     RECIPROCAL = "reciprocal importance sampling"
     BRIDGE = "bridge sampling"
     ANNEALED = "annealing over the points"
-
-    def __str__(self) -> str:
-        """Return its name for people."""
-        return self.value
 
 
 @dataclass(frozen=True)
@@ -231,10 +227,10 @@ def log_evidences(
     """Return log p(x) by every method that two sources of draws allow.
 
     Bridge sampling from both, whose k is the larger of its two averages', importance sampling from the
-    guide's draws, and reciprocal importance sampling from posterior draws. A guide that leaves out part of the
-    posterior shows as an estimate from its own draws that lies below the one from posterior draws. All log q
-    must be of one distribution: from one ``guide.posterior(data)``, as each may visit the points in another
-    order.
+    guide's draws, and reciprocal importance sampling from posterior draws. A guide that leaves out part of
+    the posterior shows as an estimate from its own draws that lies below the one from posterior draws. All
+    log q must be of one distribution: from one ``guide.posterior(data)``, as each may visit the points in
+    another order.
 
     Shape:
         log_joint, log_prob: ``(chains, draws)`` or ``(S,)``; guide_log_joint, guide_log_prob: the same.

@@ -145,6 +145,4 @@ def _extended(scorer: FilterScorer, points: Tensor, labels: Tensor) -> tuple[Ten
         dataset=torch.zeros(rows, dtype=torch.int64),
     )
     padded = torch.cat([labels, labels.new_zeros(rows, num_free)], -1)
-    return cast(
-        tuple[Tensor, Tensor], filtered.given(padded, num_free=num_free).sample_and_log_prob(Size())
-    )
+    return cast(tuple[Tensor, Tensor], filtered.given(padded, num_free=num_free).sample_and_log_prob(Size()))

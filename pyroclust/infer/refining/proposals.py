@@ -8,10 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyroclust.diagnostics import LogEvidence, log_evidences
+from pyroclust.diagnostics import LogEvidence, importance_evidence, log_evidences
 from pyroclust.diagnostics.weights.importance import (
     importance_efficiency,
-    importance_log_evidence,
     importance_weights,
     smooth_log_weights,
     stratified_draws,
@@ -174,10 +173,7 @@ class Proposals:
         """
         if not self.has_weights:
             return ()
-        weights = self.log_weights.numpy()
-        alone = LogEvidence(
-            "importance sampling", *importance_log_evidence(weights), smooth_log_weights(weights)[1]
-        )
+        alone = importance_evidence(self.log_weights.numpy())
         if not self.is_exact:
             return (alone,)
         every = len(self.posteriors)
