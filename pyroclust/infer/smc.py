@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from pyroclust.counts import check_count, check_number
+from pyroclust.diagnostics import pareto_k, repeated_log_evidence
+from pyroclust.diagnostics.limits import MAX_EVIDENCE_SPREAD, MAX_PARETO_K
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
@@ -50,16 +52,30 @@ class ParticleSample(WeightedPartitions):
 
     @property
     def log_evidence_error(self) -> Tensor:
-        """Standard error of ``log_evidence`` in nats by the delta method, ``(*batch)``.
+        """Standard error of ``log_evidence`` in nats, ``(*batch)``; nan where it cannot be told.
 
-        From the spread of the islands. With one island it is that of importance sampling, and nan where the
-        island was resampled: particles then depend on one another.
+        With several islands it comes from their own estimates, as in
+        :func:`~pyroclust.diagnostics.repeated_log_evidence`: nan where these spread more than 1.5 nats, as
+        the largest then decides on the mean, which lies too low as a rule. With one island it is that of
+        importance sampling, and nan where the island was resampled, as particles then depend on one another,
+        and where Pareto k of the weights is 0.7 or more.
         """
-        weights = self.log_weights
-        if self.num_islands > 1:
-            weights = weights.unflatten(0, (self.num_islands, -1)).logsumexp(1)
-        dependent = (self.num_resampled.sum(0) > 0) & (self.num_islands == 1)
-        return relative_error(weights).masked_fill(dependent, math.nan)
+        if self.num_islands == 1:
+            error = relative_error(self.log_weights)
+            columns = self.log_weights.reshape(len(self.log_weights), -1).T.numpy()
+            tails = torch.tensor([pareto_k(one) for one in columns]).view(error.shape)
+            return error.masked_fill((self.num_resampled.sum(0) > 0) | (tails >= MAX_PARETO_K), math.nan)
+        islands = self.island_log_evidence
+        columns = islands.reshape(len(islands), -1).T.numpy()
+        known = torch.tensor([repeated_log_evidence(one)[1:] for one in columns], dtype=torch.float64)
+        errors, spreads = known.view(*islands.shape[1:], 2).unbind(-1)
+        return errors.masked_fill(spreads > MAX_EVIDENCE_SPREAD, math.nan)
+
+    @property
+    def island_log_evidence(self) -> Tensor:
+        """Estimate of log p(x) by each island alone, ``(islands, *batch)`` in nats."""
+        weights = self.log_weights.unflatten(0, (self.num_islands, -1))
+        return weights.logsumexp(1) - math.log(weights.shape[1])
 
 
 def sequential_monte_carlo(
