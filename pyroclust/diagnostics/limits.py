@@ -16,9 +16,10 @@ MAX_EXCESS, MAX_SEPARATION = 0.15, 0.3
 MAX_PARETO_K = 0.7
 # Standard deviation, in nats, of independent estimates of one log evidence: where they lie further apart the
 # largest decides on their mean, and neither it nor its error can be relied on.
-MAX_EVIDENCE_SPREAD = 1.5
-# Standard error of an estimate of the log evidence that is still a figure, in nats.
-MAX_EVIDENCE_ERROR = 1.5
+MAX_EVIDENCE_SPREAD = 2.0
+# Standard errors of an estimate of the log evidence, in nats: of any, and of bridge sampling, whose own says
+# how far the draws of the two sources overlap.
+MAX_EVIDENCE_ERROR, MAX_BRIDGE_ERROR = 1.5, 0.3
 # Standard errors by which two estimates of the log evidence may differ.
 MAX_EVIDENCE_ERRORS_APART = 4.0
 # Of the p-values of all differences of two sources together.

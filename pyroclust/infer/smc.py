@@ -55,7 +55,7 @@ class ParticleSample(WeightedPartitions):
         """Standard error of ``log_evidence`` in nats, ``(*batch)``; nan where it cannot be told.
 
         With several islands it comes from their own estimates, as in
-        :func:`~pyroclust.diagnostics.repeated_log_evidence`: nan where these spread more than 1.5 nats, as
+        :func:`~pyroclust.diagnostics.repeated_log_evidence`: nan where these spread more than 2 nats, as
         the largest then decides on the mean, which lies too low as a rule. With one island it is that of
         importance sampling, and nan where the island was resampled, as particles then depend on one another,
         and where Pareto k of the weights is 0.7 or more.

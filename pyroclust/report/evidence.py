@@ -1,7 +1,7 @@
 """The log evidence: what is stated, and every estimate of it."""
 
 from pyroclust.diagnostics import evidence_headline
-from pyroclust.diagnostics.limits import MAX_EVIDENCE_SPREAD, MAX_PARETO_K
+from pyroclust.diagnostics.limits import MAX_BRIDGE_ERROR, MAX_EVIDENCE_SPREAD, MAX_PARETO_K
 from pyroclust.report.parts import FigureTable, Section, Tile
 from pyroclust.report.words import number
 from pyroclust.results.contents import Contents
@@ -22,10 +22,10 @@ def evidence_section(found: Contents) -> Section:
     table = FigureTable(
         "Log evidence log p(data) in nats. Importance sampling takes the draws of the guide alone, "
         f"reciprocal importance sampling those of {_second(found)} alone, bridge sampling both; annealing "
-        "lets the kernel of MCMC follow the posterior as points are added, several times over. An estimate "
-        f"counts below a Pareto k of {MAX_PARETO_K:g}, or where its repetitions spread at most "
-        f"{MAX_EVIDENCE_SPREAD:g} nats; one that does not count has no standard error. Reciprocal importance "
-        "sampling never counts.",
+        "lets the kernel of MCMC follow the posterior as points are added, several times over. Importance "
+        f"sampling counts below a Pareto k of {MAX_PARETO_K:g}, bridge sampling up to a standard error of "
+        f"{MAX_BRIDGE_ERROR:g}, annealing where its repetitions spread at most {MAX_EVIDENCE_SPREAD:g} nats; "
+        "one that does not count has no standard error. Reciprocal importance sampling never counts.",
         ("", "nats", "standard error", "Pareto k", "spread", "counts"),
         tuple(
             (

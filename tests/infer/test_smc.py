@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -280,6 +281,10 @@ def test_one_particle_one_point_and_islands() -> None:
     many = sequential_monte_carlo(model, guide, torch.randn(9, 2), num_particles=1000, ess_threshold=1.0)
     assert many.num_islands == 10
     assert many.log_evidence_error > 0
+    estimates = torch.arange(4.0).double() * 5
+    apart = replace(many, log_weights=estimates.repeat_interleave(len(many.log_weights) // 4), num_islands=4)
+    torch.testing.assert_close(apart.island_log_evidence, estimates)
+    assert apart.log_evidence_error.isnan()
 
 
 def test_same_seed_same_particles() -> None:

@@ -210,6 +210,35 @@ def reciprocal(found: tuple[float, float], *, log_joint: np.ndarray, log_prob: n
     assert math.isnan(found[1]) or found[1] >= 0
 
 
+def one_evidence(found: Any, **arguments: np.ndarray) -> None:
+    evidence((found.estimate, found.error), **arguments)
+    tail(found.pareto_k, **arguments)
+
+
+def repeated(found: tuple[float, float, float], *, estimates: np.ndarray) -> None:
+    mean, error, spread = found
+    assert np.min(estimates) - 1e-9 <= mean <= np.max(estimates) + 1e-9
+    assert np.isnan(error) if np.size(estimates) < 2 else error >= spread / np.size(estimates) ** 0.5 * 0.999
+
+
+EVIDENCES = st.lists(
+    st.builds(
+        diagnostics.LogEvidence,
+        st.sampled_from(diagnostics.EvidenceMethod),
+        st.floats(-1e6, 1e6),
+        st.floats(0, 9) | st.just(float("nan")),
+        st.floats(-3, 9) | st.just(float("nan")),
+        st.floats(0, 9) | st.just(float("nan")),
+    ),
+    max_size=4,
+)
+
+
+def stated(found: Any, *, evidences: list[Any]) -> None:
+    assert (found.best is None) == bool(found.reason)
+    assert found.best is None or (found.best in evidences and found.best.is_reliable)
+
+
 def bridged(found: Any, **arguments: np.ndarray) -> None:
     rows = [found] if isinstance(found[0], float) else [(one.estimate, one.error) for one in found]
     for estimate, error in rows:
@@ -326,6 +355,9 @@ CALLS = [
     _call("reciprocal_log_evidence", densities(), reciprocal),
     _call("bridge_log_evidence", densities(guide=True), bridged),
     _call("log_evidences", densities(guide=True), bridged),
+    _call("importance_evidence", log_weights(), one_evidence),
+    _call("repeated_log_evidence", one_of(estimates=NATS), repeated),
+    _call("evidence_headline", one_of(evidences=EVIDENCES), stated, **_inside("evidences")),
     _call("rank_statistics", simulated(), ranked_values),
     _call("rank_counts", ranks(), binned),
     _call("sbc", functionals_of_simulations(), calibrated),

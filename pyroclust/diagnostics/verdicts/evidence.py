@@ -6,11 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyroclust.diagnostics.limits import (
-    MAX_EVIDENCE_ERROR,
     MAX_EVIDENCE_ERRORS_APART,
-    MAX_EVIDENCE_SPREAD,
-    MAX_PARETO_K,
-    written,
 )
 from pyroclust.diagnostics.weights.evidence import EvidenceMethod, LogEvidence
 
@@ -74,13 +70,13 @@ def evidence_headline(evidences: Sequence[LogEvidence]) -> EvidenceHeadline:
         >>> evidence_headline([rough, sure])
         EvidenceHeadline(-100.40 +- 0.02 by bridge sampling)
         >>> evidence_headline([rough]).reason
-        'no estimate can be relied on: importance sampling has Pareto k 2.10, above 0.7'
+        'no estimate can be relied on: importance sampling has Pareto k 2.10, not below 0.7'
     """
     if not evidences:
         return EvidenceHeadline(None, "nothing estimates it")
     reliable = sorted((one for one in evidences if one.is_reliable), key=lambda one: one.error)
     if not reliable:
-        said = "; ".join(why for one in evidences if (why := _why_not(one)))
+        said = "; ".join(one.why_not for one in evidences if one.method is not EvidenceMethod.RECIPROCAL)
         return EvidenceHeadline(None, f"no estimate can be relied on: {said}")
     best = reliable[0]
     for other in reliable[1:]:
@@ -93,21 +89,3 @@ def evidence_headline(evidences: Sequence[LogEvidence]) -> EvidenceHeadline:
 
 def _said(one: LogEvidence) -> str:
     return f"{one.method} says {one.estimate:.2f} with standard error {one.error:.2f}"
-
-
-def _why_not(one: LogEvidence) -> str:
-    """Say why an estimate cannot be relied on; nothing of one that never counts."""
-    if one.method is EvidenceMethod.RECIPROCAL:
-        return ""
-    if one.spread > MAX_EVIDENCE_SPREAD:
-        spread = written(one.spread, ".1f", MAX_EVIDENCE_SPREAD)
-        return f"repetitions of {one.method} spread {spread} nats, more than {MAX_EVIDENCE_SPREAD:g}"
-    if math.isnan(one.spread) and not one.pareto_k < MAX_PARETO_K:
-        if math.isnan(one.pareto_k):
-            return f"{one.method} has too few draws for a Pareto k"
-        shown = written(one.pareto_k, ".2f", MAX_PARETO_K)
-        return f"{one.method} has Pareto k {shown}, above {MAX_PARETO_K:g}"
-    if math.isnan(one.error):
-        return f"{one.method} has no standard error"
-    error = written(one.error, ".1f", MAX_EVIDENCE_ERROR)
-    return f"{one.method} has a standard error of {error} nats, more than {MAX_EVIDENCE_ERROR:g}"

@@ -10,7 +10,13 @@ from scipy.optimize import brentq
 from scipy.special import log_expit, logsumexp
 
 from pyroclust.arrays import as_finite
-from pyroclust.diagnostics.limits import MAX_EVIDENCE_ERROR, MAX_EVIDENCE_SPREAD, MAX_PARETO_K
+from pyroclust.diagnostics.limits import (
+    MAX_BRIDGE_ERROR,
+    MAX_EVIDENCE_ERROR,
+    MAX_EVIDENCE_SPREAD,
+    MAX_PARETO_K,
+    written,
+)
 from pyroclust.diagnostics.weights.importance import importance_log_evidence, pareto_k
 
 __all__ = [
@@ -53,9 +59,8 @@ class LogEvidence:
         method: what made it.
         estimate: in nats.
         error: its standard error, in nats; by the delta method, or by independent repetitions.
-        pareto_k: shape of the tail of the weights whose mean it is: from 0.7 on neither the estimate nor its
-            error can be relied on; nan where it cannot be fitted or was not, -inf where the weights are
-            bounded.
+        pareto_k: shape of the tail of the weights whose mean it is; nan where it cannot be fitted or was not,
+            -inf where the weights are bounded.
         spread: standard deviation of independent repetitions of the estimate, in nats; nan without any.
     """
 
@@ -69,15 +74,34 @@ class LogEvidence:
     def is_reliable(self) -> bool:
         """Whether it and its error can be relied on.
 
-        Repetitions must not lie further apart than 1.5 nats; without any, Pareto k must be below 0.7. Either
-        way the standard error must be at most 1.5 nats. Reciprocal importance sampling never counts: where
-        the guide has the lighter tails that it needs, bridge sampling is better.
+        Importance sampling needs a Pareto k below 0.7. Bridge sampling averages numbers between 0 and 1, so
+        that its standard error can be believed while the two sources overlap: up to 0.3 nats, whatever
+        Pareto k. Repetitions must not spread more than 2 nats. Any standard error must be at most 1.5 nats.
+        Reciprocal importance sampling never counts: where the guide has the lighter tails that it needs,
+        bridge sampling is better.
         """
-        if self.method is EvidenceMethod.RECIPROCAL or not self.error <= MAX_EVIDENCE_ERROR:
-            return False
-        if math.isnan(self.spread):
-            return self.pareto_k < MAX_PARETO_K
-        return self.spread <= MAX_EVIDENCE_SPREAD
+        return not self.why_not
+
+    @property
+    def why_not(self) -> str:
+        """Why it cannot be relied on, without a full stop; empty where it can."""
+        method, error = self.method, written(self.error, ".2f", MAX_EVIDENCE_ERROR, MAX_BRIDGE_ERROR)
+        if method is EvidenceMethod.RECIPROCAL:
+            return f"{method} never counts"
+        if math.isnan(self.error):
+            return f"{method} has no standard error"
+        if self.spread > MAX_EVIDENCE_SPREAD:
+            spread = written(self.spread, ".1f", MAX_EVIDENCE_SPREAD)
+            return f"repetitions of {method} spread {spread} nats, more than {MAX_EVIDENCE_SPREAD:g}"
+        most = MAX_BRIDGE_ERROR if method is EvidenceMethod.BRIDGE else MAX_EVIDENCE_ERROR
+        if self.error > most:
+            return f"{method} has a standard error of {error} nats, more than {most:g}"
+        if method is EvidenceMethod.IMPORTANCE and math.isnan(self.pareto_k):
+            return f"{method} has too few draws for a Pareto k"
+        if method is EvidenceMethod.IMPORTANCE and self.pareto_k >= MAX_PARETO_K:
+            shown = written(self.pareto_k, ".2f", MAX_PARETO_K)
+            return f"{method} has Pareto k {shown}, not below {MAX_PARETO_K:g}"
+        return ""
 
 
 def importance_evidence(log_weights: np.ndarray) -> LogEvidence:
@@ -106,7 +130,7 @@ def repeated_log_evidence(estimates: np.ndarray) -> tuple[float, float, float]:
         \frac{\mathrm{sd}(\log \hat Z)}{\sqrt R}\Big)
 
     The first error is never above 1, however far apart the estimates are: the second is. From a spread
-    :math:`\mathrm{sd}(\log \hat Z)` of 1.5 nats on the mean rests on the few largest, and lies too low as a
+    :math:`\mathrm{sd}(\log \hat Z)` of 2 nats on the mean rests on the few largest, and lies too low as a
     rule.
 
     Shape:

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+import torch
+
+from pyroclust.data.datasets import read_table
+from pyroclust.data.standardise import standardise
+from pyroclust.distributions import ChineseRestaurantPrior, GammaConcentration, NormalInverseGamma
+from pyroclust.guides import PredictiveFilter
+from pyroclust.infer import annealed_log_evidence, log_evidence, refine
+from pyroclust.models import Mixture, gaussian2d, nig_mixture, warped_clusters
+
+
+@pytest.fixture(scope="module")
+def eight():
+    return torch.randn(8, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64) * 3
+
+
+def test_equals_enumeration(eight):
+    exact = log_evidence(gaussian2d(), eight).item()
+    found = [annealed_log_evidence(gaussian2d(), eight, num_particles=50, seed=seed) for seed in range(12)]
+    z = np.array([(one.estimate - exact) / one.error for one in found])
+    # Student's t with five degrees of freedom: six repetitions each.
+    assert abs(z.mean()) < 4 * 1.3 / 12**0.5
+    assert np.abs(z).max() < 12
+    assert abs(np.mean([one.estimate for one in found]) - exact) < 0.02
+
+
+def test_a_random_concentration_is_integrated_out(eight):
+    component = NormalInverseGamma(0.0, 1.0, shape=2.0, rate=1.0, dim=2)
+    model = Mixture(ChineseRestaurantPrior(GammaConcentration(2.0, 1.0)), component)
+    exact = log_evidence(model, eight).item()
+    found = annealed_log_evidence(model, eight, num_particles=300, seed=0)
+    assert abs(found.estimate - exact) < max(6 * found.error, 0.02)
+
+
+def test_galaxies_as_by_the_bridge():
+    """The truth is of the predictive decomposition, by python benchmarks/evidence.py --only galaxies."""
+    data = torch.from_numpy(standardise(read_table("galaxies")).data)
+    model = nig_mixture()
+    annealed = annealed_log_evidence(model, data, seed=0)
+    assert annealed.is_reliable
+    assert abs(annealed.estimate + 100.37) < 4 * np.hypot(annealed.error, 0.04)
+    stated = refine(model, PredictiveFilter(model), data, num_draws=500, seed=0).log_evidence
+    assert abs(stated.estimate + 100.37) < 4 * np.hypot(stated.error, 0.04)
+    assert stated.error < 0.1
+
+
+def test_same_seed_same_estimate(eight):
+    def once():
+        return annealed_log_evidence(gaussian2d(), eight, num_particles=20, repetitions=2, seed=5)
+
+    state = torch.get_rng_state()
+    assert once() == once()
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_one_point():
+    point = torch.tensor([[1.0, 2.0]])
+    found = annealed_log_evidence(gaussian2d(), point, num_particles=5, seed=0)
+    assert found.estimate == pytest.approx(log_evidence(gaussian2d(), point).item())
+
+
+def test_models_that_it_cannot_serve(eight):
+    with pytest.raises(ValueError, match="likelihood"):
+        annealed_log_evidence(warped_clusters(), eight)
+    with pytest.raises(ValueError, match="repetitions is 1"):
+        annealed_log_evidence(gaussian2d(), eight, repetitions=1)
