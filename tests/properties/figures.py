@@ -216,9 +216,10 @@ def one_evidence(found: Any, **arguments: np.ndarray) -> None:
 
 
 def repeated(found: tuple[float, float, float], *, estimates: np.ndarray) -> None:
-    mean, error, spread = found
-    assert np.min(estimates) - 1e-9 <= mean <= np.max(estimates) + 1e-9
-    assert np.isnan(error) if np.size(estimates) < 2 else error >= spread / np.size(estimates) ** 0.5 * 0.999
+    (mean, error, spread), values = found, np.asarray(estimates, float)
+    slack = 1e-9 * (1 + np.abs(values).max())
+    assert values.min() - slack <= mean <= values.max() + slack
+    assert math.isnan(error) if values.size < 2 else error >= spread / values.size**0.5 * 0.999
 
 
 EVIDENCES = st.lists(

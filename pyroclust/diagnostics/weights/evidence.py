@@ -140,7 +140,7 @@ def repeated_log_evidence(estimates: np.ndarray) -> tuple[float, float, float]:
         the estimate, its standard error and the spread, in nats; the last two are nan for one estimate.
 
     Raises:
-        ValueError: if a number is not finite, or there is none.
+        ValueError: if a number is not finite or beyond 1e15, or there is none.
 
     Example:
         >>> repeated_log_evidence(np.array([-3.0, -3.0]))
@@ -149,6 +149,8 @@ def repeated_log_evidence(estimates: np.ndarray) -> tuple[float, float, float]:
     logs = as_finite("estimates", estimates).reshape(-1)
     if not logs.size:
         raise ValueError("estimates is empty, expected at least one number: repeat the estimate")
+    if np.abs(logs).max() > _LARGEST:
+        raise ValueError(f"estimates reach {np.abs(logs).max():.3g} nats, expected at most {_LARGEST:g}")
     estimate = float(logsumexp(logs) - np.log(logs.size))
     if logs.size < 2:
         return estimate, math.nan, math.nan

@@ -4,7 +4,7 @@ import torch
 
 from pyroclust.data.datasets import read_table
 from pyroclust.data.standardise import standardise
-from pyroclust.distributions import ChineseRestaurantPrior, GammaConcentration, NormalInverseGamma
+from pyroclust.distributions import GammaConcentration
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import annealed_log_evidence, log_evidence, refine
 from pyroclust.models import Mixture, gaussian2d, nig_mixture, warped_clusters
@@ -17,17 +17,16 @@ def eight():
 
 def test_equals_enumeration(eight):
     exact = log_evidence(gaussian2d(), eight).item()
-    found = [annealed_log_evidence(gaussian2d(), eight, num_particles=50, seed=seed) for seed in range(12)]
-    z = np.array([(one.estimate - exact) / one.error for one in found])
+    found = [annealed_log_evidence(gaussian2d(), eight, num_particles=200, seed=seed) for seed in range(12)]
+    estimates = np.array([one.estimate for one in found])
+    assert abs(estimates.mean() - exact) < 4 * estimates.std() / 12**0.5 < 0.05
+    z = (estimates - exact) / [one.error for one in found]
     # Student's t with five degrees of freedom: six repetitions each.
-    assert abs(z.mean()) < 4 * 1.3 / 12**0.5
     assert np.abs(z).max() < 12
-    assert abs(np.mean([one.estimate for one in found]) - exact) < 0.02
 
 
 def test_a_random_concentration_is_integrated_out(eight):
-    component = NormalInverseGamma(0.0, 1.0, shape=2.0, rate=1.0, dim=2)
-    model = Mixture(ChineseRestaurantPrior(GammaConcentration(2.0, 1.0)), component)
+    model = Mixture(GammaConcentration(2.0, 1.0), gaussian2d().component)
     exact = log_evidence(model, eight).item()
     found = annealed_log_evidence(model, eight, num_particles=300, seed=0)
     assert abs(found.estimate - exact) < max(6 * found.error, 0.02)
@@ -54,14 +53,8 @@ def test_same_seed_same_estimate(eight):
     assert torch.equal(state, torch.get_rng_state())
 
 
-def test_one_point():
-    point = torch.tensor([[1.0, 2.0]])
-    found = annealed_log_evidence(gaussian2d(), point, num_particles=5, seed=0)
-    assert found.estimate == pytest.approx(log_evidence(gaussian2d(), point).item())
-
-
 def test_models_that_it_cannot_serve(eight):
-    with pytest.raises(ValueError, match="likelihood"):
+    with pytest.raises(ValueError, match="conjugate"):
         annealed_log_evidence(warped_clusters(), eight)
     with pytest.raises(ValueError, match="repetitions is 1"):
         annealed_log_evidence(gaussian2d(), eight, repetitions=1)
