@@ -1,6 +1,6 @@
 """From points to the posterior of their partition by a guide and, where possible, by MCMC of its model."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
@@ -26,7 +26,7 @@ from pyroclust.errors import first_line, lacks_memory
 from pyroclust.infer.mcmc.defaults import default_kernel_name
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.infer.refining.clock import Clock
-from pyroclust.infer.refining.proposals import Proposals, most_at_once, posterior_of, warm_up
+from pyroclust.infer.refining.proposals import NUM_ORDERS, Proposals, most_at_once, posterior_of, warm_up
 from pyroclust.large_tables import about_draws
 from pyroclust.models import in_words
 from pyroclust.progress import lines_instead_of_bars
@@ -55,11 +55,11 @@ _CROSS_DRAWS, _CROSS_LABELS = 400, 200_000
 
 def draw_guide(
     guide: Any, data: Tensor, *, name: str, num_draws: int, seed: int
-) -> tuple[PartitionDraws, Any]:
-    """Encode the points once and draw; return the draws and the posterior that they come from.
+) -> tuple[PartitionDraws, tuple[Any, ...]]:
+    """Draw in equal parts from eight posteriors, one after the other; return the draws and the posteriors.
 
-    Seconds exclude one draw to warm up. A second ``guide.posterior(data)`` may visit the points in another
-    order, and then has another log q.
+    Each encodes the points once and visits them in an order of its own where the guide allows it, and then
+    has a log q of its own. Seconds exclude one draw to warm up.
 
     Args:
         guide: with its ``model``.
@@ -78,30 +78,38 @@ def draw_guide(
             number=num_draws,
             at_once=most_at_once(data) if wide else num_draws,
             clock=clock,
+            num_orders=NUM_ORDERS,
         )
     drawn = draws_of_proposals(
         found.assignments, found.log_prob, found.log_joint, name=name, seconds=clock.seconds["draw"]
     )
-    return drawn, found.posteriors[0][0]
+    return drawn, tuple(posterior for posterior, _ in found.posteriors)
 
 
-def cross_scored(posterior: Any, mcmc: PartitionDraws) -> CrossScored | None:
+def cross_scored(posteriors: Sequence[Any], mcmc: PartitionDraws) -> CrossScored | None:
     """Score every k-th draw of each chain by the guide; ``None`` where log q is estimated.
 
+    Each posterior scores its share of them: the identities behind estimates of the evidence hold for every
+    posterior, and so for their sums.
+
     Args:
-        posterior: the very one that the guide's draws come from.
+        posteriors: the very ones that the guide's draws come from.
         mcmc: draws with their ``log_joint``.
     """
-    if mcmc.log_joint is None or not posterior.is_exact:
+    if mcmc.log_joint is None or not all(one.is_exact for one in posteriors):
         return None
     chains, draws, num_points = mcmc.assignments.shape
     wanted = max(1, min(_CROSS_DRAWS, _CROSS_LABELS // num_points) // chains)
     kept = slice(None, None, -(-draws // wanted))
     with torch.no_grad():
         some = torch.from_numpy(mcmc.assignments[:, kept].reshape(-1, num_points))
-        log_prob = posterior.log_prob(some).double().numpy()
+        scored = torch.empty(len(some), dtype=torch.float64)
+        for place, posterior in enumerate(posteriors):
+            share = some[place :: len(posteriors)]
+            if len(share):
+                scored[place :: len(posteriors)] = posterior.log_prob(share).double()
     log_joint = mcmc.log_joint[:, kept]
-    return CrossScored(log_joint, log_prob.reshape(log_joint.shape))
+    return CrossScored(log_joint, scored.numpy().reshape(log_joint.shape))
 
 
 def compare_points(
@@ -225,8 +233,8 @@ def _by_guide(
         )
     about["notes"] += chains.notes
     tries, cross = Attempts(), None
-    if drawn.posterior is not None:
-        scored = partial(cross_scored, drawn.posterior, chains.draws)
+    if drawn.posteriors:
+        scored = partial(cross_scored, drawn.posteriors, chains.draws)
         cross = tries.make("The guide's log q of draws of MCMC", scored)
     about["failures"] += tries.failures
     found = Comparison(**about, mcmc=chains.draws, cross=cross, tolerance=settings.tolerance)
@@ -259,7 +267,7 @@ class _Drawn:
         guide: as drawn.
         is_exact: whether their log q is.
         refined: after resampling and sweeps.
-        posterior: the one that drew, where it has still to score draws of MCMC.
+        posteriors: those that drew, where they have still to score draws of MCMC.
         failures: why there are no refined draws.
         untold: the question that this leaves open.
     """
@@ -267,7 +275,7 @@ class _Drawn:
     guide: PartitionDraws
     is_exact: bool
     refined: RefinedDraws | None = None
-    posterior: Any = None
+    posteriors: tuple[Any, ...] = ()
     failures: tuple[str, ...] = ()
     untold: tuple[Finding, ...] = ()
 
@@ -284,14 +292,14 @@ def _draw(picked: PickedGuide, data: Tensor, settings: _Settings, tell: Callable
         if found is not None:
             return _Drawn(found[0], is_exact=found[1].is_exact, refined=found[1])
     tell(f"drawing {num_draws} partitions from {name}")
-    drawn, posterior = _drawn(
+    drawn, posteriors = _drawn(
         name, lambda: draw_guide(guide, data, name=name, num_draws=num_draws, seed=seed)
     )
     why = tries.reason(_REFINING)
     return _Drawn(
         drawn,
-        is_exact=posterior.is_exact,
-        posterior=posterior,
+        is_exact=all(one.is_exact for one in posteriors),
+        posteriors=posteriors,
         failures=tries.failures,
         untold=() if why is None else (untold(Question.SETTLED, why),),
     )

@@ -13,7 +13,7 @@ from pyroclust.infer.refining import proposals
 from pyroclust.models import nig_mixture
 
 
-@pytest.mark.parametrize(("dim", "num_blocks"), [(4, 1), (5, 4)])
+@pytest.mark.parametrize(("dim", "num_blocks"), [(4, 8), (5, 16)])
 def test_draws_of_wide_tables_come_in_blocks(dim, num_blocks, monkeypatch):
     monkeypatch.setattr(proposals, "_NUMBERS_AT_ONCE", 7 * 9 * dim)
     data = torch.from_numpy(np.random.default_rng(0).standard_normal((9, dim)))
@@ -24,12 +24,15 @@ def test_draws_of_wide_tables_come_in_blocks(dim, num_blocks, monkeypatch):
         autospec=True,
         side_effect=SequentialPartition.sample_and_log_prob,
     ) as drawing:
-        found, posterior = comparing.draw_guide(guide, data, name="filter", num_draws=25, seed=0)
+        found, posteriors = comparing.draw_guide(guide, data, name="filter", num_draws=100, seed=0)
     warm_up, *sizes = [call.args[1][0] for call in drawing.call_args_list]
     assert warm_up == 1
-    assert (len(sizes), sum(sizes)) == (num_blocks, 25)
-    assert found.assignments.shape == (1, 25, 9)
+    assert (len(sizes), sum(sizes)) == (num_blocks, 100)
+    assert len({tuple(one.order.ravel().tolist()) for one in posteriors}) == 8
+    assert found.assignments.shape == (1, 100, 9)
     labels = torch.from_numpy(found.assignments[0])
-    np.testing.assert_allclose(found.log_prob[0], posterior.log_prob(labels).numpy(), atol=1e-9)
+    parts = labels.tensor_split(8)
+    own = torch.cat([one.log_prob(part) for one, part in zip(posteriors, parts, strict=True)])
+    np.testing.assert_allclose(found.log_prob[0], own.numpy(), atol=1e-9)
     np.testing.assert_allclose(found.log_joint[0], guide.model.log_joint(data, labels).numpy())
     assert len(np.unique(found.assignments[0], axis=0)) > 10

@@ -22,10 +22,13 @@ from pyroclust.large_tables import LARGE_TABLE
 from pyroclust.progress import progress_bar
 from pyroclust.protocols import JointModel, Model, PartitionGuide
 
-__all__ = ["PROPOSALS", "Proposals", "most_at_once", "posterior_of", "warm_up"]
+__all__ = ["NUM_ORDERS", "PROPOSALS", "Proposals", "most_at_once", "posterior_of", "warm_up"]
 
 PROPOSALS = 5
 """Draws of the guide for each that is refined, where nobody says otherwise."""
+
+NUM_ORDERS = 8
+"""Posteriors of the guide, each with a visiting order of its own, that share the draws in equal parts."""
 
 # Numbers of a block of draws that is scored at once.
 _NUMBERS_AT_ONCE = 1 << 22

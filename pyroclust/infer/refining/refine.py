@@ -10,7 +10,7 @@ from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
 from pyroclust.infer.refining.clock import Clock
-from pyroclust.infer.refining.proposals import PROPOSALS, Proposals, most_at_once, posterior_of
+from pyroclust.infer.refining.proposals import NUM_ORDERS, PROPOSALS, Proposals, most_at_once, posterior_of
 from pyroclust.infer.refining.refined import Refined
 from pyroclust.infer.refining.settling import Watch
 from pyroclust.large_tables import sweeps_of
@@ -36,7 +36,7 @@ def refine(
     proposals: int = PROPOSALS,
     kernel: PartitionKernel | None = None,
     sweeps: int | None = None,
-    num_orders: int = 8,
+    num_orders: int = NUM_ORDERS,
     seed: int | None = None,
     progress: bool = False,
 ) -> Refined:
