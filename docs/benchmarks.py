@@ -343,6 +343,28 @@ many as in its quadratic formulation.
 {table(("guide", *(f"{size:,} points" for size in sizes)), speeds)}"""
 
 
+def large_tables() -> str:
+    found = result("large_tables")
+    rows = [
+        [
+            f"{one['N']:,}",
+            number(one["seconds"], 0),
+            number(one["processor_seconds"], 0),
+            number(one["GiB"], 1),
+            f"{one['refined_draws']:,} x {one['sweeps']}",
+            one["verdict"],
+        ]
+        for one in found["rows"]
+    ]
+    head = ("rows", "seconds", "processor seconds", "GiB", "refined draws x sweeps", "verdict")
+    return f"""## Tables of many rows
+
+`python benchmarks/large_tables.py`: `pyroclust compare` with default settings, from the command to the
+report on disk, of tables with two columns from the prior of `{found["guide"]}` ({found["machine"]}).
+
+{table(head, rows)}"""
+
+
 def warped() -> str:
     found = result("warped")
     rows = []

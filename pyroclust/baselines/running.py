@@ -9,6 +9,7 @@ from pyroclust.baselines.baseline import Baseline, BaselineResult
 from pyroclust.baselines.density_based import DensityBased
 from pyroclust.baselines.gaussian_mixtures import EMGaussianMixture, VariationalGaussianMixture
 from pyroclust.baselines.k_means import KMeans
+from pyroclust.diagnostics.draws.pairs import MAX_PAIRED_POINTS
 
 __all__ = ["BASELINES", "run_baselines"]
 
@@ -17,7 +18,8 @@ BASELINES: tuple[Baseline, ...] = (
     EMGaussianMixture(),
     VariationalGaussianMixture(),
     DensityBased(),
-    Agglomerative(),
+    # Ward's tree has a distance for every pair of points.
+    Agglomerative(max_points=MAX_PAIRED_POINTS),
 )
 
 

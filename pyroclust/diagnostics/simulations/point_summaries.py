@@ -79,9 +79,13 @@ def embedding_distances(sets: np.ndarray, *, seed: int) -> np.ndarray:
     pooled = points[rng.permutation(len(points))[:_POOLED]]
     width = np.median(pdist(pooled)) if len(pooled) > 1 else 1.0
     frequencies = rng.standard_normal((sets.shape[2], _FEATURES)) / max(width, _TINY)
-    phases = sets @ frequencies
-    embedded = np.concatenate([np.cos(phases), np.sin(phases)], -1).mean(1) / np.sqrt(_FEATURES)
+    embedded = np.stack([_embedding(points @ frequencies) for points in sets])
     return np.linalg.norm(embedded - embedded.mean(0), axis=-1)
+
+
+def _embedding(phases: np.ndarray) -> np.ndarray:
+    mean: np.ndarray = np.concatenate([np.cos(phases), np.sin(phases)], -1).mean(0) / np.sqrt(_FEATURES)
+    return mean
 
 
 def mahalanobis(rows: np.ndarray, centre: np.ndarray) -> np.ndarray:
