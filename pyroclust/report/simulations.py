@@ -26,7 +26,8 @@ def familiarity_section(found: Familiarity) -> Section:
             f"{found.num_simulations} simulations; overall p = {number(found.overall)}.",
             caption="One line a summary of the data, its mark where it lies among simulations of the "
             "guide's model, whose middle 90 % are the band. Crosses outside say what is unusual: the "
-            "guide has seen little of that kind. Marks inside do not say that the model is right.",
+            "guide has seen little of that kind. Marks inside do not say that the model or guide is right "
+            "here: that the weights, the orders and the comparison with MCMC tell.",
         )
     )
     rows = tuple(
@@ -41,7 +42,7 @@ def familiarity_section(found: Familiarity) -> Section:
         )
     )
     gist = found.warning or f"Nothing unusual: p = {number(found.overall)}"
-    return Section("Are the data of the training's kind", tuple(parts), gist=gist)
+    return Section("Summary statistics of the rows, among simulations", tuple(parts), gist=gist)
 
 
 def calibration_section(found: LocalCalibration) -> Section:

@@ -5,8 +5,8 @@ from typing import Any
 
 from pyroclust.arrays import plain
 from pyroclust.attempts import Attempts
-from pyroclust.diagnostics import Finding, Verdict
-from pyroclust.diagnostics.verdicts.judging import with_untold
+from pyroclust.diagnostics import Answer, Finding, Verdict
+from pyroclust.diagnostics.verdicts.judging import as_answer, with_untold
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.comparison import OnData, PartitionDraws, about_mcmc
 from pyroclust.results.contents import Contents, Source, mcmc_source, posteriors_of_k
@@ -70,8 +70,13 @@ class McmcSummary:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the chains have converged, and what their draws are worth."""
-        return with_untold(self.mcmc.verdict, self.mcmc.untold)
+        """Whether the chains have converged, so that their posterior is the answer."""
+        return with_untold(as_answer(self.mcmc.verdict, Answer.MCMC), self.mcmc.untold)
+
+    @property
+    def answer(self) -> Answer | None:
+        """Whose posterior is the answer: that of MCMC where its chains agree."""
+        return self.verdict.answer
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -85,8 +90,11 @@ class McmcSummary:
 
     @property
     def estimates(self) -> dict[str, Estimate]:
-        """Point estimates by the names that files have for their sources."""
-        return {} if self.mcmc.estimate is None else {"mcmc": self.mcmc.estimate}
+        """Point estimates by the names that files have for their sources, that of the answer first."""
+        if self.mcmc.estimate is None:
+            return {}
+        answer = {} if self.answer is None else {"answer": self.mcmc.estimate}
+        return answer | {"mcmc": self.mcmc.estimate}
 
     def contents(self) -> Contents:
         """Return what there is to show."""
@@ -126,6 +134,7 @@ class McmcSummary:
         """Return the figures without matrices and draws, fit for JSON."""
         figures = {
             "verdict": {"level": self.verdict.level.value, "sentence": self.verdict.sentence},
+            "answer": None if self.answer is None else self.answer.value,
             "findings": [one.to_dict() for one in self.findings],
             "num_clusters": {"values": self.mcmc.values, "mcmc": self.mcmc.probabilities},
             "seconds_per_effective_draw": {"mcmc": self.mcmc_seconds},

@@ -54,7 +54,7 @@ class Question(Enum):
 
     CLEAR = "Is the point estimate clear?"
     LABELS = "Are the clusters the known labels?"
-    FAMILIAR = "Do the data look like those that the guide was trained on?"
+    FAMILIAR = "Are summary statistics of the rows like those of the model's simulations?"
     NEAR = "Is the guide calibrated on simulations near these data?"
     CERTIFIED = "Is the guide calibrated on simulated data?"
     COUNTS = "Does the guide agree with MCMC on the number of clusters?"
@@ -364,7 +364,8 @@ def familiarity_findings(found: Familiarity) -> tuple[Finding, ...]:
         found.overall,
         MIN_FAMILIARITY,
         found.overall > MIN_FAMILIARITY,
-        f"p = {written(found.overall, '.3f', MIN_FAMILIARITY)} among {found.num_simulations:,} simulations",
+        f"p = {written(found.overall, '.3f', MIN_FAMILIARITY)} among {found.num_simulations:,} simulations; "
+        "it does not say whether the guide is right here",
         f"p above {MIN_FAMILIARITY:g}",
     )
     if found.training_points is None or found.num_points is None:

@@ -22,7 +22,7 @@ from pyroclust.diagnostics.verdicts.findings import (
 )
 from pyroclust.diagnostics.verdicts.verdict import Answer, Finding, Mark, Trust, Verdict, all_passed
 
-__all__ = ["GuideFigures", "RefinedFigures", "judge", "judge_alone", "with_untold"]
+__all__ = ["GuideFigures", "RefinedFigures", "as_answer", "judge", "judge_alone", "with_untold"]
 
 
 @dataclass(frozen=True)
@@ -246,6 +246,23 @@ def _tolerance(figures: GuideFigures) -> str:
     if figures.refined is not None and figures.refined_limit != figures.limit:
         limits = f"{figures.refined_limit:g} for refined draws, {limits} for others"
     return f"Co-assignment probabilities may differ by {limits}."
+
+
+def as_answer(verdict: Verdict, answer: Answer) -> Verdict:
+    """Make draws that were judged alone the answer where they can be trusted, and say so.
+
+    Args:
+        verdict: on these draws alone.
+        answer: whose they are.
+
+    Example:
+        >>> from pyroclust.diagnostics import judge_draws
+        >>> alone = judge_draws("MCMC", num_chains=4, num_draws=4000, max_rhat=1.0, min_ess=900.0)
+        >>> as_answer(alone, Answer.MCMC).sentence.split(". ")[-1]
+        'The answer is that of the draws of MCMC.'
+    """
+    chosen = answer if verdict.level is Trust.TRUST else None
+    return replace(verdict, sentence=f"{verdict.sentence} {_written(chosen)}", answer=chosen)
 
 
 def with_untold(verdict: Verdict, questions: Sequence[Finding]) -> Verdict:
