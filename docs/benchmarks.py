@@ -504,9 +504,10 @@ def evidence() -> str:
     return f"""## The log evidence
 
 `python benchmarks/evidence.py`: the truth is the predictive decomposition in two orders of the points, with
-eight long chains before every point. What is stated follows one rule (`diagnostics.evidence_headline`):
-bridge sampling counts up to a standard error of 0.3 nats, importance sampling below a Pareto k of 0.7, and where
-neither does, annealing over the points is run. Errors of estimates that do not count are shown here all the
+eight long chains before every point. What is stated follows one rule
+(`diagnostics.evidence_headline`): bridge sampling counts up to a standard error of 0.3 nats, importance
+sampling below a Pareto k of 0.7, and where neither does, annealing over the points is run. Errors of
+estimates that do not count are shown here all the
 same; z is of what is stated.
 
 {table(head, rows)}
