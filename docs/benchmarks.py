@@ -527,6 +527,7 @@ def page() -> str:
         real_data,
         training,
         speed,
+        large_tables,
         warped,
         estimates,
         mcmc,
