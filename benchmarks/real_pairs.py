@@ -122,6 +122,8 @@ def figures(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "pairs": len(known),
         "references that agreed": int((known["reference halves"] < 0.02).sum()),
+        "median drawn": known["drawn"].median(),
+        "median resampled": known["resampled"].median(),
         "median largest": known["largest"].median(),
         "worst largest": known["largest"].max(),
         "median mean": known["mean"].median(),

@@ -6,49 +6,18 @@ No figure of the page is typed by hand: each is read from a file in ``benchmarks
 of a guide. Run a benchmark again, then this.
 """
 
-import json
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, median
-from typing import Any
+
+from benchmark_tables import Row, count, listed, number, result, signed, table
+from refined_figures import refined
 
 from pyroclust import list_guides
 
-ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "benchmarks.md"
-RESULTS = ROOT / "benchmarks" / "results"
+PAGE = Path(__file__).parent / "benchmarks.md"
 SIZES = (20, 50, 100, 300)
-Row = dict[str, Any]
-
-
-def result(name: str) -> Any:
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-
-
-def number(value: float | None, digits: int = 2) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
-
-
-def signed(value: float | None) -> str:
-    if value is None:
-        return ""
-    return "0.00" if round(value, 2) == 0 else f"{value:+.2f}"
-
-
-def count(value: float) -> str:
-    """Write a number of things with three significant digits, thousands apart."""
-    digits = max(len(f"{value:.0f}") - 3, 0)
-    return f"{round(value, -digits):,.0f}" if value >= 10 else f"{value:.2g}"
-
-
-def listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(one) + " |" for one in lines)
 
 
 def filled(part: str) -> str:
@@ -525,6 +494,7 @@ def page() -> str:
         ablation,
         orders,
         real_data,
+        refined,
         training,
         speed,
         large_tables,

@@ -1,0 +1,156 @@
+"""The part of the page of benchmarks on refined draws."""
+
+from collections.abc import Sequence
+
+from benchmark_tables import Row, count, listed, number, result, table
+
+_ERRORS = ("guide", "weighted", "refined", "filter refined", "floor")
+
+
+def refined() -> str:
+    """Say how far refined draws are from the posterior, on real tables and in time."""
+    pairs, accuracy = result("real_pairs")["figures"], result("refined_accuracy")["rows"]
+    names = list(dict.fromkeys(one["table"] for one in accuracy))
+    rows = [
+        [
+            name,
+            *(
+                " / ".join(number(one[figure], 3) for one in accuracy if one["table"] == name)
+                for figure in ("largest", "mean")
+            ),
+            number(next(one["floor"] for one in accuracy if one["table"] == name), 3),
+            " / ".join(str(one["sweeps"]) for one in accuracy if one["table"] == name),
+        ]
+        for name in names
+    ]
+    head = ("table", "largest error, by seed", "mean error", "largest of independent draws", "sweeps")
+    return f"""## Refined draws
+
+`infer.refine` with its default settings: 1,000 draws, held against long merge-split chains of the same model
+from starts far apart, two halves of which differ by less than 0.02 in any co-assignment probability. 1,000
+independent draws of the posterior have a largest error too, which stands beside.
+
+`python benchmarks/refined_accuracy.py`:
+
+{table(head, rows)}
+
+`python benchmarks/real_pairs.py`: {pairs["pairs"]} pairs of columns of real tables, 30 to 200 rows, chosen by
+a rule before anything was drawn. As drawn the guide's largest error has a median of
+{number(pairs["median drawn"])}, resampled by weight {number(pairs["median resampled"])}, refined
+{number(pairs["median largest"], 3)} (independent draws: {number(pairs["median floor"], 3)}); the worst
+refined pair is off by {number(pairs["worst largest"])}. {pairs["settled"]} of {pairs["pairs"]} had settled,
+of which the worst is off by {number(pairs["worst settled"])}. Refining took
+{number(pairs["median seconds"], 1)} seconds (median).
+
+{time_to_accuracy()}
+
+{settings()}"""
+
+
+def seconds_of(value: float | None) -> str:
+    return "not there" if value is None else number(value, 1 if value >= 1 else 2)
+
+
+def times_faster(row: Row, name: str) -> str:
+    """Write how many times faster refined draws are than the best MCMC."""
+    if row[name] is not None:
+        return number(row[name])
+    return "MCMC not there" if 2 * row["refined arrived"] > row["sets"] else "neither there"
+
+
+def time_to_accuracy() -> str:
+    found = result("time_to_accuracy")
+    rows = [
+        [
+            f"`{one['model']}`" if one["N"] != "tables" else one["model"],
+            f"{one['N']:,}" if one["N"] != "tables" else "",
+            str(one["sets"]),
+            " / ".join(
+                number(one[name]) for name in ("guide", "weighted", "refined", "filter refined", "floor")
+            ),
+            " / ".join(seconds_of(one[f"seconds {name}"]) for name in ("refined", "filter")),
+            " / ".join(seconds_of(one[f"seconds {name}"]) for name in ("Gibbs", "merge-split + Gibbs")),
+            times_faster(one, "ratio"),
+            times_faster(one, "ratio filter"),
+            times_faster(one, "ratio by error"),
+        ]
+        for one in found["rows"]
+    ]
+    head = (
+        "model or table",
+        "N",
+        "data sets",
+        "largest error: guide / weighted / refined / filter refined / independent draws",
+        "seconds: refined / filter refined",
+        "seconds to 0.1: Gibbs / merge-split + Gibbs",
+        "best MCMC / refined",
+        "best MCMC / filter refined",
+        "the same, stopping at 0.1",
+    )
+    return f"""### Time to accuracy
+
+`python benchmarks/time_to_accuracy.py`: {found["sets"]} data sets, fresh ones of the shelf's models and real
+tables; medians. Everything ran on one core, and seconds are those of its processor. Refined draws stop when
+nothing moves any more, and are there if their largest error is at most 0.1. Chains of MCMC start far apart,
+stop when R-hat is at most 1.01 for every functional, their burn-in included, and are there if the 1,000
+equally spaced draws of their second half have a largest error of at most 0.1. The ratios say how many times
+faster refined draws are than the better kernel: **below 1 MCMC is ahead**. The last column asks when each
+first has an error of 0.1, which nobody can see without the answer.
+
+{table(head, rows)}
+
+![Largest co-assignment error against time, and how many times faster refined draws are than
+MCMC](time_to_accuracy.png)
+
+{ahead(found["rows"])}"""
+
+
+def ahead(rows: Sequence[Row]) -> str:
+    """Say where MCMC is ahead, and where refined draws are."""
+    known = [one for one in rows if one["ratio"] is not None]
+    slower = [one for one in known if one["ratio"] < 1]
+    ratios = sorted(one["ratio"] for one in slower)
+    later = (
+        f"MCMC is ahead in {len(slower)} of {len(rows)} rows: there refined draws take "
+        f"{1 / ratios[-1]:.1f} to {count(1 / max(ratios[0], 1e-3))} times as long."
+        if slower and ratios[0] > 0
+        else f"MCMC is ahead in {len(slower)} of {len(rows)} rows."
+    )
+    faster = [one for one in rows if one not in slower and one["ratio"] != 1]
+    names = listed([f"{one['model']} (N = {one['N']})" for one in faster])
+    return f"{later} Refined draws are ahead on {names}." if faster else later
+
+
+def settings() -> str:
+    found = result("real_settings")
+    rows = [
+        [
+            one["table"],
+            f"{one['N']}, {one['D']}",
+            one["drawn by"],
+            one["verdict"],
+            one["answer"] or "none",
+            number(one.get("largest"), 3),
+            number(one["halves from far starts"], 3),
+            number(one["seconds"], 0),
+            number(one["GiB"], 1),
+        ]
+        for one in found["rows"]
+    ]
+    head = (
+        "table",
+        "N, D",
+        "guide",
+        "verdict",
+        "answer",
+        "its largest error",
+        "halves of the long chains differ by",
+        "seconds",
+        "GiB",
+    )
+    return f"""### Real tables by `compare`
+
+`python benchmarks/real_settings.py`: `compare` with default settings, each table in a process of its own, on
+{found["machine"]["cores"]} cores.
+
+{table(head, rows)}"""
