@@ -25,12 +25,12 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 import typer
-from real_tables import TABLES, points_of
-from reference import CHAINS, Reference, long_chains
+from real_tables import TABLES, file_of, points_of
+from reference import CHAINS, REFERENCES, Reference, kept_reference, long_chains
 from rich.console import Console
 from torch import Tensor
 
-from pyroclust import compare
+from pyroclust import compare, read_table
 from pyroclust.analysis.picking import pick_guide
 from pyroclust.diagnostics import Answer, co_assignment
 from pyroclust.infer.mcmc.coarse_starts import coarse_starts
@@ -62,9 +62,11 @@ def answer_of(result: Any) -> np.ndarray | None:
 def one(name: str) -> dict[str, Any]:
     """Compare one table and hold the answer against long chains."""
     data = points_of(name)
-    began = time.perf_counter()
-    result = compare(data.numpy())
-    seconds = time.perf_counter() - began
+    read, components = TABLES[name]
+    table = read_table(read())
+    began, spent = time.perf_counter(), time.process_time()
+    result = compare(table, pca=components)
+    seconds, spent = time.perf_counter() - began, time.process_time() - spent
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     summary = result.summary
     row = {
@@ -77,20 +79,23 @@ def one(name: str) -> dict[str, Any]:
         "answer": None if summary.verdict.answer is None else summary.verdict.answer.value,
         "notes": [note for note in result.comparison.notes if "MCMC" in note],
         "seconds": seconds,
+        "processor seconds": spent,
         "GiB": peak,
     }
-    return row | against_long_chains(data, result)
+    return row | against_long_chains(name, data, result)
 
 
-def against_long_chains(data: Tensor, result: Any) -> dict[str, Any]:
+def against_long_chains(name: str, data: Tensor, result: Any) -> dict[str, Any]:
     """Return errors of every source of draws, and what the long chains say of themselves."""
     model = pick_guide(None, dim=data.shape[1], num_points=len(data), conditions={}).module.model
-    far = long_chains(model, data)
+    path = REFERENCES / f"table-{file_of(name)}.npz"
+    far = kept_reference(path, lambda: long_chains(model, data))
     row: dict[str, Any] = {"halves from far starts": far.halves, "rhat from far starts": far.rhat}
     reference: Reference = far
     if data.shape[1] > _WIDE:
         starts, _ = coarse_starts(default_kernel, model, data, num_chains=CHAINS, seed=2)
-        reference = long_chains(model, data, starts=starts.draws)
+        few = path.with_stem(f"{path.stem}-few")
+        reference = kept_reference(few, lambda: long_chains(model, data, starts=starts.draws))
         row |= {"halves from few": reference.halves, "rhat from few": reference.rhat}
         row["far starts off by"] = far.errors(reference.together)[0]
     draws = {"mcmc": result.comparison.mcmc.assignments}
@@ -118,7 +123,7 @@ def main(
     RUNS.mkdir(parents=True, exist_ok=True)
     rows = []
     for name in table or SETTINGS:
-        path = RUNS / f"{name.replace(', ', '-').replace(' ', '-')}.json"
+        path = RUNS / f"{file_of(name)}.json"
         if not path.exists() and not report:
             path.write_text(json.dumps(measured(name)))
         if path.exists():

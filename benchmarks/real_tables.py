@@ -51,6 +51,11 @@ TABLES: dict[str, tuple[Callable[[], np.ndarray | pd.DataFrame], int | None]] = 
 """How each table is read, and how many principal components of its standardised columns are taken."""
 
 
+def file_of(name: str) -> str:
+    """Return the name of a table as that of a file."""
+    return name.replace(", ", "-").replace(" ", "-")
+
+
 def points_of(name: str) -> Tensor:
     """Return a table as guides see it, ``(N, D)`` float64."""
     read, components = TABLES[name]

@@ -1,7 +1,9 @@
 """Long merge-split chains that other draws are held against, and how far these are from them."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from pyroclust.infer.mcmc import FromDraws
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.long_chains import LongChains
 
+REFERENCES = Path(__file__).parents[1] / "runs" / "references"
 AGREED = 0.02
 """Halves of a reference may differ by less than this in any co-assignment probability."""
 CHAINS = 8
@@ -90,6 +93,16 @@ def long_chains(
             rhat = largest_rhat(kept, np.concatenate(log_joint[dropped:], 1))
             together = means.mean(0).astype(np.float64)
             return Reference(together, halves, rhat, kept.reshape(-1, len(data)), chains.sweeps, spent)
+
+
+def kept_reference(path: Path, make: Callable[[], Reference]) -> Reference:
+    """Return the reference in a file, made and written there where there is none yet."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(path, **asdict(make()))
+    with np.load(path) as found:
+        numbers = {name: found[name].item() for name in ("halves", "rhat", "sweeps", "seconds")}
+        return Reference(together=found["together"], draws=found["draws"], **numbers)
 
 
 def largest_rhat(draws: np.ndarray, log_joint: np.ndarray) -> float:

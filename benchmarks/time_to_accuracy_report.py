@@ -119,21 +119,26 @@ def _finish(axes: Axes, floor: float, **labels: str) -> None:
 
 
 def medians(axes: Axes, some: Sequence[Found], title: str) -> None:
-    """Draw the median over data sets of the largest error that each method has by a time."""
+    """Draw the median over data sets of the largest error that each method has by a time.
+
+    A cross is the guide as drawn, a plus sign its weighted draws.
+    """
     grid = np.geomspace(0.01, max(one["refined"]["seconds"] for one in some), 60)
     for name, colour in COLOURS.items():
-        at = np.array([_error_at(one[name]["curve"], grid) for one in some])
-        known = ~np.isnan(at).any(0)
-        axes.plot(grid[known], np.median(at[:, known], 0), color=colour, label=NAMES[name], lw=2)
+        middle = np.median([_error_at(one[name]["curve"], grid) for one in some], 0)
+        axes.plot(grid[middle < 1], middle[middle < 1], color=colour, label=NAMES[name], lw=2)
+        for part, marker in (("drawn", "x"), ("weighted", "+")) if name not in MCMC else ():
+            found = np.array([one[name][part][:2] for one in some])
+            axes.plot(*np.median(found, 0), marker, color=colour, ms=8)
     floor = float(np.median([one["floor"][0] for one in some]))
     _finish(axes, floor, xlabel="seconds", title=title)
 
 
 def _error_at(curve: Sequence[Sequence[float]], grid: np.ndarray) -> np.ndarray:
-    """Return the error of the last point before each time, nan before the first."""
+    """Return the error of the last point before each time, 1 before the first."""
     seconds, largest = np.array([one[:2] for one in curve]).T
     place = np.searchsorted(seconds, grid, side="right") - 1
-    return np.where(place >= 0, largest[place.clip(0)], np.nan)
+    return np.where(place >= 0, largest[place.clip(0)], 1.0)
 
 
 def ratios(axes: Axes, every: Sequence[Found], groups: Sequence[str]) -> None:
@@ -164,7 +169,8 @@ def picture(every: Sequence[Found]) -> None:
             ratios(lower, some, sorted({one["group"] for one in some}))
         above[0].set_ylabel("largest co-assignment error, median")
         below[0].set_ylabel("time of the best MCMC / time of refined draws")
-        figure.legend(*above[0].get_legend_handles_labels(), loc="outside upper center", ncols=5)
+        handles = above[0].get_legend_handles_labels()
+        figure.legend(*handles, loc="outside upper center", ncols=2 * len(sizes))
         figure.savefig(PICTURE, dpi=100)
 
 
