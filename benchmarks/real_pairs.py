@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 import torch
 import typer
-from reference import long_chains
+from reference import AGREED, long_chains
 from rich.console import Console
 
 from pyroclust import compare, load_guide
@@ -118,23 +118,19 @@ def verdict(points: np.ndarray) -> str:
 def figures(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the figures of all pairs together."""
     known = pd.DataFrame(rows)
-    trusted = known[known["verdict"] == "trust"] if "verdict" in known else known[:0]
-    return {
+    found = {
         "pairs": len(known),
-        "references that agreed": int((known["reference halves"] < 0.02).sum()),
-        "median drawn": known["drawn"].median(),
-        "median resampled": known["resampled"].median(),
-        "median largest": known["largest"].median(),
+        "references that agreed": int((known["reference halves"] < AGREED).sum()),
         "worst largest": known["largest"].max(),
-        "median mean": known["mean"].median(),
-        "median floor": known["floor"].median(),
         "settled": int(known["settled"].sum()),
         "worst settled": known.loc[known["settled"], "largest"].max(),
-        "trust": len(trusted),
-        "worst trusted": trusted["largest"].max(),
-        "above .15 and trusted": int((trusted["largest"] > 0.15).sum()),
-        "median seconds": known["seconds"].median(),
     }
+    middle = ("drawn", "resampled", "largest", "mean", "floor", "sweeps", "seconds")
+    found |= {f"median {name}": float(known[name].median()) for name in middle}
+    if "verdict" in known:
+        trusted = known.loc[known["verdict"] == "trust", "largest"]
+        found |= {"trust": len(trusted), "trusted above .15": int((trusted > 0.15).sum())}
+    return found
 
 
 def main(*, number: int = 40, verdicts: bool = False, report: bool = False) -> None:
