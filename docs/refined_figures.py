@@ -1,6 +1,7 @@
 """The part of the page of benchmarks on refined draws."""
 
 from collections.abc import Sequence
+from statistics import median
 
 from benchmark_tables import Row, count, listed, number, result, table
 
@@ -108,18 +109,13 @@ MCMC](time_to_accuracy.png)
 
 def ahead(rows: Sequence[Row]) -> str:
     """Say where MCMC is ahead, and where refined draws are."""
-    known = [one for one in rows if one["ratio"] is not None]
-    slower = [one for one in known if one["ratio"] < 1]
-    ratios = sorted(one["ratio"] for one in slower)
-    later = (
-        f"MCMC is ahead in {len(slower)} of {len(rows)} rows: there refined draws take "
-        f"{1 / ratios[-1]:.1f} to {count(1 / max(ratios[0], 1e-3))} times as long."
-        if slower and ratios[0] > 0
-        else f"MCMC is ahead in {len(slower)} of {len(rows)} rows."
-    )
-    faster = [one for one in rows if one not in slower and one["ratio"] != 1]
-    names = listed([f"{one['model']} (N = {one['N']})" for one in faster])
-    return f"{later} Refined draws are ahead on {names}." if faster else later
+    slower = [one for one in rows if one["ratio"] is not None and one["ratio"] < 1]
+    sooner = sorted(1 / one["ratio"] for one in slower if one["ratio"] > 0)
+    faster = [one for one in rows if one not in slower and one["refined arrived"]]
+    by_how_much = f"there it arrives {count(median(sooner))} times sooner (median)" if sooner else ""
+    said = f"MCMC is ahead in {len(slower)} of {len(rows)} rows; {by_how_much}."
+    names = listed([one["model"] if one["N"] == "tables" else f"`{one['model']}`" for one in faster])
+    return f"{said} Refined draws are ahead on {names}." if faster else said
 
 
 def settings() -> str:
