@@ -19,6 +19,7 @@ from pyroclust.diagnostics.chains.short_chains import (
     drift,
     nested_rhat,
     start_memory,
+    start_test,
 )
 from pyroclust.diagnostics.differences.agreement import Agreement, Noise, agreement, noise_floor
 from pyroclust.diagnostics.differences.effects import Effect
@@ -196,6 +197,7 @@ __all__ = [
     "sbc",
     "smooth_log_weights",
     "start_memory",
+    "start_test",
     "threshold_band",
     "total_variation",
     "uniformity",

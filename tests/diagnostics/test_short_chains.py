@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from pyroclust.diagnostics import drift, nested_rhat, start_memory
-from pyroclust.diagnostics.chains.short_chains import start_test
+from pyroclust.diagnostics import drift, nested_rhat, start_memory, start_test
 
 
 def autoregressive(correlation, num_starts, chains_each, *, seed):
@@ -116,6 +115,10 @@ def test_shapes_that_do_not_fit_are_refused():
         start_memory(np.zeros(3), np.zeros(2))
     with pytest.raises(ValueError, match="not finite"):
         start_memory(np.array([np.nan, 1.0]), np.zeros(2))
+    with pytest.raises(ValueError, match="values and starts have shapes"):
+        start_test(np.zeros((3, 1)), np.zeros(2), seed=0)
+    with pytest.raises(ValueError, match="values has numbers that are not finite"):
+        start_test(np.full((3, 1), np.nan), np.zeros(3), seed=0)
     with pytest.raises(ValueError, match="before and after have shapes"):
         drift(np.zeros((3, 1)), np.zeros((3, 2)), seed=0)
     with pytest.raises(ValueError, match="before or after"):

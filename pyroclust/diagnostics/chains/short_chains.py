@@ -166,6 +166,9 @@ def start_test(values: np.ndarray, starts: np.ndarray, *, seed: int, num_permuta
     Returns:
         1 where there is nothing to test: every chain has its own start, all have one, or nothing varies.
 
+    Raises:
+        ValueError: if the shapes differ, or a number is not finite.
+
     Example:
         >>> rng = np.random.default_rng(0)
         >>> starts = np.arange(200) // 4
@@ -174,6 +177,14 @@ def start_test(values: np.ndarray, starts: np.ndarray, *, seed: int, num_permuta
         >>> start_test(rng.normal(size=(200, 2)) + rng.normal(size=(50, 1))[starts], starts, seed=0)
         0.005
     """
+    values, starts = as_numbers("values", values), np.asarray(starts)
+    if values.ndim != 2 or not len(values) or starts.shape != values.shape[:1]:
+        raise ValueError(
+            f"values and starts have shapes {values.shape} and {starts.shape}, expected (S, F) and (S,)"
+        )
+    if not np.isfinite(values).all():
+        raise ValueError("values has numbers that are not finite, expected finite numbers")
+    num_permutations = check_count("num_permutations", num_permutations)
     varies = (values != values[0]).any(0)
     _, group, sizes = np.unique(starts, return_inverse=True, return_counts=True)
     if not 1 < len(sizes) < len(values) or not varies.any():
