@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from chain_cases import restaurant_draws
 
-from pyroclust.diagnostics import Trust, compare_sources, limits
+from pyroclust.diagnostics import (
+    EvidenceMethod,
+    LogEvidence,
+    Trust,
+    compare_sources,
+    evidence_headline,
+    limits,
+)
 from pyroclust.diagnostics.chains.short_chains import Round
 from pyroclust.diagnostics.chains.thinning import Mixing
 from pyroclust.diagnostics.differences.effects import Effect, VariationBlocks
@@ -102,6 +109,15 @@ def settled(*, p_value: float = 0.5, nested_rhat: float = 1.0, start_p_value: fl
     return Round(20, p_value, "entropy", 0.1, nested_rhat, start_p_value, 900.0).has_settled
 
 
+def estimate(method: EvidenceMethod, *, error: float = 0.1, k: float = 0.1, spread: float = np.nan) -> bool:
+    return LogEvidence(method, -100.0, error, k, spread).is_reliable
+
+
+def stated(apart: float) -> bool:
+    pair = [LogEvidence(EvidenceMethod.ANNEALED, -100.0 - by, 0.5, np.nan) for by in (0.0, apart)]
+    return evidence_headline(pair).best is not None
+
+
 # What is asked of a figure, the last figure with the answer yes, and the first with no.
 LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
     "MAX_RHAT": (lambda value: rhat(value) != "No", 1.05, 1.0501),
@@ -127,6 +143,11 @@ LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
     "MAX_EXCESS": (lambda value: value <= limit_of("excess"), 0.15, 0.1501),
     "MAX_SEPARATION": (lambda value: value <= limit_of("separation"), 0.3, 0.3001),
     "MAX_PARETO_K": (lambda value: weights_findings(value, 900.0)[0].passed, 0.6999, 0.7),
+    "MAX_PARETO_K of evidence": (lambda value: estimate(EvidenceMethod.IMPORTANCE, k=value), 0.6999, 0.7),
+    "MAX_BRIDGE_ERROR": (lambda value: estimate(EvidenceMethod.BRIDGE, error=value), 0.3, 0.3001),
+    "MAX_EVIDENCE_ERROR": (lambda value: estimate(EvidenceMethod.ANNEALED, error=value), 1.5, 1.5001),
+    "MAX_EVIDENCE_SPREAD": (lambda value: estimate(EvidenceMethod.ANNEALED, spread=value), 2.0, 2.0001),
+    "MAX_EVIDENCE_ERRORS_APART": (stated, 4 * 0.5 * 2**0.5, 4.001 * 0.5 * 2**0.5),
     "MAX_PARETO_K of shares": (lambda value: tail_summary(np.array([value]))[1] == 0, 0.7, 0.7001),
     "MAX_CHANCE": (by_chance, 0.01, 0.00999),
     "MAX_CHANCE of two": (lambda value: by_chance(value, SMALL), 0.005, 0.00499),

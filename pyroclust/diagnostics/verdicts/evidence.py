@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyroclust.diagnostics.limits import (
-    MAX_EVIDENCE_ERRORS_APART,
-)
+from pyroclust.diagnostics.limits import MAX_EVIDENCE_ERRORS_APART
 from pyroclust.diagnostics.weights.evidence import EvidenceMethod, LogEvidence
 
 __all__ = ["EvidenceHeadline", "evidence_headline"]
