@@ -53,7 +53,7 @@ def refined_comparison(
     assert guide.log_joint is not None
     assert guide.log_prob is not None
     log_prob = guide.log_prob - shift * np.repeat([0, 0, 0, 1], 250)
-    proposals = replace(guide, log_prob=log_prob)
+    proposals = replace(guide, log_prob=log_prob, num_orders=4)
     drawn = PartitionDraws(
         "guide", guide.assignments[:, ::5], guide.log_joint[:, ::5], guide.seconds / 5, log_prob[:, ::5]
     )
@@ -69,7 +69,6 @@ def refined_comparison(
         proposals=proposals,
         is_exact=True,
         kernel="Gibbs sweeps",
-        num_orders=4,
         num_ancestors=180,
         seen=(
             Round(10, 0.002, "num_clusters", -0.4, 1.08, 0.01, 150.0),

@@ -81,7 +81,12 @@ def draw_guide(
             num_orders=NUM_ORDERS,
         )
     drawn = draws_of_proposals(
-        found.assignments, found.log_prob, found.log_joint, name=name, seconds=clock.seconds["draw"]
+        found.assignments,
+        found.log_prob,
+        found.log_joint,
+        name=name,
+        seconds=clock.seconds["draw"],
+        num_orders=found.num_orders,
     )
     return drawn, tuple(posterior for posterior, _ in found.posteriors)
 

@@ -62,6 +62,7 @@ def refine_guide(
         found.proposal_log_joint,
         name=name,
         seconds=found.seconds["draw"],
+        num_orders=found.num_orders,
     )
     each = len(found.proposals) // num_draws
     some = slice(None, None, each)
@@ -71,12 +72,13 @@ def refine_guide(
         log_joint=None if proposals.log_joint is None else proposals.log_joint[:, some],
         seconds=proposals.seconds / each,
         log_prob=_one_chain(found.proposal_log_prob)[:, some],
+        num_orders=1,
     )
     return drawn, _kept(found, proposals, name=f"{name}, refined")
 
 
 def draws_of_proposals(
-    assignments: Tensor, log_prob: Tensor, log_joint: Tensor, *, name: str, seconds: float
+    assignments: Tensor, log_prob: Tensor, log_joint: Tensor, *, name: str, seconds: float, num_orders: int
 ) -> PartitionDraws:
     """Return draws of a guide as one chain.
 
@@ -86,6 +88,7 @@ def draws_of_proposals(
         log_joint: log p, ``(P,)`` in nats; nan where it has no formula.
         name: of the guide.
         seconds: that drawing took.
+        num_orders: visiting orders that share them.
     """
     return PartitionDraws(
         name=name,
@@ -93,6 +96,7 @@ def draws_of_proposals(
         log_joint=_where_known(log_joint),
         seconds=seconds,
         log_prob=_one_chain(log_prob),
+        num_orders=num_orders,
     )
 
 
@@ -107,7 +111,6 @@ def _kept(found: Refined, proposals: PartitionDraws, *, name: str) -> RefinedDra
         proposals=proposals,
         is_exact=found.is_exact,
         kernel=found.kernel,
-        num_orders=len(found.log_evidence_by_order),
         num_ancestors=found.num_ancestors,
         seen=found.rounds,
         pareto_k=found.pareto_k,

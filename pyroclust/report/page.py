@@ -17,6 +17,7 @@ from pyroclust.report.classical import baseline_section
 from pyroclust.report.clusters import clustering_section, counts_section, pairs_section, profile_section
 from pyroclust.report.costs import cost_section, weights_section
 from pyroclust.report.evidence import evidence_section, evidence_tile
+from pyroclust.report.orders import orders_section
 from pyroclust.report.parts import Page, Section, Tile
 from pyroclust.report.refining import refining_section
 from pyroclust.report.rows import rows_section
@@ -71,6 +72,8 @@ def _sections(found: Contents) -> dict[str, Callable[[], Section]]:
         every["cost"] = lambda: cost_section(found)
     if found.weighting is not None:
         every["importance weights"] = partial(weights_section, found.weighting)
+    if found.orders is not None:
+        every["visiting orders"] = partial(orders_section, found.orders)
     if found.evidences:
         every["evidence"] = lambda: evidence_section(found)
     if found.familiarity is not None:

@@ -3,7 +3,6 @@
 from pyroclust.report.parts import FigureTable, Part, Section
 from pyroclust.report.words import number, p_value, seconds
 from pyroclust.results.contents import Refining
-from pyroclust.results.refinement import orders_findings
 
 __all__ = ["refining_section"]
 
@@ -26,8 +25,6 @@ def refining_section(found: Refining) -> Section:
     one = found.draws
     parts: list[Part] = [_distances(found)] if found.distances else []
     parts += [_figures(found), _looks(found), _seconds(found)]
-    if orders_findings(found.orders):
-        parts.append(_orders(found))
     settled = "Settled" if one.settled else "Not settled"
     gist = (
         f"{settled} after {one.sweeps:,} sweeps from {one.num_ancestors:,} of {one.num_proposals:,} proposals"
@@ -110,18 +107,4 @@ def _looks(found: Refining) -> FigureTable:
             )
             for one in found.draws.seen
         ),
-    )
-
-
-def _orders(found: Refining) -> FigureTable:
-    orders = found.orders
-    if orders is None:
-        raise ValueError("orders is None, expected the evidence by each order")
-    return FigureTable(
-        "Log evidence by the proposals of each visiting order alone, in nats. They spread "
-        f"{number(orders.spread, 2)} nats, where chance makes {number(orders.by_chance, 2)}: what the guide "
-        "says depends on the order in which it visits the rows.",
-        ("order", "log evidence, nats"),
-        tuple((str(place + 1), number(value, 2)) for place, value in enumerate(orders.log_evidence)),
-        "Log evidence by visiting order, nats",
     )

@@ -27,8 +27,8 @@ from pyroclust.results.comparison_summary import ComparisonSummary, NumClusters,
 from pyroclust.results.contents import Weighting
 from pyroclust.results.draws_summary import DrawsSummary, summarise_draws
 from pyroclust.results.evidence import own_evidences
+from pyroclust.results.orders import ORDERS, orders_of
 from pyroclust.results.partition_draws import GUIDE, MCMC, REFINED, WEIGHTED
-from pyroclust.results.refinement import ORDERS
 
 __all__ = ["summarise"]
 
@@ -144,7 +144,7 @@ def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], Non
         agreement_refined=agreement_refined,
         sources_refined=with_mcmc,
         weighted=of_weighted,
-        orders=None if refined is None else tries.make(ORDERS, lambda: refined.order_spread(seed=seed)),
+        orders=tries.make(ORDERS, lambda: orders_of(proposals, seed=seed)),
         rand_to_answer={}
         if rands is None
         else {name: one for name, one in rands[1].items() if one is not None},

@@ -22,7 +22,6 @@ from pyroclust.diagnostics import (
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.verdicts.findings import familiarity_findings
 from pyroclust.diagnostics.weights.importance import stratified_draws
-from pyroclust.diagnostics.weights.orders import OrderSpread
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.comparison import Comparison, PartitionDraws
 from pyroclust.results.contents import (
@@ -35,8 +34,8 @@ from pyroclust.results.contents import (
 )
 from pyroclust.results.draws_summary import DrawsSummary, Estimate
 from pyroclust.results.evidence import evidence_figures
+from pyroclust.results.orders import Orders, orders_findings
 from pyroclust.results.partition_draws import GUIDE, REFINED, WEIGHTED
-from pyroclust.results.refinement import orders_findings
 from pyroclust.text import listed
 
 __all__ = ["ComparisonSummary", "NumClusters", "reference_of", "resampled"]
@@ -89,7 +88,7 @@ class ComparisonSummary:
         agreement_refined: of the refined draws with MCMC.
         sources_refined: the refined draws beside those of MCMC.
         weighted: what the weighted draws say, resampled; ``None`` where they are not the answer.
-        orders: the evidence by each visiting order; ``None`` without refined draws.
+        orders: figures by each visiting order; ``None`` where the guide has one.
         rand_to_answer: adjusted Rand index of the other point estimates to that of the answer, by source.
         failures: why parts are missing, a sentence each.
         untold: questions that parts which failed leave open, besides those of the verdict.
@@ -115,7 +114,7 @@ class ComparisonSummary:
     agreement_refined: Agreement | None = None
     sources_refined: SourceComparison | None = None
     weighted: DrawsSummary | None = None
-    orders: OrderSpread | None = None
+    orders: Orders | None = None
     rand_to_answer: Mapping[str, float] = field(default_factory=dict)
     failures: tuple[str, ...] = ()
     untold: tuple[Finding, ...] = ()
@@ -226,6 +225,7 @@ class ComparisonSummary:
             estimates_rand=self.rand_to_answer,
             evidences=self.evidences,
             refined=self._refining(),
+            orders=self.orders,
             familiarity=self.familiarity,
             calibration=self.calibration,
             baselines=self.baselines,
@@ -286,7 +286,7 @@ class ComparisonSummary:
             name: tolerance_of(self.comparison.tolerance, refined=name == REFINED) for name in distances
         }
         known = {name: one for name, one in distances.items() if one is not None}
-        return Refining(found, self.orders, known, limits, self.sources_refined)
+        return Refining(found, known, limits, self.sources_refined)
 
     def _of_mcmc(self) -> Source:
         found = self.comparison
@@ -311,9 +311,8 @@ class ComparisonSummary:
             "agreement_refined": None if self.agreement_refined is None else asdict(self.agreement_refined),
             "two_samples": None if self.sources is None else self.sources.to_dict(),
             "two_samples_refined": None if self.sources_refined is None else self.sources_refined.to_dict(),
-            "refined": None
-            if self.comparison.refined is None
-            else self.comparison.refined.figures(self.orders),
+            "refined": None if self.comparison.refined is None else self.comparison.refined.figures(),
+            "orders": None if self.orders is None else self.orders.figures(),
             "convergence": None if rows is None else [asdict(row) for row in rows],
             "importance": None if self.weighting is None else _of_weights(self.weighting),
             "log_evidence": evidence_figures(self.evidences),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from pyroclust.diagnostics import Agreement, Familiarity, Finding, LogEvidence, SourceComparison, Verdict
-from pyroclust.diagnostics.weights.orders import OrderSpread
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.draws_summary import DrawsSummary
+from pyroclust.results.orders import Orders
 from pyroclust.results.partition_draws import MCMC, REFINED, PartitionDraws
 from pyroclust.results.refinement import RefinedDraws
 
@@ -124,14 +124,12 @@ class Refining:
 
     Attributes:
         draws: with what is known of their sweeps.
-        orders: the evidence by each visiting order; ``None`` where it is not known.
         distances: agreement with MCMC, by the name of the draws.
         limits: on a co-assignment difference, by the same names.
         between: the refined draws beside those of MCMC; ``None`` without MCMC.
     """
 
     draws: RefinedDraws
-    orders: OrderSpread | None
     distances: Mapping[str, Agreement]
     limits: Mapping[str, float]
     between: SourceComparison | None
@@ -178,6 +176,7 @@ class Contents:
         corrected: agreement of the weighted draws with the reference.
         estimates_rand: adjusted Rand index of the point estimates to that of the reference, by source.
         refined: how the refined draws came about.
+        orders: figures of the guide's draws by each visiting order.
         evidences: estimates of log p(x).
         familiarity: where the data lie among simulations of the model.
         calibration: of the guide on simulations near the data.
@@ -203,6 +202,7 @@ class Contents:
     corrected: Agreement | None = None
     estimates_rand: Mapping[str, float] = field(default_factory=dict)
     refined: Refining | None = None
+    orders: Orders | None = None
     evidences: tuple[LogEvidence, ...] = ()
     familiarity: Familiarity | None = None
     calibration: "LocalCalibration | None" = None

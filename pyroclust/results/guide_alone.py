@@ -13,13 +13,12 @@ from pyroclust.calibration.result import LocalCalibration
 from pyroclust.diagnostics import Answer, Familiarity, Finding, Verdict
 from pyroclust.diagnostics.verdicts.findings import Question
 from pyroclust.diagnostics.verdicts.judging import judge_alone, with_untold
-from pyroclust.diagnostics.weights.orders import OrderSpread
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.comparison import GuideOnData
 from pyroclust.results.contents import Contents, Refining, Source, posteriors_of_k, refined_source
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
+from pyroclust.results.orders import ORDERS, Orders, orders_findings, orders_of
 from pyroclust.results.partition_draws import GUIDE
-from pyroclust.results.refinement import ORDERS, orders_findings
 from pyroclust.text import listed
 
 __all__ = ["AloneSummary", "GuideAlone", "summarise_alone"]
@@ -72,7 +71,7 @@ class AloneSummary:
         calibration_passed: of these, how many it passed.
         baselines: classical clusterings, seen from the posterior that is shown.
         refined: what the refined draws say; ``None`` without them.
-        orders: the evidence by each visiting order; ``None`` without weights.
+        orders: figures by each visiting order; ``None`` where the guide has one.
         failures: why parts are missing, a sentence each.
     """
 
@@ -86,7 +85,7 @@ class AloneSummary:
     calibration_passed: int
     baselines: tuple[BaselineRow | FailedRow, ...]
     refined: DrawsSummary | None = None
-    orders: OrderSpread | None = None
+    orders: Orders | None = None
     failures: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -138,7 +137,7 @@ class AloneSummary:
             sources.append(
                 refined_source(found.refined, self.refined, shown=found.shown, columns=found.columns)
             )
-            refined = Refining(found.refined, self.orders, {}, {}, None)
+            refined = Refining(found.refined, {}, {}, None)
         counts_from, counts = posteriors_of_k(sources)
         return Contents(
             title=f"{found.source}: {found.guide_name}",
@@ -164,6 +163,7 @@ class AloneSummary:
             rows=found.rows,
             seed=self.seed,
             refined=refined,
+            orders=self.orders,
             familiarity=self.familiarity,
             calibration=self.calibration,
             baselines=self.baselines,
@@ -187,9 +187,8 @@ class AloneSummary:
         figures = {
             "verdict": {"level": self.verdict.level.value, "sentence": self.verdict.sentence},
             "answer": None if self.answer is None else self.answer.value,
-            "refined": None
-            if self.comparison.refined is None
-            else self.comparison.refined.figures(self.orders),
+            "refined": None if self.comparison.refined is None else self.comparison.refined.figures(),
+            "orders": None if self.orders is None else self.orders.figures(),
             "findings": [one.to_dict() for one in self.findings],
             "num_clusters": {"values": self.draws.values, "guide": self.draws.probabilities},
             "familiarity": None if self.familiarity is None else asdict(self.familiarity),
@@ -251,9 +250,7 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
             alone.data, shown.assignments, summary=of_shown, true_labels=alone.true_labels, seed=seed
         ),
     )
-    orders = None
-    if refined is not None:
-        orders = tries.make(ORDERS, lambda: refined.order_spread(seed=seed))
+    proposals = alone.guide if refined is None else refined.proposals
     return AloneSummary(
         comparison=alone,
         seed=seed,
@@ -265,7 +262,7 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
         calibration_passed=sum(tests or ()),
         baselines=baselines or (),
         refined=of_refined,
-        orders=orders,
+        orders=tries.make(ORDERS, lambda: orders_of(proposals, seed=seed)),
         failures=(
             *alone.failures,
             *found.failures,

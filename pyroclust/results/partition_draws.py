@@ -21,6 +21,7 @@ class PartitionDraws:
         seconds: wall time that the draws took, that of a warm-up included.
         log_prob: log q(assignments | data) in nats, ``(chains, draws)``; ``None`` where unknown (MCMC).
         seconds_warmup: part of ``seconds`` that the warm-up took, whose draws were dropped.
+        num_orders: visiting orders of a guide that share the draws in equal parts, one after the other.
 
     Raises:
         ValueError: if the shapes do not fit.
@@ -32,6 +33,7 @@ class PartitionDraws:
     seconds: float
     log_prob: np.ndarray | None = None
     seconds_warmup: float = 0.0
+    num_orders: int = 1
 
     def __post_init__(self) -> None:
         """Check the shapes."""

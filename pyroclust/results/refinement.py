@@ -4,14 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from pyroclust.diagnostics import Agreement, Finding, LogEvidence, RefinedFigures, Round
-from pyroclust.diagnostics.verdicts.findings import orders_finding
-from pyroclust.diagnostics.weights.orders import OrderSpread, order_spread
+from pyroclust.diagnostics import Agreement, LogEvidence, RefinedFigures, Round
 from pyroclust.results.partition_draws import PartitionDraws
 
-__all__ = ["ORDERS", "RefinedDraws", "orders_findings"]
-
-ORDERS = "The spread over visiting orders"
+__all__ = ["RefinedDraws"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +19,6 @@ class RefinedDraws:
         proposals: the guide's draws that they come from, ``(1, P, N)``, with log q and log p where known.
         is_exact: whether log q of the proposals is exact, not an estimate.
         kernel: what moved them, for people.
-        num_orders: visiting orders that share the proposals in equal parts.
         num_ancestors: different proposals that the refined draws come from.
         seen: what was seen at each look.
         pareto_k: of the weights of the proposals; nan without weights.
@@ -36,7 +31,6 @@ class RefinedDraws:
     proposals: PartitionDraws
     is_exact: bool
     kernel: str
-    num_orders: int
     num_ancestors: int
     seen: tuple[Round, ...]
     pareto_k: float
@@ -83,24 +77,8 @@ class RefinedDraws:
         """
         return RefinedFigures(agreement, self.seen[-1] if self.seen else None)
 
-    def order_spread(self, *, seed: int) -> OrderSpread | None:
-        """Return the evidence by each visiting order; ``None`` without weights, or with one order.
-
-        Args:
-            seed: of the permutations that chance is judged by.
-        """
-        proposals = self.proposals
-        if proposals.log_joint is None or proposals.log_prob is None:
-            return None
-        weights = (proposals.log_joint - proposals.log_prob).ravel()
-        return order_spread(weights, num_orders=self.num_orders, seed=seed)
-
-    def figures(self, orders: OrderSpread | None) -> dict[str, Any]:
-        """Return what ``summary.json`` says of it; numbers may not be finite.
-
-        Args:
-            orders: the evidence by each visiting order.
-        """
+    def figures(self) -> dict[str, Any]:
+        """Return what ``summary.json`` says of it; numbers may not be finite."""
         return {
             "settled": self.settled,
             "sweeps": self.sweeps,
@@ -115,17 +93,4 @@ class RefinedDraws:
             "seconds": self.draws.seconds,
             "seconds_of_parts": self.seconds_of,
             "looks": [vars(one) for one in self.seen],
-            "orders": None if orders is None else vars(orders),
         }
-
-
-def orders_findings(orders: OrderSpread | None) -> tuple[Finding, ...]:
-    """Return the question on visiting orders where the answer is bad: a good one is no news.
-
-    Args:
-        orders: the evidence by each visiting order.
-    """
-    if orders is None:
-        return ()
-    found = orders_finding(orders)
-    return () if found.passed else (found,)

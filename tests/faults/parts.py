@@ -173,7 +173,7 @@ _OF_TWO: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
 _COMPARING = "pyroclust.analysis.comparing."
 _OF_REFINING: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
     (f"{_COMPARING}refine_guide", "The refining of the guide's draws", (Question.SETTLED,)),
-    ("pyroclust.results.refinement.order_spread", "The spread over visiting orders", ()),
+    ("pyroclust.results.orders.evidence_by_order", "The spread over visiting orders", ()),
 )
 _OF_RUNS: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
     (f"{_COMPARING}simulated_world", "The simulations of the guide's model", (Question.FAMILIAR,)),

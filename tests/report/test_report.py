@@ -249,6 +249,7 @@ def test_every_kind_of_page_has_its_sections():
         "How sure is the estimate": "no guide, " + EVERY,
         "Cost": "no guide, one column, many columns, refined, alone",
         "The guide's importance weights": "one column, many columns, refined",
+        "Does the visiting order matter": "refined",
         "The log evidence": "one column, many columns, refined",
         "Summary statistics of the rows, among simulations": "alone",
         "Is the guide calibrated near these data": "one column, alone",

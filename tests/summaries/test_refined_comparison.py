@@ -107,17 +107,18 @@ def test_weighted_draws_are_the_answer_where_refined_ones_fail():
     )
 
 
-def test_the_spread_over_orders_is_shown_where_it_is_larger_than_chance(settled):
-    question, title = Question.ORDERS.value, "Log evidence by visiting order, nats"
+def test_the_spread_over_orders_is_a_finding_where_it_is_larger_than_chance(settled):
+    question, title = Question.ORDERS.value, "By visiting order"
     assert question not in [one.question for one in settled.findings]
-    assert title not in shown(settled)
+    assert title in shown(settled)
     comparison = refined_comparison(temperature=3.0, shift=3.0)
     other = summarise(comparison)
     (finding,) = [one for one in other.findings if one.question == question]
     assert finding.passed is False
     assert title in shown(other)
-    assert other.to_dict()["refined"]["orders"]["p_value"] < 0.01
-    assert settled.to_dict()["refined"]["orders"]["p_value"] > 0.01
+    assert other.to_dict()["orders"]["log_evidence"]["p_value"] < 0.01
+    assert settled.to_dict()["orders"]["log_evidence"]["p_value"] > 0.01
+    assert len(settled.to_dict()["orders"]["num_clusters"]["by_order"]) == 4
 
 
 def test_draws_file_has_the_refined_draws(settled):

@@ -141,6 +141,14 @@ class Proposals:
         return all(posterior.is_exact for posterior, _ in self.posteriors)
 
     @property
+    def num_orders(self) -> int:
+        """Visiting orders that share the draws: one where posteriors have none, or all the same."""
+        orders = [getattr(posterior, "order", None) for posterior, _ in self.posteriors]
+        if any(one is None or torch.equal(one, orders[0]) for one in orders[1:]):
+            return 1
+        return len(orders)
+
+    @property
     def has_weights(self) -> bool:
         """Whether the model has a likelihood."""
         return not bool(self.log_joint.isnan().any())

@@ -129,6 +129,7 @@ def refine(
         is_exact=found.is_exact,
         pareto_k=found.pareto_k,
         efficiency=found.efficiency,
+        num_orders=found.num_orders,
         log_evidence_by_order=found.log_evidence_by_order(),
         evidences=evidences,
         rounds=rounds,

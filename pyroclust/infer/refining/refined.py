@@ -30,6 +30,7 @@ class Refined:
         is_exact: whether these log q are exact, not estimates.
         pareto_k: shape of the tail of the weights, see :class:`ImportanceSample`; nan without weights.
         efficiency: effective share of the proposals, nan without weights.
+        num_orders: visiting orders that share the proposals in equal parts, one after the other.
         log_evidence_by_order: the estimate of log p(data) from the proposals of each visiting order alone,
             ``(M,)`` in nats: where they lie further apart than their errors, the order matters.
         evidences: estimates of log p(data), bridge sampling first; empty without weights. Which to rely on,
@@ -49,6 +50,7 @@ class Refined:
     is_exact: bool
     pareto_k: float
     efficiency: float
+    num_orders: int
     log_evidence_by_order: Tensor
     evidences: tuple[LogEvidence, ...] = ()
     rounds: tuple[Round, ...]
