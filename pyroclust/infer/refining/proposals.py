@@ -143,10 +143,9 @@ class Proposals:
     @property
     def num_orders(self) -> int:
         """Visiting orders that share the draws: one where posteriors have none, or all the same."""
-        orders = [getattr(posterior, "order", None) for posterior, _ in self.posteriors]
-        if any(one is None or torch.equal(one, orders[0]) for one in orders[1:]):
-            return 1
-        return len(orders)
+        orders = [posterior.order for posterior, _ in self.posteriors if hasattr(posterior, "order")]
+        differ = not any(torch.equal(one, orders[0]) for one in orders[1:])
+        return len(orders) if differ and len(orders) == len(self.posteriors) else 1
 
     @property
     def has_weights(self) -> bool:
