@@ -123,8 +123,8 @@ def _notes(
     chains = len(draws.assignments)
     told = (
         f"MCMC: {chains} chains of {kernel}, {sweeps:,} sweeps each from starts with few clusters, in "
-        f"{draws.seconds:.3g} seconds, "
-        f"{draws.seconds_warmup:.3g} of them for warm-up.",
+        f"{draws.seconds:.3g} seconds, {draws.seconds_warmup:.3g} of them for warm-up. R-hat compares these "
+        "chains: a second mode with many clusters, which none of them has met, it cannot see.",
     )
     if converged:
         return told

@@ -13,7 +13,7 @@ from pyroclust.analysis.chains import ChainsOfModel, draw_mcmc
 from pyroclust.analysis.evidence import annealed_where_needed
 from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result
 from pyroclust.analysis.picking import AskedModel, NoGuide, PickedGuide, pick_guide
-from pyroclust.analysis.refining import can_refine, draws_of_proposals, refine_guide
+from pyroclust.analysis.refining import draws_of_proposals, refine_guide
 from pyroclust.attempts import Attempts, left_out
 from pyroclust.calibration import calibrate_near
 from pyroclust.calibration.training_world import simulated_world
@@ -23,7 +23,7 @@ from pyroclust.diagnostics import Finding
 from pyroclust.diagnostics.draws.pairs import about_pairs
 from pyroclust.diagnostics.verdicts.findings import Question, untold
 from pyroclust.errors import first_line, lacks_memory
-from pyroclust.infer.mcmc.defaults import default_kernel_name
+from pyroclust.infer.mcmc.defaults import default_kernel_name, has_kernel
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.infer.refining.clock import Clock
 from pyroclust.infer.refining.proposals import NUM_ORDERS, Proposals, most_at_once, posterior_of, warm_up
@@ -289,7 +289,7 @@ def _draw(picked: PickedGuide, data: Tensor, settings: _Settings, tell: Callable
     """Draw from the guide, with refining where that is asked for and can be done."""
     guide, name, tries = picked.module, picked.name, Attempts()
     num_draws, seed = settings.num_draws, settings.seed
-    if settings.refine and can_refine(guide.model):
+    if settings.refine and has_kernel(guide.model):
         tell(f"drawing partitions from {name}, and refining {num_draws:,} of them")
         found = tries.make(
             _REFINING, lambda: refine_guide(guide, data, name=name, num_draws=num_draws, seed=seed)

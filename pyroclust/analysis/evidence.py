@@ -31,7 +31,7 @@ def annealed_where_needed(
     Returns:
         the estimate, if there is one, and what a report should say of there being none.
     """
-    if evidence_headline(known).best is not None:
+    if evidence_headline(known).best is not None or not (model.is_conjugate and model.has_likelihood):
         return (), ()
     if len(data) > _MOST_POINTS:
         why = (
@@ -39,8 +39,6 @@ def annealed_where_needed(
             "pyroclust.infer.annealed_log_evidence does it in a time that grows with their square."
         )
         return (), (why,)
-    if not (model.is_conjugate and model.has_likelihood):
-        return (), ()
     tell("estimating the log evidence by annealing")
     tries = Attempts()
     found = tries.make(_ANNEALED, lambda: annealed_log_evidence(model, data, seed=seed))

@@ -8,33 +8,16 @@ import torch
 from torch import Tensor
 
 from pyroclust.infer import refine
-from pyroclust.infer.mcmc.auxiliary_gibbs import has_density
 from pyroclust.infer.refining import Refined
 from pyroclust.infer.refining.proposals import warm_up
 from pyroclust.random_state import seeded
 from pyroclust.results.comparison import PartitionDraws
 from pyroclust.results.refinement import RefinedDraws
 
-__all__ = ["can_refine", "draws_of_proposals", "refine_guide"]
+__all__ = ["draws_of_proposals", "refine_guide"]
 
 # Parts that a user pays for; the rest is looking at what came out.
 _PAID = ("draw", "weigh", "sweep")
-
-
-def can_refine(model: Any) -> bool:
-    """Return whether kernels of MCMC can run on a model: they need its prior, and densities of its family.
-
-    Args:
-        model: of a guide.
-
-    Example:
-        >>> from pyroclust.models import gaussian2d, warped_clusters
-        >>> can_refine(gaussian2d()), can_refine(warped_clusters())
-        (True, False)
-    """
-    if not (hasattr(model, "prior") and hasattr(model, "component")):
-        return False
-    return bool(model.is_conjugate or has_density(model.component))
 
 
 def refine_guide(

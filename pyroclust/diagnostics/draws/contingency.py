@@ -8,7 +8,7 @@ import numpy as np
 from pyroclust.compiling import strict
 from pyroclust.threads import num_threads
 
-__all__ = ["all_losses", "compact", "matched_losses"]
+__all__ = ["all_losses", "compact", "companions", "largest_company", "matched_losses"]
 
 _PAIRS_A_BLOCK = 1_000_000
 _POINTS_A_THREAD = 1_000_000
@@ -170,3 +170,66 @@ def all_losses(
         pairs = np.repeat(rows, len(b)), np.tile(np.arange(len(b)), len(rows))
         losses = matched_losses(a[begin : begin + step], b, *pairs, terms, form)
         yield slice(begin, begin + len(rows)), losses.reshape(len(rows), len(b))
+
+
+@strict
+def _companions(
+    labels: np.ndarray, mass: np.ndarray, starts: np.ndarray, points: np.ndarray, found: np.ndarray
+) -> None:
+    row = np.zeros(labels.shape[1], np.int64)
+    for s in range(len(labels)):
+        for k in range(len(starts) - 1):
+            for i in range(starts[k], starts[k + 1]):
+                row[labels[s, points[i]]] += 1
+            for i in range(starts[k], starts[k + 1]):
+                found[points[i]] += mass[s] * (row[labels[s, points[i]]] - 1)
+            for i in range(starts[k], starts[k + 1]):
+                row[labels[s, points[i]]] = 0
+
+
+def companions(labels: np.ndarray, clusters: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Return how many of the other points of its cluster share a label with each point, on average: O(S N).
+
+    Shape:
+        labels: ``(S, N)`` int32, as :func:`compact` numbers them; clusters: ``(N,)`` int64; mass: ``(S,)``;
+        output: ``(N,)``.
+
+    Example:
+        >>> labels = np.array([[0, 0, 0], [0, 0, 1]], np.int32)
+        >>> companions(labels, np.array([0, 0, 0]), np.array([0.5, 0.5])).tolist()
+        [1.5, 1.5, 1.0]
+    """
+    starts = np.empty(int(clusters.max()) + 2, np.int64)
+    points, found = np.empty(len(clusters), np.int64), np.zeros(len(clusters))
+    _sorted_points(clusters, starts, points)
+    _companions(labels, mass, starts, points, found)
+    return found
+
+
+@strict
+def _largest_company(labels: np.ndarray, mass: np.ndarray, places: np.ndarray, found: np.ndarray) -> None:
+    shared = np.empty(labels.shape[1])
+    for p in range(len(places)):
+        shared[:] = 0.0
+        for s in range(len(labels)):
+            label, weight = labels[s, places[p]], mass[s]
+            for i in range(labels.shape[1]):
+                shared[i] += weight * (labels[s, i] == label)
+        shared[places[p]] = 0.0
+        found[p] = shared.max()
+
+
+def largest_company(labels: np.ndarray, places: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Return the largest co-assignment of each of some points with any other: O(S N) a point.
+
+    Shape:
+        labels: ``(S, N)`` int32; places: ``(P,)`` int64; mass: ``(S,)``; output: ``(P,)``.
+
+    Example:
+        >>> labels = np.array([[0, 0, 0], [0, 1, 0]], np.int32)
+        >>> largest_company(labels, np.array([1, 2]), np.array([0.5, 0.5])).tolist()
+        [0.5, 1.0]
+    """
+    found = np.empty(len(places))
+    _largest_company(labels, mass, places, found)
+    return found

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pyroclust.diagnostics.draws.contingency import compact
+from pyroclust.diagnostics.draws.contingency import compact, companions, largest_company
 from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
 from pyroclust.diagnostics.draws.labels import (
     checked_labels,
@@ -90,15 +90,8 @@ def point_uncertainty(
     if estimate.shape != labels.shape[1:]:
         raise ValueError(f"estimate has shape {estimate.shape}, expected ({labels.shape[1]},)")
     share = checked_weights(weights, len(labels))
-    companions = np.bincount(estimate)[estimate] - 1
-    together = np.zeros(len(estimate))
-    for draw, weight in zip(labels, share, strict=True):
-        # Cells of the table of the estimate's clusters and the draw's.
-        cell = estimate * (int(draw.max()) + 1) + draw
-        together += weight * (np.bincount(cell)[cell] - 1)
-    own = 1 - together / np.maximum(companions, 1)
-    for point in np.flatnonzero(companions == 0):
-        shared = share @ (labels == labels[:, point : point + 1])
-        shared[point] = 0.0
-        own[point] = shared.max()
-    return np.clip(own, 0.0, 1.0)
+    others = np.bincount(estimate)[estimate] - 1
+    apart = 1 - companions(labels, estimate, share) / np.maximum(others, 1)
+    alone = np.flatnonzero(others == 0)
+    apart[alone] = largest_company(labels, alone, share)
+    return np.clip(apart, 0.0, 1.0)

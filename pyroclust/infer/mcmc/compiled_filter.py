@@ -59,6 +59,9 @@ class CompiledFilter:
     Args:
         posterior: one for which :func:`can_compile` holds.
 
+    Attributes:
+        order: visiting order, ``(1, N)``.
+
     Example:
         >>> from pyroclust.guides import PredictiveFilter
         >>> from pyroclust.models import gaussian2d
@@ -72,6 +75,7 @@ class CompiledFilter:
 
     def __init__(self, posterior: SequentialPartition) -> None:
         self._encoding: FilterEncoding = posterior.encoding
+        self.order = posterior.order
         self._order = posterior.order[0]
 
     def sample_and_log_prob(self, sample_shape: tuple[int]) -> tuple[Tensor, Tensor]:

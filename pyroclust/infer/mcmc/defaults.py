@@ -1,10 +1,29 @@
 """The kernel that the library runs where nobody has chosen one."""
 
+from typing import Any
+
+from pyroclust.infer.mcmc.auxiliary_gibbs import has_density
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.protocols import CollapsedModel
 
-__all__ = ["default_kernel", "default_kernel_name"]
+__all__ = ["default_kernel", "default_kernel_name", "has_kernel"]
+
+
+def has_kernel(model: Any) -> bool:
+    """Return whether kernels can run on a model: they need its prior, and densities of its family.
+
+    Args:
+        model: any.
+
+    Example:
+        >>> from pyroclust.models import gaussian2d, warped_clusters
+        >>> has_kernel(gaussian2d()), has_kernel(warped_clusters())
+        (True, False)
+    """
+    if not (hasattr(model, "prior") and hasattr(model, "component")):
+        return False
+    return bool(model.is_conjugate or has_density(model.component))
 
 
 def default_kernel_name(model: CollapsedModel) -> str:

@@ -198,8 +198,3 @@ class Proposals:
             guide_log_joint=self.log_joint.numpy(),
             guide_log_prob=self.log_prob.numpy(),
         )
-
-    def log_evidence_by_order(self) -> Tensor:
-        """Return the estimate of log p(data) from the proposals of each posterior alone, ``(M,)`` in nats."""
-        parts = self.log_weights.split([size for _, size in self.posteriors])
-        return torch.stack([part.logsumexp(0) - math.log(len(part)) for part in parts])

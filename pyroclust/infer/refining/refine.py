@@ -130,7 +130,6 @@ def refine(
         pareto_k=found.pareto_k,
         efficiency=found.efficiency,
         num_orders=found.num_orders,
-        log_evidence_by_order=found.log_evidence_by_order(),
         evidences=evidences,
         rounds=rounds,
         seconds=clock.seconds,

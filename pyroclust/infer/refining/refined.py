@@ -31,8 +31,6 @@ class Refined:
         pareto_k: shape of the tail of the weights, see :class:`ImportanceSample`; nan without weights.
         efficiency: effective share of the proposals, nan without weights.
         num_orders: visiting orders that share the proposals in equal parts, one after the other.
-        log_evidence_by_order: the estimate of log p(data) from the proposals of each visiting order alone,
-            ``(M,)`` in nats: where they lie further apart than their errors, the order matters.
         evidences: estimates of log p(data), bridge sampling first; empty without weights. Which to rely on,
             if any, says ``log_evidence``.
         rounds: what was seen at every look.
@@ -51,7 +49,6 @@ class Refined:
     pareto_k: float
     efficiency: float
     num_orders: int
-    log_evidence_by_order: Tensor
     evidences: tuple[LogEvidence, ...] = ()
     rounds: tuple[Round, ...]
     seconds: dict[str, float] = field(default_factory=dict)
