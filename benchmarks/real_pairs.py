@@ -96,7 +96,7 @@ def measure(name: str, points: np.ndarray) -> dict[str, Any]:
         "N": len(points),
         "largest": largest,
         "mean": mean,
-        "drawn": reference.errors(co_assignment(found.proposals))[0],
+        "drawn": reference.errors(co_assignment(found.proposals.assignments))[0],
         "resampled": reference.errors(co_assignment(found.starts))[0],
         "floor": reference.floor(1000)[0],
         "settled": found.settled,

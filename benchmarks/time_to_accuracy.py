@@ -103,8 +103,8 @@ def refining(model: Any, guide: Any, data: Tensor, reference: Reference) -> Foun
     # On one core wall-clock time of the parts is processor time, but for what other processes took of it.
     part = {name: value * spent / sum(found.seconds.values()) for name, value in found.seconds.items()}
     weights = np.exp(smooth_log_weights(found.log_weights.numpy())[0])
-    weighted = co_assignment(found.proposals, weights=weights / weights.sum())
-    drawn = found.proposals[:: len(found.proposals) // DRAWS]
+    weighted = co_assignment(found.proposals.assignments, weights=weights / weights.sum())
+    drawn = found.proposals.assignments[:: len(found.proposals) // DRAWS]
     started = part["draw"] + part.get("weigh", 0.0)
     curve = [(started, *reference.errors(co_assignment(found.starts)))]
     began = time.process_time()

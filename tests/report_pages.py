@@ -27,7 +27,7 @@ from pyroclust.results.refinement import RefinedDraws
 HOSTILE = "<script>alert(1)</script> & \"co\" 'x'"
 LONG = "a_column_whose_name_nobody_would_call_short_and_that_has_no_space_to_break_at"
 
-KINDS = ("one column", "many columns", "refined", "alone", "no guide", "draws", "two sources")
+KINDS = ("one column", "many columns", "refined", "no weights", "alone", "no guide", "draws", "two sources")
 
 
 def comparison_case(*, dim: int = 1, **changes: Any) -> ComparisonSummary:
@@ -82,6 +82,26 @@ def refined_comparison(
     return replace(found, guide=drawn, refined=refined)
 
 
+def without_likelihood(comparison: Comparison) -> Comparison:
+    """Forget every log joint, as where the family is not conjugate, and all that needs it."""
+    refined = comparison.refined
+    if refined is not None:
+        refined = replace(
+            refined,
+            draws=replace(refined.draws, log_joint=None),
+            proposals=replace(refined.proposals, log_joint=None),
+            pareto_k=np.nan,
+            efficiency=np.nan,
+            evidences=(),
+        )
+    return replace(
+        comparison,
+        guide=replace(comparison.guide, log_joint=None),
+        mcmc=replace(comparison.mcmc, log_joint=None),
+        refined=refined,
+    )
+
+
 def alone_case(**changes: Any) -> AloneSummary:
     rng = np.random.default_rng(0)
     labels = np.zeros((1, 40, 12), dtype=np.int64)
@@ -133,6 +153,8 @@ def result(kind: str) -> ComparisonSummary | AloneSummary | McmcSummary | Diagno
         return comparison_case(dim=12, columns=columns, notes=notes)
     if kind == "refined":
         return summarise(replace(refined_comparison(temperature=3.0, shift=3.0), source=HOSTILE))
+    if kind == "no weights":
+        return summarise(without_likelihood(refined_comparison(temperature=3.0)))
     if kind == "alone":
         return alone_case(source=LONG, columns=("x", HOSTILE), calibration=near_case(wrong=True))
     if kind == "no guide":

@@ -34,8 +34,7 @@ def test_refining_stops_at_the_limit_and_draws_from_the_compiled_filter(monkeypa
     assert found.sweeps <= 20
     again = refine(model, PredictiveFilter(model), data, num_draws=4, num_orders=2, seed=0)
     assert torch.equal(found.assignments, again.assignments)
-    posterior_scores = found.proposal_log_prob
-    assert bool(posterior_scores.isfinite().all())
+    assert bool(found.proposals.log_prob.isfinite().all())
 
 
 def test_long_chains_know_the_limit():

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from pyroclust.diagnostics import Convergence, convergence, functionals
 from pyroclust.diagnostics.chains.convergence import can_converge_well, have_converged_well
+from pyroclust.diagnostics.chains.functionals import functional_name
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
 from pyroclust.infer.mcmc.coarse_starts import coarse_starts
 from pyroclust.infer.mcmc.defaults import default_kernel_name
@@ -86,7 +87,7 @@ def draw_mcmc(
     trace = chains.draw(num_draws, warmup=num_draws // 4 if warmup is None else warmup, every=every)
     # Sweeps take the same time in warm-up and after it.
     last = chains.seconds * num_draws * every / chains.sweeps
-    rows = _rows(trace)
+    rows = _rows(trace, model)
     while judged and not have_converged_well(rows):
         every *= 2
         if not chains.may_go_on(num_draws * every, seconds=2 * last):
@@ -95,30 +96,37 @@ def draw_mcmc(
         before = chains.seconds
         trace = chains.draw(num_draws, every=every)
         last = chains.seconds - before
-        rows = _rows(trace)
+        rows = _rows(trace, model)
     draws = PartitionDraws(
         name,
         trace.assignments.numpy(),
-        # Of other families the kernel's density is that of the clusters' parameters too.
         trace.log_joint.numpy() if model.has_likelihood else None,
         to_start + chains.seconds,
         seconds_warmup=to_start + chains.seconds - last,
     )
     converged = have_converged_well(rows)
-    notes = _notes(draws, rows, sweeps=chains.sweeps, kernel=name, converged=converged)
+    notes = _notes(draws, rows, model=model, sweeps=chains.sweeps, kernel=name, converged=converged)
     return ChainsOfModel(draws, notes, converged)
 
 
-def _rows(trace: Trace) -> tuple[Convergence, ...]:
+def _rows(trace: Trace, model: Any) -> tuple[Convergence, ...]:
     draws, log_joint = trace.assignments.numpy(), trace.log_joint.numpy()
     if not np.isfinite(log_joint).all():
         return convergence(functionals(draws, reference=draws[0, -1]))
     best = np.unravel_index(log_joint.argmax(), log_joint.shape)
-    return convergence(functionals(draws, reference=draws[best]) | {"log_joint": log_joint})
+    # Without a likelihood the kernel's density is that of what it keeps beside the partition, too.
+    name = "log_joint" if model.has_likelihood else "log_joint_with_parameters"
+    return convergence(functionals(draws, reference=draws[best]) | {name: log_joint})
 
 
 def _notes(
-    draws: PartitionDraws, rows: tuple[Convergence, ...], *, sweeps: int, kernel: str, converged: bool
+    draws: PartitionDraws,
+    rows: tuple[Convergence, ...],
+    *,
+    model: Any,
+    sweeps: int,
+    kernel: str,
+    converged: bool,
 ) -> tuple[str, ...]:
     chains = len(draws.assignments)
     told = (
@@ -130,14 +138,22 @@ def _notes(
         return told
     stuck = [row for row in rows if not have_converged_well((row,))]
     worst = max(stuck, key=_badness)
-    others = [name for name in kernel_names() if name != kernel]
+    others = _other_kernels(model, kernel)
     return (
         *told,
-        f"MCMC has not converged after {sweeps:,} sweeps a chain: {worst.name} has R-hat {worst.rhat:.3g} "
-        f"and {worst.ess_bulk:.0f} effective draws, where R-hat of at most {GOOD_RHAT:g} and "
-        f"{GOOD_ESS:.0f} draws are wanted. Take a longer --warmup, more --chains, another --kernel "
-        f"({listed(others, len(others))}), or refined draws.",
+        f"MCMC has not converged after {sweeps:,} sweeps a chain: {functional_name(worst.name)} has "
+        f"R-hat {worst.rhat:.3g} and {worst.ess_bulk:.0f} effective draws, where R-hat of at most "
+        f"{GOOD_RHAT:g} and {GOOD_ESS:.0f} draws are wanted. Take a longer --warmup, more --chains, "
+        f"{others}or refined draws.",
     )
+
+
+def _other_kernels(model: Any, kernel: str) -> str:
+    """Name the kernels that can be taken instead; families that are not conjugate have one."""
+    if not model.is_conjugate:
+        return ""
+    others = [name for name in kernel_names() if name != kernel]
+    return f"another --kernel ({listed(others, len(others))}), "
 
 
 def _badness(row: Convergence) -> float:

@@ -66,9 +66,13 @@ def compare(
     Of tables with more than 1,000 rows all chains together take at most 40,000 sweeps, refined draws and
     MCMC each, the default guide is the exact filter, and above 2,000 rows differences of co-assignment
     probabilities are those of the pairs among 2,000 rows, chosen at random.
-    Seconds include the warm-up and exclude compilation and, for the guide, one draw to warm up. Where the
-    guide's model has no likelihood there are no chains and no weights: the guide's draws stand alone, or
-    refined where kernels can run on the model, beside its certificate and simulations of its model.
+    Seconds include the warm-up and exclude compilation and, for the guide, one draw to warm up.
+
+    Of a family that is not conjugate, such as ``student_t``, the likelihood of a partition has no formula:
+    there are no weights and no evidence, ``num_draws`` partitions are drawn and all of them refined, and the
+    chains keep the parameters of the clusters. A model whose points have no density, which can only be
+    simulated, has no chains either: the guide's draws stand alone, beside its certificate and simulations of
+    its model.
 
     The model is chosen by the names of its family and its prior, and the guide for it: one on the shelf of
     this very model, else the model's exact filter, for any number of columns. Where the family is not

@@ -26,7 +26,13 @@ from pyroclust.errors import first_line, lacks_memory
 from pyroclust.infer.mcmc.defaults import default_kernel_name, has_kernel
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.infer.refining.clock import Clock
-from pyroclust.infer.refining.proposals import NUM_ORDERS, Proposals, most_at_once, posterior_of, warm_up
+from pyroclust.infer.refining.proposals import (
+    draw_proposals,
+    most_at_once,
+    posterior_of,
+    shared_log_prob,
+    warm_up,
+)
 from pyroclust.large_tables import about_draws
 from pyroclust.models import in_words
 from pyroclust.progress import lines_instead_of_bars
@@ -71,31 +77,19 @@ def draw_guide(
     wide, clock = data.shape[-1] >= _WIDE, Clock()
     with seeded(seed), torch.no_grad():
         warm_up(guide, data)
-        found = Proposals.drawn(
+        found, posteriors = draw_proposals(
             guide.model,
             lambda: posterior_of(guide, data),
             data,
             number=num_draws,
             at_once=most_at_once(data) if wide else num_draws,
             clock=clock,
-            num_orders=NUM_ORDERS,
         )
-    drawn = draws_of_proposals(
-        found.assignments,
-        found.log_prob,
-        found.log_joint,
-        name=name,
-        seconds=clock.seconds["draw"],
-        num_orders=found.num_orders,
-    )
-    return drawn, tuple(posterior for posterior, _ in found.posteriors)
+    return draws_of_proposals(found, name=name, seconds=clock.seconds["draw"]), posteriors
 
 
 def cross_scored(posteriors: Sequence[Any], mcmc: PartitionDraws) -> CrossScored | None:
     """Score every k-th draw of each chain by the guide; ``None`` where log q is estimated.
-
-    Each posterior scores its share of them: the identities behind estimates of the evidence hold for every
-    posterior, and so for their sums.
 
     Args:
         posteriors: the very ones that the guide's draws come from.
@@ -108,11 +102,7 @@ def cross_scored(posteriors: Sequence[Any], mcmc: PartitionDraws) -> CrossScored
     kept = slice(None, None, -(-draws // wanted))
     with torch.no_grad():
         some = torch.from_numpy(mcmc.assignments[:, kept].reshape(-1, num_points))
-        scored = torch.empty(len(some), dtype=torch.float64)
-        for place, posterior in enumerate(posteriors):
-            share = some[place :: len(posteriors)]
-            if len(share):
-                scored[place :: len(posteriors)] = posterior.log_prob(share).double()
+        scored = shared_log_prob(posteriors, some)
     log_joint = mcmc.log_joint[:, kept]
     return CrossScored(log_joint, scored.numpy().reshape(log_joint.shape))
 
@@ -223,13 +213,15 @@ def _by_guide(
     data, model = torch.tensor(points.data), picked.module.model
     simulated = _simulated(picked, data, calibrate=settings.calibrate, seed=seed, tell=tell)
     drawn = _draw(picked, data, settings, tell)
-    about = _about(table, points, model, (*notes, *_about_log_prob(drawn.is_exact)))
+    about = _about(table, points, model, (*notes, *_about_log_prob(model, is_exact=drawn.is_exact)))
     about |= simulated | {"guide_name": picked.name, "guide": drawn.guide, "refined": drawn.refined}
     about["failures"] += drawn.failures
     about["untold"] += drawn.untold
     chains, why = None, None
-    if model.has_likelihood:
+    if has_kernel(model):
         chains, why = _mcmc(model, data, settings, tell)
+    elif model.has_likelihood:
+        why = f"no kernel can run on the model '{model.name}'"
     tell("comparing")
     if chains is None:
         about["failures"] += () if why is None else (left_out("MCMC", why),)
@@ -326,7 +318,11 @@ def _drawn(name: str, draw: Callable[[], Made]) -> Made:
 def _mcmc(
     model: Any, data: Tensor, settings: _Settings, tell: Callable[[str], None]
 ) -> tuple[ChainsOfModel | None, str | None]:
-    """Return the draws of MCMC, or why there are none; points that MCMC refuses are refused."""
+    """Return the draws of MCMC, or why there are none.
+
+    Points that MCMC of a model with a likelihood refuses are refused. Where cluster parameters are kept, what
+    it refuses may be no more than a start.
+    """
     tell(f"running {settings.num_chains} chains of {settings.kernel or default_kernel_name(model)}")
     try:
         drawn = draw_mcmc(
@@ -340,7 +336,7 @@ def _mcmc(
             tell=tell,
         )
     except Exception as error:
-        if isinstance(error, ValueError) or lacks_memory(error):
+        if (isinstance(error, ValueError) and model.has_likelihood) or lacks_memory(error):
             raise
         return None, first_line(error)
     return drawn, None
@@ -398,9 +394,9 @@ def _simulated(
     return {"world": world, "calibration": near, "failures": failures, "untold": tuple(open_ones)}
 
 
-def _about_log_prob(is_exact: bool) -> tuple[str, ...]:  # noqa: FBT001  (its one argument)
-    """Say where log q of the guide is estimated; a guide that does not say so has it exactly."""
-    if is_exact:
+def _about_log_prob(model: Any, *, is_exact: bool) -> tuple[str, ...]:
+    """Say where log q of the guide is estimated, if there are weights that it matters for."""
+    if is_exact or not model.has_likelihood:
         return ()
     return (
         "The guide's log q is estimated by simulation: its importance weights stay right on average, "

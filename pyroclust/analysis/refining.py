@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from pyroclust.infer import refine
-from pyroclust.infer.refining import Refined
+from pyroclust.infer.mcmc.defaults import default_kernel_name
+from pyroclust.infer.refining import Proposals, Refined
 from pyroclust.infer.refining.proposals import warm_up
 from pyroclust.random_state import seeded
 from pyroclust.results.comparison import PartitionDraws
@@ -39,14 +40,7 @@ def refine_guide(
     with seeded(seed), torch.no_grad():
         warm_up(guide, data)
     found = refine(model, guide, data, num_draws=num_draws, seed=seed)
-    proposals = draws_of_proposals(
-        found.proposals,
-        found.proposal_log_prob,
-        found.proposal_log_joint,
-        name=name,
-        seconds=found.seconds["draw"],
-        num_orders=found.num_orders,
-    )
+    proposals = draws_of_proposals(found.proposals, name=name, seconds=found.seconds["draw"])
     each = len(found.proposals) // num_draws
     some = slice(None, None, each)
     drawn = replace(
@@ -54,46 +48,43 @@ def refine_guide(
         assignments=proposals.assignments[:, some],
         log_joint=None if proposals.log_joint is None else proposals.log_joint[:, some],
         seconds=proposals.seconds / each,
-        log_prob=_one_chain(found.proposal_log_prob)[:, some],
+        log_prob=_one_chain(found.proposals.log_prob)[:, some],
         num_orders=1,
     )
-    return drawn, _kept(found, proposals, name=f"{name}, refined")
+    kernel = default_kernel_name(model)
+    return drawn, _kept(found, proposals, name=f"{name}, refined", kernel=kernel)
 
 
-def draws_of_proposals(
-    assignments: Tensor, log_prob: Tensor, log_joint: Tensor, *, name: str, seconds: float, num_orders: int
-) -> PartitionDraws:
+def draws_of_proposals(found: Proposals, *, name: str, seconds: float) -> PartitionDraws:
     """Return draws of a guide as one chain.
 
     Args:
-        assignments: ``(P, N)``.
-        log_prob: log q, ``(P,)`` in nats.
-        log_joint: log p, ``(P,)`` in nats; nan where it has no formula.
+        found: with log q, and log p where it has a formula.
         name: of the guide.
         seconds: that drawing took.
-        num_orders: visiting orders that share them.
     """
     return PartitionDraws(
         name=name,
-        assignments=_one_chain(assignments),
-        log_joint=_where_known(log_joint),
+        assignments=_one_chain(found.assignments),
+        log_joint=_one_chain(found.log_joint) if found.has_weights else None,
         seconds=seconds,
-        log_prob=_one_chain(log_prob),
-        num_orders=num_orders,
+        log_prob=_one_chain(found.log_prob),
+        num_orders=found.num_orders,
     )
 
 
-def _kept(found: Refined, proposals: PartitionDraws, *, name: str) -> RefinedDraws:
+def _kept(found: Refined, proposals: PartitionDraws, *, name: str, kernel: str) -> RefinedDraws:
     return RefinedDraws(
         draws=PartitionDraws(
             name=name,
             assignments=_one_chain(found.assignments),
-            log_joint=_where_known(found.log_joint),
+            # Elsewhere it is a density of the parameters that the kernel keeps, too.
+            log_joint=_one_chain(found.log_joint) if found.proposals.has_weights else None,
             seconds=sum(found.seconds.get(part, 0.0) for part in _PAID),
         ),
         proposals=proposals,
-        is_exact=found.is_exact,
-        kernel=found.kernel,
+        is_exact=found.proposals.is_exact,
+        kernel=kernel,
         num_ancestors=found.num_ancestors,
         seen=found.rounds,
         pareto_k=found.pareto_k,
@@ -106,7 +97,3 @@ def _kept(found: Refined, proposals: PartitionDraws, *, name: str) -> RefinedDra
 def _one_chain(values: Tensor) -> np.ndarray:
     found: np.ndarray = values.unsqueeze(0).numpy()
     return found
-
-
-def _where_known(values: Tensor) -> np.ndarray | None:
-    return _one_chain(values) if not bool(values.isnan().any()) else None

@@ -177,7 +177,8 @@ def compare(
     exact filter takes the guide's place, or with --guide none MCMC stands
     alone.
     Writes report.html, draws.nc, summary.json and assignments.csv. Where the
-    model has no likelihood there is no MCMC: the guide's draws stand alone.
+    model can only be simulated there is no MCMC: the guide's draws stand
+    alone.
     A folder that holds anything but results of the very same command is
     refused without --overwrite.
     """

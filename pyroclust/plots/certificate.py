@@ -9,10 +9,11 @@ from matplotlib.figure import Figure
 
 from pyroclust.arrays import whole_numbers
 from pyroclust.diagnostics import ecdf_band
+from pyroclust.diagnostics.chains.functionals import functional_name
 from pyroclust.diagnostics.limits import MAX_PARETO_K
 from pyroclust.plots.calibration import draw_coverage, draw_reliability, plot_averaged_posterior
 from pyroclust.plots.given import check_mapping
-from pyroclust.plots.names import functional_name, plain_text
+from pyroclust.plots.names import plain_text
 from pyroclust.plots.style import CYCLE, GREY, INK, new_figure, style
 
 __all__ = ["plot_certificate", "plot_efficiency", "plot_order_spread", "plot_rank_ecdf"]

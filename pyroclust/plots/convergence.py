@@ -15,11 +15,12 @@ from pyroclust.diagnostics import (
     VariationOfInformation,
     pairwise_loss,
 )
+from pyroclust.diagnostics.chains.functionals import functional_name
 from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import checked_labels
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
 from pyroclust.plots.given import MAX_BINS, drawable
-from pyroclust.plots.names import functional_name, loss_name, plain_text, with_unit
+from pyroclust.plots.names import loss_name, plain_text, with_unit
 from pyroclust.plots.panels import as_sequence
 from pyroclust.plots.style import CYCLE, GREY, INK, draw_limit
 

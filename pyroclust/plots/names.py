@@ -1,4 +1,4 @@
-"""Names of functionals and losses for people."""
+"""Names of losses, counts and users' things for people."""
 
 import matplotlib as mpl
 
@@ -11,19 +11,8 @@ from pyroclust.diagnostics import (
 )
 from pyroclust.text import visible
 
-__all__ = ["counted", "functional_name", "loss_name", "loss_unit", "plain_text", "with_unit"]
+__all__ = ["counted", "loss_name", "loss_unit", "plain_text", "with_unit"]
 
-_WORDS = {
-    "num_clusters": "number of clusters",
-    "entropy": "entropy",
-    "largest_share": "largest cluster's share",
-    "distance_to_reference": "distance to the estimate",
-    "together": "points 1 and 2 together",
-    "pairs": "pairs together",
-    "neighbours": "neighbours together",
-    "log_prob": "log q",
-    "log_joint": "log joint",
-}
 _LOSSES = {
     VariationOfInformation: "variation of information",
     Binder: "Binder loss",
@@ -54,19 +43,6 @@ def plain_text(name: str) -> str:
         text = text.replace("$", r"\$")
     # Legends leave out names that are empty or begin with an underscore.
     return f" {text}" if not text or text.startswith("_") else text
-
-
-def functional_name(name: str) -> str:
-    """Write the name of a functional for people; unknown names stay as they are.
-
-    Example:
-        >>> functional_name("together_3_17"), functional_name("num_clusters"), functional_name("mine")
-        ('points 4 and 18 together', 'number of clusters', 'mine')
-    """
-    pair = name.removeprefix("together_").split("_")
-    if name.startswith("together_") and len(pair) == 2 and all(point.isdigit() for point in pair):
-        return f"points {int(pair[0]) + 1} and {int(pair[1]) + 1} together"
-    return _WORDS.get(name, name)
 
 
 def loss_name(loss: PartitionLoss) -> str:

@@ -1,7 +1,7 @@
 """How refined draws came about: proposals, weights, sweeps, and how far each stage is from MCMC."""
 
 from pyroclust.report.parts import FigureTable, Part, Section
-from pyroclust.report.words import number, p_value, seconds
+from pyroclust.report.words import functional_title, number, p_value, seconds
 from pyroclust.results.contents import Refining
 
 __all__ = ["refining_section"]
@@ -51,10 +51,12 @@ def _distances(found: Refining) -> FigureTable:
         number(noise.noise_mean_difference),
         "",
     )
+    stages = "as drawn, with their importance weights, and after resampling and sweeps"
+    if not found.draws.has_weights:
+        stages = "as drawn, and after sweeps"
     return FigureTable(
-        "How far the draws of the guide are from MCMC as drawn, with their importance weights, and after "
-        "resampling and sweeps: total variation of the number of clusters, and differences of co-assignment "
-        "probabilities, with the limit on the largest.",
+        f"How far the draws of the guide are from MCMC {stages}: total variation of the number of clusters, "
+        "and differences of co-assignment probabilities, with the limit on the largest.",
         ("", "clusters", "largest pair", "mean pair", "limit"),
         (*rows, halves),
         "Distance from MCMC",
@@ -63,10 +65,13 @@ def _distances(found: Refining) -> FigureTable:
 
 def _figures(found: Refining) -> FigureTable:
     one = found.draws
-    rows = [
-        ("proposals", f"{one.num_proposals:,}"),
+    weights = [
         ("efficiency of their weights", number(one.efficiency)),
         ("Pareto k of their weights", number(one.pareto_k, 2)),
+    ]
+    rows = [
+        ("proposals", f"{one.num_proposals:,}"),
+        *(weights if one.has_weights else ()),
         ("different proposals that were kept", f"{one.num_ancestors:,}"),
         ("draws", f"{one.draws.assignments.shape[1]:,}"),
         ("sweeps of each", f"{one.sweeps:,}"),
@@ -74,8 +79,9 @@ def _figures(found: Refining) -> FigureTable:
         ("largest nested R-hat", number(one.nested_rhat)),
         ("effective draws", number(one.effective_draws, 0)),
     ]
+    resampled = "resampled by their weights, then " if one.has_weights else ""
     return FigureTable(
-        f"The guide's draws, resampled by their weights, then moved by {one.kernel} until nothing moved.",
+        f"The guide's draws, {resampled}moved by {one.kernel} until nothing moved.",
         ("", "the refined draws"),
         tuple(rows),
         "Refining",
@@ -100,7 +106,7 @@ def _looks(found: Refining) -> FigureTable:
             (
                 f"{one.sweeps:,}",
                 p_value(one.p_value),
-                one.moved or "–",
+                functional_title(one.moved) if one.moved else "–",
                 number(one.change),
                 number(one.nested_rhat),
                 number(one.effective_draws, 0),

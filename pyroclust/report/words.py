@@ -2,12 +2,18 @@
 
 import math
 
-from pyroclust.plots.names import functional_name
+from pyroclust.diagnostics.chains.functionals import functional_name
 from pyroclust.text import short
 
 __all__ = ["axis_names", "functional_title", "number", "p_value", "seconds", "times"]
 
-_UNITS = {"log_joint": "nats", "entropy": "bits", "distance_to_reference": "bits"}
+_UNITS = {
+    "log_joint": "nats",
+    "log_joint_with_parameters": "nats",
+    "entropy": "bits",
+    "distance": "bits",
+    "distance_to_reference": "bits",
+}
 
 
 def functional_title(name: str) -> str:

@@ -1,5 +1,6 @@
 """What a comparison of a guide with MCMC holds: one data set, and draws of its partition."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,8 @@ import numpy as np
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.diagnostics import Finding, LogEvidence
-from pyroclust.results.contents import RowsOfData
+from pyroclust.results.contents import RowsOfData, Source
+from pyroclust.results.draws_summary import DrawsSummary
 from pyroclust.results.partition_draws import PartitionDraws
 from pyroclust.results.refinement import RefinedDraws
 
@@ -20,6 +22,7 @@ __all__ = [
     "OnData",
     "PartitionDraws",
     "about_mcmc",
+    "no_formula",
 ]
 
 ROWS_FILE = "assignments.csv"
@@ -39,6 +42,15 @@ def about_mcmc(draws: PartitionDraws) -> dict[str, Any]:
         "mcmc_seconds": draws.seconds,
         "mcmc_seconds_warmup": draws.seconds_warmup,
     }
+
+
+def no_formula(model_name: str) -> str:
+    """Say why a model has no log joint, without a full stop.
+
+    Args:
+        model_name: of the model.
+    """
+    return f"the likelihood of a partition under '{model_name}' has no formula"
 
 
 @dataclass(frozen=True)
@@ -134,6 +146,38 @@ class OnData:
             "model_in_words": self.model_in_words,
         }
 
+    def source_of(
+        self,
+        name: str,
+        draws: PartitionDraws,
+        summary: DrawsSummary,
+        *,
+        effective_draws: float | None = None,
+        made: PartitionDraws | None = None,
+    ) -> Source:
+        """Return draws as one of the sources of a page.
+
+        Args:
+            name: what pages call them.
+            draws: that are shown.
+            summary: of these.
+            effective_draws: what independent draws are worth, nan where that is unknown; ``None`` for chains,
+                which are worth what their slowest functional says.
+            made: all draws that were made, where only some are shown: they have the cost.
+        """
+        paid = draws if made is None else made
+        return Source(
+            name,
+            draws.assignments,
+            summary,
+            self.shown,
+            self.columns,
+            is_independent=effective_draws is not None,
+            seconds=paid.seconds,
+            effective_draws=summary.effective_draws if effective_draws is None else effective_draws,
+            made=math.prod(paid.assignments.shape[:2]),
+        )
+
     def _check_points(self, name: str, draws: PartitionDraws) -> None:
         if draws.assignments.shape[-1] != len(self.data):
             raise ValueError(
@@ -197,14 +241,17 @@ class GuideOnData(OnData):
 class Comparison(GuideOnData):
     """One data set, and draws of its partition from a guide and from MCMC on the same model.
 
-    Attributes besides those of :class:`GuideOnData`, whose draws come with ``log_prob``:
+    Where the model has a likelihood, the draws of both have ``log_joint``, and those of the guide
+    ``log_prob``. Where it has none, no draws have ``log_joint``.
+
+    Attributes besides those of :class:`GuideOnData`:
         mcmc: draws of MCMC.
         cross: some of them with the guide's log q; ``None`` where that is only estimated, or the refined
             draws have been scored instead.
         tolerance: limit on the difference of two co-assignment probabilities; ``None`` for the library's.
 
     Raises:
-        ValueError: if the shapes do not fit, or draws come without what weights need.
+        ValueError: if the shapes do not fit, or only some draws come with what weights need.
     """
 
     mcmc: PartitionDraws
@@ -215,10 +262,29 @@ class Comparison(GuideOnData):
         """Check the shapes, and what weights need."""
         super().__post_init__()
         self._check_points("mcmc", self.mcmc)
-        if self.guide.log_prob is None:
+        proposals = self.guide if self.refined is None else self.refined.proposals
+        if len({one.log_joint is None for one in (self.guide, proposals, self.mcmc)}) > 1:
+            raise ValueError(
+                "some of guide, proposals and mcmc have no log_joint, expected log p of each draw, or "
+                "of none: weights need all"
+            )
+        if self.has_weights and (self.guide.log_prob is None or proposals.log_prob is None):
             raise ValueError("guide has no log_prob, expected log q of each draw: weights need it")
-        if self.guide.log_joint is None or self.mcmc.log_joint is None:
-            raise ValueError("guide or mcmc has no log_joint, expected log p of each draw: weights need it")
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the guide's draws have importance weights: whether the model has a likelihood."""
+        return self.guide.log_joint is not None
+
+    @property
+    def missing(self) -> str:
+        """What other comparisons have and this has not, and why, in one sentence; empty where nothing is."""
+        if self.has_weights:
+            return ""
+        return (
+            "There are no importance weights, no log joint and no log evidence: "
+            f"{no_formula(self.model_name)}."
+        )
 
     def __repr__(self) -> str:
         """Return the data set, the guide and what stands beside it."""
@@ -228,4 +294,5 @@ class Comparison(GuideOnData):
 
     def about(self) -> dict[str, Any]:
         """Return what ``summary.json`` says of the data and of what drew."""
-        return super().about() | about_mcmc(self.mcmc)
+        about = super().about() | about_mcmc(self.mcmc)
+        return about | {"missing": self.missing} if self.missing else about

@@ -81,7 +81,9 @@ def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], Non
         with_mcmc = tries.make(_REFINED_SOURCES, lambda: _compared(comparison, draws, seed, refined=True))
         agreement_refined = _agreement(draws, mcmc, with_mcmc, tries, _REFINED_AGREEMENT)
     tell(5, "")
-    weighting = tries.make("The importance weights", lambda: _weigh(proposals))
+    weighting = None
+    if comparison.has_weights:
+        weighting = tries.make("The importance weights", lambda: _weigh(proposals))
     weighted = _weighted(proposals, weighting, tries)
     corrected = None
     if weighted is not None and agreement is not None:
@@ -106,6 +108,7 @@ def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], Non
             effective_draws=None if weighting is None else weighting.effective_draws,
             refined=None if refined is None else refined.verdict_figures(agreement_refined),
             tolerance=comparison.tolerance,
+            has_weights=comparison.has_weights,
         )
     )
     drawn, of_weighted = None, None
@@ -166,7 +169,7 @@ def _summary(draws: PartitionDraws, comparison: Comparison, seed: int) -> DrawsS
     return summarise_draws(
         draws.assignments,
         name=draws.name,
-        log_joint=_log_joint(draws),
+        log_joint=draws.log_joint,
         data=comparison.data,
         true_labels=comparison.true_labels,
         seed=seed,
@@ -237,14 +240,10 @@ def _untold(
     return found if why is None else (*found, untold(Question.FAMILIAR, why))
 
 
-def _log_joint(draws: PartitionDraws) -> np.ndarray:
-    if draws.log_joint is None:
-        raise ValueError(f"{draws.name} has no log_joint, expected log p of each draw: weights need it")
-    return draws.log_joint
-
-
 def _weigh(guide: PartitionDraws) -> Weighting:
-    log_weights = np.ravel(_log_joint(guide) - guide.log_prob).astype(np.float64)
+    if guide.log_joint is None or guide.log_prob is None:
+        raise ValueError(f"{guide.name} has no log_joint or log_prob, expected both: weights need them")
+    log_weights = np.ravel(guide.log_joint - guide.log_prob).astype(np.float64)
     weights = diagnostics.importance_weights(log_weights)
     return Weighting(
         log_weights,

@@ -24,18 +24,11 @@ from pyroclust.diagnostics.verdicts.findings import familiarity_findings
 from pyroclust.diagnostics.weights.importance import stratified_draws
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.comparison import Comparison, PartitionDraws
-from pyroclust.results.contents import (
-    Contents,
-    Refining,
-    Source,
-    Weighting,
-    mcmc_source,
-    refined_source,
-)
+from pyroclust.results.contents import Contents, Refining, Source, Weighting
 from pyroclust.results.draws_summary import DrawsSummary, Estimate
 from pyroclust.results.evidence import evidence_figures
 from pyroclust.results.orders import Orders, orders_findings
-from pyroclust.results.partition_draws import GUIDE, REFINED, WEIGHTED
+from pyroclust.results.partition_draws import GUIDE, MCMC, REFINED, WEIGHTED
 from pyroclust.text import listed
 
 __all__ = ["ComparisonSummary", "NumClusters", "reference_of", "resampled"]
@@ -195,20 +188,22 @@ class ComparisonSummary:
         sources = tuple(
             one for one in (guide, self._of_weighted(), self._of_refined(), mcmc) if one is not None
         )
-        kept = "" if found.refined is None else f", of which {guide.num_draws:,} are shown as drawn"
+        some = guide.num_draws < guide.num_made
+        kept = f", of which {guide.num_draws:,} are shown as drawn" if some else ""
+        drawn = (
+            f"{len(found.data):,} rows of {listed(found.columns)}. The guide {found.guide_name} drew "
+            f"{guide.num_made:,} partitions{kept}; MCMC on the same model, {found.model_name}, kept "
+            f"{mcmc.num_draws:,} in {mcmc.draws.shape[0]} chains."
+        )
         return Contents(
             title=f"{found.source}: {found.guide_name} against MCMC",
             command="pyroclust compare",
             heading=found.source,
-            introduction=(
-                f"{len(found.data):,} rows of {listed(found.columns)}. The guide {found.guide_name} drew "
-                f"{guide.num_made:,} partitions{kept}; MCMC on the same model, {found.model_name}, kept "
-                f"{mcmc.num_draws:,} in {mcmc.draws.shape[0]} chains. {found.model_in_words}".rstrip()
-            ),
+            introduction=" ".join(one for one in (drawn, found.missing, found.model_in_words) if one),
             footer=(
                 "Uncertainty of a row: the probability that it is apart from its companions in the "
-                "estimate. Effective draws: for the guide one over the sum of its squared smoothed "
-                "importance weights, for MCMC and refined draws those of the slowest functional."
+                f"estimate. Effective draws: {_of_the_guide(found)}, for MCMC and refined draws those of the "
+                "slowest functional."
             ),
             notes=(*found.notes, *self.failures),
             verdict=self.verdict,
@@ -232,18 +227,9 @@ class ComparisonSummary:
         )
 
     def _of_guide(self) -> Source:
-        found = self.comparison
-        return Source(
-            GUIDE,
-            found.guide.assignments,
-            self.guide,
-            found.shown,
-            found.columns,
-            is_independent=True,
-            seconds=self._proposals.seconds,
-            effective_draws=math.nan if self.weighting is None else self.weighting.effective_draws,
-            made=math.prod(self._proposals.assignments.shape[:2]),
-        )
+        worth = math.nan if self.weighting is None else self.weighting.effective_draws
+        found, made = self.comparison, self._proposals
+        return found.source_of(GUIDE, found.guide, self.guide, effective_draws=worth, made=made)
 
     @property
     def _proposals(self) -> PartitionDraws:
@@ -254,24 +240,23 @@ class ComparisonSummary:
     def _of_weighted(self) -> Source | None:
         if self.weighted is None or self.weighting is None:
             return None
-        found = self.comparison
-        return Source(
+        found, made = self.comparison, self._proposals
+        drawn = resampled(made, self.weighting, found.guide.assignments.shape[1], self.seed)
+        worth = self.weighting.effective_draws
+        return found.source_of(
             WEIGHTED,
-            resampled(self._proposals, self.weighting, found.guide.assignments.shape[1], self.seed),
+            PartitionDraws(made.name, drawn, None, made.seconds),
             self.weighted,
-            found.shown,
-            found.columns,
-            is_independent=True,
-            seconds=self._proposals.seconds,
-            effective_draws=self.weighting.effective_draws,
-            made=math.prod(self._proposals.assignments.shape[:2]),
+            effective_draws=worth,
+            made=made,
         )
 
     def _of_refined(self) -> Source | None:
         found = self.comparison
         if found.refined is None or self.refined is None:
             return None
-        return refined_source(found.refined, self.refined, shown=found.shown, columns=found.columns)
+        worth = found.refined.effective_draws
+        return found.source_of(REFINED, found.refined.draws, self.refined, effective_draws=worth)
 
     def _refining(self) -> Refining | None:
         found = self.comparison.refined
@@ -289,8 +274,7 @@ class ComparisonSummary:
         return Refining(found, known, limits, self.sources_refined)
 
     def _of_mcmc(self) -> Source:
-        found = self.comparison
-        return mcmc_source(found.mcmc, self.mcmc, shown=found.shown, columns=found.columns)
+        return self.comparison.source_of(MCMC, self.comparison.mcmc, self.mcmc)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures without matrices and draws, fit for JSON: not finite becomes ``None``."""
@@ -334,6 +318,12 @@ class ComparisonSummary:
         }
         found: dict[str, Any] = plain(figures)
         return found
+
+
+def _of_the_guide(found: Comparison) -> str:
+    if found.has_weights:
+        return "for the guide one over the sum of its squared smoothed importance weights"
+    return "for the guide unknown without importance weights"
 
 
 def _of_weights(weighting: Weighting) -> dict[str, Any]:

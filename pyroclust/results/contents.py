@@ -11,7 +11,6 @@ from pyroclust.diagnostics import Agreement, Familiarity, Finding, LogEvidence, 
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.draws_summary import DrawsSummary
 from pyroclust.results.orders import Orders
-from pyroclust.results.partition_draws import MCMC, REFINED, PartitionDraws
 from pyroclust.results.refinement import RefinedDraws
 
 if TYPE_CHECKING:
@@ -28,9 +27,7 @@ __all__ = [
     "Source",
     "Weighting",
     "WrittenResult",
-    "mcmc_source",
     "posteriors_of_k",
-    "refined_source",
 ]
 
 
@@ -252,49 +249,3 @@ def posteriors_of_k(sources: Sequence[Source]) -> tuple[int, dict[str, np.ndarra
     low = min(int(one.summary.values[0]) for one in sources)
     high = max(int(one.summary.values[-1]) for one in sources)
     return low, {one.name: one.summary.marginals.counts[low : high + 1] for one in sources}
-
-
-def refined_source(
-    found: RefinedDraws, summary: DrawsSummary, *, shown: np.ndarray, columns: tuple[str, ...]
-) -> Source:
-    """Return refined draws as one of the sources of a page.
-
-    Args:
-        found: the draws.
-        summary: of them.
-        shown: the points on the axes of pictures.
-        columns: their names.
-    """
-    return Source(
-        REFINED,
-        found.draws.assignments,
-        summary,
-        shown,
-        columns,
-        is_independent=True,
-        seconds=found.draws.seconds,
-        effective_draws=found.effective_draws,
-    )
-
-
-def mcmc_source(
-    found: PartitionDraws, summary: DrawsSummary, *, shown: np.ndarray, columns: tuple[str, ...]
-) -> Source:
-    """Return draws of MCMC as one of the sources of a page.
-
-    Args:
-        found: the draws.
-        summary: of them.
-        shown: the points on the axes of pictures.
-        columns: their names.
-    """
-    ess = summary.min_ess
-    return Source(
-        MCMC,
-        found.assignments,
-        summary,
-        shown,
-        columns,
-        seconds=found.seconds,
-        effective_draws=ess if math.isfinite(ess) else math.nan,
-    )

@@ -161,6 +161,11 @@ class DrawsSummary:
         return math.nan if self.convergence is None else diagnostics.min_ess(self.convergence)
 
     @property
+    def effective_draws(self) -> float:
+        """Fewest bulk effective draws of functionals that vary; nan when none does."""
+        return self.min_ess if math.isfinite(self.min_ess) else math.nan
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """Whether the point estimate is clear, and near the known labels where there are some."""
         return (*(() if self.estimate is None else self.estimate.findings), *self.untold)

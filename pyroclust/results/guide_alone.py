@@ -14,11 +14,11 @@ from pyroclust.diagnostics import Answer, Familiarity, Finding, Verdict
 from pyroclust.diagnostics.verdicts.findings import Question
 from pyroclust.diagnostics.verdicts.judging import judge_alone, with_untold
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
-from pyroclust.results.comparison import GuideOnData
-from pyroclust.results.contents import Contents, Refining, Source, posteriors_of_k, refined_source
+from pyroclust.results.comparison import GuideOnData, no_formula
+from pyroclust.results.contents import Contents, Refining, Source, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
 from pyroclust.results.orders import ORDERS, Orders, orders_findings, orders_of
-from pyroclust.results.partition_draws import GUIDE
+from pyroclust.results.partition_draws import GUIDE, REFINED
 from pyroclust.text import listed
 
 __all__ = ["AloneSummary", "GuideAlone", "summarise_alone"]
@@ -28,10 +28,11 @@ __all__ = ["AloneSummary", "GuideAlone", "summarise_alone"]
 class GuideAlone(GuideOnData):
     """One data set, and draws of its partition from a guide alone.
 
-    The guide's model has no likelihood, or MCMC failed. Attributes besides those of
+    The guide's model can only be simulated, or MCMC failed. Attributes besides those of
     :class:`~pyroclust.results.comparison.GuideOnData`:
         certificate: what the guide's card says was measured; empty without one.
-        why_no_mcmc: why MCMC failed, without a full stop; ``None`` where the model has no likelihood.
+        why_no_mcmc: why MCMC failed, without a full stop; ``None`` where the model can only be
+            simulated.
 
     Raises:
         ValueError: if the shapes do not fit.
@@ -43,7 +44,7 @@ class GuideAlone(GuideOnData):
     @property
     def missing(self) -> str:
         """What a comparison has and this has not, and why, in one sentence."""
-        why = f"the likelihood of a partition under '{self.model_name}' has no formula"
+        why = no_formula(self.model_name)
         if self.why_no_mcmc is not None:
             why = f"MCMC failed ({self.why_no_mcmc})"
         return (
@@ -134,9 +135,8 @@ class AloneSummary:
         found, source = self.comparison, self._source()
         refined, sources = None, [source]
         if found.refined is not None and self.refined is not None:
-            sources.append(
-                refined_source(found.refined, self.refined, shown=found.shown, columns=found.columns)
-            )
+            worth = found.refined.effective_draws
+            sources.append(found.source_of(REFINED, found.refined.draws, self.refined, effective_draws=worth))
             refined = Refining(found.refined, {}, {}, None)
         counts_from, counts = posteriors_of_k(sources)
         return Contents(
@@ -170,17 +170,9 @@ class AloneSummary:
         )
 
     def _source(self) -> Source:
-        found = self.comparison
-        return Source(
-            GUIDE,
-            found.guide.assignments,
-            self.draws,
-            found.shown,
-            found.columns,
-            is_independent=True,
-            seconds=found.guide.seconds,
-            effective_draws=float(math.prod(found.guide.assignments.shape[:2])),
-        )
+        drawn = self.comparison.guide
+        number = float(math.prod(drawn.assignments.shape[:2]))
+        return self.comparison.source_of(GUIDE, drawn, self.draws, effective_draws=number)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures without matrices and draws, fit for JSON."""

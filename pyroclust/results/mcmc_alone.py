@@ -9,7 +9,7 @@ from pyroclust.diagnostics import Answer, Finding, Verdict
 from pyroclust.diagnostics.verdicts.judging import as_answer, with_untold
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.comparison import OnData, PartitionDraws, about_mcmc
-from pyroclust.results.contents import Contents, Source, mcmc_source, posteriors_of_k
+from pyroclust.results.contents import Contents, Source, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
 from pyroclust.results.evidence import evidence_figures
 from pyroclust.results.partition_draws import MCMC
@@ -127,8 +127,7 @@ class McmcSummary:
         )
 
     def _source(self) -> Source:
-        found = self.comparison
-        return mcmc_source(found.mcmc, self.mcmc, shown=found.shown, columns=found.columns)
+        return self.comparison.source_of(MCMC, self.comparison.mcmc, self.mcmc)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures without matrices and draws, fit for JSON."""

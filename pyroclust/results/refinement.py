@@ -45,6 +45,11 @@ class RefinedDraws:
         return f"RefinedDraws({self.draws.name}: {ancestors}, {self.sweeps} sweeps, {settled})"
 
     @property
+    def has_weights(self) -> bool:
+        """Whether the proposals were resampled by importance weights; else all of them went on."""
+        return self.proposals.log_joint is not None
+
+    @property
     def settled(self) -> bool:
         """Whether nothing moved at the last look, and no start was remembered."""
         return bool(self.seen) and self.seen[-1].has_settled

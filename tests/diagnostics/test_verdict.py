@@ -66,6 +66,32 @@ def test_levels(changes, level, words):
     assert verdict.sentence.endswith(".")
 
 
+NO_WEIGHTS = dataclasses.replace(GOOD, corrected=None, pareto_k=None, effective_draws=None, has_weights=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "level", "answer", "words"),
+    [
+        ({}, Trust.TRUST, Answer.GUIDE, "The guide can be trusted here"),
+        ({"guide": FAR}, Trust.DISTRUST, Answer.MCMC, "there are no importance weights to correct them"),
+        (
+            {"guide": dataclasses.replace(FAR, noise_largest_difference=0.3)},
+            Trust.UNKNOWN,
+            None,
+            "run MCMC longer",
+        ),
+        ({"guide": None}, Trust.UNKNOWN, Answer.MCMC, "could not be computed"),
+        ({"max_rhat": 1.2}, Trust.UNKNOWN, None, "not converged"),
+    ],
+)
+def test_nothing_is_asked_of_weights_where_there_are_none(changes, level, answer, words):
+    verdict = judge(dataclasses.replace(NO_WEIGHTS, **changes))
+    assert (verdict.level, verdict.answer) == (level, answer), verdict
+    assert words in verdict.sentence
+    asked = {one.question for one in verdict.findings}
+    assert asked.isdisjoint({Question.TAIL.value, Question.WORTH.value, Question.WEIGHTED.value})
+
+
 LAST = Round(40, 0.4, "entropy", 0.01, 1.01, 0.3, 900.0)
 SETTLED = RefinedFigures(CLOSE, LAST)
 MOVING = dataclasses.replace(SETTLED, last=dataclasses.replace(LAST, p_value=0.001))

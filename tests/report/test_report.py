@@ -235,28 +235,29 @@ def test_terminal_shows_what_the_page_says(kind, width):
     assert all("".join(title.split()) in shown for title in marked)
 
 
-EVERY = "one column, many columns, refined, alone, draws, two sources"
+BESIDE_MCMC = "one column, many columns, refined, no weights"
+EVERY = f"no guide, {BESIDE_MCMC}, alone, draws, two sources"
 
 
 def test_every_kind_of_page_has_its_sections():
     every = {
-        "The data, by the point estimate": "no guide, one column, many columns, refined, alone, two sources",
-        "How many clusters": "no guide, " + EVERY,
-        "Which rows belong together": "no guide, " + EVERY,
-        "The refined draws": "refined",
-        "Do the refined draws agree with MCMC": "refined",
-        "Do the sources agree": "one column, many columns, refined, two sources",
-        "How sure is the estimate": "no guide, " + EVERY,
-        "Cost": "no guide, one column, many columns, refined, alone",
+        "The data, by the point estimate": f"no guide, {BESIDE_MCMC}, alone, two sources",
+        "How many clusters": EVERY,
+        "Which rows belong together": EVERY,
+        "The refined draws": "refined, no weights",
+        "Do the refined draws agree with MCMC": "refined, no weights",
+        "Do the sources agree": f"{BESIDE_MCMC}, two sources",
+        "How sure is the estimate": EVERY,
+        "Cost": f"no guide, {BESIDE_MCMC}, alone",
         "The guide's importance weights": "one column, many columns, refined",
-        "Does the visiting order matter": "refined",
+        "Does the visiting order matter": "refined, no weights",
         "The log evidence": "one column, many columns, refined",
         "Summary statistics of the rows, among simulations": "alone",
         "Is the guide calibrated near these data": "one column, alone",
-        "Convergence of": "no guide, one column, many columns, refined, draws, two sources, two sources",
-        "What the clusters are like": "no guide, one column, many columns, refined, alone, two sources",
-        "What classical methods find": "no guide, one column, many columns, refined, alone, two sources",
-        "Every row": "no guide, " + EVERY,
+        "Convergence of": f"no guide, {BESIDE_MCMC}, draws, two sources, two sources",
+        "What the clusters are like": f"no guide, {BESIDE_MCMC}, alone, two sources",
+        "What classical methods find": f"no guide, {BESIDE_MCMC}, alone, two sources",
+        "Every row": EVERY,
     }
     for kind in KINDS:
         expected = [title for title, kinds in every.items() for one in kinds.split(", ") if one == kind]

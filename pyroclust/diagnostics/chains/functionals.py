@@ -9,10 +9,23 @@ from pyroclust.diagnostics.draws.losses import variation_of_information
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.diagnostics.estimates.point_estimates import point_estimate
 
-__all__ = ["cluster_share_entropy", "functionals", "pairs_together", "shares"]
-
+__all__ = ["cluster_share_entropy", "functional_name", "functionals", "pairs_together", "shares"]
 
 _MAX_PAIRS = 100_000
+
+_WORDS = {
+    "num_clusters": "number of clusters",
+    "entropy": "entropy",
+    "largest_share": "largest cluster's share",
+    "distance": "distance to a likely partition",
+    "distance_to_reference": "distance to the estimate",
+    "together": "points 1 and 2 together",
+    "pairs": "pairs together",
+    "neighbours": "neighbours together",
+    "log_prob": "log q",
+    "log_joint": "log joint",
+    "log_joint_with_parameters": "log joint with the parameters",
+}
 
 
 def shares(assignments: np.ndarray) -> np.ndarray:
@@ -57,6 +70,19 @@ def pairs_together(assignments: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """
     first, second = np.asarray(pairs).T
     return (assignments[..., first] == assignments[..., second]).astype(np.float64)
+
+
+def functional_name(name: str) -> str:
+    """Write the name of a functional for people; unknown names stay as they are.
+
+    Example:
+        >>> functional_name("together_3_17"), functional_name("num_clusters"), functional_name("mine")
+        ('points 4 and 18 together', 'number of clusters', 'mine')
+    """
+    pair = name.removeprefix("together_").split("_")
+    if name.startswith("together_") and len(pair) == 2 and all(point.isdigit() for point in pair):
+        return f"points {int(pair[0]) + 1} and {int(pair[1]) + 1} together"
+    return _WORDS.get(name, name)
 
 
 def functionals(

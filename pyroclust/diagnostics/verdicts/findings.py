@@ -6,6 +6,7 @@ from enum import Enum
 
 import numpy as np
 
+from pyroclust.diagnostics.chains.functionals import functional_name
 from pyroclust.diagnostics.chains.short_chains import Round
 from pyroclust.diagnostics.limits import (
     CLEAR,
@@ -258,7 +259,9 @@ def settled_finding(last: Round | None) -> Finding:
     if last is None:
         return Finding(Question.SETTLED.value, None, None, False, "no sweeps", expected)
     stands = last.p_value > MIN_SETTLED
-    moved = "nothing moved in the last half of them" if stands else f"{last.moved} still moved"
+    moved = (
+        "nothing moved in the last half of them" if stands else f"{functional_name(last.moved)} still moved"
+    )
     said = f"{last.sweeps:,} sweeps, {moved}: {written_p(last.p_value, MIN_SETTLED)}"
     rhat = last.nested_rhat
     if not math.isnan(rhat):

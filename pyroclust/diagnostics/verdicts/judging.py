@@ -62,6 +62,8 @@ class GuideFigures:
         refined: the same draws after resampling and sweeps; ``None`` without them.
         tolerance: limit on the difference of two co-assignment probabilities; ``None`` for 0.1 with refined
             draws and 0.15 with others.
+        has_weights: whether the guide's draws have importance weights; without them ``corrected``,
+            ``pareto_k`` and ``effective_draws`` are ``None``, and nothing is asked about them.
 
     What failed is ``None``, and nan for R-hat and effective draws of MCMC.
     """
@@ -74,6 +76,7 @@ class GuideFigures:
     effective_draws: float | None
     refined: RefinedFigures | None = None
     tolerance: float | None = None
+    has_weights: bool = True
 
     @property
     def limit(self) -> float:
@@ -115,9 +118,9 @@ def judge(figures: GuideFigures) -> Verdict:
     noise = math.nan if figures.guide is None else figures.guide.noise_largest_difference
     chains = convergence_findings("MCMC", max_rhat=figures.max_rhat, min_ess=figures.min_ess)
     drawn = _agreement(figures.guide, figures.limit)
-    weights, weighted = _weights(figures), _weighted(figures.corrected, noise, figures.limit)
+    weights, weighted = _weights(figures), _weighted(figures, noise)
     refined = _refined(figures)
-    findings = (*chains, *drawn, *weights, weighted, *refined)
+    findings = (*chains, *drawn, *weights, *weighted, *refined)
     if not all_passed(chains):
         level, sentence, answer = _not_converged(chains, refined)
         return Verdict(level, f"{sentence} {_written(answer)}", findings, answer)
@@ -167,11 +170,11 @@ def _by_guide(
     figures: GuideFigures,
     drawn: Sequence[Finding],
     weights: Sequence[Finding],
-    weighted: Finding,
+    weighted: Sequence[Finding],
     refined: Sequence[Finding],
 ) -> _Judged:
     """Judge the guide's draws beside MCMC that has converged, where refined draws have not passed."""
-    gaps, corrects = said(drawn), all_passed((*weights, weighted))
+    gaps, corrects = said(drawn), figures.has_weights and all_passed((*weights, *weighted))
     if figures.guide is not None and all_passed(drawn):
         return (
             Trust.TRUST,
@@ -182,7 +185,7 @@ def _by_guide(
         return (
             Trust.CORRECT,
             f"Use the guide's draws with their importance weights: as drawn they differ from MCMC ({gaps}), "
-            f"weighted they agree ({weighted.sentence}; {said(weights)}).",
+            f"weighted they agree ({said(weighted)}; {said(weights)}).",
             Answer.WEIGHTED,
         )
     if refined and refined[0].passed and refined[1].passed is None:
@@ -194,30 +197,34 @@ def _by_guide(
             "No verdict: how far the guide agrees with MCMC could not be computed.",
             Answer.MCMC,
         )
-    if any(one.passed is None for one in weights) or figures.corrected is None:
+    if figures.has_weights and (figures.corrected is None or any(one.passed is None for one in weights)):
         return (
             Trust.UNKNOWN,
             f"No verdict: as drawn the guide differs from MCMC ({gaps}), and what its importance weights "
             "make of that could not be computed.",
             Answer.MCMC,
         )
-    if any(one.passed is None for one in (*drawn, weighted)):
+    if any(one.passed is None for one in (*drawn, *weighted)):
         return (
             Trust.UNKNOWN,
             f"No verdict: the guide differs from MCMC ({gaps}), but "
             f"{_halves(figures.guide, figures.limit)}; run MCMC longer.",
             None,
         )
-    remedy = (
-        f"weighting them does not help ({weighted.sentence})"
-        if all_passed(weights)
-        else f"their importance weights cannot correct them ({_failed(weights)})"
-    )
     return (
         Trust.DISTRUST,
-        f"Do not trust the guide here: its draws differ from MCMC ({gaps}), and {remedy}.",
+        f"Do not trust the guide here: its draws differ from MCMC ({gaps}), and "
+        f"{_why_uncorrected(figures, weights, weighted)}.",
         Answer.MCMC,
     )
+
+
+def _why_uncorrected(figures: GuideFigures, weights: Sequence[Finding], weighted: Sequence[Finding]) -> str:
+    if not figures.has_weights:
+        return "there are no importance weights to correct them"
+    if all_passed(weights):
+        return f"weighting them does not help ({said(weighted)})"
+    return f"their importance weights cannot correct them ({_failed(weights)})"
 
 
 def _halves(guide: Agreement, limit: float) -> str:
@@ -284,17 +291,24 @@ def with_untold(verdict: Verdict, questions: Sequence[Finding]) -> Verdict:
     )
 
 
-def _weights(figures: GuideFigures) -> tuple[Finding, Finding]:
+def _weights(figures: GuideFigures) -> tuple[Finding, ...]:
+    if not figures.has_weights:
+        return ()
     if figures.pareto_k is None or figures.effective_draws is None:
         return untold(Question.TAIL), untold(Question.WORTH)
     return weights_findings(figures.pareto_k, figures.effective_draws)
 
 
-def _weighted(corrected: Agreement | None, noise: float, tolerance: float) -> Finding:
-    if corrected is None:
-        return untold(Question.WEIGHTED)
-    return weighted_finding(
-        corrected.total_variation, corrected.largest_difference, noise=noise, tolerance=tolerance
+def _weighted(figures: GuideFigures, noise: float) -> tuple[Finding, ...]:
+    if not figures.has_weights:
+        return ()
+    found = figures.corrected
+    if found is None:
+        return (untold(Question.WEIGHTED),)
+    return (
+        weighted_finding(
+            found.total_variation, found.largest_difference, noise=noise, tolerance=figures.limit
+        ),
     )
 
 

@@ -2,16 +2,22 @@
 
 from typing import Any
 
+from pyroclust.distributions import Component
 from pyroclust.infer.mcmc.auxiliary_gibbs import has_density
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.named_kernels import named_kernel
+from pyroclust.infer.mcmc.parameters.target import UnconstrainedSpace
 from pyroclust.protocols import CollapsedModel
+from pyroclust.random_state import kept_random_state
 
 __all__ = ["default_kernel", "default_kernel_name", "has_kernel"]
 
 
 def has_kernel(model: Any) -> bool:
-    """Return whether kernels can run on a model: they need its prior, and densities of its family.
+    """Return whether :func:`default_kernel` can run on a model.
+
+    It needs the prior and the family. Of a family that is not conjugate it needs the density of a point in a
+    cluster, known hyperparameters, and parameters that slices can move.
 
     Args:
         model: any.
@@ -23,7 +29,18 @@ def has_kernel(model: Any) -> bool:
     """
     if not (hasattr(model, "prior") and hasattr(model, "component")):
         return False
-    return bool(model.is_conjugate or has_density(model.component))
+    return bool(model.is_conjugate or _can_keep_parameters(model.component))
+
+
+def _can_keep_parameters(component: Component) -> bool:
+    if component.hyperpriors or not has_density(component):
+        return False
+    with kept_random_state():
+        try:
+            UnconstrainedSpace(component)
+        except ValueError:
+            return False
+    return True
 
 
 def default_kernel_name(model: CollapsedModel) -> str:

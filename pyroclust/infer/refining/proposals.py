@@ -1,7 +1,7 @@
 """Draws of a guide with their weights: where refining begins."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,17 @@ from pyroclust.large_tables import LARGE_TABLE
 from pyroclust.progress import progress_bar
 from pyroclust.protocols import JointModel, Model, PartitionGuide
 
-__all__ = ["NUM_ORDERS", "PROPOSALS", "Proposals", "most_at_once", "posterior_of", "warm_up"]
+__all__ = [
+    "NUM_ORDERS",
+    "PROPOSALS",
+    "Proposals",
+    "draw_proposals",
+    "evidences_of",
+    "most_at_once",
+    "posterior_of",
+    "shared_log_prob",
+    "warm_up",
+]
 
 PROPOSALS = 5
 """Draws of the guide for each that is refined, where nobody says otherwise."""
@@ -70,82 +80,33 @@ def warm_up(guide: PartitionGuide, data: Tensor) -> None:
     guide.posterior(data if len(data) <= LARGE_TABLE else data[:_WARM_ROWS]).sample((1,))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Proposals:
     """Draws of several posteriors of one guide, with their weights.
 
     Attributes:
-        assignments: ``(P, N)``.
-        log_prob: log q of each by the posterior that it came from, ``(P,)`` in nats.
-        log_joint: ``(P,)`` in nats; nan where the model has none.
-        posteriors: with the numbers of draws of each.
+        assignments: ``(P, N)`` int64.
+        log_prob: log q of each by the posterior that it came from, ``(P,)`` float64 in nats.
+        log_joint: log p(proposal, data) in nats, ``(P,)`` float64; nan where it has no formula.
+        is_exact: whether log q is exact, not an estimate.
+        num_orders: visiting orders that share the draws in equal parts, one after the other.
     """
 
     assignments: Tensor
     log_prob: Tensor
     log_joint: Tensor
-    posteriors: tuple[tuple[Any, int], ...]
+    is_exact: bool
+    num_orders: int
 
-    @classmethod
-    def drawn(
-        cls,
-        model: Model,
-        new_posterior: Callable[[], Any],
-        data: Tensor,
-        *,
-        number: int,
-        at_once: int,
-        clock: Clock,
-        num_orders: int = 1,
-        shown: bool = False,
-    ) -> "Proposals":
-        """Draw in equal parts from several posteriors of a guide, and weigh where the model has a likelihood.
+    def __repr__(self) -> str:
+        """Return the sizes, and what the weights are worth."""
+        draws, points = self.assignments.shape
+        worth = f"efficiency {self.efficiency:.3f}" if self.has_weights else "no weights"
+        return f"Proposals({draws} draws of {points} points, {worth})"
 
-        Args:
-            model: of the guide.
-            new_posterior: gives a posterior of the guide, each time with a visiting order of its own.
-            data: one data set, ``(N, D)``, for the likelihood.
-            number: P, draws of all posteriors together.
-            at_once: draws of a block; other blocks, other draws.
-            clock: gets the seconds as "draw" and "weigh".
-            num_orders: posteriors.
-            shown: whether to show a bar on standard error.
-        """
-        labels, log_prob, log_joint, posteriors = [], [], [], []
-        done, rows = 0, most_at_once(data)
-        with progress_bar("proposals", number, shown=shown) as tell:
-            for size in (len(part) for part in torch.arange(number).tensor_split(min(num_orders, number))):
-                with clock.timed("draw"):
-                    posterior = new_posterior()
-                    sizes = [min(at_once, size - first) for first in range(0, size, at_once)]
-                    parts = [posterior.sample_and_log_prob((one,)) for one in sizes]
-                labels += [part for part, _ in parts]
-                log_prob += [own.double() for _, own in parts]
-                if model.has_likelihood and isinstance(model, JointModel):
-                    with clock.timed("weigh"):
-                        log_joint += [
-                            log_joint_of(model, data, block).double()
-                            for part, _ in parts
-                            for block in part.split(rows)
-                        ]
-                posteriors.append((posterior, size))
-                done += size
-                tell(done, "")
-        scores = torch.cat(log_prob)
-        joint = torch.cat(log_joint) if log_joint else torch.full_like(scores, math.nan)
-        return cls(torch.cat(labels), scores, joint, tuple(posteriors))
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether log q is exact, not an estimate."""
-        return all(posterior.is_exact for posterior, _ in self.posteriors)
-
-    @property
-    def num_orders(self) -> int:
-        """Visiting orders that share the draws: one where posteriors have none, or all the same."""
-        orders = [posterior.order for posterior, _ in self.posteriors if hasattr(posterior, "order")]
-        differ = not any(torch.equal(one, orders[0]) for one in orders[1:])
-        return len(orders) if differ and len(orders) == len(self.posteriors) else 1
+    def __len__(self) -> int:
+        """Return the number of draws."""
+        return len(self.assignments)
 
     @property
     def has_weights(self) -> bool:
@@ -175,26 +136,110 @@ class Proposals:
         uniform = torch.rand(num_draws, dtype=torch.float64).numpy()
         return torch.from_numpy(stratified_draws(weights, uniform))
 
-    def evidences(self, assignments: Tensor, log_joint: Tensor) -> tuple[LogEvidence, ...]:
-        """Estimate log p(data) from the weights, and from draws after the sweeps where these have log q.
 
-        Each posterior scores its share of those draws: the identities behind reciprocal and bridge sampling
-        hold for every posterior, and so for their sums.
-        """
-        if not self.has_weights:
-            return ()
-        alone = importance_evidence(self.log_weights.numpy())
-        if not self.is_exact:
-            return (alone,)
-        every = len(self.posteriors)
-        scored = torch.empty_like(log_joint)
-        for place, (posterior, _) in enumerate(self.posteriors):
-            scored[place::every] = posterior.merged_log_prob(assignments[place::every]).double()
-        if not bool(scored.isfinite().all()):
-            return (alone,)
-        return log_evidences(
-            log_joint.numpy(),
-            scored.numpy(),
-            guide_log_joint=self.log_joint.numpy(),
-            guide_log_prob=self.log_prob.numpy(),
-        )
+def draw_proposals(
+    model: Model,
+    new_posterior: Callable[[], Any],
+    data: Tensor,
+    *,
+    number: int,
+    at_once: int,
+    clock: Clock,
+    num_orders: int = NUM_ORDERS,
+    shown: bool = False,
+) -> tuple[Proposals, tuple[Any, ...]]:
+    """Draw in equal parts from several posteriors of a guide, and weigh where the model has a likelihood.
+
+    Args:
+        model: of the guide.
+        new_posterior: gives a posterior of the guide, each time with a visiting order of its own.
+        data: one data set, ``(N, D)``, for the likelihood.
+        number: P, draws of all posteriors together.
+        at_once: draws of a block; other blocks, other draws.
+        clock: gets the seconds as "draw" and "weigh".
+        num_orders: posteriors.
+        shown: whether to show a bar on standard error.
+
+    Returns:
+        the draws, and the posteriors that they came from.
+    """
+    labels, log_prob, log_joint, posteriors = [], [], [], []
+    done, rows = 0, most_at_once(data)
+    with progress_bar("proposals", number, shown=shown) as tell:
+        for size in (len(part) for part in torch.arange(number).tensor_split(min(num_orders, number))):
+            with clock.timed("draw"):
+                posterior = new_posterior()
+                sizes = [min(at_once, size - first) for first in range(0, size, at_once)]
+                parts = [posterior.sample_and_log_prob((one,)) for one in sizes]
+            labels += [part for part, _ in parts]
+            log_prob += [own.double() for _, own in parts]
+            if model.has_likelihood and isinstance(model, JointModel):
+                with clock.timed("weigh"):
+                    log_joint += [
+                        log_joint_of(model, data, block).double()
+                        for part, _ in parts
+                        for block in part.split(rows)
+                    ]
+            posteriors.append(posterior)
+            done += size
+            tell(done, "")
+    scores = torch.cat(log_prob)
+    found = Proposals(
+        assignments=torch.cat(labels),
+        log_prob=scores,
+        log_joint=torch.cat(log_joint) if log_joint else torch.full_like(scores, math.nan),
+        is_exact=all(one.is_exact for one in posteriors),
+        num_orders=_number_of_orders(posteriors),
+    )
+    return found, tuple(posteriors)
+
+
+def _number_of_orders(posteriors: Sequence[Any]) -> int:
+    """Count the visiting orders that share the draws: one where posteriors have none, or all the same."""
+    orders = [one.order for one in posteriors if hasattr(one, "order")]
+    differ = not any(torch.equal(one, orders[0]) for one in orders[1:])
+    return len(orders) if differ and len(orders) == len(posteriors) else 1
+
+
+def shared_log_prob(posteriors: Sequence[Any], assignments: Tensor) -> Tensor:
+    """Return log q of partitions in nats, of which each posterior scores its share.
+
+    The identities behind reciprocal and bridge sampling hold for every posterior, and so for their sums.
+
+    Shape:
+        assignments: ``(S, N)``; output: ``(S,)`` float64.
+    """
+    every = len(posteriors)
+    scored = torch.empty(len(assignments), dtype=torch.float64)
+    for place, posterior in enumerate(posteriors):
+        share = assignments[place::every]
+        if len(share):
+            scored[place::every] = posterior.merged_log_prob(share).double()
+    return scored
+
+
+def evidences_of(
+    found: Proposals, posteriors: Sequence[Any], assignments: Tensor, log_joint: Tensor
+) -> tuple[LogEvidence, ...]:
+    """Estimate log p(data) from the weights, and from draws after the sweeps where these have log q.
+
+    Args:
+        found: the proposals; without weights there is no estimate.
+        posteriors: those that the proposals came from.
+        assignments: draws after the sweeps, ``(S, N)``.
+        log_joint: of these, ``(S,)`` in nats.
+    """
+    if not found.has_weights:
+        return ()
+    alone = importance_evidence(found.log_weights.numpy())
+    if not found.is_exact:
+        return (alone,)
+    scored = shared_log_prob(posteriors, assignments)
+    if not bool(scored.isfinite().all()):
+        return (alone,)
+    return log_evidences(
+        log_joint.numpy(),
+        scored.numpy(),
+        guide_log_joint=found.log_joint.numpy(),
+        guide_log_prob=found.log_prob.numpy(),
+    )

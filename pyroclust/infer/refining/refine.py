@@ -10,7 +10,14 @@ from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
 from pyroclust.infer.refining.clock import Clock
-from pyroclust.infer.refining.proposals import NUM_ORDERS, PROPOSALS, Proposals, most_at_once, posterior_of
+from pyroclust.infer.refining.proposals import (
+    NUM_ORDERS,
+    PROPOSALS,
+    draw_proposals,
+    evidences_of,
+    most_at_once,
+    posterior_of,
+)
 from pyroclust.infer.refining.refined import Refined
 from pyroclust.infer.refining.settling import Watch
 from pyroclust.large_tables import sweeps_of
@@ -97,7 +104,7 @@ def refine(
     root = seed_from_torch() if seed is None else check_seed(seed)
     clock, seen = Clock(), points.to(_dtype_of(guide, points))
     with seeded(root), torch.no_grad():
-        found = Proposals.drawn(
+        found, posteriors = draw_proposals(
             model,
             lambda: posterior_of(guide, seen),
             points,
@@ -116,20 +123,14 @@ def refine(
     )
     states = chains.states
     with clock.timed("score"), seeded(root), torch.no_grad():
-        evidences = found.evidences(states.assignments, states.log_joint)
+        evidences = evidences_of(found, posteriors, states.assignments, states.log_joint)
     return Refined(
         assignments=states.assignments,
         log_joint=states.log_joint,
         hyperparameters=states.hyperparameters,
         ancestors=ancestors,
         kernel=repr(kernel),
-        proposals=found.assignments,
-        proposal_log_prob=found.log_prob,
-        proposal_log_joint=found.log_joint,
-        is_exact=found.is_exact,
-        pareto_k=found.pareto_k,
-        efficiency=found.efficiency,
-        num_orders=found.num_orders,
+        proposals=found,
         evidences=evidences,
         rounds=rounds,
         seconds=clock.seconds,

@@ -6,6 +6,7 @@ from typing import NoReturn
 from torch import Tensor
 
 from pyroclust.diagnostics import EvidenceHeadline, LogEvidence, Round, evidence_headline
+from pyroclust.infer.refining.proposals import Proposals
 
 __all__ = ["Refined"]
 
@@ -20,17 +21,13 @@ class Refined:
 
     Attributes:
         assignments: the draws, ``(S, N)`` int64, canonical.
-        log_joint: log p(assignments, data) in nats, ``(S,)`` float64; nan where it has no formula.
+        log_joint: log p(assignments, data) in nats, ``(S,)`` float64. Where that has no formula it is the
+            joint density with the hyperparameters and the cluster parameters that the kernel keeps, and nan
+            before the first sweep.
         hyperparameters: sampled ones by name, ``(S,)`` float64 each.
         ancestors: which proposal each draw came from, ``(S,)`` int64.
         kernel: what moved them.
-        proposals: the guide's draws, ``(P, N)`` int64.
-        proposal_log_prob: log q of each by the posterior that it came from, ``(P,)`` float64 in nats.
-        proposal_log_joint: log p(proposal, data) in nats, ``(P,)`` float64; nan where it has no formula.
-        is_exact: whether these log q are exact, not estimates.
-        pareto_k: shape of the tail of the weights, see :class:`ImportanceSample`; nan without weights.
-        efficiency: effective share of the proposals, nan without weights.
-        num_orders: visiting orders that share the proposals in equal parts, one after the other.
+        proposals: the guide's draws, with their log q, their log p, and what the weights are worth.
         evidences: estimates of log p(data), bridge sampling first; empty without weights. Which to rely on,
             if any, says ``log_evidence``.
         rounds: what was seen at every look.
@@ -42,13 +39,7 @@ class Refined:
     hyperparameters: dict[str, Tensor] = field(default_factory=dict)
     ancestors: Tensor
     kernel: str
-    proposals: Tensor
-    proposal_log_prob: Tensor
-    proposal_log_joint: Tensor
-    is_exact: bool
-    pareto_k: float
-    efficiency: float
-    num_orders: int
+    proposals: Proposals
     evidences: tuple[LogEvidence, ...] = ()
     rounds: tuple[Round, ...]
     seconds: dict[str, float] = field(default_factory=dict)
@@ -65,12 +56,22 @@ class Refined:
     @property
     def starts(self) -> Tensor:
         """Where the chains began: the proposals after resampling, ``(S, N)``."""
-        return self.proposals[self.ancestors]
+        return self.proposals.assignments[self.ancestors]
 
     @property
     def log_weights(self) -> Tensor:
         """Unnormalised log weights of the proposals, ``(P,)`` in nats; nan without a formula of log p."""
-        return self.proposal_log_joint - self.proposal_log_prob
+        return self.proposals.log_weights
+
+    @property
+    def pareto_k(self) -> float:
+        """Shape of the tail of the weights, see :class:`ImportanceSample`; nan without weights."""
+        return self.proposals.pareto_k
+
+    @property
+    def efficiency(self) -> float:
+        """Effective share of the proposals; nan without weights."""
+        return self.proposals.efficiency
 
     @property
     def sweeps(self) -> int:

@@ -28,8 +28,9 @@ from pyroclust.infer.mcmc import (
     SplitMerge,
     auxiliary_pass,
 )
+from pyroclust.infer.mcmc.defaults import has_kernel
 from pyroclust.infer.mcmc.states import ChainStates
-from pyroclust.models import Mixture
+from pyroclust.models import Mixture, warped_clusters
 from pyroclust.partitions import canonical, is_canonical
 
 PRIOR = ChineseRestaurantPrior(1.0)
@@ -222,6 +223,26 @@ def _dependent():
 def test_sites_that_slices_cannot_move(program, match):
     with pytest.raises(ValueError, match=match):
         AuxiliaryGibbs(component_of(program)).run(torch.randn(5, 1), num_draws=1)
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    assert not has_kernel(component_of(program))
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_which_models_have_a_kernel():
+    assert has_kernel(CONJUGATE)
+    assert has_kernel(STUDENT)
+    assert has_kernel(Mixture(RANDOM, student_t()))
+    assert has_kernel(Mixture(PRIOR, NormalInverseGamma(1, 0.2, shape=2.0, rate=dist.Gamma(2.0, 2.0))))
+    assert not has_kernel(warped_clusters())
+
+    class RandomScale(PyroComponent):
+        @property
+        def hyperpriors(self):
+            return {"scale": dist.Gamma(2.0, 2.0)}
+
+    component = RandomScale(lambda: {"loc": sample("loc", dist.Normal(0.0, 1.0))}, _normal)
+    assert not has_kernel(Mixture(PRIOR, component))
 
 
 def test_points_that_no_parameters_allow():
