@@ -1,12 +1,16 @@
 """Wording of errors that several readers share."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from itertools import accumulate
+from pathlib import Path
+from typing import TypeVar
 
 from pyroclust.text import listed, short, visible
 
-__all__ = ["first_line", "lacks_memory", "unknown_name"]
+__all__ = ["first_line", "lacks_memory", "readable", "unknown_name"]
+
+Found = TypeVar("Found")
 
 _LONGEST, _LINES = 60, 300
 
@@ -48,3 +52,30 @@ def lacks_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and "allocate memory" in str(error)
     )
+
+
+def readable(path: Path, read: Callable[[], Found]) -> Found:
+    """Return what a reader finds in a file, and turn whatever a damaged file makes of it into one sentence.
+
+    Want of memory or of permission stays what it is.
+
+    Args:
+        path: of the file.
+        read: reads it.
+
+    Raises:
+        ValueError: if the reader fails.
+
+    Example:
+        >>> readable(Path("points.npy"), lambda: [1, 2].index(3))
+        Traceback (most recent call last):
+        ValueError: 'points.npy' is not a readable .npy file (3 is not in list); write it again
+    """
+    try:
+        return read()
+    except (PermissionError, MemoryError):
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"'{path}' is not a readable {path.suffix} file ({first_line(error)}); write it again"
+        ) from None

@@ -101,3 +101,16 @@ def read_numpy_header(file: IO[bytes]) -> NumpyHeader:
     if not isinstance(shape, tuple) or not all(type(one) is int and one >= 0 for one in shape):
         raise ValueError("its shape is no tuple of whole numbers")
     return NumpyHeader(shape, kind, len(start) + width + length)
+
+
+def numpy_header_of(path: Path) -> NumpyHeader:
+    """Read the header of the array in a ``.npy`` file.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        ValueError: as :func:`read_numpy_header`.
+    """
+    with path.open("rb") as file:
+        return read_numpy_header(file)

@@ -1,4 +1,4 @@
-"""Whether the first line of a table names its columns."""
+"""Whether the first line of a table of measurements names its columns."""
 
 import re
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from itertools import pairwise
 from pyroclust.delimited import MISSING, are_plain, is_numeral
 from pyroclust.text import listed
 
-__all__ = ["FirstLine", "find_header"]
+__all__ = ["TableHeader", "find_header"]
 
 _WHOLE = re.compile(r"\d+", re.ASCII)
 _FIRST_YEAR, _LAST_YEAR = 1800, 2100
@@ -17,7 +17,7 @@ _ENOUGH_ROWS = 5
 
 
 @dataclass(frozen=True)
-class FirstLine:
+class TableHeader:
     """What the first line of a table is.
 
     Attributes:
@@ -29,10 +29,10 @@ class FirstLine:
     notes: tuple[str, ...] = ()
 
 
-_ROW = FirstLine(False, ("The first line was read as a row: there are no names of columns.",))
+_ROW = TableHeader(False, ("The first line was read as a row: there are no names of columns.",))
 
 
-def find_header(first: Sequence[str], columns: Sequence[Sequence[str]]) -> FirstLine:
+def find_header(first: Sequence[str], columns: Sequence[Sequence[str]]) -> TableHeader:
     """Tell names of columns from a row.
 
     Text above numbers is a name, and a number with decimals above numbers is none. Whole numbers are names
@@ -47,7 +47,7 @@ def find_header(first: Sequence[str], columns: Sequence[Sequence[str]]) -> First
 
     Example:
         >>> find_header(["width", "height"], [["1", "2"], ["3", "4"]])
-        FirstLine(is_header=True, notes=())
+        TableHeader(is_header=True, notes=())
         >>> find_header(["NA", "2.5"], [["1", "2"], ["3.5", "4.5"]]).is_header
         False
     """
@@ -62,7 +62,7 @@ def find_header(first: Sequence[str], columns: Sequence[Sequence[str]]) -> First
     return found
 
 
-def _numbers(cells: list[str], columns: Sequence[Sequence[str]]) -> FirstLine | None:
+def _numbers(cells: list[str], columns: Sequence[Sequence[str]]) -> TableHeader | None:
     """Judge a line of numbers only."""
     rows = len(columns[0])
     if rows == 0 or not all(map(_WHOLE.fullmatch, cells)):
@@ -80,7 +80,7 @@ def _numbers(cells: list[str], columns: Sequence[Sequence[str]]) -> FirstLine | 
     return None if suspicious else _ROW
 
 
-def _mixed(cells: list[str], columns: Sequence[Sequence[str]], is_number: list[bool]) -> FirstLine | None:
+def _mixed(cells: list[str], columns: Sequence[Sequence[str]], is_number: list[bool]) -> TableHeader | None:
     """Judge a line with text."""
     below = [_are_numbers(column) for column in columns]
     is_missing = [cell in MISSING for cell in cells]
@@ -105,19 +105,19 @@ def _mixed(cells: list[str], columns: Sequence[Sequence[str]], is_number: list[b
         certain = _are_years(whole) or _count_columns(whole, least=1 if named else 3)
         return _names(whole) if certain else None
     if named or not any(below):
-        return None if all(is_missing) else FirstLine(True)
+        return None if all(is_missing) else TableHeader(True)
     return _ROW if repeated else _unnamed(cells, is_missing, below)
 
 
-def _unnamed(cells: list[str], is_missing: list[bool], below: list[bool]) -> FirstLine | None:
+def _unnamed(cells: list[str], is_missing: list[bool], below: list[bool]) -> TableHeader | None:
     """Judge a line without letters above numbers: only names that are left out may be missing there."""
     found = zip(cells, is_missing, below, strict=True)
     lost = [cell for cell, missing, numbers in found if missing and numbers]
-    return FirstLine(True) if lost and not any(lost) and not all(is_missing) else None
+    return TableHeader(True) if lost and not any(lost) and not all(is_missing) else None
 
 
-def _names(cells: list[str]) -> FirstLine:
-    return FirstLine(True, (f"The first line, with {listed(cells, 3)}, was read as names of the columns.",))
+def _names(cells: list[str]) -> TableHeader:
+    return TableHeader(True, (f"The first line, with {listed(cells, 3)}, was read as names of the columns.",))
 
 
 def _are_numbers(column: Sequence[str]) -> bool:

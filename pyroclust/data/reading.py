@@ -8,7 +8,7 @@ import pandas as pd
 
 from pyroclust.data.columns import RawTable, TextColumn
 from pyroclust.data.frames import raw_array, raw_frame
-from pyroclust.data.headers import FirstLine, find_header
+from pyroclust.data.headers import TableHeader, find_header
 from pyroclust.delimited import (
     PLAIN,
     Cells,
@@ -20,9 +20,9 @@ from pyroclust.delimited import (
     is_numeral,
     read_delimited,
 )
-from pyroclust.errors import first_line
+from pyroclust.errors import readable
 from pyroclust.memory import check_memory
-from pyroclust.numpy_headers import read_numpy_header
+from pyroclust.numpy_headers import NumpyHeader, numpy_header_of
 from pyroclust.text import visible
 
 __all__ = ["SUFFIXES", "read_raw"]
@@ -63,7 +63,7 @@ def read_raw(path: Path, options: ReadingOptions | None = None) -> RawTable:
     try:
         if kind in PLAIN:
             return _read_delimited(path, options or ReadingOptions())
-        return _readable(path)
+        return _read_binary(path)
     except PermissionError:
         raise ValueError(f"'{path}' cannot be read: permission denied") from None
     except MemoryError:
@@ -133,13 +133,13 @@ def _of_rows(
 
 def _header(
     found: DelimitedText, first: list[str], columns: list[Cells], options: ReadingOptions
-) -> FirstLine:
+) -> TableHeader:
     if options.header is not None:
-        return FirstLine(options.header)
+        return TableHeader(options.header)
     if found.form.names_rows:
-        return FirstLine(True)
+        return TableHeader(True)
     if found.names is not None:
-        return FirstLine(False, ("The names of the columns stand in the comment above the first row.",))
+        return TableHeader(False, ("The names of the columns stand in the comment above the first row.",))
     return find_header(first, columns)
 
 
@@ -164,28 +164,17 @@ def _as_names(cells: list[str]) -> list[str]:
     return cells
 
 
-def _readable(path: Path) -> RawTable:
-    """Read a binary file; whatever is wrong with it becomes one sentence."""
-    try:
-        return raw_frame(pd.read_parquet(path)) if path.suffix.lower() == ".parquet" else _read_npy(path)
-    except (PermissionError, MemoryError):
-        raise
-    except (ValueError, OSError, EOFError, TypeError, KeyError, NotImplementedError, SyntaxError) as error:
-        raise ValueError(
-            f"'{path}' is not a readable {path.suffix} file ({first_line(error)}); write it again"
-        ) from None
+def _read_binary(path: Path) -> RawTable:
+    if path.suffix.lower() == ".parquet":
+        return readable(path, lambda: raw_frame(pd.read_parquet(path)))
+    header = readable(path, lambda: _header_of_one_array(path))
+    header.check(path, "it", held=path.stat().st_size)
+    check_memory(header.size * _BYTES_A_NUMBER, f"the numbers of '{path}'", remedy="take fewer rows")
+    return readable(path, lambda: raw_array(np.load(path, allow_pickle=False)))
 
 
-def _read_npy(path: Path) -> RawTable:
+def _header_of_one_array(path: Path) -> NumpyHeader:
     with path.open("rb") as file:
         if file.read(2) == b"PK":
             raise ValueError("it holds several arrays, expected one")
-        file.seek(0)
-        header = read_numpy_header(file)
-    if header.kind.hasobject:
-        raise ValueError("it holds Python objects, which could run any code")
-    held = path.stat().st_size - header.length
-    if held != header.num_bytes:
-        raise ValueError(f"it has {held:,} bytes where its header says {header.num_bytes:,}")
-    check_memory(header.size * _BYTES_A_NUMBER, f"the numbers of '{path}'", remedy="take fewer rows")
-    return raw_array(np.load(path, allow_pickle=False))
+    return numpy_header_of(path)

@@ -1,17 +1,15 @@
 """Draws of partitions in NumPy files: what an array takes is read from its header before anything is."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
 from pyroclust.diagnostics.draws.holders import WEIGHT_NAMES, refuse_weights
-from pyroclust.errors import first_line, unknown_name
+from pyroclust.errors import readable, unknown_name
 from pyroclust.io.labels import FoundDraws, check_room
 from pyroclust.memory import check_memory
-from pyroclust.numpy_headers import NUMPY_MAGIC, NumpyHeader, read_numpy_header
+from pyroclust.numpy_headers import NUMPY_MAGIC, NumpyHeader, numpy_header_of, read_numpy_header
 from pyroclust.text import listed, visible
 
 __all__ = ["read_npy_draws", "read_npz_draws"]
@@ -19,8 +17,6 @@ __all__ = ["read_npy_draws", "read_npz_draws"]
 _BESIDE = ("log_joint", "log_prob", "point_names")
 # Members of one archive: more are no arrays that somebody named.
 _MOST_MEMBERS = 10_000
-
-T = TypeVar("T")
 
 
 def read_npy_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
@@ -34,11 +30,11 @@ def read_npy_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
             f"variable is '{variable}', but the one array of '{path}' has no name; leave variable out"
         )
     _check_kind(path, b"PK", ".npz")
-    header = _tried(path, lambda: _header_of_file(path))
+    header = readable(path, lambda: numpy_header_of(path))
     header.check(path, "it", held=path.stat().st_size)
     check_room(f"'{path}'", header.size)
     # Mapped, so that nothing is read twice.
-    return FoundDraws(np.asarray(_tried(path, lambda: np.load(path, allow_pickle=False, mmap_mode="r"))))
+    return FoundDraws(np.asarray(readable(path, lambda: np.load(path, allow_pickle=False, mmap_mode="r"))))
 
 
 def read_npz_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
@@ -55,9 +51,9 @@ def read_npz_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
             weights, or there is no memory for it.
     """
     _check_kind(path, NUMPY_MAGIC, ".npy")
-    with path.open("rb") as file, _tried(path, lambda: ZipFile(file)) as archive:
+    with path.open("rb") as file, readable(path, lambda: ZipFile(file)) as archive:
         members = _members(archive, path)
-        headers = _tried(path, lambda: {name: _header(archive, one) for name, one in members.items()})
+        headers = readable(path, lambda: {name: _header(archive, one) for name, one in members.items()})
         if variable is not None and variable not in headers:
             raise ValueError(f"'{path}': {unknown_name('array', variable, headers)}")
         chosen = variable or _only_array(headers, path)
@@ -67,7 +63,7 @@ def read_npz_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
         check_room(f"'{path}'", wanted[chosen].size)
         beside = sum(one.num_bytes for name, one in wanted.items() if name != chosen)
         check_memory(beside, f"what stands in '{path}' beside the draws would", remedy="leave it out")
-        found = _tried(path, lambda: {name: _array(archive, members[name]) for name in wanted})
+        found = readable(path, lambda: {name: _array(archive, members[name]) for name in wanted})
     labels, points = found.pop(chosen), found.get("point_names")
     refuse_weights(found, labels.shape[:-1], f"'{path}'")
     if points is not None and points.shape != labels.shape[-1:]:
@@ -78,11 +74,6 @@ def read_npz_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
         found.get("log_prob"),
         None if points is None else tuple(str(name) for name in points),
     )
-
-
-def _header_of_file(path: Path) -> NumpyHeader:
-    with path.open("rb") as file:
-        return read_numpy_header(file)
 
 
 def _header(archive: ZipFile, member: ZipInfo) -> NumpyHeader:
@@ -128,15 +119,3 @@ def _check_kind(path: Path, beginning: bytes, kind: str) -> None:
     with path.open("rb") as file:
         if file.read(len(beginning)) == beginning:
             raise ValueError(f"'{path}' holds what belongs into a {kind} file; rename it")
-
-
-def _tried(path: Path, action: Callable[[], T]) -> T:
-    """Turn whatever a damaged file makes of its reader into one sentence."""
-    try:
-        return action()
-    except (PermissionError, MemoryError):
-        raise
-    except Exception as error:
-        raise ValueError(
-            f"'{path}' is not a readable {path.suffix} file ({visible(first_line(error))}); write it again"
-        ) from None

@@ -51,21 +51,25 @@ def read_table_draws(
 
 
 @dataclass(frozen=True)
-class _FirstLine:
-    """Whether the first line names the columns, and whether these names say anything of the points."""
+class _DrawsHeader:
+    """Whether the first line names the columns, and whether these names say anything of the points.
+
+    Cells below are labels: whole numbers or words, of which a draw repeats some. What tells names of columns
+    from measurements, such as decimals and years, says nothing of them.
+    """
 
     is_header: bool
     names_points: bool
     notes: tuple[str, ...] = ()
 
 
-_NO_HEADER = _FirstLine(is_header=False, names_points=False)
-_HEADER = _FirstLine(is_header=True, names_points=True)
+_NO_HEADER = _DrawsHeader(is_header=False, names_points=False)
+_HEADER = _DrawsHeader(is_header=True, names_points=True)
 
 
 def _read_frame(
     path: Path, options: ReadingOptions
-) -> tuple[pd.DataFrame, Callable[[], pd.DataFrame], bool, _FirstLine]:
+) -> tuple[pd.DataFrame, Callable[[], pd.DataFrame], bool, _DrawsHeader]:
     """Return cells, how to have them as text, whether zeros stand before digits, and what the names are."""
     found = read_delimited(path, options=options)
     top = list(islice(found.rows(), _LOOKED_AT))
@@ -75,7 +79,7 @@ def _read_frame(
     if options.header is not None:
         header = _HEADER if options.header else _NO_HEADER
     else:
-        header = _HEADER if found.form.names_rows else _first_line(cells)
+        header = _HEADER if found.form.names_rows else _header_of_draws(cells)
     if header.is_header:
         # Of points equal names are numbered.
         refuse_twice([name for name in cells[0] if is_beside(name)], f"'{path}'")
@@ -132,7 +136,7 @@ def _refuse_names_again(written: pd.DataFrame, first: list[str], where: str) -> 
         )
 
 
-def _body(found: DelimitedText, top: list[Row], header: _FirstLine) -> str:
+def _body(found: DelimitedText, top: list[Row], header: _DrawsHeader) -> str:
     """Return the text of the draws, without names and comments."""
     stream = io.StringIO(found.text, newline="")
     if header.is_header and len(top) < 2:
@@ -154,8 +158,8 @@ def _names(first: list[str], width: int) -> list[str]:
     return names
 
 
-def _first_line(top: list[list[str]]) -> _FirstLine:
-    """Guess whether the first line names the columns."""
+def _header_of_draws(top: list[list[str]]) -> _DrawsHeader:
+    """Guess whether the first line names the columns of draws."""
     if not top:
         return _NO_HEADER
     first, below = top[0], top[1:]
@@ -172,14 +176,14 @@ def _first_line(top: list[list[str]]) -> _FirstLine:
     return _NO_HEADER if repeats and names_below else _HEADER
 
 
-def _numbered_line(numbers: np.ndarray, below: list[list[str]]) -> _FirstLine:
+def _numbered_line(numbers: np.ndarray, below: list[list[str]]) -> _DrawsHeader:
     """Tell the columns 0, 1, 2, ... that pandas writes from a draw in which every point is alone."""
     if len(numbers) < 3 or numbers[0] not in (0, 1) or (np.diff(numbers) != 1).any():
         return _NO_HEADER
     is_header = bool(below) and all(len(set(row)) < len(row) for row in below)
     what = "names of the columns" if is_header else "a draw"
     note = f"The first line, {numbers[0]:.0f} to {numbers[-1]:.0f}, was read as {what}."
-    return _FirstLine(is_header=is_header, names_points=False, notes=(note,))
+    return _DrawsHeader(is_header=is_header, names_points=False, notes=(note,))
 
 
 def _numbers(cells: list[str]) -> np.ndarray:
