@@ -5,12 +5,15 @@ __all__ = ["LARGE_TABLE", "about_draws", "draws_of", "sweeps_of"]
 LARGE_TABLE = 1000
 """Up to so many rows nothing depends on their number."""
 
-_ALL_SWEEPS = 40_000
+_ALL_VISITS = 640_000_000
+"""Times that chains together visit a point: 640 sweeps of 1,000 chains through 1,000 points."""
 _USUAL_DRAWS, _FEWEST_DRAWS, _ALL_LABELS = 1000, 250, 5_000_000
 
 
 def sweeps_of(num_points: int, *, num_chains: int, most: int) -> int:
-    """Return the most sweeps that a chain may take: above 1,000 points 40,000 of all chains together.
+    """Return the most sweeps that a chain may take: all chains together visit points 640 million times.
+
+    Or as often as they may with 1,000 points, where that is more.
 
     Args:
         num_points: number of points N.
@@ -18,12 +21,11 @@ def sweeps_of(num_points: int, *, num_chains: int, most: int) -> int:
         most: sweeps of a chain in any case.
 
     Example:
-        >>> sweeps_of(300, num_chains=1000, most=640), sweeps_of(3000, num_chains=1000, most=640)
-        (640, 40)
+        >>> [sweeps_of(points, num_chains=1000, most=640) for points in (300, 1000, 1001, 2000)]
+        [640, 640, 639, 320]
     """
-    if num_points <= LARGE_TABLE:
-        return most
-    return min(most, max(1, _ALL_SWEEPS // num_chains))
+    visits = max(_ALL_VISITS, num_chains * most * LARGE_TABLE)
+    return min(most, max(1, visits // (num_chains * num_points)))
 
 
 def draws_of(num_points: int) -> int:
@@ -49,11 +51,12 @@ def about_draws(num_points: int) -> tuple[str, ...]:
         >>> about_draws(300)
         ()
         >>> about_draws(3000)[0]
-        'With more than 1,000 rows all chains together take at most 40,000 sweeps.'
+        'With more than 1,000 rows all chains together visit rows at most 640 million times.'
     """
     if num_points <= LARGE_TABLE:
         return ()
-    sweeps = f"With more than {LARGE_TABLE:,} rows all chains together take at most {_ALL_SWEEPS:,} sweeps"
+    visits = f"{_ALL_VISITS // 1_000_000:,} million times"
+    sweeps = f"With more than {LARGE_TABLE:,} rows all chains together visit rows at most {visits}"
     draws = draws_of(num_points)
     if draws == _USUAL_DRAWS:
         return (f"{sweeps}.",)

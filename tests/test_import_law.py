@@ -169,7 +169,8 @@ LAW: dict[str, set[str]] = {
     "recipes": GROUND
     | LAWS
     | {"calibration", "data", "guides", "infer", "infer.training", "models", "nn", "plots", "saving"},
-    "report": DIAGNOSTICS | {"attempts", "baselines", "calibration", "errors", "plots", "results", "text"},
+    "report": DIAGNOSTICS
+    | {"attempts", "baselines", "calibration", "errors", "plots", "progress", "results", "text"},
     "analysis": GROUND
     | DIAGNOSTICS
     | LAWS

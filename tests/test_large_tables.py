@@ -1,5 +1,7 @@
 """Rules for tables of many rows leave others as they are."""
 
+import itertools
+
 import pytest
 import torch
 
@@ -8,6 +10,7 @@ from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import refine
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.infer.mcmc.long_chains import LongChains
+from pyroclust.infer.refining.refine import _looks
 from pyroclust.large_tables import LARGE_TABLE, about_draws, draws_of, sweeps_of
 from pyroclust.models import niw_mixture
 
@@ -15,32 +18,46 @@ from pyroclust.models import niw_mixture
 @pytest.mark.parametrize("num_points", [1, 300, LARGE_TABLE])
 def test_small_tables_know_nothing_of_them(num_points: int):
     assert sweeps_of(num_points, num_chains=1000, most=640) == 640
+    assert sweeps_of(num_points, num_chains=8000, most=640) == 640
+    assert sweeps_of(num_points, num_chains=40, most=128_000) == 128_000
     assert draws_of(num_points) == 1000
     assert about_draws(num_points) == ()
 
 
 def test_large_tables_have_fewer_sweeps_and_draws_and_say_so():
-    assert sweeps_of(LARGE_TABLE + 1, num_chains=1000, most=640) == 40
-    assert sweeps_of(20_000, num_chains=250, most=640) == 160
+    assert sweeps_of(5000, num_chains=1000, most=640) == 128
+    assert sweeps_of(20_000, num_chains=250, most=640) == 128
+    assert sweeps_of(20_000, num_chains=4, most=128_000) == 8000
     assert draws_of(20_000) == 250
     assert "250 draws" in about_draws(20_000)[0]
 
 
-def test_refining_stops_at_the_limit_and_draws_from_the_compiled_filter(monkeypatch):
+@pytest.mark.parametrize(("num_chains", "most"), [(1000, 640), (8000, 640), (4, 128_000), (40, 128_000)])
+def test_sweeps_have_no_cliff(num_chains: int, most: int):
+    found = [sweeps_of(points, num_chains=num_chains, most=most) for points in range(900, 3000)]
+    assert found[0] == most > found[-1]
+    # A row more is a thousandth of the sweeps less, and one for the rounding.
+    assert all(0 <= before - after <= before / 900 + 1 for before, after in itertools.pairwise(found))
+
+
+def test_refining_looks_while_visits_are_within_the_limit():
+    assert _looks(None, num_points=20_000, num_chains=250) == [10, 20, 40, 80]
+    assert _looks(None, num_points=LARGE_TABLE, num_chains=1000)[-1] == 640
+
+
+def test_refining_draws_from_the_compiled_filter():
     model = niw_mixture(2)
     data = torch.randn(LARGE_TABLE + 1, 2, dtype=torch.float64)
-    monkeypatch.setattr("pyroclust.large_tables._ALL_SWEEPS", 80)
-    found = refine(model, PredictiveFilter(model), data, num_draws=4, num_orders=2, seed=0)
-    assert found.sweeps <= 20
-    again = refine(model, PredictiveFilter(model), data, num_draws=4, num_orders=2, seed=0)
+    found = refine(model, PredictiveFilter(model), data, num_draws=4, num_orders=2, sweeps=20, seed=0)
+    again = refine(model, PredictiveFilter(model), data, num_draws=4, num_orders=2, sweeps=20, seed=0)
     assert torch.equal(found.assignments, again.assignments)
     assert bool(found.proposals.log_prob.isfinite().all())
 
 
 def test_long_chains_know_the_limit():
-    chains = LongChains(CollapsedGibbs(niw_mixture(2)), torch.randn(1200, 2), num_chains=4, seed=0)
-    assert chains.may_go_on(10_000, seconds=0.0)
-    assert not chains.may_go_on(10_001, seconds=0.0)
+    chains = LongChains(CollapsedGibbs(niw_mixture(2)), torch.randn(2000, 2), num_chains=4, seed=0)
+    assert chains.may_go_on(80_000, seconds=0.0)
+    assert not chains.may_go_on(80_001, seconds=0.0)
 
 
 def test_the_filter_is_the_default_of_large_tables():

@@ -63,9 +63,9 @@ def compare(
     converged: while R-hat of a functional is above 1.01, or it has fewer than 400 effective draws, they run
     twice as far, and what was drawn before becomes warm-up. This ends after 128,000 sweeps a chain, or
     before a round that would take chains beyond two minutes; then a note says what moved and what to do.
-    Of tables with more than 1,000 rows all chains together take at most 40,000 sweeps, refined draws and
-    MCMC each, the default guide is the exact filter, and above 2,000 rows differences of co-assignment
-    probabilities are those of the pairs among 2,000 rows, chosen at random.
+    Of tables with more than 1,000 rows all chains together visit rows at most 640 million times, refined
+    draws and MCMC each, the default guide is the exact filter, and above 2,000 rows differences of
+    co-assignment probabilities are those of the pairs among 2,000 rows, chosen at random.
     Seconds include the warm-up and exclude compilation and, for the guide, one draw to warm up.
 
     Of a family that is not conjugate, such as ``student_t``, the likelihood of a partition has no formula:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from pyroclust.arrays import as_numbers
 from pyroclust.counts import short_seed
@@ -100,7 +101,8 @@ class Baseline(ABC):
         """
         points, seed = _checked(data), short_seed(seed)
         start = time.perf_counter()
-        with _lock, warnings.catch_warnings(record=True) as caught:
+        # The matrices have a few rows: threads wait for one another longer than they work.
+        with _lock, threadpool_limits(limits=1), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             found = self._cluster(points, seed)
         seconds = time.perf_counter() - start

@@ -31,7 +31,7 @@ from pyroclust.diagnostics.differences.two_sample import (
 )
 from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
 from pyroclust.diagnostics.draws.labels import as_chains
-from pyroclust.diagnostics.draws.losses import Binder, check_same_points, pairwise_loss
+from pyroclust.diagnostics.draws.losses import Binder, check_same_points, losses_within
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE, MAX_EXCESS, MAX_SEPARATION
 from pyroclust.diagnostics.verdicts.sources import judge_sources
@@ -199,10 +199,10 @@ def _run_tests(
     sizes = {"num_a": len(first), "num_b": len(second)}
     members = permuted_memberships(*sizes.values(), num_permutations=num_permutations, seed=seed)
     pooled = np.concatenate([first, second])
-    losses = pairwise_loss(pooled, pooled)
+    losses = losses_within(pooled)
     return _Tests(
         variation=variation_blocks(losses, len(first)),
-        mmd=against_null(squared_mmds(pairwise_loss(pooled, pooled, loss=Binder()), members), **sizes),
+        mmd=against_null(squared_mmds(losses_within(pooled, loss=Binder()), members), **sizes),
         classifier=against_null(accuracies(losses, members), **sizes),
         counts=against_null(total_variations(count_clusters(pooled), members), **sizes),
     )

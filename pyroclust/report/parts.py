@@ -27,6 +27,7 @@ from pyroclust.attempts import left_out
 from pyroclust.diagnostics import Finding, Verdict
 from pyroclust.errors import first_line, lacks_memory
 from pyroclust.plots.style import pixels
+from pyroclust.progress import progress_bar
 from pyroclust.text import short
 
 __all__ = [
@@ -322,10 +323,11 @@ class Page:
 
     def draw(self) -> None:
         """Draw all pictures, each once."""
-        for section in self.sections:
-            for part in section.parts:
-                if isinstance(part, Picture):
-                    _ = part.source
+        pictures = [part for section in self.sections for part in section.parts if isinstance(part, Picture)]
+        with progress_bar("pictures", len(pictures), shown=False) as tell:
+            for number, picture in enumerate(pictures, 1):
+                _ = picture.source
+                tell(number, "")
 
     @property
     def addresses(self) -> tuple[str, ...]:

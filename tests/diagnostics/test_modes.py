@@ -78,7 +78,7 @@ def test_weights_are_repetitions():
 
 
 def test_more_distinct_draws_than_are_searched(monkeypatch):
-    monkeypatch.setattr("pyroclust.diagnostics.estimates.modes.MAX_DRAWS", 60)
+    monkeypatch.setattr("pyroclust.diagnostics.estimates.modes.paired_draws", lambda _: 60)
     rng = np.random.default_rng(3)
     draws = np.concatenate([around(FIRST, rng, 140, 0.05), around(SECOND, rng, 60, 0.05)])
     found = partition_modes(draws, seed=0)

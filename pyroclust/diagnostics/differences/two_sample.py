@@ -7,7 +7,7 @@ import numpy as np
 from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.chains.thinning import independent_draws, mixing
 from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels, labels_and_weights
-from pyroclust.diagnostics.draws.losses import Binder, pairwise_loss
+from pyroclust.diagnostics.draws.losses import Binder, losses_within
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.memory import check_memory
 
@@ -140,7 +140,7 @@ def mmd_test(
         0.001
     """
     draws, num_a, members = _prepared(draws_a, draws_b, weights, seed, num_permutations)
-    statistics = squared_mmds(pairwise_loss(draws, draws, loss=Binder()), members)
+    statistics = squared_mmds(losses_within(draws, loss=Binder()), members)
     return against_null(statistics, num_a=num_a, num_b=len(draws) - num_a)
 
 
@@ -188,9 +188,7 @@ def classifier_test(
         True
     """
     draws, num_a, members = _prepared(draws_a, draws_b, weights, seed, num_permutations)
-    return against_null(
-        accuracies(pairwise_loss(draws, draws), members), num_a=num_a, num_b=len(draws) - num_a
-    )
+    return against_null(accuracies(losses_within(draws), members), num_a=num_a, num_b=len(draws) - num_a)
 
 
 def count_test(

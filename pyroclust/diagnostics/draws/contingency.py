@@ -12,6 +12,8 @@ __all__ = ["all_losses", "compact", "companions", "largest_company", "matched_lo
 
 _PAIRS_A_BLOCK = 1_000_000
 _POINTS_A_THREAD = 1_000_000
+# Cells that stay in the first cache.
+_SMALL_TABLE = 4096
 
 
 @strict
@@ -72,9 +74,10 @@ def _losses(
     form: np.ndarray,
     losses: np.ndarray,
 ) -> None:
-    points, row = np.empty(a.shape[1], np.int64), np.zeros(a.shape[1], np.int64)
-    starts, last = np.empty(a.shape[1] + 1, np.int64), -1
-    sizes, own = np.zeros(a.shape[1], np.int64), 0.0
+    points, starts = np.empty(a.shape[1], np.int64), np.empty(a.shape[1] + 1, np.int64)
+    stride, last, own, is_small = b_counts.max(), -1, 0.0, False
+    row, sizes = np.zeros(max(stride, _SMALL_TABLE), np.int32), np.zeros(a.shape[1], np.int64)
+    begins, spare = np.empty(a.shape[1], np.int32), np.zeros(_SMALL_TABLE, np.int32)
     for p in range(len(rows)):
         clusters = a_counts[rows[p]]
         if rows[p] != last:
@@ -83,28 +86,45 @@ def _losses(
             own = 0.0
             for k in range(clusters):
                 own += terms[starts[k + 1] - starts[k]]
+            is_small = clusters * stride <= _SMALL_TABLE
+            for i in range(a.shape[1]):
+                begins[i] = stride * a[last, i] if is_small else 0
         partner, width = b[columns[p]], b_counts[columns[p]]
         joint, cells = 0.0, 0
+        if is_small:
+            # In the order of the points, and into two tables: a count seldom waits for the one before.
+            for i in range(a.shape[1] // 2):
+                row[begins[2 * i] + partner[2 * i]] += 1
+                spare[begins[2 * i + 1] + partner[2 * i + 1]] += 1
+            if a.shape[1] % 2:
+                row[begins[a.shape[1] - 1] + partner[a.shape[1] - 1]] += 1
+            for cell in range(clusters * stride):
+                row[cell] += spare[cell]
+                spare[cell] = 0
         for k in range(clusters):
             begin, end = starts[k], starts[k + 1]
-            for i in range(begin, end):
-                row[partner[points[i]]] += 1
+            if is_small:
+                table = row[k * stride :]
+            else:
+                table = row
+                for i in range(begin, end):
+                    table[partner[points[i]]] += 1
             if end - begin < width:
                 # Cells met again are empty by then and add nothing: cheaper than asking.
                 for i in range(begin, end):
                     label = partner[points[i]]
-                    count = row[label]
+                    count = table[label]
                     joint += terms[count]
                     cells += count > 0
                     sizes[label] += count
-                    row[label] = 0
+                    table[label] = 0
             else:
                 for label in range(width):
-                    count = row[label]
+                    count = table[label]
                     joint += terms[count]
                     cells += count > 0
                     sizes[label] += count
-                    row[label] = 0
+                    table[label] = 0
         other = 0.0
         for label in range(width):
             other += terms[sizes[label]]

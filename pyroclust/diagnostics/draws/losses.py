@@ -20,6 +20,7 @@ __all__ = [
     "binder",
     "check_same_points",
     "expected_vi",
+    "losses_within",
     "normalised_vi",
     "pairwise_loss",
     "variation_of_information",
@@ -262,6 +263,22 @@ def pairwise_loss(a: DrawsLike, b: DrawsLike, *, loss: PartitionLoss = _DEFAULT_
     for rows, block in all_losses(a, b, loss.terms(a.shape[-1]), loss.form()):
         losses[rows] = block
     return losses
+
+
+def losses_within(draws: np.ndarray, *, loss: PartitionLoss = _DEFAULT_LOSS) -> np.ndarray:
+    """Return the losses of every two of some partitions, for a loss that is a metric: half of the work.
+
+    Shape:
+        draws: ``(S, N)`` int64 labels 0 to N - 1; output: ``(S, S)``, symmetric.
+
+    Example:
+        >>> losses_within(np.array([[0, 0, 1, 1], [0, 1, 0, 1]])).tolist()
+        [[0.0, 2.0], [2.0, 0.0]]
+    """
+    pairs = np.triu_indices(len(draws), 1)
+    losses = np.zeros((len(draws), len(draws)))
+    losses[pairs] = matched_losses(draws, draws, *pairs, loss.terms(draws.shape[-1]), loss.form())
+    return losses + losses.T
 
 
 def variation_of_information(a: np.ndarray, b: np.ndarray, *, weight: float = 1.0) -> np.ndarray:

@@ -1,13 +1,19 @@
-"""Which points are looked at two by two: all of a small table, a fixed random sample of a large one."""
+"""Which points and draws are looked at two by two: all of a small table, a random sample of a large one."""
+
+import math
 
 import numpy as np
 
-__all__ = ["MAX_PAIRED_POINTS", "about_pairs", "paired_points"]
+__all__ = ["MAX_PAIRED_DRAWS", "MAX_PAIRED_POINTS", "about_pairs", "paired_draws", "paired_points"]
+
+MAX_PAIRED_DRAWS = 1000
+"""Up to 1,000 points; above, as many as have losses that cost the same."""
 
 MAX_PAIRED_POINTS = 2000
 """Above, matrices of pairs of points are those of so many points, and no tree of all points is made."""
 
 _SEED = 0
+_MAX_PAIRED_LABELS = MAX_PAIRED_DRAWS**2 * 1000
 
 
 def paired_points(num_points: int) -> np.ndarray:
@@ -29,6 +35,19 @@ def paired_points(num_points: int) -> np.ndarray:
         return np.arange(num_points)
     chosen = np.random.default_rng(_SEED).choice(num_points, MAX_PAIRED_POINTS, replace=False)
     return np.sort(chosen)
+
+
+def paired_draws(num_points: int) -> int:
+    """Return of how many draws the losses of every two are computed: M of 1,000 or M^2 N of a billion.
+
+    Args:
+        num_points: number of points N.
+
+    Example:
+        >>> paired_draws(1000), paired_draws(4000), paired_draws(10**12)
+        (1000, 500, 2)
+    """
+    return max(2, min(MAX_PAIRED_DRAWS, math.isqrt(_MAX_PAIRED_LABELS // num_points)))
 
 
 def about_pairs(num_points: int) -> tuple[str, ...]:

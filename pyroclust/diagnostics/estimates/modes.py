@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyroclust.compiling import compiled
 from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import distinct_draws
@@ -13,6 +14,7 @@ from pyroclust.diagnostics.draws.losses import (
     VariationOfInformation,
     pairwise_loss,
 )
+from pyroclust.diagnostics.draws.pairs import paired_draws
 
 __all__ = ["PartitionModes", "medoids", "partition_modes", "silhouette"]
 
@@ -77,12 +79,23 @@ def _seeded(losses: np.ndarray, mass: np.ndarray, number: int, rng: np.random.Ge
     return np.array(chosen)
 
 
+@compiled
+def _swap_costs(losses: np.ndarray, stay: np.ndarray, mass: np.ndarray, costs: np.ndarray) -> None:
+    for item in range(len(losses)):
+        for slot in range(len(stay)):
+            cost = 0.0
+            for j in range(len(mass)):
+                cost += min(losses[item, j], stay[slot, j]) * mass[j]
+            costs[slot, item] = cost
+
+
 def _swapped(losses: np.ndarray, mass: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     reached = float(losses[chosen].min(0) @ mass)
     while True:
         # What each item pays to the medoids that stay, for every medoid that may go.
         stay = [np.delete(losses[chosen], slot, 0).min(0, initial=np.inf) for slot in range(len(chosen))]
-        costs = np.stack([np.minimum(losses, kept) @ mass for kept in stay])
+        costs = np.zeros((len(chosen), len(losses)))
+        _swap_costs(losses, np.stack(stay), mass, costs)
         slot, item = np.unravel_index(costs.argmin(), costs.shape)
         if costs[slot, item] >= reached - 1e-12:
             return chosen
@@ -92,7 +105,6 @@ def _swapped(losses: np.ndarray, mass: np.ndarray, chosen: np.ndarray) -> np.nda
 
 
 _DEFAULT_LOSS = VariationOfInformation()
-MAX_DRAWS = 1000
 MAX_MODES = 6
 MIN_SILHOUETTE = 0.5
 MIN_WEIGHT = 0.05
@@ -134,8 +146,9 @@ def partition_modes(
     posterior, and that each two modes are at least 0.05 apart in normalised variation of information (so
     that one undecided point among hundreds makes no modes); otherwise one mode is enough.
 
-    Cost: the losses between at most 1000 distinct draws, O(10^6 N), and O(10^6 k^2) a swap. Where more are
-    distinct, medoids are sought among a random 1000 of the draws, and then all draws go to the nearest.
+    Cost: the losses between at most 1000 distinct draws, O(10^9), and O(10^6 k^2) a swap. Where more are
+    distinct, medoids are sought among a random 1000 of the draws, above 1000 points among
+    :math:`\sqrt{10^9 / N}`, and then all draws go to the nearest.
 
     Args:
         draws: posterior draws.
@@ -188,10 +201,11 @@ def partition_modes(
 def _sample(
     partitions: np.ndarray, mass: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    if (mass > 0).sum() <= MAX_DRAWS:
+    most = paired_draws(partitions.shape[1])
+    if (mass > 0).sum() <= most:
         return partitions[mass > 0], mass[mass > 0]
-    rows, counts = np.unique(rng.choice(len(mass), MAX_DRAWS, p=mass), return_counts=True)
-    return partitions[rows], counts / MAX_DRAWS
+    rows, counts = np.unique(rng.choice(len(mass), most, p=mass), return_counts=True)
+    return partitions[rows], counts / most
 
 
 def _choice(

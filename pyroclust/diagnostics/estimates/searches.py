@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.cluster.hierarchy import cut_tree
 
 from pyroclust.counts import check_count
-from pyroclust.diagnostics.draws.co_assignment import average_linkage, co_assignment
-from pyroclust.diagnostics.draws.contingency import compact
+from pyroclust.diagnostics.draws.co_assignment import average_linkage, co_assignment, cuts
 from pyroclust.diagnostics.draws.labels import DistinctDraws
 from pyroclust.diagnostics.draws.losses import PartitionLoss
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
@@ -126,9 +124,7 @@ def _linkage_cuts(draws: DistinctDraws) -> np.ndarray:
         return np.zeros((1, 1), dtype=np.int64)
     tree = average_linkage(co_assignment(draws.partitions, weights=draws.mass))
     most = min(points, int(count_clusters(draws.partitions).max()) + 2)
-    # Falling: scipy forgets the cut into single points anywhere but in front.
-    cuts = cut_tree(tree, n_clusters=np.arange(most, 0, -1))
-    return compact(cuts.T.astype(np.int64))[0].astype(np.int64)
+    return cuts(tree, most)
 
 
 @lru_cache(maxsize=MAX_ENUMERATED_POINTS)

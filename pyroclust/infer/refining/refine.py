@@ -54,9 +54,9 @@ def refine(
     2. Their weights p(c, x) / q(c | x) are smoothed, and ``num_draws`` are resampled by stratified sampling.
        Where the model has no ``log_joint``, only ``num_draws`` are drawn, and all go on.
     3. From each a chain of the kernel runs, many at a time in threads. With ``sweeps=None`` the chains are
-       looked at after 10, 20, 40, ... up to 640 sweeps, above 1,000 points up to 40,000 of all chains
-       together: they have settled when a test finds no change since the look before, and the nested R-hat is
-       at most 1.05 for every functional.
+       looked at after 10, 20, 40, ... up to 640 sweeps, above 1,000 points while all chains together visit
+       points at most 640 million times: they have settled when a test finds no change since the look before,
+       and the nested R-hat is at most 1.05 for every functional.
 
     Resampling mends what the guide has wrong of the whole, sweeps what it has wrong nearby. Chains from one
     ancestor are independent given it, and count as fewer draws while they are alike.
