@@ -218,6 +218,11 @@ class GuideOnData(OnData):
             self._check_points("refined", self.refined.proposals)
 
     @property
+    def proposals(self) -> PartitionDraws:
+        """All draws of the guide, which have the weights; ``guide`` may be some of them."""
+        return self.guide if self.refined is None else self.refined.proposals
+
+    @property
     def drawn_by(self) -> str:
         """The guide."""
         return self.guide_name
@@ -262,7 +267,7 @@ class Comparison(GuideOnData):
         """Check the shapes, and what weights need."""
         super().__post_init__()
         self._check_points("mcmc", self.mcmc)
-        proposals = self.guide if self.refined is None else self.refined.proposals
+        proposals = self.proposals
         if len({one.log_joint is None for one in (self.guide, proposals, self.mcmc)}) > 1:
             raise ValueError(
                 "some of guide, proposals and mcmc have no log_joint, expected log p of each draw, or "

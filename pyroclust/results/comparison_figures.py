@@ -64,7 +64,7 @@ def summarise(comparison: Comparison, *, seed: int = 0) -> ComparisonSummary:
 
 def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], None]) -> ComparisonSummary:
     guide, mcmc, refined, tries = comparison.guide, comparison.mcmc, comparison.refined, Attempts()
-    proposals = guide if refined is None else refined.proposals
+    proposals = comparison.proposals
     labels: dict[str, Any] = {"true_labels": comparison.true_labels, "seed": seed}
     of_guide = _summary(guide, comparison, seed)
     tell(1, "")
@@ -72,14 +72,11 @@ def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], Non
     tell(2, "")
     of_refined = None if refined is None else _summary(refined.draws, comparison, seed)
     tell(3, "")
-    sources = tries.make(_SOURCES, lambda: _compared(comparison, guide, seed, refined=False))
+    sources, agreement = _beside_mcmc(comparison, guide, seed, tries, refined=False)
     tell(4, "")
-    agreement = _agreement(guide, mcmc, sources, tries, _AGREEMENT)
     with_mcmc = agreement_refined = None
     if refined is not None:
-        draws = refined.draws
-        with_mcmc = tries.make(_REFINED_SOURCES, lambda: _compared(comparison, draws, seed, refined=True))
-        agreement_refined = _agreement(draws, mcmc, with_mcmc, tries, _REFINED_AGREEMENT)
+        with_mcmc, agreement_refined = _beside_mcmc(comparison, refined.draws, seed, tries, refined=True)
     tell(5, "")
     weighting = None
     if comparison.has_weights:
@@ -98,20 +95,18 @@ def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], Non
         has_sources=sources is not None,
         has_refined=refined is None or with_mcmc is not None,
     )
-    verdict = diagnostics.judge(
-        GuideFigures(
-            guide=agreement,
-            corrected=corrected,
-            max_rhat=of_mcmc.max_rhat,
-            min_ess=of_mcmc.min_ess,
-            pareto_k=None if weighting is None else weighting.pareto_k,
-            effective_draws=None if weighting is None else weighting.effective_draws,
-            refined=None if refined is None else refined.verdict_figures(agreement_refined),
-            tolerance=comparison.tolerance,
-            has_weights=comparison.has_weights,
-        )
+    figures = GuideFigures(
+        guide=agreement,
+        corrected=corrected,
+        max_rhat=of_mcmc.max_rhat,
+        min_ess=of_mcmc.min_ess,
+        pareto_k=None if weighting is None else weighting.pareto_k,
+        effective_draws=None if weighting is None else weighting.effective_draws,
+        refined=None if refined is None else refined.verdict_figures(agreement_refined),
+        tolerance=comparison.tolerance,
+        has_weights=comparison.has_weights,
     )
-    drawn, of_weighted = None, None
+    verdict, drawn, of_weighted = diagnostics.judge(figures), None, None
     if verdict.answer is Answer.WEIGHTED and weighting is not None:
         drawn = resampled(proposals, weighting, guide.assignments.shape[1], seed)
         of_weighted = summarise_draws(drawn, name=WEIGHTED, data=comparison.data, **labels)
@@ -122,10 +117,10 @@ def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], Non
         lambda: baseline_rows(comparison.data, shown_draws, summary=shown, **labels),
     )
     others = {GUIDE: of_guide, REFINED: of_refined, MCMC: of_mcmc}
-    rands = tries.make(
+    between, rands = tries.make(
         "The comparison of the point estimates",
         lambda: (_rand(of_guide, of_mcmc), {name: _rand(one, shown) for name, one in others.items()}),
-    )
+    ) or (None, {})
     return ComparisonSummary(
         comparison=comparison,
         seed=seed,
@@ -142,23 +137,16 @@ def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], Non
         baselines=baselines or (),
         familiarity=familiarity,
         calibration=comparison.calibration,
-        estimates_rand=None if rands is None else rands[0],
+        estimates_rand=between,
         refined=of_refined,
         agreement_refined=agreement_refined,
         sources_refined=with_mcmc,
         weighted=of_weighted,
         orders=tries.make(ORDERS, lambda: orders_of(proposals, seed=seed)),
-        rand_to_answer={}
-        if rands is None
-        else {name: one for name, one in rands[1].items() if one is not None},
+        rand_to_answer={name: one for name, one in rands.items() if one is not None},
         failures=(
             *comparison.failures,
-            *(
-                sentence
-                for one in (of_guide, of_refined, of_mcmc, of_weighted)
-                if one is not None
-                for sentence in one.failures
-            ),
+            *_failures(of_guide, of_refined, of_mcmc, of_weighted),
             *tries.failures,
         ),
         untold=open_ones,
@@ -176,14 +164,25 @@ def _summary(draws: PartitionDraws, comparison: Comparison, seed: int) -> DrawsS
     )
 
 
-def _compared(comparison: Comparison, draws: PartitionDraws, seed: int, *, refined: bool) -> SourceComparison:
-    return diagnostics.compare_sources(
-        draws.assignments,
-        comparison.mcmc.assignments,
-        seed=seed,
-        names=(REFINED if refined else GUIDE, MCMC),
-        tolerance=tolerance_of(comparison.tolerance, refined=refined),
+def _beside_mcmc(
+    comparison: Comparison, draws: PartitionDraws, seed: int, tries: Attempts, *, refined: bool
+) -> tuple[SourceComparison | None, Agreement | None]:
+    """Test draws against those of MCMC; where the tests fail, their marginals may still be compared."""
+    mcmc = comparison.mcmc.assignments
+    tested = tries.make(
+        _REFINED_SOURCES if refined else _SOURCES,
+        lambda: diagnostics.compare_sources(
+            draws.assignments,
+            mcmc,
+            seed=seed,
+            names=(REFINED if refined else GUIDE, MCMC),
+            tolerance=tolerance_of(comparison.tolerance, refined=refined),
+        ),
     )
+    if tested is not None:
+        return tested, tested.agreement
+    what = _REFINED_AGREEMENT if refined else _AGREEMENT
+    return None, tries.make(what, lambda: diagnostics.agreement(draws.assignments, mcmc))
 
 
 def _draws_of(answer: Answer | None, comparison: Comparison, weighted: np.ndarray | None) -> np.ndarray:
@@ -195,20 +194,15 @@ def _draws_of(answer: Answer | None, comparison: Comparison, weighted: np.ndarra
     return (comparison.guide if answer is Answer.GUIDE else comparison.mcmc).assignments
 
 
+def _failures(*summaries: DrawsSummary | None) -> tuple[str, ...]:
+    return tuple(sentence for one in summaries if one is not None for sentence in one.failures)
+
+
 def _rand(one: DrawsSummary | None, other: DrawsSummary) -> float | None:
     first, second = None if one is None else one.estimate, other.estimate
     if first is None or second is None:
         return None
     return partition_scores(first.assignments, second.assignments).adjusted_rand
-
-
-def _agreement(
-    draws: PartitionDraws, mcmc: PartitionDraws, sources: SourceComparison | None, tries: Attempts, what: str
-) -> Agreement | None:
-    """Take the agreement from the comparison of the sources, or compute it where the tests failed."""
-    if sources is not None:
-        return sources.agreement
-    return tries.make(what, lambda: diagnostics.agreement(draws.assignments, mcmc.assignments))
 
 
 def _weighted(guide: PartitionDraws, weighting: Weighting | None, tries: Attempts) -> Marginals | None:

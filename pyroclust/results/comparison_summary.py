@@ -228,19 +228,13 @@ class ComparisonSummary:
 
     def _of_guide(self) -> Source:
         worth = math.nan if self.weighting is None else self.weighting.effective_draws
-        found, made = self.comparison, self._proposals
+        found, made = self.comparison, self.comparison.proposals
         return found.source_of(GUIDE, found.guide, self.guide, effective_draws=worth, made=made)
-
-    @property
-    def _proposals(self) -> PartitionDraws:
-        """All draws of the guide, which have the weights."""
-        found = self.comparison
-        return found.guide if found.refined is None else found.refined.proposals
 
     def _of_weighted(self) -> Source | None:
         if self.weighted is None or self.weighting is None:
             return None
-        found, made = self.comparison, self._proposals
+        found, made = self.comparison, self.comparison.proposals
         drawn = resampled(made, self.weighting, found.guide.assignments.shape[1], self.seed)
         worth = self.weighting.effective_draws
         return found.source_of(

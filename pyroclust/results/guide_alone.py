@@ -242,7 +242,6 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
             alone.data, shown.assignments, summary=of_shown, true_labels=alone.true_labels, seed=seed
         ),
     )
-    proposals = alone.guide if refined is None else refined.proposals
     return AloneSummary(
         comparison=alone,
         seed=seed,
@@ -254,7 +253,7 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
         calibration_passed=sum(tests or ()),
         baselines=baselines or (),
         refined=of_refined,
-        orders=tries.make(ORDERS, lambda: orders_of(proposals, seed=seed)),
+        orders=tries.make(ORDERS, lambda: orders_of(alone.proposals, seed=seed)),
         failures=(
             *alone.failures,
             *found.failures,

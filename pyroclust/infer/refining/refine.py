@@ -181,9 +181,8 @@ def _run(
     if not looks:
         return ()
     rounds: list[Round] = []
-    watch = Watch(ancestors, seed=seed)
     with clock.timed("look"):
-        watch.first(chains.states.assignments, chains.states.log_joint)
+        watch = Watch(chains.states.assignments, chains.states.log_joint, ancestors=ancestors, seed=seed)
     with progress_bar("sweeps", looks[-1], shown=shown) as tell:
         for until in looks:
             with clock.timed("sweep"):

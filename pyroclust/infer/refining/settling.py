@@ -23,47 +23,42 @@ class Watch:
     in bits), and ``together_i_j`` for the 24 pairs among 64 points that the first draws are least sure of.
 
     Args:
+        assignments: where the chains begin, ``(S, N)``.
+        log_joint: ``(S,)`` in nats.
         ancestors: which proposal each chain began at, ``(S,)``.
         seed: of the points and the tests.
     """
 
-    def __init__(self, ancestors: np.ndarray, *, seed: int) -> None:
-        self._ancestors, self._seed = ancestors, seed
-        self._pairs = np.empty((0, 2), dtype=np.int64)
-        self._has_joint = False
-        self._reference = np.empty(0, dtype=np.int64)
-        self._before = np.empty((0, 0))
-        self.names: tuple[str, ...] = ()
-
-    def first(self, assignments: Tensor, log_joint: Tensor) -> None:
-        """Choose pairs and reference, and remember where the chains are."""
+    def __init__(self, assignments: Tensor, log_joint: Tensor, *, ancestors: np.ndarray, seed: int) -> None:
         draws = assignments.numpy()
-        self._pairs = _doubtful_pairs(draws, np.random.default_rng(self._seed))
+        self._ancestors, self._seed = ancestors, seed
+        self._pairs = _doubtful_pairs(draws, np.random.default_rng(seed))
         # Where the kernel keeps parameters, it is known with them alone, and not yet.
         self._has_joint = bool(log_joint.isfinite().all())
-        best = int(log_joint.nan_to_num(nan=0.0).argmax())
-        self._reference = draws[best]
+        self._reference = draws[int(log_joint.nan_to_num(nan=-np.inf).argmax())]
         self._before = self._look(assignments, log_joint)
 
     def again(self, assignments: Tensor, log_joint: Tensor, *, sweeps: int) -> Round:
         """Return what has changed since the last look, and remember this one."""
-        now = self._look(assignments, log_joint)
-        seen = drift(self._before, now, seed=self._seed)
-        kept = [start_memory(column, self._ancestors) for column in now.T]
+        before, self._before = self._before, self._look(assignments, log_joint)
+        now = np.stack(list(self._before.values()), -1)
+        seen = drift(np.stack(list(before.values()), -1), now, seed=self._seed)
+        kept = [start_memory(column, self._ancestors) for column in self._before.values()]
         by_chance = start_test(now, self._ancestors, seed=self._seed)
         known = [one.rhat for one in kept if np.isfinite(one.rhat) or by_chance < MIN_SETTLED]
-        self._before = now
+        names = list(self._before)
         return Round(
             sweeps=sweeps,
             p_value=seen.p_value,
-            moved=self.names[seen.worst] if seen.worst >= 0 else "",
+            moved=names[seen.worst] if seen.worst >= 0 else "",
             change=float(seen.changes[seen.worst]) if seen.worst >= 0 else 0.0,
             nested_rhat=_largest(known),
             start_p_value=by_chance,
             effective_draws=min(one.effective for one in kept),
         )
 
-    def _look(self, assignments: Tensor, log_joint: Tensor) -> np.ndarray:
+    def _look(self, assignments: Tensor, log_joint: Tensor) -> dict[str, np.ndarray]:
+        """Return the functionals by name, ``(S,)`` each."""
         draws = assignments.numpy()
         share = shares(draws)
         values = {
@@ -75,12 +70,11 @@ class Watch:
         if self._has_joint:
             values["log_joint"] = log_joint.numpy()
         together = pairs_together(draws, self._pairs)
-        values |= {f"together_{i}_{j}": together[:, place] for place, (i, j) in enumerate(self._pairs)}
-        self.names = tuple(values)
-        return np.stack(list(values.values()), -1)
+        return values | {f"together_{i}_{j}": together[:, place] for place, (i, j) in enumerate(self._pairs)}
 
 
 def _doubtful_pairs(draws: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Return the pairs among some points that draws are least sure of, ``(P, 2)``."""
     num_points = draws.shape[1]
     chosen = np.sort(generator.permutation(num_points)[:_POINTS])
     first, second = (chosen[place] for place in np.triu_indices(len(chosen), 1))
