@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-from scipy.stats import kstest
+from scipy.special import ndtri
+from scipy.stats import kstest, rankdata
 
 from pyroclust.diagnostics import drift, nested_rhat, start_memory, start_test
 
@@ -123,3 +124,33 @@ def test_shapes_that_do_not_fit_are_refused():
         drift(np.zeros((3, 1)), np.zeros((3, 2)), seed=0)
     with pytest.raises(ValueError, match="before or after"):
         drift(np.full((3, 1), np.inf), np.zeros((3, 1)), seed=0)
+
+
+def test_nested_rhat_of_unequal_groups_is_the_analysis_of_variance():
+    rng = np.random.default_rng(3)
+    starts = np.repeat(np.arange(12), [40, *[1, 2, 3] * 3, 5, 5])
+    x = rng.normal(size=len(starts)) + rng.normal(size=12)[starts]
+    scores = ndtri((rankdata(x) - 0.375) / (len(x) + 0.25))
+    groups = [scores[starts == one] for one in range(12)]
+    within = sum(((one - one.mean()) ** 2).sum() for one in groups) / (len(x) - 12)
+    between = sum(len(one) * (one.mean() - scores.mean()) ** 2 for one in groups) / 11
+    # The expected mean square between groups is within + size * variance (Searle 1971, section 9.8).
+    size = (len(x) - sum(len(one) ** 2 for one in groups) / len(x)) / 11
+    assert nested_rhat(x, starts) == pytest.approx(np.sqrt(1 + (between - within) / size / within))
+
+
+def test_only_ranks_count():
+    rng = np.random.default_rng(4)
+    starts = np.arange(200) // 4
+    x = rng.normal(size=200) + rng.normal(size=50)[starts]
+    heavy = np.exp(5 * x)
+    assert start_memory(heavy, starts) == start_memory(x, starts)
+    assert start_test(heavy[:, None], starts, seed=0) == start_test(x[:, None], starts, seed=0)
+
+
+def test_a_rare_value_that_starts_remember_is_seen_beside_noise():
+    rng = np.random.default_rng(5)
+    starts = np.arange(400) // 4
+    values = np.stack([rng.normal(size=400), starts < 2], -1)
+    assert start_test(values, starts, seed=0) == 0.005
+    assert start_test(values[:, :1], starts, seed=0) > 0.05

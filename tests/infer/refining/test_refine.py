@@ -142,6 +142,14 @@ def test_refined_draws_of_a_family_without_conjugacy_have_the_law_of_long_chains
     assert found.log_weights.isnan().all()
 
 
+def test_the_first_look_never_ends_the_sweeps():
+    """The guide's own draws are what it compares with: here they are the posterior's already."""
+    model = gaussian2d()
+    found = refine(model, EnumeratedGuide(model), CENTRED.double(), num_draws=200, seed=0)
+    assert found.rounds[0].has_settled
+    assert [one.sweeps for one in found.rounds][:2] == [10, 20]
+
+
 def test_random_hyperparameters_are_drawn_along():
     model = Mixture(ChineseRestaurantPrior(1.0), NormalInverseGamma(2, 0.1, shape=2.0, rate=Gamma(2.0, 2.0)))
     found = refine(model, Everything(model), CENTRED, num_draws=40, sweeps=10, seed=0)
