@@ -8,6 +8,7 @@ from pyroclust.distributions import ChineseRestaurantPrior, NormalInverseGamma, 
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior, log_evidence, refine
 from pyroclust.infer.mcmc import AuxiliaryGibbs, CollapsedGibbs
+from pyroclust.infer.refining.proposals import shared_log_prob
 from pyroclust.models import Mixture, gaussian2d, overlap2d, warped_clusters
 from pyroclust.partitions import enumerate_partitions
 from tests.enumerated_guide import EnumeratedGuide
@@ -83,6 +84,18 @@ def test_evidence_is_that_of_enumeration():
     orders = evidence_by_order(found.log_weights.numpy(), num_orders=found.proposals.num_orders, seed=0)
     assert orders.by_order.shape == (8,)
     assert np.abs(orders.by_order - exact).max() < 0.2
+
+
+def test_each_posterior_scores_its_share():
+    guide = PredictiveFilter(overlap2d())
+    torch.manual_seed(0)
+    posteriors = [guide.posterior(CENTRED.double()) for _ in range(3)]
+    draws = torch.cat([one.sample((3,)) for one in posteriors])[:8]
+    found = shared_log_prob(posteriors, draws)
+    own = torch.stack([posteriors[place % 3].log_prob(draw) for place, draw in enumerate(draws)])
+    torch.testing.assert_close(found, own.double())
+    assert not torch.allclose(found, posteriors[0].log_prob(draws).double())
+    assert shared_log_prob(posteriors, draws[:2]).shape == (2,)
 
 
 def test_the_guide_that_is_exact_has_equal_weights():
