@@ -36,6 +36,7 @@ from pyroclust.infer.mcmc import (
     Compose,
     GuideProposal,
     MergeSplit,
+    ParallelTempering,
     SplitMerge,
     UniformBlocks,
 )
@@ -153,6 +154,10 @@ def mixed_composition(model):
     return Compose([guide_proposal(model), CollapsedGibbs(model)])
 
 
+def tempered(model):
+    return ParallelTempering(Compose([MergeSplit(model), CollapsedGibbs(model)]), powers=(1.0, 0.6, 0.3))
+
+
 # How to build a kernel, chains and draws a chain: kernels that work in batches get many chains.
 KERNELS = {
     "gibbs": (CollapsedGibbs, 4, 10_000),
@@ -161,5 +166,6 @@ KERNELS = {
     "merge_split": (MergeSplit, 4, 20_000),
     "guide": (guide_proposal, 40, 60),
     "compiled_composition": (compiled_composition, 4, 10_000),
+    "tempered": (tempered, 4, 4000),
     "mixed_composition": (mixed_composition, 40, 60),
 }

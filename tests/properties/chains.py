@@ -117,6 +117,7 @@ NOT_TESTED = {
     "infer.mcmc.MergeSplit": _SAME_RUN,
     "infer.mcmc.OneCluster": _NOTHING,
     "infer.mcmc.Overdispersed": _NOTHING,
+    "infer.mcmc.ParallelTempering": _SAME_RUN,
     "infer.mcmc.ParameterUpdates": _CONTRACT,
     "infer.mcmc.PartitionKernel": _CONTRACT,
     "infer.mcmc.Singletons": _NOTHING,

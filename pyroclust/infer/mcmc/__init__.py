@@ -9,6 +9,7 @@ from pyroclust.infer.mcmc.draws import ChainDraws, assignments
 from pyroclust.infer.mcmc.guide_proposal import GuideProposal, NeighbourBlocks, UniformBlocks
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.loop import Transition
+from pyroclust.infer.mcmc.parallel_tempering import ParallelTempering
 from pyroclust.infer.mcmc.parameters.updates import ExactParameters, ParameterUpdates, SliceParameters
 from pyroclust.infer.mcmc.slice_hyperparameters import SliceHyperparameters
 from pyroclust.infer.mcmc.split_merge import MergeSplit, SplitMerge
@@ -31,6 +32,7 @@ __all__ = [
     "NeighbourBlocks",
     "OneCluster",
     "Overdispersed",
+    "ParallelTempering",
     "ParameterUpdates",
     "PartitionKernel",
     "Singletons",

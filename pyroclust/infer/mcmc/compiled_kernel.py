@@ -1,6 +1,7 @@
 """Kernels made of compiled moves, and the chains they advance."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from pyroclust.infer.mcmc.states import (
 from pyroclust.partitions import label_range
 from pyroclust.protocols import CollapsedModel
 
-__all__ = ["CompiledKernel", "CompiledTransition"]
+__all__ = ["CompiledKernel", "CompiledTransition", "advance_chain", "same_states", "trace_of"]
 
 
 class CompiledKernel(PartitionKernel):
@@ -70,13 +71,12 @@ class CompiledTransition(Transition):
         self._chains = [start_chain(model, data, own) for own in generator.spawn(len(states.assignments))]
         self._program = Program(moves, self._chains[0])
         self._at: ChainStates | None = None
-        places = hyper_places(model)
-        self._columns = {name: places[name] for name in states.hyperparameters}
+        self._names = tuple(states.hyperparameters)
 
     def prepare(self, states: ChainStates) -> None:
         """Compile, or load from numba's cache."""
         self._place(states)
-        _advance(self._chains[0], self._program, 0, thin=self.thin)
+        advance_chain(self._chains[0], self._program, 0, thin=self.thin)
 
     def step(self, states: ChainStates) -> ChainStates:
         """Advance every chain by one draw."""
@@ -93,13 +93,16 @@ class CompiledTransition(Transition):
     def _advance(self, states: ChainStates, num_draws: int, thin: int) -> Trace:
         self._place(states)
         if len(self._chains) == 1:
-            columns = [_advance(self._chains[0], self._program, num_draws, thin=thin)]
+            columns = [advance_chain(self._chains[0], self._program, num_draws, thin=thin)]
         else:
             with ThreadPoolExecutor(max_workers=len(self._chains)) as pool:
                 program = self._program
-                work = [pool.submit(_advance, one, program, num_draws, thin=thin) for one in self._chains]
+                work = [
+                    pool.submit(advance_chain, one, program, num_draws, thin=thin) for one in self._chains
+                ]
                 columns = [one.result() for one in work]
-        trace = self._trace(*(torch.from_numpy(np.stack(column)) for column in zip(*columns, strict=True)))
+        found = (torch.from_numpy(np.stack(column)) for column in zip(*columns, strict=True))
+        trace = trace_of(self.model, self._names, *found)
         if not self.model.is_conjugate:
             trace = self._beside_parameters(trace, states)
         if num_draws > 0:
@@ -107,7 +110,7 @@ class CompiledTransition(Transition):
         return trace
 
     def _place(self, states: ChainStates) -> None:
-        if self._at is not None and _same(self._at, states):
+        if self._at is not None and same_states(self._at, states):
             return
         labels = states.assignments.cpu().numpy()
         for index, chain in enumerate(self._chains):
@@ -121,20 +124,9 @@ class CompiledTransition(Transition):
         kept = (states.log_joint - before).unsqueeze(-1)
         return Trace(trace.assignments, trace.hyperparameters, trace.log_joint + kept)
 
-    def _trace(self, assignments: Tensor, score: Tensor, hyper: Tensor) -> Trace:
-        found = {name: hyper[..., column] for name, column in self._columns.items()}
-        marginal = self.model.prior.integrated_names
-        given = {
-            name: found[name]
-            for name in self.model.prior.hyperpriors
-            if name in found and name not in marginal
-        }
-        prior = self.model.prior.given(given) if given else self.model.prior
-        log_v = prior.log_v(assignments.shape[-1], label_range(assignments))
-        return Trace(assignments, found, score + log_v + log_hyperprior(self.model, found))
 
-
-def _same(one: ChainStates, other: ChainStates) -> bool:
+def same_states(one: ChainStates, other: ChainStates) -> bool:
+    """Return whether these are the same labels in memory, with equal hyperparameters."""
     return one is other or (
         one.assignments.data_ptr() == other.assignments.data_ptr()
         and one.assignments.shape == other.assignments.shape
@@ -145,9 +137,10 @@ def _same(one: ChainStates, other: ChainStates) -> bool:
     )
 
 
-def _advance(
+def advance_chain(
     chain: Chain, program: Program, num_draws: int, *, thin: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Advance one chain; return labels ``(draws, N)``, scores and hyperparameters, see :func:`run_draws`."""
     num_points = len(chain.state.slot_of)
     assignments = np.empty((num_draws, num_points), dtype=np.int64)
     score, hyper = np.empty(num_draws), np.empty((num_draws, 2 + len(chain.family.hyper)))
@@ -166,3 +159,27 @@ def _advance(
         hyper,
     )
     return assignments, score, hyper
+
+
+def trace_of(
+    model: CollapsedModel, names: Sequence[str], assignments: Tensor, score: Tensor, hyper: Tensor
+) -> Trace:
+    """Return draws of chains from what :func:`run_draws` wrote of each.
+
+    Shape:
+        assignments: ``(C, draws, N)``; score: ``(C, draws)``; hyper: ``(C, draws, 2 + H)``.
+
+    Args:
+        model: the model.
+        names: of the random hyperparameters.
+        assignments: canonical labels.
+        score: log-likelihood plus the log weights of the blocks, in nats.
+        hyper: values of all hyperparameters.
+    """
+    places = hyper_places(model)
+    found = {name: hyper[..., places[name]] for name in names}
+    marginal = model.prior.integrated_names
+    given = {name: found[name] for name in model.prior.hyperpriors if name in found and name not in marginal}
+    prior = model.prior.given(given) if given else model.prior
+    log_v = prior.log_v(assignments.shape[-1], label_range(assignments))
+    return Trace(assignments, found, score + log_v + log_hyperprior(model, found))

@@ -72,7 +72,10 @@ class PartitionKernel(MCMCKernel, ABC):
 
     @property
     def keeps_parameters(self) -> bool:
-        """Whether the kernel keeps cluster parameters from draw to draw, so that it alone may move points."""
+        """Whether something beside the states is kept from draw to draw, so that it alone may move points.
+
+        Parameters of clusters are, and copies of a chain.
+        """
         return False
 
     @abstractmethod

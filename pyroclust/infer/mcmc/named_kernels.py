@@ -7,6 +7,7 @@ from pyroclust.infer.mcmc.auxiliary_gibbs import AuxiliaryGibbs
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedGibbs
 from pyroclust.infer.mcmc.compose import Compose
 from pyroclust.infer.mcmc.kernel import PartitionKernel
+from pyroclust.infer.mcmc.parallel_tempering import ParallelTempering
 from pyroclust.infer.mcmc.slice_hyperparameters import SliceHyperparameters
 from pyroclust.infer.mcmc.split_merge import MergeSplit, SplitMerge
 from pyroclust.protocols import CollapsedModel
@@ -32,7 +33,9 @@ _KERNELS: dict[str, Sequence[Callable[[CollapsedModel], PartitionKernel]]] = {
     "merge-split+gibbs": (_merge_split, CollapsedGibbs),
     "split-merge": (_split_merge,),
     "split-merge+gibbs": (_split_merge, CollapsedGibbs),
+    "tempered": (_merge_split, CollapsedGibbs),
 }
+_AROUND: dict[str, Callable[..., PartitionKernel]] = {"tempered": ParallelTempering}
 
 
 def kernel_names() -> tuple[str, ...]:
@@ -49,7 +52,8 @@ def named_kernel(name: str, model: CollapsedModel, *, thin: int = 1) -> Partitio
     """Return a kernel of a model by its name; random hyperparameters are drawn by slice sampling before it.
 
     ``gibbs`` visits every point; ``merge-split`` and ``split-merge`` propose five splits or merges a step,
-    with ``+gibbs`` before a sweep over all points; ``auxiliary`` keeps the parameters of clusters, for
+    with ``+gibbs`` before a sweep over all points; ``tempered`` runs both under several powers of the
+    likelihood at once, which costs several times as much; ``auxiliary`` keeps the parameters of clusters, for
     families that are not conjugate.
 
     Args:
@@ -76,4 +80,6 @@ def named_kernel(name: str, model: CollapsedModel, *, thin: int = 1) -> Partitio
     if model.hyperpriors.keys() - model.prior.integrated_names:
         kernels.append(SliceHyperparameters(model))
     kernels += [make(model) for make in _KERNELS[name]]
+    if name in _AROUND:
+        return _AROUND[name](Compose(kernels), thin=thin)
     return Compose(kernels, thin=thin)

@@ -9,6 +9,7 @@ from torch import Tensor
 from pyroclust.compiling import lean
 from pyroclust.distributions import Component, ConjugateComponent
 from pyroclust.infer.mcmc.compiled.pointers import Address
+from pyroclust.infer.mcmc.compiled.powered import Powered
 from pyroclust.infer.mcmc.compiled.prior_tables import (
     CONCENTRATION,
     DISCOUNT,
@@ -215,13 +216,16 @@ class Chain:
         self.family_at, self.state_at, self.prior_at = Address(family), Address(state), Address(prior)
 
 
-def start_chain(model: CollapsedModel, data: Tensor, generator: np.random.Generator) -> Chain:
+def start_chain(
+    model: CollapsedModel, data: Tensor, generator: np.random.Generator, *, power: float | None = None
+) -> Chain:
     """Build a chain with no partition yet; :func:`place` comes next.
 
     Args:
         model: the model.
         data: points, ``(N, D)``.
         generator: where the chain takes its randomness from.
+        power: of the likelihood; its family is :class:`Powered` then.
     """
     num_points = data.shape[-2]
     points = np.ascontiguousarray(data.detach().cpu().double().numpy())
@@ -239,7 +243,9 @@ def start_chain(model: CollapsedModel, data: Tensor, generator: np.random.Genera
         moments=moments,
         log_alone=np.zeros(num_points),
     )
-    family = compile_family(known.component, points, num_points + _SPARE_SLOTS)
+    family: Any = compile_family(known.component, points, num_points + _SPARE_SLOTS)
+    if power is not None:
+        family = Powered(family.hyper, family, np.array([power]))
     return Chain(family, state, prior_tables(known.prior, num_points, gamma=gamma), generator)
 
 

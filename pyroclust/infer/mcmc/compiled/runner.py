@@ -11,7 +11,7 @@ from pyroclust.infer.mcmc.compiled.hyperparameters import DrawConcentration
 from pyroclust.infer.mcmc.compiled.pointers import Address, address_of, call_number, call_step
 from pyroclust.infer.mcmc.compiled.protocol import STEPS
 
-__all__ = ["END_OF_STEP", "Program", "run_draws"]
+__all__ = ["END_OF_STEP", "Program", "run_draws", "total_of"]
 
 
 # How a step ends that has moved points.
@@ -93,3 +93,9 @@ def run_draws(
             hyper[draw, h] = prior.hyper[h]
         for h in range(len(family_hyper)):
             hyper[draw, 2 + h] = family_hyper[h]
+
+
+@compiled
+def total_of(likelihood: int, family: int, state: Any) -> float:
+    """Return the log-likelihood of a chain where it is, its arguments as in :func:`run_draws`."""
+    return call_number(likelihood, (family, state))
