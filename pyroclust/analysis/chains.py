@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from pyroclust.analysis.starts import starts_from_both_sides
 from pyroclust.diagnostics import Convergence, convergence, functionals
 from pyroclust.diagnostics.chains.convergence import can_converge_well, have_converged_well
 from pyroclust.diagnostics.chains.functionals import functional_name
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
-from pyroclust.infer.mcmc.coarse_starts import coarse_starts
 from pyroclust.infer.mcmc.defaults import default_kernel_name
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.mcmc.named_kernels import kernel_names, named_kernel
@@ -52,11 +52,11 @@ def draw_mcmc(
     warmup: int | None = None,
     tell: Callable[[str], None] = lambda stage: None,
 ) -> ChainsOfModel:
-    """Run chains from starts with few clusters, and keep ``num_draws`` of each.
+    """Run chains from starts with few clusters and with many, and keep ``num_draws`` of each.
 
-    Kernels in many dimensions hardly leave a partition into many small clusters, but make small clusters with
-    ease: see :func:`~pyroclust.infer.mcmc.coarse_starts.coarse_starts`. The sweeps that found the starts
-    count as warm-up.
+    Where both sides meet, R-hat vouches for more than chains from one side: see
+    :func:`~pyroclust.analysis.starts.starts_from_both_sides`. The sweeps that found the starts count as
+    warm-up.
 
     With ``warmup=None`` the first round drops a quarter of ``num_draws`` and keeps one draw in two sweeps.
     While a functional or the log joint has not converged, a round twice as long follows, and the one before
@@ -80,7 +80,7 @@ def draw_mcmc(
     name = default_kernel_name(model) if kernel is None else kernel
     make = partial(named_kernel, name)
     own = make(model)
-    own.init, to_start = coarse_starts(make, model, data, num_chains=num_chains, seed=seed)
+    own.init, to_start = starts_from_both_sides(make, model, data, num_chains=num_chains, seed=seed)
     chains = LongChains(own, data, num_chains=num_chains, seed=seed)
     judged = warmup is None and can_converge_well(num_draws * num_chains)
     every = _FIRST_EVERY if judged else _SWEEPS_A_DRAW
@@ -130,21 +130,22 @@ def _notes(
 ) -> tuple[str, ...]:
     chains = len(draws.assignments)
     told = (
-        f"MCMC: {chains} chains of {kernel}, {sweeps:,} sweeps each from starts with few clusters, in "
-        f"{draws.seconds:.3g} seconds, {draws.seconds_warmup:.3g} of them for warm-up. R-hat compares these "
-        "chains: a second mode with many clusters, which none of them has met, it cannot see.",
+        f"MCMC: {chains} chains of {kernel}, {sweeps:,} sweeps each from starts with few clusters and with "
+        f"many, in {draws.seconds:.3g} seconds, {draws.seconds_warmup:.3g} of them for warm-up.",
     )
     if converged:
         return told
     stuck = [row for row in rows if not have_converged_well((row,))]
     worst = max(stuck, key=_badness)
     others = _other_kernels(model, kernel)
+    clusters = np.sort((draws.assignments.max(-1) + 1).mean(-1))
+    counts = listed((f"{one:.1f}" for one in clusters), chains)
     return (
         *told,
         f"MCMC has not converged after {sweeps:,} sweeps a chain: {functional_name(worst.name)} has "
         f"R-hat {worst.rhat:.3g} and {worst.ess_bulk:.0f} effective draws, where R-hat of at most "
-        f"{GOOD_RHAT:g} and {GOOD_ESS:.0f} draws are wanted. Take a longer --warmup, more --chains, "
-        f"{others}or refined draws.",
+        f"{GOOD_RHAT:g} and {GOOD_ESS:.0f} draws are wanted. The chains have {counts} clusters on "
+        f"average. Take a longer --warmup, more --chains, {others}or refined draws.",
     )
 
 

@@ -34,14 +34,14 @@ def coarse_starts(
 
     In many dimensions a partition into many small clusters, once there, stays: each of these is worth keeping
     as long as the others are, since its points, one by one or a cluster at a time, fit a large cluster badly
-    that has not taken in the others yet. Wine with 13 columns keeps 20 of them for thousands of sweeps of any
-    kernel, at a log joint 25 nats below that of the posterior. Under a Chinese restaurant prior with
-    concentration :math:`10^{-9}` they go within tens of sweeps. Chains of the model's own kernel from there
-    make new small clusters at once, since that needs no more than single points.
+    that has not taken in the others yet. Wine with 13 columns keeps 20 of them for tens of thousands of
+    sweeps of any kernel. Under a Chinese restaurant prior with concentration :math:`10^{-9}` most of them go
+    within tens of sweeps, and chains of the model's own kernel from there keep some 14 for as long. Which of
+    both holds more of the posterior, their log joint densities do not say.
 
-    The starts are no draws of the posterior, and need not be: chains may start anywhere. They are less far
-    apart than :class:`Overdispersed` ones, so that agreement of the chains says less about posteriors with a
-    second mode of many clusters.
+    The starts are no draws of the posterior, and need not be: chains may start anywhere. Chains from these
+    alone may all miss the same side: :func:`~pyroclust.analysis.starts.starts_from_both_sides` has others
+    beside them.
 
     Args:
         make: makes the kernel of a model.
