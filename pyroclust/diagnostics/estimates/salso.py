@@ -16,7 +16,7 @@ from pyroclust.diagnostics.draws.pairs import MAX_PAIRED_POINTS
 from pyroclust.diagnostics.estimates.searches import DrawsSearch, LinkageSearch, PartitionSearch, best_of
 from pyroclust.threads import num_threads
 
-__all__ = ["Problem", "SalsoSearch", "State", "run_start"]
+__all__ = ["Problem", "SalsoSearch", "State", "run_start", "searched_draws"]
 
 # What numba compiles to 64-bit integers, by the names that numpy gives them.
 Index: TypeAlias = "int | np.signedinteger[Any]"
@@ -280,6 +280,8 @@ def run_start(problem: Problem, state: State, initial: np.ndarray, attempts: int
 
 
 _MAX_CELLS = 250_000_000
+# Up to so many points the starts see all draws, and above at least so many draws.
+_ALL_SEARCHED, _FEWEST_SEARCHED = 1000, 250
 
 
 @dataclass(frozen=True)
@@ -299,7 +301,8 @@ class SalsoSearch(PartitionSearch):
     and about a dozen sweeps a start: 3 to 7 seconds of processor time for 1000 points, 1000 draws and 10
     clusters. Starts run in threads; the result depends on the seed alone. Memory: 4 N M bytes, and for every
     thread 4 bytes for each cluster of each draw times ``max_clusters``; where that would be above a gigabyte,
-    the starts see a random part of the draws.
+    the starts see a random part of the draws. Above 1000 points they see 1000 / N of them, at least 250, so
+    that a sweep costs the same; all ends are still compared over all draws.
 
     Attributes:
         num_starts: how many starts, besides the one or two from quicker searches.
@@ -367,10 +370,26 @@ class SalsoSearch(PartitionSearch):
         return starts
 
 
+def searched_draws(num_draws: int, *, num_points: int, cells: int) -> int:
+    """Return how many of the distinct draws the starts see.
+
+    Args:
+        num_draws: distinct draws M.
+        num_points: number of points N.
+        cells: of the contingency tables of all draws.
+
+    Example:
+        >>> [searched_draws(4000, num_points=points, cells=9) for points in (1000, 1001, 5000, 50_000)]
+        [4000, 3996, 800, 250]
+    """
+    by_points = max(_FEWEST_SEARCHED, num_draws * _ALL_SEARCHED // num_points)
+    return max(1, min(num_draws, by_points, num_draws * _MAX_CELLS // cells))
+
+
 def _part(draws: DistinctDraws, cells: int, rng: np.random.Generator) -> DistinctDraws:
-    if cells <= _MAX_CELLS:
+    number = searched_draws(len(draws.mass), num_points=draws.partitions.shape[1], cells=cells)
+    if number == len(draws.mass):
         return draws
-    number = max(1, len(draws.mass) * _MAX_CELLS // cells)
     rows = rng.choice(len(draws.mass), number, p=draws.mass)
     return DistinctDraws(draws.partitions[rows], np.full(number, 1 / number), rows, draws.shares)
 
