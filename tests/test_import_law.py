@@ -131,6 +131,7 @@ LAW: dict[str, set[str]] = {
         "counts",
         "diagnostics.draws",
         "diagnostics.limits",
+        "diagnostics.weights",
         "memory",
         "text",
     },

@@ -384,6 +384,8 @@ def _simulated(
     failed = () if world is None else world.failures
     if (why := tries.reason(_WORLD)) is not None:
         open_ones.append(untold(Question.FAMILIAR, why))
+    if failed or (why is not None and guide.model.has_likelihood):
+        open_ones.append(untold(Question.WITNESSED, why))
     near, what = None, f"The calibration of guide '{picked.name}' near the data"
     if calibrate:
         tell("calibrating on simulations near the data")

@@ -26,6 +26,8 @@ MAX_EVIDENCE_ERRORS_APART = 4.0
 MAX_CHANCE = 0.01
 # Of the familiarity of a data set, and of a calibration.
 MIN_FAMILIARITY, MIN_CALIBRATION = 0.01, 0.01
+# Of what a guide's weights say on a data set beside its own on simulations: how often it warns for nothing.
+MIN_WITNESSED = 0.05
 # Of each test of calibration in a certificate, of which there are about ten.
 MIN_CERTIFIED = 0.005
 # Above it a test that refined draws still move says that they do not, and from it on that they have forgotten

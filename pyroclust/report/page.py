@@ -21,7 +21,7 @@ from pyroclust.report.orders import orders_section
 from pyroclust.report.parts import Page, Section, Tile
 from pyroclust.report.refining import refining_section
 from pyroclust.report.rows import rows_section
-from pyroclust.report.simulations import calibration_section, familiarity_section
+from pyroclust.report.simulations import calibration_section, familiarity_section, witnesses_section
 from pyroclust.report.words import number, seconds, times
 from pyroclust.results.contents import Contents, Result
 
@@ -76,6 +76,8 @@ def _sections(found: Contents) -> dict[str, Callable[[], Section]]:
         every["visiting orders"] = partial(orders_section, found.orders)
     if found.evidences:
         every["evidence"] = lambda: evidence_section(found)
+    if found.witnesses is not None:
+        every["witnesses"] = partial(witnesses_section, found.witnesses)
     if found.familiarity is not None:
         every["familiarity"] = partial(familiarity_section, found.familiarity)
     if found.calibration is not None:

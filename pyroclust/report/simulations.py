@@ -1,14 +1,41 @@
-"""What simulations of the guide's model say: whether the data look like them, and about calibration."""
+"""What simulations of the guide's model say: of the guide, of the data, and about calibration."""
 
 from matplotlib.figure import Figure
 
 from pyroclust import plots
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.diagnostics import Familiarity
+from pyroclust.diagnostics.simulations.witnesses import Witnesses
+from pyroclust.diagnostics.verdicts.findings import witnesses_finding
 from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
 from pyroclust.report.words import functional_title, number, p_value
 
-__all__ = ["calibration_section", "familiarity_section"]
+__all__ = ["calibration_section", "familiarity_section", "witnesses_section"]
+
+
+def witnesses_section(found: Witnesses) -> Section:
+    """Show each figure of the guide's weights on the data beside those on simulations.
+
+    Args:
+        found: the figures.
+    """
+    rows = tuple(
+        (row.name, number(row.value), number(row.median), number(row.bad), p_value(row.p_value))
+        for row in found.rows
+    )
+    table = FigureTable(
+        f"The guide drew {found.num_draws:,} partitions of {found.num_points:,} rows of the data, and as many "
+        f"of each of {found.num_simulations:,} data sets of as many points that its model simulates. A small "
+        "p says that its weights are worse here than there. A large one says that they are no worse, not "
+        "that the guide is right: it is wrong on some simulations too.",
+        ("", "here", "median of simulations", "worst 5 % of simulations", "p"),
+        rows,
+    )
+    return Section(
+        "Does the guide do as well here as on simulations",
+        (table,),
+        gist=witnesses_finding(found).sentence,
+    )
 
 
 def familiarity_section(found: Familiarity) -> Section:

@@ -9,6 +9,7 @@ import numpy as np
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.diagnostics import Finding, LogEvidence
+from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.results.contents import RowsOfData, Source
 from pyroclust.results.draws_summary import DrawsSummary
 from pyroclust.results.partition_draws import PartitionDraws
@@ -221,6 +222,11 @@ class GuideOnData(OnData):
     def proposals(self) -> PartitionDraws:
         """All draws of the guide, which have the weights; ``guide`` may be some of them."""
         return self.guide if self.refined is None else self.refined.proposals
+
+    @property
+    def witnesses(self) -> Witnesses | None:
+        """What the guide's weights say beside those on simulations; ``None`` where it has none."""
+        return None if self.world is None else self.world.witnesses()
 
     @property
     def drawn_by(self) -> str:

@@ -37,6 +37,7 @@ _AGREEMENT = "The agreement of the guide with MCMC"
 _REFINED_SOURCES = "The tests of the refined draws and MCMC"
 _REFINED_AGREEMENT = "The agreement of the refined draws with MCMC"
 _FAMILIARITY = "The familiarity of the data"
+_WITNESSES = "The witnesses of the guide"
 
 
 _PARTS = 6
@@ -89,6 +90,7 @@ def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], Non
     if evidences is None:
         evidences = () if weighting is None else (diagnostics.importance_evidence(weighting.log_weights),)
     familiarity = _familiarity(comparison, tries, seed)
+    witnesses = tries.make(_WITNESSES, lambda: comparison.witnesses)
     open_ones = _untold(
         comparison,
         tries,
@@ -136,6 +138,7 @@ def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], Non
         evidences=(*evidences, *comparison.annealed),
         baselines=baselines or (),
         familiarity=familiarity,
+        witnesses=witnesses,
         calibration=comparison.calibration,
         estimates_rand=between,
         refined=of_refined,
@@ -230,8 +233,10 @@ def _untold(
         found += (untold(Question.SOURCES, tries.reason(_SOURCES)),)
     if not has_refined:
         found += (untold(Question.REFINED_SOURCES, tries.reason(_REFINED_SOURCES)),)
-    why = tries.reason(_FAMILIARITY)
-    return found if why is None else (*found, untold(Question.FAMILIAR, why))
+    for what, question in ((_FAMILIARITY, Question.FAMILIAR), (_WITNESSES, Question.WITNESSED)):
+        if (why := tries.reason(what)) is not None:
+            found += (untold(question, why),)
+    return found
 
 
 def _weigh(guide: PartitionDraws) -> Weighting:

@@ -20,7 +20,8 @@ from pyroclust.diagnostics import (
     Verdict,
 )
 from pyroclust.diagnostics.limits import tolerance_of
-from pyroclust.diagnostics.verdicts.findings import familiarity_findings
+from pyroclust.diagnostics.simulations.witnesses import Witnesses
+from pyroclust.diagnostics.verdicts.findings import familiarity_findings, witnesses_finding
 from pyroclust.diagnostics.weights.importance import stratified_draws
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.comparison import Comparison, PartitionDraws
@@ -75,6 +76,7 @@ class ComparisonSummary:
             or draws of MCMC exactly, from those and from both; by annealing where these cannot be relied on.
         baselines: classical clusterings, seen from the posterior that is the answer.
         familiarity: where the data lie among simulations of the model; ``None`` without simulations.
+        witnesses: what the guide's weights say beside those on the simulations; ``None`` without them.
         calibration: of the guide on simulations near the data; ``None`` where it was not asked for.
         estimates_rand: adjusted Rand index between the point estimates of the guide and of MCMC.
         refined: what the refined draws say; ``None`` without them.
@@ -101,6 +103,7 @@ class ComparisonSummary:
     evidences: tuple[LogEvidence, ...]
     baselines: tuple[BaselineRow | FailedRow, ...]
     familiarity: Familiarity | None
+    witnesses: Witnesses | None
     calibration: LocalCalibration | None
     estimates_rand: float | None
     refined: DrawsSummary | None = None
@@ -121,6 +124,7 @@ class ComparisonSummary:
         """Every question that was asked: those of the verdict first."""
         return (
             *self.verdict.findings,
+            *(() if self.witnesses is None else (witnesses_finding(self.witnesses),)),
             *(() if self.familiarity is None else familiarity_findings(self.familiarity)),
             *(() if self.calibration is None else (self.calibration.finding,)),
             *orders_findings(self.orders),
@@ -222,6 +226,7 @@ class ComparisonSummary:
             refined=self._refining(),
             orders=self.orders,
             familiarity=self.familiarity,
+            witnesses=self.witnesses,
             calibration=self.calibration,
             baselines=self.baselines,
         )
@@ -302,6 +307,7 @@ class ComparisonSummary:
             | ({} if (refined := self._of_refined()) is None else {"refined": refined.seconds_each}),
             "point_estimates": {name: found.figures() for name, found in self.estimates.items()},
             "familiarity": None if self.familiarity is None else asdict(self.familiarity),
+            "witnesses": None if self.witnesses is None else asdict(self.witnesses),
             "calibration_near_data": None if self.calibration is None else self.calibration.figures(),
             "adjusted_rand_between_estimates": self.estimates_rand,
             "sources": {"guide": self.guide.figures(), "mcmc": self.mcmc.figures()}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from pyroclust.diagnostics import Agreement, Familiarity, Finding, LogEvidence, SourceComparison, Verdict
+from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.draws_summary import DrawsSummary
 from pyroclust.results.orders import Orders
@@ -176,6 +177,7 @@ class Contents:
         orders: figures of the guide's draws by each visiting order.
         evidences: estimates of log p(x).
         familiarity: where the data lie among simulations of the model.
+        witnesses: what the guide's weights say beside those on simulations.
         calibration: of the guide on simulations near the data.
         baselines: classical clusterings, seen from the posterior of the reference.
     """
@@ -202,6 +204,7 @@ class Contents:
     orders: Orders | None = None
     evidences: tuple[LogEvidence, ...] = ()
     familiarity: Familiarity | None = None
+    witnesses: Witnesses | None = None
     calibration: "LocalCalibration | None" = None
     baselines: tuple[BaselineRow | FailedRow, ...] = ()
 

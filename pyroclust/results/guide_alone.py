@@ -11,7 +11,8 @@ from pyroclust.calibration.certificate import Certificate
 from pyroclust.calibration.judgement import calibration_findings
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.diagnostics import Answer, Familiarity, Finding, Verdict
-from pyroclust.diagnostics.verdicts.findings import Question
+from pyroclust.diagnostics.simulations.witnesses import Witnesses
+from pyroclust.diagnostics.verdicts.findings import Question, witnesses_finding
 from pyroclust.diagnostics.verdicts.judging import judge_alone, with_untold
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.comparison import GuideOnData, no_formula
@@ -73,6 +74,7 @@ class AloneSummary:
         baselines: classical clusterings, seen from the posterior that is shown.
         refined: what the refined draws say; ``None`` without them.
         orders: figures by each visiting order; ``None`` where the guide has one.
+        witnesses: what the guide's weights say beside those on simulations; ``None`` without weights.
         failures: why parts are missing, a sentence each.
     """
 
@@ -87,6 +89,7 @@ class AloneSummary:
     baselines: tuple[BaselineRow | FailedRow, ...]
     refined: DrawsSummary | None = None
     orders: Orders | None = None
+    witnesses: Witnesses | None = None
     failures: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -96,7 +99,12 @@ class AloneSummary:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Every question that was asked: those of the verdict first."""
-        return (*self.verdict.findings, *orders_findings(self.orders), *self.reference.findings)
+        return (
+            *self.verdict.findings,
+            *(() if self.witnesses is None else (witnesses_finding(self.witnesses),)),
+            *orders_findings(self.orders),
+            *self.reference.findings,
+        )
 
     @property
     def answer(self) -> Answer | None:
@@ -165,6 +173,7 @@ class AloneSummary:
             refined=refined,
             orders=self.orders,
             familiarity=self.familiarity,
+            witnesses=self.witnesses,
             calibration=self.calibration,
             baselines=self.baselines,
         )
@@ -184,6 +193,7 @@ class AloneSummary:
             "findings": [one.to_dict() for one in self.findings],
             "num_clusters": {"values": self.draws.values, "guide": self.draws.probabilities},
             "familiarity": None if self.familiarity is None else asdict(self.familiarity),
+            "witnesses": None if self.witnesses is None else asdict(self.witnesses),
             "calibration_near_data": None if self.calibration is None else self.calibration.figures(),
             "calibration": {"tests": self.calibration_tests, "passed": self.calibration_passed},
             "seconds_per_effective_draw": {"guide": self.guide_seconds},
@@ -254,6 +264,7 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
         baselines=baselines or (),
         refined=of_refined,
         orders=tries.make(ORDERS, lambda: orders_of(alone.proposals, seed=seed)),
+        witnesses=tries.make("The witnesses of the guide", lambda: alone.witnesses),
         failures=(
             *alone.failures,
             *found.failures,

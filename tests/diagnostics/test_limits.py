@@ -21,6 +21,7 @@ from pyroclust.diagnostics.differences.effects import Effect, VariationBlocks
 from pyroclust.diagnostics.estimates.cluster_profiles import ClusterProfiles
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
+from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.diagnostics.verdicts.calibration import (
     baseline_finding,
     calibrated_finding,
@@ -41,6 +42,7 @@ from pyroclust.diagnostics.verdicts.findings import (
     num_doubtful,
     weighted_finding,
     weights_findings,
+    witnesses_finding,
 )
 from pyroclust.diagnostics.verdicts.sources import judge_sources
 from pyroclust.diagnostics.verdicts.verdict import Verdict
@@ -152,6 +154,11 @@ LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
     "MAX_CHANCE": (by_chance, 0.01, 0.00999),
     "MAX_CHANCE of two": (lambda value: by_chance(value, SMALL), 0.005, 0.00499),
     "MIN_FAMILIARITY": (lambda value: familiar(value)[0], 0.0101, 0.01),
+    "MIN_WITNESSED": (
+        lambda value: witnesses_finding(Witnesses((), value, 199, 32, 9)).passed,
+        0.0501,
+        0.05,
+    ),
     "MIN_CALIBRATION": (calibrated, 0.01, 0.00999),
     "MIN_CALIBRATION of two": (lambda value: calibrated(value, 0.5), 0.005, 0.00499),
     "MIN_CALIBRATION near data": (near, 0.01, 0.00999),

@@ -152,6 +152,7 @@ _OF_COMPARISONS: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
         "The familiarity of the data",
         (Question.FAMILIAR,),
     ),
+    ("pyroclust.results.comparison.GuideOnData.witnesses", "The witnesses of the guide", (Question.WITNESSED,)),
 )
 _OF_ALONE: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
     (
@@ -176,11 +177,19 @@ _OF_REFINING: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
     ("pyroclust.results.orders.evidence_by_order", "The spread over visiting orders", ()),
 )
 _OF_RUNS: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
-    (f"{_COMPARING}simulated_world", "The simulations of the guide's model", (Question.FAMILIAR,)),
+    (
+        f"{_COMPARING}simulated_world",
+        "The simulations of the guide's model",
+        (Question.FAMILIAR, Question.WITNESSED),
+    ),
     (f"{_COMPARING}calibrate_near", "The calibration of guide", (Question.NEAR,)),
     (f"{_COMPARING}cross_scored", "The guide's log q of draws of MCMC", ()),
     (f"{_COMPARING}draw_mcmc", "MCMC", ()),
-    ("pyroclust.calibration.training_world._log_evidence", "The evidence of the data among", ()),
+    (
+        "pyroclust.calibration.training_world._log_weights",
+        "The weights of the guide's draws of simulations",
+        (Question.WITNESSED,),
+    ),
 )
 
 

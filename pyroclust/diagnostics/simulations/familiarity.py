@@ -14,7 +14,15 @@ from pyroclust.diagnostics.simulations.point_summaries import (
     mahalanobis,
 )
 
-__all__ = ["Familiarity", "FamiliarityRow", "familiarity", "familiarity_rows", "most_unusual"]
+__all__ = [
+    "Familiarity",
+    "FamiliarityRow",
+    "familiarity",
+    "familiarity_rows",
+    "most_unusual",
+    "one_p_value",
+    "unusualness",
+]
 
 _LOW, _HIGH = 0.05, 0.95
 _HARDLY = 0.02
@@ -89,19 +97,44 @@ def familiarity_rows(
         both["the log evidence"] = evidence
     rows, every = [], []
     for name, values in (upper | both).items():
-        unusual = _unusualness(values, upper_only=name in upper)
+        unusual = unusualness(values, upper_only=name in upper)
         rows.append(_row(name, values, unusual, upper_only=name in upper))
         every.append(unusual)
     return tuple(rows), np.stack(every)
 
 
-def _unusualness(values: np.ndarray, *, upper_only: bool) -> np.ndarray:
-    """Measure distances to the median in units of the 5 or the 95 % quantile's, all data sets alike."""
+def unusualness(values: np.ndarray, *, upper_only: bool) -> np.ndarray:
+    """Measure distances to the median in units of the 5 or the 95 % quantile's, all data sets alike.
+
+    Args:
+        values: one number of every data set, ``(S + 1,)``.
+        upper_only: whether small values are usual, however small.
+
+    Example:
+        >>> unusualness(np.arange(101.0), upper_only=True)[[0, 50, 95, 100]].round(2)
+        array([0.  , 0.  , 1.  , 1.11])
+    """
     low, middle, high = np.quantile(values, (_LOW, 0.5, _HIGH))
     # Columns without spread have quantiles that are equal.
     least = 1e-9 * (1 + abs(middle))
     above = (values - middle) / max(high - middle, least)
     return np.maximum(above, 0 if upper_only else (middle - values) / max(middle - low, least))
+
+
+def one_p_value(unusual: np.ndarray) -> float:
+    """Return the share of data sets, the first included, whose largest unusualness is as large as its own.
+
+    It is exact however the rows depend on each other.
+
+    Shape:
+        unusual: ``(rows, S + 1)``, the data first.
+
+    Example:
+        >>> one_p_value(np.array([[1.0, 0.0, 3.0, 0.0], [2.0, 1.0, 0.0, 1.5]]))
+        0.5
+    """
+    largest = unusual.max(0)
+    return float((largest >= largest[0]).mean())
 
 
 def _row(name: str, values: np.ndarray, unusual: np.ndarray, *, upper_only: bool) -> FamiliarityRow:
@@ -256,8 +289,7 @@ def familiarity(
     sets = _sets(data, simulations, seed)
     evidence = _evidence(log_evidence, simulated_log_evidence, len(simulations))
     rows, every = familiarity_rows(sets, evidence, seed=seed)
-    largest = every.max(0)
-    overall = float((largest >= largest[0]).mean())
+    overall = one_p_value(every)
     odd = most_unusual(rows, num_simulations=len(simulations)) if overall <= MIN_FAMILIARITY else []
     chance = f" (p = {written(overall, '.3g', MIN_FAMILIARITY)})" if odd else ""
     return Familiarity(

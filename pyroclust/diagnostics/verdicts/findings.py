@@ -22,12 +22,14 @@ from pyroclust.diagnostics.limits import (
     MIN_ESS,
     MIN_FAMILIARITY,
     MIN_SETTLED,
+    MIN_WITNESSED,
     PARTLY_CLEAR,
     PARTLY_LABELS,
     written,
     written_p,
 )
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
+from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.diagnostics.verdicts.verdict import Finding, Mark, Trust, Verdict
 from pyroclust.diagnostics.weights.orders import OrderSpread
 
@@ -47,6 +49,7 @@ __all__ = [
     "untold",
     "weighted_finding",
     "weights_findings",
+    "witnesses_finding",
 ]
 
 
@@ -56,6 +59,7 @@ class Question(Enum):
     CLEAR = "Is the point estimate clear?"
     LABELS = "Are the clusters the known labels?"
     FAMILIAR = "Are summary statistics of the rows like those of the model's simulations?"
+    WITNESSED = "Does the guide do as well here as on simulations of its model?"
     NEAR = "Is the guide calibrated on simulations near these data?"
     CERTIFIED = "Is the guide calibrated on simulated data?"
     COUNTS = "Does the guide agree with MCMC on the number of clusters?"
@@ -384,6 +388,29 @@ def familiarity_findings(found: Familiarity) -> tuple[Finding, ...]:
             f"{found.num_points:,} points",
             f"{fewest:,} to {most:,}",
         ),
+    )
+
+
+def witnesses_finding(found: Witnesses) -> Finding:
+    """Ask whether a guide does as well on a data set as on simulations of its model.
+
+    Args:
+        found: what the weights of its draws witness.
+
+    Example:
+        >>> from pyroclust.diagnostics.simulations.witnesses import Witness
+        >>> row = Witness("the efficiency of the weights", 0.031, 0.8, 0.1, 0, 0.005)
+        >>> witnesses_finding(Witnesses((row,), 0.005, 199, 32, 50)).sentence
+        'the efficiency of the weights 0.03, on simulations 0.80; p = 0.005 among 199'
+    """
+    figures = "; ".join(f"{row.name} {row.value:.2f}, on simulations {row.median:.2f}" for row in found.rows)
+    return Finding(
+        Question.WITNESSED.value,
+        found.p_value,
+        MIN_WITNESSED,
+        found.p_value > MIN_WITNESSED,
+        f"{figures}; {written_p(found.p_value, MIN_WITNESSED)} among {found.num_simulations:,}",
+        f"p above {MIN_WITNESSED:g}",
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from pyroclust.arrays import as_numbers
 
-__all__ = ["OrderSpread", "evidence_by_order", "mean_by_order"]
+__all__ = ["OrderSpread", "evidence_by_order", "evidences_of_orders", "mean_by_order"]
 
 # Below the smallest normal number a sum of weights is none.
 _VANISHED = np.finfo(np.float64).tiny
@@ -66,15 +66,31 @@ def evidence_by_order(
         >>> evidence_by_order(weights + np.repeat([0, 1, 2, 3], 100), num_orders=4, seed=0).p_value
         0.001
     """
-    weights = as_numbers("log_weights", log_weights)
-    largest = weights.max(initial=-np.inf)
+    weights, log_mean = _log_means(log_weights)
     return _spread(
-        np.exp(weights - largest),
-        lambda means: np.log(np.maximum(means, _VANISHED)) + largest,
+        weights,
+        log_mean,
         num_orders=num_orders,
         seed=seed,
         num_permutations=num_permutations,
     )
+
+
+def evidences_of_orders(log_weights: np.ndarray, *, num_orders: int) -> np.ndarray:
+    """Return the log evidence by each visiting order alone, ``(M,)`` in nats, as above.
+
+    Shape:
+        log_weights: ``(S,)`` in nats, the draws of each order one after the other.
+
+    Args:
+        log_weights: log p(c, x) - log q(c).
+        num_orders: M.
+
+    Example:
+        >>> evidences_of_orders(np.log([1.0, 3.0, 4.0, 4.0]), num_orders=2).round(3)
+        array([0.693, 1.386])
+    """
+    return _of_orders(*_log_means(log_weights), num_orders)
 
 
 def mean_by_order(
@@ -107,9 +123,24 @@ def mean_by_order(
     )
 
 
+_Figure = Callable[[np.ndarray], np.ndarray]
+
+
+def _log_means(log_weights: np.ndarray) -> tuple[np.ndarray, _Figure]:
+    """Return weights beside the largest of all, and what makes log evidences of their means."""
+    weights = as_numbers("log_weights", log_weights)
+    largest = weights.max(initial=-np.inf)
+    return np.exp(weights - largest), lambda means: np.log(np.maximum(means, _VANISHED)) + largest
+
+
+def _of_orders(values: np.ndarray, figure: _Figure, num_orders: int) -> np.ndarray:
+    sizes = np.array([len(part) for part in np.array_split(np.arange(len(values)), num_orders)])
+    return figure(np.add.reduceat(values, np.cumsum(sizes) - sizes) / sizes)
+
+
 def _spread(
     values: np.ndarray,
-    figure: Callable[[np.ndarray], np.ndarray],
+    figure: _Figure,
     *,
     num_orders: int,
     seed: int,
@@ -117,15 +148,11 @@ def _spread(
 ) -> OrderSpread | None:
     if num_orders < 2 or len(values) < 2 * num_orders:
         return None
-    sizes = np.array([len(part) for part in np.array_split(np.arange(len(values)), num_orders)])
-    starts = np.cumsum(sizes) - sizes
-
-    def by_order(dealt: np.ndarray) -> np.ndarray:
-        return figure(np.add.reduceat(dealt, starts) / sizes)
-
     rng = np.random.default_rng(seed)
-    found = by_order(values)
-    null = np.array([by_order(rng.permutation(values)).std() for _ in range(num_permutations)])
+    found = _of_orders(values, figure, num_orders)
+    null = np.array(
+        [_of_orders(rng.permutation(values), figure, num_orders).std() for _ in range(num_permutations)]
+    )
     spread = float(found.std())
     p_value = (1 + int((null >= spread - _ROUNDING).sum())) / (1 + num_permutations)
     return OrderSpread(found, spread, float(np.median(null)), p_value)

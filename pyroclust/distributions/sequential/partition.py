@@ -1,6 +1,7 @@
 """Partitions built point by point, in one visiting order or in a mixture of several."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from pyroclust.distributions.sequential.sampling import sample_labels, score_lab
 from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.partitions import canonical
 
-__all__ = ["OrderAveragedPartition", "SequentialPartition"]
+__all__ = ["OrderAveragedPartition", "SequentialPartition", "num_orders_of"]
 
 _CANDIDATES_AT_ONCE = 1 << 18
 _CLUSTERS_AT_ONCE = 1 << 19
@@ -207,3 +208,20 @@ class OrderAveragedPartition(PartitionDistribution):
         ones = (1,) * (len(batch) - len(self.batch_shape))
         inner = inner.reshape(self.num_orders, *ones, *self.batch_shape)
         return self.orders.on(inner.expand(self.num_orders, *batch))
+
+
+def num_orders_of(posteriors: Sequence[Any]) -> int:
+    """Return how many visiting orders posteriors of the same data have: one where they have none, or share it.
+
+    Args:
+        posteriors: of one guide.
+
+    Example:
+        >>> from pyroclust import load_guide
+        >>> points, names = torch.randn(30, 1), ("ncp-nig1d", "ncp-nig1d")
+        >>> num_orders_of([load_guide(name).posterior(points) for name in names])
+        2
+    """
+    orders = [posterior.order for posterior in posteriors if hasattr(posterior, "order")]
+    differ = not any(torch.equal(one, orders[0]) for one in orders[1:])
+    return len(orders) if differ and len(orders) == len(posteriors) else 1

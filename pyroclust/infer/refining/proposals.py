@@ -15,6 +15,7 @@ from pyroclust.diagnostics.weights.importance import (
     smooth_log_weights,
     stratified_draws,
 )
+from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc.compiled_filter import CompiledFilter, can_compile
 from pyroclust.infer.refining.clock import Clock
@@ -189,16 +190,9 @@ def draw_proposals(
         log_prob=scores,
         log_joint=torch.cat(log_joint) if log_joint else torch.full_like(scores, math.nan),
         is_exact=all(one.is_exact for one in posteriors),
-        num_orders=_number_of_orders(posteriors),
+        num_orders=num_orders_of(posteriors),
     )
     return found, tuple(posteriors)
-
-
-def _number_of_orders(posteriors: Sequence[Any]) -> int:
-    """Count the visiting orders that share the draws: one where posteriors have none, or all the same."""
-    orders = [one.order for one in posteriors if hasattr(one, "order")]
-    differ = not any(torch.equal(one, orders[0]) for one in orders[1:])
-    return len(orders) if differ and len(orders) == len(posteriors) else 1
 
 
 def shared_log_prob(posteriors: Sequence[Any], assignments: Tensor) -> Tensor:
