@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import mean, median
 
 from benchmark_tables import Row, count, listed, number, result, signed, table
+from familiarity_figures import familiarity
 from refined_figures import refined
 
 from pyroclust import list_guides
@@ -495,6 +496,7 @@ def page() -> str:
         orders,
         real_data,
         refined,
+        familiarity,
         training,
         speed,
         large_tables,

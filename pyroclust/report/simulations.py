@@ -24,10 +24,10 @@ def witnesses_section(found: Witnesses) -> Section:
         for row in found.rows
     )
     table = FigureTable(
-        f"The guide drew {found.num_draws:,} partitions of {found.num_points:,} rows of the data, and as many "
-        f"of each of {found.num_simulations:,} data sets of as many points that its model simulates. A small "
-        "p says that its weights are worse here than there. A large one says that they are no worse, not "
-        "that the guide is right: it is wrong on some simulations too.",
+        f"The guide drew {found.num_draws:,} partitions of {found.num_points:,} rows of the data, and as "
+        f"many of each of {found.num_simulations:,} data sets of as many points that its model simulates. "
+        "A small p says that its weights are worse here than there. A large one says that they are no "
+        "worse, not that the guide is right: it is wrong on some simulations too.",
         ("", "here", "median of simulations", "worst 5 % of simulations", "p"),
         rows,
     )

@@ -152,7 +152,11 @@ _OF_COMPARISONS: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
         "The familiarity of the data",
         (Question.FAMILIAR,),
     ),
-    ("pyroclust.results.comparison.GuideOnData.witnesses", "The witnesses of the guide", (Question.WITNESSED,)),
+    (
+        "pyroclust.results.comparison.GuideOnData.witnesses",
+        "The witnesses of the guide",
+        (Question.WITNESSED,),
+    ),
 )
 _OF_ALONE: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
     (

@@ -211,7 +211,7 @@ class OrderAveragedPartition(PartitionDistribution):
 
 
 def num_orders_of(posteriors: Sequence[Any]) -> int:
-    """Return how many visiting orders posteriors of the same data have: one where they have none, or share it.
+    """Return how many visiting orders posteriors of the same data have: one where they share it.
 
     Args:
         posteriors: of one guide.

@@ -1,0 +1,56 @@
+"""Whether a guide does as well on data as on simulations of its model: level, and a wrong guide."""
+
+import numpy as np
+import pytest
+import torch
+
+from pyroclust import load_guide
+from pyroclust.calibration import training_world
+from pyroclust.calibration.training_world import simulated_world
+from pyroclust.diagnostics import co_assignment
+from pyroclust.guides import PredictiveFilter
+from pyroclust.infer import refine, simulate
+from pyroclust.models import nig_mixture
+
+
+@pytest.mark.parametrize("points_weighed", [8, 12])
+def test_p_values_of_data_of_the_model_keep_their_level(monkeypatch, points_weighed):
+    monkeypatch.setattr(training_world, "_SIMULATIONS", 39)
+    monkeypatch.setattr(training_world, "_POINTS_WEIGHED", points_weighed)
+    model = nig_mixture()
+    guide, found = PredictiveFilter(model), []
+    torch.manual_seed(3)
+    sets, _ = simulate(model, torch.empty(80, 12, 1))
+    for seed, data in enumerate(sets):
+        world = simulated_world(guide, data.double(), max_points=None, seed=seed)
+        assert world.log_weights.shape == (40, 4, 8)
+        assert world.witnesses().num_points == points_weighed
+        found.append(world.witnesses().p_value)
+    # Above a half p-values are one where the data are better than half of the simulations by every figure.
+    for level in (0.1, 0.2, 0.3, 0.4):
+        assert abs(np.mean(np.array(found) <= level) - level) < 3 * np.sqrt(level * (1 - level) / 80)
+
+
+def test_a_guide_that_is_wrong_on_a_lattice_is_seen():
+    side = np.linspace(-1, 1, 8) / np.sqrt(3 / 7)
+    data = torch.from_numpy(np.stack(np.meshgrid(side, side), -1).reshape(64, 2))
+    guide = load_guide("ncp-niw2d")
+    refined = refine(guide.model, guide, data, num_draws=300, seed=0)
+    gaps = np.abs(co_assignment(refined.assignments) - co_assignment(refined.proposals.assignments[::5]))
+    assert refined.settled
+    assert gaps.max() > 0.15
+    assert simulated_world(guide, data, max_points=None, seed=0).witnesses().p_value <= 0.05
+
+
+def test_visiting_orders_are_asked_where_a_guide_has_several():
+    data = torch.randn(20, 2, generator=torch.Generator().manual_seed(0))
+    one = simulated_world(load_guide("ncp-niw2d"), data, max_points=None, seed=0)
+    assert one.log_weights.shape == (200, 1, 32)
+    assert [row.name for row in one.witnesses().rows] == ["the efficiency of the weights"]
+
+
+def test_no_weights_no_witnesses():
+    world = simulated_world(load_guide("acp-gaussian2d"), torch.zeros(5, 2), max_points=None, seed=0)
+    assert world.log_weights is None
+    assert world.witnesses() is None
+    assert world.failures == ()
