@@ -4,8 +4,8 @@
 
 A figure of a guide on a data set is put among the same figure on data sets that its model simulates; a small
 p-value warns. The figures: summary statistics of the rows, the efficiency of 32 importance weights, the
-spread of the log evidence over visiting orders, and the drift of the mean number of clusters in 10 sweeps of MCMC
-from 8 draws. Beside them stands what needs no simulations: the efficiency of 5,000 weights. The guide is
+spread of the log evidence over visiting orders, and the drift of the mean number of clusters in 10 sweeps of
+MCMC from 8 draws. Beside them stands what needs no simulations: the efficiency of 5,000 weights. The guide is
 wrong where a co-assignment probability is off by more than 0.15, as drawn or weighted, from long chains.
 
 What the library says rests on figures that were chosen on 40 pairs of columns of real tables, those of
