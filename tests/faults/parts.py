@@ -153,7 +153,7 @@ _OF_COMPARISONS: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
         (Question.FAMILIAR,),
     ),
     (
-        "pyroclust.results.comparison.GuideOnData.witnesses",
+        "pyroclust.calibration.training_world.TrainingWorld.witnesses",
         "The witnesses of the guide",
         (Question.WITNESSED,),
     ),
