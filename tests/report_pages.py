@@ -71,8 +71,8 @@ def refined_comparison(
         kernel="Gibbs sweeps",
         num_ancestors=180,
         seen=(
-            Round(10, 0.002, "num_clusters", -0.4, 1.08, 0.01, 150.0),
-            Round(20, 0.4 if settled else 0.003, "entropy", 0.01, 1.01, 0.2, 190.0),
+            Round(10, 0.002, "num_clusters", -0.4, 1.08, 0.01, 150.0, 200),
+            Round(20, 0.4 if settled else 0.003, "entropy", 0.01, 1.01, 0.2, 190.0, 200),
         ),
         pareto_k=0.3,
         efficiency=0.5,

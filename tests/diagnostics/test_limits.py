@@ -107,8 +107,15 @@ def stable(stability: float) -> bool:
     return ClusterProfiles(none, np.array([stability]), *[none] * 6).num_stable == 1
 
 
-def settled(*, p_value: float = 0.5, nested_rhat: float = 1.0, start_p_value: float = 0.5) -> bool:
-    return Round(20, p_value, "entropy", 0.1, nested_rhat, start_p_value, 900.0).has_settled
+def settled(
+    *,
+    p_value: float = 0.5,
+    nested_rhat: float = 1.0,
+    start_p_value: float = 0.5,
+    effective: float = 900.0,
+    chains: int = 1000,
+) -> bool:
+    return Round(20, p_value, "entropy", 0.1, nested_rhat, start_p_value, effective, chains).has_settled
 
 
 def estimate(method: EvidenceMethod, *, error: float = 0.1, k: float = 0.1, spread: float = np.nan) -> bool:
@@ -128,6 +135,16 @@ LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
         lambda value: settled(nested_rhat=value, start_p_value=0.0),
         1.05,
         1.0501,
+    ),
+    "GOOD_ESS of short chains": (
+        lambda value: settled(effective=value, start_p_value=0.0),
+        400.0,
+        399.9,
+    ),
+    "GOOD_ESS of few short chains": (
+        lambda value: settled(effective=value, start_p_value=0.0, chains=100),
+        50.0,
+        49.9,
     ),
     "MIN_ESS": (lambda value: worth(value) != "No", 100.0, 99.9),
     "MIN_ESS of weighted draws": (lambda value: weights_findings(0.1, value)[1].passed, 100.0, 99.9),

@@ -92,7 +92,7 @@ def test_nothing_is_asked_of_weights_where_there_are_none(changes, level, answer
     assert asked.isdisjoint({Question.TAIL.value, Question.WORTH.value, Question.WEIGHTED.value})
 
 
-LAST = Round(40, 0.4, "entropy", 0.01, 1.01, 0.3, 900.0)
+LAST = Round(40, 0.4, "entropy", 0.01, 1.01, 0.3, 900.0, 1000)
 SETTLED = RefinedFigures(CLOSE, LAST)
 MOVING = dataclasses.replace(SETTLED, last=dataclasses.replace(LAST, p_value=0.001))
 AWAY = dataclasses.replace(SETTLED, agreement=FAR)

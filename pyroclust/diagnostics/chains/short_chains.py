@@ -8,7 +8,7 @@ from scipy.stats import rankdata
 
 from pyroclust.arrays import as_numbers
 from pyroclust.counts import check_count, check_seed
-from pyroclust.diagnostics.limits import MAX_RHAT, MIN_SETTLED
+from pyroclust.diagnostics.limits import GOOD_ESS, MAX_RHAT, MIN_SETTLED
 
 __all__ = ["Drift", "Round", "StartMemory", "drift", "nested_rhat", "start_memory", "start_test"]
 
@@ -59,6 +59,7 @@ class Round:
         start_p_value: of the test that chains of one start are no more alike than others, for all functionals
             together.
         effective_draws: the fewest of all functionals.
+        num_chains: how many chains there are.
     """
 
     sweeps: int
@@ -68,15 +69,26 @@ class Round:
     nested_rhat: float
     start_p_value: float
     effective_draws: float
+    num_chains: int
+
+    @property
+    def wanted_draws(self) -> float:
+        """How many effective draws are enough: half of all, or what is plenty."""
+        return min(GOOD_ESS, self.num_chains / 2)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether chains of one start are still alike: by more than chance, and so much that it counts.
+
+        Where hundreds of chains began at few places, a nested R-hat near 1 may leave few effective draws.
+        """
+        much = self.nested_rhat > MAX_RHAT or self.effective_draws < self.wanted_draws
+        return much and self.start_p_value < MIN_SETTLED
 
     @property
     def has_settled(self) -> bool:
-        """Whether nothing moved since the last look, and chains of one start are not alike.
-
-        A nested R-hat above its limit counts where it is no chance: few chains of one start make it noisy.
-        """
-        remembers = self.nested_rhat > MAX_RHAT and self.start_p_value < MIN_SETTLED
-        return self.p_value > MIN_SETTLED and not remembers
+        """Whether nothing moved since the last look, and chains of one start are not alike."""
+        return self.p_value > MIN_SETTLED and not self.remembers
 
 
 def nested_rhat(x: np.ndarray, starts: np.ndarray) -> float:

@@ -254,12 +254,17 @@ def settled_finding(last: Round | None) -> Finding:
         last: what was seen at the last look; ``None`` where the draws took no sweeps.
 
     Example:
-        >>> settled_finding(Round(20, 0.4, "entropy", 0.1, 1.01, 0.3, 900.0)).sentence
+        >>> settled_finding(Round(20, 0.4, "entropy", 0.1, 1.01, 0.3, 900.0, 1000)).sentence
         '20 sweeps, nothing moved in the last half of them: p = 0.400, largest nested R-hat 1.010'
-        >>> settled_finding(Round(20, 0.001, "entropy", 0.1, 1.08, 0.3, 900.0)).sentence
+        >>> settled_finding(Round(20, 0.4, "entropy", 0.1, 1.02, 0.005, 120.0, 1000)).sentence[-57:]
+        'largest nested R-hat 1.020, worth 120 draws of 400 wanted'
+        >>> settled_finding(Round(20, 0.001, "entropy", 0.1, 1.08, 0.3, 900.0, 1000)).sentence
         '20 sweeps, entropy still moved: p = 0.001, largest nested R-hat 1.080, as by chance: p = 0.300'
     """
-    expected = f"p above {MIN_SETTLED:g}; nested R-hat at most {MAX_RHAT:g}, or as by chance"
+    enough = "half of the draws" if last is None else f"{last.wanted_draws:.0f}"
+    expected = (
+        f"p above {MIN_SETTLED:g}; nested R-hat at most {MAX_RHAT:g} and {enough} effective, or as by chance"
+    )
     if last is None:
         return Finding(Question.SETTLED.value, None, None, False, "no sweeps", expected)
     stands = last.p_value > MIN_SETTLED
@@ -270,6 +275,8 @@ def settled_finding(last: Round | None) -> Finding:
     rhat = last.nested_rhat
     if not math.isnan(rhat):
         said += f", largest nested R-hat {written(rhat, '.3f', MAX_RHAT)}"
+        if last.effective_draws < last.wanted_draws:
+            said += f", worth {last.effective_draws:.0f} draws of {last.wanted_draws:.0f} wanted"
         if rhat > MAX_RHAT and last.start_p_value >= MIN_SETTLED:
             said += f", as by chance: {written_p(last.start_p_value, MIN_SETTLED)}"
     return Finding(Question.SETTLED.value, rhat, None, last.has_settled, said, expected)

@@ -56,7 +56,8 @@ def refine(
     3. From each a chain of the kernel runs, many at a time in threads. With ``sweeps=None`` the chains are
        looked at after 10, 20, 40, ... up to 640 sweeps, above 1,000 points while all chains together visit
        points at most 640 million times: they have settled when a test finds no change since the look before,
-       and the nested R-hat is at most 1.05 for every functional.
+       and chains of one ancestor are no more alike than others, or so little that the nested R-hat of every
+       functional is at most 1.05 and half of the draws, or 400, are effective.
 
     Resampling mends what the guide has wrong of the whole, sweeps what it has wrong nearby. Chains from one
     ancestor are independent given it, and count as fewer draws while they are alike.

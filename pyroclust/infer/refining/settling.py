@@ -55,6 +55,7 @@ class Watch:
             nested_rhat=_largest(known),
             start_p_value=by_chance,
             effective_draws=min(one.effective for one in kept),
+            num_chains=len(now),
         )
 
     def _look(self, assignments: Tensor, log_joint: Tensor) -> dict[str, np.ndarray]:
