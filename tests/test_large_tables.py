@@ -41,8 +41,11 @@ def test_sweeps_have_no_cliff(num_chains: int, most: int):
 
 
 def test_refining_looks_while_visits_are_within_the_limit():
-    assert _looks(None, num_points=20_000, num_chains=250) == [10, 20, 40, 80]
-    assert _looks(None, num_points=LARGE_TABLE, num_chains=1000)[-1] == 640
+    assert _looks(None, points=torch.empty(20_000, 2), num_chains=250) == [10, 20, 40, 80]
+    assert _looks(None, points=torch.empty(LARGE_TABLE, 4), num_chains=1000)[-1] == 640
+    # 640 / (13 / 4) ** 2 is 60.6.
+    assert _looks(None, points=torch.empty(178, 13), num_chains=1000) == [10, 20, 40]
+    assert _looks(None, points=torch.empty(569, 30), num_chains=1000) == [10]
 
 
 def test_refining_draws_from_the_compiled_filter():

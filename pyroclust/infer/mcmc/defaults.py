@@ -10,7 +10,10 @@ from pyroclust.infer.mcmc.parameters.target import UnconstrainedSpace
 from pyroclust.protocols import CollapsedModel
 from pyroclust.random_state import kept_random_state
 
-__all__ = ["default_kernel", "default_kernel_name", "has_kernel"]
+__all__ = ["NARROW", "default_kernel", "default_kernel_name", "has_kernel"]
+
+NARROW = 4
+"""Up to so many dimensions proposals of both kinds arrive; benchmarks/wide_tables.py shows 13."""
 
 
 def has_kernel(model: Any) -> bool:
@@ -51,14 +54,18 @@ def default_kernel_name(model: CollapsedModel) -> str:
         >>> default_kernel_name(gaussian2d())
         'merge-split+gibbs'
     """
-    return "merge-split+gibbs" if model.is_conjugate else "auxiliary"
+    if not model.is_conjugate:
+        return "auxiliary"
+    return "merge-split+gibbs" if model.component.dim <= NARROW else "split-merge+gibbs"
 
 
 def default_kernel(model: CollapsedModel, *, thin: int = 1) -> PartitionKernel:
     """Return merge-split moves and a Gibbs sweep, or what a model allows in their place.
 
-    Conjugate families get five merge-split proposals and one sweep of collapsed Gibbs sampling a step, others
-    Gibbs sampling with auxiliary parameters; random hyperparameters are drawn by slice sampling before.
+    Conjugate families get five merge-split proposals and one sweep of collapsed Gibbs sampling a step; above
+    four dimensions five split-merge proposals, which cost twice as much, and leave partitions into many small
+    clusters that the others keep. Families that are not conjugate get Gibbs sampling with auxiliary
+    parameters. Random hyperparameters are drawn by slice sampling before.
 
     Args:
         model: a mixture.
