@@ -39,7 +39,9 @@ def kernel_of(name: str, model: Any) -> PartitionKernel:
     """Return a kernel; the tempered one with powers between which at least half of all exchanges are made."""
     if name != "tempered":
         return named_kernel(name, model)
-    return ParallelTempering(default_kernel(model), powers=tuple(np.linspace(1.0, 0.86, 8)))
+    return ParallelTempering(
+        named_kernel("merge-split+gibbs", model), powers=tuple(np.linspace(1.0, 0.86, 8))
+    )
 
 
 def measured(name: str, model: Any, data: torch.Tensor) -> dict[str, Any]:

@@ -16,6 +16,7 @@ def refined() -> str:
         "real_pairs": pairs,
         "time_to_accuracy": time_to_accuracy,
         "real_settings": settings,
+        "wide_tables": wide,
     }
     told = [part() for name, part in parts.items() if (RESULTS / f"{name}.json").exists()]
     head = """## Refined draws
@@ -163,5 +164,40 @@ def settings() -> str:
 far apart, whose halves must agree for an error to mean anything. Above four columns they do not: chains that
 begin with many clusters keep too many for thousands of sweeps. The second figure is that of long chains from
 few clusters, against which the error is.
+
+{table(head, rows)}"""
+
+
+def wide() -> str:
+    found = result("wide_tables")
+    rows = [
+        [
+            one["kernel"],
+            f"{one['sweeps']:,}",
+            *(
+                " and ".join(number(value, 1) for value in one[f"{what}, from {side}"])
+                for what in ("clusters", "log joint")
+                for side in ("few", "many")
+            ),
+            number(one["rhat"], 3),
+            number(one["seconds"], 0),
+        ]
+        for one in found["rows"]
+    ]
+    head = (
+        "kernel",
+        "sweeps",
+        "clusters, from few",
+        "from many",
+        "log joint, from few",
+        "from many",
+        "largest R-hat",
+        "processor seconds",
+    )
+    return f"""### Many columns
+
+`python benchmarks/wide_tables.py`: {found["table"]}. Two chains begin with few clusters, and two with draws
+of the exact filter, which have 45 to 50; figures are those of the second half of each chain. Where both sides
+do not meet, `compare` says that MCMC has not converged and how many clusters its chains have.
 
 {table(head, rows)}"""
