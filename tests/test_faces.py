@@ -27,7 +27,9 @@ FACES = (
 INSIDE = {
     "benchmarks": {
         "pyroclust.analysis.picking",
+        "pyroclust.analysis.starts",
         "pyroclust.calibration.accuracy",
+        "pyroclust.calibration.training_world",
         "pyroclust.data.standardise",
         "pyroclust.infer.choices",
         "pyroclust.infer.mcmc.coarse_starts",
@@ -42,7 +44,7 @@ INSIDE = {
         "pyroclust.recipes.training_runs",
         "pyroclust.threads",
     },
-    "docs": {"pyroclust.saving.cards"},
+    "docs": {"pyroclust.diagnostics.limits", "pyroclust.saving.cards"},
 }
 
 

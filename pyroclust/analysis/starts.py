@@ -50,7 +50,7 @@ def starts_from_both_sides(
         >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]], dtype=torch.float64)
         >>> starts, seconds = starts_from_both_sides(CollapsedGibbs, gaussian2d(), data, num_chains=3, seed=0)
         >>> starts.draws.tolist()
-        [[0, 0, 0], [0, 0, 0], [0, 0, 1]]
+        [[0, 0, 1], [0, 0, 1], [0, 0, 1]]
     """
     num_many = num_chains // 2
     few, seconds = coarse_starts(make, model, data, num_chains=num_chains - num_many, seed=seed)

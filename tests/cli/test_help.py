@@ -8,7 +8,7 @@ from typer.main import get_command
 from pyroclust.analysis.picking import AskedModel
 from pyroclust.cli.app import app
 from pyroclust.diagnostics.limits import tolerance_of
-from pyroclust.infer.mcmc.defaults import default_kernel_name
+from pyroclust.infer.mcmc.defaults import NARROW, default_kernel_name
 from pyroclust.infer.mcmc.named_kernels import kernel_names
 from pyroclust.models.standardised import FAMILIES, PRIORS
 
@@ -20,8 +20,12 @@ def helps(command: str) -> dict[str, str]:
 def test_every_kernel_is_named_and_the_defaults():
     names, _, usual = helps("compare")["kernel"].partition("; by default ")
     assert tuple(sorted(re.split(", | or ", names.removeprefix("Kernel of the chains: ")))) == kernel_names()
-    models = [AskedModel(family=family).build(2, 10) for family in ("niw", "student-t")]
-    assert usual == ", or ".join(default_kernel_name(model) for model in models) + "."
+    narrow, wide = (AskedModel(family="niw").build(dim, 10) for dim in (NARROW, NARROW + 1))
+    other = AskedModel(family="student-t").build(2, 10)
+    assert usual == (
+        f"{default_kernel_name(narrow)}, above {NARROW} columns {default_kernel_name(wide)}, "
+        f"or {default_kernel_name(other)}."
+    )
 
 
 def test_the_tolerance_is_that_of_the_limits():
