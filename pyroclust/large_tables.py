@@ -7,13 +7,17 @@ LARGE_TABLE = 1000
 
 _ALL_VISITS = 640_000_000
 """Times that chains together visit a point: 640 sweeps of 1,000 chains through 1,000 points."""
+_FALL = 0.3
+"""Beyond 1,000 points these fall as this power of their number: figures and pictures take time as well."""
 _USUAL_DRAWS, _FEWEST_DRAWS, _ALL_LABELS = 1000, 250, 5_000_000
 
 
 def sweeps_of(num_points: int, *, num_chains: int, most: int) -> int:
-    """Return the most sweeps that a chain may take: all chains together visit points 640 million times.
+    r"""Return the most sweeps that a chain may take.
 
-    Or as often as they may with 1,000 points, where that is more.
+    Up to 1,000 points that is ``most``. Beyond, all chains together visit points
+    :math:`v (1000 / N)^{0.3}` times, v being 640 million, or as often as they may with 1,000 points where
+    that is more.
 
     Args:
         num_points: number of points N.
@@ -22,10 +26,10 @@ def sweeps_of(num_points: int, *, num_chains: int, most: int) -> int:
 
     Example:
         >>> [sweeps_of(points, num_chains=1000, most=640) for points in (300, 1000, 1001, 2000)]
-        [640, 640, 639, 320]
+        [640, 640, 639, 259]
     """
-    visits = max(_ALL_VISITS, num_chains * most * LARGE_TABLE)
-    return min(most, max(1, visits // (num_chains * num_points)))
+    visits = max(_ALL_VISITS, num_chains * most * LARGE_TABLE) * _share(num_points)
+    return min(most, max(1, int(visits / (num_chains * num_points))))
 
 
 def draws_of(num_points: int) -> int:
@@ -51,11 +55,11 @@ def about_draws(num_points: int) -> tuple[str, ...]:
         >>> about_draws(300)
         ()
         >>> about_draws(3000)[0]
-        'With more than 1,000 rows all chains together visit rows at most 640 million times.'
+        'With more than 1,000 rows all chains together visit rows at most 460 million times.'
     """
     if num_points <= LARGE_TABLE:
         return ()
-    visits = f"{_ALL_VISITS // 1_000_000:,} million times"
+    visits = f"{_ALL_VISITS * _share(num_points) / 1e6:,.0f} million times"
     sweeps = f"With more than {LARGE_TABLE:,} rows all chains together visit rows at most {visits}"
     draws = draws_of(num_points)
     if draws == _USUAL_DRAWS:
@@ -64,3 +68,7 @@ def about_draws(num_points: int) -> tuple[str, ...]:
         f"{sweeps}, and of {num_points:,} rows {draws:,} draws of the guide and of each chain are kept where "
         f"nobody says how many, instead of {_USUAL_DRAWS:,}.",
     )
+
+
+def _share(num_points: int) -> float:
+    return float((LARGE_TABLE / max(num_points, LARGE_TABLE)) ** _FALL)

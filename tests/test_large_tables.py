@@ -25,9 +25,9 @@ def test_small_tables_know_nothing_of_them(num_points: int):
 
 
 def test_large_tables_have_fewer_sweeps_and_draws_and_say_so():
-    assert sweeps_of(5000, num_chains=1000, most=640) == 128
-    assert sweeps_of(20_000, num_chains=250, most=640) == 128
-    assert sweeps_of(20_000, num_chains=4, most=128_000) == 8000
+    assert sweeps_of(5000, num_chains=1000, most=640) == 78
+    assert sweeps_of(20_000, num_chains=250, most=640) == 52
+    assert sweeps_of(20_000, num_chains=4, most=128_000) == 3256
     assert draws_of(20_000) == 250
     assert "250 draws" in about_draws(20_000)[0]
 
@@ -36,12 +36,12 @@ def test_large_tables_have_fewer_sweeps_and_draws_and_say_so():
 def test_sweeps_have_no_cliff(num_chains: int, most: int):
     found = [sweeps_of(points, num_chains=num_chains, most=most) for points in range(900, 3000)]
     assert found[0] == most > found[-1]
-    # A row more is a thousandth of the sweeps less, and one for the rounding.
-    assert all(0 <= before - after <= before / 900 + 1 for before, after in itertools.pairwise(found))
+    # A row more is 1.3 thousandths of the sweeps less, and one for the rounding.
+    assert all(0 <= before - after <= before / 700 + 1 for before, after in itertools.pairwise(found))
 
 
 def test_refining_looks_while_visits_are_within_the_limit():
-    assert _looks(None, points=torch.empty(20_000, 2), num_chains=250) == [10, 20, 40, 80]
+    assert _looks(None, points=torch.empty(20_000, 2), num_chains=250) == [10, 20, 40]
     assert _looks(None, points=torch.empty(LARGE_TABLE, 4), num_chains=1000)[-1] == 640
     # 640 / (13 / 4) ** 2 is 60.6.
     assert _looks(None, points=torch.empty(178, 13), num_chains=1000) == [10, 20, 40]
@@ -59,8 +59,8 @@ def test_refining_draws_from_the_compiled_filter():
 
 def test_long_chains_know_the_limit():
     chains = LongChains(CollapsedGibbs(niw_mixture(2)), torch.randn(2000, 2), num_chains=4, seed=0)
-    assert chains.may_go_on(80_000, seconds=0.0)
-    assert not chains.may_go_on(80_001, seconds=0.0)
+    assert chains.may_go_on(64_980, seconds=0.0)
+    assert not chains.may_go_on(64_981, seconds=0.0)
 
 
 def test_the_filter_is_the_default_of_large_tables():

@@ -58,13 +58,13 @@ def compare(
     sweeps until nothing moves (:func:`pyroclust.infer.refine`). The answer, whose clusters come first in
     ``assignments.csv``, is the best that passed: the refined draws where they have settled and agree with
     MCMC, or MCMC has not converged and cannot confirm them; else the guide's draws with their weights, else
-    as drawn, where these agree; else MCMC where it has converged. The chains of MCMC start at partitions
-    into few clusters, which they reached from far apart under another prior, and go on until they have
+    as drawn, where these agree; else MCMC where it has converged. One half of the chains of MCMC starts at
+    partitions into few clusters, the other at draws of the exact filter, and they go on until they have
     converged: while R-hat of a functional is above 1.01, or it has fewer than 400 effective draws, they run
     twice as far, and what was drawn before becomes warm-up. This ends after 128,000 sweeps a chain, or
     before a round that would take chains beyond two minutes; then a note says what moved and what to do.
-    Of tables with more than 1,000 rows all chains together visit rows at most 640 million times, refined
-    draws and MCMC each, the default guide is the exact filter, and above 2,000 rows differences of
+    Of tables with more than 1,000 rows the sweeps of refined draws and of MCMC are limited, a note says to how
+    many visits of rows, the default guide is the exact filter, and above 2,000 rows differences of
     co-assignment probabilities are those of the pairs among 2,000 rows, chosen at random.
     Seconds include the warm-up and exclude compilation and, for the guide, one draw to warm up.
 

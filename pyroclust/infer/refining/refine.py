@@ -56,9 +56,9 @@ def refine(
     2. Their weights p(c, x) / q(c | x) are smoothed, and ``num_draws`` are resampled by stratified sampling.
        Where the model has no ``log_joint``, only ``num_draws`` are drawn, and all go on.
     3. From each a chain of the kernel runs, many at a time in threads. With ``sweeps=None`` the chains are
-       looked at after 10, 20, 40, ... up to 640 sweeps, above 1,000 points while all chains together visit
-       points at most 640 million times, above four columns :math:`(D / 4)^2` times fewer. They have
-       settled when a test finds no change since the look before, and chains of one ancestor are no more alike
+       looked at after 10, 20, 40, ... up to 640 sweeps, fewer above 1,000 points
+       (:func:`~pyroclust.large_tables.sweeps_of`) and :math:`(D / 4)^2` times fewer above four columns. They
+       have settled when a test finds no change since the look before, and chains of one ancestor are no more alike
        than others, or so little that the nested R-hat of every functional is at most 1.05 and half of the
        draws, or 400, are effective.
 
