@@ -63,8 +63,8 @@ def compare(
     converged: while R-hat of a functional is above 1.01, or it has fewer than 400 effective draws, they run
     twice as far, and what was drawn before becomes warm-up. This ends after 128,000 sweeps a chain, or
     before a round that would take chains beyond two minutes; then a note says what moved and what to do.
-    Of tables with more than 1,000 rows the sweeps of refined draws and of MCMC are limited, a note says to how
-    many visits of rows, the default guide is the exact filter, and above 2,000 rows differences of
+    Of tables with more than 1,000 rows the sweeps of refined draws and of MCMC are limited (a note says to
+    how many visits of rows), the default guide is the exact filter, and above 2,000 rows differences of
     co-assignment probabilities are those of the pairs among 2,000 rows, chosen at random.
     Seconds include the warm-up and exclude compilation and, for the guide, one draw to warm up.
 

@@ -58,9 +58,9 @@ def refine(
     3. From each a chain of the kernel runs, many at a time in threads. With ``sweeps=None`` the chains are
        looked at after 10, 20, 40, ... up to 640 sweeps, fewer above 1,000 points
        (:func:`~pyroclust.large_tables.sweeps_of`) and :math:`(D / 4)^2` times fewer above four columns. They
-       have settled when a test finds no change since the look before, and chains of one ancestor are no more alike
-       than others, or so little that the nested R-hat of every functional is at most 1.05 and half of the
-       draws, or 400, are effective.
+       have settled when a test finds no change since the look before, and chains of one ancestor are no more
+       alike than others, or so little that the nested R-hat of every functional is at most 1.05 and half of
+       the draws, or 400, are effective.
 
     Resampling mends what the guide has wrong of the whole, sweeps what it has wrong nearby. Chains from one
     ancestor are independent given it, and count as fewer draws while they are alike.
