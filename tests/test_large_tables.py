@@ -12,7 +12,7 @@ from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.refining.refine import _looks
 from pyroclust.large_tables import LARGE_TABLE, about_draws, draws_of, sweeps_of
-from pyroclust.models import niw_mixture
+from pyroclust.models import nig_mixture, niw_mixture
 
 
 @pytest.mark.parametrize("num_points", [1, 300, LARGE_TABLE])
@@ -41,11 +41,12 @@ def test_sweeps_have_no_cliff(num_chains: int, most: int):
 
 
 def test_refining_looks_while_visits_are_within_the_limit():
-    assert _looks(None, points=torch.empty(20_000, 2), num_chains=250) == [10, 20, 40]
-    assert _looks(None, points=torch.empty(LARGE_TABLE, 4), num_chains=1000)[-1] == 640
-    # 640 / (13 / 4) ** 2 is 60.6.
-    assert _looks(None, points=torch.empty(178, 13), num_chains=1000) == [10, 20, 40]
-    assert _looks(None, points=torch.empty(569, 30), num_chains=1000) == [10]
+    assert _looks(None, model=niw_mixture(2), num_points=20_000, num_chains=250) == [10, 20, 40]
+    assert _looks(None, model=niw_mixture(4), num_points=LARGE_TABLE, num_chains=1000)[-1] == 640
+    # 13 columns with a full covariance have 182 moments, 30 have 930, and 30 with a variance each have 60.
+    assert _looks(None, model=niw_mixture(13), num_points=178, num_chains=1000) == [10, 20, 40]
+    assert _looks(None, model=niw_mixture(30), num_points=569, num_chains=1000) == [10]
+    assert _looks(None, model=nig_mixture(30), num_points=569, num_chains=1000)[-1] == 160
 
 
 def test_refining_draws_from_the_compiled_filter():

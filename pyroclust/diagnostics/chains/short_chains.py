@@ -77,13 +77,17 @@ class Round:
         return min(GOOD_ESS, self.num_chains / 2)
 
     @property
-    def remembers(self) -> bool:
-        """Whether chains of one start are still alike: by more than chance, and so much that it counts.
+    def looks_alike(self) -> bool:
+        """Whether chains of one start look so much alike that it counts, be it by chance.
 
         Where hundreds of chains began at few places, a nested R-hat near 1 may leave few effective draws.
         """
-        much = self.nested_rhat > MAX_RHAT or self.effective_draws < self.wanted_draws
-        return much and self.start_p_value < MIN_SETTLED
+        return self.nested_rhat > MAX_RHAT or self.effective_draws < self.wanted_draws
+
+    @property
+    def remembers(self) -> bool:
+        """Whether chains of one start are still alike, by more than chance."""
+        return self.looks_alike and self.start_p_value < MIN_SETTLED
 
     @property
     def has_settled(self) -> bool:

@@ -258,6 +258,8 @@ def settled_finding(last: Round | None) -> Finding:
         '20 sweeps, nothing moved in the last half of them: p = 0.400, largest nested R-hat 1.010'
         >>> settled_finding(Round(20, 0.4, "entropy", 0.1, 1.02, 0.005, 120.0, 1000)).sentence[-57:]
         'largest nested R-hat 1.020, worth 120 draws of 400 wanted'
+        >>> settled_finding(Round(20, 0.4, "entropy", 0.1, 1.02, 0.3, 120.0, 1000)).sentence[-54:]
+        'worth 120 draws of 400 wanted, as by chance: p = 0.300'
         >>> settled_finding(Round(20, 0.001, "entropy", 0.1, 1.08, 0.3, 900.0, 1000)).sentence
         '20 sweeps, entropy still moved: p = 0.001, largest nested R-hat 1.080, as by chance: p = 0.300'
     """
@@ -277,7 +279,7 @@ def settled_finding(last: Round | None) -> Finding:
         said += f", largest nested R-hat {written(rhat, '.3f', MAX_RHAT)}"
         if last.effective_draws < last.wanted_draws:
             said += f", worth {last.effective_draws:.0f} draws of {last.wanted_draws:.0f} wanted"
-        if rhat > MAX_RHAT and last.start_p_value >= MIN_SETTLED:
+        if last.looks_alike and not last.remembers:
             said += f", as by chance: {written_p(last.start_p_value, MIN_SETTLED)}"
     return Finding(Question.SETTLED.value, rhat, None, last.has_settled, said, expected)
 

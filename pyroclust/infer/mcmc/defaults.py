@@ -13,7 +13,8 @@ from pyroclust.random_state import kept_random_state
 __all__ = ["NARROW", "default_kernel", "default_kernel_name", "has_kernel"]
 
 NARROW = 4
-"""Up to so many dimensions proposals of both kinds arrive; benchmarks/wide_tables.py shows 13."""
+"""Up to so many dimensions proposals of both kinds arrive. The only wide table that was tried long enough has
+full covariances of 13, see benchmarks/wide_tables.py."""
 
 
 def has_kernel(model: Any) -> bool:

@@ -6,7 +6,8 @@ from torch import Tensor
 
 from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics import Round
-from pyroclust.infer.mcmc.defaults import NARROW, default_kernel
+from pyroclust.distributions import ConjugateComponent
+from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
 from pyroclust.infer.refining.clock import Clock
@@ -32,8 +33,8 @@ __all__ = ["refine"]
 # The first look is after so many sweeps, every next one after twice as many; then it stops.
 _FIRST_LOOK, _MOST_SWEEPS = 10, 640
 _BYTES_A_LABEL = 8
-# With full covariances the cost of a sweep grows at least with the square of the columns.
-_POWER = 2.0
+# Numbers that a cluster of four columns with a full covariance keeps; sweeps over larger ones cost more.
+_CHEAP = 20
 
 
 def refine(
@@ -57,10 +58,10 @@ def refine(
        Where the model has no ``log_joint``, only ``num_draws`` are drawn, and all go on.
     3. From each a chain of the kernel runs, many at a time in threads. With ``sweeps=None`` the chains are
        looked at after 10, 20, 40, ... up to 640 sweeps, fewer above 1,000 points
-       (:func:`~pyroclust.large_tables.sweeps_of`) and :math:`(D / 4)^2` times fewer above four columns. They
-       have settled when a test finds no change since the look before, and chains of one ancestor are no more
-       alike than others, or so little that the nested R-hat of every functional is at most 1.05 and half of
-       the draws, or 400, are effective.
+       (:func:`~pyroclust.large_tables.sweeps_of`), and F / 20 times fewer where a cluster keeps F > 20
+       numbers, as with full covariances above four columns. They have settled when a test finds no change
+       since the look before, and chains of one ancestor are no more alike than others, or so little that the
+       nested R-hat of every functional is at most 1.05 and half of the draws, or 400, are effective.
 
     Resampling mends what the guide has wrong of the whole, sweeps what it has wrong nearby. Chains from one
     ancestor are independent given it, and count as fewer draws while they are alike.
@@ -121,7 +122,7 @@ def refine(
         ancestors = found.resample(num_draws)
     with clock.timed("prepare"):
         chains = ShortChains(kernel, points.double(), found.assignments[ancestors], seed=root)
-    looks = _looks(sweeps, points=points, num_chains=num_draws)
+    looks = _looks(sweeps, model=model, num_points=len(points), num_chains=num_draws)
     rounds = _run(
         chains, ancestors.numpy(), looks=looks, goes_on=sweeps is None, seed=root, clock=clock, shown=progress
     )
@@ -205,12 +206,13 @@ def _run(
     return tuple(rounds)
 
 
-def _looks(sweeps: int | None, *, points: Tensor, num_chains: int) -> list[int]:
+def _looks(sweeps: int | None, *, model: CollapsedModel, num_points: int, num_chains: int) -> list[int]:
     """Return after how many sweeps the chains are looked at."""
     if sweeps is not None:
         return sorted({sweeps // 2, sweeps} - {0})
-    found, most = [_FIRST_LOOK], sweeps_of(len(points), num_chains=num_chains, most=_MOST_SWEEPS)
-    most = int(most / max(1.0, points.shape[1] / NARROW) ** _POWER)
+    found, most = [_FIRST_LOOK], sweeps_of(num_points, num_chains=num_chains, most=_MOST_SWEEPS)
+    if isinstance(model.component, ConjugateComponent):
+        most = int(most / max(1.0, model.component.num_moments / _CHEAP))
     while 2 * found[-1] <= most:
         found.append(2 * found[-1])
     return found
