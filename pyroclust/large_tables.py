@@ -8,7 +8,7 @@ LARGE_TABLE = 1000
 _ALL_VISITS = 640_000_000
 """Times that chains together visit a point: 640 sweeps of 1,000 chains through 1,000 points."""
 _FALL = 0.3
-"""Beyond 1,000 points these fall as this power of their number, so that 5,000 are compared in three minutes."""
+"""Beyond 1,000 points these fall as this power of their number, so that 5,000 take three minutes."""
 _USUAL_DRAWS, _FEWEST_DRAWS, _ALL_LABELS = 1000, 250, 5_000_000
 
 

@@ -42,8 +42,8 @@ class ParallelTempering(PartitionKernel):
 
     In many dimensions a chain may keep a cluster in many pieces for as long as anyone waits, since every
     piece fits its own points: under a likelihood that counts a little less the pieces join within some
-    sweeps. Cost: R steps of the kernel, in threads, and an exchange of about 5 microseconds a copy. Every
-    copy has arrays of its own, O(N F) numbers.
+    sweeps. Cost: R steps of the kernel, in threads, and about 40 microseconds of Python a copy and draw:
+    of 60 points in two columns a Gibbs sweep takes 5. Every copy has arrays of its own, O(N F) numbers.
 
     The copies are kept from draw to draw, so that no other kernel may move points beside it.
 
