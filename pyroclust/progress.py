@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from pyroclust.text import visible
+from pyroclust.text import duration, visible
 
 __all__ = ["lines_instead_of_bars", "progress_bar", "stages"]
 
@@ -85,19 +85,7 @@ class _Lines:
             return
         self._said = at
         left = (at - self._began) * (self._total - now) / (now - self._done)
-        self._line(f"{self._what}: {now:,} of {self._total:,}, about {_duration(left)} left")
-
-
-def _duration(seconds: float) -> str:
-    """Write a time with about one digit.
-
-    Example:
-        >>> _duration(7.2), _duration(41.0), _duration(200.0)
-        ('7 s', '40 s', '3 min')
-    """
-    if seconds >= 100:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds:.0f} s" if seconds < 10 else f"{10 * round(seconds / 10)} s"
+        self._line(f"{self._what}: {now:,} of {self._total:,}, about {duration(left)} left")
 
 
 @contextmanager

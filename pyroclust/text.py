@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from itertools import islice
 
-__all__ = ["listed", "short", "spreadsheet_cell", "visible"]
+__all__ = ["duration", "listed", "short", "spreadsheet_cell", "visible"]
 
 _LONGEST = 60
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -35,6 +35,18 @@ def short(text: str, length: int) -> str:
         ('velocity', 'velocity_of…')
     """
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def duration(seconds: float) -> str:
+    """Write a time with about one digit.
+
+    Example:
+        >>> duration(7.2), duration(41.0), duration(200.0)
+        ('7 s', '40 s', '3 min')
+    """
+    if seconds >= 100:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds:.0f} s" if seconds < 10 else f"{10 * round(seconds / 10)} s"
 
 
 def listed(names: Iterable[str], most: int = 8) -> str:

@@ -18,12 +18,14 @@ from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.mcmc.named_kernels import kernel_names, named_kernel
 from pyroclust.infer.mcmc.states import Trace
 from pyroclust.results.comparison import PartitionDraws
-from pyroclust.text import listed
+from pyroclust.text import duration, listed
 
 __all__ = ["ChainsOfModel", "draw_mcmc"]
 
 # Sweeps between two draws where the length is fixed; where chains go on, they begin with every second.
 _SWEEPS_A_DRAW, _FIRST_EVERY = 10, 2
+# Chains that have not converged are offered a warm-up of so many times their sweeps.
+_LONGER = 4
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,8 @@ def _notes(
     stuck = [row for row in rows if not have_converged_well((row,))]
     worst = max(stuck, key=_badness)
     others = _other_kernels(model, kernel)
+    longer = _LONGER * sweeps
+    seconds = draws.seconds * (longer + _SWEEPS_A_DRAW * draws.assignments.shape[1]) / sweeps
     clusters = np.sort((draws.assignments.max(-1) + 1).mean(-1))
     counts = listed((f"{one:.1f}" for one in clusters), chains)
     return (
@@ -145,7 +149,8 @@ def _notes(
         f"MCMC has not converged after {sweeps:,} sweeps a chain: {functional_name(worst.name)} has "
         f"R-hat {worst.rhat:.3g} and {worst.ess_bulk:.0f} effective draws, where R-hat of at most "
         f"{GOOD_RHAT:g} and {GOOD_ESS:.0f} draws are wanted. The chains have {counts} clusters on "
-        f"average. Take a longer --warmup, more --chains, {others}or refined draws.",
+        f"average. Take --warmup {longer} (about {duration(seconds)}), more --chains, {others}or refined "
+        "draws.",
     )
 
 

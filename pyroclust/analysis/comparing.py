@@ -1,19 +1,19 @@
 """From points to the posterior of their partition by a guide and, where possible, by MCMC of its model."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from pyroclust.analysis.chains import ChainsOfModel, draw_mcmc
+from pyroclust.analysis.drawing import cross_scored, draw_and_refine
 from pyroclust.analysis.evidence import annealed_where_needed
 from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result
 from pyroclust.analysis.picking import AskedModel, NoGuide, PickedGuide, pick_guide
-from pyroclust.analysis.refining import draws_of_proposals, refine_guide
 from pyroclust.attempts import Attempts, left_out
 from pyroclust.calibration import calibrate_near
 from pyroclust.calibration.training_world import simulated_world
@@ -25,86 +25,21 @@ from pyroclust.diagnostics.verdicts.findings import Question, untold
 from pyroclust.errors import first_line, lacks_memory
 from pyroclust.infer.mcmc.defaults import default_kernel_name, has_kernel
 from pyroclust.infer.mcmc.named_kernels import named_kernel
-from pyroclust.infer.refining.clock import Clock
-from pyroclust.infer.refining.proposals import (
-    draw_proposals,
-    most_at_once,
-    posterior_of,
-    shared_log_prob,
-    warm_up,
-)
 from pyroclust.large_tables import about_draws
 from pyroclust.models import in_words
 from pyroclust.progress import lines_instead_of_bars
-from pyroclust.random_state import seeded
-from pyroclust.results.comparison import Comparison, CrossScored, PartitionDraws
+from pyroclust.results.comparison import Comparison
 from pyroclust.results.comparison_figures import summarise
 from pyroclust.results.comparison_result import ComparisonResult
 from pyroclust.results.comparison_summary import ComparisonSummary
 from pyroclust.results.evidence import own_evidences
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
 from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary, summarise_mcmc
-from pyroclust.results.refinement import RefinedDraws
 from pyroclust.saving.cards import NO_GUIDE
 
-__all__ = ["compare_points", "cross_scored", "draw_guide"]
-
-Made = TypeVar("Made")
+__all__ = ["compare_points"]
 
 _WORLD = "The simulations of the guide's model"
-_REFINING = "The refining of the guide's draws"
-# Draws of tables with so many columns, where the state of a cluster has D^2 numbers, come in blocks.
-_WIDE = 5
-# Labels of MCMC that the guide scores, for estimates of the evidence: as many as 400 draws of 500 points.
-_CROSS_DRAWS, _CROSS_LABELS = 400, 200_000
-
-
-def draw_guide(
-    guide: Any, data: Tensor, *, name: str, num_draws: int, seed: int
-) -> tuple[PartitionDraws, tuple[Any, ...]]:
-    """Draw in equal parts from eight posteriors, one after the other; return the draws and the posteriors.
-
-    Each encodes the points once and visits them in an order of its own where the guide allows it, and then
-    has a log q of its own. Seconds exclude one draw to warm up.
-
-    Args:
-        guide: with its ``model``.
-        data: the points, ``(N, D)``.
-        name: what reports call the guide.
-        num_draws: independent draws, one chain.
-        seed: same seed, same draws; the caller's random state is left alone.
-    """
-    wide, clock = data.shape[-1] >= _WIDE, Clock()
-    with seeded(seed), torch.no_grad():
-        warm_up(guide, data)
-        found, posteriors = draw_proposals(
-            guide.model,
-            lambda: posterior_of(guide, data),
-            data,
-            number=num_draws,
-            at_once=most_at_once(data) if wide else num_draws,
-            clock=clock,
-        )
-    return draws_of_proposals(found, name=name, seconds=clock.seconds["draw"]), posteriors
-
-
-def cross_scored(posteriors: Sequence[Any], mcmc: PartitionDraws) -> CrossScored | None:
-    """Score every k-th draw of each chain by the guide; ``None`` where log q is estimated.
-
-    Args:
-        posteriors: the very ones that the guide's draws come from.
-        mcmc: draws with their ``log_joint``.
-    """
-    if mcmc.log_joint is None or not all(one.is_exact for one in posteriors):
-        return None
-    chains, draws, num_points = mcmc.assignments.shape
-    wanted = max(1, min(_CROSS_DRAWS, _CROSS_LABELS // num_points) // chains)
-    kept = slice(None, None, -(-draws // wanted))
-    with torch.no_grad():
-        some = torch.from_numpy(mcmc.assignments[:, kept].reshape(-1, num_points))
-        scored = shared_log_prob(posteriors, some)
-    log_joint = mcmc.log_joint[:, kept]
-    return CrossScored(log_joint, scored.numpy().reshape(log_joint.shape))
 
 
 def compare_points(
@@ -212,7 +147,9 @@ def _by_guide(
     notes, seed = picked.notes_on(table, points), settings.seed
     data, model = torch.tensor(points.data), picked.module.model
     simulated = _simulated(picked, data, calibrate=settings.calibrate, seed=seed, tell=tell)
-    drawn = _draw(picked, data, settings, tell)
+    drawn = draw_and_refine(
+        picked, data, num_draws=settings.num_draws, refine=settings.refine, seed=seed, tell=tell
+    )
     about = _about(table, points, model, (*notes, *_about_log_prob(model, is_exact=drawn.is_exact)))
     about |= simulated | {"guide_name": picked.name, "guide": drawn.guide, "refined": drawn.refined}
     about["failures"] += drawn.failures
@@ -254,65 +191,6 @@ def _by_mcmc(
     about = _about(table, points, picked.model, (*picked.about, *chains.notes, *said))
     alone = McmcAlone(**about, mcmc=chains.draws, annealed=annealed)
     return summarise_mcmc(alone, seed=settings.seed)
-
-
-@dataclass(frozen=True)
-class _Drawn:
-    """Draws of the guide, and what is known of them.
-
-    Attributes:
-        guide: as drawn.
-        is_exact: whether their log q is.
-        refined: after resampling and sweeps.
-        posteriors: those that drew, where they have still to score draws of MCMC.
-        failures: why there are no refined draws.
-        untold: the question that this leaves open.
-    """
-
-    guide: PartitionDraws
-    is_exact: bool
-    refined: RefinedDraws | None = None
-    posteriors: tuple[Any, ...] = ()
-    failures: tuple[str, ...] = ()
-    untold: tuple[Finding, ...] = ()
-
-
-def _draw(picked: PickedGuide, data: Tensor, settings: _Settings, tell: Callable[[str], None]) -> _Drawn:
-    """Draw from the guide, with refining where that is asked for and can be done."""
-    guide, name, tries = picked.module, picked.name, Attempts()
-    num_draws, seed = settings.num_draws, settings.seed
-    if settings.refine and has_kernel(guide.model):
-        tell(f"drawing partitions from {name}, and refining {num_draws:,} of them")
-        found = tries.make(
-            _REFINING, lambda: refine_guide(guide, data, name=name, num_draws=num_draws, seed=seed)
-        )
-        if found is not None:
-            return _Drawn(found[0], is_exact=found[1].is_exact, refined=found[1])
-    tell(f"drawing {num_draws} partitions from {name}")
-    drawn, posteriors = _drawn(
-        name, lambda: draw_guide(guide, data, name=name, num_draws=num_draws, seed=seed)
-    )
-    why = tries.reason(_REFINING)
-    return _Drawn(
-        drawn,
-        is_exact=all(one.is_exact for one in posteriors),
-        posteriors=posteriors,
-        failures=tries.failures,
-        untold=() if why is None else (untold(Question.SETTLED, why),),
-    )
-
-
-def _drawn(name: str, draw: Callable[[], Made]) -> Made:
-    """Draw from the guide, which no result can do without; say in one sentence why that failed."""
-    try:
-        return draw()
-    except Exception as error:
-        if isinstance(error, ValueError | OSError) or lacks_memory(error):
-            raise
-        raise ValueError(
-            f"guide '{name}' could not draw partitions of these points ({first_line(error)}); use another "
-            "guide with --guide"
-        ) from error
 
 
 def _mcmc(

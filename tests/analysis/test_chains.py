@@ -59,6 +59,7 @@ def test_stuck_chains_are_named():
     assert not found.converged
     assert found.draws.name == "gibbs"
     assert "MCMC has not converged after 300 sweeps a chain" in found.notes[1]
+    assert "Take --warmup 1200 (about " in found.notes[1]
 
 
 def test_a_warmup_that_is_given_is_kept_to():

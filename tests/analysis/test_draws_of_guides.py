@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from pyroclust.analysis import comparing
+from pyroclust.analysis import drawing
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer.refining import proposals
@@ -23,9 +23,9 @@ def test_draws_of_wide_tables_come_in_blocks(dim, num_blocks, monkeypatch):
         "sample_and_log_prob",
         autospec=True,
         side_effect=SequentialPartition.sample_and_log_prob,
-    ) as drawing:
-        found, posteriors = comparing.draw_guide(guide, data, name="filter", num_draws=100, seed=0)
-    warm_up, *sizes = [call.args[1][0] for call in drawing.call_args_list]
+    ) as draws:
+        found, posteriors = drawing.draw_guide(guide, data, name="filter", num_draws=100, seed=0)
+    warm_up, *sizes = [call.args[1][0] for call in draws.call_args_list]
     assert warm_up == 1
     assert (len(sizes), sum(sizes)) == (num_blocks, 100)
     assert len({tuple(one.order.ravel().tolist()) for one in posteriors}) == 8

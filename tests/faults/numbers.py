@@ -112,7 +112,7 @@ def out_of_memory(folder: Path) -> str:
         MemoryError("Unable to allocate"),
         RuntimeError("DefaultCPUAllocator: can't allocate memory"),
     ):
-        with mock.patch("pyroclust.analysis.comparing.draw_guide", side_effect=error):
+        with mock.patch("pyroclust.analysis.drawing.draw_guide", side_effect=error):
             code, _, said = run_command(
                 ["compare", "galaxies", "--guide", "filter-nig1d", "--no-refine", "--out", str(folder / "o")]
             )

@@ -177,7 +177,7 @@ _OF_TWO: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
 )
 _COMPARING = "pyroclust.analysis.comparing."
 _OF_REFINING: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
-    (f"{_COMPARING}refine_guide", "The refining of the guide's draws", (Question.SETTLED,)),
+    ("pyroclust.analysis.drawing.refine_guide", "The refining of the guide's draws", (Question.SETTLED,)),
     ("pyroclust.results.orders.evidence_by_order", "The spread over visiting orders", ()),
 )
 _OF_RUNS: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
@@ -275,7 +275,7 @@ def _check(place: str, words: str) -> Callable[[Path], str]:
 
 
 def _no_draws(folder: Path) -> str:
-    with mock.patch("pyroclust.analysis.comparing.draw_guide", side_effect=_BROKEN):
+    with mock.patch("pyroclust.analysis.drawing.draw_guide", side_effect=_BROKEN):
         return refused(_run, "could not draw partitions of these points (it broke)")
 
 
