@@ -31,8 +31,8 @@ from pyroclust.infer.mcmc.named_kernels import named_kernel
 RESULTS = Path(__file__).parent / "results" / "wide_tables.json"
 TABLE, EACH = "wine, 13 columns", 2
 DRAWS = 1000
-EVERY = {"gibbs": 20, "merge-split+gibbs": 20, "split-merge+gibbs": 120, "tempered": 10}
-"""Sweeps between two draws."""
+EVERY = {"gibbs": 400, "merge-split+gibbs": 120, "split-merge+gibbs": 120, "tempered": 10}
+"""Sweeps between two draws: five to eleven minutes of a processor for each kernel."""
 
 
 def kernel_of(name: str, model: Any) -> PartitionKernel:
