@@ -98,9 +98,9 @@ def compare(
             labels, at least 250.
         num_chains: chains of MCMC.
         mcmc_draws: draws each chain keeps, at least 10; by default likewise.
-        kernel: what moves the chains: ``"gibbs"``, ``"merge-split"``, ``"merge-split+gibbs"``,
-            ``"split-merge"``, ``"split-merge+gibbs"`` or ``"auxiliary"``; by default ``"merge-split+gibbs"``,
-            and ``"auxiliary"`` for families that are not conjugate.
+        kernel: what moves the chains, one of :func:`~pyroclust.infer.mcmc.named_kernels.kernel_names`; by
+            default ``"merge-split+gibbs"``, above four columns ``"gibbs+merge-split"``, and ``"auxiliary"``
+            for families that are not conjugate.
         warmup: sweeps that each chain drops first, of which it then keeps one in ten; by default it grows.
         calibrate: also calibrate the guide on the 200 of 2000 simulations that are nearest to the data, see
             :func:`~pyroclust.calibrate_near`; this costs 20,000 draws of the guide.

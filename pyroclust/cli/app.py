@@ -120,9 +120,9 @@ def compare(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Kernel of the chains: auxiliary, gibbs, merge-split, merge-split+gibbs, split-merge, "
-            "split-merge+gibbs or tempered; by default merge-split+gibbs, above 4 columns split-merge+gibbs, "
-            "or auxiliary.",
+            help="Kernel of the chains: auxiliary, gibbs, gibbs+merge-split, merge-split, merge-split+gibbs, "
+            "split-merge, split-merge+gibbs or tempered; by default merge-split+gibbs, above 4 columns "
+            "gibbs+merge-split, or auxiliary.",
             rich_help_panel=_DRAWS,
         ),
     ] = None,

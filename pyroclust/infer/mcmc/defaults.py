@@ -13,8 +13,8 @@ from pyroclust.random_state import kept_random_state
 __all__ = ["NARROW", "default_kernel", "default_kernel_name", "has_kernel"]
 
 NARROW = 4
-"""Up to so many dimensions proposals of both kinds arrive. The only wide table that was tried long enough has
-full covariances of 13, see benchmarks/wide_tables.py."""
+"""Up to so many dimensions proposals of splits and merges are worth five of them a sweep. The wider tables
+that were tried have full covariances of 6 to 13 columns, see benchmarks/wide_tables.py."""
 
 
 def has_kernel(model: Any) -> bool:
@@ -57,15 +57,15 @@ def default_kernel_name(model: CollapsedModel) -> str:
     """
     if not model.is_conjugate:
         return "auxiliary"
-    return "merge-split+gibbs" if model.component.dim <= NARROW else "split-merge+gibbs"
+    return "merge-split+gibbs" if model.component.dim <= NARROW else "gibbs+merge-split"
 
 
 def default_kernel(model: CollapsedModel, *, thin: int = 1) -> PartitionKernel:
     """Return merge-split moves and a Gibbs sweep, or what a model allows in their place.
 
     Conjugate families get five merge-split proposals and one sweep of collapsed Gibbs sampling a step; above
-    four dimensions five split-merge proposals, which cost twice as much, and leave partitions into many small
-    clusters that the others keep. Families that are not conjugate get Gibbs sampling with auxiliary
+    four dimensions one proposal and three sweeps, since sweeps alone leave partitions into many small
+    clusters there, and proposals cost more. Families that are not conjugate get Gibbs sampling with auxiliary
     parameters. Random hyperparameters are drawn by slice sampling before.
 
     Args:

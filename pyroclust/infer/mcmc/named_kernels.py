@@ -14,8 +14,8 @@ from pyroclust.protocols import CollapsedModel
 
 __all__ = ["kernel_names", "named_kernel"]
 
-# Splits and merges are cheap beside a sweep, and few are accepted.
-_PROPOSALS = 5
+# Splits and merges are cheap beside a sweep, and few are accepted; not so where a cluster keeps D^2 numbers.
+_PROPOSALS, _SWEEPS = 5, 3
 
 
 def _merge_split(model: CollapsedModel) -> PartitionKernel:
@@ -26,9 +26,18 @@ def _split_merge(model: CollapsedModel) -> PartitionKernel:
     return SplitMerge(model, proposals=_PROPOSALS)
 
 
+def _one_merge_split(model: CollapsedModel) -> PartitionKernel:
+    return MergeSplit(model)
+
+
+def _sweeps(model: CollapsedModel) -> PartitionKernel:
+    return CollapsedGibbs(model, thin=_SWEEPS)
+
+
 _KERNELS: dict[str, Sequence[Callable[[CollapsedModel], PartitionKernel]]] = {
     "auxiliary": (AuxiliaryGibbs,),
     "gibbs": (CollapsedGibbs,),
+    "gibbs+merge-split": (_sweeps, _one_merge_split),
     "merge-split": (_merge_split,),
     "merge-split+gibbs": (_merge_split, CollapsedGibbs),
     "split-merge": (_split_merge,),
@@ -52,9 +61,10 @@ def named_kernel(name: str, model: CollapsedModel, *, thin: int = 1) -> Partitio
     """Return a kernel of a model by its name; random hyperparameters are drawn by slice sampling before it.
 
     ``gibbs`` visits every point; ``merge-split`` and ``split-merge`` propose five splits or merges a step,
-    with ``+gibbs`` before a sweep over all points; ``tempered`` runs both under several powers of the
-    likelihood at once, which costs several times as much; ``auxiliary`` keeps the parameters of clusters, for
-    families that are not conjugate.
+    with ``+gibbs`` before a sweep over all points; ``gibbs+merge-split`` makes three sweeps and one proposal,
+    for tables of many columns; ``tempered`` runs both under several powers of the likelihood at once, which
+    costs several times as much; ``auxiliary`` keeps the parameters of clusters, for families that are not
+    conjugate.
 
     Args:
         name: one of :func:`kernel_names`.
