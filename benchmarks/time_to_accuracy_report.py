@@ -167,8 +167,8 @@ def picture(every: Sequence[Found]) -> None:
             title = "real tables" if size == "tables" else f"N = {size:,}"
             medians(upper, some, f"{title}, {len(some)} data sets")
             ratios(lower, some, sorted({one["group"] for one in some}))
-        above[0].set_ylabel("largest co-assignment error, median")
-        below[0].set_ylabel("time of the best MCMC / time of refined draws")
+        above[0].set_ylabel("largest co-assignment\nerror, median")
+        below[0].set_ylabel("time of the best MCMC /\ntime of refined draws")
         handles = above[0].get_legend_handles_labels()
         figure.legend(*handles, loc="outside upper center", ncols=2 * len(sizes))
         figure.savefig(PICTURE, dpi=100)
