@@ -34,7 +34,6 @@ from pyroclust import compare, read_table
 from pyroclust.analysis.picking import pick_guide
 from pyroclust.diagnostics import Answer, co_assignment
 from pyroclust.infer.mcmc.coarse_starts import coarse_starts
-from pyroclust.infer.mcmc.defaults import default_kernel
 
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "runs" / "real_settings"
@@ -93,7 +92,7 @@ def against_long_chains(name: str, data: Tensor, result: Any) -> dict[str, Any]:
     row: dict[str, Any] = {"halves from far starts": far.halves, "rhat from far starts": far.rhat}
     reference: Reference = far
     if data.shape[1] > _WIDE:
-        starts, _ = coarse_starts(default_kernel, model, data, num_chains=CHAINS, seed=2)
+        starts, _ = coarse_starts(model, data, num_chains=CHAINS, seed=2)
         few = path.with_stem(f"{path.stem}-few")
         reference = kept_reference(few, lambda: long_chains(model, data, starts=starts.draws))
         row |= {"halves from few": reference.halves, "rhat from few": reference.rhat}

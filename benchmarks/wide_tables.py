@@ -26,7 +26,6 @@ from torch import Tensor
 from pyroclust.analysis.picking import pick_guide
 from pyroclust.analysis.starts import starts_from_both_sides
 from pyroclust.infer.mcmc import FromDraws, ParallelTempering, PartitionKernel
-from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 
@@ -63,7 +62,7 @@ def run(name: str, model: Any, data: Tensor, *, starts: Tensor) -> tuple[np.ndar
 
 def measured(name: str, model: Any, data: Tensor) -> dict[str, Any]:
     """Run the chains of one kernel."""
-    starts, _ = starts_from_both_sides(default_kernel, model, data, num_chains=2 * MANY, seed=0)
+    starts, _ = starts_from_both_sides(model, data, num_chains=2 * MANY, seed=0)
     began = time.process_time()
     few, joint_few, sweeps = run(name, model, data, starts=starts.draws[:FEW])
     many, joint_many, _ = run(name, model, data, starts=starts.draws[MANY:])

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -80,9 +79,8 @@ def draw_mcmc(
         KeyboardInterrupt: after Ctrl-C, whatever was drawn until then.
     """
     name = default_kernel_name(model) if kernel is None else kernel
-    make = partial(named_kernel, name)
-    own = make(model)
-    own.init, to_start = starts_from_both_sides(make, model, data, num_chains=num_chains, seed=seed)
+    own = named_kernel(name, model)
+    own.init, to_start = starts_from_both_sides(model, data, num_chains=num_chains, seed=seed)
     chains = LongChains(own, data, num_chains=num_chains, seed=seed)
     judged = warmup is None and can_converge_well(num_draws * num_chains)
     every = _FIRST_EVERY if judged else _SWEEPS_A_DRAW

@@ -1,14 +1,13 @@
 """Where the chains of ``compare`` start: from few clusters and from many."""
 
 import time
-from collections.abc import Callable
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from pyroclust.guides import PredictiveFilter
-from pyroclust.infer.mcmc import CollapsedModel, FromDraws, Overdispersed, PartitionKernel
+from pyroclust.infer.mcmc import CollapsedModel, FromDraws, Overdispersed
 from pyroclust.infer.mcmc.coarse_starts import coarse_starts
 from pyroclust.infer.refining.proposals import posterior_of
 from pyroclust.partitions import canonical
@@ -18,7 +17,6 @@ __all__ = ["starts_from_both_sides"]
 
 
 def starts_from_both_sides(
-    make: Callable[[CollapsedModel], PartitionKernel],
     model: CollapsedModel,
     data: Tensor,
     *,
@@ -35,7 +33,6 @@ def starts_from_both_sides(
     :class:`~pyroclust.infer.mcmc.Overdispersed` there.
 
     Args:
-        make: makes the kernel of a model.
         model: a mixture.
         data: points, ``(N, D)``.
         num_chains: how many starts; the odd one has few clusters.
@@ -45,15 +42,14 @@ def starts_from_both_sides(
         ValueError: if the kernel cannot run on the model or the data.
 
     Example:
-        >>> from pyroclust.infer.mcmc import CollapsedGibbs
         >>> from pyroclust.models import gaussian2d
         >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]], dtype=torch.float64)
-        >>> starts, seconds = starts_from_both_sides(CollapsedGibbs, gaussian2d(), data, num_chains=3, seed=0)
+        >>> starts, seconds = starts_from_both_sides(gaussian2d(), data, num_chains=3, seed=0)
         >>> starts.draws.tolist()
         [[0, 0, 1], [0, 0, 1], [0, 0, 1]]
     """
     num_many = num_chains // 2
-    few, seconds = coarse_starts(make, model, data, num_chains=num_chains - num_many, seed=seed)
+    few, seconds = coarse_starts(model, data, num_chains=num_chains - num_many, seed=seed)
     began = time.perf_counter()
     # The chains must not repeat these random numbers.
     with own_random_numbers(seed, num_chains), torch.no_grad():

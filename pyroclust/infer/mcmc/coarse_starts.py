@@ -1,13 +1,12 @@
 """Starts with few clusters, found by chains whose prior wants few."""
 
-from collections.abc import Callable
 from copy import copy
 
 import numpy as np
 
 from pyroclust.distributions import ChineseRestaurantPrior
-from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.long_chains import LongChains
+from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.infer.mcmc.starts import FromDraws
 from pyroclust.points import Points
 from pyroclust.protocols import CollapsedModel
@@ -20,7 +19,6 @@ _SWEEPS = 200
 
 
 def coarse_starts(
-    make: Callable[[CollapsedModel], PartitionKernel],
     model: CollapsedModel,
     data: Points,
     *,
@@ -30,7 +28,8 @@ def coarse_starts(
 ) -> tuple[FromDraws, float]:
     r"""Return starts that chains reach under a prior of very few clusters, and the seconds this took.
 
-    These chains have overdispersed starts, or those of the kernel. Compilation is not among the seconds.
+    These chains have overdispersed starts, and of a conjugate family the kernel with most proposals to merge
+    clusters, whatever moves the chains that follow. Compilation is not among the seconds.
 
     In many dimensions a partition into many small clusters, once there, stays: each of these is worth keeping
     as long as the others are, since its points, one by one or a cluster at a time, fit a large cluster badly
@@ -43,7 +42,6 @@ def coarse_starts(
     beside them.
 
     Args:
-        make: makes the kernel of a model.
         model: a mixture; its prior is replaced while the starts are sought.
         data: points, ``(N, D)``.
         num_chains: how many starts.
@@ -55,10 +53,9 @@ def coarse_starts(
 
     Example:
         >>> import torch
-        >>> from pyroclust.infer.mcmc import CollapsedGibbs
         >>> from pyroclust.models import gaussian2d
         >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [0.0, 0.3]], dtype=torch.float64)
-        >>> starts, seconds = coarse_starts(CollapsedGibbs, gaussian2d(), data, num_chains=2, seed=0)
+        >>> starts, seconds = coarse_starts(gaussian2d(), data, num_chains=2, seed=0)
         >>> starts.draws.tolist()
         [[0, 0, 0], [0, 0, 0]]
     """
@@ -66,6 +63,7 @@ def coarse_starts(
     few.prior = ChineseRestaurantPrior(_CONCENTRATION)
     # The chains that start here must not repeat these random numbers.
     own = int(np.random.default_rng(seed).integers(2**31))
-    chains = LongChains(make(few), data, num_chains=num_chains, seed=own)
+    kernel = named_kernel("merge-split+gibbs" if model.is_conjugate else "auxiliary", few)
+    chains = LongChains(kernel, data, num_chains=num_chains, seed=own)
     starts = FromDraws(chains.draw(1, warmup=sweeps - 1).assignments[:, 0])
     return starts, chains.seconds
