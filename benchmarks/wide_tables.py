@@ -3,11 +3,12 @@
     python benchmarks/wide_tables.py [--kernel gibbs+merge-split]
 
 Two chains begin with few clusters, and four with draws of the exact filter, which have 45 to 50. Every chain
-gets the same processor time. A chain from many clusters has arrived when the mean log joint density of a
-block of its draws comes within 10 nats of that of the chains from few. The last half of all chains gives the
-mean number of clusters and R-hat. Where both sides do not meet, neither is known to be the posterior: log
-joints leave out how many partitions there are of either kind. The result is kept in
-benchmarks/results/wide_tables.json; kernels that are not run again keep their rows.
+makes as many steps as 60 processor seconds would take at the speed of its first ones; later ones, with fewer
+clusters, are faster, and the seconds that were spent stand in the result. A chain from many clusters has
+arrived when the mean log joint density of a block of its draws comes within 10 nats of that of the chains
+from few. The last half of all chains gives the mean number of clusters and R-hat. Where both sides do not
+meet, neither is known to be the posterior: log joints leave out how many partitions there are of either kind.
+The result is kept in benchmarks/results/wide_tables.json; kernels that are not run again keep their rows.
 """
 
 import json
@@ -45,7 +46,7 @@ def kernel_of(name: str, model: Any) -> PartitionKernel:
 
 
 def run(name: str, model: Any, data: Tensor, *, starts: Tensor) -> tuple[np.ndarray, np.ndarray, int]:
-    """Run chains for equal times; return labels and log joints of the blocks of draws, and the sweeps."""
+    """Run chains for so many steps; return labels and log joints of the blocks of draws, and the sweeps."""
     kernel = kernel_of(name, model)
     kernel.init = FromDraws(starts)
     chains = LongChains(kernel, data, num_chains=len(starts), seed=1)

@@ -26,10 +26,6 @@ def _split_merge(model: CollapsedModel) -> PartitionKernel:
     return SplitMerge(model, proposals=_PROPOSALS)
 
 
-def _one_merge_split(model: CollapsedModel) -> PartitionKernel:
-    return MergeSplit(model)
-
-
 def _sweeps(model: CollapsedModel) -> PartitionKernel:
     return CollapsedGibbs(model, thin=_SWEEPS)
 
@@ -37,7 +33,7 @@ def _sweeps(model: CollapsedModel) -> PartitionKernel:
 _KERNELS: dict[str, Sequence[Callable[[CollapsedModel], PartitionKernel]]] = {
     "auxiliary": (AuxiliaryGibbs,),
     "gibbs": (CollapsedGibbs,),
-    "gibbs+merge-split": (_sweeps, _one_merge_split),
+    "gibbs+merge-split": (_sweeps, MergeSplit),
     "merge-split": (_merge_split,),
     "merge-split+gibbs": (_merge_split, CollapsedGibbs),
     "split-merge": (_split_merge,),
