@@ -2,17 +2,18 @@
 
     python benchmarks/wide_tables.py [--kernel gibbs+merge-split]
 
-Two chains begin with few clusters, and four with draws of the exact filter, which have 45 to 50. Every chain
-makes as many steps as 60 processor seconds would take at the speed of its first ones; later ones, with fewer
-clusters, are faster, and the seconds that were spent stand in the result. A chain from many clusters has
-arrived when the mean log joint density of a block of its draws comes within 10 nats of that of the chains
-from few. The last half of all chains gives the mean number of clusters and R-hat. Where both sides do not
-meet, neither is known to be the posterior: log joints leave out how many partitions there are of either kind.
+Two chains begin with few clusters, and eight with draws of the exact filter, which have 45 to 50. Every chain
+has 60 processor seconds, whatever its kernel does in them: blocks of draws are made as long as a fortieth of
+that takes at the speed of the block before. A chain from many clusters has arrived when the mean log joint
+density of a block of its draws comes within 10 nats of that of the chains from few. The last half of all
+chains gives the mean number of clusters and R-hat. Where both sides do not meet, neither is known to be the
+posterior: log joints leave out how many partitions there are of either kind.
 The result is kept in benchmarks/results/wide_tables.json; kernels that are not run again keep their rows.
 """
 
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,7 +32,7 @@ from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 
 RESULTS = Path(__file__).parent / "results" / "wide_tables.json"
-TABLE, FEW, MANY = "wine, 13 columns", 2, 4
+TABLE, FEW, MANY = "wine, 13 columns", 2, 8
 SECONDS, BLOCKS, DRAWS, NEAR = 60.0, 40, 25, 10.0
 KERNELS = ("gibbs", "gibbs+merge-split", "merge-split+gibbs", "split-merge+gibbs", "tempered")
 
@@ -45,44 +46,60 @@ def kernel_of(name: str, model: Any) -> PartitionKernel:
     )
 
 
-def run(name: str, model: Any, data: Tensor, *, starts: Tensor) -> tuple[np.ndarray, np.ndarray, int]:
-    """Run chains for so many steps; return labels and log joints of the blocks of draws, and the sweeps."""
+@dataclass(frozen=True)
+class Run:
+    """Labels ``(chains, blocks, draws, N)``, log joints of blocks of draws, and the seconds at their ends."""
+
+    labels: np.ndarray
+    joints: np.ndarray
+    seconds: np.ndarray
+    sweeps: int
+
+    def last(self, blocks: int) -> "Run":
+        """Return its last blocks."""
+        return Run(self.labels[:, -blocks:], self.joints[:, -blocks:], self.seconds[-blocks:], self.sweeps)
+
+
+def run(name: str, model: Any, data: Tensor, *, starts: Tensor) -> Run:
+    """Run chains for :data:`SECONDS` of processor time each."""
     kernel = kernel_of(name, model)
     kernel.init = FromDraws(starts)
+    LongChains(kernel, data, num_chains=1, seed=0).draw(1)
     chains = LongChains(kernel, data, num_chains=len(starts), seed=1)
-    began = time.process_time()
-    chains.draw(20)
-    each = (time.process_time() - began) / 20 / len(starts)
-    every = max(1, int(SECONDS / each / BLOCKS / DRAWS))
-    blocks = [chains.draw(DRAWS, every=every) for _ in range(BLOCKS)]
+    blocks, seconds, every = [], [0.0], 1
+    while seconds[-1] < SECONDS:
+        began = time.process_time()
+        blocks.append(chains.draw(DRAWS, every=every))
+        took = (time.process_time() - began) / len(starts)
+        seconds.append(seconds[-1] + took)
+        every = max(1, int(every * SECONDS / BLOCKS / took))
     labels, joints = (
         np.stack([getattr(one, part).numpy() for one in blocks], 1) for part in ("assignments", "log_joint")
     )
-    return labels, joints, chains.sweeps
+    return Run(labels, joints, np.array(seconds[1:]), chains.sweeps)
 
 
 def measured(name: str, model: Any, data: Tensor) -> dict[str, Any]:
     """Run the chains of one kernel."""
     starts, _ = starts_from_both_sides(model, data, num_chains=2 * MANY, seed=0)
-    began = time.process_time()
-    few, joint_few, sweeps = run(name, model, data, starts=starts.draws[:FEW])
-    many, joint_many, _ = run(name, model, data, starts=starts.draws[MANY:])
-    spent = (time.process_time() - began) / (FEW + MANY)
-    late = slice(BLOCKS // 2, None)
-    there = joint_many.mean(-1) >= joint_few[:, late].mean() - NEAR
-    arrived = np.where(there.any(1), (there.argmax(1) + 1) * spent / BLOCKS, np.nan)
+    few = run(name, model, data, starts=starts.draws[:FEW])
+    many = run(name, model, data, starts=starts.draws[MANY:])
+    half = min(int((one.seconds > one.seconds[-1] / 2).sum()) for one in (few, many))
+    late_few, late_many = few.last(half), many.last(half)
+    there = many.joints.mean(-1) >= late_few.joints.mean() - NEAR
+    arrived = np.where(there.any(1), many.seconds[there.argmax(1)], np.nan)
     labels, joints = (
-        np.concatenate([one[:, late] for one in both]) for both in ((few, many), (joint_few, joint_many))
+        np.concatenate([getattr(one, part) for one in (late_few, late_many)]) for part in ("labels", "joints")
     )
     return {
         "kernel": name,
-        "sweeps": sweeps,
-        "seconds": spent,
+        "sweeps": many.sweeps,
+        "seconds": float(many.seconds[-1]),
         "arrived": [None if np.isnan(one) else float(one) for one in np.sort(arrived)],
-        "clusters, from few": _means(few[:, late].max(-1) + 1),
-        "clusters, from many": _means(many[:, late].max(-1) + 1),
-        "log joint, from few": _means(joint_few[:, late]),
-        "log joint, from many": _means(joint_many[:, late]),
+        "clusters, from few": _means(late_few.labels.max(-1) + 1),
+        "clusters, from many": _means(late_many.labels.max(-1) + 1),
+        "log joint, from few": _means(late_few.joints),
+        "log joint, from many": _means(late_many.joints),
         "rhat": largest_rhat(labels.reshape(FEW + MANY, -1, len(data)), joints.reshape(FEW + MANY, -1)),
     }
 

@@ -195,10 +195,10 @@ def wide() -> str:
     )
     return f"""### Many columns
 
-`python benchmarks/wide_tables.py`: {found["table"]}. Two chains begin with few clusters, and four with draws
-of the exact filter, which have 45 to 50; steps are as many as 60 processor seconds a chain would take at the
-speed of the first ones, with many clusters. A chain from many clusters is there when it comes within 10 nats
-of the log joint density of those from few; clusters and R-hat are those of the last half. Where both sides do
-not meet, `compare` says that MCMC has not converged and how many clusters its chains have.
+`python benchmarks/wide_tables.py`: {found["table"]}. Two chains begin with few clusters, and eight with draws
+of the exact filter, which have 45 to 50; every chain has the same processor time. A chain from many clusters
+is there when it comes within 10 nats of the log joint density of those from few; clusters and R-hat are those
+of the last half. Where both sides do not meet, `compare` says that MCMC has not converged and how many
+clusters its chains have.
 
 {table(head, rows)}"""
