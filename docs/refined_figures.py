@@ -168,6 +168,11 @@ few clusters, against which the error is.
 {table(head, rows)}"""
 
 
+def arrivals(seconds: Sequence[float | None]) -> str:
+    there = [number(value, 0) for value in seconds if value is not None]
+    return f"{len(there)} of {len(seconds)}" + (f": {' / '.join(there)}" if there else "")
+
+
 def wide() -> str:
     found = result("wide_tables")
     rows = [
@@ -175,7 +180,7 @@ def wide() -> str:
             f"`{one['kernel']}`",
             f"{one['sweeps']:,}",
             number(one["seconds"], 0),
-            " / ".join("not there" if value is None else number(value, 0) for value in one["arrived"]),
+            arrivals(one["arrived"]),
             *(
                 " / ".join(number(value, 1) for value in one[f"clusters, from {side}"])
                 for side in ("few", "many")
@@ -188,7 +193,7 @@ def wide() -> str:
         "kernel",
         "steps a chain",
         "processor seconds a chain",
-        "of these until there",
+        "chains there, after seconds",
         "clusters, from few",
         "from many",
         "largest R-hat",
