@@ -182,7 +182,11 @@ def _read_only(value: np.ndarray) -> np.ndarray:
 
 
 def _of_pandas(value: np.ndarray) -> Any:
-    return {1: pd.Series, 2: pd.DataFrame}.get(value.ndim, np.array)(value.copy())
+    if value.ndim == 2:
+        # Tables keep the names of columns; these are what a plain array gets.
+        names = [f"x{place}" for place in range(1, value.shape[1] + 1)]
+        return pd.DataFrame(value.copy(), columns=names)
+    return pd.Series(value.copy()) if value.ndim == 1 else value.copy()
 
 
 def _smaller(value: np.ndarray) -> np.ndarray:

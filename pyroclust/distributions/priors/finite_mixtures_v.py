@@ -239,7 +239,8 @@ def log_finite_mixtures_v(
     """
     batch = torch.broadcast_shapes(weight_concentration.shape, extra_components.batch_shape)
     parameters, differentiable = _parameters(weight_concentration, extra_components, batch)
-    width = min(num_points, 1 << max(int(clusters.max()), _NARROWEST).bit_length())
+    most = int(clusters.max()) if clusters.numel() else 0
+    width = min(num_points, 1 << max(most, _NARROWEST).bit_length())
     tables, terms = _tables(parameters, num_points, width)
     if differentiable:
         log_terms = parameters.log_terms(torch.arange(batch.numel()), num_points, terms)

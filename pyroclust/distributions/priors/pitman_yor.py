@@ -11,6 +11,7 @@ from pyroclust.distributions.priors.two_parameter import (
     TwoParameterPartition,
     TwoParameterPrior,
     as_parameter,
+    has_no_discount,
 )
 from pyroclust.distributions.rising_factorial import log_rising, sum_of_inverses
 from pyroclust.registry import register
@@ -118,16 +119,17 @@ class PitmanYorPrior(TwoParameterPrior):
         """
         num_points = check_count("num_points", num_points)
         discount, concentration = self._two_parameters()
-        step = torch.where(discount > 0, discount, 1.0)
+        none = has_no_discount(discount, concentration)
+        step = torch.where(none, 1.0, discount)
         positive = torch.where(concentration > 0, concentration, 1.0)
         more = log_rising(positive + num_points, step) - log_rising(positive, step)
         usual = positive / step * more.expm1()
         growth = log_rising(concentration + num_points, step) + log_rising(concentration + step, 1 - step)
         unusual = (growth.exp() - concentration) / step
         return torch.where(
-            discount > 0,
-            torch.where(concentration > 0, usual, unusual),
+            none,
             positive * sum_of_inverses(positive, num_points),
+            torch.where(concentration > 0, usual, unusual),
         )
 
     def _two_parameters(self) -> tuple[Tensor, Tensor]:

@@ -23,6 +23,7 @@ __all__ = [
     "TwoParameterPrior",
     "as_parameter",
     "draw_from_urn",
+    "has_no_discount",
     "log_two_parameter_v",
 ]
 
@@ -116,14 +117,25 @@ def as_parameter(name: str, value: Any) -> Tensor:
     """Return tensors as they are; numbers, and arrays and lists of them, in float64.
 
     Raises:
-        ValueError: if these are no finite numbers.
+        ValueError: if these are no finite numbers, or larger than single precision has them.
     """
     if isinstance(value, np.ndarray | list | tuple):
         value = torch.from_numpy(np.array(as_numbers(name, value)))
     found = as_number(name, value)
-    if not bool(found.isfinite().all()):
-        raise ValueError(f"{name} is {shown(value)}, expected finite numbers")
+    if not bool((found.abs() <= torch.finfo(torch.float32).max).all()):
+        sized = ", of a size that single precision has" if bool(found.isfinite().all()) else ""
+        raise ValueError(f"{name} is {shown(value)}, expected finite numbers{sized}")
     return value if isinstance(value, Tensor) else found
+
+
+def has_no_discount(discount: Tensor, concentration: Tensor) -> Tensor:
+    """Return where a discount is zero, or so small that the concentration holds no such number of it.
+
+    Example:
+        >>> has_no_discount(torch.tensor([0.0, 1e-310, 0.1]).double(), torch.ones(3).double())
+        tensor([ True,  True, False])
+    """
+    return (discount == 0) | (concentration / discount.abs()).isinf()
 
 
 def log_two_parameter_v(
@@ -151,13 +163,14 @@ def log_two_parameter_v(
     """
     opened = clusters.double() - 1
     d, a = discount.to(opened), concentration.to(opened)
-    if bool((d == 0).all()):
+    none = has_no_discount(d, a)
+    if bool(none.all()):
         return opened * a.log() - log_rising(a + 1, num_points - 1.0)
-    step = torch.where(d == 0, 1.0, d.abs())
+    step = torch.where(none, 1.0, d.abs())
     components = (a / step).round()
     start = torch.where(d > 0, a / step + 1, (components - opened).clamp(min=1))
     product = opened * step.log() + log_rising(start, opened)
-    product = torch.where(d == 0, opened * torch.where(d == 0, a, 1.0).log(), product)
+    product = torch.where(none, opened * torch.where(none, a, 1.0).log(), product)
     product = torch.where((d < 0) & (opened >= components), -torch.inf, product)
     return product - log_rising(a + 1, num_points - 1.0)
 
