@@ -169,6 +169,12 @@ def _as_tensor(value: Any) -> Any:
         return value
 
 
+def _table(value: np.ndarray) -> np.ndarray:
+    wide = np.atleast_2d(value)
+    # A length of -1 cannot be inferred where there are no rows.
+    return wide.reshape(len(wide), math.prod(wide.shape[1:]))
+
+
 def _strided(value: np.ndarray) -> np.ndarray:
     wide = np.zeros((*value.shape[:-1], 2 * value.shape[-1]) if value.ndim else (), value.dtype)
     wide[..., ::2] = value
@@ -246,7 +252,7 @@ _WAYS: list[Callable[[np.ndarray], Any]] = [
     lambda value: np.ma.masked_array(value, mask=True),
     lambda value: np.ma.masked_array(value, mask=np.arange(value.size).reshape(value.shape) == 0),
     lambda value: torch.from_numpy(value.copy()).to_sparse(),
-    lambda value: pd.DataFrame(np.atleast_2d(value).reshape(len(np.atleast_2d(value)), -1)).astype(str),
+    lambda value: pd.DataFrame(_table(value)).astype(str),
     lambda value: (one for one in value),
     lambda value: np.full(value.shape, np.nan),
     lambda value: np.zeros_like(value),

@@ -94,8 +94,7 @@ def ecdf_test(below: np.ndarray, thresholds: np.ndarray, *, num_values: int) -> 
         True
     """
     below, thresholds = whole_numbers("below", below), _checked_thresholds(thresholds)
-    num_values = check_count("num_values", num_values)
-    _check_table(num_values, len(thresholds))
+    num_values = _check_table(num_values, len(thresholds))
     fits = below.shape == thresholds.shape and (np.diff(below, prepend=0) >= 0).all()
     if not fits or below[0] < 0 or below[-1] > num_values:
         raise ValueError(
@@ -133,7 +132,7 @@ def ecdf_band(num_values: int, num_bins: int, *, level: float = 0.95) -> tuple[n
         ([0.15, 0.39, 0.65], [0.35, 0.61, 0.85])
     """
     num_bins = check_count("num_bins", num_bins, at_least=2)
-    level = _check_band(num_values, num_bins, level)
+    num_values, level = _check_band(num_values, num_bins, level)
     return threshold_band(num_values, _inner(num_bins), level=level)
 
 
@@ -159,7 +158,7 @@ def threshold_band(
         ([0.39, 0.83], [0.61, 0.96])
     """
     thresholds = _checked_thresholds(thresholds)
-    level = _check_band(num_values, len(thresholds), level)
+    num_values, level = _check_band(num_values, len(thresholds), level)
     low, high = _band(num_values, tuple(thresholds.tolist()), level)
     # The caller may write into what it gets.
     return low.copy(), high.copy()
@@ -207,18 +206,18 @@ def _groups(expected: np.ndarray) -> np.ndarray:
     return np.array(found)
 
 
-def _check_band(num_values: int, num_bins: int, level: float) -> float:
-    _check_table(num_values, num_bins)
-    return check_number("level", level, above=0, below=1)
+def _check_band(num_values: int, num_bins: int, level: float) -> tuple[int, float]:
+    return _check_table(num_values, num_bins), check_number("level", level, above=0, below=1)
 
 
-def _check_table(num_values: int, num_bins: int) -> None:
+def _check_table(num_values: int, num_bins: int) -> int:
     num_values = check_count("num_values", num_values)
     check_memory(
         _BYTES_A_COUNT * (num_values + 1) * num_bins,
         f"num_values is {num_values} and num_bins {num_bins}: probabilities of all counts",
         remedy="take fewer bins or values",
     )
+    return num_values
 
 
 def _inner(num_bins: int) -> np.ndarray:
