@@ -43,10 +43,8 @@ class Validation:
         """Check ranges."""
         for name in ("every", "num_datasets", "num_draws"):
             check_count(f"validation.{name}", getattr(self, name))
-        if not 2 <= self.exact_points <= 8:
-            raise ValueError(f"validation.exact_points is {self.exact_points}, expected from 2 to 8")
-        if self.sampled_points < 2:
-            raise ValueError(f"validation.sampled_points is {self.sampled_points}, expected at least 2")
+        check_count("validation.exact_points", self.exact_points, at_least=2, at_most=8)
+        check_count("validation.sampled_points", self.sampled_points, at_least=2)
         check_seed(self.seed, name="validation.seed")
 
     def up_to(self, max_points: int) -> Self:
