@@ -12,6 +12,9 @@ from pyroclust.nn.orders import antithetic_orders, random_orders
 
 __all__ = ["VisitingOrders", "backward_in_chunks", "losses_over_orders"]
 
+# Larger weights leave the range of float32 once they meet a variance.
+_MAX_CONSISTENCY = 1e6
+
 
 @dataclass(frozen=True)
 class VisitingOrders:
@@ -30,7 +33,8 @@ class VisitingOrders:
     Attributes:
         number: M.
         antithetic: orders come in pairs, one the reverse of the other.
-        consistency: the weight :math:`\lambda` per nat, 0 for no penalty; the variance has the divisor M - 1.
+        consistency: the weight :math:`\lambda` per nat, 0 for no penalty, at most 1e6; the variance has the
+            divisor M - 1.
 
     Raises:
         ValueError: if a number is not possible, or one order is to come in pairs or to be penalised.
@@ -53,7 +57,7 @@ class VisitingOrders:
     def __post_init__(self) -> None:
         """Check ranges."""
         check_count("number", self.number)
-        check_number("consistency", self.consistency, at_least=0)
+        check_number("consistency", self.consistency, at_least=0, at_most=_MAX_CONSISTENCY)
         for name in ("antithetic", "consistency"):
             if getattr(self, name) and self.number < 2:
                 raise ValueError(

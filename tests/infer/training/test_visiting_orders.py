@@ -133,6 +133,8 @@ def test_numbers_are_checked() -> None:
         VisitingOrders(0)
     with pytest.raises(ValueError, match=r"consistency is -0.1, expected a number of at least 0"):
         VisitingOrders(2, consistency=-0.1)
+    with pytest.raises(ValueError, match=r"consistency is 1e\+308, .* at most 1e\+06"):
+        VisitingOrders(2, consistency=1e308)
     with pytest.raises(ValueError, match=r"consistency is 0.1 with one visiting order"):
         FitSettings(consistency=0.1)
     with pytest.raises(ValueError, match="antithetic is True with one visiting order"):
