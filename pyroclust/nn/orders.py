@@ -62,7 +62,7 @@ class DensestFirst:
         """Rank the points by density.
 
         Raises:
-            ValueError: if the positions are no floating-point numbers, ``(B, N, D)``.
+            ValueError: if the positions are no finite floating-point numbers, ``(B, N, D)``.
         """
         _check_positions(positions)
         return self.density(positions).argsort(dim=-1, descending=True, stable=True)
@@ -165,7 +165,7 @@ class NearestNext(DensestFirst):
         """Return a permutation a data set, ``(B, N, D) -> (B, N)``.
 
         Raises:
-            ValueError: if the positions are no floating-point numbers, ``(B, N, D)``.
+            ValueError: if the positions are no finite floating-point numbers, ``(B, N, D)``.
         """
         _check_positions(positions)
         away = torch.cdist(
@@ -174,7 +174,8 @@ class NearestNext(DensestFirst):
         density = self.density(positions)
         every = torch.arange(len(away), device=away.device)
         latest = density.argmax(-1)
-        gap = torch.full_like(density, torch.inf)
+        # Finite, so that what was visited is farther than any other point, even where distances overflow.
+        gap = torch.full_like(density, torch.finfo(density.dtype).max)
         taken = torch.zeros_like(density)
         order = [latest]
         for _ in range(away.shape[1] - 1):
@@ -193,6 +194,12 @@ def _check_positions(positions: Tensor) -> None:
         raise ValueError(
             f"positions is of type {kind} and shape {tuple(shape)}, expected a dense tensor of "
             "floating-point numbers, (B, N, D)"
+        )
+    lost = int((~positions.isfinite()).sum())
+    if lost:
+        raise ValueError(
+            f"positions holds {lost} nan or infinite values, expected finite numbers: remove or impute these "
+            "points first"
         )
 
 

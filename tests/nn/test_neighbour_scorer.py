@@ -12,7 +12,7 @@ from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.infer import FitSettings, InclusiveKL, fit
 from pyroclust.models import sensitivity2d, warped_clusters
-from pyroclust.nn import NearestNext, NeighbourScorer
+from pyroclust.nn import DensestFirst, NearestNext, NeighbourScorer
 from pyroclust.nn.neighbour_scorer import PairFeatures, pair_features
 from pyroclust.partitions import canonical, enumerate_partitions
 
@@ -150,6 +150,18 @@ def test_nearest_next_by_brute_force():
 
 def test_equal_points_are_visited_once_each():
     assert NearestNext(0.5)(torch.zeros(1, 6, 2)).sort(-1).values.tolist() == [list(range(6))]
+
+
+def test_points_whose_distances_overflow_are_visited_once_each():
+    far = torch.tensor([[[0.0], [1e30], [-1e30], [3e38]]])
+    assert NearestNext(0.5)(far).sort(-1).values.tolist() == [list(range(4))]
+
+
+@pytest.mark.parametrize("lost", [math.nan, math.inf])
+@pytest.mark.parametrize("order", [DensestFirst(0.5), NearestNext(0.5)])
+def test_positions_that_are_not_finite_have_no_order(order, lost):
+    with pytest.raises(ValueError, match="positions holds 1 nan or infinite values"):
+        order(torch.tensor([[[0.0], [lost], [1.0]]]))
 
 
 @pytest.mark.parametrize("points", [1, 2, 3])
