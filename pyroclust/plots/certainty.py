@@ -219,7 +219,8 @@ def plot_scores(scores: Mapping[str, Mapping[str, float]], *, ax: Axes) -> Axes:
     """Draw one row a method and one mark a score, scores at most 1, the more to the right the better.
 
     Args:
-        scores: method -> score -> value, the same scores for each, such as adjusted Rand index and accuracy.
+        scores: method -> score -> value, the same scores for each, such as adjusted Rand index and accuracy;
+            nan leaves a gap.
         ax: where to draw.
 
     Raises:
@@ -262,7 +263,9 @@ def plot_scores(scores: Mapping[str, Mapping[str, float]], *, ax: Axes) -> Axes:
     ax.axvline(1, color=GREY, lw=0.8)
     ax.set_yticks(height, list(scores))
     ax.tick_params(axis="y", length=0)
-    ax.set(xlabel="score (1: the known partition)", xlim=(float(table.min()) - 0.05, 1.03))
+    # fmin passes over gaps.
+    least = float(np.fmin.reduce(table, axis=None, initial=1.0))
+    ax.set(xlabel="score (1: the known partition)", xlim=(least - 0.05, 1.03))
     ax.set_ylim(-0.6, len(table) - 0.4)
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(names), handletextpad=0.2, borderaxespad=0.1)
     return ax

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from pyroclust.arrays import whole_numbers
 from pyroclust.plots.given import check_mapping, drawable
 from pyroclust.plots.names import plain_text
 from pyroclust.plots.style import CYCLE
@@ -14,6 +15,8 @@ __all__ = ["plot_num_clusters"]
 
 # Neighbours that readers of any colour vision tell apart.
 _COLOURS = tuple(CYCLE[place] for place in (0, 5, 1, 2, 3, 4, 6, 7))
+# Far larger numbers leave no room for bars between them: they are told apart no more.
+_LARGEST = 10**9
 
 
 def plot_num_clusters(
@@ -37,7 +40,7 @@ def plot_num_clusters(
         colours: one a source, in turn.
 
     Raises:
-        ValueError: if a source has another number of probabilities.
+        ValueError: if the values have gaps, or a source has another number of probabilities or negative ones.
 
     Example:
         >>> from pyroclust.plots.style import new_figure
@@ -46,12 +49,19 @@ def plot_num_clusters(
         2
     """
     check_mapping("probabilities", probabilities)
-    values = drawable("values", values)
+    values = whole_numbers("values", values)
     rows = [drawable(plain_text(name), row) for name, row in probabilities.items()]
     if values.ndim != 1 or not values.size or any(row.shape != values.shape for row in rows):
         shapes = [row.shape for row in rows]
         raise ValueError(f"values has shape {values.shape} and probabilities {shapes}, expected (K,) each")
+    if (np.diff(values) != 1).any() or np.abs(values).max() > _LARGEST:
+        raise ValueError(
+            f"values are from {values[0]} to {values[-1]}, expected numbers of clusters that rise by one, at "
+            f"most {_LARGEST}"
+        )
     table = np.stack(rows)
+    if (table < 0).any():
+        raise ValueError("probabilities has negative numbers, expected none below 0")
     seen = np.flatnonzero((table >= 0.002).any(0))
     seen = seen if seen.size else np.arange(len(values))
     kept = slice(seen[0], seen[-1] + 1)
@@ -65,7 +75,7 @@ def plot_num_clusters(
             color=colours[index % len(colours)],
             label=plain_text(name),
         )
-    ax.set(xlabel="number of clusters", ylabel="posterior probability", ylim=(0, 1.12 * table.max()))
+    ax.set(xlabel="number of clusters", ylabel="posterior probability", ylim=(0, 1.12 * (table.max() or 1.0)))
     middle, reach = (values[kept][0] + values[kept][-1]) / 2, max(2.0, len(values[kept]) / 2 + 0.3)
     ax.set_xlim(middle - reach, middle + reach)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=15, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))

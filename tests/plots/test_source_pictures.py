@@ -169,6 +169,8 @@ def test_scores_are_dots_by_method(ax):
     assert first.get_marker() != second.get_marker()
     np.testing.assert_array_equal(np.round(first.get_ydata()), [1, 0])
     assert ax.get_xlim()[0] < -0.1
+    plots.plot_scores({"a": {"ARI": 0.5}, "b": {"ARI": np.nan}}, ax=ax)
+    assert ax.get_xlim() == (0.45, 1.03)
     with pytest.raises(ValueError, match="the same names"):
         plots.plot_scores({"a": {"ARI": 1.0}, "b": {"AMI": 1.0}}, ax=ax)
     with pytest.raises(ValueError, match="scores is empty"):
