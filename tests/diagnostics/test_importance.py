@@ -10,6 +10,7 @@ from pyroclust.diagnostics import (
     importance_weights,
     pareto_k,
     smooth_log_weights,
+    weighted_expectation,
 )
 from pyroclust.diagnostics.weights.importance import stratified_draws
 
@@ -162,3 +163,9 @@ def test_stratified_draws_are_expected_as_often_as_their_weights_say():
 def test_stratified_draws_take_none_of_weight_zero(uniform):
     found = stratified_draws(np.array([0.0, 0.1, 0.2, 0.7, 0.0]), np.full(1000, uniform))
     assert set(found.tolist()) == {1, 2, 3}
+
+
+@pytest.mark.parametrize("level", [1e8, -1e8, 1e154, 1e308])
+def test_the_level_of_log_weights_costs_no_digits(level):
+    np.testing.assert_allclose(importance_weights(np.full(3, level)), 1 / 3, rtol=1e-12)
+    assert weighted_expectation(np.ones(3), np.full(3, level))[0] == pytest.approx(1, rel=1e-12)

@@ -22,7 +22,8 @@ __all__ = [
 # Two draws of one partition may differ by the rounding of a float32 guide, in nats.
 _TIE = 1e-4
 _SHORTEST_TAIL = 5
-_HUGE = 1e300
+# Beyond it, in nats, the sum of weights could be off by more than 1e-9: rounding of their logarithms.
+_LARGE = 1e6
 
 
 def smooth_log_weights(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
@@ -257,7 +258,7 @@ def weighted_expectation(values: np.ndarray, log_weights: np.ndarray) -> tuple[f
 
 
 def _checked(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return log weights less a number, and the number: 0 unless their differences may not be finite."""
+    """Return log weights less a number, and the number: 0 unless they are so large that digits get lost."""
     flat = as_numbers("log_weights", log_weights).reshape(-1)
     if not np.isfinite(flat).any() or np.isnan(flat).any() or np.isposinf(flat).any():
         raise ValueError(
@@ -265,7 +266,7 @@ def _checked(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
             "at least one finite number, and no nan or plus infinity (minus infinity is weight zero)"
         )
     largest = float(flat.max())
-    if np.abs(flat[np.isfinite(flat)]).max() < _HUGE:
+    if np.abs(flat[np.isfinite(flat)]).max() < _LARGE:
         return flat, 0.0
     # What lies further below than numbers reach has the weight zero.
     with np.errstate(over="ignore"):
