@@ -1,5 +1,6 @@
 """Labelled real images as a generative model."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,8 +30,8 @@ class LabelledImages(LabelledTables):
         data: ``(*batch, N, H, W)``; assignments: ``(*batch, N)`` int64.
 
     Raises:
-        ValueError: if there is no collection, or one is not finite, has other shapes, or not one label an
-            image; or the prior is random.
+        ValueError: if there is no collection, or one is not finite, reaches beyond 1e38, has other shapes, or
+            not one label an image; or the prior is random.
 
     Example:
         >>> import torch
@@ -63,7 +64,7 @@ class LabelledImages(LabelledTables):
                 "scale them first"
             )
         self._image_shape = shapes[0]
-        flat = [one.reshape(len(one), -1) for one in images]
+        flat = [one.reshape(len(one), math.prod(shapes[0])) for one in images]
         labels = [one for _, one in collections]
         super().__init__(list(zip(flat, labels, strict=True)), prior=prior, standardise=False, name=name)
 

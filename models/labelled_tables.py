@@ -21,6 +21,9 @@ from pyroclust.programs import SimulatedModel, checked_shape
 
 __all__ = ["AbsentTables", "LabelledTables", "check_pairs"]
 
+# Points are kept in single precision, and their squares are summed in double.
+_LARGEST = 1e38
+
 
 class LabelledTables(SimulatedModel):
     r"""Data sets drawn from labelled tables: a model to simulate from, for training guides on real data.
@@ -54,7 +57,8 @@ class LabelledTables(SimulatedModel):
 
     Raises:
         ValueError: if there is no table, one is not a finite ``(n, D)`` with one label a row and more than
-            one row, or is constant in a column that is to be standardised, or the prior is random.
+            one row, reaches beyond 1e38, or is constant in a column that is to be standardised, or the prior
+            is random.
 
     Example:
         >>> from pyro import poutine
@@ -149,10 +153,14 @@ def _checked(position: int, points: Points, labels: ArrayLike) -> tuple[Tensor, 
         check_finite(data)
     except ValueError as error:
         raise ValueError(f"table {position}: {error}") from None
-    if data.dim() != 2 or len(data) < 2 or names.shape != data.shape[:1]:
+    if data.dim() != 2 or len(data) < 2 or not data.shape[1] or names.shape != data.shape[:1]:
         raise ValueError(
             f"table {position} has points of shape {tuple(data.shape)} and labels of shape {names.shape}, "
-            "expected (n, D) and (n,) with n of at least 2"
+            "expected (n, D) and (n,) with n of at least 2 and D of at least 1"
+        )
+    if (largest := float(data.abs().max())) > _LARGEST:
+        raise ValueError(
+            f"table {position} reaches {largest:.3g}, expected numbers of at most {_LARGEST:g}: rescale it"
         )
     try:
         return data, torch.from_numpy(np.unique(names, return_inverse=True)[1].ravel())

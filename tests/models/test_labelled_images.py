@@ -37,6 +37,10 @@ def test_bad_images_are_named() -> None:
         LabelledImages([])
     with pytest.raises(ValueError, match="nan or infinite"):
         LabelledImages([(np.full((24, 4, 6), np.nan), labels)])
+    with pytest.raises(ValueError, match=r"reaches 1e\+308, expected numbers of at most 1e\+38"):
+        LabelledImages([(np.full((24, 4, 6), 1e308), labels)])
+    with pytest.raises(ValueError, match=r"points of shape \(0, 24\)"):
+        LabelledImages([(images[:0], labels[:0])])
 
 
 def test_absent_images_remember_their_shape() -> None:
