@@ -197,3 +197,11 @@ def test_wishart_columns_are_correlated_as_the_prior_says():
 def test_errors(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+@pytest.mark.parametrize("family", [PoissonGamma(2, 1.0, rate=1.0), MultinomialDirichlet(2)])
+def test_counts_beyond_double_precision_are_refused(family):
+    law = ClusteredData(family, torch.tensor([0]))
+    assert law.log_prob(torch.tensor([[0.0, 2.0**53]], dtype=torch.float64)).isfinite()
+    with pytest.raises(ValueError, match=r"expected counts 0, 1, 2, \.\.\. of at most 2\*\*53 in every"):
+        law.log_prob(torch.tensor([[0.0, 1e308]], dtype=torch.float64))

@@ -23,6 +23,10 @@ from pyroclust.random_state import seeded
 __all__ = ["Component", "ConjugateComponent"]
 
 
+# Larger whole numbers are not all exact in double precision, and their log factorials may overflow.
+COUNTS = constraints.independent(constraints.integer_interval(0, 2**53), 1)
+
+
 class Component(Hyperparameterised, ABC):
     r"""A family of clusters: a prior of the parameters and the law of a point given them.
 

@@ -7,9 +7,8 @@ import torch
 from pyro import sample as site
 from pyro.distributions import Dirichlet, Multinomial, TorchDistribution
 from torch import Tensor
-from torch.distributions import constraints
 
-from pyroclust.distributions.components.component import Component, ConjugateComponent, number
+from pyroclust.distributions.components.component import COUNTS, Component, ConjugateComponent, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.registry import register
 
@@ -45,8 +44,8 @@ class MultinomialDirichlet(ConjugateComponent):
     """
 
     hyper_names = ("concentration",)
-    support = constraints.independent(constraints.nonnegative_integer, 1)
-    expected = "counts 0, 1, 2, ... in every category"
+    support = COUNTS
+    expected = "counts 0, 1, 2, ... of at most 2**53 in every category"
 
     def __init__(self, dim: int, concentration: Hyperparameter = 1.0, *, total: int = 1) -> None:
         super().__init__(dim)

@@ -7,9 +7,8 @@ import torch
 from pyro import sample as site
 from pyro.distributions import Gamma, Poisson, TorchDistribution
 from torch import Tensor
-from torch.distributions import constraints
 
-from pyroclust.distributions.components.component import Component, ConjugateComponent, number
+from pyroclust.distributions.components.component import COUNTS, Component, ConjugateComponent, number
 from pyroclust.distributions.hyperparameters import Hyperparameter
 from pyroclust.registry import register
 
@@ -42,8 +41,8 @@ class PoissonGamma(ConjugateComponent):
     """
 
     hyper_names = ("shape", "rate")
-    support = constraints.independent(constraints.nonnegative_integer, 1)
-    expected = "counts 0, 1, 2, ... in every column"
+    support = COUNTS
+    expected = "counts 0, 1, 2, ... of at most 2**53 in every column"
 
     def __init__(self, dim: int, shape: Hyperparameter, *, rate: Hyperparameter) -> None:
         super().__init__(dim)
