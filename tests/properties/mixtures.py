@@ -46,15 +46,18 @@ def joint(found: torch.Tensor, *, data: Any, assignments: Any, concentration: fl
     """The joint is the prior times the likelihood of the clusters, and blind to the order of points."""
     prior, component = laws.ChineseRestaurantPrior(concentration), laws.NormalKnownVariance(2)
     data, assignments = torch.as_tensor(data), torch.as_tensor(assignments)
-    by_hand = sum(
-        laws.ClusteredData(component, torch.zeros(int((assignments == one).sum()), dtype=torch.int64))
-        .log_prob(data[assignments == one])
-        .double()
-        for one in assignments.unique()
-    )
-    if data.dim() == 2 and assignments.dim() == 1:
-        by_hand = by_hand + prior.log_prob(assignments)
-        torch.testing.assert_close(found.double(), by_hand, rtol=1e-5, atol=1e-5)
+    batch = torch.broadcast_shapes(data.shape[:-2], assignments.shape[:-1])
+    assert found.shape == batch
+    data, assignments = data.expand(*batch, -1, -1), assignments.expand(*batch, -1)
+    for place in np.ndindex(*batch):
+        labels = assignments[place]
+        by_hand = prior.log_prob(labels) + sum(
+            laws.ClusteredData(component, torch.zeros(int((labels == one).sum()), dtype=torch.int64))
+            .log_prob(data[place][labels == one])
+            .double()
+            for one in labels.unique()
+        )
+        torch.testing.assert_close(found[place].double(), by_hand, rtol=1e-5, atol=1e-5)
 
 
 def _simulated(make: Any) -> Any:
