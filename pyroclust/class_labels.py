@@ -18,7 +18,7 @@ def as_class_labels(name: str, labels: Any) -> np.ndarray:
         labels: numbers or names: a list, an array, a tensor of any device.
 
     Raises:
-        ValueError: if a label is masked or missing.
+        ValueError: if a label is masked or missing, or they are in a tensor that is not dense.
 
     Example:
         >>> as_class_labels("labels", ["a", "b"]).tolist()
@@ -28,7 +28,12 @@ def as_class_labels(name: str, labels: Any) -> np.ndarray:
         ValueError: labels has 1 missing label(s), expected one a point: leave out the points without
     """
     refuse_masked(name, labels)
-    values = np.asarray(on_host(labels))
+    try:
+        values = np.asarray(on_host(labels))
+    except (TypeError, RuntimeError):
+        raise ValueError(
+            f"{name} is of type {type(labels).__name__}, expected a list, an array or a dense tensor"
+        ) from None
     if values.dtype.kind in "US" and isinstance(labels, list | tuple):
         # Beside text numpy makes text of missing values.
         values = np.array(labels, dtype=object)
