@@ -210,3 +210,8 @@ def test_components_are_a_whole_positive_number() -> None:
             DirichletMultinomialPrior(bad, 1.0)
     with pytest.raises(ValueError, match=r"num_components is random, .* use FiniteMixturesPrior"):
         DirichletMultinomialPrior(dist.Poisson(3.0), 1.0)
+
+
+def test_no_partitions_have_no_log_probabilities():
+    law = MixtureOfFiniteMixtures(1.0, dist.Poisson(torch.tensor(2.0)), 4)
+    assert law.log_prob(law.sample((0,))).shape == (0,)

@@ -178,3 +178,19 @@ def test_values_with_more_dimensions_than_the_batch(labels: list[int]) -> None:
     law = PitmanYorProcess(batch_of(0.2), 1.0, 4)
     assert law.log_prob(torch.tensor(labels).expand(5, 1, 4)).shape == (5, 3)
     assert PitmanYorPrior(batch_of(0.2), 1.0).log_prob(torch.tensor(labels).expand(5, 1, 4)).shape == (5, 3)
+
+
+@pytest.mark.parametrize("discount", [5e-324, 2e-313, 1e-300])
+def test_a_discount_near_nothing_is_that_of_the_chinese_restaurant(discount):
+    partitions = enumerate_partitions(6)
+    with_it, without = PitmanYorProcess(discount, 1.5, 6), PitmanYorProcess(0.0, 1.5, 6)
+    torch.testing.assert_close(
+        with_it.log_prob(partitions), without.log_prob(partitions), rtol=1e-12, atol=1e-12
+    )
+    clusters = [PitmanYorPrior(one, 1.5).expected_num_clusters(6).item() for one in (discount, 0.0)]
+    assert clusters[0] == pytest.approx(clusters[1], rel=1e-12)
+
+
+def test_parameters_beyond_single_precision_are_refused():
+    with pytest.raises(ValueError, match=r"concentration is 1e\+308, .* of a size that single precision has"):
+        PitmanYorProcess(0.1, 1e308, 3)

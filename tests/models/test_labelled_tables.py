@@ -213,6 +213,10 @@ def test_a_guide_learns_classes_of_real_tables(prior: ChineseRestaurantPrior | N
         ([(np.zeros((4, 0)), np.zeros(4))], r"shape \(4, 0\) .* D of at least 1"),
         ([(1e50 * np.eye(2), np.zeros(2))], r"table 0 reaches 1e\+50, expected numbers of at most 1e\+38"),
         ([(np.full((3, 2), np.nan), np.zeros(3))], "table 0: data holds 6 nan or infinite values"),
+        (
+            [(np.eye(2), torch.zeros(2).to_sparse())],
+            "table 0: labels is of type Tensor, expected a list, an array or a",
+        ),
         ([(np.eye(2), ["a", None])], r"table 0: labels has 1 missing label\(s\)"),
         ([(np.eye(2), ["a", float("nan")])], r"table 0: labels has 1 missing label\(s\)"),
         ([(np.eye(2), ["a", 1])], "table 0 has labels of several types"),

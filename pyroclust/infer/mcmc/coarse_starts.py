@@ -6,7 +6,7 @@ import numpy as np
 
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.infer.mcmc.long_chains import LongChains
-from pyroclust.infer.mcmc.named_kernels import named_kernel
+from pyroclust.infer.mcmc.named_kernels import allowed_kernel_name, named_kernel
 from pyroclust.infer.mcmc.starts import FromDraws
 from pyroclust.points import Points
 from pyroclust.protocols import CollapsedModel
@@ -63,7 +63,7 @@ def coarse_starts(
     few.prior = ChineseRestaurantPrior(_CONCENTRATION)
     # The chains that start here must not repeat these random numbers.
     own = int(np.random.default_rng(seed).integers(2**31))
-    kernel = named_kernel("merge-split+gibbs" if model.is_conjugate else "auxiliary", few)
+    kernel = named_kernel(allowed_kernel_name("merge-split+gibbs", few), few)
     chains = LongChains(kernel, data, num_chains=num_chains, seed=own)
     starts = FromDraws(chains.draw(1, warmup=sweeps - 1).assignments[:, 0])
     return starts, chains.seconds

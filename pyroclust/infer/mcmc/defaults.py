@@ -5,7 +5,7 @@ from typing import Any
 from pyroclust.distributions import Component
 from pyroclust.infer.mcmc.auxiliary_gibbs import has_density
 from pyroclust.infer.mcmc.kernel import PartitionKernel
-from pyroclust.infer.mcmc.named_kernels import named_kernel
+from pyroclust.infer.mcmc.named_kernels import allowed_kernel_name, named_kernel
 from pyroclust.infer.mcmc.parameters.target import UnconstrainedSpace
 from pyroclust.protocols import CollapsedModel
 from pyroclust.random_state import kept_random_state
@@ -55,9 +55,8 @@ def default_kernel_name(model: CollapsedModel) -> str:
         >>> default_kernel_name(gaussian2d())
         'merge-split+gibbs'
     """
-    if not model.is_conjugate:
-        return "auxiliary"
-    return "merge-split+gibbs" if model.component.dim <= NARROW else "gibbs+merge-split"
+    narrow = model.component.dim <= NARROW
+    return allowed_kernel_name("merge-split+gibbs" if narrow else "gibbs+merge-split", model)
 
 
 def default_kernel(model: CollapsedModel, *, thin: int = 1) -> PartitionKernel:

@@ -12,7 +12,7 @@ from pyroclust.infer.mcmc.slice_hyperparameters import SliceHyperparameters
 from pyroclust.infer.mcmc.split_merge import MergeSplit, SplitMerge
 from pyroclust.protocols import CollapsedModel
 
-__all__ = ["kernel_names", "named_kernel"]
+__all__ = ["allowed_kernel_name", "kernel_names", "named_kernel"]
 
 # Splits and merges are cheap beside a sweep, and few are accepted; not so where a cluster keeps D^2 numbers.
 _PROPOSALS, _SWEEPS = 5, 3
@@ -51,6 +51,17 @@ def kernel_names() -> tuple[str, ...]:
         ('auxiliary', 'gibbs')
     """
     return tuple(sorted(_KERNELS))
+
+
+def allowed_kernel_name(name: str, model: CollapsedModel) -> str:
+    """Return the name of a kernel on a collapsed likelihood, or of the one that a model without it needs.
+
+    Example:
+        >>> from pyroclust.models import gaussian2d
+        >>> allowed_kernel_name("gibbs", gaussian2d())
+        'gibbs'
+    """
+    return name if model.is_conjugate else "auxiliary"
 
 
 def named_kernel(name: str, model: CollapsedModel, *, thin: int = 1) -> PartitionKernel:
