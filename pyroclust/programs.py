@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from pyroclust.counts import check_count, check_number
+from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.partitions import is_canonical
 from pyroclust.protocols import Model
 from pyroclust.random_state import seeded
@@ -31,7 +32,6 @@ class SimulatedModel:
     has_likelihood = False
     is_conjugate = False
     scale_is_known = False
-    partition_prior = None
     name: str
 
     @property
@@ -43,6 +43,11 @@ class SimulatedModel:
     def event_dim(self) -> int:
         """Dimensions of a data set: that of its points and those of a point."""
         return 1 + len(self.event_shape)
+
+    @property
+    def partition_prior(self) -> PartitionPrior | None:
+        """The law of the partitions: none is known, unless a subclass says so."""
+        return None
 
     @property
     def hyperpriors(self) -> Mapping[str, Distribution]:

@@ -101,7 +101,7 @@ LAW: dict[str, set[str]] = {
     },
     "distributions.clusterwise": {"distributions", "partitions"},
     "protocols": LAWS,
-    "programs": {"counts", "partitions", "protocols", "random_state"},
+    "programs": {"counts", "distributions.priors", "partitions", "protocols", "random_state"},
     "nn": LAWS | {"compiling", "counts", "memory", "random_state", "registry", "threads"},
     "models": GROUND | LAWS | {"programs", "protocols"},
     "guides": GROUND | LAWS | {"nn", "programs", "protocols"},

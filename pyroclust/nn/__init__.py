@@ -4,8 +4,8 @@ from pyroclust.nn.attention import InducedSetAttention, MultiheadAttentionBlock,
 from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.conditions import ConditionInput, ConditionInputs
-from pyroclust.nn.encoders import ImageEncoder
 from pyroclust.nn.futures import Future, FutureAttention, InducedFuture
+from pyroclust.nn.image_encoder import ImageEncoder
 from pyroclust.nn.latents import DiscreteLatents, GaussianLatents
 from pyroclust.nn.light_scorer import LightScorer
 from pyroclust.nn.look_ahead import KernelLookAhead

@@ -1,4 +1,4 @@
-"""Mixtures as JSON: what a card stores and a recipe says, and how the model is built from it again."""
+"""Models as JSON: what a card stores and a recipe says, and how the model is built from it again."""
 
 import inspect
 import reprlib
@@ -10,7 +10,7 @@ from pyroclust.distributions import Component, PartitionPrior
 from pyroclust.errors import unknown_name
 from pyroclust.models import AbsentTables, LabelledTables, Mixture
 from pyroclust.protocols import Model
-from pyroclust.registry import registered
+from pyroclust.registry import arguments_of, name_of, registered
 from pyroclust.saving.depth import check_depth
 from pyroclust.saving.numbers import build_number, build_tensor
 from pyroclust.saving.objects import build, call, describe
@@ -24,11 +24,14 @@ def describe_model(model: Model) -> dict[str, Any]:
     """Return the name and the arguments of a model, ready for JSON; cost O(size of the hyperparameters).
 
     A registered model is described by its dimension and the numbers in which it differs from the registered
-    one, any other by its prior and its component, each a class with its arguments. Random hyperparameters
-    are distributions, batches are nested lists. Of labelled tables only shape and scale are kept.
+    one, any other mixture by its prior and its component, each a class with its arguments. Random
+    hyperparameters are distributions, batches are nested lists. A model of a class of its own, registered by
+    ``@register(Model, name=...)``, is described by its arguments. Of labelled tables only shape and scale are
+    kept.
 
     Raises:
-        ValueError: if it is no mixture, or a part of it is of an unknown class or holds code.
+        ValueError: if it is no mixture and of no registered class, or a part of it is of an unknown class or
+            holds code.
 
     Example:
         >>> from pyro.distributions import Gamma
@@ -45,10 +48,13 @@ def describe_model(model: Model) -> dict[str, Any]:
         if len(model.event_shape) > 1:
             arguments["event_shape"] = list(model.event_shape)
         return {"name": AbsentTables.name, "arguments": arguments}
+    if type(model) in registered(Model).values():
+        own = {key: describe(one, where=key) for key, one in arguments_of(model).items()}
+        return {"name": name_of(model), "arguments": own}
     if type(model) is not Mixture:
         raise ValueError(
-            f"model is a {type(model).__name__}, expected a Mixture: only these are described; or save "
-            "guide.state_dict() and keep the code"
+            f"model is a {type(model).__name__}, expected a Mixture or a class with @register(Model): only "
+            "these are described; or save guide.state_dict() and keep the code"
         )
     if not isinstance(model.name, str):
         raise ValueError(f"model.name is {reprlib.repr(model.name)}, expected text")
@@ -56,14 +62,15 @@ def describe_model(model: Model) -> dict[str, Any]:
     return {"name": model.name, "arguments": _as_registered(model, parts) or parts}
 
 
-def build_model(described: Mapping[str, Any]) -> Mixture | AbsentTables:
-    """Build a mixture from its description; only constructors of known names are called.
+def build_model(described: Mapping[str, Any]) -> Any:
+    """Build a model from its description; only constructors of known names are called.
 
     Args:
         described: what :func:`describe_model` returned, or the same with the arguments beside the name, as in
             the table ``[model]`` of a recipe. The arguments are either ``prior`` and ``component``, the name
-            being free and ``"mixture"`` by default; or those of a registered model, and hyperparameters by
-            name that are set as by :meth:`~pyroclust.models.Mixture.given`.
+            being free and ``"mixture"`` by default; or those of a registered class of models; or those of a
+            registered mixture, and hyperparameters by name that are set as by
+            :meth:`~pyroclust.models.Mixture.given`.
 
     Raises:
         ValueError: if a name or an argument is unknown, missing or of another kind than expected, in one
@@ -77,13 +84,17 @@ def build_model(described: Mapping[str, Any]) -> Mixture | AbsentTables:
         0.25
     """
     name, arguments = _name_and_arguments(described)
+    classes = registered(Model)
+    if name in classes:
+        return call(classes[name], arguments, where=name)
     if not arguments.keys().isdisjoint(_PARTS):
         return _build_parts(name, arguments)
     if name == AbsentTables.name:
         return call(AbsentTables, arguments, where=name)
     known = registered(Mixture)
     if name not in known:
-        raise ValueError(f"{unknown_name('model', name, known)}; or give its prior and its component")
+        unknown = unknown_name("model", name, known | classes)
+        raise ValueError(f"{unknown}; or give its prior and its component")
     own = inspect.signature(known[name]).parameters
     model = call(known[name], {key: arguments[key] for key in own if key in arguments}, where=name)
     return _with_hyperparameters(model, {key: one for key, one in arguments.items() if key not in own})
