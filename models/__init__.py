@@ -1,6 +1,7 @@
 """Generative mixture models, written as Pyro programs."""
 
 from pyroclust.models.companion import Companion, companion
+from pyroclust.models.deformed_glyphs import DeformedGlyphs, GlyphImages
 from pyroclust.models.gaussian2d import gaussian2d
 from pyroclust.models.in_words import in_words
 from pyroclust.models.labelled_images import LabelledImages
@@ -20,6 +21,8 @@ __all__ = [
     "PRIORS",
     "AbsentTables",
     "Companion",
+    "DeformedGlyphs",
+    "GlyphImages",
     "LabelledImages",
     "LabelledTables",
     "Mixture",
