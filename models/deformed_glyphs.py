@@ -182,7 +182,7 @@ class DeformedGlyphs(SimulatedModel):
         side: int = 28,
         *,
         prior: PartitionPrior | None = None,
-        margin: float = 0.1,
+        margin: float = 0.14,
         strength: float = 1.0,
     ) -> None:
         self.side = check_count("side", side, at_least=4, at_most=256)

@@ -18,7 +18,7 @@ _REFERENCES = 4096
 
 
 class Order(Protocol):
-    """A rule that turns positions ``(B, N, D)`` into permutations ``(B, N)``."""
+    """A rule that turns positions ``(B, N, *event_shape)`` into permutations ``(B, N)``."""
 
     def __call__(self, positions: Tensor) -> Tensor:
         """Return a permutation a data set."""
@@ -62,10 +62,10 @@ class DensestFirst:
         """Rank the points by density.
 
         Raises:
-            ValueError: if the positions are no finite floating-point numbers, ``(B, N, D)``.
+            ValueError: if the positions are no finite floating-point numbers, ``(B, N, D)`` or of points of
+                another shape, which are laid flat.
         """
-        _check_positions(positions)
-        return self.density(positions).argsort(dim=-1, descending=True, stable=True)
+        return self.density(_as_vectors(positions)).argsort(dim=-1, descending=True, stable=True)
 
     def density(self, positions: Tensor) -> Tensor:
         """Return the density at every point, ``(B, N, D) -> (B, N)``."""
@@ -165,9 +165,10 @@ class NearestNext(DensestFirst):
         """Return a permutation a data set, ``(B, N, D) -> (B, N)``.
 
         Raises:
-            ValueError: if the positions are no finite floating-point numbers, ``(B, N, D)``.
+            ValueError: if the positions are no finite floating-point numbers, ``(B, N, D)`` or of points of
+                another shape, which are laid flat.
         """
-        _check_positions(positions)
+        positions = _as_vectors(positions)
         away = torch.cdist(
             positions.detach(), positions.detach(), compute_mode="donot_use_mm_for_euclid_dist"
         )
@@ -186,10 +187,10 @@ class NearestNext(DensestFirst):
         return torch.stack(order, -1)
 
 
-def _check_positions(positions: Tensor) -> None:
-    """Refuse what are no points of data sets."""
+def _as_vectors(positions: Tensor) -> Tensor:
+    """Return points as vectors, images and the like laid flat; refuse what are no points of data sets."""
     dense = isinstance(positions, Tensor) and positions.layout == torch.strided
-    if not dense or positions.dim() != 3 or 0 in positions.shape or not positions.is_floating_point():
+    if not dense or positions.dim() < 3 or 0 in positions.shape or not positions.is_floating_point():
         shape, kind = getattr(positions, "shape", ()), getattr(positions, "dtype", type(positions).__name__)
         raise ValueError(
             f"positions is of type {kind} and shape {tuple(shape)}, expected a dense tensor of "
@@ -201,6 +202,7 @@ def _check_positions(positions: Tensor) -> None:
             f"positions holds {lost} nan or infinite values, expected finite numbers: remove or impute these "
             "points first"
         )
+    return positions.flatten(2)
 
 
 def _checked_orders(num_orders: int, like: Tensor) -> int:
