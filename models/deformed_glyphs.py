@@ -155,7 +155,7 @@ class DeformedGlyphs(SimulatedModel):
         strength: of the deformations, 1 for what handwriting is like, 0 for none.
 
     Attributes:
-        typical_scale: root mean square distance, per pixel, of an image to the mean of its class.
+        typical_scale: root mean square distance, per pixel, of an image to the mean of its class, about.
 
     Shape:
         data: ``(*batch, N, H, W)``, pixels in 0..1; assignments: ``(*batch, N)`` int64.

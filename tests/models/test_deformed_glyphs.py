@@ -1,0 +1,156 @@
+"""Deformed glyphs: what the classes are, what the deformations do, and what the model refuses."""
+
+import pytest
+import torch
+from pyro import poutine
+from pyro.distributions import Gamma
+from torch import Tensor
+
+from pyroclust.distributions import ChineseRestaurantPrior, PitmanYorPrior
+from pyroclust.infer import simulate
+from pyroclust.models import DeformedGlyphs, GlyphImages
+from pyroclust.models.deformed_glyphs import _classes_of, _quarter_turns
+from pyroclust.models.glyph_shapes import NUM_SIDES, GlyphShapes, _laid, glyph_shapes
+from pyroclust.partitions import is_canonical
+from pyroclust.saving.models import build_model, describe_model
+
+
+@pytest.fixture(scope="module")
+def shapes() -> GlyphShapes:
+    return glyph_shapes()
+
+
+def drawn(shapes: GlyphShapes, classes: Tensor, *, side: int = 28, strength: float = 1.0) -> Tensor:
+    torch.manual_seed(0)
+    law = GlyphImages(shapes, classes.unsqueeze(0), side=side, margin=0.1, strength=strength)
+    return law.sample()[0]
+
+
+def test_there_are_thousands_of_classes_and_no_digit(shapes: GlyphShapes) -> None:
+    assert len(shapes.glyphs) > 5000
+    assert not any(one.isnumeric() or one.isdigit() for one in shapes.characters)
+    assert len(set(shapes.characters)) == len(shapes.characters) == len(shapes.fields)
+    assert shapes.glyphs.max() < len(shapes.characters)
+    assert shapes.sides.max() < NUM_SIDES
+    # Every character is there upright, and no class twice.
+    assert set(shapes.glyphs[shapes.sides == 0].tolist()) == set(range(len(shapes.characters)))
+    pairs = list(zip(shapes.glyphs.tolist(), shapes.sides.tolist(), strict=True))
+    assert len(set(pairs)) == len(pairs)
+
+
+def test_a_shape_that_looks_the_same_on_a_side_is_no_other_class(shapes: GlyphShapes) -> None:
+    def sides(character: str) -> list[int]:
+        return shapes.sides[shapes.glyphs == shapes.characters.index(character)].tolist()
+
+    # A mirror image of H is H, and a star has no sides at all.
+    assert set(sides("H")) <= {0, 1, 2, 3}
+    assert len(sides("+")) == 1
+    assert sides("R") == list(range(NUM_SIDES))
+
+
+def test_without_deformations_images_differ_by_font_and_softness_alone(
+    shapes: GlyphShapes,
+) -> None:
+    one = int((shapes.glyphs == shapes.characters.index("R")).nonzero()[0])
+    images = drawn(shapes, torch.full((60,), one), strength=0.0) > 0.5
+    assert len({tuple(row.flatten().tolist()) for row in images}) <= 12
+    assert len({tuple(row.flatten().tolist()) for row in drawn(shapes, torch.full((60,), one)) > 0.5}) == 60
+
+
+def test_deformed_images_stay_nearer_to_their_class_than_to_others(shapes: GlyphShapes) -> None:
+    classes = torch.arange(0, len(shapes.glyphs), 181)
+    first, second = (drawn(shapes, classes.repeat(20)).view(2, 10, len(classes), -1)).mean(1)
+    nearest = torch.cdist(first, second).argmin(-1)
+    assert (nearest == torch.arange(len(classes))).float().mean() > 0.9
+
+
+@pytest.mark.parametrize("side", range(NUM_SIDES))
+def test_sides_of_images_are_those_that_classes_were_compared_in(shapes: GlyphShapes, side: int) -> None:
+    letter = shapes.characters.index("R")
+    own = (shapes.glyphs == letter) & (shapes.sides == side)
+    upright = (shapes.glyphs == letter) & (shapes.sides == 0)
+    images = [drawn(shapes, one.nonzero()[0].repeat(40), strength=0.0).mean(0) for one in (own, upright)]
+    expected = torch.from_numpy(_laid(images[1].unsqueeze(0).numpy(), side).copy())[0]
+    assert (images[0] - expected).abs().max() < 0.05
+
+
+def test_quarter_turns_are_the_symmetries_of_the_square() -> None:
+    turns = _quarter_turns(torch.device("cpu"))
+    assert len({tuple(one.flatten().round().int().tolist()) for one in turns}) == NUM_SIDES
+    assert turns.det().abs().sub(1).abs().max() < 1e-6
+
+
+@pytest.mark.parametrize("side", [8, 28])
+def test_simulated_data_sets(side: int) -> None:
+    torch.manual_seed(0)
+    model = DeformedGlyphs(side)
+    data, labels = simulate(model, torch.empty(2, 3, 20, side, side))
+    assert data.shape == (2, 3, 20, side, side)
+    assert labels.shape == (2, 3, 20)
+    assert is_canonical(labels).all()
+    assert data.min() >= 0
+    assert data.max() <= 1
+    assert torch.allclose(data.std(-1).std(-1) > 0, torch.tensor(data=True))
+
+
+def test_clusters_have_distinct_classes() -> None:
+    torch.manual_seed(0)
+    labels = torch.arange(30).expand(5, 30)
+    classes = _classes_of(labels, num_classes=30)
+    assert (classes.sort(-1).values == torch.arange(30)).all()
+    same = _classes_of(torch.zeros(4, 7, dtype=torch.int64), num_classes=30)
+    assert (same == same[:, :1]).all()
+
+
+@pytest.mark.parametrize("side", [8, 28])
+def test_the_typical_scale_is_that_of_the_simulator(shapes: GlyphShapes, side: int) -> None:
+    classes = torch.arange(0, len(shapes.glyphs), 181).repeat_interleave(30)
+    images = drawn(shapes, classes, side=side).view(-1, 30, side * side)
+    assert abs(images.std(1).square().mean().sqrt() - DeformedGlyphs(side).typical_scale) < 0.06
+
+
+def test_partitions_follow_the_prior() -> None:
+    torch.manual_seed(0)
+    prior = PitmanYorPrior(0.2, 1.0)
+    model = DeformedGlyphs(4, prior=prior)
+    assert model.partition_prior is prior
+    _, labels = simulate(model, torch.empty(2000, 3, 4, 4))
+    found = (labels.max(-1).values == 0).double().mean()
+    expected = prior.partition(3).log_prob(torch.zeros(3, dtype=torch.int64)).exp()
+    assert abs(found - expected) < 4 * (expected * (1 - expected) / 2000).sqrt()
+
+
+def test_there_is_no_density(shapes: GlyphShapes) -> None:
+    law = GlyphImages(shapes, torch.zeros(1, 2, dtype=torch.int64), side=8, margin=0.1, strength=1.0)
+    with pytest.raises(NotImplementedError, match="can only be simulated"):
+        law.log_prob(torch.zeros(1, 2, 8, 8))
+    assert law.expand((3,)).sample().shape == (3, 2, 8, 8)
+    assert not DeformedGlyphs(8).has_likelihood
+
+
+def test_a_card_builds_the_same_model_again() -> None:
+    model = DeformedGlyphs(8, prior=PitmanYorPrior(0.2, 1.0), margin=0.05, strength=0.5)
+    again = build_model(describe_model(model))
+    assert again == model
+    assert hash(again) == hash(model)
+    assert describe_model(again) == describe_model(model)
+    assert again != DeformedGlyphs(8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"side": 3}, "side is 3, expected"),
+        ({"margin": 0.5}, "margin is 0.5, expected"),
+        ({"strength": -1.0}, "strength is -1.0, expected"),
+        ({"prior": ChineseRestaurantPrior(Gamma(1.0, 1.0))}, "prior has the random"),
+    ],
+)
+def test_bad_arguments_are_named(arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DeformedGlyphs(**arguments)
+
+
+def test_images_of_another_size_are_refused() -> None:
+    with pytest.raises(ValueError, match="data has shape"):
+        poutine.uncondition(DeformedGlyphs(8))(torch.empty(3, 20, 28, 28))
