@@ -2,12 +2,16 @@
 
 import math
 from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pyroclust.arrays import on_host, refuse_masked
 from pyroclust.distributions import PartitionPrior
+from pyroclust.image_files import read_image_folder
 from pyroclust.models.labelled_tables import LabelledTables, check_pairs
 from pyroclust.points import Points
 
@@ -67,6 +71,45 @@ class LabelledImages(LabelledTables):
         flat = [one.reshape(len(one), math.prod(shapes[0])) for one in images]
         labels = [one for _, one in collections]
         super().__init__(list(zip(flat, labels, strict=True)), prior=prior, standardise=False, name=name)
+
+    @classmethod
+    def from_folder(
+        cls,
+        folder: str | PathLike[str],
+        *,
+        size: int | None = None,
+        dark_ink: bool | None = None,
+        prior: PartitionPrior | None = None,
+    ) -> Self:
+        """Read labelled images from a folder that has one folder of images a class.
+
+        Args:
+            folder: see :func:`pyroclust.image_files.read_image_folder`.
+            size: scale the images to so many pixels a side; None for images of one size.
+            dark_ink: whether the writing is dark on a light ground; found out by default.
+            prior: law of the partitions; None for the proportions of the folder.
+
+        Raises:
+            ValueError: if the folder cannot be read, or its images have no classes.
+
+        Example:
+            >>> import tempfile
+            >>> from pathlib import Path
+            >>> from PIL import Image
+            >>> folder = Path(tempfile.mkdtemp())
+            >>> for place in range(4):
+            ...     (folder / "ab"[place % 2]).mkdir(exist_ok=True)
+            ...     Image.new("L", (8, 8), 20 * place).save(folder / "ab"[place % 2] / f"{place}.png")
+            >>> LabelledImages.from_folder(folder).event_shape
+            (8, 8)
+        """
+        found = read_image_folder(folder, size=size, dark_ink=dark_ink)
+        if found.classes is None:
+            raise ValueError(
+                f"'{folder}' has its images in itself, expected one folder of images a class: their names "
+                "are the labels"
+            )
+        return cls([(found.images, list(found.classes))], prior=prior, name=Path(folder).resolve().name)
 
     @property
     def event_shape(self) -> tuple[int, ...]:

@@ -31,6 +31,7 @@ INSIDE = {
         "pyroclust.calibration.accuracy",
         "pyroclust.calibration.training_world",
         "pyroclust.data.standardise",
+        "pyroclust.files",
         "pyroclust.infer.choices",
         "pyroclust.infer.mcmc.coarse_starts",
         "pyroclust.infer.mcmc.defaults",

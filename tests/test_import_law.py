@@ -18,6 +18,7 @@ GROUND = {
     "counts",
     "errors",
     "files",
+    "image_files",
     "interrupts",
     "large_tables",
     "memory",
@@ -59,6 +60,7 @@ LAW: dict[str, set[str]] = {
     "class_labels": {"arrays"},
     "delimited": {"memory", "text"},
     "errors": {"text"},
+    "image_files": {"counts", "errors", "memory", "text"},
     "partitions": {"counts"},
     "points": {"arrays", "memory"},
     "progress": {"text"},
@@ -160,7 +162,7 @@ LAW: dict[str, set[str]] = {
     "infer.mcmc": GROUND | DIAGNOSTICS | LAWS | {"infer", "protocols"} | MCMC,
     "infer.refining": GROUND | DIAGNOSTICS | LAWS | {"infer", "infer.mcmc", "protocols"},
     "baselines": DIAGNOSTICS | {"arrays", "class_labels", "counts", "partitions"},
-    "data": {"counts", "delimited", "errors", "memory", "numpy_headers", "text"},
+    "data": {"counts", "delimited", "errors", "image_files", "memory", "numpy_headers", "text"},
     "saving": GROUND | LAWS | {"nn", "models", "guides", "protocols"},
     "calibration": GROUND | DIAGNOSTICS | LAWS | {"infer", "guides", "protocols", "saving"},
     "results": DIAGNOSTICS
@@ -171,7 +173,7 @@ LAW: dict[str, set[str]] = {
     | LAWS
     | {"calibration", "data", "guides", "infer", "infer.training", "models", "nn", "plots", "saving"},
     "report": DIAGNOSTICS
-    | {"attempts", "baselines", "calibration", "errors", "plots", "progress", "results", "text"},
+    | {"attempts", "baselines", "calibration", "data", "errors", "plots", "progress", "results", "text"},
     "analysis": GROUND
     | DIAGNOSTICS
     | LAWS

@@ -38,6 +38,7 @@ def compare(
     label: str | None = None,
     pca: int | None = None,
     raw: bool = False,
+    image_size: int | None = None,
     num_draws: int | None = None,
     num_chains: int = 4,
     mcmc_draws: int | None = None,
@@ -72,7 +73,8 @@ def compare(
     there are no weights and no evidence, ``num_draws`` partitions are drawn and all of them refined, and the
     chains keep the parameters of the clusters. A model whose points have no density, which can only be
     simulated, has no chains either: the guide's draws stand alone, beside its certificate and simulations of
-    its model.
+    its model. So it is with images and waveforms, which are left as they are: the guide is the one on the
+    shelf for points of their shape, or one of your own.
 
     The model is chosen by the names of its family and its prior, and the guide for it: one on the shelf of
     this very model, else the model's exact filter, for any number of columns. Where the family is not
@@ -80,7 +82,7 @@ def compare(
     stand alone, and the verdict says whether they have converged.
 
     Args:
-        source: built-in name, file, data frame, array, tensor or table; see
+        source: built-in name, file, folder of images, data frame, array, tensor or table; see
             :func:`~pyroclust.data.datasets.read_table`.
         guide: name on the shelf, folder, or a guide, which brings its own model; ``"none"`` for MCMC alone;
             by default one of the model.
@@ -94,6 +96,8 @@ def compare(
         label: column of reference labels, never used for clustering.
         pca: cluster this many principal components of the standardised columns.
         raw: leave the columns as they are, for guides whose model fixes the scale of the data.
+        image_size: pixels of a side that the images of a folder are scaled to; see
+            :func:`~pyroclust.data.datasets.read_table`.
         num_draws: draws of the guide, at least 10; by default 1,000, and fewer above 5,000 rows: 5 million
             labels, at least 250.
         num_chains: chains of MCMC.
@@ -131,8 +135,10 @@ def compare(
         check_count("warmup", warmup, at_least=0)
     tolerance = _checked_tolerance(tolerance)
     seed = check_seed(seed)
-    table = read_table(source, columns=columns, label=label)
-    points = unscaled(table) if raw else standardise(table)
+    table = read_table(source, columns=columns, label=label, image_size=image_size)
+    if pca is not None and table.shape is not None:
+        raise ValueError(f"pca is {pca}, but {table.name} has {table.shape}, which guides take as they are")
+    points = unscaled(table) if raw or table.shape is not None else standardise(table)
     points = points if pca is None else principal_components(points, pca)
     usual = draws_of(len(points.data))
     num_draws, mcmc_draws = (usual if one is None else one for one in (num_draws, mcmc_draws))

@@ -94,6 +94,7 @@ def compare_points(
         conditions=conditions,
         asked=asked,
         is_raw=points.is_raw,
+        shape=table.shape,
     )
     if kernel is not None:
         # A wrong name is refused before anything is drawn.
@@ -145,7 +146,7 @@ def _by_guide(
 ) -> ComparisonSummary | AloneSummary:
     """Draw from the guide, and by MCMC where its model has a likelihood."""
     notes, seed = picked.notes_on(table, points), settings.seed
-    data, model = torch.tensor(points.data), picked.module.model
+    data, model = _as_guides_see(table, points), picked.module.model
     simulated = _simulated(picked, data, calibrate=settings.calibrate, seed=seed, tell=tell)
     drawn = draw_and_refine(
         picked, data, num_draws=settings.num_draws, refine=settings.refine, seed=seed, tell=tell
@@ -243,8 +244,15 @@ def _about(table: Table, points: Standardised, model: Any, notes: tuple[str, ...
         "scale": points.scale,
         "true_labels": table.labels,
         "row_names": table.row_names,
+        "shape": table.shape,
         "notes": (*table.notes, *points.notes, *_about_size(len(points.data)), *notes),
     }
+
+
+def _as_guides_see(table: Table, points: Standardised) -> Tensor:
+    """Return the points in the shape that they have for a guide."""
+    data = torch.tensor(points.data)
+    return data if table.shape is None else data.unflatten(-1, table.shape.event_shape)
 
 
 def _about_size(num_points: int) -> tuple[str, ...]:

@@ -65,6 +65,8 @@ def diagnose(
     sources = _named_apart([draws_from(one) for one in (source, other) if one is not None])
     _check_sources(sources)
     table = None if data is None else read_table(data, columns=columns, label=label)
+    if table is not None and table.shape is not None:
+        raise ValueError(f"data has {table.shape}, expected a table: leave it out, the draws need no data")
     points = None if table is None else _checked_points(table, sources[0])
     # Pages bring torch; sources and table are right by now.
     from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from pyroclust.data.shapes import PointShape
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.guides import PredictiveFilter
@@ -84,6 +85,7 @@ class PickedGuide:
             ValueError: if the guide takes another dimension.
         """
         num_points, given = points.data.shape
+        self._check_shape(table)
         dim = prod(self.module.model.event_shape)
         if given != dim:
             raise ValueError(
@@ -98,6 +100,17 @@ class PickedGuide:
             )
         return self.about
 
+    def _check_shape(self, table: Table) -> None:
+        """Refuse points of another shape, where one of both is no row of columns."""
+        wanted = tuple(self.module.model.event_shape)
+        given = wanted if table.shape is None and len(wanted) == 1 else _event_shape(table.shape)
+        if given != wanted:
+            has = "rows of columns" if table.shape is None else str(table.shape)
+            raise ValueError(
+                f"{table.name} has {has} and guide '{self.name}' takes points of shape {wanted}: choose "
+                "another guide, or for a folder of images another size (--image-size)"
+            )
+
 
 def pick_guide(
     guide: str | PathLike[str] | torch.nn.Module | None,
@@ -107,6 +120,7 @@ def pick_guide(
     conditions: Mapping[str, float],
     asked: AskedModel | None = None,
     is_raw: bool = False,
+    shape: PointShape | None = None,
 ) -> PickedGuide | NoGuide:
     """Return a guide by name, folder or as it is; by default one of the model that was asked for.
 
@@ -120,6 +134,8 @@ def pick_guide(
         conditions: hyperparameters that a guide amortized over them is told.
         asked: the model by name, for the default and where there is no guide; a guide has a model of its own.
         is_raw: whether the columns were left as they are.
+        shape: what a point is where it is no row of columns; the default is then a guide of the shelf for
+            such points.
 
     Raises:
         ValueError: if there is none, its conditions are others, or a model is asked for beside it.
@@ -131,6 +147,13 @@ def pick_guide(
         'nig_mixture'
     """
     asked = AskedModel() if asked is None else asked
+    if shape is not None and (guide == NO_GUIDE or asked.given):
+        raise ValueError(
+            f"the points are {shape}, for which there is no model by name and no MCMC: leave guide='none' "
+            "and what names a model out"
+        )
+    if shape is not None and guide is None:
+        return pick_guide(_guide_for(shape), dim=dim, conditions=conditions)
     if guide is None or guide == NO_GUIDE:
         model = asked.build(dim, num_points)
         found = _without(model, conditions) if guide is not None else _default(model, conditions, num_points)
@@ -149,6 +172,27 @@ def pick_guide(
     about = f"Guide {card.name} {'is a reference: it ' if card.is_reference else ''}{card.verdict}."
     said = (about,) if card.is_reference or card.doubt else ()
     return PickedGuide(card.name, module, card.max_points, card.certificate, said)
+
+
+def _event_shape(shape: PointShape | None) -> tuple[int, ...]:
+    return () if shape is None else shape.event_shape
+
+
+def _guide_for(shape: PointShape) -> str:
+    """Return the name of a guide on the shelf for points of a shape, rather one that passes."""
+    others = [card for card in list_guides() if card.dim is None]
+    shapes = {
+        card.name: tuple(build_model({"name": card.model, "arguments": card.model_arguments}).event_shape)
+        for card in others
+    }
+    found = [card for card in others if shapes[card.name] == shape.event_shape]
+    if not found:
+        known = ", ".join(f"{name}: {' x '.join(map(str, one))}" for name, one in shapes.items())
+        raise ValueError(
+            f"there is no guide on the shelf for {shape} ({known}): scale images to one of these sizes "
+            "(--image-size), or train a guide and name its folder (--guide)"
+        )
+    return max(found, key=lambda card: card.passed is True).name
 
 
 def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -> PickedGuide | NoGuide:

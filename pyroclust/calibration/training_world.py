@@ -111,7 +111,7 @@ def simulated_world(guide: Any, data: Tensor, *, max_points: int | None, seed: i
             "The weights of the guide's draws of simulations", lambda: _weights(guide, data, simulations)
         )
     return TrainingWorld(
-        simulations.double().numpy(),
+        simulations.flatten(2).double().numpy(),
         None if max_points is None else (1, max_points),
         weights,
         points,

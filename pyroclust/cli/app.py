@@ -18,6 +18,7 @@ from pyroclust.cli.reading import (
     Decimal,
     Delimiter,
     Header,
+    ImageSize,
     Label,
     Once,
     Pca,
@@ -73,6 +74,7 @@ def compare(
     raw: Annotated[  # noqa: FBT002
         bool, typer.Option("--raw", help="Do not standardise the columns.", rich_help_panel=TABLE)
     ] = False,
+    image_size: ImageSize = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     header: Header = None,
@@ -190,8 +192,9 @@ def compare(
         from pyroclust.data.datasets import read_table
 
         options = told(delimiter=delimiter, decimal=decimal, header=header)
+        names = names_of_columns(columns)
         result = run(
-            read_table(source, columns=names_of_columns(columns), label=label, **options),
+            read_table(source, columns=names, label=label, image_size=image_size, **options),
             guide=guide,
             conditions=conditions,
             family=family,

@@ -17,6 +17,7 @@ __all__ = [
     "Decimal",
     "Delimiter",
     "Header",
+    "ImageSize",
     "Label",
     "Once",
     "Pca",
@@ -33,7 +34,18 @@ _PANEL = "Text files"
 _WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "bar": "|", "pipe": "|"}
 
 Source = Annotated[
-    str, typer.Argument(metavar="SOURCE", help="galaxies, iris, or a .csv, .tsv, .parquet or .npy.")
+    str,
+    typer.Argument(
+        metavar="SOURCE", help="galaxies, iris, a .csv, .tsv, .parquet or .npy, or a folder of images."
+    ),
+]
+ImageSize = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Pixels of a side that images of a folder are scaled to; 28 by default.",
+        rich_help_panel=TABLE,
+    ),
 ]
 Columns = Annotated[
     str | None,

@@ -12,10 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pyroclust.data.frames import raw_array, raw_frame
-from pyroclust.data.reading import SUFFIXES, read_raw
+from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
+from pyroclust.data.shaped_tables import images_table, shaped_table
 from pyroclust.data.tables import Table, chosen_table
 from pyroclust.delimited import ReadingOptions
 from pyroclust.errors import unknown_name
+from pyroclust.text import visible
 
 __all__ = ["BUILT_IN", "BuiltIn", "Source", "read_table"]
 
@@ -78,18 +80,22 @@ def read_table(
     delimiter: str | None = None,
     decimal: str | None = None,
     header: bool | None = None,
+    image_size: int | None = None,
 ) -> Table:
-    """Read a built-in data set, a CSV / TSV / Parquet / .npy file, a data frame or an array.
+    """Read a built-in data set, a CSV / TSV / Parquet / .npy file, a folder of images, a frame or an array.
 
     Args:
-        source: ``"galaxies"``, ``"iris"``, the path of a file, a data frame, an array or a tensor ``(N,)`` or
-            ``(N, D)``; or a table, which comes back as it is.
+        source: ``"galaxies"``, ``"iris"``, the path of a file or of a folder of images, a data frame, an
+            array or a tensor ``(N,)`` or ``(N, D)``, or one of images ``(N, H, W)`` or waveforms ``(N,
+            channels, samples)``; or a table, which comes back as it is.
         columns: columns to cluster; by default all but the label, and the petals of iris.
         label: column of reference labels, kept and never used for clustering. They stay as they are written:
             ``01`` and ``1`` are two labels, and only an empty cell is none.
         delimiter: what divides the cells of a CSV or TSV file; found out by default.
         decimal: its decimal mark, a point or a comma; found out by default.
         header: whether its first line names the columns; found out by default.
+        image_size: pixels of a side that images of a folder are scaled to; by default those of 28 x 28 or
+            8 x 8 pixels stay as they are, and others are scaled to 28 x 28.
 
     What was guessed is said in the table's ``notes``; what could be read in two ways is refused.
 
@@ -109,6 +115,15 @@ def read_table(
         return _chosen_before(source, {"columns": columns, "label": label})
     if told.told and (not isinstance(source, str | PathLike) or str(source) in BUILT_IN):
         raise ValueError(f"{told.told[0]} is told, but source is no file: leave it out")
+    if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):
+        raise ValueError(f"image_size is {image_size}, but source is no folder of images: leave it out")
+    if (shaped := _shaped(source, image_size)) is not None:
+        for what, given in (("columns", columns), ("label", label), *((one, one) for one in told.told)):
+            if given is not None:
+                raise ValueError(
+                    f"{what} is given, but source has {shaped.shape}, not columns of a table: leave it out"
+                )
+        return shaped
     if isinstance(source, pd.DataFrame):
         return chosen_table(raw_frame(source), "table", columns=columns, label=label)
     if not isinstance(source, str | PathLike):
@@ -129,6 +144,21 @@ def read_table(
             f"{unknown_name('data set', name, BUILT_IN)}; or give a file ({', '.join(SUFFIXES)})"
         )
     return chosen_table(read_raw(path, told), path.stem, columns=columns, label=label)
+
+
+def _shaped(source: Source, image_size: int | None) -> Table | None:
+    """Return points that are no rows of columns; ``None`` where the source is of rows."""
+    if isinstance(source, Table | pd.DataFrame):
+        return None
+    if not isinstance(source, str | PathLike):
+        array = _array(source)
+        plain = array.ndim == 3 and not isinstance(array, np.ma.MaskedArray)
+        return shaped_table(array, "array") if plain else None
+    path = Path(source)
+    if str(source) not in BUILT_IN and path.is_dir():
+        return images_table(path, size=image_size)
+    array_of_file = read_shaped(path)
+    return None if array_of_file is None else shaped_table(array_of_file, visible(path.stem))
 
 
 def _chosen_before(table: Table, told: Mapping[str, object]) -> Table:

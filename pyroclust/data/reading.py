@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from pyroclust.data.columns import RawTable, TextColumn
 from pyroclust.data.frames import raw_array, raw_frame
@@ -25,7 +27,7 @@ from pyroclust.memory import check_memory
 from pyroclust.numpy_headers import NumpyHeader, numpy_header_of
 from pyroclust.text import visible
 
-__all__ = ["SUFFIXES", "read_raw"]
+__all__ = ["SUFFIXES", "read_raw", "read_shaped"]
 
 SUFFIXES = (*PLAIN, ".parquet", ".npy")
 
@@ -167,10 +169,43 @@ def _as_names(cells: list[str]) -> list[str]:
 def _read_binary(path: Path) -> RawTable:
     if path.suffix.lower() == ".parquet":
         return readable(path, lambda: raw_frame(pd.read_parquet(path)))
+    _check_array(path)
+    return readable(path, lambda: raw_array(np.load(path, allow_pickle=False)))
+
+
+def _check_array(path: Path) -> NumpyHeader:
     header = readable(path, lambda: _header_of_one_array(path))
     header.check(path, "it", held=path.stat().st_size)
     check_memory(header.size * _BYTES_A_NUMBER, f"the numbers of '{path}'", remedy="take fewer rows")
-    return readable(path, lambda: raw_array(np.load(path, allow_pickle=False)))
+    return header
+
+
+def read_shaped(path: Path) -> NDArray[Any] | None:
+    """Read a .npy file whose points are no rows of columns; ``None`` if the file is another one.
+
+    Args:
+        path: the file.
+
+    Raises:
+        ValueError: if the file is a .npy file and cannot be read.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "images.npy"
+        >>> np.save(path, np.zeros((5, 8, 8)))
+        >>> read_shaped(path).shape
+        (5, 8, 8)
+    """
+    if path.suffix.lower() != ".npy" or not path.is_file():
+        return None
+    try:
+        if len(_check_array(path).shape) != 3:
+            return None
+        array: NDArray[Any] = readable(path, lambda: np.load(path, allow_pickle=False))
+    except (PermissionError, MemoryError):
+        # The reader of tables says it in a sentence.
+        return None
+    return array
 
 
 def _header_of_one_array(path: Path) -> NumpyHeader:

@@ -14,7 +14,7 @@ _SMALLEST, _ROUNDING = 1e-150, 1e-12
 # Share of the variance that rounding leaves of a direction in which nothing varies.
 _NOTHING = 1e-14
 
-__all__ = ["Standardised", "principal_components", "standardise", "unscaled"]
+__all__ = ["Standardised", "leading_components", "principal_components", "standardise", "unscaled"]
 
 
 @dataclass(frozen=True)
@@ -143,3 +143,22 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
         notes=(*points.notes, note),
         is_raw=points.is_raw,
     )
+
+
+def leading_components(points: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+    """Return the leading principal components of points as they are, ``(N, D) -> (N, min(most, N - 1, D))``.
+
+    Args:
+        points: such as images laid flat.
+        most: largest number of components.
+
+    Example:
+        >>> leading_components(np.eye(20), 10).shape
+        (20, 10)
+    """
+    from sklearn.decomposition import PCA
+
+    num_points, dim = points.shape
+    decomposition = PCA(max(1, min(most, num_points - 1, dim)), svd_solver="full")
+    scores: NDArray[np.float64] = decomposition.fit_transform(points)
+    return scores

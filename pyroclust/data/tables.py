@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pyroclust.data.columns import RawTable
 from pyroclust.data.looks import footer_note, looks_note, stand_ins_note
+from pyroclust.data.shapes import PointShape
 from pyroclust.delimited import MISSING
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
@@ -36,6 +37,8 @@ class Table:
             for clustering. ``None`` where there are none at all.
         row_names: N names of the points.
         notes: sentences on what was guessed or left out.
+        shape: what a point is where it is no row of columns, as :class:`~pyroclust.data.shapes.Images`, the
+            columns being its numbers laid flat; ``None`` for rows.
     """
 
     name: str
@@ -44,11 +47,14 @@ class Table:
     labels: NDArray[np.object_] | None
     row_names: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    shape: PointShape | None = None
 
     def __repr__(self) -> str:
         """Return the name, the size and the columns."""
         known = set() if self.labels is None else {label for label in self.labels if label is not None}
         labels = "" if self.labels is None else f", {len(known)} reference labels"
+        if self.shape is not None:
+            return f"Table({self.name!r}: {len(self.data)} {self.shape}{labels})"
         return f"Table({self.name!r}: {len(self.data)} points of {listed(self.columns)}{labels})"
 
 

@@ -32,6 +32,7 @@ from pyroclust.plots.co_assignment import (
     plot_co_assignment_difference,
     plot_co_membership,
 )
+from pyroclust.plots.contact_sheets import plot_contact_sheet, plot_uncertain_images, plot_waveforms
 from pyroclust.plots.convergence import plot_convergence, plot_distances, plot_rank_bars, plot_trace
 from pyroclust.plots.familiarity import plot_familiarity
 from pyroclust.plots.log_weights import plot_log_weights
@@ -53,6 +54,7 @@ __all__ = [
     "plot_co_assignment",
     "plot_co_assignment_difference",
     "plot_co_membership",
+    "plot_contact_sheet",
     "plot_convergence",
     "plot_coverage",
     "plot_credible_ball",
@@ -77,6 +79,8 @@ __all__ = [
     "plot_training",
     "plot_training_loss",
     "plot_two_samples",
+    "plot_uncertain_images",
+    "plot_waveforms",
     "png_bytes",
     "style",
 ]

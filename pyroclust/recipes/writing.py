@@ -59,6 +59,11 @@ def recipe_for(
         ...
     """
     table = read_table(source, columns=columns, label=label)
+    if table.shape is not None:
+        raise ValueError(
+            f"{table.name} has {table.shape}, expected a table: recipes of guides for such points name a "
+            "simulator and an encoder, as that of 'ncp-glyphs8' does"
+        )
     points = standardise(table)
     points = points if pca is None else principal_components(points, pca)
     num_points, dim = points.data.shape

@@ -21,6 +21,7 @@ from pyroclust.report.orders import orders_section
 from pyroclust.report.parts import Page, Section, Tile
 from pyroclust.report.refining import refining_section
 from pyroclust.report.rows import rows_section
+from pyroclust.report.shapes import shape_sections
 from pyroclust.report.simulations import calibration_section, familiarity_section, witnesses_section
 from pyroclust.report.words import number, seconds, times
 from pyroclust.results.contents import Contents, Result
@@ -58,6 +59,7 @@ def _sections(found: Contents) -> dict[str, Callable[[], Section]]:
     own, has_data = found.reference, found.reference.data is not None
     every: dict[str, Callable[[], Section]] = {}
     if has_data and own.summary.estimate is not None:
+        every |= shape_sections(found.shape, found)
         every["the data"] = lambda: clustering_section(found)
     every["the number of clusters"] = lambda: counts_section(found)
     every["which rows belong together"] = lambda: pairs_section(found)

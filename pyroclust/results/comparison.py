@@ -8,12 +8,15 @@ import numpy as np
 
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld
+from pyroclust.data.shapes import PointShape
+from pyroclust.data.standardise import leading_components
 from pyroclust.diagnostics import Finding, LogEvidence
 from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.results.contents import RowsOfData, Source
 from pyroclust.results.draws_summary import DrawsSummary
 from pyroclust.results.partition_draws import PartitionDraws
 from pyroclust.results.refinement import RefinedDraws
+from pyroclust.text import listed
 
 __all__ = [
     "ROWS_FILE",
@@ -27,6 +30,7 @@ __all__ = [
 ]
 
 ROWS_FILE = "assignments.csv"
+_COMPONENTS = 10
 
 
 def about_mcmc(draws: PartitionDraws) -> dict[str, Any]:
@@ -81,6 +85,7 @@ class OnData:
         model_in_words: which model it is, in words and as a formula; empty where nobody said.
         true_labels: known labels, ``(N,)``, or ``None``.
         row_names: names of the N rows, or ``None``.
+        shape: what a point is where it is no row of columns; its numbers are the columns then.
         notes: sentences that reports repeat, such as what was left out of the table.
         failures: why parts are missing, a sentence each.
         annealed: log p(data) by annealing over the points; empty where it was not needed, or not possible.
@@ -98,6 +103,7 @@ class OnData:
     model_in_words: str = ""
     true_labels: np.ndarray | None = None
     row_names: tuple[str, ...] | None = None
+    shape: PointShape | None = None
     notes: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     annealed: tuple[LogEvidence, ...] = ()
@@ -125,6 +131,22 @@ class OnData:
         return self.data if self.data.shape[1] > 2 else self.in_units
 
     @property
+    def profiled(self) -> np.ndarray | None:
+        """The points whose columns describe clusters; ``None`` where columns are pixels or samples."""
+        return self.data if self.shape is None else None
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """The points as classical methods take them: images and waveforms by ten principal components."""
+        return self.data if self.shape is None else leading_components(self.data, _COMPONENTS)
+
+    @property
+    def size_in_words(self) -> str:
+        """How many points there are, and what they are."""
+        kind = f"rows of {listed(self.columns)}" if self.shape is None else str(self.shape)
+        return f"{len(self.data):,} {kind}"
+
+    @property
     def in_units(self) -> np.ndarray:
         """The points in the units of the columns."""
         return self.data * self.scale + self.location
@@ -133,6 +155,8 @@ class OnData:
     def rows(self) -> RowsOfData:
         """The rows in the units of the columns."""
         values = self.in_units
+        if self.shape is not None:
+            return RowsOfData(self.row_names or (), (), self.true_labels, ROWS_FILE)
         names = self.row_names or tuple(str(row + 1) for row in range(len(values)))
         columns = tuple((name, values[:, place]) for place, name in enumerate(self.columns))
         return RowsOfData(names, columns, self.true_labels, ROWS_FILE)
@@ -141,7 +165,8 @@ class OnData:
         """Return what ``summary.json`` says of the data and of what drew."""
         return {
             "source": self.source,
-            "columns": list(self.columns),
+            "columns": list(self.columns if self.shape is None else ()),
+            "points": "rows" if self.shape is None else str(self.shape),
             "num_points": len(self.data),
             "model": self.model_name,
             "model_in_words": self.model_in_words,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
+from pyroclust.data.shapes import PointShape
 from pyroclust.diagnostics import Agreement, Familiarity, Finding, LogEvidence, SourceComparison, Verdict
 from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
@@ -180,6 +181,7 @@ class Contents:
         witnesses: what the guide's weights say beside those on simulations.
         calibration: of the guide on simulations near the data.
         baselines: classical clusterings, seen from the posterior of the reference.
+        shape: what a point is where it is no row of columns.
     """
 
     title: str
@@ -207,6 +209,7 @@ class Contents:
     witnesses: Witnesses | None = None
     calibration: "LocalCalibration | None" = None
     baselines: tuple[BaselineRow | FailedRow, ...] = ()
+    shape: PointShape | None = None
 
 
 class Result(Protocol):

@@ -41,7 +41,7 @@ def points_frame(names: pd.Series, table: Table | None, estimates: Mapping[str, 
 
     Clusters are those of the point estimates, numbered from 0 in order of first appearance; ``uncertainty``
     is the probability of being apart from the companions in that cluster. A column of the table that is
-    called as another one here has "(given)" after its name.
+    called as another one here has "(given)" after its name. Pixels and samples are no columns of the frame.
 
     Args:
         names: of the points, itself with a name.
@@ -56,11 +56,12 @@ def points_frame(names: pd.Series, table: Table | None, estimates: Mapping[str, 
     parts: list[pd.DataFrame | pd.Series] = [names.to_frame()]
     if table is not None:
         ours, columns = {str(names.name), "label", *found}, list[str]()
-        for name in table.columns:
+        for name in table.columns if table.shape is None else ():
             while name in ours or (name in columns):
                 name += " (given)"
             columns.append(name)
-        parts.append(pd.DataFrame(table.data, columns=columns))
+        if table.shape is None:
+            parts.append(pd.DataFrame(table.data, columns=columns))
         if table.labels is not None:
             parts.append(pd.Series(table.labels, name="label", dtype=object))
     return pd.concat([*parts, pd.DataFrame(found)], axis=1)

@@ -20,7 +20,6 @@ from pyroclust.results.contents import Contents, Refining, Source, posteriors_of
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
 from pyroclust.results.orders import ORDERS, Orders, orders_findings, orders_of
 from pyroclust.results.partition_draws import GUIDE, REFINED
-from pyroclust.text import listed
 
 __all__ = ["AloneSummary", "GuideAlone", "summarise_alone"]
 
@@ -152,7 +151,7 @@ class AloneSummary:
             command="pyroclust compare",
             heading=found.source,
             introduction=(
-                f"{len(found.data):,} rows of {listed(found.columns)}. The guide {found.guide_name} of the "
+                f"{found.size_in_words}. The guide {found.guide_name} of the "
                 f"model {found.model_name} drew {source.num_draws:,} partitions. {found.missing} "
                 f"{found.model_in_words}".rstrip()
             ),
@@ -176,6 +175,7 @@ class AloneSummary:
             witnesses=self.witnesses,
             calibration=self.calibration,
             baselines=self.baselines,
+            shape=found.shape,
         )
 
     def _source(self) -> Source:
@@ -220,7 +220,7 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
     """
     draws, near, tries = alone.guide, alone.calibration, Attempts()
     found = summarise_draws(
-        draws.assignments, name=draws.name, seed=seed, data=alone.data, true_labels=alone.true_labels
+        draws.assignments, name=draws.name, seed=seed, data=alone.profiled, true_labels=alone.true_labels
     )
     refined = alone.refined
     of_refined = None
@@ -249,7 +249,7 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
     baselines = tries.make(
         "The classical methods",
         lambda: baseline_rows(
-            alone.data, shown.assignments, summary=of_shown, true_labels=alone.true_labels, seed=seed
+            alone.vectors, shown.assignments, summary=of_shown, true_labels=alone.true_labels, seed=seed
         ),
     )
     return AloneSummary(

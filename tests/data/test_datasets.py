@@ -89,7 +89,7 @@ def test_bad_csv_is_one_sentence(tmp_path, text, expected):
         ("galaxy", "did you mean 'galaxies'"),
         ("there/is/none.csv", "no file 'there/is/none.csv'"),
         ("points.xlsx", "suffix is '.xlsx'"),
-        (np.zeros((2, 2, 2)), "shape (2, 2, 2)"),
+        (np.zeros((2, 2, 2, 2)), "shape (2, 2, 2, 2)"),
         ([[1.0, 2.0], [3.0]], "of type list with rows of unequal lengths"),
         (3.5, "shape ()"),
         (np.zeros((3, 2)) * 1j, "not only real numbers"),

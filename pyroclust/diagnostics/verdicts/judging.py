@@ -405,7 +405,7 @@ def judge_alone(
             Trust.DISTRUST,
             "Do not trust the guide here: the data are unlike those it was trained on "
             f"({known.sentence}), and it cannot be checked by MCMC; see whether the scale of the data is the "
-            "model's (--raw).",
+            "model's (for tables: --raw).",
         )
     if near is not None and near.level is Trust.DISTRUST:
         return verdict(

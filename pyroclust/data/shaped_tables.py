@@ -1,0 +1,105 @@
+"""Images and waveforms as tables of points, and how they are told apart."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyroclust.data.shapes import Images, PointShape, Waveforms
+from pyroclust.data.tables import Table
+from pyroclust.image_files import image_sizes, read_image_folder
+from pyroclust.text import visible
+
+__all__ = ["images_table", "shaped_table"]
+
+_LARGE, _SMALL = 28, 8
+_LARGEST_BYTE = 255
+
+
+def images_table(folder: Path, *, size: int | None = None) -> Table:
+    """Read a folder of images as points to cluster; its sub-folders are their known labels.
+
+    Args:
+        folder: see :func:`~pyroclust.image_files.read_image_folder`.
+        size: pixels of a side; by default images of 28 x 28 or 8 x 8 pixels stay, others are scaled to 28.
+
+    Raises:
+        ValueError: if it cannot be read, or holds fewer than two images.
+
+    Example:
+        >>> import tempfile
+        >>> from PIL import Image
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> for place in range(3):
+        ...     Image.new("L", (20, 30), 80 * place).save(folder / f"{place}.png")
+        >>> images_table(folder).shape
+        Images(height=28, width=28)
+    """
+    if size is None and image_sizes(folder) not in ({(_LARGE, _LARGE)}, {(_SMALL, _SMALL)}):
+        size = _LARGE
+    found = read_image_folder(folder, size=size)
+    labels = None if found.classes is None else np.array(found.classes, dtype=object)
+    _, height, width = found.images.shape
+    return _table(
+        visible(folder.resolve().name),
+        found.images.astype(float),
+        Images(height, width),
+        labels=labels,
+        names=found.names,
+        notes=found.notes,
+    )
+
+
+def shaped_table(array: NDArray[Any], name: str) -> Table:
+    """Take an array of three dimensions as images or waveforms.
+
+    Whole numbers from 0 to 255, and numbers from 0 to 1, are images; all others waveforms of channels and
+    samples. A note says which.
+
+    Args:
+        array: ``(N, H, W)`` or ``(N, channels, samples)``.
+        name: what reports call it.
+
+    Raises:
+        ValueError: if the array has another shape, or holds no finite real numbers.
+
+    Example:
+        >>> shaped_table(np.zeros((5, 8, 8)), "digits").shape, shaped_table(-np.ones((5, 7, 32)), "s").shape
+        (Images(height=8, width=8), Waveforms(num_channels=7, num_samples=32))
+    """
+    if array.ndim != 3 or 0 in array.shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected (N, H, W) or (N, channels, samples)")
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} holds entries of type {array.dtype}, expected real numbers")
+    values = array.astype(float)
+    lost = int((~np.isfinite(values)).sum())
+    if lost:
+        raise ValueError(f"{name} holds {lost:,} missing or infinite values; drop or fill those points first")
+    low, high = values.min(), values.max()
+    whole = array.dtype.kind in "biu"
+    if low >= 0 and (high <= 1 or (whole and high <= _LARGEST_BYTE)):
+        values = values / _LARGEST_BYTE if high > 1 else values
+        kind: PointShape = Images(*array.shape[1:])
+        note = f"The numbers are those of pixels, so these are taken as {kind}."
+    else:
+        kind = Waveforms(*array.shape[1:])
+        note = f"The numbers are not those of pixels, so these are taken as {kind}."
+    return _table(name, values, kind, notes=(note,))
+
+
+def _table(
+    name: str,
+    values: NDArray[np.float64],
+    shape: PointShape,
+    *,
+    labels: NDArray[np.object_] | None = None,
+    names: tuple[str, ...] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Table:
+    if len(values) < 2:
+        raise ValueError(f"{name} has {len(values)} point(s), expected at least 2 to cluster")
+    first, second = shape.event_shape
+    columns = tuple(f"{row}, {column}" for row in range(1, first + 1) for column in range(1, second + 1))
+    rows = names or tuple(str(row) for row in range(1, len(values) + 1))
+    return Table(name, values.reshape(len(values), -1), columns, labels, rows, notes, shape)

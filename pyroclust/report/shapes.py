@@ -1,0 +1,111 @@
+"""What points look like that are no rows of columns: sections for images and for waveforms."""
+
+from collections.abc import Callable
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from pyroclust import plots
+from pyroclust.data.shapes import Images, Waveforms
+from pyroclust.plots.names import counted
+from pyroclust.report.parts import Picture, Section
+from pyroclust.results.contents import Contents
+from pyroclust.results.draws_summary import Estimate
+
+__all__ = ["shape_sections"]
+
+_MOST_CLUSTERS, _MOST_IMAGES, _UNSURE, _COLUMNS = 12, 16, 36, 18
+
+
+@singledispatch
+def shape_sections(shape: Any, found: Contents) -> dict[str, Callable[[], Section]]:
+    """Return the sections that show the points themselves, by their names in sentences: none for rows.
+
+    A new kind of point registers its own.
+
+    Args:
+        shape: what a point is, ``None`` for a row of columns.
+        found: a result with data and a point estimate.
+    """
+    return {}
+
+
+@shape_sections.register
+def _(shape: Images, found: Contents) -> dict[str, Callable[[], Section]]:
+    return {
+        "the images by cluster": lambda: _contact_sheet(shape, found),
+        "the least sure images": lambda: _uncertain(shape, found),
+    }
+
+
+@shape_sections.register
+def _(shape: Waveforms, found: Contents) -> dict[str, Callable[[], Section]]:
+    return {"the waveforms by cluster": lambda: _waveforms(shape, found)}
+
+
+def _seen(found: Contents) -> tuple[np.ndarray, Estimate]:
+    estimate = found.reference.summary.estimate
+    if estimate is None:
+        raise ValueError(f"{found.reference.name} has no point estimate, expected a source with one")
+    return found.reference.points, estimate
+
+
+def _contact_sheet(shape: Images, found: Contents) -> Section:
+    data, estimate = _seen(found)
+    rows = min(_MOST_CLUSTERS, estimate.num_clusters)
+    clusters = counted(estimate.num_clusters, "cluster")
+    picture = Picture(
+        lambda figure: plots.plot_contact_sheet(
+            data.reshape(-1, *shape.event_shape).clip(0, 1),
+            estimate.assignments,
+            estimate.uncertainty,
+            ax=figure.subplots(),
+            most_clusters=_MOST_CLUSTERS,
+            most_images=_MOST_IMAGES,
+        ),
+        size=(9, 0.6 + 0.55 * rows * shape.height / shape.width),
+        alternative=f"The images in {clusters} of the point estimate, a row each, from sure to unsure.",
+        caption="Each row is a cluster of the partition with the least expected variation of information "
+        f"under {found.reference.name}, the largest first, with the number of its images. Of large clusters "
+        "some images are shown: the surest on the left, on the right those that are most often apart from "
+        "the others.",
+    )
+    return Section("The images, by the point estimate", (picture,), is_open=True, gist=clusters)
+
+
+def _uncertain(shape: Images, found: Contents) -> Section:
+    data, estimate = _seen(found)
+    number = min(_UNSURE, len(data))
+    worst = float(estimate.uncertainty.max())
+    picture = Picture(
+        lambda figure: plots.plot_uncertain_images(
+            data.reshape(-1, *shape.event_shape).clip(0, 1),
+            estimate.uncertainty,
+            ax=figure.subplots(),
+            most_images=_UNSURE,
+            columns=_COLUMNS,
+        ),
+        size=(9, 0.5 + 0.5 * -(-number // _COLUMNS) * shape.height / shape.width),
+        alternative=f"The {number} images whose place is least sure, the worst first.",
+        caption="Uncertainty of an image is the probability that it is apart from its companions in the "
+        f"estimate. Of {len(data):,} images, {counted(estimate.num_doubtful, 'image')} "
+        "have one of at least a half.",
+    )
+    gist = f"The least sure image has uncertainty {worst:.2f}"
+    return Section("Which images are unsure", (picture,), is_open=True, gist=gist)
+
+
+def _waveforms(shape: Waveforms, found: Contents) -> Section:
+    data, estimate = _seen(found)
+    clusters = counted(estimate.num_clusters, "cluster")
+    picture = Picture(
+        lambda figure: plots.plot_waveforms(
+            data.reshape(-1, *shape.event_shape), estimate.assignments, ax=figure.subplots()
+        ),
+        size=(9, 1 + 0.6 * shape.num_channels),
+        alternative=f"Mean waveforms of {clusters} on {shape.num_channels} channels.",
+        caption="Lines are the mean waveforms of the largest clusters of the point estimate, bands one "
+        "standard deviation to both sides; channels lie above one another on one scale.",
+    )
+    return Section("The waveforms, by the point estimate", (picture,), is_open=True, gist=clusters)
