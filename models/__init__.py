@@ -12,6 +12,7 @@ from pyroclust.models.niw_mixture import niw_mixture
 from pyroclust.models.overlap2d import overlap2d
 from pyroclust.models.predictive import PosteriorPredictive, Replicated
 from pyroclust.models.sensitivity2d import sensitivity2d
+from pyroclust.models.spike_waveforms import SpikeRecording, SpikeWaveforms
 from pyroclust.models.standardised import FAMILIES, PRIORS, NamedPrior, standardised_mixture
 from pyroclust.models.warped_clusters import WarpedArc, warped_arcs, warped_clusters
 from pyroclust.programs import Program
@@ -30,6 +31,8 @@ __all__ = [
     "PosteriorPredictive",
     "Program",
     "Replicated",
+    "SpikeRecording",
+    "SpikeWaveforms",
     "WarpedArc",
     "companion",
     "gaussian2d",

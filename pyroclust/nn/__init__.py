@@ -14,6 +14,7 @@ from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.nn.orders import DensestFirst, NearestNext, Order, RandomOrder
 from pyroclust.nn.pools import AttentivePool, GatedPool, SummedPool
 from pyroclust.nn.summed_scorer import SummedScorer
+from pyroclust.nn.waveform_encoder import WaveformEncoder
 
 __all__ = [
     "AdaptiveShape",
@@ -44,4 +45,5 @@ __all__ = [
     "SetEncoder",
     "SummedPool",
     "SummedScorer",
+    "WaveformEncoder",
 ]
