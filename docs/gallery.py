@@ -19,6 +19,7 @@ from pyroclust import plots
 
 SECTIONS = (
     "One posterior",
+    "Images and waveforms",
     "Estimates",
     "Convergence",
     "Two sources",
@@ -40,7 +41,8 @@ def page(pictures: list[Picture]) -> str:
         "them; `iris` are the petals of 150 flowers, with `ncp-niw2d`, and `flowers` all their four columns,",
         "with `ncp-niw4d`. Calibration is that of `ncp-nig1d` on data sets of 30 points of its model:",
         "`truth` are the partitions that they were simulated from, `simulated` its draws (draws, data sets,",
-        "points); `near` is what `pyroclust.calibrate_near` says of the galaxies. What belongs neither to",
+        "points); `near` is what `pyroclust.calibrate_near` says of the galaxies; `digits` and `spikes` are",
+        "`points` with an `estimate` and how `unsure` each is. What belongs neither to",
         "`plots` nor to `diagnostics` is defined in `docs/gallery_parts`.",
     ]
     for section in SECTIONS:

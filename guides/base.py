@@ -13,6 +13,7 @@ from pyro.nn import PyroModule
 from torch import Size, Tensor
 from torch.distributions import Distribution
 
+from pyroclust.adjacency import as_adjacency
 from pyroclust.arrays import as_numbers
 from pyroclust.counts import check_count
 from pyroclust.distributions import Component
@@ -21,7 +22,7 @@ from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.nn.sizes import MAX_BLOCKS, check_bandwidths, check_scale
 from pyroclust.points import Points, as_points, check_points
 from pyroclust.programs import as_model
-from pyroclust.protocols import Model
+from pyroclust.protocols import Model, is_of_graphs
 
 __all__ = [
     "AmortizedGuide",
@@ -153,6 +154,10 @@ class AmortizedGuide(PyroModule):
                 f"guide has the conditions {', '.join(self.conditions)}, expected numbers for them: call "
                 f"guide.condition({call}) first"
             )
+        if is_of_graphs(self.model):
+            graphs = as_adjacency(data, name="data")
+            weight = next(self.parameters(), None)
+            return graphs if weight is None else graphs.to(weight)
         points = as_points(data, like=next(self.parameters(), None))
         check_points(points, self.model.event_shape)
         if isinstance(component := getattr(self.model, "component", None), Component):

@@ -14,6 +14,7 @@ from pyroclust.models.predictive import PosteriorPredictive, Replicated
 from pyroclust.models.sensitivity2d import sensitivity2d
 from pyroclust.models.spike_waveforms import SpikeRecording, SpikeWaveforms
 from pyroclust.models.standardised import FAMILIES, PRIORS, NamedPrior, standardised_mixture
+from pyroclust.models.stochastic_block_model import StochasticBlockModel
 from pyroclust.models.warped_clusters import WarpedArc, warped_arcs, warped_clusters
 from pyroclust.programs import Program
 
@@ -33,6 +34,7 @@ __all__ = [
     "Replicated",
     "SpikeRecording",
     "SpikeWaveforms",
+    "StochasticBlockModel",
     "WarpedArc",
     "companion",
     "gaussian2d",

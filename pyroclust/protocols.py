@@ -19,6 +19,7 @@ __all__ = [
     "Model",
     "PartitionGuide",
     "PointwiseGuide",
+    "is_of_graphs",
 ]
 
 
@@ -176,3 +177,16 @@ class PointwiseGuide(Protocol):
     ) -> SequentialPartition | OrderAveragedPartition:
         """Return the guide's law of the partition, for one order a SequentialPartition."""
         ...
+
+
+def is_of_graphs(model: Any) -> bool:
+    """Say whether the points of a model are the nodes of graphs, data sets being ``(*batch, N, N)``.
+
+    Such a model has the ``event_shape`` ``(-1,)``: as many numbers a node as there are nodes.
+
+    Example:
+        >>> from pyroclust.models import StochasticBlockModel, gaussian2d
+        >>> is_of_graphs(StochasticBlockModel()), is_of_graphs(gaussian2d())
+        (True, False)
+    """
+    return tuple(getattr(model, "event_shape", ())) == (-1,)

@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[1]
 MAPPED = {"models": "pyroclust.models", "guides": "pyroclust.guides", "recipes": "pyroclust.recipes.shipped"}
 
 GROUND = {
+    "adjacency",
     "arrays",
     "attempts",
     "points",
@@ -56,6 +57,7 @@ MCMC = {"infer.mcmc.compiled", "infer.mcmc.families", "infer.mcmc.parameters"}
 # and a package's face (its __init__) may import all that lies inside of the package.
 LAW: dict[str, set[str]] = {
     **{name: set() for name in sorted(GROUND)},
+    "adjacency": {"memory"},
     "attempts": {"errors"},
     "class_labels": {"arrays"},
     "delimited": {"memory", "text"},

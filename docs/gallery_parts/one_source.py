@@ -24,6 +24,41 @@ def clustering(seen: Gallery) -> Figure:
 
 
 @picture(
+    "Images and waveforms",
+    "Handwritten digits, clustered by a guide that was trained on glyphs of fonts and has seen no digit: a "
+    "row is a cluster of the point estimate, its surest images on the left, the least sure on the right.",
+)
+def contact_sheet(seen: Gallery) -> Figure:
+    digits = seen.digits
+    figure = plots.new_figure(9, 3.6)
+    plots.plot_contact_sheet(digits.points, digits.estimate, digits.unsure, ax=figure.subplots())
+    return figure
+
+
+@picture(
+    "Images and waveforms",
+    "The same digits, the least sure first: those that are most often apart from their companions.",
+)
+def uncertain_images(seen: Gallery) -> Figure:
+    digits = seen.digits
+    figure = plots.new_figure(9, 1.8)
+    plots.plot_uncertain_images(digits.points, digits.unsure, ax=figure.subplots())
+    return figure
+
+
+@picture(
+    "Images and waveforms",
+    "Simulated spikes by their neurons: lines are mean waveforms on seven channels, bands one standard "
+    "deviation, which amplitudes, drift, overlaps and noise make.",
+)
+def waveforms(seen: Gallery) -> Figure:
+    spikes = seen.spikes
+    figure = plots.new_figure(9, 4.5)
+    plots.plot_waveforms(spikes.points, spikes.estimate, ax=figure.subplots())
+    return figure
+
+
+@picture(
     "One posterior",
     "One stem is one flower, sorted within its cluster: the higher, the less sure is its place; above "
     "the dashed line it is more often apart from its companions than with them.",

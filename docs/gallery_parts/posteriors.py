@@ -5,15 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from sklearn.datasets import load_digits
 
 from pyroclust import diagnostics, load_guide, read_table, standardise
 from pyroclust.calibration import LocalCalibration, calibrate_near
 from pyroclust.guides import NeuralClusteringProcess, light_scorer_for
 from pyroclust.infer import FitSettings, Validation, fit, simulate
 from pyroclust.infer.mcmc import CollapsedGibbs
-from pyroclust.models import gaussian2d
+from pyroclust.models import SpikeWaveforms, gaussian2d
 
-__all__ = ["Gallery", "Posterior", "prepare", "shares_of_counts"]
+__all__ = ["Gallery", "Posterior", "Seen", "prepare", "shares_of_counts"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,21 @@ class Posterior:
 
 
 @dataclass(frozen=True)
+class Seen:
+    """Points that can be looked at, with a partition of them.
+
+    Attributes:
+        points: images ``(N, H, W)`` or waveforms ``(N, channels, samples)``.
+        estimate: of their partition, ``(N,)``.
+        unsure: uncertainty of each, ``(N,)``.
+    """
+
+    points: np.ndarray
+    estimate: np.ndarray
+    unsure: np.ndarray
+
+
+@dataclass(frozen=True)
 class Gallery:
     """What the pictures are drawn from.
 
@@ -56,6 +72,8 @@ class Gallery:
         simulated: draws of a guide for these data sets, ``(S, B, N)``.
         near: calibration of the guide on simulations like the galaxies.
         familiar: simulations of as many points as there are galaxies, ``(B, 82, 1)``.
+        digits: handwriting, clustered by a guide that was trained on fonts.
+        spikes: simulated ones, by their neurons.
         log: of a short training.
         validation: of the same.
     """
@@ -68,6 +86,8 @@ class Gallery:
     simulated: np.ndarray
     near: LocalCalibration
     familiar: np.ndarray
+    digits: Seen
+    spikes: Seen
     log: dict[str, np.ndarray]
     validation: dict[str, np.ndarray]
 
@@ -111,6 +131,24 @@ def posterior_of(
         similarity=diagnostics.co_assignment(draws),
         truth=np.unique(truth, return_inverse=True)[1],
     )
+
+
+def handwriting(num_draws: int) -> Seen:
+    """Cluster ninety digits of five classes by a guide that has seen glyphs of fonts and no handwriting."""
+    bundle = load_digits()
+    images = bundle.images[np.flatnonzero(bundle.target < 5)[:90]] / 16
+    with torch.no_grad():
+        torch.manual_seed(0)
+        draws = load_guide("ncp-glyphs8").posterior(torch.tensor(images)).sample((num_draws,)).numpy()
+    estimate = diagnostics.point_estimate(draws, seed=0)
+    return Seen(images, estimate, diagnostics.point_uncertainty(draws, estimate))
+
+
+def recording() -> Seen:
+    """Simulate a recording of several neurons."""
+    torch.manual_seed(3)
+    spikes, neurons = simulate(SpikeWaveforms(), torch.empty(300, 7, 32))
+    return Seen(spikes.numpy(), neurons.numpy(), np.zeros(len(neurons)))
 
 
 def near_calibration(num_simulations: int, *, num_draws: int) -> LocalCalibration:
@@ -160,6 +198,8 @@ def prepare(folder: Path, *, num_draws: int, num_simulations: int, steps: int) -
         simulated=simulated.numpy(),
         near=near_calibration(num_simulations, num_draws=99 if num_draws > 99 else 19),
         familiar=familiar.numpy(),
+        digits=handwriting(num_draws),
+        spikes=recording(),
         log=log,
         validation=validation,
     )

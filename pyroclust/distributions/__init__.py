@@ -1,5 +1,6 @@
 """Distributions over partitions, conjugate component families, and data given a partition."""
 
+from pyroclust.distributions.block_rates import BlockRates, GraphOfBlocks
 from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
 from pyroclust.distributions.components.bernoulli_beta import BernoulliBeta
 from pyroclust.distributions.components.clustered_data import ClusteredData
@@ -31,6 +32,7 @@ from pyroclust.distributions.sequential.partition import OrderAveragedPartition,
 
 __all__ = [
     "BernoulliBeta",
+    "BlockRates",
     "ChineseRestaurantPrior",
     "ChineseRestaurantProcess",
     "ClusteredData",
@@ -42,6 +44,7 @@ __all__ = [
     "DirichletMultinomialPrior",
     "FiniteMixturesPrior",
     "GammaConcentration",
+    "GraphOfBlocks",
     "InverseWishartCholesky",
     "MixtureOfFiniteMixtures",
     "MultinomialDirichlet",

@@ -11,9 +11,10 @@ from pyro.poutine.messenger import Messenger, unwrap
 from pyro.poutine.replay_messenger import ReplayMessenger
 from torch import Tensor
 
+from pyroclust.adjacency import as_adjacency
 from pyroclust.points import Points, as_points, check_points
 from pyroclust.programs import as_model
-from pyroclust.protocols import Guide, JointModel, Model
+from pyroclust.protocols import Guide, JointModel, Model, is_of_graphs
 
 __all__ = [
     "MAX_LEARNING_RATE",
@@ -74,6 +75,8 @@ def points_of(model: JointModel, data: Points) -> Tensor:
         >>> points_of(gaussian2d(), [[0, 1], [2, 3]]).shape
         torch.Size([2, 2])
     """
+    if is_of_graphs(model):
+        return as_adjacency(data, name="data")
     points = as_points(data)
     event = points.shape[points.dim() - model.event_dim + 1 :] if points.dim() >= model.event_dim else ()
     check_points(points, getattr(model, "event_shape", event or (0,) * (model.event_dim - 1)))

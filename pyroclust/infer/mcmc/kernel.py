@@ -9,6 +9,7 @@ import torch
 from pyro.infer.mcmc.mcmc_kernel import MCMCKernel
 from torch import Tensor
 
+from pyroclust.adjacency import as_adjacency, check_graph
 from pyroclust.counts import check_count, check_seed
 from pyroclust.infer.checks import checked_log_joint
 from pyroclust.infer.mcmc.draws import ChainDraws
@@ -17,7 +18,7 @@ from pyroclust.infer.mcmc.starts import Overdispersed, Starts, as_starts
 from pyroclust.infer.mcmc.states import ChainStates, log_joint
 from pyroclust.partitions import as_partitions, canonical, check_num_points
 from pyroclust.points import Points, as_points, check_data_set
-from pyroclust.protocols import CollapsedModel
+from pyroclust.protocols import CollapsedModel, is_of_graphs
 from pyroclust.random_state import seed_from_torch, seeded
 
 __all__ = ["DOUBLE", "PartitionKernel"]
@@ -88,14 +89,23 @@ class PartitionKernel(MCMCKernel, ABC):
             generator: to spawn one generator a chain from; torch's own generator may be used as well.
         """
 
+    def _points(self, data: Points) -> Tensor:
+        """Return points, or a graph, in double precision where they are no tensor yet."""
+        if is_of_graphs(self.model):
+            return as_adjacency(data, name="data")
+        return as_points(data, like=DOUBLE)
+
     def check(self, data: Tensor) -> None:
         """Refuse data that the kernel cannot run on, and random hyperparameters that nothing samples.
 
         Raises:
             ValueError: if so.
         """
-        check_data_set(data, self.model.component.dim)
-        self.model.component.check(data)
+        if is_of_graphs(self.model):
+            check_graph(data)
+        else:
+            check_data_set(data, self.model.component.dim)
+            self.model.component.check(data)
         self.check_data(data)
         missing = set(self.model.hyperpriors) - self.updates - self.model.prior.integrated_names
         if missing:
@@ -137,7 +147,7 @@ class PartitionKernel(MCMCKernel, ABC):
     def setup(self, warmup_steps: int, *args: Any, **kwargs: Any) -> None:
         """Start a new chain on the data; nothing of an earlier chain is kept."""
         (data,) = (*args, *kwargs.values())
-        data = as_points(data, like=DOUBLE)
+        data = self._points(data)
         self.check(data)
         generator = np.random.default_rng(seed_from_torch())
         self._states = self.start(data, 1, generator)
@@ -211,7 +221,7 @@ class PartitionKernel(MCMCKernel, ABC):
                 or the draws do not fit into memory.
             KeyboardInterrupt: after Ctrl-C before the first kept draw, or a second Ctrl-C.
         """
-        data = as_points(data, like=DOUBLE)
+        data = self._points(data)
         self.check(data)
         num_draws, num_chains = check_count("num_draws", num_draws), check_count("num_chains", num_chains)
         warmup = check_count("warmup", warmup, at_least=0)

@@ -28,7 +28,7 @@ from pyroclust.infer.mcmc.compiled.protocol import (
     step_of,
 )
 
-__all__ = ["RestrictedGibbs", "SequentialAllocation", "allocate_in_turn"]
+__all__ = ["RestrictedGibbs", "SequentialAllocation", "allocate_in_turn", "shuffle"]
 
 
 class SequentialAllocation(NamedTuple):
@@ -44,7 +44,8 @@ class SequentialAllocation(NamedTuple):
 
 
 @lean
-def _shuffle(state: Any, generator: Any, count: int) -> None:
+def shuffle(state: Any, generator: Any, count: int) -> None:
+    """Bring the listed points into random order."""
     for k in range(count - 1, 0, -1):
         other = int(generator.random() * (k + 1))
         state.members[k], state.members[other] = state.members[other], state.members[k]
@@ -66,7 +67,7 @@ def _log_odds(family: Any, state: Any, prior: Any, point: int) -> float:
 @lean
 def allocate_in_turn(family: Any, state: Any, prior: Any, generator: Any, count: int, home: int) -> float:
     """Let the listed points join a side one after the other in random order; return the log-probability."""
-    _shuffle(state, generator, count)
+    shuffle(state, generator, count)
     total = 0.0
     for k in range(count):
         point = state.members[k] >> 1

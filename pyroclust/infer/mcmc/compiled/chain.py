@@ -19,6 +19,7 @@ from pyroclust.infer.mcmc.compiled.prior_tables import (
 )
 from pyroclust.infer.mcmc.compiled.protocol import (
     compile_family,
+    for_most_families,
     log_marginal,
     log_predictive,
     refresh,
@@ -37,11 +38,13 @@ __all__ = [
     "hyper_places",
     "join",
     "leave",
+    "log_likelihood",
     "move_point",
     "place",
     "rebuild",
     "recompute",
     "start_chain",
+    "sum_up",
     "total_log_marginal",
     "write_labels",
 ]
@@ -66,9 +69,13 @@ def accumulate(state: Any, point: int, slot: int, sign: float) -> None:
         state.sums[slot, f] += sign * state.moments[point, f]
 
 
-@lean
-def rebuild(family: Any, state: Any) -> None:
-    """Sum the moments of every cluster from scratch and refresh its cache, in O(N F)."""
+def sum_up(family: Any, state: Any) -> None:
+    """Compute what is known of every cluster from the slots of the points (a stub)."""
+    raise NotImplementedError
+
+
+@for_most_families(sum_up)
+def _sum_moments(family: Any, state: Any) -> None:
     num_active = state.counters[0]
     for j in range(num_active):
         state.sums[state.active[j], :] = 0.0
@@ -76,6 +83,12 @@ def rebuild(family: Any, state: Any) -> None:
         accumulate(state, i, state.slot_of[i], 1.0)
     for j in range(num_active):
         refresh(family, state.sums, state.active[j], state.sizes[state.active[j]])
+
+
+@lean
+def rebuild(family: Any, state: Any) -> None:
+    """Sum the moments of every cluster from scratch and refresh its cache, in O(N F)."""
+    sum_up(family, state)
     state.counters[1] = 0
 
 
@@ -142,14 +155,24 @@ def move_point(family: Any, state: Any, point: int, slot: int) -> None:
     state.slot_of[point] = slot
 
 
-@lean
-def total_log_marginal(family: Any, state: Any) -> float:
-    """Return the log marginal likelihood of all clusters together in nats, in O(K F)."""
+def log_likelihood(family: Any, state: Any) -> float:
+    """Return the log marginal likelihood of all clusters together in nats (a stub)."""
+    raise NotImplementedError
+
+
+@for_most_families(log_likelihood)
+def _sum_of_log_marginals(family: Any, state: Any) -> float:
     total = 0.0
     for j in range(state.counters[0]):
         slot = state.active[j]
         total += log_marginal(family, state.sums, slot, state.sizes[slot])
     return total
+
+
+@lean
+def total_log_marginal(family: Any, state: Any) -> float:
+    """Return the log marginal likelihood of all clusters together in nats, in O(K F)."""
+    return log_likelihood(family, state)
 
 
 @lean

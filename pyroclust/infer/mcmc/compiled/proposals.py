@@ -16,7 +16,7 @@ from typing import Any
 from pyroclust.compiling import lean
 from pyroclust.infer.mcmc.compiled.chain import accumulate
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
-from pyroclust.infer.mcmc.compiled.protocol import log_marginal, refresh
+from pyroclust.infer.mcmc.compiled.protocol import for_most_families, log_marginal, refresh
 
 __all__ = [
     "ACCEPTED",
@@ -24,11 +24,13 @@ __all__ = [
     "PROPOSED",
     "SPLITS",
     "UNDECIDED",
+    "accepted",
     "add_sums",
     "allocate",
     "become_one",
     "become_two",
     "discard",
+    "draw_pair",
     "draw_side",
     "home_side",
     "list_members",
@@ -194,21 +196,27 @@ def _log_ratio(family: Any, state: Any, prior: Any, one: int, other: int, whole:
 
 
 @lean
-def _accepted(log_ratio: float, generator: Any) -> bool:
+def accepted(log_ratio: float, generator: Any) -> bool:
+    """Say whether a proposal is accepted whose log acceptance ratio this is."""
     return math.log(1.0 - generator.random()) < log_ratio
 
 
 @lean
-def _draw_pair(num_points: int, generator: Any) -> tuple[int, int]:
+def draw_pair(num_points: int, generator: Any) -> tuple[int, int]:
+    """Draw two different points uniformly."""
     first = int(generator.random() * num_points)
     second = int(generator.random() * (num_points - 1))
     return first, second + 1 if second >= first else second
 
 
-@lean
 def propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
-    """Propose one split or merge, and accept or reject it."""
-    first, second = _draw_pair(len(state.slot_of), generator)
+    """Propose one split or merge, and accept or reject it (a stub)."""
+    raise NotImplementedError
+
+
+@for_most_families(propose, place=1)
+def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
+    first, second = draw_pair(len(state.slot_of), generator)
     num_active, one, other = state.counters[0], state.slot_of[first], state.slot_of[second]
     splits = one == other
     kind = SPLITS if splits else MERGES
@@ -225,12 +233,12 @@ def propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> N
         add_sums(state, whole, one, other)
     before = num_active if splits else num_active - 1
     log_ratio = _log_ratio(family, state, prior, one, other, whole, before) - log_proposal
-    accepted = _accepted(log_ratio if splits else -log_ratio, generator)
-    if accepted:
+    agreed = accepted(log_ratio if splits else -log_ratio, generator)
+    if agreed:
         move.counts[kind, ACCEPTED] += 1
-    if accepted and splits:
+    if agreed and splits:
         become_two(state, first, second, count)
         return
     discard(state)
-    if accepted:
+    if agreed:
         become_one(family, state, first, second, count)

@@ -23,12 +23,14 @@ from numba.extending import overload
 from pyroclust.compiling import LEAN_OPTIONS, lean
 from pyroclust.distributions import Component, ConjugateComponent
 from pyroclust.infer.mcmc.compiled.pointers import PointerType
-from pyroclust.protocols import CollapsedModel
+from pyroclust.protocols import CollapsedModel, is_of_graphs
 
 __all__ = [
+    "INTERLINKED",
     "STEPS",
     "Step",
     "compile_family",
+    "for_most_families",
     "hyper_array",
     "implements",
     "is_tuple_of",
@@ -46,7 +48,7 @@ _INLINE_OPTIONS: Any = {**LEAN_OPTIONS, "forceinline": True}
 
 
 @singledispatch
-def compile_family(component: Component, data: np.ndarray, num_slots: int) -> NamedTuple:
+def compile_family(component: Any, data: np.ndarray, num_slots: int) -> NamedTuple:
     """Return the tables and work arrays of a family for one chain, its hyperparameters being numbers.
 
     The named tuple has a field ``hyper``, the values of ``component.hyper_names`` in their order, and may
@@ -136,14 +138,17 @@ def is_tuple_of(numba_type: types.Type, kind: type) -> bool:
     return isinstance(found, types.BaseNamedTuple) and getattr(found, "instance_class", None) is kind
 
 
-def implements(stub: Callable[..., Any], kind: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function as the machine code of a stub for one kind of named tuple, its first argument.
+def implements(
+    stub: Callable[..., Any], kind: type, *, place: int = 0
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as the machine code of a stub for one kind of named tuple among its arguments.
 
     It must not allocate arrays: it is compiled without reference counts.
 
     Args:
         stub: one of the stubs above.
         kind: the named tuple.
+        place: of it among the arguments.
 
     Example:
         >>> class Flat(NamedTuple):
@@ -155,11 +160,34 @@ def implements(stub: Callable[..., Any], kind: type) -> Callable[[Callable[..., 
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         def choose(*arguments: Any) -> Callable[..., Any] | None:
-            return function if is_tuple_of(arguments[0], kind) else None
+            return function if is_tuple_of(arguments[place], kind) else None
 
         inline = stub in (log_predictive, log_predictive_without, refresh)
         options = _INLINE_OPTIONS if inline else LEAN_OPTIONS
         overload(stub, strict=False, jit_options=options)(choose)
+        return function
+
+    return register
+
+
+INTERLINKED: set[type] = set()
+"""Families whose clusters bear on one another, as blocks of a graph do: they have moves of their own."""
+
+
+def for_most_families(stub: Callable[..., Any], *, place: int = 0) -> Callable[..., Any]:
+    """Register a function as the machine code of a stub for all families that are not interlinked.
+
+    Args:
+        stub: a stub that :func:`implements` fills for an interlinked family.
+        place: of the family among its arguments.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        def choose(*arguments: Any) -> Callable[..., Any] | None:
+            interlinked = any(is_tuple_of(arguments[place], kind) for kind in INTERLINKED)
+            return None if interlinked else function
+
+        overload(stub, strict=False, jit_options=LEAN_OPTIONS)(choose)
         return function
 
     return register
@@ -171,4 +199,6 @@ def require_conjugate(model: CollapsedModel) -> None:
     Raises:
         ValueError: if so.
     """
+    if is_of_graphs(model):
+        return
     ConjugateComponent.of(model.component, otherwise="use AuxiliaryGibbs")

@@ -14,12 +14,13 @@ from pyroclust.compiling import lean
 from pyroclust.infer.mcmc.compiled.chain import move_point
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
 from pyroclust.infer.mcmc.compiled.protocol import (
+    for_most_families,
     log_predictive,
     log_predictive_without,
     step_of,
 )
 
-__all__ = ["GibbsSweep", "draw_index"]
+__all__ = ["GibbsSweep", "draw_index", "sweep"]
 
 # exp(-40) is below half a unit in the last place of the sum it would enter.
 _NEGLIGIBLE = -40.0
@@ -68,8 +69,18 @@ def draw_index(weights: np.ndarray, count: int, best: float, uniform: float) -> 
     return chosen
 
 
+def sweep(family: Any, state: Any, prior: Any, generator: Any) -> None:
+    """Visit every point and draw its cluster given all others (a stub)."""
+    raise NotImplementedError
+
+
 @step_of(GibbsSweep)
 def _sweep(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
+    sweep(family, state, prior, generator)
+
+
+@for_most_families(sweep)
+def _visit_all(family: Any, state: Any, prior: Any, generator: Any) -> None:
     for i in range(len(state.slot_of)):
         count, best = _fill_weights(family, state, prior, i)
         chosen = state.active[draw_index(state.weights, count, best, generator.random())]

@@ -1,0 +1,169 @@
+"""Graphs given a partition of their nodes: edge rates within and between blocks, integrated out."""
+
+from typing import Any
+
+import torch
+from pyro.distributions import TorchDistribution
+from torch import Size, Tensor
+from torch.distributions import constraints
+
+from pyroclust.counts import check_number
+from pyroclust.partitions import check_label_vectors, most_clusters
+
+__all__ = ["BlockRates", "GraphOfBlocks"]
+
+_LARGEST = 1e6
+
+
+class BlockRates:
+    r"""Laws of the probabilities of edges within and between the blocks of a graph.
+
+    .. math::
+        p_{kk} \sim \text{Beta}(a_w, b_w), \qquad p_{kl} \sim \text{Beta}(a_b, b_b), \quad k < l
+
+    Args:
+        within: (a, b) of an edge between two nodes of one block.
+        between: (a, b) of an edge between nodes of two blocks.
+        shared: whether there is one probability for all blocks, and one for all pairs of blocks.
+
+    Raises:
+        ValueError: if a number is not positive, or there are not two.
+
+    Example:
+        >>> rates = BlockRates((1.0, 1.0), (1.0, 1.0))
+        >>> path = torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+        >>> rates.log_marginal(path, torch.tensor([0, 0, 1])).exp()
+        tensor(0.0833, dtype=torch.float64)
+    """
+
+    hyper_names: tuple[str, ...] = ()
+
+    def __init__(self, within: Any, between: Any, *, shared: bool = False) -> None:
+        self.within, self.between = _pair("within", within), _pair("between", between)
+        self.shared = bool(shared)
+
+    @property
+    def hyperpriors(self) -> dict[str, Any]:
+        """Priors of random hyperparameters: there are none."""
+        return {}
+
+    def __eq__(self, other: object) -> bool:
+        """Two of them are the same if their numbers are."""
+        return isinstance(other, BlockRates) and self._arguments == other._arguments
+
+    def __hash__(self) -> int:
+        """Hash the numbers."""
+        return hash(self._arguments)
+
+    def __repr__(self) -> str:
+        """Write the numbers."""
+        return f"BlockRates(within={self.within}, between={self.between}, shared={self.shared})"
+
+    @property
+    def _arguments(self) -> tuple[Any, ...]:
+        return self.within, self.between, self.shared
+
+    def log_marginal(self, adjacency: Tensor, assignments: Tensor) -> Tensor:
+        r"""Return the log-probability of graphs given partitions, the rates integrated out, in nats.
+
+        .. math::
+            \log p(A \mid c) = \sum_{k \le l} \log \frac{B(a + e_{kl}, b + m_{kl} - e_{kl})}{B(a, b)}
+
+        with e edges among the m pairs of nodes of two blocks, or within one. Cost O(N^2 K) a partition in
+        one matrix product, memory O(N K + K^2) a partition.
+
+        Shape:
+            adjacency: ``(..., N, N)``; assignments: ``(..., N)``, broadcast; output: ``(...)``, float64.
+        """
+        blocks = max(1, most_clusters(assignments))
+        member = torch.nn.functional.one_hot(assignments.long(), blocks).double()
+        linked = member.mT @ adjacency.double() @ member
+        sizes = member.sum(-2)
+        pairs = sizes.unsqueeze(-1) * sizes.unsqueeze(-2)
+        own = linked.diagonal(dim1=-2, dim2=-1) / 2, sizes * (sizes - 1) / 2
+        upper = torch.triu_indices(blocks, blocks, 1, device=member.device)
+        others = linked[..., upper[0], upper[1]], pairs.expand(linked.shape)[..., upper[0], upper[1]]
+        return self._log_ratio(*own, self.within) + self._log_ratio(*others, self.between)
+
+    def _log_ratio(self, edges: Tensor, pairs: Tensor, law: tuple[float, float]) -> Tensor:
+        """Return the log marginal likelihood of edges among pairs, summed over the last dimension."""
+        if self.shared:
+            edges, pairs = edges.sum(-1, keepdim=True), pairs.sum(-1, keepdim=True)
+        return log_beta_binomial(edges, pairs, law).sum(-1)
+
+    def sample(self, assignments: Tensor) -> Tensor:
+        """Draw rates for all blocks, then graphs, in O(N^2 + K^2).
+
+        Shape:
+            assignments: ``(..., N)``; output: ``(..., N, N)`` of zeros and ones.
+        """
+        batch, nodes = assignments.shape[:-1], assignments.shape[-1]
+        blocks = 1 if self.shared else max(1, most_clusters(assignments))
+        with torch.no_grad():
+            own = torch.distributions.Beta(*self.within).sample(Size((*batch, blocks)))
+            other = torch.distributions.Beta(*self.between).sample(Size((*batch, blocks, blocks)))
+            labels = torch.zeros_like(assignments) if self.shared else assignments.long()
+            one, two = labels.unsqueeze(-1).expand(*batch, nodes, nodes), labels.unsqueeze(-2)
+            low, high = torch.minimum(one, two), torch.maximum(one, two)
+            between = other.flatten(-2).gather(-1, (low * blocks + high).flatten(-2)).view(one.shape)
+            within = own.gather(-1, labels).unsqueeze(-1)
+            same = assignments.unsqueeze(-1) == assignments.unsqueeze(-2)
+            drawn = (torch.rand(one.shape) < torch.where(same, within, between)).triu(1)
+            return (drawn | drawn.mT).to(torch.get_default_dtype())
+
+
+def log_beta_binomial(edges: Tensor, pairs: Tensor, law: tuple[float, float]) -> Tensor:
+    """Return the log-probability of certain edges among pairs whose common rate has a Beta law."""
+    a, b = law
+    start = torch.tensor([a, b, a + b], dtype=torch.float64).lgamma().tolist()
+    found = (edges + a).lgamma() + (pairs - edges + b).lgamma() - (pairs + (a + b)).lgamma()
+    return found - (start[0] + start[1] - start[2])
+
+
+class GraphOfBlocks(TorchDistribution):
+    r"""Undirected graphs whose blocks are known and whose edge rates are integrated out.
+
+    Args:
+        rates: laws of the probabilities of edges.
+        assignments: block of each node, labels 0 to N - 1, ``(..., N)``.
+
+    Shape:
+        batch_shape: that of ``assignments.shape[:-1]``; event_shape: ``(N, N)``, zeros and ones, symmetric,
+        with an empty diagonal.
+
+    Example:
+        >>> law = GraphOfBlocks(BlockRates((6.0, 3.0), (1.0, 5.0)), torch.tensor([0, 0, 1, 1, 1]))
+        >>> law.sample().shape
+        torch.Size([5, 5])
+    """
+
+    arg_constraints: dict[str, Any] = {}  # noqa: RUF012
+    support = constraints.independent(constraints.boolean, 2)
+
+    def __init__(self, rates: BlockRates, assignments: Tensor) -> None:
+        check_label_vectors("assignments", assignments)
+        self.rates, self.assignments = rates, assignments.long()
+        nodes = assignments.shape[-1]
+        super().__init__(assignments.shape[:-1], Size((nodes, nodes)), validate_args=False)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> "GraphOfBlocks":
+        """Return the same distribution with a larger batch shape."""
+        return GraphOfBlocks(self.rates, self.assignments.expand(*batch_shape, self.assignments.shape[-1]))
+
+    def sample(self, sample_shape: Any = Size()) -> Tensor:
+        """Draw rates afresh, then the graph."""
+        return self.rates.sample(self.assignments.expand(*sample_shape, *self.assignments.shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Return the collapsed log-likelihood in nats, float64; cost O(N^2 K)."""
+        return self.rates.log_marginal(value, self.assignments)
+
+
+def _pair(name: str, law: Any) -> tuple[float, float]:
+    values = tuple(law.tolist()) if isinstance(law, Tensor) else law
+    if not isinstance(values, list | tuple) or len(values) != 2:
+        raise ValueError(f"{name} is {law!r}, expected the two parameters (a, b) of a Beta distribution")
+    first, second = (
+        check_number(f"{name}[{place}]", one, above=0, at_most=_LARGEST) for place, one in enumerate(values)
+    )
+    return first, second

@@ -1,0 +1,94 @@
+"""``pyroclust compare`` of a folder of images and of arrays: draws of a guide, sheets, and no likelihood."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from sklearn.datasets import load_digits
+
+from pyroclust import compare
+from pyroclust.cli import main
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write forty handwritten digits of three classes, dark on light, a folder a class."""
+    folder = tmp_path_factory.mktemp("images") / "digits"
+    bundle = load_digits()
+    for place in np.flatnonzero(np.isin(bundle.target, [0, 1, 4]))[:40]:
+        path = folder / str(bundle.target[place]) / f"{place}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray((255 - bundle.images[place] * 255 / 16).astype(np.uint8)).save(path)
+    return folder
+
+
+def test_a_folder_of_images(digits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["compare", str(digits), "--draws", "60", "--out", str(out), "--json", "--quiet"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["guide"] == "ncp-glyphs8"
+    assert figures["points"] == "images of 8 x 8 pixels"
+    assert "has no formula" in figures["missing"]
+    assert figures["point_estimates"]["guide"]["adjusted_rand_to_labels"] > 0.6
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "The images, by the point estimate" in page
+    assert "Which images are unsure" in page
+    frame = pd.read_csv(out / "assignments.csv")
+    assert len(frame) == 40
+    assert set(frame["label"]) == {0, 1, 4}
+    assert frame.iloc[0, 0].endswith(".png")
+    assert not any("," in name for name in frame.columns)
+
+
+def test_an_array_of_images_is_the_same_data(digits: Path) -> None:
+    bundle = load_digits()
+    names = [int(path.stem) for one in "014" for path in (digits / one).iterdir()]
+    images = bundle.images[sorted(names)] / 16
+    result = compare(images, num_draws=20)
+    assert result.comparison.guide_name == "ncp-glyphs8"
+    assert result.comparison.guide.assignments.shape == (1, 20, 40)
+    assert result.comparison.rows.columns == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["{digits}", "--guide", "ncp-nig1d"], "takes points of shape (1,)"),
+        (["{digits}", "--image-size", "12"], "there is no guide on the shelf for images of 12 x 12 pixels"),
+        (["{digits}", "--pca", "2"], "pca is 2, but digits has images of 8 x 8 pixels"),
+        (["{digits}", "--columns", "a"], "columns is given, but source has images of 8 x 8 pixels"),
+        (["{digits}", "--guide", "none"], "no MCMC: leave guide='none'"),
+        (["{digits}", "--family", "niw"], "no model by name"),
+        (["{digits}", "--image-size", "2"], "size is 2, expected"),
+        (["iris", "--guide", "ncp-glyphs8"], "has rows of columns and guide 'ncp-glyphs8' takes points of"),
+        (["{empty}"], "has no images"),
+        (["{nan}"], "holds 64 missing or infinite values"),
+        (["{waves}"], "there is no guide on the shelf for waveforms of 3 channels and 5 samples"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    digits: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    expected: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    np.save(tmp_path / "nan.npy", np.full((4, 4, 4), np.nan))
+    np.save(tmp_path / "waves.npy", RANDOM.normal(size=(6, 3, 5)))
+    places = {"digits": digits, "empty": tmp_path / "empty"}
+    places |= {one: tmp_path / f"{one}.npy" for one in ("nan", "waves")}
+    code = main(["compare", *(one.format(**places) for one in arguments)])
+    shown = capsys.readouterr()
+    assert code == 2
+    assert shown.out == ""
+    assert expected in " ".join(shown.err.split())
+    assert "Traceback" not in shown.err
+    assert not list(tmp_path.glob("compare-*"))

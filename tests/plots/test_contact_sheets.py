@@ -1,0 +1,83 @@
+"""Sheets of images and waveforms by cluster: what is shown, in which order, and what is refused."""
+
+import numpy as np
+import pytest
+
+from pyroclust import plots
+
+RANDOM = np.random.default_rng(0)
+IMAGES = RANDOM.random((30, 6, 5))
+LABELS = np.array([0] * 4 + [1] * 20 + [2] * 6)
+
+
+@pytest.fixture
+def ax():
+    return plots.new_figure(6, 4).subplots()
+
+
+def names(ax) -> list[str]:
+    return [label.get_text() for label in ax.get_yticklabels()]
+
+
+def test_clusters_are_rows_from_large_to_small_and_from_sure_to_unsure(ax):
+    uncertainty = np.linspace(1, 0, 30)
+    plots.plot_contact_sheet(IMAGES, LABELS, uncertainty, ax=ax, most_images=8)
+    assert names(ax) == ["cluster 2: 20", "cluster 3: 6", "cluster 1: 4"]
+    sheet = np.asarray(ax.images[0].get_array())
+    assert sheet.shape == (3 * 7, 8 * 6)
+    np.testing.assert_array_equal(sheet[:6, :5], IMAGES[23])
+    np.testing.assert_array_equal(sheet[:6, 42:47], IMAGES[4])
+    np.testing.assert_array_equal(sheet[14:20, :5], IMAGES[3])
+    assert np.isnan(sheet[14:, 24:]).all()
+    assert len(ax.images) == 1
+    assert plots.png_bytes(ax.figure).startswith(b"\x89PNG")
+
+
+def test_small_clusters_that_do_not_fit_are_counted(ax):
+    plots.plot_contact_sheet(IMAGES, LABELS, np.zeros(30), ax=ax, most_clusters=1)
+    assert names(ax) == ["cluster 2: 20"]
+    assert ax.get_xlabel() == "sure to unsure; 2 smaller clusters are not shown"
+
+
+def test_the_least_sure_images_come_first(ax):
+    uncertainty = RANDOM.permutation(30) / 30
+    plots.plot_uncertain_images(IMAGES, uncertainty, ax=ax, most_images=5, columns=3)
+    worst = np.argsort(-uncertainty)
+    sheet = np.asarray(ax.images[0].get_array())
+    np.testing.assert_array_equal(sheet[:6, :5], IMAGES[worst[0]])
+    np.testing.assert_array_equal(sheet[7:13, 6:11], IMAGES[worst[4]])
+    assert names(ax) == ["0.97 to 0.90", "0.87 to 0.83"]
+
+
+def test_mean_waveforms_lie_above_one_another_on_one_scale(ax):
+    waves = np.zeros((4, 2, 10))
+    waves[:2, 0, 3], waves[2:, 1, 6] = -2.0, -1.0
+    plots.plot_waveforms(waves, np.array([0, 0, 1, 1]), ax=ax)
+    assert names(ax) == ["channel 1", "channel 2"]
+    first, second = (line.get_ydata() for line in ax.lines)
+    top, bottom = ax.get_yticks()
+    assert first[3] == pytest.approx(top - 1)
+    assert second[11 + 6] == pytest.approx(bottom - 0.5)
+    assert np.isnan(first[10])
+    assert [one.get_text() for one in ax.get_legend().get_texts()] == ["cluster 1: 2", "cluster 2: 2"]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda ax: plots.plot_contact_sheet(IMAGES[0], LABELS, np.zeros(30), ax=ax), "images has shape"),
+        (lambda ax: plots.plot_contact_sheet(2 * IMAGES, LABELS, np.zeros(30), ax=ax), "expected numbers in"),
+        (lambda ax: plots.plot_contact_sheet(IMAGES, LABELS[1:], np.zeros(30), ax=ax), "assignments has"),
+        (lambda ax: plots.plot_contact_sheet(IMAGES, LABELS, np.ones(3), ax=ax), "uncertainty has shape"),
+        (
+            lambda ax: plots.plot_contact_sheet(IMAGES, LABELS, np.zeros(30), ax=ax, most_images=0),
+            "most_images is 0",
+        ),
+        (lambda ax: plots.plot_uncertain_images(IMAGES, np.ones(3), ax=ax), "uncertainty has shape"),
+        (lambda ax: plots.plot_waveforms(IMAGES[0], LABELS, ax=ax), "waveforms has shape"),
+        (lambda ax: plots.plot_waveforms(np.full((2, 2, 2), np.nan), [0, 0], ax=ax), "waveforms"),
+    ],
+)
+def test_bad_points_are_refused(ax, call, expected):
+    with pytest.raises(ValueError, match=expected):
+        call(ax)
