@@ -9,7 +9,7 @@ from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
 from pyroclust.infer.mcmc.compiled.sweep import GibbsSweep
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
 from pyroclust.infer.mcmc.starts import Starts
-from pyroclust.protocols import CollapsedModel
+from pyroclust.protocols import CollapsedModel, is_of_graphs
 
 __all__ = ["CollapsedGibbs", "CollapsedKernel"]
 
@@ -27,7 +27,8 @@ class CollapsedKernel(CompiledKernel):
     """
 
     def __init__(self, model: CollapsedModel, *, init: Starts | Tensor | None = None, thin: int = 1) -> None:
-        require_conjugate(model)
+        if not is_of_graphs(model):
+            require_conjugate(model)
         super().__init__(model, init=init, thin=thin)
 
 
@@ -36,6 +37,8 @@ class CollapsedGibbs(CollapsedKernel):
 
     .. math:: p(c_i = k \mid c_{-i}, x) \propto (n_{-i,k} - d) \, p(x_i \mid x_{-i,k}), \qquad
         p(c_i = \text{new} \mid \cdot) \propto \frac{V_N(K + 1)}{V_N(K)} \, p(x_i)
+
+    Nodes of a graph are visited likewise: there a node's edges with all blocks count, O(K^2) a node.
 
     A sweep visits the points in the order of the data and, where the concentration has a Gamma prior, ends
     with Escobar and West's draw of it, so that :math:`V_N(K+1)/V_N(K) = \alpha`. Cost O(N K D) a sweep, and

@@ -23,7 +23,7 @@ from numba.extending import overload
 from pyroclust.compiling import LEAN_OPTIONS, lean
 from pyroclust.distributions import Component, ConjugateComponent
 from pyroclust.infer.mcmc.compiled.pointers import PointerType
-from pyroclust.protocols import CollapsedModel, is_of_graphs
+from pyroclust.protocols import CollapsedModel
 
 __all__ = [
     "INTERLINKED",
@@ -199,6 +199,4 @@ def require_conjugate(model: CollapsedModel) -> None:
     Raises:
         ValueError: if so.
     """
-    if is_of_graphs(model):
-        return
     ConjugateComponent.of(model.component, otherwise="use AuxiliaryGibbs")
