@@ -2,6 +2,7 @@
 
 from pyroclust.guides.attentive_clustering_process import AttentiveClusteringProcess
 from pyroclust.guides.base import AmortizedGuide
+from pyroclust.guides.block_filter import BlockFilter
 from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess
 from pyroclust.guides.neural_clustering_process import NeuralClusteringProcess, light_scorer_for
 from pyroclust.guides.predictive_filter import PredictiveFilter
@@ -11,6 +12,7 @@ from pyroclust.guides.sequential_guide import SequentialGuide
 __all__ = [
     "AmortizedGuide",
     "AttentiveClusteringProcess",
+    "BlockFilter",
     "ClusterwiseClusteringProcess",
     "NeuralClusteringProcess",
     "PredictiveFilter",

@@ -19,6 +19,7 @@ __all__ = [
     "Model",
     "PartitionGuide",
     "PointwiseGuide",
+    "data_shape",
     "is_of_graphs",
 ]
 
@@ -190,3 +191,15 @@ def is_of_graphs(model: Any) -> bool:
         (True, False)
     """
     return tuple(getattr(model, "event_shape", ())) == (-1,)
+
+
+def data_shape(model: Any, num_points: int) -> tuple[int, ...]:
+    """Return the shape of a data set of so many points, that of a template.
+
+    Example:
+        >>> from pyroclust.models import StochasticBlockModel, gaussian2d
+        >>> data_shape(StochasticBlockModel(), 5), data_shape(gaussian2d(), 5)
+        ((5, 5), (5, 2))
+    """
+    own = (num_points,) if is_of_graphs(model) else tuple(model.event_shape)
+    return (num_points, *own)

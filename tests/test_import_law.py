@@ -97,6 +97,7 @@ LAW: dict[str, set[str]] = {
         "registry",
     },
     "distributions.sequential": {
+        "compiling",
         "registry",
         "distributions",
         "distributions.components",

@@ -16,6 +16,7 @@ from torch import Tensor
 from pyroclust.errors import unknown_name
 from pyroclust.guides import AmortizedGuide, SequentialGuide
 from pyroclust.guides.retarget import parts_of
+from pyroclust.protocols import data_shape
 from pyroclust.random_state import kept_random_state
 from pyroclust.registry import find
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE, GuideCard, find_guide, parse_card, read_card
@@ -226,7 +227,9 @@ def _check_dimensions(guide: Any, path: Path) -> None:
     try:
         with kept_random_state(), torch.no_grad():
             values = {name: guide.model.hyperpriors[name].sample() for name in guide.conditions}
-            (guide.condition(**values) if values else guide).posterior(torch.zeros(2, *shape))
+            (guide.condition(**values) if values else guide).posterior(
+                torch.zeros(data_shape(guide.model, 2))
+            )
     except (RuntimeError, IndexError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ValueError(

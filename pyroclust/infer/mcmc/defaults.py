@@ -7,7 +7,7 @@ from pyroclust.infer.mcmc.auxiliary_gibbs import has_density
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.named_kernels import allowed_kernel_name, named_kernel
 from pyroclust.infer.mcmc.parameters.target import UnconstrainedSpace
-from pyroclust.protocols import CollapsedModel
+from pyroclust.protocols import CollapsedModel, is_of_graphs
 from pyroclust.random_state import kept_random_state
 
 __all__ = ["NARROW", "default_kernel", "default_kernel_name", "has_kernel"]
@@ -55,7 +55,7 @@ def default_kernel_name(model: CollapsedModel) -> str:
         >>> default_kernel_name(gaussian2d())
         'merge-split+gibbs'
     """
-    narrow = model.component.dim <= NARROW
+    narrow = is_of_graphs(model) or model.component.dim <= NARROW
     return allowed_kernel_name("merge-split+gibbs" if narrow else "gibbs+merge-split", model)
 
 

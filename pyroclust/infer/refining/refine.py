@@ -7,6 +7,7 @@ from torch import Tensor
 from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics import Round
 from pyroclust.distributions import ConjugateComponent
+from pyroclust.infer.checks import points_of
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
@@ -25,7 +26,7 @@ from pyroclust.large_tables import sweeps_of
 from pyroclust.memory import check_memory
 from pyroclust.points import Points, as_points
 from pyroclust.progress import progress_bar
-from pyroclust.protocols import CollapsedModel, PartitionGuide
+from pyroclust.protocols import CollapsedModel, PartitionGuide, is_of_graphs
 from pyroclust.random_state import seed_from_torch, seeded
 
 __all__ = ["refine"]
@@ -103,7 +104,7 @@ def refine(
     if sweeps is not None:
         sweeps = check_count("sweeps", sweeps, at_least=0)
     kernel = _kernel_of(model, kernel)
-    points = as_points(data, like=DOUBLE)
+    points = points_of(model, data) if is_of_graphs(model) else as_points(data, like=DOUBLE)
     kernel.check(points.double())
     _check_room(num_draws, proposals, len(points))
     root = seed_from_torch() if seed is None else check_seed(seed)

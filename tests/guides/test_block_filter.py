@@ -1,0 +1,133 @@
+"""The exact filter of graphs: sums to one, agrees with the chain rule, and refines to the exact posterior."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from pyroclust.diagnostics import co_assignment
+from pyroclust.distributions import ChineseRestaurantPrior, DirichletMultinomialPrior, PitmanYorPrior
+from pyroclust.guides import BlockFilter
+from pyroclust.infer import exact_posterior, importance_sample, log_evidence, refine, simulate
+from pyroclust.models import StochasticBlockModel, gaussian2d
+from pyroclust.nn import NearestNext
+from pyroclust.partitions import canonical, enumerate_partitions
+from pyroclust.saving.guides import load_guide, save_guide
+
+PRIORS = [ChineseRestaurantPrior(0.7), PitmanYorPrior(0.3, 0.5), DirichletMultinomialPrior(3, 1.0)]
+
+
+def graph_of(*shape: int, seed: int = 0) -> Tensor:
+    torch.manual_seed(seed)
+    upper = (torch.rand(*shape, shape[-1]) < 0.5).triu(1).double()
+    return upper + upper.mT
+
+
+def model_of(shared, prior=None) -> StochasticBlockModel:
+    return StochasticBlockModel(prior, within=(2.0, 1.0), between=(1.0, 2.0), shared=shared)
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("shared", [False, True])
+def test_probabilities_sum_to_one(shared, prior):
+    posterior = BlockFilter(model_of(shared, prior)).posterior(graph_of(2, 6))
+    every = enumerate_partitions(6)
+    assert posterior.log_prob(every.unsqueeze(1)).shape == (len(every), 2)
+    torch.testing.assert_close(
+        posterior.log_prob(every.unsqueeze(1)).exp().sum(0), torch.ones(2, dtype=torch.float64)
+    )
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("shared", [False, True])
+def test_log_prob_is_the_chain_rule_of_the_collapsed_model(shared, prior):
+    model, graph, order = model_of(shared, prior), graph_of(5), torch.tensor([3, 0, 4, 1, 2])
+    posterior = BlockFilter(model).posterior(graph, order=order)
+    labels = torch.tensor([0, 1, 0, 1, 2])
+    total = 0.0
+    for number in range(2, 6):
+        some = order[:number]
+        part, own = graph[some][:, some], canonical(labels[some])
+        earlier = own[:-1]
+        every = [torch.cat([earlier, torch.tensor([k])]) for k in range(int(earlier.max()) + 2)]
+        scores = torch.stack([model.log_joint(part, one) for one in every])
+        total += float(scores.log_softmax(0)[own[-1]])
+    assert posterior.log_prob(labels).item() == pytest.approx(total)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_draws_have_the_probabilities_that_they_are_given(shared):
+    posterior = BlockFilter(model_of(shared)).posterior(graph_of(5))
+    torch.manual_seed(0)
+    draws, log_prob = posterior.sample_and_log_prob((20_000,))
+    torch.testing.assert_close(posterior.log_prob(draws), log_prob)
+    every = enumerate_partitions(5)
+    found = (draws.unsqueeze(1) == every).all(-1).double().mean(0)
+    expected = posterior.log_prob(every).exp()
+    assert ((found - expected).abs() < 4.5 * (expected * (1 - expected) / 20_000).sqrt() + 1e-9).all()
+
+
+def test_batches_are_their_data_sets_one_by_one():
+    guide, graphs = BlockFilter(model_of(shared=False)), graph_of(3, 6)
+    order = torch.stack([torch.randperm(6) for _ in range(3)])
+    together = guide.posterior(graphs, order=order)
+    torch.manual_seed(0)
+    labels = together.sample((4,))
+    alone = [guide.posterior(one, order=own) for one, own in zip(graphs, order, strict=True)]
+    each = torch.stack([one.log_prob(labels[:, place]) for place, one in enumerate(alone)], 1)
+    torch.testing.assert_close(together.log_prob(labels), each)
+    assert guide.posterior(graphs[:1], order=order[:1]).expand((2, 1)).sample().shape == (2, 1, 6)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_weights_estimate_the_evidence(shared):
+    model, graph = model_of(shared), graph_of(7)
+    torch.manual_seed(0)
+    sample = importance_sample(model, BlockFilter(model), graph, num_draws=4000)
+    assert sample.efficiency > 0.2
+    error = math.sqrt((1 / float(sample.efficiency) - 1) / 4000)
+    assert abs(float(sample.log_evidence - log_evidence(model, graph))) < 4 * error
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_refined_draws_are_those_of_the_posterior(shared):
+    model, graph = model_of(shared), graph_of(8)
+    refined = refine(model, BlockFilter(model), graph, num_draws=2000, seed=0)
+    partitions, log_probs = exact_posterior(model, graph)
+    exact = co_assignment(partitions.numpy(), weights=log_probs.exp().numpy())
+    assert refined.settled
+    assert np.abs(co_assignment(refined.assignments.numpy()) - exact).max() < 0.06
+
+
+def test_orders_see_rows_and_guides_can_be_saved(tmp_path):
+    model = StochasticBlockModel()
+    torch.manual_seed(0)
+    graph = simulate(model, torch.empty(30, 30))[0]
+    guide = BlockFilter(model, order=NearestNext(3.0))
+    first, second = guide.posterior(graph), guide.posterior(graph)
+    assert torch.equal(first.order, second.order)
+    save_guide(guide, tmp_path / "filter")
+    again = load_guide(tmp_path / "filter")
+    assert again.model == model
+    labels = first.sample((3,))
+    torch.testing.assert_close(again.posterior(graph).log_prob(labels), first.log_prob(labels))
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (torch.zeros(3, 4), r"expected \(..., N, N\)"),
+        (torch.ones(3, 3), "has loops"),
+        ([[0.5]], "other numbers"),
+    ],
+)
+def test_what_is_no_graph_is_refused(data, expected):
+    with pytest.raises(ValueError, match=expected):
+        BlockFilter(StochasticBlockModel()).posterior(data)
+
+
+def test_other_models_are_refused():
+    with pytest.raises(ValueError, match="not one of graphs"):
+        BlockFilter(gaussian2d())
