@@ -5,6 +5,7 @@ draws are meant to change, and say in CHANGELOG.md that they do.
 """
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from pyroclust.distributions import (
 )
 from pyroclust.guides import (
     AttentiveClusteringProcess,
+    BlockFilter,
     ClusterwiseClusteringProcess,
     NeuralClusteringProcess,
     PredictiveFilter,
@@ -42,7 +44,7 @@ from pyroclust.infer.mcmc import (
     SliceHyperparameters,
     SplitMerge,
 )
-from pyroclust.models import Mixture, companion, overlap2d
+from pyroclust.models import Mixture, StochasticBlockModel, companion, overlap2d
 from pyroclust.saving.cards import list_guides
 
 STORED = Path(__file__).parent / "stored_draws.json"
@@ -51,10 +53,20 @@ Labels = list[list[int]]
 LogProbs = list[float]
 
 
-def points(num_points: int = 9, dim: int = 2) -> torch.Tensor:
-    """Points of two groups, the same in every version of torch."""
-    grid = torch.arange(num_points * dim, dtype=torch.float32).view(num_points, dim)
-    return (grid * 2.399963).sin() + 2.0 * (torch.arange(num_points) % 2).unsqueeze(-1)
+def points(num_points: int = 9, *shape: int) -> torch.Tensor:
+    """Points of two groups, in the plane unless a shape is given, the same in every version of torch."""
+    shape = shape or (2,)
+    grid = torch.arange(num_points * math.prod(shape), dtype=torch.float32).view(num_points, -1)
+    found = (grid * 2.399963).sin() + 2.0 * (torch.arange(num_points) % 2).unsqueeze(-1)
+    return found.view(num_points, *shape)
+
+
+def graph(num_nodes: int = 9) -> torch.Tensor:
+    """A graph of two groups, with some edges between them."""
+    group = torch.arange(num_nodes) % 2
+    linked = (group.unsqueeze(-1) == group) | ((torch.arange(num_nodes).unsqueeze(-1) * 7 + group) % 5 == 0)
+    upper = linked.triu(1).double()
+    return upper + upper.T
 
 
 def _normal(dim: int = 2) -> NormalInverseGamma:
@@ -114,6 +126,10 @@ KERNELS: dict[str, Callable[[], Labels]] = {
         ),
         torch.cat([points(9, 1), (points(9, 1) > 0.5).float()], -1),
     ),
+    "SplitMerge, MergeSplit and CollapsedGibbs, graph": lambda: _run(
+        Compose([SplitMerge(model := StochasticBlockModel()), MergeSplit(model), CollapsedGibbs(model)]),
+        graph(),
+    ),
     "AuxiliaryGibbs, Student-t": lambda: _run(
         AuxiliaryGibbs(Mixture(ChineseRestaurantPrior(1.0), student_t())), points(7, 1)
     ),
@@ -129,6 +145,13 @@ def _posterior(guide) -> tuple[Labels, LogProbs]:
         posterior = guide.posterior(points(9, *guide.model.event_shape))
         draws = posterior.sample((6,))
         return draws.tolist(), posterior.log_prob(draws).tolist()
+
+
+def _of_graph(guide) -> tuple[Labels, LogProbs]:
+    torch.manual_seed(5)
+    posterior = guide.posterior(graph())
+    draws = posterior.sample((6,))
+    return draws.tolist(), posterior.log_prob(draws).tolist()
 
 
 def _network(kind, model=None) -> tuple[Labels, LogProbs]:
@@ -182,6 +205,7 @@ GUIDES: dict[str, Callable[[], tuple[Labels, LogProbs]]] = {
         PredictiveFilter, Mixture(DirichletMultinomialPrior(3, 1.0), NormalKnownVariance(2, 3.0))
     ),
     "PredictiveFilter, four orders": lambda: _posterior(PredictiveFilter(overlap2d()).mixed(4)),
+    "BlockFilter": lambda: _of_graph(BlockFilter(StochasticBlockModel())),
     "importance_sample": _weighted,
     "sequential_monte_carlo": _particles,
     "compare(refine=False), ncp-niw2d": lambda: _compared("ncp-niw2d"),

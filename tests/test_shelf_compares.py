@@ -14,8 +14,9 @@ SETTINGS = {"num_draws": 20, "num_chains": 1, "mcmc_draws": 20}
 
 @pytest.mark.parametrize("card", list_guides(), ids=lambda card: card.name)
 def test_every_guide_compares(card):
-    points = np.random.default_rng(0).standard_normal((16, card.dim))
-    told = {name: 1.0 for name in getattr(load_guide(card.name), "conditions", ())}
+    guide = load_guide(card.name)
+    points = np.random.default_rng(0).standard_normal((16, *guide.model.event_shape))
+    told = {name: 1.0 for name in getattr(guide, "conditions", ())}
     result = compare(points, guide=card.name, conditions=told, **SETTINGS)
     assert result.comparison.guide.assignments.shape == (1, 20, 16)
     assert np.isfinite(result.comparison.guide.log_prob).all()

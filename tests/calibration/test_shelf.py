@@ -13,7 +13,8 @@ from pyroclust.guides import PredictiveFilter
 from pyroclust.saving.cards import list_guides
 
 # Guides of models without a likelihood have neither divergence nor weights, and no filter beside them.
-ALONE = [card.name for card in list_guides() if card.model == "warped_clusters"]
+SIMULATED = {"warped_clusters", "deformed_glyphs", "spike_waveforms"}
+ALONE = [card.name for card in list_guides() if card.model in SIMULATED]
 TRAINED = [card.name for card in list_guides() if card.weights_sha256 and card.name not in ALONE]
 # Published forms, here to be compared with: what they must reach is a mean divergence at N = 8.
 REFERENCES = {
