@@ -115,15 +115,13 @@ class ClusterwisePartition(PartitionDistribution):
         log_prob, variance = self._estimate(value, batch)
         return log_prob, variance.sqrt()
 
-    def map_partition(self) -> Tensor:
-        """Return the partition of most likely latents and memberships, ``(*batch_shape, N)``.
+    def _candidates(self, width: int) -> Tensor:
+        """Return partitions of most likely latents and memberships, one for each of several anchor choices.
 
-        Each cluster takes the mode of its latent and every point whose probability is above one half: a
-        quick point estimate, *not* a draw from the posterior, and no maximum over partitions either.
+        Each cluster takes the mode of its latent and every point whose probability is above one half.
         """
-        return canonical(self._run(self.batch_shape, most_likely).labels).view(
-            self.batch_shape + self.event_shape
-        )
+        shape = Size((width if self.order is None else 1, *self.batch_shape))
+        return canonical(self._run(shape, most_likely).labels).view(*shape, self.num_points)
 
     def latents(self, value: Tensor) -> Tensor:
         """Draw latents of the clusters of given partitions from the posterior network.

@@ -8,6 +8,7 @@ import torch
 from torch import Size, Tensor
 
 from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.sequential.beam import search_labels
 from pyroclust.distributions.sequential.completion import CompletedPartition
 from pyroclust.distributions.sequential.forcing import teacher_forced_log_prob
 from pyroclust.distributions.sequential.sampling import sample_labels, score_labels
@@ -115,6 +116,12 @@ class SequentialPartition(PartitionDistribution):
     def _sample(self, sample_shape: Size) -> Tensor:
         return self.sample_and_log_prob(sample_shape)[0]
 
+    def _candidates(self, width: int) -> Tensor:
+        distinct, place = self.dataset.unique(return_inverse=True)
+        labels = search_labels(self.scorer, self.encoding, distinct, width=width)
+        own_order = torch.empty_like(labels).scatter_(-1, self.order[distinct], labels)
+        return canonical(own_order)[place].unsqueeze(0)
+
     def _log_prob(self, value: Tensor) -> Tensor:
         batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
         dataset = self.dataset.expand(batch).reshape(-1)
@@ -194,6 +201,9 @@ class OrderAveragedPartition(PartitionDistribution):
         every = self._over(self._extended_shape(sample_shape)[:-1]).dataset
         which = torch.randint(every.shape[0], (1, *every.shape[1:]), device=every.device)
         return self.orders.on(every.gather(0, which).squeeze(0)).sample()
+
+    def _candidates(self, width: int) -> Tensor:
+        return self.orders._candidates(width).squeeze(0)
 
     def _log_prob(self, value: Tensor) -> Tensor:
         batch = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)

@@ -1,0 +1,79 @@
+"""Encoders: each point on its own, differences kept by the first weights, and sizes that are refused."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from pyroclust.infer import simulate
+from pyroclust.models import DeformedGlyphs, SpikeWaveforms
+from pyroclust.nn import ImageEncoder, WaveformEncoder
+from pyroclust.registry import rebuild
+
+
+def small_images() -> tuple[nn.Module, Tensor]:
+    return ImageEncoder(8, 8, dim=6, channels=4), simulate(DeformedGlyphs(8), torch.empty(2, 30, 8, 8))[0]
+
+
+def large_images() -> tuple[nn.Module, Tensor]:
+    return ImageEncoder(28, 28, dim=6, channels=4), simulate(DeformedGlyphs(28), torch.empty(2, 30, 28, 28))[
+        0
+    ]
+
+
+def waveforms() -> tuple[nn.Module, Tensor]:
+    return WaveformEncoder(7, 32, dim=6, width=8), simulate(SpikeWaveforms(), torch.empty(2, 30, 7, 32))[0]
+
+
+MAKERS = [small_images, large_images, waveforms]
+
+
+@pytest.fixture(params=MAKERS)
+def case(request: pytest.FixtureRequest) -> tuple[nn.Module, Tensor]:
+    torch.manual_seed(0)
+    return request.param()
+
+
+def test_points_are_encoded_one_by_one(case: tuple[nn.Module, Tensor]) -> None:
+    encoder, data = case
+    vectors = encoder(data)
+    assert vectors.shape == (2, 30, 6)
+    order = torch.randperm(30)
+    torch.testing.assert_close(encoder(data[:, order]), vectors[:, order])
+    torch.testing.assert_close(encoder(data[1:, 3:4]), vectors[1:, 3:4])
+    torch.testing.assert_close(encoder(data.flatten(2)), vectors)
+
+
+def test_first_weights_keep_the_differences_between_points(case: tuple[nn.Module, Tensor]) -> None:
+    encoder, data = case
+    spread = encoder(data).std((0, 1))
+    assert (spread > 0.1).all()
+    assert (spread < 10).all()
+
+
+def test_all_weights_learn(case: tuple[nn.Module, Tensor]) -> None:
+    encoder, data = case
+    encoder(data).square().sum().backward()
+    assert all(bool(one.grad.abs().sum() > 0) for one in encoder.parameters())
+
+
+def test_encoders_can_be_made_anew(case: tuple[nn.Module, Tensor]) -> None:
+    encoder, _ = case
+    again = rebuild(encoder, {})
+    assert {name: one.shape for name, one in again.state_dict().items()} == {
+        name: one.shape for name, one in encoder.state_dict().items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda: ImageEncoder(3, 8), "at least 4 pixels"),
+        (lambda: ImageEncoder(8, 8, dim=0), "dim is 0"),
+        (lambda: WaveformEncoder(0, 32), "num_channels is 0"),
+        (lambda: WaveformEncoder(2, 3), "num_samples is 3"),
+        (lambda: WaveformEncoder(2, 8, scale=0.0), "scale is 0.0"),
+    ],
+)
+def test_bad_sizes_are_named(make, expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
+        make()
