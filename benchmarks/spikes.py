@@ -4,9 +4,9 @@
 
 Each recording is drawn anew from models.SpikeWaveforms. The guide's partition is the one among its 64 draws
 that has the least expected variation of information under them. Beside it stand, on twelve principal
-components of the waveforms, scikit-learn's variational mixture with at most twelve components, and k-means told the number
-of neurons. One result a recording is kept in runs/spikes, so that a run goes on where the last one ended. The
-last report is in benchmarks/results/spikes.json.
+components of the waveforms, scikit-learn's variational mixture with at most twelve components, and k-means
+told the number of neurons. One result a recording is kept in runs/spikes, so that a run goes on where the
+last one ended. The last report is in benchmarks/results/spikes.json.
 """
 
 import hashlib

@@ -32,6 +32,7 @@ class BlockFilter(AmortizedGuide):
         ValueError: if the model is not one of graphs.
 
     Example:
+        >>> import torch
         >>> from pyroclust.models import StochasticBlockModel
         >>> posterior = BlockFilter(StochasticBlockModel()).posterior(torch.zeros(3, 6, 6))
         >>> partitions, log_q = posterior.sample_and_log_prob((5,))
@@ -65,6 +66,7 @@ class BlockFilter(AmortizedGuide):
             ValueError: if the data are no undirected graphs, or the order is no permutation.
 
         Example:
+            >>> import torch
             >>> from pyroclust.models import StochasticBlockModel
             >>> BlockFilter(StochasticBlockModel()).posterior(torch.zeros(6, 6)).sample().shape
             torch.Size([6])

@@ -10,6 +10,7 @@ from pyroclust import load_guide
 from pyroclust.calibration import Certificate, CertificateSettings, certify
 from pyroclust.calibration.checking import certificate_content
 from pyroclust.guides import PredictiveFilter
+from pyroclust.infer import FitSettings
 from pyroclust.saving.cards import list_guides
 
 # Guides of models without a likelihood have neither divergence nor weights, and no filter beside them.
@@ -45,7 +46,7 @@ def assert_same_verdict(stored: dict[str, Any], judged: dict[str, Any]) -> None:
 def test_card_tells_recipe_seeds_and_figures(name: str) -> None:
     card = next(card for card in list_guides() if card.name == name)
     assert card.about
-    assert card.max_points == card.recipe["training"]["max_points"]
+    assert card.max_points == card.recipe["training"].get("max_points", FitSettings.max_points)
     assert card.recipe["training"]["steps"] > 0
     assert set(card.seeds) == {"weights", "training"}
 
