@@ -135,7 +135,7 @@ def _drawn(character: str, font: ImageFont.FreeTypeFont) -> NDArray[np.float32] 
     small = cut.resize((size[0], size[1]), Image.Resampling.BOX if scale < 1 else Image.Resampling.BICUBIC)
     whole = Image.new("L", (_PIXELS, _PIXELS))
     whole.paste(small, ((_PIXELS - size[0]) // 2, (_PIXELS - size[1]) // 2))
-    return np.asarray(whole, dtype=np.float32) / 255
+    return (np.asarray(whole) / 255).astype(np.float32)
 
 
 def _ink(drawn: NDArray[np.float32] | None) -> NDArray[np.float32]:

@@ -189,7 +189,7 @@ def _grey(picture: Image.Image, size: int | None) -> NDArray[np.float32]:
         small = grey.resize((width, height), Image.Resampling.BOX if scale < 1 else Image.Resampling.BICUBIC)
         grey = Image.new("L", (size, size), ground)
         grey.paste(small, ((size - width) // 2, (size - height) // 2))
-    return np.asarray(grey, dtype=np.float32) / 255
+    return (np.asarray(grey) / 255).astype(np.float32)
 
 
 def _in_8_bits(picture: Image.Image) -> Image.Image:
