@@ -27,9 +27,16 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def code_of(*arguments: str) -> object:
+    """Run the command line and return its exit code."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    return ended.value.code
+
+
 def test_a_folder_of_images(digits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    assert main(["compare", str(digits), "--draws", "60", "--out", str(out), "--json", "--quiet"]) == 0
+    assert not code_of("compare", str(digits), "--draws", "60", "--out", str(out), "--json", "--quiet")
     figures = json.loads(capsys.readouterr().out)
     assert figures["guide"] == "ncp-glyphs8"
     assert figures["points"] == "images of 8 x 8 pixels"
@@ -85,7 +92,7 @@ def test_bad_input_is_one_sentence(
     np.save(tmp_path / "waves.npy", RANDOM.normal(size=(6, 3, 5)))
     places = {"digits": digits, "empty": tmp_path / "empty"}
     places |= {one: tmp_path / f"{one}.npy" for one in ("nan", "waves")}
-    code = main(["compare", *(one.format(**places) for one in arguments)])
+    code = code_of("compare", *(one.format(**places) for one in arguments))
     shown = capsys.readouterr()
     assert code == 2
     assert shown.out == ""

@@ -26,20 +26,23 @@ from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.distributions.sequential.steps import ForcedSteps
-from pyroclust.guides import AmortizedGuide, PredictiveFilter, SequentialGuide
+from pyroclust.guides import AmortizedGuide, BlockFilter, PredictiveFilter, SequentialGuide
 from pyroclust.infer import simulate
 from pyroclust.models import (
     AbsentTables,
+    DeformedGlyphs,
     LabelledImages,
     LabelledTables,
     Mixture,
     Program,
+    SpikeWaveforms,
+    StochasticBlockModel,
     gaussian2d,
     sensitivity2d,
 )
 from pyroclust.nn import FixedShape, LightScorer, NeighbourScorer, NetworkScorer, RandomOrder, SummedScorer
 from pyroclust.partitions import canonical, enumerate_partitions
-from pyroclust.protocols import Guide, JointModel, Model
+from pyroclust.protocols import Guide, JointModel, Model, data_shape
 
 
 def everything_below(base: type, *packages: object) -> list[type]:
@@ -59,6 +62,11 @@ GUIDES = everything_below(AmortizedGuide, pyroclust.guides)
 SCORERS = everything_below(Scorer, pyroclust.nn)
 
 
+def model_of(kind):
+    """Return a model that a guide of this class may have."""
+    return StochasticBlockModel() if kind is BlockFilter else gaussian2d()
+
+
 def test_all_are_collected():
     assert {one.__name__ for one in GUIDES} >= {"NeuralClusteringProcess", "PredictiveFilter"}
     assert {one.__name__ for one in SCORERS} >= {"LightScorer", "SummedScorer", "FilterScorer"}
@@ -68,12 +76,13 @@ def test_all_are_collected():
 @pytest.mark.parametrize("kind", GUIDES)
 def test_a_guide_has_one_form(kind):
     torch.manual_seed(0)
-    guide = kind(gaussian2d()).eval()
+    model = model_of(kind)
+    guide = kind(model).eval()
     assert isinstance(guide, Guide)
     assert guide.conditions == ()
     assert not guide.mixes_orders
     assert kind.forward.__module__.startswith("pyroclust.guides")
-    data = torch.randn(2, 3, 5, 2)
+    data = simulate(model, torch.empty(2, 3, *data_shape(model, 5)))[0]
     posterior = guide.posterior(data)
     assert isinstance(posterior, PartitionDistribution)
     assert isinstance(posterior.is_exact, bool)
@@ -100,7 +109,7 @@ def test_a_guide_has_one_form(kind):
     assert wide.batch_shape == wide.log_prob(draws).shape == (4, 2, 3)
     assert repr(posterior) == f"{type(posterior).__name__}(2 x 3 data sets of 5 points)"
     assert len(repr(guide)) < 100
-    assert repr(guide).startswith(f"{kind.__name__}(model=gaussian2d")
+    assert repr(guide).startswith(f"{kind.__name__}(model={model.name}")
     assert ("no weights" in repr(guide)) == (not list(guide.parameters()))
     trace = pyro.poutine.trace(guide).get_trace(data)
     site = trace.nodes["assignments"]
@@ -114,7 +123,7 @@ def test_a_guide_has_one_form(kind):
 
 @pytest.mark.parametrize("kind", GUIDES)
 def test_two_guides_have_two_names(kind):
-    first, second = kind(gaussian2d()), kind(gaussian2d())
+    first, second = kind(model_of(kind)), kind(model_of(kind))
     assert first._pyro_name != second._pyro_name
 
 
@@ -187,6 +196,8 @@ MODELS = {
     "tables": lambda: LabelledTables([load_iris(return_X_y=True)]),
     "absent": lambda: AbsentTables(3, typical_scale=0.5),
     "images": lambda: LabelledImages([(torch.randn(20, 4, 4).numpy(), [0, 1] * 10)]),
+    "glyphs": lambda: DeformedGlyphs(8),
+    "spikes": lambda: SpikeWaveforms(),
     "program": lambda: Program(program, event_shape=(2,)),
 }
 SIMULATES = [name for name in MODELS if name != "absent"]

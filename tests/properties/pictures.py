@@ -224,6 +224,10 @@ CALLS = [
     _call("plot_training_loss", losses()),
 ]
 NOT_TESTED = {
+    **{
+        f"plots.{name}": "takes images or waveforms, refused in tests/plots/test_contact_sheets.py"
+        for name in ("plot_contact_sheet", "plot_uncertain_images", "plot_waveforms")
+    },
     "plots.new_figure": "takes a width and a height, no data; matplotlib refuses others",
     "plots.style": "takes nothing",
     "plots.png_bytes": "takes a finished figure",
