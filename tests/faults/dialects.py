@@ -110,7 +110,7 @@ FOREIGN = [
     foreign("a suffix of an archive", b"", "packed: unpack it first", file="t.csv.gz"),
     foreign("a suffix of SPSS", b"", "an SPSS file", file="t.sav"),
     foreign("text called .txt", b"", "name it .csv", file="t.txt"),
-    refuses(FAMILY, "a folder as a table", folder, "it is a folder"),
+    refuses(FAMILY, "a folder as a table", folder, "has no images"),
     refuses(FAMILY, "standard input as draws", lambda: read_draws("-"), "standard input is not read"),
     refuses(FAMILY, "draws in brackets", draws_in_brackets, "brackets stand around its rows"),
 ]

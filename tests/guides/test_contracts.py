@@ -117,7 +117,8 @@ def test_a_guide_has_one_form(kind):
     assert [plate.size for plate in site["cond_indep_stack"]] == [3, 2]
     with pytest.raises(ValueError, match="guide has no conditions"):
         guide.condition(concentration=1.0)
-    with pytest.raises(ValueError, match=r"expected \(..., N, 2\)"):
+    wrong = "N, N" if kind is BlockFilter else "N, 2"
+    with pytest.raises(ValueError, match=rf"expected \(..., {wrong}\)"):
         guide.posterior(torch.zeros(5, 3))
 
 
