@@ -42,7 +42,8 @@ def as_adjacency(graph: Any, *, name: str = "adjacency") -> Tensor:
         found = _of_networkx(graph, name)
     else:
         try:
-            found = torch.from_numpy(np.asarray(graph, dtype=np.float64))
+            array = np.asarray(graph)
+            found = torch.from_numpy(array if array.dtype.kind == "c" else array.astype(np.float64))
         except (TypeError, ValueError):
             raise ValueError(
                 f"{name} is of type {type(graph).__name__}, expected an adjacency matrix (N, N) of zeros and "
