@@ -9,6 +9,7 @@ from pyroclust.guides.base import AmortizedGuide, bandwidths, num_columns
 from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess, latents_for
 from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
+from pyroclust.nn.encoders import Encoder
 from pyroclust.nn.pools import AttentivePool
 from pyroclust.programs import as_model
 from pyroclust.protocols import Model
@@ -60,6 +61,7 @@ def attentive_network_for(
     num_values: int = 0,
     num_bandwidths: int = 4,
     differences: bool = True,
+    encoder: Encoder | None = None,
 ) -> ClusterwiseNetwork:
     """Return an untrained network with attention that fits a model.
 
@@ -75,18 +77,21 @@ def attentive_network_for(
         num_values: values of a discrete latent, with exact probabilities; 0 for a Gaussian latent.
         num_bandwidths: kernels, 0.7 times powers of two of the model's scale; 0 for none.
         differences: see points relative to anchors and centres.
+        encoder: maps points of any shape to vectors whose differences are looked at in units of 1; None for
+            vectors.
     """
-    encoder = SetEncoder(width, num_blocks=num_blocks, num_inducing=num_inducing)
+    attention = SetEncoder(width, num_blocks=num_blocks, num_inducing=num_inducing)
     model = as_model(model)
     return ClusterwiseNetwork(
-        num_columns(model),
-        model.typical_scale,
+        num_columns(model) if encoder is None else encoder.dim,
+        model.typical_scale if encoder is None else 1.0,
+        encoder=encoder,
         width=width,
         decoder_width=decoder_width,
         latents=latents_for(num_latents, num_values),
         pool=AttentivePool,
         bandwidths=bandwidths(num_bandwidths),
         differences=differences,
-        up_front=None if anchored else encoder,
-        each_step=encoder if anchored else None,
+        up_front=None if anchored else attention,
+        each_step=attention if anchored else None,
     )

@@ -15,6 +15,7 @@ from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
 from pyroclust.guides.base import AmortizedGuide, bandwidths, checked_order, checked_permutations, num_columns
 from pyroclust.nn import Order
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
+from pyroclust.nn.encoders import Encoder
 from pyroclust.nn.latents import ClusterLatents, DiscreteLatents, GaussianLatents
 from pyroclust.nn.pools import GatedPool, SummedPool
 from pyroclust.points import Points
@@ -159,6 +160,7 @@ def clusterwise_network_for(
     num_bandwidths: int = 4,
     differences: bool = True,
     gates: bool = True,
+    encoder: Encoder | None = None,
 ) -> ClusterwiseNetwork:
     """Return an untrained network that fits a model.
 
@@ -171,11 +173,14 @@ def clusterwise_network_for(
         num_bandwidths: kernels, 0.7 times powers of two of the model's scale; 0 for none.
         differences: see points relative to anchors and centres.
         gates: pool by learned gates; else by plain sums.
+        encoder: maps points of any shape to vectors whose differences are looked at in units of 1; None for
+            vectors.
     """
     model = as_model(model)
     return ClusterwiseNetwork(
-        num_columns(model),
-        model.typical_scale,
+        num_columns(model) if encoder is None else encoder.dim,
+        model.typical_scale if encoder is None else 1.0,
+        encoder=encoder,
         width=width,
         decoder_width=decoder_width,
         latents=latents_for(num_latents, num_values),

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from pyroclust.counts import check_count
 from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseScorer
 from pyroclust.nn.attention import SetEncoder
+from pyroclust.nn.encoders import Encoder
 from pyroclust.nn.latents import ClusterLatents, DiscreteMemberships, GaussianLatents, GaussianMemberships
 from pyroclust.nn.look_ahead import KernelSummary
 from pyroclust.nn.pools import GatedPool, PointPool
@@ -54,6 +55,10 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
             not. First layers are then applied anew for every cluster.
         bandwidths: of the kernels, in units of the scale; empty for none.
         differences: whether points are seen relative to anchor and centre.
+        encoder: maps points of any shape to vectors ``(B, N, D)``, once a data set; None for vectors.
+
+    Raises:
+        ValueError: if the vectors of the encoder have another dimension.
     """
 
     def __init__(
@@ -69,8 +74,12 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
         each_step: SetEncoder | None = None,
         bandwidths: Sequence[float] = (0.7, 1.4, 2.8, 5.6),
         differences: bool = True,
+        encoder: Encoder | None = None,
     ) -> None:
         super().__init__()
+        if encoder is not None and encoder.dim != dim:
+            raise ValueError(f"dim is {dim}, expected {encoder.dim}, that of the encoder's vectors")
+        self.encoder: Any = nn.Identity() if encoder is None else encoder
         self.dim, self.scale = check_count("dim", dim), check_scale("scale", scale)
         self.width, self.decoder_width = (
             check_count("width", width),
@@ -121,6 +130,7 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
             "each_step": self.each_step,
             "bandwidths": self.bandwidths,
             "differences": self.differences,
+            "encoder": None if isinstance(self.encoder, nn.Identity) else self.encoder,
         }
 
     @property
@@ -142,9 +152,9 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
         """Embed the points with what lies around each, O(N min(N, 1024) H + N W^2).
 
         Shape:
-            data: ``(B, N, D)``.
+            data: ``(B, N, D)``, or what the encoder takes.
         """
-        positions = data.to(self.latent_to_decoder.weight.dtype) / self.scale
+        positions = self.encoder(data).to(self.latent_to_decoder.weight.dtype) / self.scale
         features = [positions / 10, positions.asinh()]
         if self.kernels is not None:
             features.append(self.kernels.around_points(positions))

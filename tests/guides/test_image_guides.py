@@ -9,11 +9,18 @@ from torch import Tensor, nn
 
 from pyroclust import load_guide
 from pyroclust.distributions import ChineseRestaurantPrior
-from pyroclust.guides import NeuralClusteringProcess
+from pyroclust.guides import (
+    AttentiveClusteringProcess,
+    ClusterwiseClusteringProcess,
+    NeuralClusteringProcess,
+)
+from pyroclust.guides.attentive_clustering_process import attentive_network_for
+from pyroclust.guides.clusterwise_clustering_process import clusterwise_network_for
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import FitSettings, InclusiveKL, fit, simulate
 from pyroclust.models import LabelledImages
 from pyroclust.nn import FutureAttention, ImageEncoder, InducedFuture, RandomOrder, SummedScorer
+from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.partitions import enumerate_partitions
 from pyroclust.recipes import read_recipe
 from pyroclust.saving.guides import describe_guide, save_guide
@@ -204,6 +211,48 @@ def test_recipe_with_encoder_and_future(
         again.posterior(data, order=order).log_prob(labels),
         guide.posterior(data, order=order).log_prob(labels),
     )
+
+
+def clusterwise(model: LabelledImages) -> ClusterwiseClusteringProcess:
+    encoder = ImageEncoder(8, 8, dim=3, channels=2)
+    network = clusterwise_network_for(model, width=12, decoder_width=8, num_bandwidths=2, encoder=encoder)
+    return ClusterwiseClusteringProcess(model, network=network, num_particles=4, num_orders=2)
+
+
+def attentive(model: LabelledImages) -> AttentiveClusteringProcess:
+    encoder = ImageEncoder(8, 8, dim=3, channels=2)
+    network = attentive_network_for(
+        model, width=12, decoder_width=8, num_inducing=2, num_values=3, encoder=encoder
+    )
+    return AttentiveClusteringProcess(model, network=network, num_particles=4, num_orders=2)
+
+
+@pytest.mark.parametrize("make", [clusterwise, attentive])
+def test_clusterwise_guides_take_images(
+    model: LabelledImages,
+    make: Callable[[LabelledImages], ClusterwiseClusteringProcess],
+    tmp_path: Path,
+) -> None:
+    torch.manual_seed(0)
+    guide = make(model)
+    before = {name: one.clone() for name, one in guide.state_dict().items() if "encoder" in name}
+    settings = FitSettings(steps=5, max_points=12, points_per_step=60, warmup_steps=1)
+    fit(model, guide, settings=settings, progress=False)
+    assert before
+    assert all(not torch.equal(one, guide.state_dict()[name]) for name, one in before.items())
+    guide.eval()
+    images, _ = simulate(model, torch.empty(2, 9, 8, 8))
+    draws, log_prob = guide.posterior(images).sample_and_log_prob((3,))
+    assert draws.shape == (3, 2, 9)
+    assert log_prob.isfinite().all()
+    save_guide(guide, tmp_path / "mine")
+    again = load_guide(tmp_path / "mine")
+    torch.testing.assert_close(again.network.encode(images).positions, guide.network.encode(images).positions)
+
+
+def test_an_encoder_of_another_dimension_is_refused() -> None:
+    with pytest.raises(ValueError, match="dim is 2, expected 3"):
+        ClusterwiseNetwork(2, 1.0, encoder=ImageEncoder(8, 8, dim=3, channels=2))
 
 
 def test_unknown_parts_of_a_recipe_are_named(write_recipe: Callable[[str, str], Path]) -> None:
