@@ -137,8 +137,12 @@ def main(graphs: int = 200, errors: int = 20, calibrated: int = 400) -> None:
         rows.append(json.loads(path.read_text()))
     ami, spent = (pd.DataFrame([row[name] for row in rows]) for name in ("ami", "seconds"))
     found = {
-        name: {"ami": float(ami[name].mean()), "error": float(ami[name].sem()), "seconds": float(seconds)}
-        for name, seconds in spent.mean().reindex(ami.columns).items()
+        name: {
+            "ami": float(ami[name].mean()),
+            "error": float(ami[name].sem()),
+            "seconds": float(spent[name].mean()) if name in spent else None,
+        }
+        for name in ami
     }
     gaps = [largest_error(seed) for seed in range(errors)]
     report = {

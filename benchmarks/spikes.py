@@ -94,7 +94,7 @@ def main(sets: int = 20, guide: str = "ncp-spikes") -> None:
                 "ami": float(ami[name].mean()),
                 "error": float(ami[name].std() / np.sqrt(len(rows))),
                 "mean excess of K": float((clusters[name] - neurons).mean()),
-                "seconds": float(spent.get(name, np.nan)),
+                "seconds": float(spent[name]) if name in spent else None,
             }
             for name in ami
         }

@@ -26,8 +26,9 @@ def guide_list(cards: "Iterable[GuideCard]") -> Group:
     for card in sorted(cards, key=lambda one: one.is_reference):
         points = "any number of points" if card.max_points is None else f"up to {card.max_points} points"
         kind = "reference, " if card.is_reference else ""
+        dim = "" if card.dim is None else f" ({card.dim}-D)"
         shown += [
-            Text(visible(f"{card.name}: {kind}{card.model} ({card.dim}-D), {points}"), style="bold"),
+            Text(visible(f"{card.name}: {kind}{card.model}{dim}, {points}"), style="bold"),
             *(
                 Padding(Text(visible(line)), _INDENT, expand=False)
                 for line in (card.about, _figures(card), card.verdict)
