@@ -15,6 +15,7 @@ from pyroclust.nn import (
     DensestFirst,
     FixedShape,
     Future,
+    GraphScorer,
     LightScorer,
     NeighbourScorer,
     NetworkScorer,
@@ -23,11 +24,12 @@ from pyroclust.nn import (
 )
 from pyroclust.nn.encoders import Encoder
 from pyroclust.programs import as_model
-from pyroclust.protocols import CollapsedModel, Model
+from pyroclust.protocols import CollapsedModel, Model, is_of_graphs
 from pyroclust.registry import arguments_of, register
 
 __all__ = [
     "NeuralClusteringProcess",
+    "graph_scorer_for",
     "light_scorer_for",
     "neighbour_scorer_for",
     "network_inputs",
@@ -128,6 +130,8 @@ class NeuralClusteringProcess(SequentialGuide):
     ) -> None:
         model = as_model(model)
         inputs = network_inputs(model, conditions, own=None if scorer is None else scorer.conditions)
+        if scorer is None and is_of_graphs(model):
+            scorer = graph_scorer_for(model)
         if scorer is None:
             scorer = light_scorer_for(model, conditions=inputs or ())
         scorer.take_conditions(inputs, num_columns=num_columns(model))
@@ -242,6 +246,30 @@ def neighbour_scorer_for(model: Model | Callable[[Tensor], Any], *, width: int =
         width: hidden width.
     """
     return NeighbourScorer(as_model(model).typical_scale, width=width)
+
+
+@register(NeuralClusteringProcess, name="graph")
+def graph_scorer_for(
+    model: Model | Callable[[Tensor], Any], *, width: int = 48, encoder: Encoder | None = None
+) -> GraphScorer:
+    """Build the scorer of the nodes of graphs, with the exact filter of a stochastic block model.
+
+    Args:
+        model: a :class:`~pyroclust.models.StochasticBlockModel`.
+        width: hidden width.
+        encoder: of the nodes; :class:`~pyroclust.nn.GraphEncoder` by default.
+
+    Raises:
+        ValueError: if the model is not one of graphs with a likelihood.
+    """
+    model = as_model(model)
+    if not (is_of_graphs(model) and model.is_conjugate):
+        raise ValueError(
+            f"model '{model.name}' is no stochastic block model, expected one: take light_scorer_for for "
+            "points that are no nodes of a graph, or a graph encoder in it"
+        )
+    collapsed: Any = model
+    return GraphScorer(collapsed.prior, collapsed.component, encoder=encoder, width=width)
 
 
 def _shape(model: Model, encoder: Encoder | None) -> ClusterShape:

@@ -168,8 +168,7 @@ class SequentialGuide(AmortizedGuide):
         self, flat: Tensor, visit: Tensor, dataset: Tensor, values: Mapping[str, Tensor]
     ) -> SequentialPartition:
         scorer: Scorer[Any] = self.scorer
-        index = visit.reshape(*visit.shape, *(1,) * (flat.dim() - 2)).expand(flat.shape)
-        encoding = scorer.encode(flat.gather(1, index), values)
+        encoding = scorer.encode(scorer.in_order(flat, visit), values)
         return SequentialPartition(scorer, encoding, order=visit, dataset=dataset)
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from pyroclust.memory import check_memory
 
-__all__ = ["as_adjacency", "check_adjacency", "check_graph", "leading_eigenvectors"]
+__all__ = ["as_adjacency", "check_adjacency", "check_graph", "in_order", "leading_eigenvectors", "profile_correlations"]
 
 _BYTES_AN_ENTRY = 16
 
@@ -103,6 +103,47 @@ def check_graph(adjacency: Tensor, *, name: str = "data") -> None:
             f"{name} has shape {tuple(adjacency.shape)}, expected one graph (N, N) of two nodes or more: run "
             "graphs one by one"
         )
+
+
+def in_order(matrices: Tensor, order: Tensor) -> Tensor:
+    """Renumber the nodes of graphs: bring rows and columns into an order.
+
+    Shape:
+        matrices: ``(B, N, N)``; order: ``(B, N)``; output: ``(B, N, N)``.
+
+    Example:
+        >>> in_order(torch.tensor([[[1, 2], [3, 4]]]), torch.tensor([[1, 0]]))
+        tensor([[[4, 3],
+                 [2, 1]]])
+    """
+    rows = matrices.gather(1, order.unsqueeze(-1).expand(matrices.shape))
+    return rows.gather(2, order.unsqueeze(-2).expand(matrices.shape))
+
+
+def profile_correlations(adjacency: Tensor) -> Tensor:
+    r"""Return how much alike the edges of two nodes are: correlations of rows, and correlations of these.
+
+    .. math:: R_{ij} = \text{corr}(A_{i \cdot}, A_{j \cdot}), \qquad S_{ij} = \text{corr}(R_{i \cdot}, R_{j \cdot})
+
+    Nodes of one block have the same law of edges, and so correlated rows; the second correlations see it
+    where the edges of two nodes are few. Rows without variance have correlations of 0. Cost O(N^3) a graph.
+
+    Shape:
+        adjacency: ``(B, N, N)``; output: ``(B, 2, N, N)``.
+
+    Example:
+        >>> profile_correlations(torch.ones(3, 7, 7) - torch.eye(7)).shape
+        torch.Size([3, 2, 7, 7])
+    """
+    first = _correlations(adjacency)
+    return torch.stack([first, _correlations(first)], 1)
+
+
+def _correlations(rows: Tensor) -> Tensor:
+    centred = rows - rows.mean(-1, keepdim=True)
+    length = centred.norm(dim=-1, keepdim=True)
+    unit = torch.where(length > 1e-6, centred / length.clamp(min=1e-6), 0.0)
+    return unit @ unit.mT
 
 
 def leading_eigenvectors(adjacency: Tensor, count: int) -> Tensor:

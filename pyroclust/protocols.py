@@ -21,6 +21,7 @@ __all__ = [
     "PointwiseGuide",
     "data_shape",
     "is_of_graphs",
+    "points_shape",
 ]
 
 
@@ -201,5 +202,14 @@ def data_shape(model: Any, num_points: int) -> tuple[int, ...]:
         >>> data_shape(StochasticBlockModel(), 5), data_shape(gaussian2d(), 5)
         ((5, 5), (5, 2))
     """
-    own = (num_points,) if is_of_graphs(model) else tuple(model.event_shape)
-    return (num_points, *own)
+    return points_shape(tuple(model.event_shape), num_points)
+
+
+def points_shape(event_shape: tuple[int, ...], num_points: int) -> tuple[int, ...]:
+    """Return the shape of a data set of so many points of a shape, -1 being their number.
+
+    Example:
+        >>> points_shape((2,), 5), points_shape((-1,), 5)
+        ((5, 2), (5, 5))
+    """
+    return (num_points, *(num_points if size == -1 else size for size in event_shape))

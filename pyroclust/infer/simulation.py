@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pyroclust.points import Points, as_points, check_finite
 from pyroclust.programs import as_model
-from pyroclust.protocols import Guide
+from pyroclust.protocols import Guide, data_shape
 from pyroclust.random_state import alone
 
 __all__ = ["DataGroup", "World", "group_by_size", "simulate", "simulate_worlds"]
@@ -128,13 +128,13 @@ def simulate_worlds(
     model = as_model(model)
     names = guide.conditions if isinstance(guide, Guide) else ()
     if not names:
-        data, assignments = simulate(model, torch.empty(num_datasets, num_points, *model.event_shape))
+        data, assignments = simulate(model, torch.empty(num_datasets, *data_shape(model, num_points)))
         return (World(model, guide, baseline, data, assignments),)
     found = []
     for part in torch.arange(num_datasets).tensor_split(min(_MOST_WORLDS, num_datasets)):
         values = {name: model.hyperpriors[name].sample().item() for name in names}
         known = guide.condition(**values)
-        template = torch.empty(len(part), num_points, *model.event_shape)
+        template = torch.empty(len(part), *data_shape(model, num_points))
         data, assignments = simulate(known.model, template)
         other = None if baseline is None else baseline.condition(**values)
         found.append(World(known.model, known, other, data, assignments))

@@ -5,6 +5,8 @@ from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.conditions import ConditionInput, ConditionInputs
 from pyroclust.nn.futures import Future, FutureAttention, InducedFuture
+from pyroclust.nn.graph_encoders import GatedGraphEncoder, GraphEncoder
+from pyroclust.nn.graph_scorer import GraphScorer
 from pyroclust.nn.image_encoder import ImageEncoder
 from pyroclust.nn.latents import DiscreteLatents, GaussianLatents
 from pyroclust.nn.light_scorer import LightScorer
@@ -28,8 +30,11 @@ __all__ = [
     "FixedShape",
     "Future",
     "FutureAttention",
+    "GatedGraphEncoder",
     "GatedPool",
     "GaussianLatents",
+    "GraphEncoder",
+    "GraphScorer",
     "ImageEncoder",
     "InducedFuture",
     "InducedSetAttention",

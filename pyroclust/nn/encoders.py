@@ -10,6 +10,9 @@ __all__ = ["Encoder"]
 class Encoder(Protocol):
     """A module that turns every point of a data set into a vector, trained with the guide.
 
+    An encoder of graphs, whose points are the nodes, takes matrices ``(B, N, N)`` and has an attribute
+    ``takes_graphs`` that is true: rows and columns are then brought into the order of a visit.
+
     Attributes:
         dim: E, of the vectors.
     """

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from pyroclust.adjacency import in_order
 from pyroclust.counts import check_count
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.nn.attention import InducedSetAttention
@@ -154,11 +155,36 @@ class LightScorer(NetworkScorer[LightEncoding]):
         Shape:
             data: ``(B, N, ...)``; hyperparameters: ``()`` or ``(B,)``, one for each condition.
         """
-        positions = self.encoder(data).to(self.new_cluster.dtype)
+        return self._encode(self.encoder(data), data, hyperparameters)
+
+    def encode_over_orders(
+        self,
+        data: Tensor,
+        dataset: Tensor,
+        order: Tensor,
+        hyperparameters: Mapping[str, Tensor] | None = None,
+    ) -> LightEncoding:
+        """Encode data sets in several visiting orders; an encoder sees every data set once."""
+        if isinstance(self.encoder, nn.Identity) or self.filter is not None:
+            return super().encode_over_orders(data, dataset, order, hyperparameters)
+        encoded = super().in_order(self.encoder(data)[dataset], order)
+        return self._encode(encoded, encoded, hyperparameters)
+
+    def in_order(self, data: Tensor, order: Tensor) -> Tensor:
+        """Bring points into visiting order, rows and columns where they are the nodes of graphs."""
+        if getattr(self.encoder, "takes_graphs", False):
+            return in_order(data, order)
+        return super().in_order(data, order)
+
+    def _encode(
+        self, positions: Tensor, data: Tensor, hyperparameters: Mapping[str, Tensor] | None
+    ) -> LightEncoding:
+        """Encode positions, and the data themselves for the filter."""
+        positions = positions.to(self.new_cluster.dtype)
         values = (
             {} if hyperparameters is None else {n: one.to(positions) for n, one in hyperparameters.items()}
         )
-        context_shift, state_shift = self._shifts(values, len(data))
+        context_shift, state_shift = self._shifts(values, len(positions))
         unit = None if self.conditions is None else self.conditions.units(values)
         if unit is not None:
             positions = positions / unit.view(-1, 1, 1)

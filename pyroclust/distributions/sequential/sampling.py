@@ -69,18 +69,7 @@ class Prefixes:
         Shape:
             output: ``(P, max K + 1)`` float64, minus infinity where a row has no such candidate.
         """
-        slots = int(self.clusters.max())
-        exists = torch.arange(slots, device=self.clusters.device) < self.clusters.unsqueeze(-1)
-        row, cluster = exists.nonzero(as_tuple=True)
-        at = torch.full_like(self.dataset, step)
-        query = scorer.query(encoding, self.dataset, at, self.pooled, self.clusters)
-        flat_states = self.states.flatten(0, 1)
-        state = flat_states.index_select(0, row * self.states.shape[1] + cluster)
-        joined = scorer.join(query.index_select(0, row), state)
-        logits = joined.new_full((len(exists), slots + 1), -torch.inf)
-        logits[row, cluster] = joined
-        logits[torch.arange(len(exists), device=row.device), self.clusters] = scorer.open(query)
-        return logits.double()
+        return scorer.step_logits(encoding, step, self).double()
 
     def grow(self, scorer: Scorer[Any], encoding: Any, step: int, *, parent: Tensor, label: Tensor) -> None:
         """Replace the rows by children, each a parent with the point of ``step`` in one more cluster.

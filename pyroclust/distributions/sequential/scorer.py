@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -38,7 +38,9 @@ class Scorer(ABC, Generic[EncodingT]):
     forcing call the same five methods with other batch shapes, and the log-probabilities therefore agree.
 
     Subclasses write :meth:`encode`, :meth:`absorb`, :meth:`contribution`, :meth:`query`, :meth:`join` and
-    :meth:`open`. Those that can save work override :meth:`encode_over_orders` and :meth:`forced_logits`.
+    :meth:`open`. Those that can save work override :meth:`encode_over_orders` and :meth:`forced_logits`. Those
+    whose clusters bear on one another override :meth:`forced_logits` and :meth:`step_logits`, and leave the
+    last three of the six out.
 
     Shape:
         R rows (partitions), T steps, Q decisions, M candidates; S, G, C are the scorer's own widths.
@@ -71,19 +73,19 @@ class Scorer(ABC, Generic[EncodingT]):
     def contribution(self, states: Tensor) -> Tensor:
         """Return what each state adds to the pooled sum, ``(..., S) -> (..., G)``."""
 
-    @abstractmethod
     def query(
         self, encoding: EncodingT, dataset: Tensor, step: Tensor, pooled: Tensor, clusters: Tensor
     ) -> Tensor:
         """Describe decisions: ``(Q,), (Q,), (Q, G), (Q,) -> (Q, C)``."""
+        raise NotImplementedError
 
-    @abstractmethod
     def join(self, query: Tensor, states: Tensor) -> Tensor:
         """Return the logits of joining existing clusters, ``(M, C), (M, S) -> (M,)``."""
+        raise NotImplementedError
 
-    @abstractmethod
     def open(self, query: Tensor) -> Tensor:
         """Return the logits of opening a new cluster, ``(Q, C) -> (Q,)``."""
+        raise NotImplementedError
 
     def encode_over_orders(
         self,
@@ -98,9 +100,42 @@ class Scorer(ABC, Generic[EncodingT]):
             data: ``(B, N, ...)``; dataset: rows of the data, ``(R,)``; order: ``(R, N)``; hyperparameters:
                 ``()`` or ``(R,)`` each; the encoding has R rows.
         """
+        return self.encode(self.in_order(data[dataset], order), hyperparameters)
+
+    def in_order(self, data: Tensor, order: Tensor) -> Tensor:
+        """Bring the points of data sets into their visiting orders; of graphs, override it to do columns too.
+
+        Shape:
+            data: ``(B, N, ...)``; order: ``(B, N)``; output: as the data.
+        """
         index = order.reshape(*order.shape, *(1,) * (data.dim() - 2))
-        visited = data[dataset]
-        return self.encode(visited.gather(1, index.expand(visited.shape)), hyperparameters)
+        return data.gather(1, index.expand(data.shape))
+
+    def step_logits(self, encoding: EncodingT, step: int, prefixes: Any) -> Tensor:
+        """Score where the point of one step may go after each of many prefixes, O(K) a prefix.
+
+        Args:
+            encoding: the data sets.
+            step: of the point.
+            prefixes: :class:`~pyroclust.distributions.sequential.sampling.Prefixes`, partitions of the points
+                before it.
+
+        Shape:
+            output: ``(P, max K + 1)``, the entry after a prefix's last cluster being a new one, minus infinity
+                where a prefix has no such candidate.
+        """
+        clusters = prefixes.clusters
+        slots = int(clusters.max())
+        exists = torch.arange(slots, device=clusters.device) < clusters.unsqueeze(-1)
+        row, cluster = exists.nonzero(as_tuple=True)
+        at = torch.full_like(prefixes.dataset, step)
+        query = self.query(encoding, prefixes.dataset, at, prefixes.pooled, clusters)
+        state = prefixes.states.flatten(0, 1).index_select(0, row * prefixes.states.shape[1] + cluster)
+        joined = self.join(query.index_select(0, row), state)
+        logits = joined.new_full((len(exists), slots + 1), -torch.inf)
+        logits[row, cluster] = joined
+        logits[torch.arange(len(exists), device=row.device), clusters] = self.open(query)
+        return logits
 
     def forced_logits(
         self, encoding: EncodingT, dataset: Tensor, steps: ForcedSteps

@@ -103,7 +103,9 @@ class FitSettings:
             Traceback (most recent call last):
             ValueError: points_per_step is 10000000000000 and orders 1: a batch would take ... fewer points
         """
-        entries = max(self.points_per_step, self.min_points) * self.orders * math.prod(event_shape)
+        # Of graphs a node has as many numbers as there are nodes.
+        numbers = math.prod(self.max_points if size == -1 else size for size in event_shape)
+        entries = max(self.points_per_step, self.min_points) * self.orders * numbers
         check_memory(
             entries * torch.float32.itemsize,
             f"points_per_step is {self.points_per_step} and orders {self.orders}: a batch would",

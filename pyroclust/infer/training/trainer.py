@@ -24,7 +24,7 @@ from pyroclust.infer.training.restoring import (
     check_tensors,
 )
 from pyroclust.infer.training.settings import FitSettings
-from pyroclust.protocols import Guide
+from pyroclust.protocols import Guide, points_shape
 from pyroclust.random_state import own_random_numbers
 from pyroclust.text import listed
 
@@ -161,7 +161,8 @@ class Trainer:
 
     def _backward(self, datasets: int, points: int) -> float:
         batches, rank = self.settings.batches_per_step, self.fabric.global_rank
-        template = torch.empty(datasets, points, *self.event_shape, device=self.fabric.device)
+        shape = points_shape(self.event_shape, points)
+        template = torch.empty(datasets, *shape, device=self.fabric.device)
         total = 0.0
         for batch in range(rank * batches, (rank + 1) * batches):
             with own_random_numbers(self.settings.seed, self.done, batch), self.fabric.autocast():

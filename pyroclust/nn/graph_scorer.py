@@ -1,0 +1,322 @@
+"""The scorer of the nodes of graphs: the exact filter, and what the whole graph says of the nodes to come."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pyroclust.adjacency import in_order, profile_correlations
+from pyroclust.counts import check_count
+from pyroclust.distributions.block_rates import BlockRates, log_beta_binomial
+from pyroclust.distributions.priors.prior import PartitionPrior
+from pyroclust.distributions.sequential.sampling import Prefixes
+from pyroclust.distributions.sequential.steps import ForcedSteps, pooled_before, prefix_sums
+from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.graph_encoders import GraphEncoder
+from pyroclust.nn.network_scorer import NetworkScorer
+from pyroclust.registry import register
+
+__all__ = ["GraphEncoding", "GraphScorer"]
+
+# How probable it is, before its edges are seen, that a later node is of the block at hand.
+_SAME_BLOCK = 0.3
+_SCALARS = 7
+
+
+@dataclass(frozen=True)
+class GraphEncoding:
+    """Graphs in visiting order, encoded once for all draws."""
+
+    moments: Tensor  # (B, N, 2 N + E) float64: edges, indicator, vector of every node
+    graphs: Tensor  # (B, N, N)
+    alike: Tensor  # (B, 2, N, N), how much alike two nodes' edges are
+    vectors: Tensor  # (B, N, E)
+    context: Tensor  # (B, N, W)
+    linked: Tensor  # log-probability of an edge to a later node, by size and edges so far, (N + 1, N + 1)
+    apart: Tensor  # the same of none
+    opening: Tensor  # (N, N) float64, the prior's log-weight of a new block after n nodes in K
+
+
+@dataclass(frozen=True)
+class _Decisions:
+    """What D decisions among K blocks are about; entries of blocks that do not exist mean nothing."""
+
+    dataset: Tensor  # (D,)
+    step: Tensor  # (D,)
+    pooled: Tensor  # (D, W)
+    exists: Tensor  # (D, K)
+    sizes: Tensor  # (D, K)
+    links: Tensor  # (D, K), edges of the node to each block
+    edges: Tensor  # (D, K, K), those within a block once
+    alike: Tensor  # (D, K, 2), means over the block
+    look: Tensor  # (D, K), nats
+    means: Tensor  # (D, K, E)
+    states: Tensor  # (D, K, W)
+
+
+@register(NetworkScorer)
+class GraphScorer(NetworkScorer[GraphEncoding]):
+    r"""Scores the blocks that a node of a graph may join: the exact filter and a small network.
+
+    .. math::
+        \text{logit}_k = \log p(c_n = k \mid c_{<n}, A_{\le n}) + \gamma_n\, s_k +
+        \text{head}\big(C_n + \text{pool}(\textstyle\sum_j g(t_j)) + t_k + D\,\delta(n, k)\big)
+
+    The filter knows the edges among the nodes so far. Of the nodes to come,
+
+    .. math::
+        s_k = \sum_{j > n} \log p\big(A_{nj} \mid A_{ij}, i < n, c_i = k\big)
+
+    says how well the edges of the node to each later one go with those that block k has there, as if that
+    node were alone in its block, or of block k; it is what a block without filter could be chosen by. The
+    contexts C_n are vectors of an encoder that has seen the whole graph; states t_k are made of the mean
+    vector of a block and its size; and :math:`\delta` holds the difference of the node's vector to the mean,
+    the mean correlation of its edges with those of the members, the share of them it is linked to, and how
+    filter and s compare k with the best candidate. Head and :math:`\gamma` start at zero: training starts at
+    the filter.
+
+    Cost of a data set O(N^3) once; of a decision O(K (N + K + W)) beside the head, ``W^2`` a candidate.
+    Memory O(N) a block of each draw.
+
+    Args:
+        prior: law of the partition, its hyperparameters numbers.
+        component: laws of the probabilities of edges.
+        encoder: of the nodes, :class:`~pyroclust.nn.GraphEncoder` by default.
+        width: W.
+
+    Example:
+        >>> from pyroclust.distributions import BlockRates, ChineseRestaurantPrior
+        >>> scorer = GraphScorer(ChineseRestaurantPrior(0.7), BlockRates((6.0, 3.0), (1.0, 5.0)))
+        >>> scorer.encode(torch.zeros(2, 5, 5)).vectors.shape
+        torch.Size([2, 5, 16])
+    """
+
+    def __init__(
+        self,
+        prior: PartitionPrior,
+        component: BlockRates,
+        *,
+        encoder: Encoder | None = None,
+        width: int = 48,
+    ) -> None:
+        super().__init__()
+        self.prior, self.component = prior, component
+        self.encoder: Any = GraphEncoder() if encoder is None else encoder
+        self.width = width = check_count("width", width)
+        dim = self.encoder.dim
+        self.context = nn.Sequential(nn.Linear(dim + 4, width), nn.SiLU(), nn.Linear(width, width))
+        self.state = nn.Sequential(nn.Linear(dim + 3, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU())
+        self.state_to_head = nn.Linear(width, width, bias=False)
+        self.contribute = nn.Linear(width, width)
+        self.pool = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width))
+        self.difference = nn.Linear(dim + 1 + _SCALARS, width, bias=False)
+        self.new_block = nn.Parameter(torch.zeros(width))
+        self.best_others = nn.Linear(_SCALARS, width, bias=False)
+        self.head = nn.Sequential(nn.LayerNorm(width), nn.SiLU(), nn.Linear(width, width), nn.SiLU())
+        self.to_join, self.to_open, self.to_gain = (nn.Linear(width, 1) for _ in range(3))
+        for layer in (self.to_join, self.to_open, self.to_gain):
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the constructor but prior and component, which are those of the guide's model."""
+        return {"encoder": self.encoder, "width": self.width}
+
+    def in_order(self, data: Tensor, order: Tensor) -> Tensor:
+        """Bring rows and columns into visiting order."""
+        return in_order(data, order)
+
+    def encode(self, data: Tensor, hyperparameters: Mapping[str, Tensor] | None = None) -> GraphEncoding:
+        """Encode graphs whose nodes are in visiting order, O(N^3).
+
+        Shape:
+            data: ``(B, N, N)``.
+        """
+        straight = torch.arange(data.shape[1], device=data.device).expand(data.shape[:2])
+        return self.encode_over_orders(data, torch.arange(len(data), device=data.device), straight)
+
+    def encode_over_orders(
+        self,
+        data: Tensor,
+        dataset: Tensor,
+        order: Tensor,
+        hyperparameters: Mapping[str, Tensor] | None = None,
+    ) -> GraphEncoding:
+        """Encode every graph once, and bring what was found into the visiting orders."""
+        dtype, nodes = self.new_block.dtype, data.shape[1]
+        data = data.to(dtype)
+        found = self.encoder(data)
+        rows = order.unsqueeze(-1)
+        vectors = found[dataset].gather(1, rows.expand(*order.shape, found.shape[-1]))
+        graphs = in_order(data[dataset], order)
+        alike = profile_correlations(data).to(dtype)
+        alike = torch.stack([in_order(one[dataset], order) for one in alike.unbind(1)], 1)
+        step = torch.arange(nodes, device=data.device)
+        progress = torch.stack([step.log1p() / 3, (nodes - 1 - step).log1p() / 3, step / nodes], -1).to(dtype)
+        degree = graphs.mean(-1, keepdim=True)
+        context = self.context(torch.cat([vectors, progress.expand(*order.shape, 3), degree], -1))
+        own = torch.eye(nodes, dtype=torch.float64, device=data.device).expand(len(order), nodes, nodes)
+        moments = torch.cat([graphs.double(), own, vectors.double()], -1)
+        linked, apart = self._tables(nodes)
+        opening = self.prior.log_opening_table(nodes, nodes).to(data.device)
+        return GraphEncoding(
+            moments, graphs, alike, vectors, context, linked.to(graphs), apart.to(graphs), opening
+        )
+
+    def _tables(self, nodes: int) -> tuple[Tensor, Tensor]:
+        """Return log-probabilities of an edge to a later node, and of none, given its edges to a block."""
+        size, edges = torch.meshgrid(torch.arange(nodes + 1), torch.arange(nodes + 1), indexing="ij")
+        edges = torch.minimum(edges, size).double()
+        size = size.double()
+        laws = (self.component.within, self.component.between)
+        weights = torch.tensor([_SAME_BLOCK, 1 - _SAME_BLOCK], dtype=torch.float64).log()
+        before, linked, apart = (
+            torch.stack([log_beta_binomial(edges + more, size + one, law) for law in laws], -1)
+            .add(weights)
+            .logsumexp(-1)
+            for more, one in ((0, 0), (1, 1), (0, 1))
+        )
+        return linked - before, apart - before
+
+    def absorb(
+        self, encoding: GraphEncoding, dataset: Tensor, steps: Tensor, counts: Tensor, moments: Tensor
+    ) -> Tensor:
+        """Pack what later nodes say, the mean vector, the head's input and the contribution of blocks."""
+        nodes = encoding.graphs.shape[-1]
+        place = (counts.unsqueeze(-1) * (nodes + 1) + moments[..., :nodes].detach()).long()
+        linked, apart = encoding.linked.flatten()[place], encoding.apart.flatten()[place]
+        left = apart.flip(-1).cumsum(-1).flip(-1) - apart
+        mean = (moments[..., 2 * nodes :] / counts.unsqueeze(-1)).to(linked)
+        size = counts.to(linked).unsqueeze(-1)
+        degree = moments[..., :nodes].detach().mean(-1, keepdim=True).to(linked) / size
+        state = self.state(torch.cat([mean, size.log() / 3, 1 / size, degree], -1))
+        parts = [linked - apart, left, mean, self.state_to_head(state), self.contribute(state)]
+        return torch.cat(parts, -1)
+
+    def contribution(self, states: Tensor) -> Tensor:
+        """Return the part of a state that blocks sum up."""
+        return states[..., -self.width :]
+
+    def step_logits(self, encoding: GraphEncoding, step: int, prefixes: Prefixes) -> Tensor:
+        """Score where the node of one step may go after each of many prefixes, O(K (N + K)) a prefix."""
+        nodes, slots = encoding.graphs.shape[-1], int(prefixes.clusters.max())
+        dtype, dataset = encoding.graphs.dtype, prefixes.dataset
+        moments = prefixes.moments[:, :slots, : 2 * nodes].to(dtype)
+        to_all, member = moments.split(nodes, -1)
+        change, left, means, states = self._split(prefixes.states[:, :slots], nodes)
+        later = encoding.graphs[dataset, step].clone()
+        later[:, : step + 1] = 0
+        sizes = prefixes.counts[:, :slots]
+        alike = torch.einsum("pkn,pcn->pkc", member, encoding.alike[dataset, :, :, step])
+        exists = torch.arange(slots, device=dataset.device) < prefixes.clusters.unsqueeze(-1)
+        decisions = _Decisions(
+            dataset=dataset,
+            step=torch.full_like(dataset, step),
+            pooled=prefixes.pooled,
+            exists=exists,
+            sizes=sizes,
+            links=to_all[..., step],
+            edges=to_all @ member.mT,
+            alike=alike / sizes.clamp(min=1).unsqueeze(-1).to(dtype),
+            look=(change * later.unsqueeze(1)).sum(-1) + left[..., step],
+            means=means,
+            states=states,
+        )
+        joined, opened = self._score(encoding, decisions)
+        logits = nn.functional.pad(joined.masked_fill(~exists, -torch.inf), (0, 1), value=-torch.inf)
+        return logits.scatter(1, prefixes.clusters.unsqueeze(-1), opened.unsqueeze(-1))
+
+    def forced_logits(
+        self, encoding: GraphEncoding, dataset: Tensor, steps: ForcedSteps
+    ) -> tuple[Tensor, Tensor]:
+        """Return the logits of all decisions of given partitions: products of states and nodes, then lookups.
+
+        Cost O(N^3 + N K (K + W)) a partition, memory O(N^2 + N K (K + W)).
+        """
+        rows, nodes = steps.labels.shape
+        dtype, device = encoding.graphs.dtype, dataset.device
+        counts, sums, previous = prefix_sums(encoding.moments[dataset], steps.labels)
+        states = self.absorb(encoding, dataset, torch.arange(nodes, device=device), counts, sums)
+        pooled = pooled_before(self.contribution(states), previous)[:, :-1].flatten(0, 1)
+        to_all, member = sums[..., : 2 * nodes].detach().to(dtype).split(nodes, -1)
+        change, left, means, own = self._split(states, nodes)
+        graphs = encoding.graphs[dataset]
+        look = change @ graphs.triu(1).mT + left
+        alike = (member.unsqueeze(1) @ encoding.alike[dataset]) / counts[:, None, :, None].to(dtype)
+
+        slots = steps.width - 1
+        exists = torch.zeros(len(steps.clusters), slots, dtype=torch.bool, device=device)
+        exists[steps.decision, steps.cluster] = True
+        state = torch.zeros(exists.shape, dtype=torch.int64, device=device)
+        state[steps.decision, steps.cluster] = steps.member % nodes
+        row = torch.arange(rows, device=device).repeat_interleave(nodes - 1).unsqueeze(-1)
+        point = torch.arange(1, nodes, device=device).repeat(rows).unsqueeze(-1)
+        edges = (to_all @ member.mT)[row.unsqueeze(-1), state.unsqueeze(-1), state.unsqueeze(-2)]
+        decisions = _Decisions(
+            dataset=dataset.repeat_interleave(nodes - 1),
+            step=point.squeeze(-1),
+            pooled=pooled,
+            exists=exists,
+            sizes=counts[row, state],
+            links=to_all[row, state, point],
+            edges=edges,
+            alike=alike[row, :, state, point],
+            look=look[row, state, point],
+            means=means[row, state],
+            states=own[row, state],
+        )
+        joined, opened = self._score(encoding, decisions)
+        return joined[exists], opened
+
+    def _split(self, states: Tensor, nodes: int) -> tuple[Tensor, ...]:
+        """Take states apart: what an edge to each later node changes, what none are worth, mean, head."""
+        return states.split((nodes, nodes, self.encoder.dim, self.width, self.width), -1)[:4]
+
+    def _score(self, encoding: GraphEncoding, of: _Decisions) -> tuple[Tensor, Tensor]:
+        """Return the logits of joining each block, where it exists, and of a new one."""
+        dtype, nodes = encoding.graphs.dtype, encoding.graphs.shape[-1]
+        exists = of.exists
+        sizes = torch.where(exists, of.sizes, 0.0)
+        both = exists.unsqueeze(-1) & exists.unsqueeze(-2)
+        half = 1 - torch.eye(exists.shape[-1], dtype=of.edges.dtype, device=exists.device) / 2
+        edges = torch.where(both, of.edges * half, 0.0)
+        links = torch.where(exists, of.links, 0.0)
+        join, opening = self.component.log_predictive(links, sizes, edges)
+        join = join + (sizes - self.prior.block_discount.to(sizes)).clamp(min=1e-9).log()
+        join = join.masked_fill(~exists, -torch.inf)
+        opening = opening + encoding.opening[of.step, exists.sum(-1)]
+        total = torch.cat([join, opening.unsqueeze(-1)], -1).logsumexp(-1, keepdim=True)
+        filtered = torch.where(exists, join - total, 0.0).to(dtype)
+        filtered_new = (opening.unsqueeze(-1) - total).to(dtype).squeeze(-1)
+
+        degree_left = encoding.graphs[of.dataset, of.step]
+        later = torch.arange(nodes, device=exists.device) > of.step.unsqueeze(-1)
+        degree_left = (degree_left * later).sum(-1)
+        nothing = nodes - 1 - of.step
+        look_new = degree_left * encoding.linked[0, 0] + (nothing - degree_left) * encoding.apart[0, 0]
+        look = torch.where(exists, of.look, -torch.inf)
+        best = torch.maximum(look.amax(-1), look_new)
+        look, look_new = torch.where(exists, look - best.unsqueeze(-1), 0.0), look_new - best
+
+        sizes, links = sizes.to(dtype), links.to(dtype)
+        pairs = sizes * (sizes - 1) / 2
+        within = (edges.diagonal(dim1=-2, dim2=-1).to(dtype) + 1) / (pairs + 2)
+        share = links / sizes.clamp(min=1)
+        scalars = [share, sizes.clamp(min=1).log() / 3, within, filtered.asinh() / 2, look.asinh() / 2]
+        seen = torch.cat([torch.stack(scalars, -1), of.alike], -1).masked_fill(~exists.unsqueeze(-1), 0.0)
+        offset = encoding.vectors[of.dataset, of.step].unsqueeze(1) - of.means
+        distance = offset.square().sum(-1, keepdim=True).log1p()
+        context = encoding.context[of.dataset, of.step]
+        shared = context + self.pool(of.pooled.to(dtype))
+        different = self.difference(torch.cat([offset.asinh(), distance, seen], -1))
+        hidden = self.head(shared.unsqueeze(1) + of.states + different)
+        gain = self.to_gain(context)
+        joined = join.masked_fill(~exists, 0.0) + gain * look + self.to_join(hidden).squeeze(-1)
+        own = torch.stack([filtered_new.asinh() / 2, look_new.asinh() / 2], -1)
+        most = seen.masked_fill(~exists.unsqueeze(-1), -torch.inf).amax(1)[:, [0, 1, 2, 5, 6]]
+        hidden_new = self.head(shared + self.new_block + self.best_others(torch.cat([most, own], -1)))
+        opened = opening + gain.squeeze(-1) * look_new + self.to_open(hidden_new).squeeze(-1)
+        return joined, opened
