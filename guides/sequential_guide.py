@@ -168,7 +168,8 @@ class SequentialGuide(AmortizedGuide):
         self, flat: Tensor, visit: Tensor, dataset: Tensor, values: Mapping[str, Tensor]
     ) -> SequentialPartition:
         scorer: Scorer[Any] = self.scorer
-        encoding = scorer.encode(scorer.in_order(flat, visit), values)
+        every = torch.arange(len(flat), device=flat.device)
+        encoding = scorer.encode_over_orders(flat, every, visit, values)
         return SequentialPartition(scorer, encoding, order=visit, dataset=dataset)
 
 

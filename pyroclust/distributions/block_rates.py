@@ -159,7 +159,10 @@ def log_beta_binomial(edges: Tensor, pairs: Tensor, law: tuple[float, float]) ->
 
 def _gain(edges: Tensor, pairs: Tensor, links: Tensor, size: Tensor, law: tuple[float, float]) -> Tensor:
     """Return the log-probability of links among so many further pairs, after edges among pairs."""
-    return log_beta_binomial(edges + links, pairs + size, law) - log_beta_binomial(edges, pairs, law)
+    a, b = law
+    linked, apart, every = edges + a, pairs - edges + b, pairs + (a + b)
+    after = (linked + links).lgamma() + (apart + (size - links)).lgamma() - (every + size).lgamma()
+    return after - (linked.lgamma() + apart.lgamma() - every.lgamma())
 
 
 class GraphOfBlocks(TorchDistribution):

@@ -23,6 +23,7 @@ __all__ = ["GraphEncoding", "GraphScorer"]
 # How probable it is, before its edges are seen, that a later node is of the block at hand.
 _SAME_BLOCK = 0.3
 _SCALARS = 7
+_LOWEST = -1e4
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,13 @@ class GraphEncoding:
     """Graphs in visiting order, encoded once for all draws."""
 
     moments: Tensor  # (B, N, 2 N + E) float64: edges, indicator, vector of every node
-    graphs: Tensor  # (B, N, N)
+    later: Tensor  # (B, N, N), edges to later nodes
+    num_later: Tensor  # (B, N), how many these are
     alike: Tensor  # (B, 2, N, N), how much alike two nodes' edges are
     vectors: Tensor  # (B, N, E)
     context: Tensor  # (B, N, W)
-    linked: Tensor  # log-probability of an edge to a later node, by size and edges so far, (N + 1, N + 1)
-    apart: Tensor  # the same of none
+    change: Tensor  # log-odds of an edge of block and later node, by size and edges so far, (N + 1, N + 1)
+    apart: Tensor  # log-probability of none
     opening: Tensor  # (N, N) float64, the prior's log-weight of a new block after n nodes in K
 
 
@@ -160,14 +162,22 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
         context = self.context(torch.cat([vectors, progress.expand(*order.shape, 3), degree], -1))
         own = torch.eye(nodes, dtype=torch.float64, device=data.device).expand(len(order), nodes, nodes)
         moments = torch.cat([graphs.double(), own, vectors.double()], -1)
-        linked, apart = self._tables(nodes)
-        opening = self.prior.log_opening_table(nodes, nodes).to(data.device)
+        change, apart = self._tables(nodes)
+        later = graphs.triu(1)
         return GraphEncoding(
-            moments, graphs, alike, vectors, context, linked.to(graphs), apart.to(graphs), opening
+            moments=moments,
+            later=later,
+            num_later=later.sum(-1),
+            alike=alike,
+            vectors=vectors,
+            context=context,
+            change=change.to(graphs),
+            apart=apart.to(graphs),
+            opening=self.prior.log_opening_table(nodes, nodes).to(data.device),
         )
 
     def _tables(self, nodes: int) -> tuple[Tensor, Tensor]:
-        """Return log-probabilities of an edge to a later node, and of none, given its edges to a block."""
+        """Return log-odds of an edge to a later node, and log-probabilities of none, given those to a block."""
         size, edges = torch.meshgrid(torch.arange(nodes + 1), torch.arange(nodes + 1), indexing="ij")
         edges = torch.minimum(edges, size).double()
         size = size.double()
@@ -179,21 +189,21 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
             .logsumexp(-1)
             for more, one in ((0, 0), (1, 1), (0, 1))
         )
-        return linked - before, apart - before
+        return linked - apart, apart - before
 
     def absorb(
         self, encoding: GraphEncoding, dataset: Tensor, steps: Tensor, counts: Tensor, moments: Tensor
     ) -> Tensor:
         """Pack what later nodes say, the mean vector, the head's input and the contribution of blocks."""
-        nodes = encoding.graphs.shape[-1]
+        nodes = encoding.later.shape[-1]
         place = (counts.unsqueeze(-1) * (nodes + 1) + moments[..., :nodes].detach()).long()
-        linked, apart = encoding.linked.flatten()[place], encoding.apart.flatten()[place]
-        left = apart.flip(-1).cumsum(-1).flip(-1) - apart
-        mean = (moments[..., 2 * nodes :] / counts.unsqueeze(-1)).to(linked)
-        size = counts.to(linked).unsqueeze(-1)
-        degree = moments[..., :nodes].detach().mean(-1, keepdim=True).to(linked) / size
+        change, apart = encoding.change.flatten()[place], encoding.apart.flatten()[place]
+        left = apart.sum(-1, keepdim=True) - apart.cumsum(-1)
+        mean = (moments[..., 2 * nodes :] / counts.unsqueeze(-1)).to(apart)
+        size = counts.to(apart).unsqueeze(-1)
+        degree = moments[..., :nodes].detach().mean(-1, keepdim=True).to(apart) / size
         state = self.state(torch.cat([mean, size.log() / 3, 1 / size, degree], -1))
-        parts = [linked - apart, left, mean, self.state_to_head(state), self.contribute(state)]
+        parts = [change, left, mean, self.state_to_head(state), self.contribute(state)]
         return torch.cat(parts, -1)
 
     def contribution(self, states: Tensor) -> Tensor:
@@ -202,13 +212,12 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
 
     def step_logits(self, encoding: GraphEncoding, step: int, prefixes: Prefixes) -> Tensor:
         """Score where the node of one step may go after each of many prefixes, O(K (N + K)) a prefix."""
-        nodes, slots = encoding.graphs.shape[-1], int(prefixes.clusters.max())
-        dtype, dataset = encoding.graphs.dtype, prefixes.dataset
+        nodes, slots = encoding.later.shape[-1], int(prefixes.clusters.max())
+        dtype, dataset = encoding.later.dtype, prefixes.dataset
         moments = prefixes.moments[:, :slots, : 2 * nodes].to(dtype)
         to_all, member = moments.split(nodes, -1)
         change, left, means, states = self._split(prefixes.states[:, :slots], nodes)
-        later = encoding.graphs[dataset, step].clone()
-        later[:, : step + 1] = 0
+        later = encoding.later[dataset, step]
         sizes = prefixes.counts[:, :slots]
         alike = torch.einsum("pkn,pcn->pkc", member, encoding.alike[dataset, :, :, step])
         exists = torch.arange(slots, device=dataset.device) < prefixes.clusters.unsqueeze(-1)
@@ -237,14 +246,13 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
         Cost O(N^3 + N K (K + W)) a partition, memory O(N^2 + N K (K + W)).
         """
         rows, nodes = steps.labels.shape
-        dtype, device = encoding.graphs.dtype, dataset.device
+        dtype, device = encoding.later.dtype, dataset.device
         counts, sums, previous = prefix_sums(encoding.moments[dataset], steps.labels)
         states = self.absorb(encoding, dataset, torch.arange(nodes, device=device), counts, sums)
         pooled = pooled_before(self.contribution(states), previous)[:, :-1].flatten(0, 1)
         to_all, member = sums[..., : 2 * nodes].detach().to(dtype).split(nodes, -1)
         change, left, means, own = self._split(states, nodes)
-        graphs = encoding.graphs[dataset]
-        look = change @ graphs.triu(1).mT + left
+        look = change @ encoding.later[dataset].mT + left
         alike = (member.unsqueeze(1) @ encoding.alike[dataset]) / counts[:, None, :, None].to(dtype)
 
         slots = steps.width - 1
@@ -277,7 +285,7 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
 
     def _score(self, encoding: GraphEncoding, of: _Decisions) -> tuple[Tensor, Tensor]:
         """Return the logits of joining each block, where it exists, and of a new one."""
-        dtype, nodes = encoding.graphs.dtype, encoding.graphs.shape[-1]
+        dtype, nodes = encoding.later.dtype, encoding.later.shape[-1]
         exists = of.exists
         sizes = torch.where(exists, of.sizes, 0.0)
         both = exists.unsqueeze(-1) & exists.unsqueeze(-2)
@@ -289,14 +297,12 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
         join = join.masked_fill(~exists, -torch.inf)
         opening = opening + encoding.opening[of.step, exists.sum(-1)]
         total = torch.cat([join, opening.unsqueeze(-1)], -1).logsumexp(-1, keepdim=True)
-        filtered = torch.where(exists, join - total, 0.0).to(dtype)
-        filtered_new = (opening.unsqueeze(-1) - total).to(dtype).squeeze(-1)
+        # What a prior rules out has a log-weight of minus infinity, which no layer can take.
+        filtered = torch.where(exists, join - total, 0.0).clamp(min=_LOWEST).to(dtype)
+        filtered_new = (opening.unsqueeze(-1) - total).clamp(min=_LOWEST).to(dtype).squeeze(-1)
 
-        degree_left = encoding.graphs[of.dataset, of.step]
-        later = torch.arange(nodes, device=exists.device) > of.step.unsqueeze(-1)
-        degree_left = (degree_left * later).sum(-1)
-        nothing = nodes - 1 - of.step
-        look_new = degree_left * encoding.linked[0, 0] + (nothing - degree_left) * encoding.apart[0, 0]
+        linked = encoding.num_later[of.dataset, of.step]
+        look_new = linked * encoding.change[0, 0] + (nodes - 1 - of.step) * encoding.apart[0, 0]
         look = torch.where(exists, of.look, -torch.inf)
         best = torch.maximum(look.amax(-1), look_new)
         look, look_new = torch.where(exists, look - best.unsqueeze(-1), 0.0), look_new - best

@@ -14,6 +14,7 @@ import pyroclust.guides
 import pyroclust.models
 import pyroclust.nn
 from pyroclust.distributions import (
+    BlockRates,
     ChineseRestaurantPrior,
     ConjugateComponent,
     NormalInverseWishart,
@@ -40,7 +41,15 @@ from pyroclust.models import (
     gaussian2d,
     sensitivity2d,
 )
-from pyroclust.nn import FixedShape, LightScorer, NeighbourScorer, NetworkScorer, RandomOrder, SummedScorer
+from pyroclust.nn import (
+    FixedShape,
+    GraphScorer,
+    LightScorer,
+    NeighbourScorer,
+    NetworkScorer,
+    RandomOrder,
+    SummedScorer,
+)
 from pyroclust.partitions import canonical, enumerate_partitions
 from pyroclust.protocols import Guide, JointModel, Model, data_shape
 
@@ -133,6 +142,7 @@ MAKERS = {
     SummedScorer: lambda: SummedScorer(2, width=8, sizes=(6, 10)),
     NeighbourScorer: lambda: NeighbourScorer(width=8),
     FilterScorer: lambda: FilterScorer(ChineseRestaurantPrior(0.7), NormalKnownVariance(2)),
+    GraphScorer: lambda: GraphScorer(ChineseRestaurantPrior(0.7), BlockRates((2, 1), (1, 2)), width=8),
 }
 
 
@@ -144,15 +154,16 @@ def test_a_scorer_has_one_form(kind):
     if isinstance(scorer, NetworkScorer):
         scorer.eval()
         assert isinstance(scorer.arguments, dict)
-    data = torch.randn(3, 6, 2)
+    of_graphs = kind is GraphScorer
+    data = simulate(StochasticBlockModel(), torch.empty(3, 6, 6))[0] if of_graphs else torch.randn(3, 6, 2)
     labels = canonical(torch.randint(3, (5, 6)))
     dataset = torch.tensor([0, 1, 2, 0, 1])
     encoding, steps = scorer.encode(data, {}), ForcedSteps.of(labels)
     assert encoding.moments.shape[:2] == (3, 6)
-    # A short cut gives what the five methods give.
+    # A short cut gives what the five methods give, where there are five.
     for own, plain in zip(
         scorer.forced_logits(encoding, dataset, steps),
-        Scorer.forced_logits(scorer, encoding, dataset, steps),
+        (kind if of_graphs else Scorer).forced_logits(scorer, encoding, dataset, steps),
         strict=True,
     ):
         assert torch.allclose(own.double(), plain.double(), atol=1e-4)
