@@ -8,7 +8,14 @@ from torch import Tensor
 
 from pyroclust.memory import check_memory
 
-__all__ = ["as_adjacency", "check_adjacency", "check_graph", "in_order", "leading_eigenvectors", "profile_correlations"]
+__all__ = [
+    "as_adjacency",
+    "check_adjacency",
+    "check_graph",
+    "in_order",
+    "leading_eigenvectors",
+    "profile_correlations",
+]
 
 _BYTES_AN_ENTRY = 16
 
@@ -123,7 +130,9 @@ def in_order(matrices: Tensor, order: Tensor) -> Tensor:
 def profile_correlations(adjacency: Tensor) -> Tensor:
     r"""Return how much alike the edges of two nodes are: correlations of rows, and correlations of these.
 
-    .. math:: R_{ij} = \text{corr}(A_{i \cdot}, A_{j \cdot}), \qquad S_{ij} = \text{corr}(R_{i \cdot}, R_{j \cdot})
+    .. math::
+        R_{ij} = \text{corr}(A_{i \cdot}, A_{j \cdot}), \qquad
+        S_{ij} = \text{corr}(R_{i \cdot}, R_{j \cdot})
 
     Nodes of one block have the same law of edges, and so correlated rows; the second correlations see it
     where the edges of two nodes are few. Rows without variance have correlations of 0. Cost O(N^3) a graph.

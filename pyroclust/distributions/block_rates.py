@@ -96,9 +96,10 @@ class BlockRates:
 
         .. math::
             \log p(A_{n, <n} \mid c_n = k, c_{<n}, A_{<n}) = \sum_l
-            \log \frac{B(a + e_{kl} + r_l, b + m_{kl} - e_{kl} + n_l - r_l)}{B(a + e_{kl}, b + m_{kl} - e_{kl})}
+            \log \frac{B(a_{kl} + r_l, b_{kl} + n_l - r_l)}{B(a_{kl}, b_{kl})}
 
-        with r_l links of the node to block l of n_l nodes. Cost O(K^2), O(K) where blocks share their rates.
+        with r_l links of the node to block l of n_l nodes, and a, b of the law plus the edges and non-edges
+        there are between the blocks k and l. Cost O(K^2), O(K) where blocks share their rates.
 
         Shape:
             links: r, ``(..., K)``; sizes: n, 0 where there is no block, ``(..., K)``; edges: e, those within
@@ -107,7 +108,8 @@ class BlockRates:
 
         Example:
             >>> rates = BlockRates((6.0, 3.0), (1.0, 5.0))
-            >>> links, sizes, edges = torch.tensor([2, 0]), torch.tensor([2, 1]), torch.tensor([[1, 0], [0, 0]])
+            >>> links, sizes = torch.tensor([2, 0]), torch.tensor([2, 1])
+            >>> edges = torch.tensor([[1, 0], [0, 0]])
             >>> join, open = rates.log_predictive(links, sizes, edges)
             >>> bool(join[0] > open > join[1])
             True

@@ -177,7 +177,7 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
         )
 
     def _tables(self, nodes: int) -> tuple[Tensor, Tensor]:
-        """Return log-odds of an edge to a later node, and log-probabilities of none, given those to a block."""
+        """Return log-odds of an edge to a later node, and log-probabilities of none, given a block's."""
         size, edges = torch.meshgrid(torch.arange(nodes + 1), torch.arange(nodes + 1), indexing="ij")
         edges = torch.minimum(edges, size).double()
         size = size.double()

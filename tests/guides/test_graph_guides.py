@@ -72,9 +72,7 @@ def test_guides_of_nodes_are_distributions(make):
     guide = make(encoder_of(GraphEncoder)).eval()
     graphs, every = simulate(MODEL, torch.empty(5, 5))[0], enumerate_partitions(5)
     posterior = guide.posterior(graphs, order=torch.tensor([2, 0, 1, 4, 3]))
-    torch.testing.assert_close(
-        posterior.log_prob(every).exp().sum().item(), 1.0, atol=1e-4, rtol=0
-    )
+    torch.testing.assert_close(posterior.log_prob(every).exp().sum().item(), 1.0, atol=1e-4, rtol=0)
     draws, log_prob = posterior.sample_and_log_prob((20,))
     torch.testing.assert_close(posterior.log_prob(draws), log_prob, atol=1e-4, rtol=0)
 

@@ -57,7 +57,10 @@ def test_before_training_it_is_the_exact_filter(model):
 
 def test_draws_come_with_what_teacher_forcing_gives(model):
     guide = shaken(model)
-    for posterior in (guide.posterior(graphs_of(model, 3, 15)), guide.mixed(4).posterior(graphs_of(model, 15))):
+    for posterior in (
+        guide.posterior(graphs_of(model, 3, 15)),
+        guide.mixed(4).posterior(graphs_of(model, 15)),
+    ):
         draws, log_prob = posterior.sample_and_log_prob((40,))
         torch.testing.assert_close(posterior.log_prob(draws), log_prob, atol=1e-4, rtol=0)
         torch.testing.assert_close(posterior.merged_log_prob(draws), log_prob, atol=1e-4, rtol=0)
@@ -117,5 +120,7 @@ def test_correlations_of_edges_tell_blocks_apart():
 def test_models_of_points_are_refused():
     with pytest.raises(ValueError, match="model 'gaussian2d' is no stochastic block model, expected one"):
         graph_scorer_for(gaussian2d())
-    scorer = GraphScorer(ChineseRestaurantPrior(0.7), BlockRates((2, 1), (1, 2)), encoder=GatedGraphEncoder(4))
+    scorer = GraphScorer(
+        ChineseRestaurantPrior(0.7), BlockRates((2, 1), (1, 2)), encoder=GatedGraphEncoder(4)
+    )
     assert scorer.encode(torch.zeros(1, 3, 3)).vectors.shape == (1, 3, 4)

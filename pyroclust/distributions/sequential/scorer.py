@@ -38,9 +38,9 @@ class Scorer(ABC, Generic[EncodingT]):
     forcing call the same five methods with other batch shapes, and the log-probabilities therefore agree.
 
     Subclasses write :meth:`encode`, :meth:`absorb`, :meth:`contribution`, :meth:`query`, :meth:`join` and
-    :meth:`open`. Those that can save work override :meth:`encode_over_orders` and :meth:`forced_logits`. Those
-    whose clusters bear on one another override :meth:`forced_logits` and :meth:`step_logits`, and leave the
-    last three of the six out.
+    :meth:`open`. Those that can save work override :meth:`encode_over_orders` and :meth:`forced_logits`.
+    Those whose clusters bear on one another override :meth:`forced_logits` and :meth:`step_logits`, and leave
+    the last three of the six out.
 
     Shape:
         R rows (partitions), T steps, Q decisions, M candidates; S, G, C are the scorer's own widths.
@@ -117,11 +117,11 @@ class Scorer(ABC, Generic[EncodingT]):
         Args:
             encoding: the data sets.
             step: of the point.
-            prefixes: :class:`~pyroclust.distributions.sequential.sampling.Prefixes`, partitions of the points
-                before it.
+            prefixes: partitions of the points before it,
+                :class:`~pyroclust.distributions.sequential.sampling.Prefixes`.
 
         Shape:
-            output: ``(P, max K + 1)``, the entry after a prefix's last cluster being a new one, minus infinity
+            output: ``(P, max K + 1)``, after a prefix's last cluster a new one, minus infinity
                 where a prefix has no such candidate.
         """
         clusters = prefixes.clusters
