@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.guides import PredictiveFilter
+from pyroclust.guides.exact_filter import exact_filter
 from pyroclust.infer.mcmc import CollapsedModel, FromDraws, Overdispersed
 from pyroclust.infer.mcmc.coarse_starts import coarse_starts
 from pyroclust.infer.refining.proposals import posterior_of
@@ -65,5 +65,5 @@ def _many(model: CollapsedModel, data: Tensor, number: int) -> Tensor:
         return canonical(torch.from_numpy(Overdispersed()(len(data), number, generator=generator)))
     random = model.hyperpriors.keys() - model.prior.integrated_names
     known = model.given({name: model.hyperpriors[name].sample() for name in sorted(random)})
-    found: Tensor = posterior_of(PredictiveFilter(known), data).sample_and_log_prob((number,))[0]
+    found: Tensor = posterior_of(exact_filter(known), data).sample_and_log_prob((number,))[0]
     return found

@@ -27,7 +27,8 @@ from pyroclust.calibration.rows import (
 )
 from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.calibration.simulated_draws import draw_partitions
-from pyroclust.guides import PredictiveFilter
+from pyroclust.guides import BlockFilter, PredictiveFilter
+from pyroclust.guides.exact_filter import exact_filter
 from pyroclust.infer.simulation import World, simulate_worlds
 from pyroclust.random_state import own_random_numbers
 from pyroclust.saving.guides import card_of
@@ -187,12 +188,12 @@ class _Bench:
         )
 
 
-def _filter_of(guide: Any) -> PredictiveFilter | None:
+def _filter_of(guide: Any) -> PredictiveFilter | BlockFilter | None:
     """Return the exact filter of a guide's model; ``None`` for the filter itself and implicit models."""
-    if isinstance(guide, PredictiveFilter):
+    if isinstance(guide, PredictiveFilter | BlockFilter):
         return None
     try:
-        return PredictiveFilter(guide.model, conditions=guide.conditions)
+        return exact_filter(guide.model, conditions=guide.conditions)
     except ValueError:
         # Other families, and random hyperparameters that the guide is not told, have no filter.
         return None
