@@ -21,8 +21,10 @@ def exact_filter(model: Model, *, conditions: Sequence[str] = ()) -> PredictiveF
 
     Example:
         >>> from pyroclust.models import StochasticBlockModel, gaussian2d
-        >>> exact_filter(gaussian2d()), exact_filter(StochasticBlockModel())
-        (PredictiveFilter(model=gaussian2d, no weights), BlockFilter(model=stochastic_block_model, no weights))
+        >>> exact_filter(gaussian2d())
+        PredictiveFilter(model=gaussian2d, no weights)
+        >>> exact_filter(StochasticBlockModel())
+        BlockFilter(model=stochastic_block_model, no weights)
     """
     if is_of_graphs(model) and model.is_conjugate and not conditions:
         return BlockFilter(model)

@@ -5,6 +5,7 @@ from typing import Any
 
 from pyroclust.distributions.hyperparameters import in_short
 from pyroclust.models.mixture import Mixture
+from pyroclust.models.stochastic_block_model import StochasticBlockModel
 from pyroclust.registry import arguments_of, name_of
 
 __all__ = ["in_words"]
@@ -61,7 +62,7 @@ def in_words(model: Any) -> str:
     """Say in two sentences which model a mixture is: words first, then its formula with its numbers.
 
     Args:
-        model: a mixture; of any other model only the name is known.
+        model: a mixture or a stochastic block model; of any other model only the name is known.
 
     Example:
         >>> from pyroclust.models import niw_mixture
@@ -69,6 +70,16 @@ def in_words(model: Any) -> str:
         The model niw_mixture: normal clusters, each with a mean and a full covariance of its own; their
         ...
     """
+    if isinstance(model, StochasticBlockModel):
+        prior, first = _written(model.prior, _PRIORS)
+        rates = model.component
+        of = "shared by all" if rates.shared else "of its own"
+        return (
+            f"The model {model.name}: every block of nodes has a rate of edges {of}, and so has every "
+            f"pair of blocks; their partition is that of {prior}. In symbols: {first}; "
+            f"p_kk ~ Beta({rates.within[0]:g}, {rates.within[1]:g}), "
+            f"p_kl ~ Beta({rates.between[0]:g}, {rates.between[1]:g}), A_ij ~ Bernoulli(p_c_i c_j)."
+        )
     if not isinstance(model, Mixture):
         return f"The model {model.name} is known by its simulations alone."
     family, formula = _written(model.component, _FAMILIES)

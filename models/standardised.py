@@ -23,7 +23,7 @@ from pyroclust.models.mixture import Mixture
 from pyroclust.models.nig_mixture import nig_mixture
 from pyroclust.models.niw_mixture import niw_mixture
 
-__all__ = ["FAMILIES", "PRIORS", "NamedPrior", "standardised_mixture"]
+__all__ = ["FAMILIES", "PRIORS", "NamedPrior", "named_prior", "standardised_mixture"]
 
 _DISCOUNT = 0.25
 _FEWEST_EXPECTED = 1.01
@@ -129,19 +129,40 @@ def standardised_mixture(
     dim = check_count("dim", dim)
     family = ("nig" if dim == 1 else "niw") if family is None else _known("family", family, FAMILIES)
     prior = ("gamma-crp" if concentration is None else "crp") if prior is None else prior
+    law = named_prior(
+        prior, concentration=concentration, expected_clusters=expected_clusters, num_points=num_points
+    )
+    model = Mixture(law, FAMILIES[family](dim), name=f"{family}-{prior}")
+    return next((one for one in (nig_mixture(dim), niw_mixture(dim)) if one == model), model)
+
+
+def named_prior(
+    prior: str,
+    *,
+    concentration: float | None = None,
+    expected_clusters: float | None = None,
+    num_points: int | None = None,
+) -> PartitionPrior:
+    """Return a prior of partitions by its name, with one number that is set; see the mixture's arguments.
+
+    Raises:
+        ValueError: as :func:`standardised_mixture`.
+
+    Example:
+        >>> named_prior("crp", concentration=0.7)
+        ChineseRestaurantPrior(concentration=0.7)
+    """
     named = PRIORS[_known("prior", prior, PRIORS)]
     if concentration is not None and expected_clusters is not None:
         raise ValueError(
             f"concentration is {concentration} and expected_clusters is {expected_clusters}, expected one of "
             "them: each sets the prior; leave one out"
         )
-    law = named.usual
     if concentration is not None:
-        law = _of_concentration(named, prior, concentration)
-    elif expected_clusters is not None:
-        law = _of_expected(named, prior, expected_clusters, num_points)
-    model = Mixture(law, FAMILIES[family](dim), name=f"{family}-{prior}")
-    return next((one for one in (nig_mixture(dim), niw_mixture(dim)) if one == model), model)
+        return _of_concentration(named, prior, concentration)
+    if expected_clusters is not None:
+        return _of_expected(named, prior, expected_clusters, num_points)
+    return named.usual
 
 
 def _known(what: str, name: str, known: Mapping[str, object]) -> str:

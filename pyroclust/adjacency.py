@@ -14,6 +14,7 @@ __all__ = [
     "check_graph",
     "in_order",
     "leading_eigenvectors",
+    "node_summaries",
     "profile_correlations",
 ]
 
@@ -153,6 +154,26 @@ def _correlations(rows: Tensor) -> Tensor:
     length = centred.norm(dim=-1, keepdim=True)
     unit = torch.where(length > 1e-6, centred / length.clamp(min=1e-6), 0.0)
     return unit @ unit.mT
+
+
+def node_summaries(adjacency: Tensor) -> Tensor:
+    """Return a node's share of links, its share of linked neighbours, and their mean share of links.
+
+    What simulated graphs are compared by, whatever the numbers of their nodes. Cost O(N^3) a graph.
+
+    Shape:
+        adjacency: ``(*batch, N, N)``; output: ``(*batch, N, 3)``.
+
+    Example:
+        >>> node_summaries(torch.ones(4, 4) - torch.eye(4))[0]
+        tensor([1., 1., 1.], dtype=torch.float64)
+    """
+    graphs = adjacency.double()
+    degree = graphs.sum(-1)
+    closed = ((graphs @ graphs) * graphs).sum(-1) / (degree * (degree - 1)).clamp(min=1)
+    around = (graphs @ degree.unsqueeze(-1)).squeeze(-1) / degree.clamp(min=1)
+    others = max(1, graphs.shape[-1] - 1)
+    return torch.stack([degree / others, closed, around / others], -1)
 
 
 def leading_eigenvectors(adjacency: Tensor, count: int) -> Tensor:

@@ -22,6 +22,7 @@ __all__ = [
     "data_shape",
     "is_of_graphs",
     "points_shape",
+    "some_points",
 ]
 
 
@@ -203,6 +204,27 @@ def data_shape(model: Any, num_points: int) -> tuple[int, ...]:
         ((5, 5), (5, 2))
     """
     return points_shape(tuple(model.event_shape), num_points)
+
+
+def some_points(model: Any, data: Tensor, index: Tensor | slice) -> Tensor:
+    """Return some points of data sets; of graphs some nodes and the edges among them.
+
+    Args:
+        model: of the data.
+        data: ``(*batch, N, *event_shape)``.
+        index: places of the points, or a slice.
+
+    Example:
+        >>> import torch
+        >>> from pyroclust.models import StochasticBlockModel, gaussian2d
+        >>> some_points(gaussian2d(), torch.zeros(4, 9, 2), slice(3)).shape
+        torch.Size([4, 3, 2])
+        >>> some_points(StochasticBlockModel(), torch.zeros(4, 9, 9), slice(3)).shape
+        torch.Size([4, 3, 3])
+    """
+    if is_of_graphs(model):
+        return data[..., index, :][..., index]
+    return data[(..., index, *(slice(None),) * len(model.event_shape))]
 
 
 def points_shape(event_shape: tuple[int, ...], num_points: int) -> tuple[int, ...]:

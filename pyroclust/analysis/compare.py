@@ -39,6 +39,9 @@ def compare(
     pca: int | None = None,
     raw: bool = False,
     image_size: int | None = None,
+    edges: bool = False,
+    within: tuple[float, float] | None = None,
+    between: tuple[float, float] | None = None,
     num_draws: int | None = None,
     num_chains: int = 4,
     mcmc_draws: int | None = None,
@@ -74,7 +77,8 @@ def compare(
     chains keep the parameters of the clusters. A model whose points have no density, which can only be
     simulated, has no chains either: the guide's draws stand alone, beside its certificate and simulations of
     its model. So it is with images and waveforms, which are left as they are: the guide is the one on the
-    shelf for points of their shape, or one of your own.
+    shelf for points of their shape, or one of your own. The nodes of a graph have a model by name, the
+    stochastic block model, with a guide on the shelf, an exact filter and MCMC.
 
     The model is chosen by the names of its family and its prior, and the guide for it: one on the shelf of
     this very model, else the model's exact filter, for any number of columns. Where the family is not
@@ -98,6 +102,10 @@ def compare(
         raw: leave the columns as they are, for guides whose model fixes the scale of the data.
         image_size: pixels of a side that the images of a folder are scaled to; see
             :func:`~pyroclust.data.datasets.read_table`.
+        edges: whether a file holds the edges of a graph, a line each.
+        within: (a, b) of the rate of edges within a block of a graph, (6, 3) by default; see
+            :class:`~pyroclust.models.StochasticBlockModel`.
+        between: (a, b) of that between blocks, (1, 5) by default.
         num_draws: draws of the guide, at least 10; by default 1,000, and fewer above 5,000 rows: 5 million
             labels, at least 250.
         num_chains: chains of MCMC.
@@ -135,7 +143,7 @@ def compare(
         check_count("warmup", warmup, at_least=0)
     tolerance = _checked_tolerance(tolerance)
     seed = check_seed(seed)
-    table = read_table(source, columns=columns, label=label, image_size=image_size)
+    table = read_table(source, columns=columns, label=label, image_size=image_size, edges=edges)
     if pca is not None and table.shape is not None:
         raise ValueError(f"pca is {pca}, but {table.name} has {table.shape}, which guides take as they are")
     points = unscaled(table) if raw or table.shape is not None else standardise(table)
@@ -154,7 +162,12 @@ def compare(
         points,
         guide=guide,
         asked=AskedModel(
-            family=family, prior=prior, concentration=concentration, expected_clusters=expected_clusters
+            family=family,
+            prior=prior,
+            concentration=concentration,
+            expected_clusters=expected_clusters,
+            within=within,
+            between=between,
         ),
         conditions=conditions or {},
         num_draws=num_draws,

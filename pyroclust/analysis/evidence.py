@@ -8,6 +8,7 @@ from torch import Tensor
 from pyroclust.attempts import Attempts
 from pyroclust.diagnostics import LogEvidence, evidence_headline
 from pyroclust.infer import annealed_log_evidence
+from pyroclust.protocols import is_of_graphs
 
 __all__ = ["annealed_where_needed"]
 
@@ -31,7 +32,8 @@ def annealed_where_needed(
     Returns:
         the estimate, if there is one, and what a report should say of there being none.
     """
-    if evidence_headline(known).best is not None or not (model.is_conjugate and model.has_likelihood):
+    can_be = model.is_conjugate and model.has_likelihood and not is_of_graphs(model)
+    if evidence_headline(known).best is not None or not can_be:
         return (), ()
     if len(data) > _MOST_POINTS:
         why = (

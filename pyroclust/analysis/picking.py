@@ -8,15 +8,19 @@ from typing import Any
 
 import torch
 
-from pyroclust.data.shapes import PointShape
+from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
-from pyroclust.guides import PredictiveFilter
+from pyroclust.guides.exact_filter import exact_filter
 from pyroclust.large_tables import LARGE_TABLE
-from pyroclust.models import Mixture, standardised_mixture
+from pyroclust.models import Mixture, StochasticBlockModel, standardised_mixture
+from pyroclust.models.standardised import named_prior
+from pyroclust.protocols import is_of_graphs
 from pyroclust.saving.cards import NO_GUIDE, GuideCard, find_guide, list_guides, read_card
 from pyroclust.saving.guides import load_guide
 from pyroclust.saving.models import build_model
+
+_HOW_TO_TRAIN = " The command 'pyroclust recipe' writes how to train a guide of this model."
 
 __all__ = ["AskedModel", "NoGuide", "PickedGuide", "pick_guide"]
 
@@ -30,21 +34,49 @@ class AskedModel:
         prior: name of the prior of partitions.
         concentration: of that prior.
         expected_clusters: prior mean of the number of clusters.
+        within: (a, b) of the rate of edges within a block of a graph.
+        between: (a, b) of that between blocks.
     """
 
     family: str | None = None
     prior: str | None = None
     concentration: float | None = None
     expected_clusters: float | None = None
+    within: tuple[float, float] | None = None
+    between: tuple[float, float] | None = None
 
     @property
     def given(self) -> dict[str, Any]:
         """What was asked for, by the names of the arguments."""
         return {name: one for name, one in asdict(self).items() if one is not None}
 
-    def build(self, dim: int, num_points: int) -> Mixture:
-        """Return the model for that many columns and points; the default where nothing was asked for."""
-        return standardised_mixture(dim, num_points=num_points, **asdict(self))
+    def build(self, dim: int, num_points: int, shape: PointShape | None = None) -> Any:
+        """Return the model for that many columns and points; the default where nothing was asked for.
+
+        Raises:
+            ValueError: if points of that shape have no model by name, or it has no such part.
+        """
+        of_graphs = {name: self.given[name] for name in ("within", "between") if name in self.given}
+        if isinstance(shape, Graph):
+            return self._of_graphs(num_points, of_graphs)
+        if of_graphs:
+            raise ValueError(
+                f"{' and '.join(of_graphs)} given for rows of columns, expected a graph: leave it out"
+            )
+        of_tables = {name: one for name, one in asdict(self).items() if name not in ("within", "between")}
+        return standardised_mixture(dim, num_points=num_points, **of_tables)
+
+    def _of_graphs(self, num_points: int, rates: dict[str, Any]) -> StochasticBlockModel:
+        if self.family is not None:
+            raise ValueError(
+                f"family is '{self.family}', but the points are nodes of a graph, whose blocks have rates of "
+                "edges: leave it out"
+            )
+        number = {"concentration": self.concentration, "expected_clusters": self.expected_clusters}
+        if self.prior is None and self.concentration is None and self.expected_clusters is None:
+            return StochasticBlockModel(**rates)
+        prior = named_prior(self.prior or "crp", **number, num_points=num_points)
+        return StochasticBlockModel(prior, **rates)
 
 
 @dataclass(frozen=True)
@@ -87,7 +119,7 @@ class PickedGuide:
         num_points, given = points.data.shape
         self._check_shape(table)
         dim = prod(self.module.model.event_shape)
-        if given != dim:
+        if given != dim and not is_of_graphs(self.module.model):
             raise ValueError(
                 f"{table.name} has {given} column(s) and guide '{self.name}' takes {dim}; "
                 f"choose columns with --columns, reduce with --pca {dim}, or leave --guide out"
@@ -103,11 +135,11 @@ class PickedGuide:
     def _check_shape(self, table: Table) -> None:
         """Refuse points of another shape, where one of both is no row of columns."""
         wanted = tuple(self.module.model.event_shape)
-        given = wanted if table.shape is None and len(wanted) == 1 else _event_shape(table.shape)
-        if given != wanted:
+        rows = table.shape is None and len(wanted) == 1 and not is_of_graphs(self.module.model)
+        if not (rows or (table.shape is not None and table.shape.fits(wanted))):
             has = "rows of columns" if table.shape is None else str(table.shape)
             raise ValueError(
-                f"{table.name} has {has} and guide '{self.name}' takes points of shape {wanted}: choose "
+                f"{table.name} has {has} and guide '{self.name}' takes {_takes(wanted)}: choose "
                 "another guide, or for a folder of images another size (--image-size)"
             )
 
@@ -147,17 +179,19 @@ def pick_guide(
         'nig_mixture'
     """
     asked = AskedModel() if asked is None else asked
-    if shape is not None and (guide == NO_GUIDE or asked.given):
+    of_graphs = isinstance(shape, Graph)
+    if shape is not None and not of_graphs and (guide == NO_GUIDE or asked.given):
         raise ValueError(
             f"the points are {shape}, for which there is no model by name and no MCMC: leave guide='none' "
             "and what names a model out"
         )
-    if shape is not None and guide is None:
+    if shape is not None and guide is None and not of_graphs:
         return pick_guide(_guide_for(shape), dim=dim, conditions=conditions)
     if guide is None or guide == NO_GUIDE:
-        model = asked.build(dim, num_points)
+        model = asked.build(dim, num_points, shape)
         found = _without(model, conditions) if guide is not None else _default(model, conditions, num_points)
-        return replace(found, about=(*found.about, *_about_scale(model))) if is_raw else found
+        told = is_raw and shape is None
+        return replace(found, about=(*found.about, *_about_scale(model))) if told else found
     if asked.given:
         options = ", ".join(asked.given)
         raise ValueError(
@@ -174,8 +208,8 @@ def pick_guide(
     return PickedGuide(card.name, module, card.max_points, card.certificate, said)
 
 
-def _event_shape(shape: PointShape | None) -> tuple[int, ...]:
-    return () if shape is None else shape.event_shape
+def _takes(event_shape: tuple[int, ...]) -> str:
+    return "nodes of a graph" if event_shape == (-1,) else f"points of shape {event_shape}"
 
 
 def _guide_for(shape: PointShape) -> str:
@@ -185,9 +219,10 @@ def _guide_for(shape: PointShape) -> str:
         card.name: tuple(build_model({"name": card.model, "arguments": card.model_arguments}).event_shape)
         for card in others
     }
-    found = [card for card in others if shapes[card.name] == shape.event_shape]
+    found = [card for card in others if shape.fits(shapes[card.name])]
     if not found:
-        known = ", ".join(f"{name}: {' x '.join(map(str, one))}" for name, one in shapes.items())
+        sizes = {name: one for name, one in shapes.items() if len(one) > 1}
+        known = ", ".join(f"{name}: {' x '.join(map(str, one))}" for name, one in sizes.items())
         raise ValueError(
             f"there is no guide on the shelf for {shape} ({known}): scale images to one of these sizes "
             "(--image-size), or train a guide and name its folder (--guide)"
@@ -203,7 +238,7 @@ def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -
     trained = [card for card in list_guides() if card.weights_sha256 and _is_of(card, model)]
     passed = next((card for card in trained if card.passed), None)
     if passed is not None and (_is_for(passed, num_points) or not model.is_conjugate):
-        return pick_guide(passed.name, dim=model.component.dim, conditions=conditions)
+        return pick_guide(passed.name, dim=0, conditions=conditions)
     if not model.is_conjugate:
         return _without(
             model,
@@ -211,7 +246,8 @@ def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -
             f"There is no trained guide of the model {model.name}, and no exact filter: the parameters of "
             "its clusters do not integrate out. This is MCMC alone.",
         )
-    what = f"of the model {model.name} for {model.component.dim} column(s)"
+    columns = "" if is_of_graphs(model) else f" for {model.component.dim} column(s)"
+    what = f"of the model {model.name}{columns}"
     failed = "; ".join(f"{card.name} {card.verdict}" for card in trained)
     why = f"There is no trained guide {what}"
     if passed is not None:
@@ -223,9 +259,9 @@ def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -
     note = (
         f"{why}. This is the exact filter of the same model, which needs no training: it labels points one "
         "after the other and looks at no later point, so its draws need the weights or the comparison with "
-        "MCMC. The command 'pyroclust recipe' writes how to train a guide of this model."
+        f"MCMC.{_HOW_TO_TRAIN if not is_of_graphs(model) else ''}"
     )
-    module = _conditioned(PredictiveFilter(model).eval(), "exact filter", conditions)
+    module = _conditioned(exact_filter(model).eval(), "exact filter", conditions)
     return PickedGuide("exact filter", module, None, {}, (note,))
 
 
@@ -247,7 +283,7 @@ def _is_for(card: GuideCard, num_points: int) -> bool:
 
 
 def _is_of(card: GuideCard, model: Mixture) -> bool:
-    if card.dim != model.component.dim:
+    if not is_of_graphs(model) and card.dim != model.component.dim:
         return False
     return build_model({"name": card.model, "arguments": card.model_arguments}) == model
 

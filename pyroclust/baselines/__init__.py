@@ -2,14 +2,16 @@
 
 from pyroclust.baselines.agglomerative import Agglomerative
 from pyroclust.baselines.baseline import Baseline, BaselineResult, Clustering
+from pyroclust.baselines.communities import Louvain, SpectralCommunities
 from pyroclust.baselines.density_based import DensityBased
 from pyroclust.baselines.gaussian_mixtures import EMGaussianMixture, VariationalGaussianMixture
 from pyroclust.baselines.k_means import KMeans
-from pyroclust.baselines.running import BASELINES, run_baselines
+from pyroclust.baselines.running import BASELINES, GRAPH_BASELINES, run_baselines
 from pyroclust.baselines.scores import PartitionScores, partition_scores
 
 __all__ = [
     "BASELINES",
+    "GRAPH_BASELINES",
     "Agglomerative",
     "Baseline",
     "BaselineResult",
@@ -17,7 +19,9 @@ __all__ = [
     "DensityBased",
     "EMGaussianMixture",
     "KMeans",
+    "Louvain",
     "PartitionScores",
+    "SpectralCommunities",
     "VariationalGaussianMixture",
     "partition_scores",
     "run_baselines",

@@ -6,12 +6,13 @@ import numpy as np
 
 from pyroclust.baselines.agglomerative import Agglomerative
 from pyroclust.baselines.baseline import Baseline, BaselineResult
+from pyroclust.baselines.communities import Louvain, SpectralCommunities
 from pyroclust.baselines.density_based import DensityBased
 from pyroclust.baselines.gaussian_mixtures import EMGaussianMixture, VariationalGaussianMixture
 from pyroclust.baselines.k_means import KMeans
 from pyroclust.diagnostics.draws.pairs import MAX_PAIRED_POINTS
 
-__all__ = ["BASELINES", "run_baselines"]
+__all__ = ["BASELINES", "GRAPH_BASELINES", "run_baselines"]
 
 BASELINES: tuple[Baseline, ...] = (
     KMeans(),
@@ -23,6 +24,10 @@ BASELINES: tuple[Baseline, ...] = (
 )
 
 
+GRAPH_BASELINES: tuple[Baseline, ...] = (SpectralCommunities(), Louvain())
+"""Methods that take the matrix of a graph."""
+
+
 def run_baselines(
     data: np.ndarray, *, seed: int, baselines: Sequence[Baseline] = BASELINES
 ) -> tuple[BaselineResult, ...]:
@@ -31,8 +36,8 @@ def run_baselines(
     Args:
         data: the points, columns on one scale.
         seed: of every method.
-        baselines: the methods; k-means, Gaussian mixtures by EM and by variational Bayes, DBSCAN and Ward's
-            method by default.
+        baselines: the methods, :data:`GRAPH_BASELINES` for the matrix of a graph; by default k-means,
+            Gaussian mixtures by EM and by variational Bayes, DBSCAN and Ward's method.
 
     Shape:
         data: ``(N, D)``.

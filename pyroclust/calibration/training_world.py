@@ -8,11 +8,13 @@ import torch
 from scipy.special import logsumexp
 from torch import Tensor
 
+from pyroclust.adjacency import node_summaries
 from pyroclust.attempts import Attempts
 from pyroclust.diagnostics import Familiarity, familiarity
 from pyroclust.diagnostics.simulations.witnesses import Witnesses, witnesses
 from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.infer.simulation import simulate
+from pyroclust.protocols import data_shape, is_of_graphs, some_points
 from pyroclust.random_state import seeded
 
 __all__ = ["TrainingWorld", "simulated_world"]
@@ -30,6 +32,7 @@ class TrainingWorld:
         num_points: points of each data set that these are of: the first of the simulations, and as many
             random ones of the data.
         failures: why weights are missing, a sentence each.
+        of_graphs: whether the simulations are :func:`~pyroclust.adjacency.node_summaries` of graphs.
     """
 
     simulations: np.ndarray
@@ -37,12 +40,13 @@ class TrainingWorld:
     log_weights: np.ndarray | None = None
     num_points: int = 0
     failures: tuple[str, ...] = ()
+    of_graphs: bool = False
 
     def familiarity(self, data: np.ndarray, *, seed: int) -> Familiarity:
         """Say where a data set lies among the simulations.
 
         Args:
-            data: points, ``(N, D)``.
+            data: points, ``(N, D)``, or the matrix of a graph.
             seed: of the points that are looked at where there are many.
 
         Example:
@@ -52,6 +56,7 @@ class TrainingWorld:
             True
         """
         evidence = None if self.log_weights is None else _log_evidence(self.log_weights)
+        data = node_summaries(torch.from_numpy(data)).numpy() if self.of_graphs else data
         return familiarity(
             data,
             self.simulations,
@@ -103,30 +108,36 @@ def simulated_world(guide: Any, data: Tensor, *, max_points: int | None, seed: i
         ((199, 10, 1), (200, 4, 8))
     """
     model = guide.model
-    template = data.new_empty(_SIMULATIONS, min(len(data), _MOST_POINTS), *data.shape[1:])
+    template = data.new_empty(_SIMULATIONS, *data_shape(model, min(len(data), _MOST_POINTS)))
     tries, points = Attempts(), min(len(data), _POINTS_WEIGHED)
     with seeded(seed), torch.no_grad():
         simulations = simulate(model, template)[0]
         weights = tries.make(
             "The weights of the guide's draws of simulations", lambda: _weights(guide, data, simulations)
         )
+    seen = node_summaries(simulations) if is_of_graphs(model) else simulations.flatten(2).double()
     return TrainingWorld(
-        simulations.flatten(2).double().numpy(),
+        seen.numpy(),
         None if max_points is None else (1, max_points),
         weights,
         points,
         tries.failures,
+        of_graphs=is_of_graphs(model),
     )
 
 
 def _weights(guide: Any, data: Tensor, simulations: Tensor) -> np.ndarray | None:
     """Return log weights on the data, first, and on all simulations; ``None`` where they are not exact."""
-    if not guide.model.has_likelihood or not guide.posterior(data[:2]).is_exact:
+    if (
+        not guide.model.has_likelihood
+        or not guide.posterior(some_points(guide.model, data, slice(2))).is_exact
+    ):
         return None
     points = min(len(data), _POINTS_WEIGHED)
     # Points of a data set are exchangeable in the simulations, not in the data.
     some = torch.randperm(len(data))[:points] if len(data) > points else slice(None)
-    every = torch.cat([data[some].to(simulations).unsqueeze(0), simulations[:, :points]])
+    own = some_points(guide.model, data, some).to(simulations)
+    every = torch.cat([own.unsqueeze(0), some_points(guide.model, simulations, slice(points))])
     found: np.ndarray = _log_weights(guide, every).numpy()
     return found
 

@@ -11,12 +11,13 @@ from pyroclust.cli.checking import check
 from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.diagnosing import diagnose
 from pyroclust.cli.errors import one_sentence_errors
-from pyroclust.cli.modelling import Concentration, ExpectedClusters, Family, Prior
+from pyroclust.cli.modelling import Between, Concentration, ExpectedClusters, Family, Prior, Within
 from pyroclust.cli.reading import (
     TABLE,
     Columns,
     Decimal,
     Delimiter,
+    Edges,
     Header,
     ImageSize,
     Label,
@@ -75,6 +76,7 @@ def compare(
         bool, typer.Option("--raw", help="Do not standardise the columns.", rich_help_panel=TABLE)
     ] = False,
     image_size: ImageSize = None,
+    edges: Edges = False,  # noqa: FBT002
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     header: Header = None,
@@ -82,6 +84,8 @@ def compare(
     prior: Prior = None,
     concentration: Concentration = None,
     expected_clusters: ExpectedClusters = None,
+    within: Within = None,
+    between: Between = None,
     guide: Annotated[
         str | None,
         typer.Option(
@@ -194,13 +198,15 @@ def compare(
         options = told(delimiter=delimiter, decimal=decimal, header=header)
         names = names_of_columns(columns)
         result = run(
-            read_table(source, columns=names, label=label, image_size=image_size, **options),
+            read_table(source, columns=names, label=label, image_size=image_size, edges=edges, **options),
             guide=guide,
             conditions=conditions,
             family=family,
             prior=prior,
             concentration=concentration,
             expected_clusters=expected_clusters,
+            within=within,
+            between=between,
             pca=pca,
             raw=raw,
             num_draws=draws,

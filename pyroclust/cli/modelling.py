@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Concentration", "ExpectedClusters", "Family", "Prior"]
+__all__ = ["Between", "Concentration", "ExpectedClusters", "Family", "Prior", "Within"]
 
 _PANEL = "The model, for standardised columns"
+_GRAPHS = "The model, for graphs"
 
 Family = Annotated[
     str | None,
@@ -38,5 +39,21 @@ ExpectedClusters = Annotated[
         metavar="K",
         help="Clusters expected before seeing the rows; sets the prior.",
         rich_help_panel=_PANEL,
+    ),
+]
+Within = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        metavar="A B",
+        help="Beta law of the rate of edges within a block; 6 3 by default.",
+        rich_help_panel=_GRAPHS,
+    ),
+]
+Between = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        metavar="A B",
+        help="Beta law of the rate of edges between two blocks; 1 5 by default.",
+        rich_help_panel=_GRAPHS,
     ),
 ]

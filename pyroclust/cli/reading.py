@@ -16,6 +16,7 @@ __all__ = [
     "Columns",
     "Decimal",
     "Delimiter",
+    "Edges",
     "Header",
     "ImageSize",
     "Label",
@@ -36,7 +37,9 @@ _WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"
 Source = Annotated[
     str,
     typer.Argument(
-        metavar="SOURCE", help="galaxies, iris, a .csv, .tsv, .parquet or .npy, or a folder of images."
+        metavar="SOURCE",
+        help="galaxies, iris, karate, les-miserables, a .csv, .tsv, .parquet or .npy, a folder of images, "
+        "or a graph: .graphml, .npz, or a .csv with --edges.",
     ),
 ]
 ImageSize = Annotated[
@@ -46,6 +49,10 @@ ImageSize = Annotated[
         help="Pixels of a side that images of a folder are scaled to; 28 by default.",
         rich_help_panel=TABLE,
     ),
+]
+Edges = Annotated[
+    bool,
+    typer.Option("--edges", help="The file holds edges of a graph, a line each.", rich_help_panel=TABLE),
 ]
 Columns = Annotated[
     str | None,

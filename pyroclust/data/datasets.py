@@ -12,6 +12,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pyroclust.data.frames import raw_array, raw_frame
+from pyroclust.data.graph_tables import (
+    BUILT_IN_GRAPHS,
+    GRAPH_SUFFIXES,
+    edges_table,
+    graph_table,
+    is_graph,
+    read_graph,
+)
 from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
 from pyroclust.data.shaped_tables import images_table, shaped_table
 from pyroclust.data.tables import Table, chosen_table
@@ -81,21 +89,26 @@ def read_table(
     decimal: str | None = None,
     header: bool | None = None,
     image_size: int | None = None,
+    edges: bool = False,
 ) -> Table:
-    """Read a built-in data set, a CSV / TSV / Parquet / .npy file, a folder of images, a frame or an array.
+    """Read a built-in data set, a file of a table or a graph, a folder of images, a frame or an array.
 
     Args:
         source: ``"galaxies"``, ``"iris"``, the path of a file or of a folder of images, a data frame, an
             array or a tensor ``(N,)`` or ``(N, D)``, or one of images ``(N, H, W)`` or waveforms ``(N,
-            channels, samples)``; or a table, which comes back as it is.
-        columns: columns to cluster; by default all but the label, and the petals of iris.
-        label: column of reference labels, kept and never used for clustering. They stay as they are written:
-            ``01`` and ``1`` are two labels, and only an empty cell is none.
+            channels, samples)``; a graph: ``"karate"``, ``"les-miserables"``, a .graphml or .npz file, a
+            graph of networkx or a sparse matrix; or a table, which comes back as it is.
+        columns: columns to cluster; by default all but the label, and the petals of iris. Of a file of edges
+            the two that name their ends.
+        label: column of reference labels, or of a graph the attribute of its nodes, kept and never used for
+            clustering. They stay as they are written: ``01`` and ``1`` are two labels, and only an empty cell
+            is none.
         delimiter: what divides the cells of a CSV or TSV file; found out by default.
         decimal: its decimal mark, a point or a comma; found out by default.
         header: whether its first line names the columns; found out by default.
         image_size: pixels of a side that images of a folder are scaled to; by default those of 28 x 28 or
             8 x 8 pixels stay as they are, and others are scaled to 28 x 28.
+        edges: whether a CSV or TSV file holds the edges of a graph, a line each.
 
     What was guessed is said in the table's ``notes``; what could be read in two ways is refused.
 
@@ -113,10 +126,12 @@ def read_table(
     told = ReadingOptions(delimiter, decimal, header)
     if isinstance(source, Table):
         return _chosen_before(source, {"columns": columns, "label": label})
-    if told.told and (not isinstance(source, str | PathLike) or str(source) in BUILT_IN):
+    if told.told and not _is_file(source):
         raise ValueError(f"{told.told[0]} is told, but source is no file: leave it out")
     if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):
         raise ValueError(f"image_size is {image_size}, but source is no folder of images: leave it out")
+    if (graph := _graph(source, columns, label=label, told=told, edges=edges)) is not None:
+        return graph
     if (shaped := _shaped(source, image_size)) is not None:
         for what, given in (("columns", columns), ("label", label), *((one, one) for one in told.told)):
             if given is not None:
@@ -141,9 +156,34 @@ def read_table(
     path = Path(name)
     if not path.suffix and not path.exists():
         raise ValueError(
-            f"{unknown_name('data set', name, BUILT_IN)}; or give a file ({', '.join(SUFFIXES)})"
+            f"{unknown_name('data set', name, [*BUILT_IN, *BUILT_IN_GRAPHS])}; or give a file "
+            f"({', '.join((*SUFFIXES, *GRAPH_SUFFIXES))})"
         )
     return chosen_table(read_raw(path, told), path.stem, columns=columns, label=label)
+
+
+def _graph(
+    source: Any, columns: Sequence[str] | None, *, label: str | None, told: ReadingOptions, edges: bool
+) -> Table | None:
+    """Return the nodes of a graph; ``None`` where the source is no graph."""
+    is_name = isinstance(source, str | PathLike)
+    if edges:
+        if not _is_file(source) or label is not None:
+            what = "source is no file" if label is None else "a file of edges has no labels"
+            raise ValueError(f"edges is true, but {what}: leave {'edges' if label is None else 'label'} out")
+        return edges_table(Path(source), columns=columns, options=told)
+    found: Table | None = None
+    if not is_name:
+        found = graph_table(source, "graph", label=label) if is_graph(source) else None
+    elif str(source) in BUILT_IN_GRAPHS:
+        make, own, _ = BUILT_IN_GRAPHS[str(source)]
+        found = graph_table(make(), str(source), label=own if label is None else label)
+    elif Path(source).suffix.lower() in GRAPH_SUFFIXES:
+        found = read_graph(Path(source), label=label)
+    if found is not None and (columns is not None or told.told):
+        what = "columns" if columns is not None else told.told[0]
+        raise ValueError(f"{what} is given, but source has {found.shape}, not columns: leave it out")
+    return found
 
 
 def _shaped(source: Source, image_size: int | None) -> Table | None:
@@ -159,6 +199,11 @@ def _shaped(source: Source, image_size: int | None) -> Table | None:
         return images_table(path, size=image_size)
     array_of_file = read_shaped(path)
     return None if array_of_file is None else shaped_table(array_of_file, visible(path.stem))
+
+
+def _is_file(source: Any) -> bool:
+    named = {*BUILT_IN, *BUILT_IN_GRAPHS}
+    return isinstance(source, str | PathLike) and str(source) not in named
 
 
 def _chosen_before(table: Table, told: Mapping[str, object]) -> Table:

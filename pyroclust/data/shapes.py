@@ -1,9 +1,15 @@
-"""Points that are no rows of columns: images and waveforms."""
+"""Points that are no rows of columns: images, waveforms and the nodes of a graph."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
-__all__ = ["Images", "PointShape", "Waveforms"]
+import numpy as np
+from numpy.typing import NDArray
+
+from pyroclust.graph_layout import node_positions
+
+__all__ = ["Graph", "Images", "PointShape", "Waveforms"]
 
 
 class PointShape(Protocol):
@@ -17,6 +23,10 @@ class PointShape(Protocol):
     @property
     def noun(self) -> str:
         """What one point is called."""
+        ...
+
+    def fits(self, event_shape: tuple[int, ...]) -> bool:
+        """Say whether a model whose points have a shape is for these points."""
         ...
 
     def __str__(self) -> str:
@@ -43,6 +53,10 @@ class Images:
         """Shape of one image."""
         return (self.height, self.width)
 
+    def fits(self, event_shape: tuple[int, ...]) -> bool:
+        """Say whether a model's points have that shape."""
+        return event_shape == self.event_shape
+
     def __str__(self) -> str:
         """Say what the points are."""
         return f"images of {self.height} x {self.width} pixels"
@@ -67,6 +81,41 @@ class Waveforms:
         """Shape of one waveform."""
         return (self.num_channels, self.num_samples)
 
+    def fits(self, event_shape: tuple[int, ...]) -> bool:
+        """Say whether a model's points have that shape."""
+        return event_shape == self.event_shape
+
     def __str__(self) -> str:
         """Say what the points are."""
         return f"waveforms of {self.num_channels} channels and {self.num_samples} samples"
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Points that are the nodes of a graph, each with its row of the adjacency matrix.
+
+    Attributes:
+        adjacency: symmetric, zeros and ones with an empty diagonal, ``(N, N)``.
+    """
+
+    adjacency: NDArray[np.float64] = field(repr=False)
+
+    noun = "node"
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """Shape of the row of a node."""
+        return (len(self.adjacency),)
+
+    @cached_property
+    def positions(self) -> NDArray[np.float64]:
+        """Where the nodes are drawn, ``(N, 2)``."""
+        return node_positions(self.adjacency)
+
+    def fits(self, event_shape: tuple[int, ...]) -> bool:
+        """Say whether a model is one of graphs, of whatever size."""
+        return event_shape == (-1,)
+
+    def __str__(self) -> str:
+        """Say what the points are."""
+        return "nodes of a graph"

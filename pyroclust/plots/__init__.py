@@ -35,6 +35,7 @@ from pyroclust.plots.co_assignment import (
 from pyroclust.plots.contact_sheets import plot_contact_sheet, plot_uncertain_images, plot_waveforms
 from pyroclust.plots.convergence import plot_convergence, plot_distances, plot_rank_bars, plot_trace
 from pyroclust.plots.familiarity import plot_familiarity
+from pyroclust.plots.graphs import plot_block_matrix, plot_graph
 from pyroclust.plots.log_weights import plot_log_weights
 from pyroclust.plots.num_clusters import plot_num_clusters
 from pyroclust.plots.style import CYCLE, GREY, INK, new_figure, png_bytes, style
@@ -48,6 +49,7 @@ __all__ = [
     "plot_agreement",
     "plot_averaged_posterior",
     "plot_baselines",
+    "plot_block_matrix",
     "plot_certificate",
     "plot_cluster_parameters",
     "plot_clustering",
@@ -62,6 +64,7 @@ __all__ = [
     "plot_distances",
     "plot_efficiency",
     "plot_familiarity",
+    "plot_graph",
     "plot_log_weights",
     "plot_modes",
     "plot_num_clusters",

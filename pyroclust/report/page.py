@@ -60,7 +60,7 @@ def _sections(found: Contents) -> dict[str, Callable[[], Section]]:
     every: dict[str, Callable[[], Section]] = {}
     if has_data and own.summary.estimate is not None:
         every |= shape_sections(found.shape, found)
-        every["the data"] = lambda: clustering_section(found)
+        every.setdefault("the data", lambda: clustering_section(found))
     every["the number of clusters"] = lambda: counts_section(found)
     every["which rows belong together"] = lambda: pairs_section(found)
     if found.refined is not None:

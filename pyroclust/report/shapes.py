@@ -1,4 +1,4 @@
-"""What points look like that are no rows of columns: sections for images and for waveforms."""
+"""What points look like that are no rows of columns: sections for images, waveforms and graphs."""
 
 from collections.abc import Callable
 from functools import singledispatch
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyroclust import plots
-from pyroclust.data.shapes import Images, Waveforms
+from pyroclust.data.shapes import Graph, Images, Waveforms
 from pyroclust.plots.names import counted
 from pyroclust.report.parts import Picture, Section
 from pyroclust.results.contents import Contents
@@ -42,6 +42,12 @@ def _(shape: Images, found: Contents) -> dict[str, Callable[[], Section]]:
 @shape_sections.register
 def _(shape: Waveforms, found: Contents) -> dict[str, Callable[[], Section]]:
     return {"the waveforms by cluster": lambda: _waveforms(shape, found)}
+
+
+@shape_sections.register
+def _(shape: Graph, found: Contents) -> dict[str, Callable[[], Section]]:
+    # In place of the points in a plane.
+    return {"the data": lambda: _graph(shape, found)}
 
 
 def _seen(found: Contents) -> tuple[np.ndarray, Estimate]:
@@ -109,3 +115,34 @@ def _waveforms(shape: Waveforms, found: Contents) -> Section:
         "standard deviation to both sides; channels lie above one another on one scale.",
     )
     return Section("The waveforms, by the point estimate", (picture,), is_open=True, gist=clusters)
+
+
+def _graph(shape: Graph, found: Contents) -> Section:
+    places, estimate = _seen(found)
+    nodes, edges = len(shape.adjacency), int(shape.adjacency.sum() / 2)
+    clusters = counted(estimate.num_clusters, "cluster")
+    drawing = Picture(
+        lambda figure: plots.plot_graph(
+            shape.adjacency,
+            estimate.assignments,
+            estimate.uncertainty,
+            ax=figure.subplots(),
+            positions=places,
+            names=found.rows.names,
+        ),
+        size=(9, 6.4),
+        alternative=f"A graph of {nodes:,} nodes and {edges:,} edges, nodes coloured by {clusters}.",
+        caption=f"{nodes:,} nodes and {edges:,} edges. Colour and shape are clusters of the partition "
+        f"with the least expected variation of information under {found.reference.name}. A full mark is sure to be "
+        "with its companions; a hollow one is apart from them in at least half of the draws. Edges within a "
+        "cluster are darker.",
+    )
+    side = 5.2
+    matrix = Picture(
+        lambda figure: plots.plot_block_matrix(shape.adjacency, estimate.assignments, ax=figure.subplots()),
+        size=(side + 2.4, side),
+        alternative=f"The matrix of edges with its rows sorted by {clusters}, which are framed.",
+        caption="Rows and columns are nodes, sorted by cluster, the largest first; a dark point is an edge. "
+        "The model expects one rate of edges within each frame, and one between each two.",
+    )
+    return Section("The graph, by the point estimate", (drawing, matrix), is_open=True, gist=clusters)

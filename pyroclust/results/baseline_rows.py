@@ -1,5 +1,6 @@
 """Classical clusterings of a table beside the posterior of its partition."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +81,7 @@ def baseline_rows(
     summary: DrawsSummary,
     true_labels: np.ndarray | None,
     seed: int,
+    methods: Sequence[Baseline] = BASELINES,
 ) -> tuple[BaselineRow | FailedRow, ...]:
     """Run the classical methods and place each among the draws; none where all points are equal.
 
@@ -91,10 +93,11 @@ def baseline_rows(
         summary: of these draws.
         true_labels: known labels, or ``None``.
         seed: of the methods.
+        methods: which are run.
     """
     if (data == data[0]).all():
         return ()
-    tried = [_tried(method, data, seed) for method in BASELINES]
+    tried = [_tried(method, data, seed) for method in methods]
     results = [one for one in tried if isinstance(one, BaselineResult)]
     if not results:
         return tuple(one for one in tried if isinstance(one, FailedRow))

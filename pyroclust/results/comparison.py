@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from pyroclust.baselines import BASELINES, GRAPH_BASELINES, Baseline
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld
-from pyroclust.data.shapes import PointShape
+from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import leading_components
 from pyroclust.diagnostics import Finding, LogEvidence
 from pyroclust.diagnostics.simulations.witnesses import Witnesses
@@ -128,6 +129,8 @@ class OnData:
 
         The first two principal components of columns in different units would be those of one column.
         """
+        if isinstance(self.shape, Graph):
+            return self.shape.positions
         return self.data if self.data.shape[1] > 2 else self.in_units
 
     @property
@@ -138,7 +141,13 @@ class OnData:
     @property
     def vectors(self) -> np.ndarray:
         """The points as classical methods take them: images and waveforms by ten principal components."""
-        return self.data if self.shape is None else leading_components(self.data, _COMPONENTS)
+        as_they_are = self.shape is None or isinstance(self.shape, Graph)
+        return self.data if as_they_are else leading_components(self.data, _COMPONENTS)
+
+    @property
+    def classical(self) -> tuple[Baseline, ...]:
+        """The classical methods for such points."""
+        return GRAPH_BASELINES if isinstance(self.shape, Graph) else BASELINES
 
     @property
     def size_in_words(self) -> str:
@@ -197,7 +206,7 @@ class OnData:
             draws.assignments,
             summary,
             self.shown,
-            self.columns,
+            ("across", "along") if isinstance(self.shape, Graph) else self.columns,
             is_independent=effective_draws is not None,
             seconds=paid.seconds,
             effective_draws=summary.effective_draws if effective_draws is None else effective_draws,

@@ -111,12 +111,14 @@ def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], Non
     verdict, drawn, of_weighted = diagnostics.judge(figures), None, None
     if verdict.answer is Answer.WEIGHTED and weighting is not None:
         drawn = resampled(proposals, weighting, guide.assignments.shape[1], seed)
-        of_weighted = summarise_draws(drawn, name=WEIGHTED, data=comparison.data, **labels)
+        of_weighted = summarise_draws(drawn, name=WEIGHTED, data=comparison.profiled, **labels)
     shown = reference_of(verdict.answer, of_guide, of_mcmc, of_refined, of_weighted)
     shown_draws = _draws_of(verdict.answer, comparison, drawn)
     baselines = tries.make(
         "The classical methods",
-        lambda: baseline_rows(comparison.data, shown_draws, summary=shown, **labels),
+        lambda: baseline_rows(
+            comparison.vectors, shown_draws, summary=shown, methods=comparison.classical, **labels
+        ),
     )
     others = {GUIDE: of_guide, REFINED: of_refined, MCMC: of_mcmc}
     between, rands = tries.make(
@@ -161,7 +163,7 @@ def _summary(draws: PartitionDraws, comparison: Comparison, seed: int) -> DrawsS
         draws.assignments,
         name=draws.name,
         log_joint=draws.log_joint,
-        data=comparison.data,
+        data=comparison.profiled,
         true_labels=comparison.true_labels,
         seed=seed,
     )

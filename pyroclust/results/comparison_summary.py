@@ -30,7 +30,6 @@ from pyroclust.results.draws_summary import DrawsSummary, Estimate
 from pyroclust.results.evidence import evidence_figures
 from pyroclust.results.orders import Orders, orders_findings
 from pyroclust.results.partition_draws import GUIDE, MCMC, REFINED, WEIGHTED
-from pyroclust.text import listed
 
 __all__ = ["ComparisonSummary", "NumClusters", "reference_of", "resampled"]
 
@@ -195,7 +194,7 @@ class ComparisonSummary:
         some = guide.num_draws < guide.num_made
         kept = f", of which {guide.num_draws:,} are shown as drawn" if some else ""
         drawn = (
-            f"{len(found.data):,} rows of {listed(found.columns)}. The guide {found.guide_name} drew "
+            f"{found.size_in_words}. The guide {found.guide_name} drew "
             f"{guide.num_made:,} partitions{kept}; MCMC on the same model, {found.model_name}, kept "
             f"{mcmc.num_draws:,} in {mcmc.draws.shape[0]} chains."
         )
@@ -209,6 +208,7 @@ class ComparisonSummary:
                 f"estimate. Effective draws: {_of_the_guide(found)}, for MCMC and refined draws those of the "
                 "slowest functional."
             ),
+            shape=found.shape,
             notes=(*found.notes, *self.failures),
             verdict=self.verdict,
             findings=self.findings,

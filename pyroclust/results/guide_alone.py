@@ -249,7 +249,12 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
     baselines = tries.make(
         "The classical methods",
         lambda: baseline_rows(
-            alone.vectors, shown.assignments, summary=of_shown, true_labels=alone.true_labels, seed=seed
+            alone.vectors,
+            shown.assignments,
+            summary=of_shown,
+            true_labels=alone.true_labels,
+            seed=seed,
+            methods=alone.classical,
         ),
     )
     return AloneSummary(

@@ -13,7 +13,6 @@ from pyroclust.results.contents import Contents, Source, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
 from pyroclust.results.evidence import evidence_figures
 from pyroclust.results.partition_draws import MCMC
-from pyroclust.text import listed
 
 __all__ = ["McmcAlone", "McmcSummary", "summarise_mcmc"]
 
@@ -105,7 +104,7 @@ class McmcSummary:
             command="pyroclust compare",
             heading=found.source,
             introduction=(
-                f"{len(found.data):,} rows of {listed(found.columns)}. MCMC on the model {found.model_name} "
+                f"{found.size_in_words}. MCMC on the model {found.model_name} "
                 f"({found.drawn_by}) kept {source.num_draws:,} partitions in {source.draws.shape[0]} chains; "
                 f"no guide was used. {found.model_in_words}".rstrip()
             ),
@@ -113,6 +112,7 @@ class McmcSummary:
                 "Uncertainty of a row: the probability that it is apart from its companions in the "
                 "estimate. Effective draws: those of the slowest functional."
             ),
+            shape=found.shape,
             notes=(*found.notes, *self.failures),
             verdict=self.verdict,
             findings=self.findings,
@@ -161,11 +161,13 @@ def summarise_mcmc(alone: McmcAlone, *, seed: int = 0) -> McmcSummary:
     draws, tries = alone.mcmc, Attempts()
     labels: dict[str, Any] = {"true_labels": alone.true_labels, "seed": seed}
     found = summarise_draws(
-        draws.assignments, name=MCMC, log_joint=draws.log_joint, data=alone.data, **labels
+        draws.assignments, name=MCMC, log_joint=draws.log_joint, data=alone.profiled, **labels
     )
     baselines = tries.make(
         "The classical methods",
-        lambda: baseline_rows(alone.data, draws.assignments, summary=found, **labels),
+        lambda: baseline_rows(
+            alone.vectors, draws.assignments, summary=found, methods=alone.classical, **labels
+        ),
     )
     return McmcSummary(
         comparison=alone,

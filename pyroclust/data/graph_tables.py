@@ -1,0 +1,245 @@
+"""Graphs as tables, a row a node: files of edges, matrices and GraphML, and graphs of networkx."""
+
+import zipfile
+from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyroclust.data.reading import read_raw
+from pyroclust.data.shapes import Graph
+from pyroclust.data.tables import Table
+from pyroclust.delimited import ReadingOptions, check_file
+from pyroclust.errors import readable
+from pyroclust.memory import check_memory
+from pyroclust.text import listed, short, visible
+
+if TYPE_CHECKING:
+    import networkx
+
+__all__ = ["BUILT_IN_GRAPHS", "GRAPH_SUFFIXES", "edges_table", "graph_table", "is_graph", "read_graph"]
+
+GRAPH_SUFFIXES = (".graphml", ".npz")
+
+_BYTES_AN_ENTRY = 24
+
+
+def _karate() -> Any:
+    import networkx
+
+    return networkx.karate_club_graph()
+
+
+def _les_miserables() -> Any:
+    import networkx
+
+    return networkx.les_miserables_graph()
+
+
+BUILT_IN_GRAPHS: dict[str, tuple[Callable[[], Any], str | None, str]] = {
+    "karate": (_karate, "club", "34 members of a karate club and their friendships (Zachary 1977)"),
+    "les-miserables": (
+        _les_miserables,
+        None,
+        "77 characters of Les Misérables, joined where they share a chapter (Knuth 1993)",
+    ),
+}
+"""Graphs by name, which come with networkx: what makes one, the attribute of known labels, one line."""
+
+
+def is_graph(source: Any) -> bool:
+    """Say whether something is a graph of networkx or a sparse matrix.
+
+    Example:
+        >>> import networkx
+        >>> is_graph(networkx.path_graph(3)), is_graph(np.zeros((3, 3)))
+        (True, False)
+    """
+    networked = hasattr(source, "adjacency") and hasattr(source, "nodes")
+    return networked or (hasattr(source, "toarray") and hasattr(source, "nnz"))
+
+
+def graph_table(graph: Any, name: str, *, label: str | None = None) -> Table:
+    """Take a graph of networkx, or a sparse matrix, as a table whose rows are nodes.
+
+    Directions, weights and repeated edges are left out, and a note says so.
+
+    Args:
+        graph: the graph.
+        name: what reports call it.
+        label: attribute of the nodes of networkx that is their known label.
+
+    Raises:
+        ValueError: if there are fewer than two nodes, or no node has the attribute.
+
+    Example:
+        >>> import networkx
+        >>> graph_table(networkx.path_graph(3), "path").data[1]
+        array([1., 0., 1.])
+    """
+    if hasattr(graph, "toarray"):
+        if label is not None:
+            raise ValueError(f"label is {label!r}, but {name} is a matrix without attributes: leave it out")
+        return _of_matrix(graph, name)
+    notes = []
+    for is_kind, what in ((graph.is_directed(), "directions"), (graph.is_multigraph(), "repeated edges")):
+        if is_kind:
+            notes.append(f"The {what} of edges were left out.")
+    if any("weight" in about for _, _, about in graph.edges(data=True)):
+        notes.append("The weights of edges were left out: every edge counts alike.")
+    places = {node: place for place, node in enumerate(graph.nodes)}
+    ends = np.array([(places[one], places[other]) for one, other, *_ in graph.edges]).reshape(-1, 2)
+    labels = None if label is None else _attributes(graph, name, label)
+    return _table(name, ends, [str(node) for node in places], labels=labels, notes=notes)
+
+
+def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: ReadingOptions) -> Table:
+    r"""Read a CSV or TSV file of edges, one a line, whose two columns name the nodes at its ends.
+
+    Loops and edges that come twice are left out, and a note says how many. Nodes come in the order of their
+    numbers, or of their first edge where they have names.
+
+    Args:
+        path: the file.
+        columns: the two columns; needed where there are more.
+        options: what is told of the file.
+
+    Raises:
+        ValueError: if it cannot be read, there are not two columns, or an end is missing.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "friends.csv"
+        >>> _ = path.write_text("one,other\nAnn,Bob\nBob,Cid\n")
+        >>> edges_table(path, options=ReadingOptions(header=True)).row_names
+        ('Ann', 'Bob', 'Cid')
+    """
+    raw = read_raw(path, options)
+    for name in columns or ():
+        if name not in raw.names:
+            raise ValueError(f"columns names '{name}', expected two of {listed(raw.names)}")
+    chosen = [raw.names.index(one) for one in columns] if columns else list(range(len(raw.names)))
+    if len(chosen) != 2:
+        has = listed([raw.names[place] for place in chosen])
+        raise ValueError(
+            f"{path.name} has the columns {has}, expected two, the ends of an edge: name them (--columns "
+            "A,B); weights are not used"
+        )
+    first, second = (raw.columns[place].labels() for place in chosen)
+    missing = [place for place, ends in enumerate(zip(first, second, strict=True), 1) if None in ends]
+    if missing:
+        raise ValueError(f"{path.name} has no node at an end of edge {missing[0]}: fill it, or drop the line")
+    names = [str(one).strip() for one in np.stack([first, second], 1).ravel()]
+    distinct = dict.fromkeys(names)
+    if all(one.lstrip("-").isdigit() for one in distinct):
+        distinct = dict.fromkeys(sorted(distinct, key=int))
+    places = {node: place for place, node in enumerate(distinct)}
+    ends = np.array([places[one] for one in names]).reshape(-1, 2)
+    alone = "A node without an edge has no line, and is not in the graph."
+    return _table(visible(path.stem), ends, list(places), notes=[*raw.notes, alone])
+
+
+def read_graph(path: Path, *, label: str | None = None) -> Table:
+    """Read a GraphML file, or a matrix in a .npz file: one of SciPy, or one dense array of NumPy.
+
+    Args:
+        path: the file.
+        label: attribute of the nodes of a GraphML file that is their known label.
+
+    Raises:
+        ValueError: if it cannot be read, or holds something else.
+
+    Example:
+        >>> import tempfile
+        >>> from scipy.sparse import csr_array, save_npz
+        >>> path = Path(tempfile.mkdtemp()) / "path.npz"
+        >>> save_npz(path, csr_array([[0, 1, 0], [1, 0, 1], [0, 1, 0]]))
+        >>> read_graph(path).row_names
+        ('0', '1', '2')
+    """
+    check_file(path)
+    name = visible(path.stem)
+    try:
+        if path.suffix.lower() == ".npz":
+            return graph_table(readable(path, lambda: _matrix_of(path)), name, label=label)
+        import networkx
+
+        return graph_table(readable(path, lambda: networkx.read_graphml(path)), name, label=label)
+    except PermissionError:
+        raise ValueError(f"'{path}' cannot be read: permission denied") from None
+
+
+def _matrix_of(path: Path) -> Any:
+    """Return a sparse matrix."""
+    from scipy.sparse import coo_array, load_npz
+
+    if not zipfile.is_zipfile(path):
+        raise ValueError("it is no .npz file")
+    with np.load(path, allow_pickle=False) as held:
+        names = list(held)
+        if "format" not in names:
+            if len(names) != 1:
+                raise ValueError(f"it holds the arrays {listed(names)}, expected one matrix")
+            return coo_array(np.atleast_2d(held[names[0]]))
+    return load_npz(path)
+
+
+def _of_matrix(matrix: Any, name: str) -> Table:
+    rows, columns = matrix.shape
+    if rows != columns:
+        raise ValueError(f"{name} has shape {(rows, columns)}, expected a row and a column a node, (N, N)")
+    found = matrix.tocoo()
+    values = np.asarray(found.data)
+    if values.dtype.kind not in "biuf" or not np.isfinite(values.astype(float)).all():
+        raise ValueError(f"{name} holds entries that are no finite numbers, expected zeros and ones")
+    kept = values != 0
+    ends = np.stack([found.row[kept], found.col[kept]], 1).astype(int)
+    notes = []
+    if (values[kept] != 1).any():
+        notes.append("The weights of edges were left out: every edge counts alike.")
+    before = {tuple(one) for one in ends.tolist()}
+    if any((other, one) not in before for one, other in before):
+        notes.append("The directions of edges were left out.")
+    return _table(name, np.unique(np.sort(ends, 1), axis=0), [str(one) for one in range(rows)], notes=notes)
+
+
+def _attributes(graph: "networkx.Graph[Hashable]", name: str, label: str) -> NDArray[np.object_]:
+    known = [about.get(label) for _, about in graph.nodes(data=True)]
+    if all(one is None for one in known):
+        attributes = sorted({str(key) for _, about in graph.nodes(data=True) for key in about})
+        raise ValueError(
+            f"label is {label!r}, but no node of {name} has it, expected one of: "
+            f"{listed(attributes) or 'there is none'}"
+        )
+    return np.array([None if one is None else str(one) for one in known], dtype=object)
+
+
+def _table(
+    name: str,
+    ends: NDArray[np.int_],
+    nodes: Sequence[str],
+    *,
+    labels: NDArray[np.object_] | None = None,
+    notes: Sequence[str] = (),
+) -> Table:
+    """Return the table of a graph with these edges, loops and repeated ones left out."""
+    size = len(nodes)
+    if size < 2:
+        raise ValueError(f"{name} has {size} node(s), expected at least 2 to cluster")
+    check_memory(
+        _BYTES_AN_ENTRY * size**2, f"the matrix of {size:,} nodes", remedy="take a part of the graph"
+    )
+    matrix = np.zeros((size, size))
+    loops = ends[:, 0] == ends[:, 1]
+    matrix[ends[:, 0], ends[:, 1]] = matrix[ends[:, 1], ends[:, 0]] = 1
+    np.fill_diagonal(matrix, 0)
+    said = list(notes)
+    if loops.any():
+        said.append(f"{int(loops.sum()):,} edge(s) from a node to itself were left out.")
+    repeated = int((~loops).sum() - matrix.sum() / 2)
+    if repeated:
+        said.append(f"{repeated:,} edge(s) that come again were left out.")
+    names = tuple(visible(short(one, 60)) for one in nodes)
+    return Table(name, matrix, names, labels, names, tuple(said), Graph(matrix))

@@ -1,0 +1,39 @@
+"""Communities of graphs by spectral clustering and by Louvain's method."""
+
+import networkx
+import numpy as np
+import pytest
+
+from pyroclust.baselines import GRAPH_BASELINES, Louvain, SpectralCommunities, partition_scores, run_baselines
+
+
+def blocks(sizes, within=0.6, between=0.05, seed=0):
+    rates = between + (within - between) * np.eye(len(sizes))
+    graph = networkx.stochastic_block_model(sizes, rates, seed=seed)
+    return networkx.to_numpy_array(graph), np.repeat(np.arange(len(sizes)), sizes)
+
+
+def test_both_find_planted_blocks_and_their_number():
+    graph, truth = blocks([20, 25, 30])
+    for found in run_baselines(graph, seed=0, baselines=GRAPH_BASELINES):
+        assert found.num_clusters == 3
+        assert partition_scores(truth, found.assignments).adjusted_rand > 0.95
+
+
+def test_a_graph_in_pieces_has_spectral_communities():
+    graph = np.kron(np.eye(3), np.ones((5, 5))) - np.eye(15)
+    assert SpectralCommunities().partition(graph, seed=0).num_clusters == 3
+    assert SpectralCommunities(1).partition(graph, seed=0).num_clusters == 1
+    assert SpectralCommunities(15).partition(graph, seed=0).num_clusters == 15
+
+
+def test_a_higher_resolution_has_more_communities():
+    graph, _ = blocks([20, 20, 20], within=0.4, between=0.1)
+    few, many = (Louvain(one).partition(graph, seed=0).num_clusters for one in (0.5, 4.0))
+    assert few < many
+
+
+@pytest.mark.parametrize("method", GRAPH_BASELINES)
+def test_tables_are_refused(method):
+    with pytest.raises(ValueError, match="expected the symmetric matrix of a graph"):
+        method.partition(np.arange(12.0).reshape(4, 3), seed=0)

@@ -1,0 +1,93 @@
+"""``pyroclust compare`` of graphs: a guide beside MCMC of the same model, and pictures of the graph."""
+
+import json
+from pathlib import Path
+
+import networkx
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyroclust import compare
+from pyroclust.baselines import GRAPH_BASELINES
+from pyroclust.cli import main
+from pyroclust.models import StochasticBlockModel
+
+FEW = ("--draws", "100", "--mcmc-draws", "100", "--quiet")
+RATES = ("--within", "20", "60", "--between", "2", "60")
+
+
+def code_of(*arguments: str) -> object:
+    """Run the command line and return its exit code."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    return ended.value.code
+
+
+def test_the_karate_club(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert not code_of("compare", "karate", *RATES, *FEW, "--out", str(out), "--json")
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["points"] == "nodes of a graph"
+    assert figures["num_points"] == 34
+    assert "p_kk ~ Beta(20, 60)" in figures["model_in_words"]
+    assert figures["point_estimates"]["mcmc"]["adjusted_rand_to_labels"] > 0.7
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "The graph, by the point estimate" in page
+    assert "34 nodes and 78 edges" in page
+    assert "spectral clustering" in page
+    assert "k-means" not in page
+    frame = pd.read_csv(out / "assignments.csv")
+    assert set(frame["label"]) == {"Mr. Hi", "Officer"}
+    assert list(frame["row"]) == list(range(34))
+
+
+def test_edges_of_a_file_and_graphs_of_networkx_are_the_same(tmp_path: Path) -> None:
+    graph = networkx.stochastic_block_model([12, 12], [[0.8, 0.05], [0.05, 0.8]], seed=0)
+    path = tmp_path / "edges.csv"
+    path.write_text("one,other\n" + "".join(f"{a},{b}\n" for a, b in graph.edges))
+    told = {"num_draws": 50, "mcmc_draws": 50, "refine": False}
+    found = [compare(graph, **told), compare(path, edges=True, **told)]
+    first, second = (one.comparison for one in found)
+    assert np.array_equal(first.data, second.data)
+    assert np.array_equal(first.guide.assignments, second.guide.assignments)
+    assert first.classical is GRAPH_BASELINES
+    assert found[0].summary.mcmc.estimate.num_clusters == 2
+
+
+def test_mcmc_alone_with_a_prior_by_name(tmp_path: Path) -> None:
+    result = compare(
+        "les-miserables", guide="none", prior="py", expected_clusters=6, num_draws=20, mcmc_draws=60
+    )
+    assert result.comparison.model_in_words.startswith("The model stochastic_block_model: every block")
+    assert "Pitman-Yor" in result.comparison.model_in_words
+    assert result.comparison.row_names[0] == "Napoleon"
+    assert [row.result.name for row in result.summary.baselines] == ["spectral clustering", "Louvain"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["karate", "--family", "niw"], "whose blocks have rates of edges: leave it out"),
+        (["karate", "--guide", "ncp-niw2d"], "takes points of shape (2,)"),
+        (["karate", "--pca", "2"], "pca is 2, but karate has nodes of a graph"),
+        (["karate", "--within", "-1", "2"], "within[0] is -1"),
+        (["iris", "--within", "1", "2"], "within given for rows of columns, expected a graph: leave it out"),
+        (["karate", "--edges"], "edges is true, but source is no file"),
+        (["karates"], "did you mean 'karate'?"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_sentence(
+    arguments: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code_of("compare", *arguments, *FEW, "--out", str(tmp_path / "out")) == 2
+    captured = capsys.readouterr()
+    assert expected in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_a_guide_of_graphs_refuses_tables() -> None:
+    from pyroclust.guides import BlockFilter
+
+    with pytest.raises(ValueError, match="takes nodes of a graph"):
+        compare("iris", guide=BlockFilter(StochasticBlockModel()), num_draws=20, mcmc_draws=20)
