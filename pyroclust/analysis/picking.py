@@ -56,14 +56,15 @@ class AskedModel:
         Raises:
             ValueError: if points of that shape have no model by name, or it has no such part.
         """
-        of_graphs = {name: self.given[name] for name in ("within", "between") if name in self.given}
+        names = ("within", "between")
+        of_graphs = {name: one for name, one in self.given.items() if name in names}
         if isinstance(shape, Graph):
             return self._of_graphs(num_points, of_graphs)
         if of_graphs:
             raise ValueError(
                 f"{' and '.join(of_graphs)} given for rows of columns, expected a graph: leave it out"
             )
-        of_tables = {name: one for name, one in asdict(self).items() if name not in ("within", "between")}
+        of_tables = {name: one for name, one in asdict(self).items() if name not in names}
         return standardised_mixture(dim, num_points=num_points, **of_tables)
 
     def _of_graphs(self, num_points: int, rates: dict[str, Any]) -> StochasticBlockModel:

@@ -121,8 +121,8 @@ class BlockRates:
             e, m = own.sum(-1, keepdim=True), pairs.sum(-1, keepdim=True)
             between = (edges.sum((-2, -1)).unsqueeze(-1) - e) / 2
             among = (nodes * (nodes - 1) / 2).unsqueeze(-1) - m
-            others = every.unsqueeze(-1) - links, nodes.unsqueeze(-1) - sizes
-            join = _gain(e, m, links, sizes, self.within) + _gain(between, among, *others, self.between)
+            left, rest = every.unsqueeze(-1) - links, nodes.unsqueeze(-1) - sizes
+            join = _gain(e, m, links, sizes, self.within) + _gain(between, among, left, rest, self.between)
             return join, _gain(between, among, every.unsqueeze(-1), nodes.unsqueeze(-1), self.between)[..., 0]
         linked, size = links.unsqueeze(-2), sizes.unsqueeze(-2)
         across = _gain(edges, sizes.unsqueeze(-1) * size, linked, size, self.between)

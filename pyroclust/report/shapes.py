@@ -133,9 +133,9 @@ def _graph(shape: Graph, found: Contents) -> Section:
         size=(9, 6.4),
         alternative=f"A graph of {nodes:,} nodes and {edges:,} edges, nodes coloured by {clusters}.",
         caption=f"{nodes:,} nodes and {edges:,} edges. Colour and shape are clusters of the partition "
-        f"with the least expected variation of information under {found.reference.name}. A full mark is sure to be "
-        "with its companions; a hollow one is apart from them in at least half of the draws. Edges within a "
-        "cluster are darker.",
+        f"with the least expected variation of information under {found.reference.name}. A full mark is sure "
+        "to be with its companions; a hollow one is apart from them in at least half of the draws. Edges "
+        "within a cluster are darker.",
     )
     side = 5.2
     matrix = Picture(

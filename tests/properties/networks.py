@@ -172,7 +172,8 @@ NOT_TESTED = {
         f"nn.{name}": _PART
         for name in (
             *("AdaptiveShape", "AttentivePool", "ClusterwiseNetwork", "ConditionInput", "ConditionInputs"),
-            *("DiscreteLatents", "FixedShape", "FutureAttention", "GatedPool", "GaussianLatents"),
+            *("DiscreteLatents", "FixedShape", "FutureAttention", "GatedGraphEncoder", "GatedPool"),
+            *("GaussianLatents", "GraphEncoder", "GraphScorer"),
             *("ImageEncoder", "InducedFuture", "KernelLookAhead", "NeighbourScorer", "SummedPool"),
             *("SummedScorer", "WaveformEncoder"),
         )

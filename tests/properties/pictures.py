@@ -228,6 +228,10 @@ NOT_TESTED = {
         f"plots.{name}": "takes images or waveforms, refused in tests/plots/test_contact_sheets.py"
         for name in ("plot_contact_sheet", "plot_uncertain_images", "plot_waveforms")
     },
+    **{
+        f"plots.{name}": "takes the matrix of a graph, refused in tests/plots/test_graph_pictures.py"
+        for name in ("plot_block_matrix", "plot_graph")
+    },
     "plots.new_figure": "takes a width and a height, no data; matplotlib refuses others",
     "plots.style": "takes nothing",
     "plots.png_bytes": "takes a finished figure",
