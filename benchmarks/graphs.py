@@ -1,13 +1,15 @@
-"""Graphs of the stochastic block model: MCMC, refined draws of the exact filter, and other methods.
+"""Graphs of the stochastic block model: guides, MCMC, the exact filter, and other methods.
 
     python benchmarks/graphs.py [--graphs 200] [--errors 20] [--calibrated 400]
 
 Each graph is drawn anew from models.StochasticBlockModel with 50 to 300 nodes and two blocks or more. Long
-chains are four of 2,000 draws of merge-split moves and Gibbs sweeps. Refined draws are 200, from 1,000 of the
-exact filter; those as drawn and weighted stand beside them. Spectral clustering is told the number of blocks,
-Louvain (networkx) finds its own. Partitions are point estimates of least expected variation of information,
-and are judged by the adjusted mutual information with the simulated blocks. One result a graph is kept in
-runs/graphs, so that a run goes on where the last one ended.
+chains are four of 2,000 draws of merge-split moves and Gibbs sweeps. The guides of the shelf draw 200
+partitions, counted alike and by their weights; refined draws are 200, from 1,000 of a guide or of the exact
+filter. Spectral clustering is told the number of blocks, or finds it by the largest gap; Louvain (networkx)
+finds its own. Partitions are point estimates of least expected variation of information, and are judged by
+the adjusted mutual information with the simulated blocks. Seconds are those of the draws, with encoding and
+warm-up, on one core. One result a graph is kept in runs/graphs, so that a run goes on where the last one
+ended.
 
 On graphs of 100 nodes refined draws are compared with longer chains pair by pair. Simulation-based
 calibration ranks the number of blocks and the log joint of graphs of 30 nodes among 99 thinned draws of a
@@ -17,22 +19,23 @@ chain. The last report is in benchmarks/results/graphs.json.
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import networkx
 import numpy as np
 import pandas as pd
 import torch
 import typer
 from rich.console import Console
-from sklearn.cluster import SpectralClustering
 from sklearn.metrics import adjusted_mutual_info_score
 
+from pyroclust import load_guide
+from pyroclust.baselines import Louvain, SpectralCommunities
 from pyroclust.diagnostics import co_assignment, importance_weights, point_estimate, sbc
 from pyroclust.files import replace_file
 from pyroclust.guides import BlockFilter
-from pyroclust.infer import refine, simulate
+from pyroclust.infer import importance_sample, refine, simulate
 from pyroclust.infer.mcmc import CollapsedGibbs, Compose, MergeSplit
 from pyroclust.models import StochasticBlockModel
 
@@ -40,6 +43,8 @@ RUNS = Path(__file__).parents[1] / "runs" / "graphs"
 RESULTS = Path(__file__).parent / "results" / "graphs.json"
 MODEL = StochasticBlockModel()
 SMALLEST, LARGEST, NODES = 50, 300, 100
+GUIDES = ("ncp-sbm", "acp-sbm")
+DRAWS = 200
 
 
 def kernel(thin: int) -> Compose:
@@ -55,15 +60,6 @@ def graph_of(num_nodes: int, seed: int) -> tuple[torch.Tensor, np.ndarray]:
             return graph.double(), blocks.numpy()
 
 
-def louvain(graph: np.ndarray) -> np.ndarray:
-    """Return the communities of Louvain's method as labels."""
-    labels = np.zeros(len(graph), dtype=int)
-    communities = networkx.community.louvain_communities(networkx.from_numpy_array(graph), seed=0)
-    for place, members in enumerate(communities):
-        labels[list(members)] = place
-    return labels
-
-
 def timed(run: Callable[[], Any]) -> tuple[Any, float]:
     begin = time.perf_counter()
     return run(), time.perf_counter() - begin
@@ -74,36 +70,55 @@ def one_graph(seed: int) -> dict[str, Any]:
     size = int(np.random.default_rng(seed).integers(SMALLEST, LARGEST + 1))
     graph, blocks = graph_of(size, seed)
     number, matrix = int(blocks.max()) + 1, graph.numpy()
-    chains, of_chains = timed(
-        lambda: kernel(2).run(graph, num_draws=2000, warmup=1000, num_chains=4, seed=0).assignments.numpy()
-    )
-    refined, of_refined = timed(lambda: refine(MODEL, BlockFilter(MODEL), graph, num_draws=200, seed=0))
-    proposals = refined.proposals
-    drawn, weights = proposals.assignments.numpy(), importance_weights(proposals.log_weights.numpy())
-    spectral = SpectralClustering(number, affinity="precomputed", assign_labels="kmeans", random_state=0)
+    run = kernel(2).run
+    chains, of_chains = timed(lambda: run(graph, num_draws=2000, warmup=1000, num_chains=4, seed=0))
+    found = {"long chains": (chains.assignments.numpy(), None)}
+    seconds, efficiency, settled = {"long chains": of_chains}, {}, {}
+    for name in GUIDES:
+        guide = load_guide(name)
+        torch.manual_seed(seed)
+        drawn, seconds[f"{name}, as drawn"] = timed(partial(draws_of, guide, graph))
+        labels, weights = drawn.assignments.numpy(), importance_weights(drawn.log_weights.numpy())
+        seconds[f"{name}, weighted"] = seconds[f"{name}, as drawn"]
+        efficiency[name] = drawn.efficiency
+        found |= {f"{name}, as drawn": (labels, None), f"{name}, weighted": (labels, weights)}
+    for name, guide in {GUIDES[0]: load_guide(GUIDES[0]), "filter": BlockFilter(MODEL)}.items():
+        again, seconds[f"{name}, refined"] = timed(partial(refined_of, guide, graph, DRAWS))
+        settled[name], efficiency[name] = again.settled, again.proposals.efficiency
+        found[f"{name}, refined"] = again.assignments.numpy(), None
+        if name == "filter":
+            labels = again.proposals.assignments.numpy()
+            weights = importance_weights(again.proposals.log_weights.numpy())
+            found |= {f"{name}, as drawn": (labels, None), f"{name}, weighted": (labels, weights)}
     partitions = {
-        "long chains": point_estimate(chains, seed=0),
-        "filter, as drawn": point_estimate(drawn, seed=0),
-        "filter, weighted": point_estimate(drawn, seed=0, weights=weights),
-        "filter, refined": point_estimate(refined.assignments.numpy(), seed=0),
-        "spectral, told K": spectral.fit_predict(matrix + 1e-3),
-        "Louvain": louvain(matrix),
+        **{name: point_estimate(one, seed=0, weights=weights) for name, (one, weights) in found.items()},
+        "spectral, told K": SpectralCommunities(number).partition(matrix, seed=0).assignments,
+        "spectral": SpectralCommunities().partition(matrix, seed=0).assignments,
+        "Louvain": Louvain().partition(matrix, seed=0).assignments,
     }
     return {
         "nodes": size,
         "blocks": number,
-        "efficiency": proposals.efficiency,
-        "settled": refined.settled,
-        "seconds": {"long chains": of_chains, "filter, refined": of_refined},
+        "efficiency": efficiency,
+        "settled": settled,
+        "seconds": seconds,
         "ami": {name: adjusted_mutual_info_score(blocks, one) for name, one in partitions.items()},
     }
+
+
+def draws_of(guide: Any, graph: torch.Tensor) -> Any:
+    return importance_sample(MODEL, guide, graph, num_draws=DRAWS)
+
+
+def refined_of(guide: Any, graph: torch.Tensor, num_draws: int) -> Any:
+    return refine(MODEL, guide, graph, num_draws=num_draws, seed=0)
 
 
 def largest_error(seed: int) -> float:
     """Return the largest difference of co-assignment probabilities of refined draws and long chains."""
     graph, _ = graph_of(NODES, 10_000 + seed)
     chains = kernel(4).run(graph, num_draws=4000, warmup=2000, num_chains=4, seed=0).assignments.numpy()
-    refined = refine(MODEL, BlockFilter(MODEL), graph, num_draws=1000, seed=0).assignments.numpy()
+    refined = refined_of(load_guide(GUIDES[0]), graph, 1000).assignments.numpy()
     return float(np.abs(co_assignment(refined) - co_assignment(chains)).max())
 
 
@@ -152,8 +167,13 @@ def main(graphs: int = 200, errors: int = 20, calibrated: int = 400) -> None:
     report = {
         "graphs": graphs,
         "rows": found,
-        "median efficiency": float(np.median([row["efficiency"] for row in rows])),
-        "settled": float(np.mean([row["settled"] for row in rows])),
+        "median efficiency": {
+            name: float(np.median([row["efficiency"][name] for row in rows]))
+            for name in rows[0]["efficiency"]
+        },
+        "settled": {
+            name: float(np.mean([row["settled"][name] for row in rows])) for name in rows[0]["settled"]
+        },
         "largest co-assignment error": {"median": float(np.median(gaps)), "worst": max(gaps)},
         "calibration, p": calibration(calibrated),
     }

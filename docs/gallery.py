@@ -20,6 +20,7 @@ from pyroclust import plots
 SECTIONS = (
     "One posterior",
     "Images and waveforms",
+    "Graphs",
     "Estimates",
     "Convergence",
     "Two sources",
@@ -42,7 +43,8 @@ def page(pictures: list[Picture]) -> str:
         "with `ncp-niw4d`. Calibration is that of `ncp-nig1d` on data sets of 30 points of its model:",
         "`truth` are the partitions that they were simulated from, `simulated` its draws (draws, data sets,",
         "points); `near` is what `pyroclust.calibrate_near` says of the galaxies; `digits` and `spikes` are",
-        "`points` with an `estimate` and how `unsure` each is. What belongs neither to",
+        "`points` with an `estimate` and how `unsure` each is, and so is `novel`, a graph, by MCMC of a",
+        "stochastic block model. What belongs neither to",
         "`plots` nor to `diagnostics` is defined in `docs/gallery_parts`.",
     ]
     for section in SECTIONS:

@@ -59,6 +59,31 @@ def waveforms(seen: Gallery) -> Figure:
 
 
 @picture(
+    "Graphs",
+    "The characters of Les Misérables, joined where they share a chapter, by blocks of a stochastic block "
+    "model: groups who all know one another, single characters whom many know, and those whom few know. A "
+    "hollow mark is apart from its companions in at least half of the draws.",
+)
+def graph(seen: Gallery) -> Figure:
+    novel = seen.novel
+    figure = plots.new_figure(9, 7)
+    plots.plot_graph(novel.points, novel.estimate, novel.unsure, ax=figure.subplots(), names=novel.names)
+    return figure
+
+
+@picture(
+    "Graphs",
+    "The matrix of the same graph, its rows and columns sorted by block, the largest first: the model "
+    "expects one rate of edges in each frame, and one between each two.",
+)
+def block_matrix(seen: Gallery) -> Figure:
+    novel = seen.novel
+    figure = plots.new_figure(7, 5)
+    plots.plot_block_matrix(novel.points, novel.estimate, ax=figure.subplots())
+    return figure
+
+
+@picture(
     "One posterior",
     "One stem is one flower, sorted within its cluster: the higher, the less sure is its place; above "
     "the dashed line it is more often apart from its companions than with them.",

@@ -11,8 +11,8 @@ from pyroclust import diagnostics, load_guide, read_table, standardise
 from pyroclust.calibration import LocalCalibration, calibrate_near
 from pyroclust.guides import NeuralClusteringProcess, light_scorer_for
 from pyroclust.infer import FitSettings, Validation, fit, simulate
-from pyroclust.infer.mcmc import CollapsedGibbs
-from pyroclust.models import SpikeWaveforms, gaussian2d
+from pyroclust.infer.mcmc import CollapsedGibbs, Compose, MergeSplit
+from pyroclust.models import SpikeWaveforms, StochasticBlockModel, gaussian2d
 
 __all__ = ["Gallery", "Posterior", "Seen", "prepare", "shares_of_counts"]
 
@@ -49,14 +49,16 @@ class Seen:
     """Points that can be looked at, with a partition of them.
 
     Attributes:
-        points: images ``(N, H, W)`` or waveforms ``(N, channels, samples)``.
+        points: images ``(N, H, W)``, waveforms ``(N, channels, samples)`` or the matrix of a graph.
         estimate: of their partition, ``(N,)``.
         unsure: uncertainty of each, ``(N,)``.
+        names: of the points, where they have some.
     """
 
     points: np.ndarray
     estimate: np.ndarray
     unsure: np.ndarray
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class Gallery:
         familiar: simulations of as many points as there are galaxies, ``(B, 82, 1)``.
         digits: handwriting, clustered by a guide that was trained on fonts.
         spikes: simulated ones, by their neurons.
+        novel: the characters of Les Misérables, by blocks.
         log: of a short training.
         validation: of the same.
     """
@@ -88,6 +91,7 @@ class Gallery:
     familiar: np.ndarray
     digits: Seen
     spikes: Seen
+    novel: Seen
     log: dict[str, np.ndarray]
     validation: dict[str, np.ndarray]
 
@@ -142,6 +146,15 @@ def handwriting(num_draws: int) -> Seen:
         draws = load_guide("ncp-glyphs8").posterior(torch.tensor(images)).sample((num_draws,)).numpy()
     estimate = diagnostics.point_estimate(draws, seed=0)
     return Seen(images, estimate, diagnostics.point_uncertainty(draws, estimate))
+
+
+def characters(num_draws: int) -> Seen:
+    """Find blocks among the characters of a novel by MCMC."""
+    table, model = read_table("les-miserables"), StochasticBlockModel()
+    kernel = Compose([MergeSplit(model), CollapsedGibbs(model)], thin=2)
+    draws = kernel.run(table.data, num_draws=num_draws, warmup=1000, num_chains=4, seed=0).assignments.numpy()
+    estimate = diagnostics.point_estimate(draws, seed=0)
+    return Seen(table.data, estimate, diagnostics.point_uncertainty(draws, estimate), table.row_names)
 
 
 def recording() -> Seen:
@@ -200,6 +213,7 @@ def prepare(folder: Path, *, num_draws: int, num_simulations: int, steps: int) -
         familiar=familiar.numpy(),
         digits=handwriting(num_draws),
         spikes=recording(),
+        novel=characters(num_draws),
         log=log,
         validation=validation,
     )
