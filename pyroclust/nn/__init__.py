@@ -14,6 +14,7 @@ from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.nn.orders import DensestFirst, NearestNext, Order, RandomOrder
 from pyroclust.nn.pools import AttentivePool, GatedPool, SummedPool
 from pyroclust.nn.summed_scorer import SummedScorer
+from pyroclust.nn.vector_encoder import VectorEncoder
 from pyroclust.nn.waveform_encoder import WaveformEncoder
 
 __all__ = [
@@ -45,5 +46,6 @@ __all__ = [
     "SetEncoder",
     "SummedPool",
     "SummedScorer",
+    "VectorEncoder",
     "WaveformEncoder",
 ]

@@ -174,7 +174,7 @@ NOT_TESTED = {
             *("AdaptiveShape", "AttentivePool", "ClusterwiseNetwork", "ConditionInput", "ConditionInputs"),
             *("DiscreteLatents", "FixedShape", "FutureAttention", "GatedPool", "GaussianLatents"),
             *("ImageEncoder", "InducedFuture", "KernelLookAhead", "NeighbourScorer", "SummedPool"),
-            *("SummedScorer", "WaveformEncoder"),
+            *("SummedScorer", "VectorEncoder", "WaveformEncoder"),
         )
     },
 }
