@@ -4,6 +4,7 @@ from pyroclust.nn.attention import InducedSetAttention, MultiheadAttentionBlock,
 from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.conditions import ConditionInput, ConditionInputs
+from pyroclust.nn.encoders import Encoder
 from pyroclust.nn.futures import Future, FutureAttention, InducedFuture
 from pyroclust.nn.image_encoder import ImageEncoder
 from pyroclust.nn.latents import DiscreteLatents, GaussianLatents
@@ -27,6 +28,7 @@ __all__ = [
     "DensestFirst",
     "DiscreteLatents",
     "FixedShape",
+    "Encoder",
     "Future",
     "FutureAttention",
     "GatedPool",
