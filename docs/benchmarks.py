@@ -14,6 +14,7 @@ from statistics import mean, median
 from benchmark_tables import Row, count, listed, number, result, signed, table
 from familiarity_figures import familiarity
 from refined_figures import refined
+from world_figures import graphs, images, spikes
 
 from pyroclust import list_guides
 
@@ -501,6 +502,9 @@ def page() -> str:
         speed,
         large_tables,
         warped,
+        images,
+        graphs,
+        spikes,
         estimates,
         mcmc,
         evidence,

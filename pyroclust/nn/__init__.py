@@ -4,6 +4,7 @@ from pyroclust.nn.attention import InducedSetAttention, MultiheadAttentionBlock,
 from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.conditions import ConditionInput, ConditionInputs
+from pyroclust.nn.encoders import Encoder
 from pyroclust.nn.futures import Future, FutureAttention, InducedFuture
 from pyroclust.nn.graph_encoders import GatedGraphEncoder, GraphEncoder
 from pyroclust.nn.graph_scorer import GraphScorer
@@ -16,6 +17,7 @@ from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.nn.orders import DensestFirst, NearestNext, Order, RandomOrder
 from pyroclust.nn.pools import AttentivePool, GatedPool, SummedPool
 from pyroclust.nn.summed_scorer import SummedScorer
+from pyroclust.nn.vector_encoder import VectorEncoder
 from pyroclust.nn.waveform_encoder import WaveformEncoder
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "ConditionInputs",
     "DensestFirst",
     "DiscreteLatents",
+    "Encoder",
     "FixedShape",
     "Future",
     "FutureAttention",
@@ -50,5 +53,6 @@ __all__ = [
     "SetEncoder",
     "SummedPool",
     "SummedScorer",
+    "VectorEncoder",
     "WaveformEncoder",
 ]

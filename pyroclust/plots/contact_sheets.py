@@ -113,10 +113,10 @@ def plot_uncertain_images(
     worst = np.argsort(-uncertainty, kind="stable")[:most_images]
     rows = [worst[start : start + columns] for start in range(0, len(worst), columns)]
     _draw_sheet(images, rows, ax=ax)
-    ends = [(uncertainty[row[0]], uncertainty[row[-1]]) for row in rows]
+    ends = [(f"{uncertainty[row[0]]:.2f}", f"{uncertainty[row[-1]]:.2f}") for row in rows]
     ax.set_yticks(
         (images.shape[1] + _GAP) * np.arange(len(rows)) + images.shape[1] / 2,
-        [f"{high:.2f} to {low:.2f}" if high > low else f"{high:.2f}" for high, low in ends],
+        [high if high == low else f"{high} to {low}" for high, low in ends],
     )
     ax.set_ylabel("uncertainty")
     return ax

@@ -1,11 +1,22 @@
 """What draws cost and what they are worth: seconds, importance weights."""
 
+from collections.abc import Sequence
+
 from pyroclust import plots
 from pyroclust.report.parts import FigureTable, Picture, Section
 from pyroclust.report.words import number, seconds
-from pyroclust.results.contents import Contents, Weighting
+from pyroclust.results.contents import Contents, Source, Weighting
 
-__all__ = ["cost_section", "weights_section"]
+__all__ = ["cost_section", "unit_of_cost", "weights_section"]
+
+
+def unit_of_cost(sources: Sequence[Source]) -> str:
+    """Return what the seconds of sources are divided by: draws, where nothing says what these are worth.
+
+    Args:
+        sources: sources with numbers of effective draws.
+    """
+    return "draw" if all(one.effective_draws == one.num_made for one in sources) else "effective draw"
 
 
 def cost_section(found: Contents) -> Section:
@@ -14,16 +25,18 @@ def cost_section(found: Contents) -> Section:
     Args:
         found: a result whose sources have seconds.
     """
-    sources = found.sources
-    rows = (
+    sources, unit = found.sources, unit_of_cost(found.sources)
+    rows = [
         ("draws", *(f"{one.num_made:,}" for one in sources)),
         ("effective draws", *(number(one.effective_draws, 0) for one in sources)),
         ("seconds, all draws", *(seconds(one.seconds) for one in sources if one.seconds is not None)),
-        ("seconds per effective draw", *(seconds(one.seconds_each) for one in sources)),
-    )
-    table = FigureTable("What the draws cost.", ("", *(one.name for one in sources)), rows, "Cost")
+        (f"seconds per {unit}", *(seconds(one.seconds_each) for one in sources)),
+    ]
+    if unit == "draw":
+        del rows[1]
+    table = FigureTable("What the draws cost.", ("", *(one.name for one in sources)), tuple(rows), "Cost")
     each = ", ".join(f"{seconds(one.seconds_each)} by {one.name}" for one in sources)
-    return Section("Cost", (table,), gist=f"An effective draw: {each}")
+    return Section("Cost", (table,), gist=f"{'A draw' if unit == 'draw' else 'An effective draw'}: {each}")
 
 
 def weights_section(weighting: Weighting) -> Section:

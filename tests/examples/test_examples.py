@@ -10,6 +10,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = {
     "cluster_a_graph": ["--draws", "100"],
     "cluster_handwriting": ["--images", "30", "--draws", "40"],
+    "cluster_spikes": ["--spikes", "40", "--draws", "40"],
     "compare_galaxies": ["--draws", "50", "--guide", "filter-nig1d"],
     "fine_tune": ["--datasets", "2", "--points", "5", "--steps", "2", "--particles", "4"],
     "posterior_predictive": ["--draws", "40"],

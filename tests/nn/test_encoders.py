@@ -5,8 +5,8 @@ import torch
 from torch import Tensor, nn
 
 from pyroclust.infer import simulate
-from pyroclust.models import DeformedGlyphs, SpikeWaveforms
-from pyroclust.nn import ImageEncoder, WaveformEncoder
+from pyroclust.models import DeformedGlyphs, SpikeWaveforms, gaussian2d
+from pyroclust.nn import ImageEncoder, VectorEncoder, WaveformEncoder
 from pyroclust.registry import rebuild
 
 
@@ -24,7 +24,15 @@ def waveforms() -> tuple[nn.Module, Tensor]:
     return WaveformEncoder(7, 32, dim=6, width=8), simulate(SpikeWaveforms(), torch.empty(2, 30, 7, 32))[0]
 
 
-MAKERS = [small_images, large_images, waveforms]
+def rows_of_many_columns() -> tuple[nn.Module, Tensor]:
+    return VectorEncoder(64, dim=6, width=8, scale=10.0), simulate(gaussian2d(64), torch.empty(2, 30, 64))[0]
+
+
+def rows_of_one_column() -> tuple[nn.Module, Tensor]:
+    return VectorEncoder(1, dim=6, width=8, scale=10.0), simulate(gaussian2d(1), torch.empty(2, 30, 1))[0]
+
+
+MAKERS = [small_images, large_images, waveforms, rows_of_many_columns, rows_of_one_column]
 
 
 @pytest.fixture(params=MAKERS)
@@ -72,6 +80,9 @@ def test_encoders_can_be_made_anew(case: tuple[nn.Module, Tensor]) -> None:
         (lambda: WaveformEncoder(0, 32), "num_channels is 0"),
         (lambda: WaveformEncoder(2, 3), "num_samples is 3"),
         (lambda: WaveformEncoder(2, 8, scale=0.0), "scale is 0.0"),
+        (lambda: VectorEncoder(65), "num_columns is 65, expected at most 64"),
+        (lambda: VectorEncoder(3, num_blocks=0), "num_blocks is 0"),
+        (lambda: VectorEncoder(3, scale=-1.0), "scale is -1.0"),
     ],
 )
 def test_bad_sizes_are_named(make, expected: str) -> None:

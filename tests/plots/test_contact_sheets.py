@@ -47,6 +47,9 @@ def test_the_least_sure_images_come_first(ax):
     np.testing.assert_array_equal(sheet[:6, :5], IMAGES[worst[0]])
     np.testing.assert_array_equal(sheet[7:13, 6:11], IMAGES[worst[4]])
     assert names(ax) == ["0.97 to 0.90", "0.87 to 0.83"]
+    ax.clear()
+    plots.plot_uncertain_images(IMAGES, uncertainty / 1000, ax=ax, most_images=2)
+    assert names(ax) == ["0.00"]
 
 
 def test_mean_waveforms_lie_above_one_another_on_one_scale(ax):

@@ -163,6 +163,7 @@ NOT_TESTED = {
     "guides.ClusterwiseClusteringProcess": _TRAINED,
     "guides.SequentialGuide": _CONTRACT,
     "nn.ClusterShape": _CONTRACT,
+    "nn.Encoder": _CONTRACT,
     "nn.Future": _CONTRACT,
     "nn.NetworkScorer": _CONTRACT,
     "nn.Order": _CONTRACT,
@@ -175,7 +176,7 @@ NOT_TESTED = {
             *("DiscreteLatents", "FixedShape", "FutureAttention", "GatedGraphEncoder", "GatedPool"),
             *("GaussianLatents", "GraphEncoder", "GraphScorer"),
             *("ImageEncoder", "InducedFuture", "KernelLookAhead", "NeighbourScorer", "SummedPool"),
-            *("SummedScorer", "WaveformEncoder"),
+            *("SummedScorer", "VectorEncoder", "WaveformEncoder"),
         )
     },
 }

@@ -161,6 +161,13 @@ def test_command_line(folder, tmp_path, capsys):
         assert "log_prob" in posterior
 
 
+def test_draws_that_nothing_weighs_are_not_called_effective():
+    page = render(summarise_alone(alone()))
+    assert "per draw" in page
+    assert "A draw: 2.00 ms by" in page
+    assert "ffective draw" not in page
+
+
 def test_terminal(folder, tmp_path, capsys):
     arguments = ["compare", str(folder / "arcs.csv"), "--guide", str(folder / "guide"), "--columns", "x,y"]
     with pytest.raises(SystemExit):

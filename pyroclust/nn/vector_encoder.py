@@ -1,0 +1,96 @@
+"""A residual network from vectors of many columns to vectors of few."""
+
+from torch import Tensor, nn
+
+from pyroclust.counts import check_count, check_number
+from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.sizes import MAX_BLOCKS
+from pyroclust.registry import register
+
+__all__ = ["VectorEncoder"]
+
+# Standard deviation of the vectors at the start, in units of a typical cluster.
+_FIRST_SPREAD = 2.0
+_MAX_COLUMNS = 64
+
+
+@register(Encoder)
+class VectorEncoder(nn.Module):
+    r"""Turn every row of a table into a vector, trained with the guide.
+
+    .. math::
+        h_0 = A x / s, \qquad h_l = h_{l-1} + G_l \, \sigma\big(F_l \, \sigma(h_{l-1})\big), \qquad
+        e = C x / s + D \, \sigma(h_L)
+
+    with :math:`\sigma` the SiLU. The straight way C keeps distances of the columns; the blocks bend them.
+    Guides of vectors look at the columns themselves, and need no encoder while these are few and each
+    matters; where many columns say little each, or clusters are bent, an encoder learns what to look at.
+    The first weights keep the differences between points. Cost O(D W + L W^2) a point.
+
+    Args:
+        num_columns: D, at most 64.
+        dim: E, of the vectors.
+        width: W, of the blocks.
+        num_blocks: L.
+        scale: s, that the numbers are divided by; their standard deviation over all points, 1 for
+            standardised tables.
+
+    Shape:
+        data: ``(B, N, D)``; output: ``(B, N, E)``.
+
+    Raises:
+        ValueError: if an argument is out of range.
+
+    Example:
+        >>> import torch
+        >>> VectorEncoder(30, dim=5)(torch.zeros(2, 9, 30)).shape
+        torch.Size([2, 9, 5])
+
+    References:
+        He et al. (2016), Identity mappings in deep residual networks. https://arxiv.org/abs/1603.05027
+    """
+
+    def __init__(
+        self, num_columns: int, *, dim: int = 8, width: int = 64, num_blocks: int = 2, scale: float = 1.0
+    ) -> None:
+        super().__init__()
+        self.num_columns = check_count("num_columns", num_columns, at_most=_MAX_COLUMNS)
+        self.dim, self.width = check_count("dim", dim), check_count("width", width)
+        self.num_blocks = check_count("num_blocks", num_blocks, at_most=MAX_BLOCKS)
+        self.scale = check_number("scale", scale, above=0)
+        self.first = nn.Linear(num_columns, width)
+        self.blocks = nn.Sequential(*(_ResidualBlock(width) for _ in range(num_blocks)))
+        self.straight, self.last = nn.Linear(num_columns, dim, bias=False), nn.Linear(width, dim)
+        _keep_differences(self.first, gain=1.0)
+        # Half of the variance goes straight, half through the blocks.
+        _keep_differences(self.straight, gain=_FIRST_SPREAD / 2**0.5)
+        _keep_differences(self.last, gain=_FIRST_SPREAD)
+
+    def forward(self, data: Tensor) -> Tensor:
+        """Encode each row on its own."""
+        scaled = data.to(self.first.weight.dtype) / self.scale
+        bent = nn.functional.silu(self.blocks(self.first(scaled)))
+        vectors: Tensor = self.straight(scaled) + self.last(bent)
+        return vectors
+
+
+class _ResidualBlock(nn.Module):
+    """Add to a vector what two linear layers make of it; the second is small at the start."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(width, width), nn.Linear(width, width)
+        _keep_differences(self.first, gain=2**0.5)
+        _keep_differences(self.second, gain=0.3)
+
+    def forward(self, vector: Tensor) -> Tensor:
+        silu = nn.functional.silu
+        added: Tensor = self.second(silu(self.first(silu(vector))))
+        return vector + added
+
+
+def _keep_differences(layer: nn.Linear, *, gain: float) -> None:
+    """Start with weights that multiply the standard deviation of what comes in by a gain."""
+    nn.init.normal_(layer.weight, std=gain / layer.in_features**0.5)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
