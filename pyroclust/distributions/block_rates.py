@@ -122,12 +122,16 @@ class BlockRates:
             between = (edges.sum((-2, -1)).unsqueeze(-1) - e) / 2
             among = (nodes * (nodes - 1) / 2).unsqueeze(-1) - m
             left, rest = every.unsqueeze(-1) - links, nodes.unsqueeze(-1) - sizes
-            join = _gain(e, m, links, sizes, self.within) + _gain(between, among, left, rest, self.between)
-            return join, _gain(between, among, every.unsqueeze(-1), nodes.unsqueeze(-1), self.between)[..., 0]
+            join = log_beta_gain(e, m, links, sizes, self.within) + log_beta_gain(
+                between, among, left, rest, self.between
+            )
+            return join, log_beta_gain(
+                between, among, every.unsqueeze(-1), nodes.unsqueeze(-1), self.between
+            )[..., 0]
         linked, size = links.unsqueeze(-2), sizes.unsqueeze(-2)
-        across = _gain(edges, sizes.unsqueeze(-1) * size, linked, size, self.between)
+        across = log_beta_gain(edges, sizes.unsqueeze(-1) * size, linked, size, self.between)
         others = ~torch.eye(links.shape[-1], dtype=torch.bool, device=links.device)
-        join = _gain(own, pairs, links, sizes, self.within) + (across * others).sum(-1)
+        join = log_beta_gain(own, pairs, links, sizes, self.within) + (across * others).sum(-1)
         return join, log_beta_binomial(links, sizes, self.between).sum(-1)
 
     def sample(self, assignments: Tensor) -> Tensor:
@@ -159,7 +163,9 @@ def log_beta_binomial(edges: Tensor, pairs: Tensor, law: tuple[float, float]) ->
     return found - (start[0] + start[1] - start[2])
 
 
-def _gain(edges: Tensor, pairs: Tensor, links: Tensor, size: Tensor, law: tuple[float, float]) -> Tensor:
+def log_beta_gain(
+    edges: Tensor, pairs: Tensor, links: Tensor, size: Tensor, law: tuple[float, float]
+) -> Tensor:
     """Return the log-probability of links among so many further pairs, after edges among pairs."""
     a, b = law
     linked, apart, every = edges + a, pairs - edges + b, pairs + (a + b)

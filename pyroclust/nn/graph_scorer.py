@@ -1,5 +1,6 @@
 """The scorer of the nodes of graphs: the exact filter, and what the whole graph says of the nodes to come."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 
 from pyroclust.adjacency import in_order, profile_correlations
 from pyroclust.counts import check_count
-from pyroclust.distributions.block_rates import BlockRates, log_beta_binomial
+from pyroclust.distributions.block_rates import BlockRates, log_beta_binomial, log_beta_gain
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.sampling import Prefixes
 from pyroclust.distributions.sequential.steps import ForcedSteps, pooled_before, prefix_sums
@@ -20,9 +21,10 @@ from pyroclust.registry import register
 
 __all__ = ["GraphEncoding", "GraphScorer"]
 
-# How probable it is, before its edges are seen, that a later node is of the block at hand.
-_SAME_BLOCK = 0.3
+# That a later node is of the block at hand, before its edges are seen: a probability of .3.
+_PRIOR_LOG_ODDS = math.log(0.3 / 0.7)
 _SCALARS = 7
+_PAIR_INPUTS, _PAIR_WIDTH = 6, 8
 _LOWEST = -1e4
 
 
@@ -30,14 +32,11 @@ _LOWEST = -1e4
 class GraphEncoding:
     """Graphs in visiting order, encoded once for all draws."""
 
-    moments: Tensor  # (B, N, 2 N + E) float64: edges, indicator, vector of every node
+    moments: Tensor  # (B, N, 4 N + E) float64 of every node: edges, indicator, likenesses, vector
     later: Tensor  # (B, N, N), edges to later nodes
-    num_later: Tensor  # (B, N), how many these are
-    alike: Tensor  # (B, 2, N, N), how much alike two nodes' edges are
     vectors: Tensor  # (B, N, E)
     context: Tensor  # (B, N, W)
-    change: Tensor  # log-odds of an edge of block and later node, by size and edges so far, (N + 1, N + 1)
-    apart: Tensor  # log-probability of none
+    alone: Tensor  # (B, N), what later nodes say of a block of the node alone
     opening: Tensor  # (N, N) float64, the prior's log-weight of a new block after n nodes in K
 
 
@@ -69,10 +68,12 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
     The filter knows the edges among the nodes so far. Of the nodes to come,
 
     .. math::
-        s_k = \sum_{j > n} \log p\big(A_{nj} \mid A_{ij}, i < n, c_i = k\big)
+        s_k = \sum_{j > n} \log \big(\pi_{kj}\, p_w(A_{nj}) + (1 - \pi_{kj})\, p_b(A_{nj})\big)
 
-    says how well the edges of the node to each later one go with those that block k has there, as if that
-    node were alone in its block, or of block k; it is what a block without filter could be chosen by. The
+    says how well the edges of the node to each later one go with those that block k has there: with
+    probability :math:`\pi_{kj}` that node is of block k, and an edge as probable as the edges within k make
+    it; otherwise as the edges that k has to it. Of :math:`\pi_{kj}` the model gives the likelihood ratio,
+    and a network of a few units that sees how much alike j and the members of k are gives the rest. The
     contexts C_n are vectors of an encoder that has seen the whole graph; states t_k are made of the mean
     vector of a block and its size; and :math:`\delta` holds the difference of the node's vector to the mean,
     the mean correlation of its edges with those of the members, the share of them it is linked to, and how
@@ -108,6 +109,7 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
         self.encoder: Any = GraphEncoder() if encoder is None else encoder
         self.width = width = check_count("width", width)
         dim = self.encoder.dim
+        self.same = nn.Sequential(nn.Linear(_PAIR_INPUTS, _PAIR_WIDTH), nn.SiLU(), nn.Linear(_PAIR_WIDTH, 1))
         self.context = nn.Sequential(nn.Linear(dim + 4, width), nn.SiLU(), nn.Linear(width, width))
         self.state = nn.Sequential(nn.Linear(dim + 3, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU())
         self.state_to_head = nn.Linear(width, width, bias=False)
@@ -118,7 +120,7 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
         self.best_others = nn.Linear(_SCALARS, width, bias=False)
         self.head = nn.Sequential(nn.LayerNorm(width), nn.SiLU(), nn.Linear(width, width), nn.SiLU())
         self.to_join, self.to_open, self.to_gain = (nn.Linear(width, 1) for _ in range(3))
-        for layer in (self.to_join, self.to_open, self.to_gain):
+        for layer in (self.to_join, self.to_open, self.to_gain, self.same[-1]):
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
 
@@ -161,49 +163,69 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
         degree = graphs.mean(-1, keepdim=True)
         context = self.context(torch.cat([vectors, progress.expand(*order.shape, 3), degree], -1))
         own = torch.eye(nodes, dtype=torch.float64, device=data.device).expand(len(order), nodes, nodes)
-        moments = torch.cat([graphs.double(), own, vectors.double()], -1)
-        change, apart = self._tables(nodes)
+        likenesses = alike.transpose(1, 2).flatten(2)
+        moments = torch.cat([graphs.double(), own, likenesses.double(), vectors.double()], -1)
         later = graphs.triu(1)
+        none = torch.zeros(order.shape, dtype=torch.float64, device=data.device)
+        nothing = torch.zeros_like(graphs)
+        edge, no_edge = self._later(none, none, nothing, alike, vectors, vectors)
         return GraphEncoding(
             moments=moments,
             later=later,
-            num_later=later.sum(-1),
-            alike=alike,
             vectors=vectors,
             context=context,
-            change=change.to(graphs),
-            apart=apart.to(graphs),
+            alone=((edge - no_edge) * later + no_edge.triu(1)).sum(-1),
             opening=self.prior.log_opening_table(nodes, nodes).to(data.device),
         )
 
-    def _tables(self, nodes: int) -> tuple[Tensor, Tensor]:
-        """Return log-odds of an edge to a later node, and log-probabilities of none, given a block's."""
-        size, edges = torch.meshgrid(torch.arange(nodes + 1), torch.arange(nodes + 1), indexing="ij")
-        edges = torch.minimum(edges, size).double()
-        size = size.double()
-        laws = (self.component.within, self.component.between)
-        weights = torch.tensor([_SAME_BLOCK, 1 - _SAME_BLOCK], dtype=torch.float64).log()
-        before, linked, apart = (
-            torch.stack([log_beta_binomial(edges + more, size + one, law) for law in laws], -1)
-            .add(weights)
-            .logsumexp(-1)
-            for more, one in ((0, 0), (1, 1), (0, 1))
-        )
-        return linked - apart, apart - before
+    def _later(
+        self,
+        sizes: Tensor,
+        own: Tensor,
+        links: Tensor,
+        alike: Tensor,
+        means: Tensor,
+        vectors: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Return the log-probabilities that a node of a block has an edge to each node, and that it has none.
+
+        Shape:
+            sizes, own: of blocks and the edges within them, ``(R, S)``; links: to each node, ``(R, S, N)``;
+            alike: ``(R, 2, S, N)``; means: ``(R, S, E)``; vectors: ``(R, N, E)``; output: ``(R, S, N)``.
+        """
+        dtype = vectors.dtype
+        sizes, own, links = sizes.unsqueeze(-1), own.unsqueeze(-1), links.double()
+        pairs = sizes * (sizes - 1) / 2
+        (a, b), between = self.component.within, self.component.between
+        within = log_beta_gain(own, pairs, links, sizes, (a, b))
+        ratio = (within - log_beta_binomial(links, sizes, between)).to(dtype)
+        inside = ((own + links + a) / (pairs + sizes + (a + b))).to(dtype)
+        outside = ((links + between[0]) / (sizes + sum(between))).to(dtype)
+        squares = means.square().sum(-1, keepdim=True) + vectors.square().sum(-1).unsqueeze(1)
+        distance = (squares - 2 * means @ vectors.mT).clamp(min=0).log1p()
+        size = (sizes.log1p() / 3).to(dtype).expand_as(ratio)
+        seen = torch.stack([*alike.unbind(1), distance, ratio.asinh() / 2, inside, size], -1)
+        same = ratio + _PRIOR_LOG_ODDS + self.same(seen).squeeze(-1)
+        yes, no = nn.functional.logsigmoid(same), nn.functional.logsigmoid(-same)
+        edge = torch.logaddexp(yes + inside.log(), no + outside.log())
+        return edge, torch.logaddexp(yes + (-inside).log1p(), no + (-outside).log1p())
 
     def absorb(
         self, encoding: GraphEncoding, dataset: Tensor, steps: Tensor, counts: Tensor, moments: Tensor
     ) -> Tensor:
         """Pack what later nodes say, the mean vector, the head's input and the contribution of blocks."""
         nodes = encoding.later.shape[-1]
-        place = (counts.unsqueeze(-1) * (nodes + 1) + moments[..., :nodes].detach()).long()
-        change, apart = encoding.change.flatten()[place], encoding.apart.flatten()[place]
-        left = apart.sum(-1, keepdim=True) - apart.cumsum(-1)
-        mean = (moments[..., 2 * nodes :] / counts.unsqueeze(-1)).to(apart)
-        size = counts.to(apart).unsqueeze(-1)
-        degree = moments[..., :nodes].detach().mean(-1, keepdim=True).to(apart) / size
-        state = self.state(torch.cat([mean, size.log() / 3, 1 / size, degree], -1))
-        parts = [change, left, mean, self.state_to_head(state), self.contribute(state)]
+        to_all, member, *alike = moments[..., : 4 * nodes].detach().split(nodes, -1)
+        own = (to_all * member).sum(-1) / 2
+        size = counts.unsqueeze(-1)
+        dtype = encoding.later.dtype
+        mean = (moments[..., 4 * nodes :] / size).to(dtype)
+        likeness = torch.stack([(one / size).to(dtype) for one in alike], 1)
+        edge, no_edge = self._later(counts.double(), own, to_all, likeness, mean, encoding.vectors[dataset])
+        left = no_edge.sum(-1, keepdim=True) - no_edge.cumsum(-1)
+        degree = to_all.mean(-1, keepdim=True).to(dtype) / size.to(dtype)
+        state = self.state(torch.cat([mean, size.to(dtype).log() / 3, 1 / size.to(dtype), degree], -1))
+        parts = [edge - no_edge, left, mean, self.state_to_head(state), self.contribute(state)]
         return torch.cat(parts, -1)
 
     def contribution(self, states: Tensor) -> Tensor:
@@ -214,12 +236,11 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
         """Score where the node of one step may go after each of many prefixes, O(K (N + K)) a prefix."""
         nodes, slots = encoding.later.shape[-1], int(prefixes.clusters.max())
         dtype, dataset = encoding.later.dtype, prefixes.dataset
-        moments = prefixes.moments[:, :slots, : 2 * nodes].to(dtype)
-        to_all, member = moments.split(nodes, -1)
+        to_all, member, *alike = prefixes.moments[:, :slots, : 4 * nodes].split(nodes, -1)
         change, left, means, states = self._split(prefixes.states[:, :slots], nodes)
         later = encoding.later[dataset, step]
         sizes = prefixes.counts[:, :slots]
-        alike = torch.einsum("pkn,pcn->pkc", member, encoding.alike[dataset, :, :, step])
+        likeness = torch.stack([one[..., step] for one in alike], -1) / sizes.clamp(min=1).unsqueeze(-1)
         exists = torch.arange(slots, device=dataset.device) < prefixes.clusters.unsqueeze(-1)
         decisions = _Decisions(
             dataset=dataset,
@@ -228,8 +249,8 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
             exists=exists,
             sizes=sizes,
             links=to_all[..., step],
-            edges=to_all @ member.mT,
-            alike=alike / sizes.clamp(min=1).unsqueeze(-1).to(dtype),
+            edges=to_all.to(dtype) @ member.to(dtype).mT,
+            alike=likeness.to(dtype),
             look=(change * later.unsqueeze(1)).sum(-1) + left[..., step],
             means=means,
             states=states,
@@ -250,10 +271,10 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
         counts, sums, previous = prefix_sums(encoding.moments[dataset], steps.labels)
         states = self.absorb(encoding, dataset, torch.arange(nodes, device=device), counts, sums)
         pooled = pooled_before(self.contribution(states), previous)[:, :-1].flatten(0, 1)
-        to_all, member = sums[..., : 2 * nodes].detach().to(dtype).split(nodes, -1)
+        to_all, member, *alike = sums[..., : 4 * nodes].detach().split(nodes, -1)
         change, left, means, own = self._split(states, nodes)
         look = change @ encoding.later[dataset].mT + left
-        alike = (member.unsqueeze(1) @ encoding.alike[dataset]) / counts[:, None, :, None].to(dtype)
+        likeness = (torch.stack(alike, 1) / counts[:, None, :, None]).to(dtype)
 
         slots = steps.width - 1
         exists = torch.zeros(len(steps.clusters), slots, dtype=torch.bool, device=device)
@@ -262,7 +283,9 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
         state[steps.decision, steps.cluster] = steps.member % nodes
         row = torch.arange(rows, device=device).repeat_interleave(nodes - 1).unsqueeze(-1)
         point = torch.arange(1, nodes, device=device).repeat(rows).unsqueeze(-1)
-        edges = (to_all @ member.mT)[row.unsqueeze(-1), state.unsqueeze(-1), state.unsqueeze(-2)]
+        edges = (to_all.to(dtype) @ member.to(dtype).mT)[
+            row.unsqueeze(-1), state.unsqueeze(-1), state.unsqueeze(-2)
+        ]
         decisions = _Decisions(
             dataset=dataset.repeat_interleave(nodes - 1),
             step=point.squeeze(-1),
@@ -271,7 +294,7 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
             sizes=counts[row, state],
             links=to_all[row, state, point],
             edges=edges,
-            alike=alike[row, :, state, point],
+            alike=likeness[row, :, state, point],
             look=look[row, state, point],
             means=means[row, state],
             states=own[row, state],
@@ -285,7 +308,7 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
 
     def _score(self, encoding: GraphEncoding, of: _Decisions) -> tuple[Tensor, Tensor]:
         """Return the logits of joining each block, where it exists, and of a new one."""
-        dtype, nodes = encoding.later.dtype, encoding.later.shape[-1]
+        dtype = encoding.later.dtype
         exists = of.exists
         sizes = torch.where(exists, of.sizes, 0.0)
         both = exists.unsqueeze(-1) & exists.unsqueeze(-2)
@@ -301,8 +324,7 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
         filtered = torch.where(exists, join - total, 0.0).clamp(min=_LOWEST).to(dtype)
         filtered_new = (opening.unsqueeze(-1) - total).clamp(min=_LOWEST).to(dtype).squeeze(-1)
 
-        linked = encoding.num_later[of.dataset, of.step]
-        look_new = linked * encoding.change[0, 0] + (nodes - 1 - of.step) * encoding.apart[0, 0]
+        look_new = encoding.alone[of.dataset, of.step]
         look = torch.where(exists, of.look, -torch.inf)
         best = torch.maximum(look.amax(-1), look_new)
         look, look_new = torch.where(exists, look - best.unsqueeze(-1), 0.0), look_new - best
