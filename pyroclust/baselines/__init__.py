@@ -5,6 +5,7 @@ from pyroclust.baselines.baseline import Baseline, BaselineResult, Clustering
 from pyroclust.baselines.communities import Louvain, SpectralCommunities
 from pyroclust.baselines.density_based import DensityBased
 from pyroclust.baselines.gaussian_mixtures import EMGaussianMixture, VariationalGaussianMixture
+from pyroclust.baselines.graph_tool import GraphTool
 from pyroclust.baselines.k_means import KMeans
 from pyroclust.baselines.running import BASELINES, GRAPH_BASELINES, run_baselines
 from pyroclust.baselines.scores import PartitionScores, partition_scores
@@ -18,6 +19,7 @@ __all__ = [
     "Clustering",
     "DensityBased",
     "EMGaussianMixture",
+    "GraphTool",
     "KMeans",
     "Louvain",
     "PartitionScores",

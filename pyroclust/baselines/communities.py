@@ -8,7 +8,7 @@ from sklearn.cluster import SpectralClustering
 from pyroclust.baselines.baseline import Baseline, Clustering
 from pyroclust.baselines.number_of_clusters import check_num_clusters
 
-__all__ = ["Louvain", "SpectralCommunities"]
+__all__ = ["Louvain", "SpectralCommunities", "check_matrix"]
 
 # Every pair of nodes is joined by so little, so that a graph in several pieces has eigenvectors all the same.
 _FAINT = 1e-3
@@ -50,7 +50,7 @@ class SpectralCommunities(Baseline):
         return "spectral clustering"
 
     def _cluster(self, data: np.ndarray, seed: int) -> Clustering:
-        matrix = _checked(data) + _FAINT
+        matrix = check_matrix(data) + _FAINT
         given = self.num_clusters
         number = _by_gap(matrix, self.max_clusters) if given is None else given
         check_num_clusters("num_clusters", number, len(matrix))
@@ -93,7 +93,7 @@ class Louvain(Baseline):
     def _cluster(self, data: np.ndarray, seed: int) -> Clustering:
         import networkx
 
-        graph = networkx.from_numpy_array(_checked(data))
+        graph = networkx.from_numpy_array(check_matrix(data))
         labels = np.zeros(len(data), dtype=np.int64)
         found = networkx.community.louvain_communities(graph, resolution=self.resolution, seed=seed)
         for place, members in enumerate(found):
@@ -101,7 +101,8 @@ class Louvain(Baseline):
         return Clustering(labels, f"Louvain's method, of modularity with resolution {self.resolution:g}.")
 
 
-def _checked(data: np.ndarray) -> np.ndarray:
+def check_matrix(data: np.ndarray) -> np.ndarray:
+    """Refuse what is no matrix of a graph."""
     if data.shape[0] != data.shape[1] or not np.array_equal(data, data.T):
         raise ValueError(f"data has shape {data.shape}, expected the symmetric matrix of a graph, (N, N)")
     return data

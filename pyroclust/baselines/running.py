@@ -9,6 +9,7 @@ from pyroclust.baselines.baseline import Baseline, BaselineResult
 from pyroclust.baselines.communities import Louvain, SpectralCommunities
 from pyroclust.baselines.density_based import DensityBased
 from pyroclust.baselines.gaussian_mixtures import EMGaussianMixture, VariationalGaussianMixture
+from pyroclust.baselines.graph_tool import GraphTool
 from pyroclust.baselines.k_means import KMeans
 from pyroclust.diagnostics.draws.pairs import MAX_PAIRED_POINTS
 
@@ -23,9 +24,12 @@ BASELINES: tuple[Baseline, ...] = (
     Agglomerative(max_points=MAX_PAIRED_POINTS),
 )
 
-
-GRAPH_BASELINES: tuple[Baseline, ...] = (SpectralCommunities(), Louvain())
-"""Methods that take the matrix of a graph."""
+GRAPH_BASELINES: tuple[Baseline, ...] = (
+    SpectralCommunities(),
+    Louvain(),
+    *([GraphTool()] if GraphTool.is_installed() else []),
+)
+"""Methods that take the matrix of a graph; graph-tool where Debian's package is installed."""
 
 
 def run_baselines(

@@ -1,10 +1,19 @@
-"""Communities of graphs by spectral clustering and by Louvain's method."""
+"""Communities of graphs by spectral clustering, Louvain's method and graph-tool."""
+
+import sys
 
 import networkx
 import numpy as np
 import pytest
 
-from pyroclust.baselines import GRAPH_BASELINES, Louvain, SpectralCommunities, partition_scores, run_baselines
+from pyroclust.baselines import (
+    GRAPH_BASELINES,
+    GraphTool,
+    Louvain,
+    SpectralCommunities,
+    partition_scores,
+    run_baselines,
+)
 
 
 def blocks(sizes, within=0.6, between=0.05, seed=0):
@@ -13,7 +22,7 @@ def blocks(sizes, within=0.6, between=0.05, seed=0):
     return networkx.to_numpy_array(graph), np.repeat(np.arange(len(sizes)), sizes)
 
 
-def test_both_find_planted_blocks_and_their_number():
+def test_all_find_planted_blocks_and_their_number():
     graph, truth = blocks([20, 25, 30])
     for found in run_baselines(graph, seed=0, baselines=GRAPH_BASELINES):
         assert found.num_clusters == 3
@@ -37,3 +46,27 @@ def test_a_higher_resolution_has_more_communities():
 def test_tables_are_refused(method):
     with pytest.raises(ValueError, match="expected the symmetric matrix of a graph"):
         method.partition(np.arange(12.0).reshape(4, 3), seed=0)
+
+
+def test_without_graph_tool_an_error_says_how_to_get_it():
+    graph, _ = blocks([5, 5])
+    with pytest.raises(ValueError, match=r"cannot be run .*: apt install python3-graph-tool"):
+        GraphTool(python="/nowhere/python3").partition(graph, seed=0)
+    with pytest.raises(ValueError, match="No module named 'graph_tool'"):
+        GraphTool(python=sys.executable).partition(graph, seed=0)
+
+
+def test_what_graph_tool_is_told_and_says(tmp_path):
+    # A stand-in for the interpreter: it labels the nodes of the first edge.
+    program = tmp_path / "python"
+    program.write_text(
+        f"#!{sys.executable}\nimport json, sys\ngiven = json.load(sys.stdin)\n"
+        "one, two = given['edges'][0]\n"
+        "print([int(node in (one, two)) for node in range(given['nodes'])])\n"
+    )
+    program.chmod(0o755)
+    graph = np.zeros((4, 4))
+    graph[1, 3] = graph[3, 1] = 1
+    found = GraphTool(python=str(program)).partition(graph, seed=0)
+    assert found.assignments.tolist() == [0, 1, 0, 1]
+    assert "3 searches" in found.about
