@@ -20,6 +20,7 @@ from pyroclust.nn import (
     NeighbourScorer,
     NetworkScorer,
     Order,
+    RandomOrder,
     SummedScorer,
 )
 from pyroclust.nn.encoders import Encoder
@@ -92,7 +93,8 @@ class NeuralClusteringProcess(SequentialGuide):
             :class:`~pyroclust.nn.NetworkScorer`; the light one that fits the model by default. The published
             one takes the standard scores of the conditions as further columns of the points, so its ``dim``
             is that of the data plus their number.
-        order: rule for the visiting order; densest neighbourhoods first by default.
+        order: rule for the visiting order; by default densest neighbourhoods first, and for the nodes of
+            graphs a random order.
         conditions: names of random hyperparameters of the model, or how they enter; those of the scorer by
             default.
         num_orders: random orders that every posterior mixes, in antithetic pairs; it needs
@@ -136,7 +138,8 @@ class NeuralClusteringProcess(SequentialGuide):
             scorer = light_scorer_for(model, conditions=inputs or ())
         scorer.take_conditions(inputs, num_columns=num_columns(model))
         if order is None:
-            order = DensestFirst(1.4 * typical_model(model, inputs).typical_scale)
+            scale = typical_model(model, inputs).typical_scale
+            order = RandomOrder() if is_of_graphs(model) else DensestFirst(1.4 * scale)
         names = () if inputs is None else inputs.names
         super().__init__(model, scorer=scorer, order=order, conditions=names, num_orders=num_orders)
         self.inputs = inputs

@@ -76,7 +76,7 @@ def network_tables() -> dict[str, tuple[type, Callable[..., Any]]]:
 
     Example:
         >>> sorted(network_tables())
-        ['attentive', 'clusterwise', 'light', 'neighbours', 'published']
+        ['attentive', 'clusterwise', 'graph', 'light', 'neighbours', 'published']
     """
     return {
         name: (kind, one)

@@ -81,7 +81,7 @@ def baseline_rows(
     summary: DrawsSummary,
     true_labels: np.ndarray | None,
     seed: int,
-    methods: Sequence[Baseline] = BASELINES,
+    methods: Sequence[Baseline] | None = None,
 ) -> tuple[BaselineRow | FailedRow, ...]:
     """Run the classical methods and place each among the draws; none where all points are equal.
 
@@ -93,11 +93,11 @@ def baseline_rows(
         summary: of these draws.
         true_labels: known labels, or ``None``.
         seed: of the methods.
-        methods: which are run.
+        methods: which are run; by default :data:`~pyroclust.baselines.BASELINES`.
     """
     if (data == data[0]).all():
         return ()
-    tried = [_tried(method, data, seed) for method in methods]
+    tried = [_tried(method, data, seed) for method in (BASELINES if methods is None else methods)]
     results = [one for one in tried if isinstance(one, BaselineResult)]
     if not results:
         return tuple(one for one in tried if isinstance(one, FailedRow))

@@ -164,7 +164,7 @@ def test_command_line(folder, tmp_path, capsys):
 def test_draws_that_nothing_weighs_are_not_called_effective():
     page = render(summarise_alone(alone()))
     assert "per draw" in page
-    assert "A draw: 2.00 ms by" in page
+    assert "A draw: 2 ms by" in page
     assert "ffective draw" not in page
 
 
