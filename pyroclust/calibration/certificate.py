@@ -77,6 +77,18 @@ class Certificate:
             parts.append(f"calibrated on {first.num_datasets} data sets of {first.num_points} points")
         return f"Certificate({', '.join(parts)})"
 
+    @property
+    def lacks_likelihood(self) -> bool:
+        """Whether draws were ranked without the log joint: their model has none, and so no weights.
+
+        Example:
+            >>> row = CalibrationRow("entropy", 20, 200, 99, (10,) * 20)
+            >>> Certificate(1, calibration=(row,)).lacks_likelihood
+            True
+        """
+        ranked = {row.functional for row in self.calibration}
+        return bool(ranked) and "log_joint" not in ranked
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, strings, lists and ``None``, ready for JSON; what a card stores."""
         content: dict[str, Any] = plain(asdict(self))

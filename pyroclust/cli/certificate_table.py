@@ -56,8 +56,10 @@ def _accuracy(certificate: "Certificate") -> Table:
     from pyroclust.diagnostics.limits import MAX_PARETO_K
 
     against = "" if certificate.baseline is None else f"; baseline: {certificate.baseline}"
-    table = _table(f"Importance weights, and log q of the truth in nats{against}")
-    columns = ["points", "efficiency (5-95 %)", f"k > {MAX_PARETO_K:g}", "median k", "log q"]
+    weights = "" if certificate.lacks_likelihood else "Importance weights, and "
+    table = _table(f"{weights}log q of the truth in nats{against}")
+    of_weights = ["efficiency (5-95 %)", f"k > {MAX_PARETO_K:g}", "median k"] if weights else []
+    columns = ["points", *of_weights, "log q"]
     if certificate.baseline is not None:
         columns.append("above baseline")
     for column in columns:
@@ -65,7 +67,8 @@ def _accuracy(certificate: "Certificate") -> Table:
     sampled = {row.num_points: row for row in certificate.sampled}
     truth = {row.num_points: row for row in certificate.truth}
     for points in sorted(sampled.keys() | truth.keys()):
-        table.add_row(str(points), *_weights(sampled.get(points)), *_truth(truth.get(points)))
+        own = _weights(sampled.get(points)) if weights else ()
+        table.add_row(str(points), *own, *_truth(truth.get(points)))
     return table
 
 
@@ -143,6 +146,8 @@ def _lines(certificate: "Certificate") -> list[str]:
         f"{row.median_kl:.4f} nats ({row.num_datasets} data sets)"
         for row in certificate.exact
     ]
+    if certificate.lacks_likelihood:
+        found.append("The model has no likelihood: no weights, no exact posterior to compare with.")
     counts, order, speed = certificate.num_clusters, certificate.order, certificate.speed
     found += _partition_lines(certificate)
     if counts is not None and counts.total_variation is not None:

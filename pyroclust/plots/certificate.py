@@ -177,7 +177,8 @@ def _title(content: Mapping[str, Any], name: str) -> str:
 def _efficiency_panel(content: Mapping[str, Any], ax: Axes) -> None:
     ax.set_title("Importance-sampling efficiency")
     if not content.get("sampled"):
-        _blank(ax)
+        ranked = {row["functional"] for row in content.get("calibration") or ()}
+        _blank(ax, "not measured" if "log_joint" in ranked or not ranked else "the model has no likelihood")
         return
     plot_efficiency(content["sampled"], ax=ax)
 
@@ -238,6 +239,6 @@ def _reliability_panel(content: Mapping[str, Any], ax: Axes) -> None:
     ax.set_title(f"Probabilities of pairs: error {error:.3f} (noise {noise:.3f})")
 
 
-def _blank(ax: Axes) -> None:
+def _blank(ax: Axes, why: str = "not measured") -> None:
     ax.set_axis_off()
-    ax.text(0.5, 0.5, "not measured", transform=ax.transAxes, ha="center", color="#8a9099")
+    ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", color="#8a9099")

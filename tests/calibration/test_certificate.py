@@ -21,7 +21,7 @@ from pyroclust.calibration import (
 from pyroclust.calibration.checking import certificate_content
 from pyroclust.calibration.rows import CoverageRow, ReliabilityRow
 from pyroclust.calibration.simulated_draws import draw_partitions, neighbour_share, partition_functionals
-from pyroclust.cli.certificate_table import _lines
+from pyroclust.cli.certificate_table import _accuracy, _lines
 from pyroclust.diagnostics.verdicts.calibration import tail_summary
 from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.guides import AttentiveClusteringProcess, NeuralClusteringProcess, PredictiveFilter
@@ -227,6 +227,13 @@ def test_implicit_models_have_what_needs_no_density() -> None:
     assert certificate.truth[0].baseline_log_prob is certificate.baseline is certificate.order is None
     assert certificate.calibration[-1].functional == "log_prob"
     assert certificate.num_clusters.prior is not None
+    assert certificate.lacks_likelihood
+    assert "The model has no likelihood: no weights, no exact posterior to compare with." in _lines(
+        certificate
+    )
+    table = _accuracy(certificate)
+    assert [column.header for column in table.columns] == ["points", "log q"]
+    assert str(table.title) == "log q of the truth in nats"
 
 
 def test_a_guide_that_ignores_the_data_is_found_without_a_density() -> None:

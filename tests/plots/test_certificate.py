@@ -89,6 +89,12 @@ def test_a_missing_part_is_left_blank(part) -> None:
     assert len(blank) == 1
 
 
+def test_without_a_likelihood_the_panel_of_weights_says_so() -> None:
+    rows = [row for row in CONTENT["calibration"] if row["functional"] != "log_joint"]
+    figure = plots.plot_certificate({**CONTENT, "sampled": (), "calibration": rows}, name="mine")
+    assert figure.axes[0].texts[0].get_text() == "the model has no likelihood"
+
+
 def test_without_a_prior_simulated_frequencies_stand_beside_the_posterior() -> None:
     counts = {**CONTENT["num_clusters"], "prior": None, "total_variation": None}
     figure = plots.plot_certificate({**CONTENT, "num_clusters": counts}, name="mine")
