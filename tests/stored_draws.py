@@ -45,6 +45,7 @@ from pyroclust.infer.mcmc import (
     SplitMerge,
 )
 from pyroclust.models import Mixture, StochasticBlockModel, companion, overlap2d
+from pyroclust.protocols import is_of_graphs
 from pyroclust.saving.cards import list_guides
 
 STORED = Path(__file__).parent / "stored_draws.json"
@@ -142,16 +143,10 @@ def _posterior(guide) -> tuple[Labels, LogProbs]:
     """Return draws, and log q of them: draws alone hardly show a small change of a network's input."""
     torch.manual_seed(5)
     with torch.no_grad():
-        posterior = guide.posterior(points(9, *guide.model.event_shape))
+        data = graph() if is_of_graphs(guide.model) else points(9, *guide.model.event_shape)
+        posterior = guide.posterior(data)
         draws = posterior.sample((6,))
         return draws.tolist(), posterior.log_prob(draws).tolist()
-
-
-def _of_graph(guide) -> tuple[Labels, LogProbs]:
-    torch.manual_seed(5)
-    posterior = guide.posterior(graph())
-    draws = posterior.sample((6,))
-    return draws.tolist(), posterior.log_prob(draws).tolist()
 
 
 def _network(kind, model=None) -> tuple[Labels, LogProbs]:
@@ -205,7 +200,7 @@ GUIDES: dict[str, Callable[[], tuple[Labels, LogProbs]]] = {
         PredictiveFilter, Mixture(DirichletMultinomialPrior(3, 1.0), NormalKnownVariance(2, 3.0))
     ),
     "PredictiveFilter, four orders": lambda: _posterior(PredictiveFilter(overlap2d()).mixed(4)),
-    "BlockFilter": lambda: _of_graph(BlockFilter(StochasticBlockModel())),
+    "BlockFilter": lambda: _posterior(BlockFilter(StochasticBlockModel())),
     "importance_sample": _weighted,
     "sequential_monte_carlo": _particles,
     "compare(refine=False), ncp-niw2d": lambda: _compared("ncp-niw2d"),
