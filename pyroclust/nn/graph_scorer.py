@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -120,7 +120,7 @@ class GraphScorer(NetworkScorer[GraphEncoding]):
         self.best_others = nn.Linear(_SCALARS, width, bias=False)
         self.head = nn.Sequential(nn.LayerNorm(width), nn.SiLU(), nn.Linear(width, width), nn.SiLU())
         self.to_join, self.to_open, self.to_gain = (nn.Linear(width, 1) for _ in range(3))
-        for layer in (self.to_join, self.to_open, self.to_gain, self.same[-1]):
+        for layer in (self.to_join, self.to_open, self.to_gain, cast(nn.Linear, self.same[-1])):
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
 
