@@ -1,17 +1,19 @@
-"""The guide of spikes beside a variational mixture, on simulated recordings of 500 to 2,000 spikes.
+"""The guides of spikes beside a variational mixture, on simulated recordings of 500 to 2,000 spikes.
 
-    python benchmarks/spikes.py [--sets 20] [--guide ncp-spikes]
+    python benchmarks/spikes.py [--sets 20] [--guide FOLDER]
 
-Each recording is drawn anew from models.SpikeWaveforms. The guide's partition is the one among its 64 draws
-that has the least expected variation of information under them. Beside it stand, on twelve principal
+Each recording is drawn anew from models.SpikeWaveforms. A guide's partition is the one among its 64 draws
+that has the least expected variation of information under them. Beside the guides stand, on twelve principal
 components of the waveforms, scikit-learn's variational mixture with at most twelve components, and k-means
-told the number of neurons. One result a recording is kept in runs/spikes, so that a run goes on where the
-last one ended. The last report is in benchmarks/results/spikes.json.
+told the number of neurons. One result a recording and method is kept in runs/spikes, so that a run goes on
+where the last one ended. The last report is in benchmarks/results/spikes.json; --guide measures another guide
+and leaves it as it is.
 """
 
 import hashlib
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +31,12 @@ from pyroclust import load_guide
 from pyroclust.diagnostics import DrawsSearch, point_estimate
 from pyroclust.files import replace_file
 from pyroclust.infer import simulate
+from pyroclust.models import SpikeWaveforms
 
 RUNS = Path(__file__).parents[1] / "runs" / "spikes"
 RESULTS = Path(__file__).parent / "results" / "spikes.json"
+GUIDES = ("ncp-spikes", "acp-spikes")
+MODEL = SpikeWaveforms()
 SIZES, DRAWS, COMPONENTS = (500, 1000, 2000), 64, 12
 
 
@@ -44,62 +49,84 @@ def recording(model: Any, num_spikes: int, seed: int) -> tuple[torch.Tensor, np.
             return spikes, neurons.numpy()
 
 
-def measured(guide: Any, num_spikes: int, seed: int) -> dict[str, Any]:
-    """Return the adjusted mutual information of every method on one recording, and seconds."""
-    spikes, neurons = recording(guide.model, num_spikes, seed)
-    begin = time.perf_counter()
+def by_guide(guide: Any, spikes: torch.Tensor) -> np.ndarray:
+    """Return the point estimate of a guide's draws."""
     with torch.no_grad():
         draws = guide.posterior(spikes).sample((DRAWS,)).numpy()
-    estimate = point_estimate(draws, seed=0, search=DrawsSearch())
-    middle = time.perf_counter()
-    components = PCA(COMPONENTS, random_state=0).fit_transform(spikes.flatten(1).numpy())
+    return point_estimate(draws, seed=0, search=DrawsSearch())
+
+
+def by_mixture(spikes: torch.Tensor, _: int) -> np.ndarray:
+    """Return the partition of a variational mixture."""
     mixture = BayesianGaussianMixture(n_components=12, max_iter=500, random_state=0)
-    variational = mixture.fit_predict(components)
-    end = time.perf_counter()
+    return mixture.fit_predict(components_of(spikes))
+
+
+def by_k_means(spikes: torch.Tensor, number: int) -> np.ndarray:
+    """Return the partition of k-means that is told the number of neurons."""
+    return KMeans(number, n_init=10, random_state=0).fit_predict(components_of(spikes))
+
+
+def components_of(spikes: torch.Tensor) -> np.ndarray:
+    return PCA(COMPONENTS, random_state=0).fit_transform(spikes.flatten(1).numpy())
+
+
+OTHERS: dict[str, Callable[[torch.Tensor, int], np.ndarray]] = {
+    "variational mixture": by_mixture,
+    "k-means, told K": by_k_means,
+}
+
+
+def measured(method: Callable[[torch.Tensor, int], np.ndarray], num_spikes: int, seed: int) -> dict[str, Any]:
+    """Return the adjusted mutual information of a method on one recording, and seconds."""
+    spikes, neurons = recording(MODEL, num_spikes, seed)
     number = len(np.unique(neurons))
-    partitions = {
-        "guide": estimate,
-        "variational mixture": variational,
-        "k-means, told K": KMeans(number, n_init=10, random_state=0).fit_predict(components),
-    }
+    begin = time.perf_counter()
+    found = method(spikes, number)
     return {
-        "neurons": number,
-        "clusters": {name: len(np.unique(one)) for name, one in partitions.items()},
-        "ami": {name: adjusted_mutual_info_score(neurons, one) for name, one in partitions.items()},
-        "seconds": {"guide": middle - begin, "variational mixture": end - middle},
+        "seconds": time.perf_counter() - begin,
+        "excess": len(np.unique(found)) - number,
+        "ami": adjusted_mutual_info_score(neurons, found),
     }
 
 
-def main(sets: int = 20, guide: str = "ncp-spikes") -> None:
-    """Measure all recordings and print one table."""
+def summary(folder: str, method: Callable[[torch.Tensor, int], np.ndarray], size: int, sets: int) -> Any:
+    """Measure the recordings of one size that an earlier run left unmeasured, and average over all."""
+    rows = []
+    for seed in range(sets):
+        path = RUNS / folder / f"{size}-{seed}.json"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, json.dumps(measured(method, size, seed)).encode())
+        rows.append(json.loads(path.read_text()))
+    frame = pd.DataFrame(rows)
+    return {
+        "ami": float(frame.ami.mean()),
+        "error": float(frame.ami.sem()),
+        "mean excess of K": float(frame.excess.mean()),
+        "seconds": float(frame.seconds.mean()),
+    }
+
+
+def methods_of(guides: tuple[str, ...]) -> dict[str, tuple[str, Callable[[torch.Tensor, int], np.ndarray]]]:
+    """Return a folder of results, named after its weights for a guide, and a function for every method."""
+    found: dict[str, tuple[str, Callable[[torch.Tensor, int], np.ndarray]]] = {}
+    for name in guides:
+        guide = load_guide(name)
+        weights = hashlib.sha256(b"".join(one.numpy().tobytes() for one in guide.state_dict().values()))
+        found[name] = (weights.hexdigest()[:12], lambda spikes, _, guide=guide: by_guide(guide, spikes))
+    return found | {name: (name.split()[0], one) for name, one in OTHERS.items()}
+
+
+def main(sets: int = 20, guide: str = "") -> None:
+    """Measure all recordings and print one table a size."""
     torch.set_num_threads(1)
-    loaded = load_guide(guide)
-    weights = hashlib.sha256(b"".join(one.numpy().tobytes() for one in loaded.state_dict().values()))
-    folder = RUNS / weights.hexdigest()[:12]
-    folder.mkdir(parents=True, exist_ok=True)
+    methods = methods_of((guide,) if guide else GUIDES)
     report = {}
     for size in SIZES:
-        rows = []
-        for seed in range(sets):
-            path = folder / f"{size}-{seed}.json"
-            if not path.exists():
-                replace_file(path, json.dumps(measured(loaded, size, seed)).encode())
-            rows.append(json.loads(path.read_text()))
-        ami = pd.DataFrame([row["ami"] for row in rows])
-        clusters = pd.DataFrame([row["clusters"] for row in rows])
-        neurons = np.array([row["neurons"] for row in rows])
-        spent = pd.DataFrame([row["seconds"] for row in rows]).mean()
-        report[str(size)] = {
-            name: {
-                "ami": float(ami[name].mean()),
-                "error": float(ami[name].std() / np.sqrt(len(rows))),
-                "mean excess of K": float((clusters[name] - neurons).mean()),
-                "seconds": float(spent[name]) if name in spent else None,
-            }
-            for name in ami
-        }
+        report[str(size)] = {name: summary(*one, size, sets) for name, one in methods.items()}
         Console(width=140).print(f"{size} spikes", pd.DataFrame(report[str(size)]).T.round(3).to_string())
-    if guide == "ncp-spikes":
+    if not guide:
         content = {"sets": sets, "draws": DRAWS, "rows": report}
         replace_file(RESULTS, (json.dumps(content, indent=1) + "\n").encode())
 

@@ -22,11 +22,11 @@ def retarget(guide: GuideT, model: Any) -> GuideT:
 
     Args:
         guide: a trained guide.
-        model: another model with points of the same dimension.
+        model: another model with points of the same shape.
 
     Raises:
-        ValueError: if the guide cannot be made anew from its arguments, or the dimensions or the networks do
-            not agree.
+        ValueError: if the guide cannot be made anew from its arguments, or the shapes of points or the
+            networks do not agree.
 
     Example:
         >>> from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
@@ -51,6 +51,13 @@ def retarget(guide: GuideT, model: Any) -> GuideT:
     if before != after:
         raise ValueError(
             f"model has points of dimension {after}, expected {before} as the guide's own model "
+            f"'{guide.model.name}': train a new guide"
+        )
+    # Networks would take points of another shape and as many numbers, and see nonsense.
+    shape, own = tuple(model.event_shape), tuple(guide.model.event_shape)
+    if shape != own:
+        raise ValueError(
+            f"model has points of shape {shape}, expected {own} as the guide's own model "
             f"'{guide.model.name}': train a new guide"
         )
     new: GuideT = rebuild(guide, parts_of(model))

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from pyroclust.counts import check_count, check_number
 from pyroclust.distributions import ChineseRestaurantPrior, PartitionPrior
+from pyroclust.distributions.hyperparameters import check_known
 from pyroclust.models.glyph_shapes import NUM_SIDES, GlyphShapes, glyph_shapes
 from pyroclust.partitions import num_clusters
 from pyroclust.points import check_shape
@@ -155,6 +156,7 @@ class DeformedGlyphs(SimulatedModel):
         strength: of the deformations, 1 for what handwriting is like, 0 for none.
 
     Attributes:
+        noun: what one point is called.
         typical_scale: root mean square distance, per pixel, of an image to the mean of its class, about.
 
     Shape:
@@ -175,6 +177,7 @@ class DeformedGlyphs(SimulatedModel):
     """
 
     name = "deformed_glyphs"
+    noun = "image"
     typical_scale = 0.25
 
     def __init__(
@@ -189,11 +192,7 @@ class DeformedGlyphs(SimulatedModel):
         self.margin = check_number("margin", margin, at_least=0, at_most=0.4)
         self.strength = check_number("strength", strength, at_least=0, at_most=3)
         self.prior = ChineseRestaurantPrior(0.7) if prior is None else prior
-        if self.prior.hyperpriors:
-            raise ValueError(
-                f"prior has the random hyperparameter(s) {', '.join(self.prior.hyperpriors)}, expected "
-                "numbers: fix them with prior.given({...})"
-            )
+        check_known("prior", self.prior)
 
     @property
     def event_shape(self) -> tuple[int, ...]:

@@ -91,21 +91,22 @@ def glyph_shapes() -> GlyphShapes:
         for code in range(first, last + 1)
         if code in known[0] and _is_shape(chr(code))
     ]
-    drawn = {one: _drawn(one, fonts[0]) for one in characters}
-    kept = [one for one in characters if drawn[one] is not None]
-    inks = np.stack([_ink(drawn[one]) for one in kept])
-    first, glyphs, sides = _classes(inks)
-    kept = [kept[place] for place in first]
-    variants = [
-        [_drawn(one, font) if ord(one) in codes else None for font, codes in zip(fonts, known, strict=True)]
-        for one in kept
-    ]
-    fields = np.stack(
-        [[_distances(found if found is not None else row[0]) for found in row] for row in variants]
-    )
+    drawings = ((one, _drawn(one, fonts[0])) for one in characters)
+    seen = {one: drawing for one, drawing in drawings if drawing is not None}
+    places, glyphs, sides = _classes(np.stack([_ink(one) for one in seen.values()]))
+    names = list(seen)
+    kept = [names[place] for place in places]
+    fields = []
+    for one in kept:
+        others = (
+            _drawn(one, font) if ord(one) in codes else None
+            for font, codes in zip(fonts[1:], known[1:], strict=True)
+        )
+        variants = [seen[one], *(seen[one] if other is None else other for other in others)]
+        fields.append([_distances(variant) for variant in variants])
     return GlyphShapes(
         "".join(kept),
-        torch.from_numpy(fields),
+        torch.from_numpy(np.array(fields)),
         _PIXELS / _BOX / 2,
         torch.from_numpy(glyphs),
         torch.from_numpy(sides),
@@ -138,15 +139,13 @@ def _drawn(character: str, font: ImageFont.FreeTypeFont) -> NDArray[np.float32] 
     return (np.asarray(whole) / 255).astype(np.float32)
 
 
-def _ink(drawn: NDArray[np.float32] | None) -> NDArray[np.float32]:
+def _ink(drawn: NDArray[np.float32]) -> NDArray[np.float32]:
     """Blur a drawing to 16 x 16, in which shapes are compared."""
-    assert drawn is not None
     return drawn.reshape(16, 4, 16, 4).mean((1, 3))
 
 
-def _distances(drawn: NDArray[np.float32] | None) -> NDArray[np.float32]:
+def _distances(drawn: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return signed distances to the outline, in units of the box."""
-    assert drawn is not None
     ink = drawn > 0.5
     signed = distance_transform_edt(~ink) - distance_transform_edt(ink)
     width = _PIXELS // _SHRINK

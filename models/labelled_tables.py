@@ -14,6 +14,7 @@ from torch import Tensor
 from pyroclust.class_labels import as_class_labels
 from pyroclust.counts import check_count, check_number
 from pyroclust.distributions import PartitionPrior
+from pyroclust.distributions.hyperparameters import check_known
 from pyroclust.models.labelled_rows import ClassesByPrior, LabelledRows, PointsAtRandom
 from pyroclust.partitions import canonical
 from pyroclust.points import Points, as_points, check_finite, check_shape
@@ -81,11 +82,8 @@ class LabelledTables(SimulatedModel):
         name: str = "labelled_tables",
     ) -> None:
         check_pairs("tables", tables, "points and labels")
-        if prior is not None and prior.hyperpriors:
-            raise ValueError(
-                f"prior has the random hyperparameter(s) {', '.join(prior.hyperpriors)}, expected numbers: "
-                "fix them with prior.given({...})"
-            )
+        if prior is not None:
+            check_known("prior", prior)
         pairs = [_checked(position, *table) for position, table in enumerate(tables)]
         dims = sorted({points.shape[1] for points, _ in pairs})
         if len(dims) > 1:

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from pyroclust.counts import check_count
 from pyroclust.distributions import FiniteMixturesPrior, PartitionPrior
+from pyroclust.distributions.hyperparameters import check_known
 from pyroclust.points import check_shape
 from pyroclust.programs import SimulatedModel
 from pyroclust.protocols import Model
@@ -168,6 +169,7 @@ class SpikeWaveforms(SimulatedModel):
         num_samples: T of a waveform.
 
     Attributes:
+        noun: what one point is called.
         typical_scale: standard deviation of the noise.
 
     Shape:
@@ -190,6 +192,7 @@ class SpikeWaveforms(SimulatedModel):
     """
 
     name = "spike_waveforms"
+    noun = "waveform"
     typical_scale = 1.0
 
     def __init__(
@@ -197,11 +200,7 @@ class SpikeWaveforms(SimulatedModel):
     ) -> None:
         published = FiniteMixturesPrior(1.0, Poisson(2.0))
         self.prior = published if prior is None else prior
-        if self.prior.hyperpriors:
-            raise ValueError(
-                f"prior has the random hyperparameter(s) {', '.join(self.prior.hyperpriors)}, expected "
-                "numbers: fix them with prior.given({...})"
-            )
+        check_known("prior", self.prior)
         self.num_channels = check_count("num_channels", num_channels, at_most=512)
         self.num_samples = check_count("num_samples", num_samples, at_least=8, at_most=1024)
 

@@ -9,6 +9,7 @@ from torch.distributions import Distribution
 
 from pyroclust.adjacency import as_adjacency
 from pyroclust.distributions import BlockRates, ChineseRestaurantPrior, GraphOfBlocks, PartitionPrior
+from pyroclust.distributions.hyperparameters import check_known
 from pyroclust.partitions import check_num_points
 from pyroclust.protocols import Model
 from pyroclust.registry import register
@@ -79,11 +80,7 @@ class StochasticBlockModel:
         shared: bool = False,
     ) -> None:
         self.prior = ChineseRestaurantPrior(0.7) if prior is None else prior
-        if self.prior.hyperpriors:
-            raise ValueError(
-                f"prior has the random hyperparameter(s) {', '.join(self.prior.hyperpriors)}, expected "
-                "numbers: fix them with prior.given({...})"
-            )
+        check_known("prior", self.prior)
         self.component: Any = BlockRates(within, between, shared=shared)
 
     @property

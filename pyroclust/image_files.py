@@ -2,18 +2,19 @@
 
 import math
 import re
+import warnings
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from pyroclust.counts import check_count
-from pyroclust.errors import first_line
+from pyroclust.errors import readable
 from pyroclust.memory import check_memory
-from pyroclust.text import listed, short, visible
+from pyroclust.text import listed, visible
 
 __all__ = ["SUFFIXES", "ImageFolder", "image_sizes", "read_image_folder"]
 
@@ -21,8 +22,13 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".pgm", ".
 """Of files that are read as images; all others are passed over."""
 
 _LARGEST_SIDE = 1024
-# Of a pixel while all images are read: as text of the file, in grey, and as a number.
+# Of a pixel while its image is read: in colours, in grey, and as a number.
 _BYTES_A_PIXEL = 12
+# Of a pixel of all images: one by one, in one array, and turned round.
+_BYTES_KEPT = 12
+# White of numbers without a fixed depth, as TIFF files hold them: the least of these that none exceeds.
+_WHITES = (1.0, 255.0, 65535.0)
+_SEVERAL_PICTURES = ("GIF", "PNG", "TIFF", "WEBP")
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class ImageFolder:
         images: pixels in 0..1, light writing on a dark ground, ``(n, H, W)`` float32.
         classes: names of their sub-folders, ``None`` where the images lie in the folder itself.
         names: paths of the files, relative to the folder.
-        notes: sentences on what was scaled or turned dark.
+        notes: sentences on what was scaled, turned round or left out.
     """
 
     images: NDArray[np.float32]
@@ -51,6 +57,8 @@ class ImageFolder:
 def image_sizes(folder: str | PathLike[str]) -> set[tuple[int, int]]:
     """Return the sizes of the images of a folder, heights first; only the beginnings of files are read.
 
+    Photographs count as they are stored, before they are turned upright. Cost O(number of files).
+
     Raises:
         ValueError: as :func:`read_image_folder`.
 
@@ -61,7 +69,7 @@ def image_sizes(folder: str | PathLike[str]) -> set[tuple[int, int]]:
         >>> image_sizes(folder)
         {(30, 20)}
     """
-    return {_opened(path, only_look=True).size[::-1] for path in _listed(_checked_folder(folder))[0]}
+    return {_size(path)[::-1] for path in _listed(_checked_folder(folder))[0]}
 
 
 def read_image_folder(
@@ -69,19 +77,20 @@ def read_image_folder(
 ) -> ImageFolder:
     """Read the images of a folder, or of its sub-folders, which then are their classes.
 
-    Colours become grey, and what is transparent white. Files come in natural order, ``2.png`` before
-    ``10.png``. Cost O(pixels).
+    Colours become grey, and what is transparent white; photographs are turned upright. Files come in natural
+    order, ``2.png`` before ``10.png``; of a file with several pictures the first is read, and a note says so.
+    Cost O(pixels of the files) time; memory for one file at a time, and for what is returned.
 
     Args:
         folder: holds images, or one folder of images a class.
         size: scale to so many pixels, the longer side filling them, on the ground of the image; None for
             images that have one size already.
         dark_ink: whether the writing is dark on a light ground, and has to be turned round; found from the
-            borders of the images by default.
+            borders of all images by default, with a note if some images differ from most.
 
     Raises:
-        ValueError: if there are no images, one cannot be read, their sizes differ without ``size``, or images
-            lie both in the folder and in its sub-folders.
+        ValueError: if there are no images, one cannot be read, their sizes differ without ``size``, images
+            lie both in the folder and in its sub-folders, or they do not fit into memory.
 
     Example:
         >>> import tempfile
@@ -97,26 +106,33 @@ def read_image_folder(
     if size is not None:
         size = check_count("size", size, at_least=4, at_most=_LARGEST_SIDE)
     files, classes = _listed(folder)
-    pictures = [_opened(path) for path in files]
-    sizes = sorted({one.size for one in pictures})
-    if size is None and len(sizes) > 1:
-        shown = listed(f"{height} x {width}" for width, height in sizes[:4])
-        raise ValueError(
-            f"the images of '{folder}' have different sizes ({shown}), expected one: say to which they are "
-            "to be scaled (size=28, --image-size 28)"
-        )
+    images, sizes, several = _read_all(folder, files, size)
     notes = []
-    if size is not None and sizes != [(size, size)]:
+    if several:
+        notes.append(f"{several} file(s) hold several pictures; the first of each was read.")
+    if size is not None and sizes != {(size, size)}:
         notes.append(f"Images were scaled to {size} x {size} pixels.")
-    grey = [_grey(one, size) for one in pictures]
-    images = np.stack(grey)
-    edges = np.concatenate([images[:, 0], images[:, -1], images[:, :, 0], images[:, :, -1]], 1)
-    if dark_ink is None and bool(dark_ink := bool(np.median(edges) > 0.5)):
-        notes.append("The images are dark on a light ground and were turned round, light on dark.")
-    if dark_ink:
-        images = 1 - images
+    images, said = _light_on_dark(images, dark_ink=dark_ink)
+    notes += said
     names = tuple(visible(path.relative_to(folder).as_posix()) for path in files)
     return ImageFolder(images, classes, names, tuple(notes))
+
+
+def _light_on_dark(
+    images: NDArray[np.float32], *, dark_ink: bool | None
+) -> tuple[NDArray[np.float32], list[str]]:
+    """Turn images round if their writing is dark, by what was told or by their borders, and say so."""
+    edges = np.concatenate([images[:, 0], images[:, -1], images[:, :, 0], images[:, :, -1]], 1)
+    notes = []
+    if dark_ink is None:
+        dark_ink = bool(np.median(edges) > 0.5)
+        if dark_ink:
+            notes.append("The images are dark on a light ground and were turned round, light on dark.")
+        others = int(((np.median(edges, 1) > 0.5) != dark_ink).sum())
+        if others:
+            ground = "dark" if dark_ink else "light"
+            notes.append(f"{others:,} of {len(images):,} images have a {ground} ground, unlike most.")
+    return (1 - images if dark_ink else images), notes
 
 
 def _checked_folder(folder: str | PathLike[str]) -> Path:
@@ -158,22 +174,61 @@ def _listed(folder: Path) -> tuple[list[Path], tuple[str, ...] | None]:
     return [path for _, path in below], tuple(visible(one.name) for one, _ in below)
 
 
-def _opened(path: Path, *, only_look: bool = False) -> Image.Image:
-    """Open an image and read it, or close it again after a look at its size."""
-    try:
-        with Image.open(path) as picture:
-            if not only_look:
-                needed = math.prod(picture.size) * _BYTES_A_PIXEL
-                check_memory(needed, f"the pixels of '{path}'", remedy="scale it down")
-                picture.load()
-    except UnidentifiedImageError:
-        raise ValueError(f"'{path}' cannot be read as an image; remove it, or save it anew") from None
-    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
-        reason = short(first_line(error), 100)
-        raise ValueError(
-            f"'{path}' cannot be read as an image ({reason}); remove it or save it anew"
-        ) from None
-    return picture
+def _read_all(
+    folder: Path, files: list[Path], size: int | None
+) -> tuple[NDArray[np.float32], set[tuple[int, int]], int]:
+    """Read one file after the other, so that one at a time is in memory before it is scaled.
+
+    Returns:
+        pixels ``(n, H, W)``, the sizes of the files, and how many of these hold several pictures.
+    """
+    sizes: set[tuple[int, int]] = set()
+    grey, several = [], 0
+    for path in files:
+        picture, number = _opened(path)
+        sizes.add(picture.size)
+        if size is None and len(sizes) > 1:
+            shown = listed(sorted(f"{height} x {width}" for width, height in sizes))
+            raise ValueError(
+                f"the images of '{folder}' have different sizes ({shown}), expected one: say to which they "
+                "are to be scaled (size=28, --image-size 28)"
+            )
+        grey.append(_grey(picture, size))
+        several += number > 1
+        if len(grey) == 1:
+            needed = _BYTES_KEPT * len(files) * grey[0].size
+            check_memory(needed, f"the pixels of '{folder}'", remedy="scale them down")
+    return np.stack(grey), sizes, several
+
+
+def _size(path: Path) -> tuple[int, int]:
+    """Return width and height of an image; its pixels are not read."""
+
+    def look() -> tuple[int, int]:
+        with warnings.catch_warnings(action="ignore"):
+            try:
+                with Image.open(path) as picture:
+                    return picture.size
+            except UnidentifiedImageError:
+                # Pillow's own sentence names the path again.
+                raise ValueError("it is no image") from None
+
+    return readable(path, look)
+
+
+def _opened(path: Path) -> tuple[Image.Image, int]:
+    """Read an image, upright, and how many pictures its file holds."""
+    needed = math.prod(_size(path)) * _BYTES_A_PIXEL
+    check_memory(needed, f"the pixels of '{path}'", remedy="scale it down")
+
+    def read() -> tuple[Image.Image, int]:
+        # What Pillow warns of in damaged files are tags that it does without.
+        with warnings.catch_warnings(action="ignore"), Image.open(path) as picture:
+            number = getattr(picture, "n_frames", 1) if picture.format in _SEVERAL_PICTURES else 1
+            picture.load()
+            return ImageOps.exif_transpose(picture), number
+
+    return readable(path, read)
 
 
 def _grey(picture: Image.Image, size: int | None) -> NDArray[np.float32]:
@@ -195,8 +250,9 @@ def _grey(picture: Image.Image, size: int | None) -> NDArray[np.float32]:
 def _in_8_bits(picture: Image.Image) -> Image.Image:
     """Return a picture in 256 greys; Pillow would cut those of 16 bits off."""
     if picture.mode.startswith(("I", "F")):
-        values = np.asarray(picture, dtype=np.float64)
-        top = 65535.0 if picture.mode.startswith("I;16") or values.max() > 255 else 255.0
+        values = np.nan_to_num(np.asarray(picture, dtype=np.float64))
+        fitting = (one for one in _WHITES if values.max() <= one)
+        top = _WHITES[-1] if picture.mode.startswith("I;16") else next(fitting, values.max())
         return Image.fromarray((255 * (values / top).clip(0, 1)).round().astype(np.uint8))
     return picture.convert("L")
 

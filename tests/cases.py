@@ -41,6 +41,7 @@ from pyroclust.infer.mcmc import (
     UniformBlocks,
 )
 from pyroclust.models import Mixture
+from pyroclust.protocols import is_of_graphs, points_shape
 
 
 def some_of(grid: Iterable[tuple[Any, ...]], chosen: Collection[tuple[Any, ...]]) -> list[Any]:
@@ -169,3 +170,12 @@ KERNELS = {
     "tempered": (tempered, 4, 4000),
     "mixed_composition": (mixed_composition, 40, 60),
 }
+
+
+def points_for(model: Any, num_points: int) -> torch.Tensor:
+    """Return points of the shape that a model has, without a look at its law: normal numbers, or a graph."""
+    points = torch.randn(points_shape(model.event_shape, num_points))
+    if not is_of_graphs(model):
+        return points
+    upper = (points > 0).triu(1).double()
+    return upper + upper.T

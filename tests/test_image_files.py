@@ -84,6 +84,59 @@ def test_what_is_transparent_is_white(tmp_path: Path) -> None:
     assert found.images[0, 3, 3] == 1
 
 
+@pytest.mark.parametrize(
+    ("white", "kind"), [(1.0, "F"), (255.0, "F"), (65535.0, "F"), (1, "I"), (60000, "I")]
+)
+def test_numbers_of_any_depth_have_one_white(tmp_path: Path, white: float, kind: str) -> None:
+    grey = stroke(ink=1, ground=0) * white
+    Image.fromarray(grey.astype(np.float32 if kind == "F" else np.int32)).save(tmp_path / "1.tif")
+    found = read_image_folder(tmp_path)
+    assert found.images[0].min() == 0
+    assert found.images[0].max() > 0.9
+
+
+def test_photographs_are_turned_upright(tmp_path: Path) -> None:
+    pixels = np.zeros((20, 10), dtype=np.uint8)
+    pixels[:5] = 255
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    Image.fromarray(pixels).save(tmp_path / "1.png", exif=turned)
+    found = read_image_folder(tmp_path, dark_ink=False)
+    assert found.images.shape == (1, 10, 20)
+    assert found.images[0, :, -5:].min() == 1
+    assert found.images[0, :, :-5].max() == 0
+
+
+def test_of_several_pictures_in_a_file_the_first_is_read_and_a_note_says_so(tmp_path: Path) -> None:
+    first, second = (Image.fromarray(stroke(ink=ink).astype(np.uint8)) for ink in (255, 100))
+    first.save(tmp_path / "1.tif", save_all=True, append_images=[second])
+    first.save(tmp_path / "2.tif")
+    found = read_image_folder(tmp_path)
+    assert found.notes == ("1 file(s) hold several pictures; the first of each was read.",)
+    assert found.images[0].max() == 1
+
+
+def test_images_whose_ground_is_unlike_the_others_are_counted(tmp_path: Path) -> None:
+    for place in range(4):
+        light = place == 2
+        save(tmp_path / f"{place}.png", stroke(ink=0 if light else 255, ground=255 if light else 0))
+    assert read_image_folder(tmp_path).notes == ("1 of 4 images have a light ground, unlike most.",)
+    assert read_image_folder(tmp_path, dark_ink=False).notes == ()
+
+
+def test_what_does_not_fit_into_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in range(5):
+        save(tmp_path / f"{place}.png", np.zeros((50, 50)))
+    # Room for one file and for all that is scaled, and not for two files.
+    monkeypatch.setattr("pyroclust.memory.free_memory", lambda: 45_000)
+    assert read_image_folder(tmp_path, size=8).images.shape == (5, 8, 8)
+    with pytest.raises(ValueError, match=f"the pixels of '{tmp_path}' take .* scale them down"):
+        read_image_folder(tmp_path)
+    monkeypatch.setattr("pyroclust.memory.free_memory", lambda: 1000)
+    with pytest.raises(ValueError, match=r"0\.png' take .* scale it down"):
+        read_image_folder(tmp_path, size=8)
+
+
 def test_sizes_are_found_without_reading_pixels(tmp_path: Path) -> None:
     save(tmp_path / "1.png", np.zeros((10, 20)))
     save(tmp_path / "2.png", np.zeros((30, 20)))
@@ -99,6 +152,12 @@ def cut_off(folder: Path) -> Path:
     save(folder / "1.png", np.random.default_rng(0).integers(256, size=(60, 60)))
     content = (folder / "1.png").read_bytes()
     (folder / "1.png").write_bytes(content[: len(content) // 2])
+    return folder
+
+
+def no_header(folder: Path) -> Path:
+    # Pillow speaks of a literal for int() here, and names no file.
+    (folder / "1.pgm").write_bytes(b"P5\n2x 20\n255\n")
     return folder
 
 
@@ -119,8 +178,9 @@ def unequal(folder: Path) -> Path:
     [
         (lambda folder: folder, "has no images, expected files"),
         (lambda folder: folder / "none", "is no folder"),
-        (broken, "cannot be read as an image"),
-        (cut_off, "cannot be read as an image"),
+        (broken, "1.png' is not a readable .png file .it is no image."),
+        (cut_off, "1.png' is not a readable .png file .image file is truncated."),
+        (no_header, "1.pgm' is not a readable .pgm file"),
         (mixed, "images both in itself and in 'a'"),
         (unequal, "different sizes .10 x 20, 30 x 20., expected one"),
     ],

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from cases import points_for
 from pyro.distributions import Gamma, Poisson
 from safetensors.torch import load_file, save_file
 
@@ -99,7 +100,7 @@ def test_every_guide_on_the_shelf_loads_and_samples():
         assert guide.model.name == card.model
         if guide.conditions:
             guide = guide.condition(**dict.fromkeys(guide.conditions, 2.0))
-        draws, log_prob = guide.posterior(torch.randn(9, *guide.model.event_shape)).sample_and_log_prob((4,))
+        draws, log_prob = guide.posterior(points_for(guide.model, 9)).sample_and_log_prob((4,))
         assert draws.shape == (4, 9)
         assert torch.isfinite(log_prob).all()
 

@@ -2,10 +2,14 @@
 
 import json
 
+import networkx
 import numpy as np
 import pytest
+import torch
+from cases import points_for
 
 from pyroclust import compare
+from pyroclust.protocols import is_of_graphs
 from pyroclust.saving.cards import list_guides
 from pyroclust.saving.guides import load_guide
 
@@ -15,7 +19,9 @@ SETTINGS = {"num_draws": 20, "num_chains": 1, "mcmc_draws": 20}
 @pytest.mark.parametrize("card", list_guides(), ids=lambda card: card.name)
 def test_every_guide_compares(card):
     guide = load_guide(card.name)
-    points = np.random.default_rng(0).standard_normal((16, *guide.model.event_shape))
+    torch.manual_seed(0)
+    points = points_for(guide.model, 16).numpy()
+    points = networkx.from_numpy_array(points) if is_of_graphs(guide.model) else points
     told = {name: 1.0 for name in getattr(guide, "conditions", ())}
     result = compare(points, guide=card.name, conditions=told, **SETTINGS)
     assert result.comparison.guide.assignments.shape == (1, 20, 16)

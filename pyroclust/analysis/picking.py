@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import prod
+from math import inf, prod
 from os import PathLike
 from typing import Any
 
@@ -21,6 +21,11 @@ from pyroclust.saving.guides import load_guide
 from pyroclust.saving.models import build_model
 
 _HOW_TO_TRAIN = " The command 'pyroclust recipe' writes how to train a guide of this model."
+# What to do where no guide is for such points, by what one of these is called.
+_REMEDIES = {
+    "image": "scale the images to one of these sizes (a folder by --image-size)",
+    "waveform": "cut the waveforms so, or if these are images divide them by their largest number",
+}
 
 __all__ = ["AskedModel", "NoGuide", "PickedGuide", "pick_guide"]
 
@@ -214,21 +219,25 @@ def _takes(event_shape: tuple[int, ...]) -> str:
 
 
 def _guide_for(shape: PointShape) -> str:
-    """Return the name of a guide on the shelf for points of a shape, rather one that passes."""
-    others = [card for card in list_guides() if card.dim is None]
-    shapes = {
-        card.name: tuple(build_model({"name": card.model, "arguments": card.model_arguments}).event_shape)
-        for card in others
-    }
-    found = [card for card in others if shape.fits(shapes[card.name])]
+    """Return the name of a guide on the shelf for such points: of several the one that fails fewest tests."""
+    known = [
+        (card, build_model({"name": card.model, "arguments": card.model_arguments}))
+        for card in list_guides()
+        if card.dim is None
+    ]
+    of_kind = [
+        (card, tuple(model.event_shape))
+        for card, model in known
+        if getattr(model, "noun", None) == shape.noun
+    ]
+    found = [card for card, event_shape in of_kind if shape.fits(event_shape)]
     if not found:
-        sizes = {name: one for name, one in shapes.items() if len(one) > 1}
-        known = ", ".join(f"{name}: {' x '.join(map(str, one))}" for name, one in sizes.items())
+        sizes = ", ".join(f"{card.name}: {' x '.join(map(str, one))}" for card, one in of_kind)
         raise ValueError(
-            f"there is no guide on the shelf for {shape} ({known}): scale images to one of these sizes "
-            "(--image-size), or train a guide and name its folder (--guide)"
+            f"there is no guide on the shelf for {shape} ({sizes}): {_REMEDIES[shape.noun]}, or train a "
+            "guide and name its folder (--guide)"
         )
-    return max(found, key=lambda card: card.passed is True).name
+    return min(found, key=lambda card: inf if card.num_failed is None else card.num_failed).name
 
 
 def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -> PickedGuide | NoGuide:

@@ -102,7 +102,11 @@ class Louvain(Baseline):
 
 
 def check_matrix(data: np.ndarray) -> np.ndarray:
-    """Refuse what is no matrix of a graph."""
+    """Refuse what is no matrix of a graph.
+
+    Raises:
+        ValueError: if it is not symmetric.
+    """
     if data.shape[0] != data.shape[1] or not np.array_equal(data, data.T):
         raise ValueError(f"data has shape {data.shape}, expected the symmetric matrix of a graph, (N, N)")
     return data

@@ -192,7 +192,7 @@ def _shaped(source: Source, image_size: int | None) -> Table | None:
         return None
     if not isinstance(source, str | PathLike):
         array = _array(source)
-        plain = array.ndim == 3 and not isinstance(array, np.ma.MaskedArray)
+        plain = array.ndim >= 3 and not isinstance(array, np.ma.MaskedArray)
         return shaped_table(array, "array") if plain else None
     path = Path(source)
     if str(source) not in BUILT_IN and path.is_dir():

@@ -1,5 +1,6 @@
 """Graphs as tables, a row a node: files of edges, matrices and GraphML, and graphs of networkx."""
 
+import re
 import zipfile
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from pyroclust.data.tables import Table
 from pyroclust.delimited import ReadingOptions, check_file
 from pyroclust.errors import readable
 from pyroclust.memory import check_memory
+from pyroclust.numpy_headers import NumpyHeader, read_numpy_header
 from pyroclust.text import listed, short, visible
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ __all__ = ["BUILT_IN_GRAPHS", "GRAPH_SUFFIXES", "edges_table", "graph_table", "i
 GRAPH_SUFFIXES = (".graphml", ".npz")
 
 _BYTES_AN_ENTRY = 24
+# Names that are numbers; Python reads no integer of thousands of digits.
+_WHOLE_NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
 def _karate() -> Any:
@@ -64,7 +68,8 @@ def is_graph(source: Any) -> bool:
 def graph_table(graph: Any, name: str, *, label: str | None = None) -> Table:
     """Take a graph of networkx, or a sparse matrix, as a table whose rows are nodes.
 
-    Directions, weights and repeated edges are left out, and a note says so.
+    Directions, weights and repeated edges are left out, and a note says so. Matrices of numbers below zero,
+    or of weights for every two nodes, as correlations and distances are, hold no graph and are refused.
 
     Args:
         graph: the graph.
@@ -72,7 +77,7 @@ def graph_table(graph: Any, name: str, *, label: str | None = None) -> Table:
         label: attribute of the nodes of networkx that is their known label.
 
     Raises:
-        ValueError: if there are fewer than two nodes, or no node has the attribute.
+        ValueError: if there are fewer than two nodes, no node has the attribute, or a matrix holds no graph.
 
     Example:
         >>> import networkx
@@ -84,13 +89,13 @@ def graph_table(graph: Any, name: str, *, label: str | None = None) -> Table:
             raise ValueError(f"label is {label!r}, but {name} is a matrix without attributes: leave it out")
         return _of_matrix(graph, name)
     notes = []
-    for is_kind, what in ((graph.is_directed(), "directions"), (graph.is_multigraph(), "repeated edges")):
-        if is_kind:
-            notes.append(f"The {what} of edges were left out.")
+    if graph.is_directed():
+        notes.append("The directions of edges were left out.")
     if any("weight" in about for _, _, about in graph.edges(data=True)):
         notes.append("The weights of edges were left out: every edge counts alike.")
     places = {node: place for place, node in enumerate(graph.nodes)}
-    ends = np.array([(places[one], places[other]) for one, other, *_ in graph.edges]).reshape(-1, 2)
+    pairs = [(places[one], places[other]) for one, other, *_ in graph.edges]
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     labels = None if label is None else _attributes(graph, name, label)
     return _table(name, ends, [str(node) for node in places], labels=labels, notes=notes)
 
@@ -133,7 +138,7 @@ def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: Re
         raise ValueError(f"{path.name} has no node at an end of edge {missing[0]}: fill it, or drop the line")
     names = [str(one).strip() for one in np.stack([first, second], 1).ravel()]
     distinct = dict.fromkeys(names)
-    if all(one.lstrip("-").isdigit() for one in distinct):
+    if all(_WHOLE_NUMBER.fullmatch(one) for one in distinct):
         distinct = dict.fromkeys(sorted(distinct, key=int))
     places = {node: place for place, node in enumerate(distinct)}
     ends = np.array([places[one] for one in names]).reshape(-1, 2)
@@ -163,6 +168,7 @@ def read_graph(path: Path, *, label: str | None = None) -> Table:
     name = visible(path.stem)
     try:
         if path.suffix.lower() == ".npz":
+            _check_arrays(path)
             return graph_table(readable(path, lambda: _matrix_of(path)), name, label=label)
         import networkx
 
@@ -171,38 +177,68 @@ def read_graph(path: Path, *, label: str | None = None) -> Table:
         raise ValueError(f"'{path}' cannot be read: permission denied") from None
 
 
+def _check_arrays(path: Path) -> None:
+    """Refuse an archive whose arrays are Python objects, are damaged, or do not fit into memory."""
+    headers = readable(path, lambda: _headers_in(path))
+    for name, (header, held) in headers.items():
+        header.check(path, f"'{visible(name)}'", held=held)
+    total = sum(header.num_bytes for header, _ in headers.values())
+    check_memory(2 * total, f"the arrays of '{path}'", remedy="take a part of the graph")
+
+
+def _headers_in(path: Path) -> dict[str, tuple[NumpyHeader, int]]:
+    """Return what the arrays of an archive say of themselves, and how many bytes there are of each."""
+    found = {}
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            with archive.open(member) as file:
+                found[member.filename] = read_numpy_header(file), member.file_size
+    return found
+
+
 def _matrix_of(path: Path) -> Any:
     """Return a sparse matrix."""
     from scipy.sparse import coo_array, load_npz
 
-    if not zipfile.is_zipfile(path):
-        raise ValueError("it is no .npz file")
     with np.load(path, allow_pickle=False) as held:
         names = list(held)
         if "format" not in names:
             if len(names) != 1:
-                raise ValueError(f"it holds the arrays {listed(names)}, expected one matrix")
-            return coo_array(np.atleast_2d(held[names[0]]))
+                holds = f"the arrays {listed(names)}" if names else "no array"
+                raise ValueError(f"it holds {holds}, expected one matrix")
+            if (matrix := held[names[0]]).dtype.kind not in "biufc":
+                raise ValueError("its entries are no numbers, expected zeros and ones")
+            return coo_array(np.atleast_2d(matrix))
     return load_npz(path)
 
 
 def _of_matrix(matrix: Any, name: str) -> Table:
-    rows, columns = matrix.shape
-    if rows != columns:
-        raise ValueError(f"{name} has shape {(rows, columns)}, expected a row and a column a node, (N, N)")
+    shape = tuple(int(size) for size in matrix.shape)
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"{name} has shape {shape}, expected a row and a column a node, (N, N)")
+    size = shape[0]
+    _check_size(size)
     found = matrix.tocoo()
     values = np.asarray(found.data)
     if values.dtype.kind not in "biuf" or not np.isfinite(values.astype(float)).all():
         raise ValueError(f"{name} holds entries that are no finite numbers, expected zeros and ones")
+    if (values < 0).any():
+        raise ValueError(
+            f"{name} holds numbers below 0, expected zeros and ones: take a threshold, as matrix > 0.5"
+        )
     kept = values != 0
-    ends = np.stack([found.row[kept], found.col[kept]], 1).astype(int)
+    ends = np.unique(np.stack([found.row[kept], found.col[kept]], 1).astype(np.int64), axis=0)
     notes = []
     if (values[kept] != 1).any():
+        if (ends[:, 0] != ends[:, 1]).sum() == size * (size - 1) > 2:
+            raise ValueError(
+                f"{name} has a number for every two nodes, expected zeros where there is no edge: take a "
+                "threshold, as matrix > 0.5"
+            )
         notes.append("The weights of edges were left out: every edge counts alike.")
-    before = {tuple(one) for one in ends.tolist()}
-    if any((other, one) not in before for one, other in before):
+    if not np.array_equal(ends, np.unique(ends[:, ::-1], axis=0)):
         notes.append("The directions of edges were left out.")
-    return _table(name, np.unique(np.sort(ends, 1), axis=0), [str(one) for one in range(rows)], notes=notes)
+    return _table(name, np.unique(np.sort(ends, 1), axis=0), [str(one) for one in range(size)], notes=notes)
 
 
 def _attributes(graph: "networkx.Graph[Hashable]", name: str, label: str) -> NDArray[np.object_]:
@@ -228,9 +264,7 @@ def _table(
     size = len(nodes)
     if size < 2:
         raise ValueError(f"{name} has {size} node(s), expected at least 2 to cluster")
-    check_memory(
-        _BYTES_AN_ENTRY * size**2, f"the matrix of {size:,} nodes", remedy="take a part of the graph"
-    )
+    _check_size(size)
     matrix = np.zeros((size, size))
     loops = ends[:, 0] == ends[:, 1]
     matrix[ends[:, 0], ends[:, 1]] = matrix[ends[:, 1], ends[:, 0]] = 1
@@ -243,3 +277,11 @@ def _table(
         said.append(f"{repeated:,} edge(s) that come again were left out.")
     names = tuple(visible(short(one, 60)) for one in nodes)
     return Table(name, matrix, names, labels, names, tuple(said), Graph(matrix))
+
+
+def _check_size(size: int) -> None:
+    check_memory(
+        _BYTES_AN_ENTRY * size**2,
+        f"the entries of the matrix of {size:,} nodes",
+        remedy="take a part of the graph",
+    )

@@ -181,7 +181,7 @@ def _check_array(path: Path) -> NumpyHeader:
 
 
 def read_shaped(path: Path) -> NDArray[Any] | None:
-    """Read a .npy file whose points are no rows of columns; ``None`` if the file is another one.
+    """Read a .npy file of three and more dimensions; ``None`` if the file is another one.
 
     Args:
         path: the file.
@@ -199,7 +199,7 @@ def read_shaped(path: Path) -> NDArray[Any] | None:
     if path.suffix.lower() != ".npy" or not path.is_file():
         return None
     try:
-        if len(_check_array(path).shape) != 3:
+        if len(_check_array(path).shape) < 3:
             return None
         array: NDArray[Any] = readable(path, lambda: np.load(path, allow_pickle=False))
     except (PermissionError, MemoryError):

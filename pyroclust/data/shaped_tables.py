@@ -14,7 +14,8 @@ from pyroclust.text import visible
 __all__ = ["images_table", "shaped_table"]
 
 _LARGE, _SMALL = 28, 8
-_LARGEST_BYTE = 255
+# Whites of whole pixels: one bit, the digits of scikit-learn, one byte. Larger numbers are often voltages.
+_WHITES = (1, 16, 255)
 
 
 def images_table(folder: Path, *, size: int | None = None) -> Table:
@@ -54,38 +55,50 @@ def images_table(folder: Path, *, size: int | None = None) -> Table:
 def shaped_table(array: NDArray[Any], name: str) -> Table:
     """Take an array of three dimensions as images or waveforms.
 
-    Whole numbers from 0 to 255, and numbers from 0 to 1, are images; all others waveforms of channels and
-    samples. A note says which.
+    Numbers from 0 to 1, and whole numbers from 0 to 255 of any type, are images; all others waveforms of
+    channels and samples. Whole pixels are divided by their white: the least of 1, 16 (of scikit-learn's
+    digits) and 255 that none exceeds. A note says all this.
 
     Args:
         array: ``(N, H, W)`` or ``(N, channels, samples)``.
         name: what reports call it.
 
     Raises:
-        ValueError: if the array has another shape, or holds no finite real numbers.
+        ValueError: if the array has another shape, or holds no finite real numbers, or one point.
 
     Example:
         >>> shaped_table(np.zeros((5, 8, 8)), "digits").shape, shaped_table(-np.ones((5, 7, 32)), "s").shape
         (Images(height=8, width=8), Waveforms(num_channels=7, num_samples=32))
     """
     if array.ndim != 3 or 0 in array.shape:
-        raise ValueError(f"{name} has shape {array.shape}, expected (N, H, W) or (N, channels, samples)")
+        colours = ": make images in colours grey first" if array.ndim > 3 else ""
+        raise ValueError(
+            f"{name} has shape {array.shape}, expected (N, D), images (N, H, W) or waveforms "
+            f"(N, channels, samples){colours}"
+        )
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} holds entries of type {array.dtype}, expected real numbers")
     values = array.astype(float)
     lost = int((~np.isfinite(values)).sum())
     if lost:
         raise ValueError(f"{name} holds {lost:,} missing or infinite values; drop or fill those points first")
-    low, high = values.min(), values.max()
-    whole = array.dtype.kind in "biu"
-    if low >= 0 and (high <= 1 or (whole and high <= _LARGEST_BYTE)):
-        values = values / _LARGEST_BYTE if high > 1 else values
-        kind: PointShape = Images(*array.shape[1:])
-        note = f"The numbers are those of pixels, so these are taken as {kind}."
-    else:
-        kind = Waveforms(*array.shape[1:])
+    white = _white_of(values)
+    if white is None:
+        kind: PointShape = Waveforms(*array.shape[1:])
         note = f"The numbers are not those of pixels, so these are taken as {kind}."
+    else:
+        values, kind = values / white, Images(*array.shape[1:])
+        divided = f", divided by {white}" if white > 1 else ""
+        note = f"The numbers are those of pixels, so these are taken as {kind}{divided}."
     return _table(name, values, kind, notes=(note,))
+
+
+def _white_of(values: NDArray[np.float64]) -> int | None:
+    """Return what pixels are to be divided by; ``None`` if these are no pixels."""
+    high = values.max()
+    if values.min() < 0 or (high > 1 and (values % 1).any()):
+        return None
+    return next((white for white in _WHITES if high <= white), None)
 
 
 def _table(

@@ -22,6 +22,7 @@ __all__ = [
     "Hyperparameterised",
     "as_number",
     "check_conditions",
+    "check_known",
     "in_short",
     "is_number",
     "shown",
@@ -217,6 +218,30 @@ def check_conditions(names: Sequence[str], hyperpriors: Mapping[str, Distributio
                 f"conditions has {name!r}, expected random hyperparameters of the model: "
                 f"{', '.join(hyperpriors) or 'it has none, give one a prior'}"
             )
+
+
+def check_known(name: str, part: Hyperparameterised) -> None:
+    """Refuse a part of a model that has random hyperparameters.
+
+    Args:
+        name: of the argument, for the error.
+        part: such as a prior of partitions.
+
+    Raises:
+        ValueError: if it has some.
+
+    Example:
+        >>> from pyro.distributions import Gamma
+        >>> from pyroclust.distributions import ChineseRestaurantPrior
+        >>> check_known("prior", ChineseRestaurantPrior(Gamma(1.0, 1.0)))
+        Traceback (most recent call last):
+        ValueError: prior has the random hyperparameter(s) concentration, expected numbers: fix them with ...
+    """
+    if part.hyperpriors:
+        raise ValueError(
+            f"{name} has the random hyperparameter(s) {', '.join(part.hyperpriors)}, expected numbers: fix "
+            f"them with {name}.given({{...}})"
+        )
 
 
 def _same(one: Any, other: Any) -> bool:

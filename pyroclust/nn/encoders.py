@@ -1,10 +1,15 @@
-"""What encoders of points are: modules from points to vectors, trained with the guide."""
+"""What encoders of points are, and what they have in common: shapes of points, and first weights."""
 
+import math
 from typing import Protocol
 
-from torch import Tensor
+from torch import Tensor, nn
 
-__all__ = ["Encoder"]
+__all__ = ["FIRST_SPREAD", "Encoder", "keep_differences", "single_points"]
+
+FIRST_SPREAD = 2.0
+"""Standard deviation of the vectors at the start, in units of a typical cluster: clusters differ from one
+another, and lie within the bandwidths of a scorer."""
 
 
 class Encoder(Protocol):
@@ -26,3 +31,46 @@ class Encoder(Protocol):
             data: ``(B, N, *event_shape)``; output: ``(B, N, E)``.
         """
         ...
+
+
+def single_points(data: Tensor, event_shape: tuple[int, ...]) -> Tensor:
+    """Return the points of all data sets one after the other, in their own shape.
+
+    Args:
+        data: points in their shape, or as tables have them, laid flat.
+        event_shape: what an encoder takes.
+
+    Shape:
+        data: ``(B, N, *event_shape)`` or ``(B, N, D)``, D the product; output: ``(B N, *event_shape)``.
+
+    Raises:
+        ValueError: if the points have another shape, be it of as many numbers.
+
+    Example:
+        >>> import torch
+        >>> single_points(torch.zeros(2, 5, 12), (3, 4)).shape
+        torch.Size([10, 3, 4])
+        >>> single_points(torch.zeros(2, 5, 4, 3), (3, 4))
+        Traceback (most recent call last):
+        ValueError: data has shape (2, 5, 4, 3), expected (B, N, 3, 4) or (B, N, 12) as the encoder takes them
+    """
+    forms = dict.fromkeys([event_shape, (math.prod(event_shape),)])
+    if tuple(data.shape[2:]) not in forms:
+        expected = " or ".join(f"(B, N, {', '.join(map(str, one))})" for one in forms)
+        raise ValueError(f"data has shape {tuple(data.shape)}, expected {expected} as the encoder takes them")
+    return data.reshape(-1, *event_shape)
+
+
+def keep_differences(layer: nn.Conv1d | nn.Conv2d | nn.Linear, *, gain: float = 2**0.5) -> None:
+    """Start a layer with normal weights that multiply the standard deviation of what comes in by a gain.
+
+    With PyTorch's own first weights the vectors of different points differ by a thousandth, and training
+    stands still. By default the variance is kept through a nonlinearity that lets half of it pass.
+
+    Args:
+        layer: its weights are drawn anew, its bias becomes zero.
+        gain: of the standard deviation, where what comes in has mean 0 and varies independently.
+    """
+    nn.init.normal_(layer.weight, std=gain / layer.weight[0].numel() ** 0.5)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)

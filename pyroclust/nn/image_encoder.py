@@ -3,16 +3,13 @@
 from torch import Tensor, nn
 
 from pyroclust.counts import check_count
-from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.encoders import FIRST_SPREAD, Encoder, keep_differences, single_points
 from pyroclust.registry import register
 
 __all__ = ["ImageEncoder"]
 
 # Mean and standard deviation of the pixels of light writing on a dark ground, in 0..1.
 _CENTRE, _SPREAD = 0.25, 0.35
-# Standard deviation of the vectors at the start, in units of a typical cluster: clusters differ from one
-# another, and lie within the bandwidths of a scorer.
-_FIRST_SPREAD = 2.0
 
 
 @register(Encoder)
@@ -21,9 +18,9 @@ class ImageEncoder(nn.Module):
 
     A convolution, which halves images of 16 pixels and more, then stages of a residual block each; between
     stages images are halved and channels doubled, until the shorter side is below 4 pixels or there are 4 C
-    channels. Then two linear layers. The first weights keep the differences between images: with PyTorch's
-    own, vectors of different images differ by a thousandth at the start, and training stands still. Cost
-    O(H W C^2) an image. Any module of the same shapes does as well.
+    channels. Then two linear layers. The first weights keep the differences between images: see
+    :func:`~pyroclust.nn.encoders.keep_differences`. Cost O(H W C^2) an image. Any module of the same shapes
+    does as well.
 
     Args:
         height: H, at least 4.
@@ -36,7 +33,7 @@ class ImageEncoder(nn.Module):
             ``(B, N, E)``.
 
     Raises:
-        ValueError: if an image is too small to be halved twice.
+        ValueError: if a side is below 4 pixels, or another argument is no count.
 
     Example:
         >>> import torch
@@ -70,16 +67,19 @@ class ImageEncoder(nn.Module):
         self.layers = nn.Sequential(*layers)
         for layer in self.layers:
             if isinstance(layer, nn.Conv2d | nn.Linear):
-                _keep_differences(layer)
-        nn.init.normal_(last.weight, std=_FIRST_SPREAD / (4 * channels) ** 0.5)
+                keep_differences(layer)
+        keep_differences(last, gain=FIRST_SPREAD)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Encode each image on its own."""
-        datasets, points = images.shape[:2]
-        single = images.reshape(datasets * points, 1, self.height, self.width)
+        """Encode each image on its own.
+
+        Raises:
+            ValueError: if the images have another shape.
+        """
+        single = single_points(images, (self.height, self.width)).unsqueeze(1)
         single = (single.to(next(self.parameters()).dtype) - _CENTRE) / _SPREAD
         vectors: Tensor = self.layers(single)
-        return vectors.view(datasets, points, self.dim)
+        return vectors.view(*images.shape[:2], self.dim)
 
 
 class _ResidualBlock(nn.Module):
@@ -89,9 +89,10 @@ class _ResidualBlock(nn.Module):
         super().__init__()
         self.first = nn.Conv2d(channels, channels, 3, padding=1)
         self.second = nn.Conv2d(channels, channels, 3, padding=1)
-        _keep_differences(self.first)
-        _keep_differences(self.second)
-        nn.init.normal_(self.second.weight, std=0.3 / (9 * channels) ** 0.5)
+        keep_differences(self.first)
+        # Twice, as trained guides had it: the same seeds give the same first weights.
+        keep_differences(self.second)
+        keep_differences(self.second, gain=0.3)
 
     def forward(self, image: Tensor) -> Tensor:
         silu = nn.functional.silu
@@ -102,10 +103,3 @@ class _ResidualBlock(nn.Module):
 def _halved(rows: int, columns: int) -> tuple[int, int]:
     """Return the size of what a convolution of stride 2 leaves."""
     return (rows + 1) // 2, (columns + 1) // 2
-
-
-def _keep_differences(layer: nn.Conv2d | nn.Linear) -> None:
-    """Start with weights under which the variance of what comes in goes out again."""
-    nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
-    if layer.bias is not None:
-        nn.init.zeros_(layer.bias)

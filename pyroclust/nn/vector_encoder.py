@@ -3,14 +3,12 @@
 from torch import Tensor, nn
 
 from pyroclust.counts import check_count, check_number
-from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.encoders import FIRST_SPREAD, Encoder, keep_differences, single_points
 from pyroclust.nn.sizes import MAX_BLOCKS
 from pyroclust.registry import register
 
 __all__ = ["VectorEncoder"]
 
-# Standard deviation of the vectors at the start, in units of a typical cluster.
-_FIRST_SPREAD = 2.0
 _MAX_COLUMNS = 64
 
 
@@ -61,17 +59,21 @@ class VectorEncoder(nn.Module):
         self.first = nn.Linear(num_columns, width)
         self.blocks = nn.Sequential(*(_ResidualBlock(width) for _ in range(num_blocks)))
         self.straight, self.last = nn.Linear(num_columns, dim, bias=False), nn.Linear(width, dim)
-        _keep_differences(self.first, gain=1.0)
+        keep_differences(self.first, gain=1.0)
         # Half of the variance goes straight, half through the blocks.
-        _keep_differences(self.straight, gain=_FIRST_SPREAD / 2**0.5)
-        _keep_differences(self.last, gain=_FIRST_SPREAD)
+        keep_differences(self.straight, gain=FIRST_SPREAD / 2**0.5)
+        keep_differences(self.last, gain=FIRST_SPREAD)
 
     def forward(self, data: Tensor) -> Tensor:
-        """Encode each row on its own."""
-        scaled = data.to(self.first.weight.dtype) / self.scale
+        """Encode each row on its own.
+
+        Raises:
+            ValueError: if the rows have another number of columns.
+        """
+        scaled = single_points(data, (self.num_columns,)).to(self.first.weight.dtype) / self.scale
         bent = nn.functional.silu(self.blocks(self.first(scaled)))
         vectors: Tensor = self.straight(scaled) + self.last(bent)
-        return vectors
+        return vectors.view(*data.shape[:2], self.dim)
 
 
 class _ResidualBlock(nn.Module):
@@ -80,17 +82,10 @@ class _ResidualBlock(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.first, self.second = nn.Linear(width, width), nn.Linear(width, width)
-        _keep_differences(self.first, gain=2**0.5)
-        _keep_differences(self.second, gain=0.3)
+        keep_differences(self.first)
+        keep_differences(self.second, gain=0.3)
 
     def forward(self, vector: Tensor) -> Tensor:
         silu = nn.functional.silu
         added: Tensor = self.second(silu(self.first(silu(vector))))
         return vector + added
-
-
-def _keep_differences(layer: nn.Linear, *, gain: float) -> None:
-    """Start with weights that multiply the standard deviation of what comes in by a gain."""
-    nn.init.normal_(layer.weight, std=gain / layer.in_features**0.5)
-    if layer.bias is not None:
-        nn.init.zeros_(layer.bias)

@@ -3,13 +3,10 @@
 from torch import Tensor, nn
 
 from pyroclust.counts import check_count, check_number
-from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.encoders import FIRST_SPREAD, Encoder, keep_differences, single_points
 from pyroclust.registry import register
 
 __all__ = ["WaveformEncoder"]
-
-# Standard deviation of the vectors at the start, in units of a typical cluster.
-_FIRST_SPREAD = 2.0
 
 
 @register(Encoder)
@@ -18,7 +15,8 @@ class WaveformEncoder(nn.Module):
 
     A convolution over time that takes all channels in, then stages of a residual block each; between stages
     the samples are halved and the features doubled, until fewer than 8 samples are left or there are 4 W
-    features. Then two linear layers. The first weights keep the differences between waveforms. Cost
+    features. Then two linear layers. The first weights keep the differences between waveforms: see
+    :func:`~pyroclust.nn.encoders.keep_differences`. Cost
     O(T C W + T W^2) a waveform of C channels and T samples.
 
     Args:
@@ -63,15 +61,18 @@ class WaveformEncoder(nn.Module):
         self.layers = nn.Sequential(*layers)
         for layer in self.layers:
             if isinstance(layer, nn.Conv1d | nn.Linear):
-                _keep_differences(layer)
-        nn.init.normal_(last.weight, std=_FIRST_SPREAD / (4 * width) ** 0.5)
+                keep_differences(layer)
+        keep_differences(last, gain=FIRST_SPREAD)
 
     def forward(self, waveforms: Tensor) -> Tensor:
-        """Encode each waveform on its own."""
-        datasets, points = waveforms.shape[:2]
-        single = waveforms.reshape(datasets * points, self.num_channels, self.num_samples)
+        """Encode each waveform on its own.
+
+        Raises:
+            ValueError: if the waveforms have another shape.
+        """
+        single = single_points(waveforms, (self.num_channels, self.num_samples))
         vectors: Tensor = self.layers(single.to(next(self.parameters()).dtype) / self.scale)
-        return vectors.view(datasets, points, self.dim)
+        return vectors.view(*waveforms.shape[:2], self.dim)
 
 
 class _ResidualBlock(nn.Module):
@@ -81,18 +82,10 @@ class _ResidualBlock(nn.Module):
         super().__init__()
         self.first = nn.Conv1d(features, features, 3, padding=1)
         self.second = nn.Conv1d(features, features, 3, padding=1)
-        _keep_differences(self.first)
-        nn.init.normal_(self.second.weight, std=0.3 / (3 * features) ** 0.5)
-        nn.init.zeros_(self.second.bias)  # type: ignore[arg-type]
+        keep_differences(self.first)
+        keep_differences(self.second, gain=0.3)
 
     def forward(self, signal: Tensor) -> Tensor:
         silu = nn.functional.silu
         added: Tensor = self.second(silu(self.first(silu(signal))))
         return signal + added
-
-
-def _keep_differences(layer: nn.Conv1d | nn.Linear) -> None:
-    """Start with weights under which the variance of what comes in goes out again."""
-    nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
-    if layer.bias is not None:
-        nn.init.zeros_(layer.bias)

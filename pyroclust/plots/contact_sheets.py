@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pyroclust.counts import check_count
 from pyroclust.plots.given import drawable, drawable_labels, drawable_shares
 from pyroclust.plots.marks import cluster_colour
+from pyroclust.plots.names import counted
 
 __all__ = ["plot_contact_sheet", "plot_uncertain_images", "plot_waveforms"]
 
@@ -71,8 +72,7 @@ def plot_contact_sheet(
     for label, one in zip(ax.get_yticklabels(), shown, strict=True):
         label.set_color(cluster_colour(int(one)))
         label.set_fontweight("bold")
-    left = len(sizes) - len(shown)
-    ax.set_xlabel(f"sure to unsure{f'; {left} smaller clusters are not shown' if left > 0 else ''}")
+    ax.set_xlabel(f"sure to unsure{_left_out(len(sizes) - len(shown))}")
     return ax
 
 
@@ -134,7 +134,7 @@ def plot_waveforms(
         waveforms: in any unit.
         assignments: partition, such as a point estimate.
         ax: where to draw.
-        most_clusters: how many clusters, the largest ones.
+        most_clusters: how many clusters, the largest ones; how many are left out stands under the axis.
 
     Raises:
         ValueError: if the shapes do not fit.
@@ -165,9 +165,15 @@ def plot_waveforms(
         ax.fill_between(times, middle - width, middle + width, color=colour, alpha=0.15, lw=0)
         ax.plot(times, middle, color=colour, lw=1.5, label=f"cluster {one + 1}: {sizes[one]}")
     ax.set_yticks(zero[:, 0], [f"channel {place + 1}" for place in range(num_channels)])
-    ax.set_xlabel("sample")
+    ax.set_xlabel(f"sample{_left_out(len(sizes) - len(shown))}")
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0)
     return ax
+
+
+def _left_out(number: int) -> str:
+    """Say how many clusters are not shown; nothing where all are."""
+    verb = "is" if number == 1 else "are"
+    return f"; {counted(number, 'smaller cluster')} {verb} not shown" if number else ""
 
 
 def _one_line(channels: NDArray[np.float64]) -> NDArray[np.float64]:

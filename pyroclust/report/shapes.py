@@ -16,6 +16,8 @@ from pyroclust.results.draws_summary import Estimate
 __all__ = ["shape_sections"]
 
 _MOST_CLUSTERS, _MOST_IMAGES, _UNSURE, _COLUMNS = 12, 16, 36, 18
+# Of pictures, in inches, however many channels or however high images are.
+_HIGHEST = 24.0
 
 
 @singledispatch
@@ -70,7 +72,7 @@ def _contact_sheet(shape: Images, found: Contents) -> Section:
             most_clusters=_MOST_CLUSTERS,
             most_images=_MOST_IMAGES,
         ),
-        size=(9, 0.6 + 0.55 * rows * shape.height / shape.width),
+        size=(9, min(0.6 + 0.55 * rows * shape.height / shape.width, _HIGHEST)),
         alternative=f"The images in {clusters} of the point estimate, a row each, from sure to unsure.",
         caption="Each row is a cluster of the partition with the least expected variation of information "
         f"under {found.reference.name}, the largest first, with the number of its images. Of large clusters "
@@ -92,11 +94,10 @@ def _uncertain(shape: Images, found: Contents) -> Section:
             most_images=_UNSURE,
             columns=_COLUMNS,
         ),
-        size=(9, 0.5 + 0.5 * -(-number // _COLUMNS) * shape.height / shape.width),
+        size=(9, min(0.5 + 0.5 * -(-number // _COLUMNS) * shape.height / shape.width, _HIGHEST)),
         alternative=f"The {number} images whose place is least sure, the worst first.",
         caption="Uncertainty of an image is the probability that it is apart from its companions in the "
-        f"estimate. Of {len(data):,} images, {counted(estimate.num_doubtful, 'image')} "
-        "have one of at least a half.",
+        f"estimate. It is above a half for {estimate.num_doubtful:,} of {counted(len(data), 'image')}.",
     )
     gist = f"The least sure image has uncertainty {worst:.2f}"
     return Section("Which images are unsure", (picture,), is_open=True, gist=gist)
@@ -109,7 +110,7 @@ def _waveforms(shape: Waveforms, found: Contents) -> Section:
         lambda figure: plots.plot_waveforms(
             data.reshape(-1, *shape.event_shape), estimate.assignments, ax=figure.subplots()
         ),
-        size=(9, 1 + 0.6 * shape.num_channels),
+        size=(9, min(1 + 0.6 * shape.num_channels, _HIGHEST)),
         alternative=f"Mean waveforms of {clusters} on {shape.num_channels} channels.",
         caption="Lines are the mean waveforms of the largest clusters of the point estimate, bands one "
         "standard deviation to both sides; channels lie above one another on one scale.",

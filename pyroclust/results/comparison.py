@@ -163,11 +163,9 @@ class OnData:
     @property
     def rows(self) -> RowsOfData:
         """The rows in the units of the columns."""
-        values = self.in_units
-        if self.shape is not None:
-            return RowsOfData(self.row_names or (), (), self.true_labels, ROWS_FILE)
-        names = self.row_names or tuple(str(row + 1) for row in range(len(values)))
-        columns = tuple((name, values[:, place]) for place, name in enumerate(self.columns))
+        names = self.row_names or tuple(str(row + 1) for row in range(len(self.data)))
+        shown = self.columns if self.shape is None else ()
+        columns = tuple((name, self.in_units[:, place]) for place, name in enumerate(shown))
         return RowsOfData(names, columns, self.true_labels, ROWS_FILE)
 
     def about(self) -> dict[str, Any]:

@@ -106,6 +106,17 @@ class GuideCard:
         return verdict["passed"] and all(one["passed"] for one in findings) if findings else None
 
     @property
+    def num_failed(self) -> int | None:
+        """How many tests of its certificate the guide fails; ``None`` where nothing was tested.
+
+        Example:
+            >>> read_card(find_guide("ncp-niw3d")).num_failed
+            1
+        """
+        findings = (self.certificate.get("verdict") or {}).get("findings")
+        return sum(not one["passed"] for one in findings) if findings else None
+
+    @property
     def is_reference(self) -> bool:
         """Whether it fails its certificate: good to compare with, and never picked by default.
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pyroclust.analysis import picking
+from pyroclust.data.shapes import Images, Waveforms
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.models import niw_mixture
 from pyroclust.saving.cards import GuideCard, list_guides
@@ -37,6 +38,32 @@ def test_the_stored_verdict_decides(monkeypatch):
 
     assert isinstance(judged(True).module, NeuralClusteringProcess)
     assert isinstance(judged(False).module, PredictiveFilter)
+
+
+@pytest.mark.parametrize(
+    ("failed", "name"),
+    [
+        ({"acp-spikes": 5, "ncp-spikes": 1}, "ncp-spikes"),
+        ({"acp-spikes": 1, "ncp-spikes": 5}, "acp-spikes"),
+        ({"acp-spikes": None, "ncp-spikes": 5}, "ncp-spikes"),
+        ({"acp-spikes": 1, "ncp-spikes": 0}, "ncp-spikes"),
+    ],
+)
+def test_of_several_guides_for_such_points_the_one_that_fails_fewest_tests(monkeypatch, failed, name):
+    cards = []
+    for card in list_guides():
+        number = failed.get(card.name, 0)
+        findings = [] if number is None else [{"what": "x", "passed": one >= number} for one in range(9)]
+        cards.append(replace(card, certificate={"verdict": {"passed": number == 0, "findings": findings}}))
+    monkeypatch.setattr(picking, "list_guides", lambda: tuple(cards))
+    assert picking.pick_guide(None, dim=224, conditions={}, shape=Waveforms(7, 32)).name == name
+
+
+def test_guides_of_images_are_not_picked_for_waveforms_of_their_size():
+    assert picking.pick_guide(None, dim=64, conditions={}, shape=Images(8, 8)).name == "ncp-glyphs8"
+    for shape in (Waveforms(8, 8), Images(7, 32)):
+        with pytest.raises(ValueError, match=f"there is no guide on the shelf for {shape}"):
+            picking.pick_guide(None, dim=64, conditions={}, shape=shape)
 
 
 def test_a_reference_that_is_asked_for_is_marked():

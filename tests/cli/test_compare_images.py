@@ -75,7 +75,9 @@ def test_an_array_of_images_is_the_same_data(digits: Path) -> None:
         (["iris", "--guide", "ncp-glyphs8"], "has rows of columns and guide 'ncp-glyphs8' takes points of"),
         (["{empty}"], "has no images"),
         (["{nan}"], "holds 64 missing or infinite values"),
-        (["{waves}"], "there is no guide on the shelf for waveforms of 3 channels and 5 samples"),
+        (["{waves}"], "there is no guide on the shelf for waveforms of 3 channels and 5 samples (acp-spikes"),
+        (["{colours}"], "has shape (6, 4, 4, 3), expected (N, D), images (N, H, W)"),
+        (["{unscaled}"], "if these are images divide them by their largest number"),
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -90,8 +92,11 @@ def test_bad_input_is_one_sentence(
     (tmp_path / "empty").mkdir()
     np.save(tmp_path / "nan.npy", np.full((4, 4, 4), np.nan))
     np.save(tmp_path / "waves.npy", RANDOM.normal(size=(6, 3, 5)))
+    np.save(tmp_path / "colours.npy", RANDOM.random((6, 4, 4, 3)))
+    # As images after scaling: of the size of a guide of images, but no pixels.
+    np.save(tmp_path / "unscaled.npy", 255 * RANDOM.random((6, 8, 8)))
     places = {"digits": digits, "empty": tmp_path / "empty"}
-    places |= {one: tmp_path / f"{one}.npy" for one in ("nan", "waves")}
+    places |= {one: tmp_path / f"{one}.npy" for one in ("nan", "waves", "colours", "unscaled")}
     code = code_of("compare", *(one.format(**places) for one in arguments))
     shown = capsys.readouterr()
     assert code == 2

@@ -22,6 +22,8 @@ RANDOM = np.random.default_rng(0)
         (RANDOM.normal(size=(5, 7, 32)), Waveforms(7, 32)),
         (2 * RANDOM.random((5, 7, 32)), Waveforms(7, 32)),
         (torch.rand(5, 8, 8), Images(8, 8)),
+        (256 * RANDOM.random((5, 8, 8)), Waveforms(8, 8)),
+        (RANDOM.integers(1000, size=(5, 8, 8)), Waveforms(8, 8)),
     ],
 )
 def test_arrays_of_three_dimensions(array, shape) -> None:
@@ -32,6 +34,17 @@ def test_arrays_of_three_dimensions(array, shape) -> None:
     assert str(shape) in repr(table)
     if isinstance(shape, Images):
         assert table.data.max() <= 1
+
+
+@pytest.mark.parametrize(("largest", "white"), [(1, 1), (2, 16), (16, 16), (17, 255), (255, 255)])
+@pytest.mark.parametrize("kind", [np.uint8, np.int64, np.float32])
+def test_whole_pixels_are_divided_by_their_white(largest: int, white: int, kind: type) -> None:
+    pixels = RANDOM.integers(largest + 1, size=(5, 8, 8)).astype(kind)
+    pixels[0, 0, 0] = largest
+    table = read_table(pixels)
+    assert table.shape == Images(8, 8)
+    np.testing.assert_allclose(table.data, pixels.reshape(5, 64) / white)
+    assert (f"divided by {white}" in table.notes[0]) == (white > 1)
 
 
 def test_files_are_arrays(tmp_path: Path) -> None:
@@ -66,6 +79,7 @@ def test_folders_have_the_size_of_a_guide(
         (np.full((3, 4, 4), np.nan), {}, "holds 48 missing or infinite values"),
         (np.zeros((1, 4, 4)), {}, "has 1 point"),
         (np.zeros((0, 4, 4)), {}, "shape .0, 4, 4."),
+        (np.zeros((3, 4, 4, 3)), {}, "shape .3, 4, 4, 3., expected .* make images in colours grey first"),
         (np.zeros((3, 4, 4), dtype=complex), {}, "expected real numbers"),
         (np.zeros((3, 4, 4)), {"columns": ["x1"]}, "columns is given, but source has images of 4 x 4 pixels"),
         (np.zeros((3, 4, 4)), {"label": "x1"}, "label is given"),

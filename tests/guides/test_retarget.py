@@ -10,8 +10,8 @@ from pyroclust.guides.retarget import retarget
 from pyroclust.infer import FitSettings, fit
 from pyroclust.infer.amortization_gap import amortization_gap
 from pyroclust.infer.simulation import simulate
-from pyroclust.models import Mixture, gaussian2d, overlap2d
-from pyroclust.nn import RandomOrder
+from pyroclust.models import Mixture, SpikeWaveforms, gaussian2d, overlap2d
+from pyroclust.nn import RandomOrder, WaveformEncoder
 
 
 def crowded() -> Mixture:
@@ -64,6 +64,16 @@ def test_mode_of_training_and_order_are_kept() -> None:
 def test_dimensions_must_agree() -> None:
     with pytest.raises(ValueError, match=r"dimension 3, expected 2 .* 'gaussian2d'"):
         retarget(without_filter(), overlap2d(3))
+
+
+def test_shapes_of_points_must_agree() -> None:
+    encoder = WaveformEncoder(4, 8, dim=3, width=4)
+    scorer = light_scorer_for(SpikeWaveforms(num_channels=4, num_samples=8), width=8, encoder=encoder)
+    guide = NeuralClusteringProcess(
+        SpikeWaveforms(num_channels=4, num_samples=8), scorer=scorer, order=RandomOrder()
+    )
+    with pytest.raises(ValueError, match=r"shape \(2, 16\), expected \(4, 8\) .* 'spike_waveforms'"):
+        retarget(guide, SpikeWaveforms(num_channels=2, num_samples=16))
 
 
 def test_a_module_that_cannot_be_rebuilt_is_refused() -> None:

@@ -73,6 +73,22 @@ def test_encoders_can_be_made_anew(case: tuple[nn.Module, Tensor]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("encoder", "shape", "expected"),
+    [
+        (ImageEncoder(8, 6), (2, 5, 6, 8), "expected .B, N, 8, 6. or .B, N, 48."),
+        (WaveformEncoder(7, 32), (2, 5, 32, 7), "expected .B, N, 7, 32. or .B, N, 224."),
+        (WaveformEncoder(7, 32), (2, 5, 6, 32), "expected .B, N, 7, 32."),
+        (VectorEncoder(4), (2, 5, 3), "expected .B, N, 4."),
+    ],
+)
+def test_points_of_another_shape_are_refused(
+    encoder: nn.Module, shape: tuple[int, ...], expected: str
+) -> None:
+    with pytest.raises(ValueError, match=expected):
+        encoder(torch.zeros(shape))
+
+
+@pytest.mark.parametrize(
     ("make", "expected"),
     [
         (lambda: ImageEncoder(3, 8), "at least 4 pixels"),

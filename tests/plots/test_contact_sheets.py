@@ -39,6 +39,15 @@ def test_small_clusters_that_do_not_fit_are_counted(ax):
     assert ax.get_xlabel() == "sure to unsure; 2 smaller clusters are not shown"
 
 
+def test_waveforms_of_small_clusters_that_do_not_fit_are_counted(ax):
+    plots.plot_waveforms(IMAGES, LABELS, ax=ax, most_clusters=2)
+    assert [one.get_text() for one in ax.get_legend().get_texts()] == ["cluster 2: 20", "cluster 3: 6"]
+    assert ax.get_xlabel() == "sample; 1 smaller cluster is not shown"
+    ax.clear()
+    plots.plot_waveforms(IMAGES, LABELS, ax=ax)
+    assert ax.get_xlabel() == "sample"
+
+
 def test_the_least_sure_images_come_first(ax):
     uncertainty = RANDOM.permutation(30) / 30
     plots.plot_uncertain_images(IMAGES, uncertainty, ax=ax, most_images=5, columns=3)
