@@ -164,8 +164,8 @@ class OnData:
     def rows(self) -> RowsOfData:
         """The rows in the units of the columns."""
         names = self.row_names or tuple(str(row + 1) for row in range(len(self.data)))
-        shown = self.columns if self.shape is None else ()
-        columns = tuple((name, self.in_units[:, place]) for place, name in enumerate(shown))
+        values, shown = self.in_units, self.columns if self.shape is None else ()
+        columns = tuple((name, values[:, place]) for place, name in enumerate(shown))
         return RowsOfData(names, columns, self.true_labels, ROWS_FILE)
 
     def about(self) -> dict[str, Any]:

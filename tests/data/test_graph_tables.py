@@ -74,7 +74,8 @@ def test_attributes_are_labels_and_directions_are_left_out(tmp_path):
         )
     assert "weights" in read_table(csr_array(2 * PATH)).notes[0]
     assert "directions" in read_table(csr_array(np.triu(PATH))).notes[0]
-    assert "repeated edges" in read_table(networkx.MultiGraph([(0, 1), (0, 1)])).notes[0]
+    twice = read_table(networkx.MultiGraph([(0, 1), (0, 1)]))
+    assert twice.notes == ("1 edge(s) that come again were left out.",)
 
 
 @pytest.mark.parametrize(
@@ -94,17 +95,25 @@ def test_files_that_hold_no_edges_are_refused(tmp_path, text, told, sentence):
 def test_other_things_are_refused_in_a_sentence(tmp_path):
     np.savez(tmp_path / "two.npz", a=PATH, b=PATH)
     np.savez(tmp_path / "wide.npz", a=PATH[:2])
+    np.savez(tmp_path / "text.npz", a=np.array([["x", "y"], ["y", "x"]]))
+    np.savez(tmp_path / "objects.npz", a=np.array([[None, 1], [1, None]], dtype=object))
+    np.savez(tmp_path / "none.npz")
     (tmp_path / "no.npz").write_text("no archive")
     (tmp_path / "no.graphml").write_text("<graph")
     cases = [
         (tmp_path / "two.npz", {}, "it holds the arrays a, b, expected one matrix"),
         (tmp_path / "wide.npz", {}, r"wide has shape \(2, 3\), expected a row and a column a node"),
+        (tmp_path / "text.npz", {}, "its entries are no numbers, expected zeros and ones"),
+        (tmp_path / "objects.npz", {}, "holds Python objects"),
+        (tmp_path / "none.npz", {}, "it holds no array, expected one matrix"),
         (tmp_path / "no.npz", {}, "no.npz"),
         (tmp_path / "no.graphml", {}, "no.graphml"),
         (tmp_path / "absent.npz", {}, "absent.npz"),
         (networkx.empty_graph(1), {}, r"graph has 1 node\(s\), expected at least 2 to cluster"),
         (csr_array(PATH), {"label": "x"}, "label is 'x', but graph is a matrix without attributes"),
         (csr_array([[0.0, np.nan], [np.nan, 0.0]]), {}, "holds entries that are no finite numbers"),
+        (csr_array(-PATH), {}, "holds numbers below 0, expected zeros and ones"),
+        (csr_array(np.full((4, 4), 0.3)), {}, "has a number for every two nodes, expected zeros where"),
         ("karate", {"label": "age"}, "label is 'age', but no node of karate has it, expected one of: club"),
         ("karate", {"columns": ["a"]}, "columns is given, but source has nodes of a graph, not columns"),
         ("karate", {"edges": True}, "edges is true, but source is no file: leave edges out"),

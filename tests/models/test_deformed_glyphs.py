@@ -57,6 +57,41 @@ def test_without_deformations_images_differ_by_font_and_softness_alone(
     assert len({tuple(row.flatten().tolist()) for row in drawn(shapes, torch.full((60,), one)) > 0.5}) == 60
 
 
+def test_half_of_the_images_are_of_the_first_font(shapes: GlyphShapes) -> None:
+    one = int((shapes.glyphs == shapes.characters.index("R")).nonzero()[0])
+    images = drawn(shapes, torch.full((1000,), one), strength=0.0) > 0.5
+    _, counts = images.flatten(1).unique(dim=0, return_counts=True)
+    assert sorted(counts.tolist())[-3:] == pytest.approx([250, 250, 500], abs=60)
+
+
+def test_deformations_turn_shear_and_scale_by_what_they_say(shapes: GlyphShapes) -> None:
+    torch.manual_seed(0)
+    law = GlyphImages(shapes, torch.zeros(1, 1, dtype=torch.int64), side=8, margin=0.1, strength=1.0)
+    places = law._places(torch.zeros(4000, dtype=torch.int64), 8).flatten(1, 2)
+    step = ((torch.arange(8) + 0.5) / 8 - 0.5) / 0.8
+    grid = torch.stack(torch.meshgrid(step, step, indexing="xy"), -1).flatten(0, 1)
+    # Least squares: x and y are uncorrelated on the grid, and have mean 0. What bends adds some .06.
+    linear = places.mT @ grid / grid.square().sum(0)
+    turned, wide, high = linear[:, 1, 0], linear[:, 0, 0], linear[:, 1, 1]
+    assert turned.std() == pytest.approx((0.2**2 + 0.06**2) ** 0.5, rel=0.1)
+    assert linear[:, 0, 1].std() == pytest.approx((2 * 0.2**2 + 0.06**2) ** 0.5, rel=0.1)
+    assert wide.std() == pytest.approx((0.12**2 + 0.06**2) ** 0.5, rel=0.15)
+    assert high.std() > 0.12
+    assert places.mean(1).std() == pytest.approx(0.04, abs=0.02)
+
+
+def test_images_have_noise_and_contrasts_of_their_own(shapes: GlyphShapes) -> None:
+    one = int((shapes.glyphs == shapes.characters.index("+")).nonzero()[0])
+    images = drawn(shapes, torch.full((500,), one))
+    # No ink reaches the corners; negative noise is cut off.
+    corners = images[:, [0, 0, -1, -1], [0, -1, 0, -1]]
+    assert 0.005 < corners.std() < 0.04
+    assert corners.std(1).max() > 3 * corners.std(1).median()
+    inks = images.flatten(1).quantile(0.97, dim=1)
+    assert inks.std() > 0.02
+    assert drawn(shapes, torch.full((500,), one), strength=0.0)[:, 0, 0].max() < 1e-3
+
+
 def test_deformed_images_stay_nearer_to_their_class_than_to_others(shapes: GlyphShapes) -> None:
     classes = torch.arange(0, len(shapes.glyphs), 181)
     first, second = (drawn(shapes, classes.repeat(20)).view(2, 10, len(classes), -1)).mean(1)
