@@ -136,7 +136,7 @@ class SpikeRecording(TorchDistribution):
         channels = torch.arange(self.num_channels).view(-1, 1)
         times = torch.arange(self.num_samples) - _TROUGH * self.num_samples
         drift = 0.8 * torch.rand(datasets, 1) * (torch.rand(datasets, points) - 0.5)
-        moved = 0 * drift.view(-1, 1, 1)
+        moved = drift.view(-1, 1, 1)
         shift = 0.3 * torch.randn(len(own), 1, 1)
         amplitude = (0.1 * torch.randn(len(own), 1, 1)).exp()
         waves = amplitude * neurons.of(row, own).waves(channels, times - shift, moved=moved)
