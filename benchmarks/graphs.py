@@ -3,14 +3,14 @@
     python benchmarks/graphs.py [--graphs 200] [--errors 20] [--calibrated 400]
 
 Each graph is drawn anew from models.StochasticBlockModel with 50 to 300 nodes and two blocks or more. Long
-chains are four of 2,000 draws of merge-split moves and Gibbs sweeps. The guides of the shelf draw 200
-partitions, counted alike and by their weights; refined draws are 200, from 1,000 of a guide or of the exact
-filter. Spectral clustering is told the number of blocks, or finds it by the largest gap; Louvain (networkx)
-finds its own, and so does graph-tool where Debian's package is installed, whose prior is another one.
-Partitions are point estimates of least expected variation of information, and are judged by
-the adjusted mutual information with the simulated blocks. Seconds are those of the draws, with encoding and
-warm-up, on one core. One result a graph is kept in runs/graphs, so that a run goes on where the last one
-ended.
+chains are four of 2,000 draws of merge-split moves and Gibbs sweeps, short ones have a tenth of their
+length. The guides of the shelf draw 50 partitions, and 200, counted alike and by their weights, and search
+for one by a beam of 8; refined draws are 200, from 1,000 of a guide or of the exact filter. Spectral
+clustering is told the number of blocks, or finds it by the largest gap; Louvain (networkx) finds its own, and
+so does graph-tool where Debian's package is installed, whose prior is another one. Partitions are point
+estimates of least expected variation of information, and are judged by the adjusted mutual information with
+the simulated blocks. Seconds are those of the draws, with encoding and warm-up, on one core. One result a
+graph is kept in runs/graphs, so that a run goes on where the last one ended.
 
 On graphs of 100 nodes refined draws are compared with longer chains pair by pair. Simulation-based
 calibration ranks the number of blocks and the log joint of graphs of 30 nodes among 99 thinned draws of a
@@ -45,7 +45,7 @@ RESULTS = Path(__file__).parent / "results" / "graphs.json"
 MODEL = StochasticBlockModel()
 SMALLEST, LARGEST, NODES = 50, 300, 100
 GUIDES = ("ncp-sbm", "acp-sbm")
-DRAWS = 200
+DRAWS, FEW, BEAM = 200, 50, 8
 
 
 def kernel(thin: int) -> Compose:
@@ -73,11 +73,19 @@ def one_graph(seed: int) -> dict[str, Any]:
     number, matrix = int(blocks.max()) + 1, graph.numpy()
     run = kernel(2).run
     chains, of_chains = timed(lambda: run(graph, num_draws=2000, warmup=1000, num_chains=4, seed=0))
-    found = {"long chains": (chains.assignments.numpy(), None)}
-    seconds, efficiency, settled = {"long chains": of_chains}, {}, {}
+    short, of_short = timed(lambda: run(graph, num_draws=200, warmup=100, num_chains=4, seed=0))
+    found: dict[str, Any] = {
+        "long chains": (chains.assignments.numpy(), None),
+        "short chains": (short.assignments.numpy(), None),
+    }
+    seconds, efficiency, settled = {"long chains": of_chains, "short chains": of_short}, {}, {}
+    searched = {}
     for name in GUIDES:
         guide = load_guide(name)
         torch.manual_seed(seed)
+        few, seconds[f"{name}, {FEW} draws"] = timed(partial(few_of, guide, graph))
+        found[f"{name}, {FEW} draws"] = few, None
+        searched[f"{name}, beam"], seconds[f"{name}, beam"] = timed(partial(beam_of, guide, graph))
         drawn, seconds[f"{name}, as drawn"] = timed(partial(draws_of, guide, graph))
         labels, weights = drawn.assignments.numpy(), importance_weights(drawn.log_weights.numpy())
         seconds[f"{name}, weighted"] = seconds[f"{name}, as drawn"]
@@ -97,6 +105,7 @@ def one_graph(seed: int) -> dict[str, Any]:
     seconds |= {name: one.seconds for name, one in ended.items()}
     partitions = {
         **{name: point_estimate(one, seed=0, weights=weights) for name, (one, weights) in found.items()},
+        **searched,
         **{name: one.assignments for name, one in ended.items()},
     }
     return {
@@ -107,6 +116,15 @@ def one_graph(seed: int) -> dict[str, Any]:
         "seconds": seconds,
         "ami": {name: adjusted_mutual_info_score(blocks, one) for name, one in partitions.items()},
     }
+
+
+def few_of(guide: Any, graph: torch.Tensor) -> np.ndarray:
+    with torch.no_grad():
+        return guide.posterior(graph).sample((FEW,)).numpy()
+
+
+def beam_of(guide: Any, graph: torch.Tensor) -> np.ndarray:
+    return guide.posterior(graph).map_partition(width=BEAM).numpy()
 
 
 def draws_of(guide: Any, graph: torch.Tensor) -> Any:
