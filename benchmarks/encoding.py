@@ -8,7 +8,6 @@ Each round times all guides one after the other, so that a busy machine slows al
 rounds is reported. The last result is in benchmarks/results/encoding.json.
 """
 
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,11 +16,11 @@ from typing import Any
 import numpy as np
 import torch
 import typer
+from kept import write_report
 from rich.console import Console
 from torch import Tensor
 
 from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
-from pyroclust.files import replace_file
 from pyroclust.guides import NeuralClusteringProcess, light_scorer_for
 from pyroclust.models import DeformedGlyphs, Mixture, SpikeWaveforms
 from pyroclust.nn import ImageEncoder, RandomOrder, WaveformEncoder
@@ -78,7 +77,7 @@ def main(points: int = 100, draws: int = 500, rounds: int = 7) -> None:
     for name, row in report.items():
         Console().print(f"{name:20} {row['draws a second']:8.0f} draws/s {row['times vectors']:6.2f} x")
     content = {"points": points, "draws": draws, "rows": report}
-    replace_file(RESULTS, (json.dumps(content, indent=1) + "\n").encode())
+    write_report(RESULTS, content)
 
 
 if __name__ == "__main__":

@@ -5,21 +5,21 @@
 Each graph is drawn anew from models.StochasticBlockModel with 50 to 300 nodes and two blocks or more. Long
 chains are four of 2,000 draws of merge-split moves and Gibbs sweeps, short ones have a tenth of their
 length. The guides of the shelf draw 50 partitions, and 200, counted alike and by their weights, and search
-for one by a beam of 8; refined draws are 200, from 1,000 of a guide or of the exact filter. Spectral
+for one by a beam of 8; refined draws are 200, from 1,000 of the exact filter. Spectral
 clustering is told the number of blocks, or finds it by the largest gap; Louvain (networkx) finds its own, and
 so does graph-tool where Debian's package is installed, whose prior is another one. Partitions are point
 estimates of least expected variation of information, and are judged by the adjusted mutual information with
 the simulated blocks. Seconds are those of the draws, with encoding and warm-up, on one core. One result a
-graph is kept in runs/graphs, so that a run goes on where the last one ended.
+graph and guide is kept in runs/graphs, so that a run goes on where the last one ended.
 
-On graphs of 100 nodes refined draws are compared with longer chains pair by pair. Simulation-based
-calibration ranks the number of blocks and the log joint of graphs of 30 nodes among 99 thinned draws of a
-chain. The last report is in benchmarks/results/graphs.json.
+On graphs of 100 nodes refined draws of the first guide are compared with longer chains pair by pair.
+Simulation-based calibration ranks the number of blocks and the log joint of graphs of 30 nodes among 99
+thinned draws of a chain. The last report is in benchmarks/results/graphs.json.
 """
 
-import json
+import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,13 @@ import numpy as np
 import pandas as pd
 import torch
 import typer
+from kept import kept, weights_of, write_report
 from rich.console import Console
 from sklearn.metrics import adjusted_mutual_info_score
 
 from pyroclust import load_guide
 from pyroclust.baselines import GraphTool, Louvain, SpectralCommunities
 from pyroclust.diagnostics import co_assignment, importance_weights, point_estimate, sbc
-from pyroclust.files import replace_file
 from pyroclust.guides import BlockFilter
 from pyroclust.infer import importance_sample, refine, simulate
 from pyroclust.infer.mcmc import CollapsedGibbs, Compose, MergeSplit
@@ -45,6 +45,7 @@ RESULTS = Path(__file__).parent / "results" / "graphs.json"
 MODEL = StochasticBlockModel()
 SMALLEST, LARGEST, NODES = 50, 300, 100
 GUIDES = ("ncp-sbm", "acp-sbm")
+REFINED = "ncp-sbm"
 DRAWS, FEW, BEAM = 200, 50, 8
 
 
@@ -66,69 +67,74 @@ def timed(run: Callable[[], Any]) -> tuple[Any, float]:
     return run(), time.perf_counter() - begin
 
 
-def one_graph(seed: int) -> dict[str, Any]:
-    """Return the adjusted mutual information of every method on one graph, and seconds."""
-    size = int(np.random.default_rng(seed).integers(SMALLEST, LARGEST + 1))
-    graph, blocks = graph_of(size, seed)
-    number, matrix = int(blocks.max()) + 1, graph.numpy()
-    run = kernel(2).run
+def simulated(seed: int) -> tuple[torch.Tensor, np.ndarray]:
+    """Return the graph of a seed and its blocks."""
+    return graph_of(int(np.random.default_rng(seed).integers(SMALLEST, LARGEST + 1)), seed)
+
+
+def without_guides(seed: int) -> dict[str, Any]:
+    """Measure chains, the exact filter and other methods on one graph."""
+    graph, blocks = simulated(seed)
+    number, matrix, run = int(blocks.max()) + 1, graph.numpy(), kernel(2).run
     chains, of_chains = timed(lambda: run(graph, num_draws=2000, warmup=1000, num_chains=4, seed=0))
     short, of_short = timed(lambda: run(graph, num_draws=200, warmup=100, num_chains=4, seed=0))
-    found: dict[str, Any] = {
-        "long chains": (chains.assignments.numpy(), None),
-        "short chains": (short.assignments.numpy(), None),
+    again, of_filter = timed(lambda: refined_of(BlockFilter(MODEL), graph, DRAWS))
+    proposed = again.proposals
+    found = {
+        "long chains": point(chains.assignments),
+        "short chains": point(short.assignments),
+        "filter, refined": point(again.assignments),
+        "filter, as drawn": point(proposed.assignments),
+        "filter, weighted": point(proposed.assignments, proposed.log_weights),
     }
-    seconds, efficiency, settled = {"long chains": of_chains, "short chains": of_short}, {}, {}
-    searched = {}
-    for name in GUIDES:
-        guide = load_guide(name)
-        torch.manual_seed(seed)
-        few, seconds[f"{name}, {FEW} draws"] = timed(partial(few_of, guide, graph))
-        found[f"{name}, {FEW} draws"] = few, None
-        searched[f"{name}, beam"], seconds[f"{name}, beam"] = timed(partial(beam_of, guide, graph))
-        drawn, seconds[f"{name}, as drawn"] = timed(partial(draws_of, guide, graph))
-        labels, weights = drawn.assignments.numpy(), importance_weights(drawn.log_weights.numpy())
-        seconds[f"{name}, weighted"] = seconds[f"{name}, as drawn"]
-        efficiency[name] = drawn.efficiency
-        found |= {f"{name}, as drawn": (labels, None), f"{name}, weighted": (labels, weights)}
-    for name, guide in {GUIDES[0]: load_guide(GUIDES[0]), "filter": BlockFilter(MODEL)}.items():
-        again, seconds[f"{name}, refined"] = timed(partial(refined_of, guide, graph, DRAWS))
-        settled[name], efficiency[name] = again.settled, again.proposals.efficiency
-        found[f"{name}, refined"] = again.assignments.numpy(), None
-        if name == "filter":
-            labels = again.proposals.assignments.numpy()
-            weights = importance_weights(again.proposals.log_weights.numpy())
-            found |= {f"{name}, as drawn": (labels, None), f"{name}, weighted": (labels, weights)}
+    seconds = {"long chains": of_chains, "short chains": of_short, "filter, refined": of_filter}
     others = {"spectral, told K": SpectralCommunities(number), "spectral": SpectralCommunities()}
     others |= {"Louvain": Louvain()} | ({"graph-tool": GraphTool()} if GraphTool.is_installed() else {})
-    ended = {name: one.partition(matrix, seed=0) for name, one in others.items()}
-    seconds |= {name: one.seconds for name, one in ended.items()}
-    partitions = {
-        **{name: point_estimate(one, seed=0, weights=weights) for name, (one, weights) in found.items()},
-        **searched,
-        **{name: one.assignments for name, one in ended.items()},
-    }
-    return {
-        "nodes": size,
-        "blocks": number,
-        "efficiency": efficiency,
-        "settled": settled,
-        "seconds": seconds,
-        "ami": {name: adjusted_mutual_info_score(blocks, one) for name, one in partitions.items()},
-    }
+    for name, one in others.items():
+        ended = one.partition(matrix, seed=0)
+        found[name], seconds[name] = ended.assignments, ended.seconds
+    return judged(
+        blocks,
+        found,
+        seconds,
+        efficiency={"filter": float(proposed.efficiency)},
+        settled={"filter, refined": float(again.settled)},
+    )
 
 
-def few_of(guide: Any, graph: torch.Tensor) -> np.ndarray:
+def by_guide(name: str, seed: int) -> dict[str, Any]:
+    """Measure a guide on one graph."""
+    graph, blocks = simulated(seed)
+    guide = load_guide(name)
+    torch.manual_seed(seed)
+    few, of_few = timed(lambda: few_of(guide, graph))
+    best, of_beam = timed(lambda: guide.posterior(graph).map_partition(width=BEAM))
+    drawn, of_all = timed(lambda: importance_sample(MODEL, guide, graph, num_draws=DRAWS))
+    found = {
+        f"{name}, {FEW} draws": point(few),
+        f"{name}, beam": best.numpy(),
+        f"{name}, as drawn": point(drawn.assignments),
+        f"{name}, weighted": point(drawn.assignments, drawn.log_weights),
+    }
+    seconds = dict(zip(found, (of_few, of_beam, of_all, of_all), strict=True))
+    return judged(blocks, found, seconds, efficiency={name: float(drawn.efficiency)})
+
+
+def judged(
+    blocks: np.ndarray, partitions: dict[str, np.ndarray], seconds: dict[str, float], **others: Any
+) -> dict[str, Any]:
+    scores = {name: adjusted_mutual_info_score(blocks, one) for name, one in partitions.items()}
+    return {"ami": scores, "seconds": seconds, **others}
+
+
+def point(draws: torch.Tensor, log_weights: torch.Tensor | None = None) -> np.ndarray:
+    weights = None if log_weights is None else importance_weights(log_weights.numpy())
+    return point_estimate(draws.reshape(-1, draws.shape[-1]).numpy(), seed=0, weights=weights)
+
+
+def few_of(guide: Any, graph: torch.Tensor) -> torch.Tensor:
     with torch.no_grad():
-        return guide.posterior(graph).sample((FEW,)).numpy()
-
-
-def beam_of(guide: Any, graph: torch.Tensor) -> np.ndarray:
-    return guide.posterior(graph).map_partition(width=BEAM).numpy()
-
-
-def draws_of(guide: Any, graph: torch.Tensor) -> Any:
-    return importance_sample(MODEL, guide, graph, num_draws=DRAWS)
+        return guide.posterior(graph).sample((FEW,))
 
 
 def refined_of(guide: Any, graph: torch.Tensor, num_draws: int) -> Any:
@@ -139,7 +145,7 @@ def largest_error(seed: int) -> float:
     """Return the largest difference of co-assignment probabilities of refined draws and long chains."""
     graph, _ = graph_of(NODES, 10_000 + seed)
     chains = kernel(4).run(graph, num_draws=4000, warmup=2000, num_chains=4, seed=0).assignments.numpy()
-    refined = refined_of(load_guide(GUIDES[0]), graph, 1000).assignments.numpy()
+    refined = refined_of(load_guide(REFINED), graph, 1000).assignments.numpy()
     return float(np.abs(co_assignment(refined) - co_assignment(chains)).max())
 
 
@@ -165,16 +171,23 @@ def calibration(number: int) -> dict[str, float]:
     return {row.name: float(row.p_value) for row in ranks.rows}
 
 
+def merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    return dict(itertools.chain.from_iterable(one.items() for one in parts))
+
+
 def main(graphs: int = 200, errors: int = 20, calibrated: int = 400) -> None:
     """Measure all graphs and print what was found."""
     torch.set_num_threads(1)
-    RUNS.mkdir(parents=True, exist_ok=True)
+    measures = {"others": without_guides}
+    for name in GUIDES:
+        measures[f"{name}-{weights_of(load_guide(name))}"] = partial(by_guide, name)
     rows = []
     for seed in range(graphs):
-        path = RUNS / f"{seed}.json"
-        if not path.exists():
-            replace_file(path, json.dumps(one_graph(seed)).encode())
-        rows.append(json.loads(path.read_text()))
+        parts = [
+            kept(RUNS / folder / f"{seed}.json", partial(measure, seed))
+            for folder, measure in measures.items()
+        ]
+        rows.append({key: merged(part.get(key, {}) for part in parts) for key in parts[0]})
     ami, spent = (pd.DataFrame([row[name] for row in rows]) for name in ("ami", "seconds"))
     found = {
         name: {
@@ -201,7 +214,7 @@ def main(graphs: int = 200, errors: int = 20, calibrated: int = 400) -> None:
     console = Console(width=140)
     console.print(pd.DataFrame(found).T.round(3).to_string())
     console.print({name: one for name, one in report.items() if name != "rows"})
-    replace_file(RESULTS, (json.dumps(report, indent=1) + "\n").encode())
+    write_report(RESULTS, report)
 
 
 if __name__ == "__main__":

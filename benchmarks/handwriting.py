@@ -14,10 +14,10 @@ runs/handwriting, so that a run goes on where the last one ended. The last repor
 benchmarks/results/handwriting.json.
 """
 
-import hashlib
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 import torch
 import typer
+from kept import kept, weights_of, write_report
 from rich.console import Console
 from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.datasets import load_digits
@@ -34,7 +35,6 @@ from sklearn.mixture import GaussianMixture
 
 from pyroclust import load_guide
 from pyroclust.diagnostics import co_assignment, point_estimate
-from pyroclust.files import replace_file
 
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "runs" / "handwriting"
@@ -146,19 +146,14 @@ def sets_of(
 ) -> list[dict[str, Any]]:
     """Measure sets, those that an earlier run of the same guide left unmeasured."""
     guide = load_guide(guide_name)
-    weights = hashlib.sha256(b"".join(one.numpy().tobytes() for one in guide.state_dict().values()))
     part = "first" if explore else "second"
     classes_used = "".join(map(str, among))
-    folder = RUNS / f"{name}-{part}-{classes_used}-{weights.hexdigest()[:12]}"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = RUNS / f"{name}-{part}-{classes_used}-{weights_of(guide)}"
     images, classes = half(name, first=explore)
     rows = []
     for seed in range(number):
-        path = folder / f"{seed}.json"
-        if not path.exists():
-            found = measured(guide, *one_set(images, classes, seed, among=among), seed)
-            replace_file(path, json.dumps(found).encode())
-        rows.append(json.loads(path.read_text()))
+        chosen = one_set(images, classes, seed, among=among)
+        rows.append(kept(folder / f"{seed}.json", partial(measured, guide, *chosen, seed)))
     return rows
 
 
@@ -200,7 +195,7 @@ def main(number: int = 100, explore: bool = False, guide: str = "", data: str = 
         )
         if not explore and not guide:
             report[name] = found
-            replace_file(RESULTS, (json.dumps(report, indent=1) + "\n").encode())
+            write_report(RESULTS, report)
 
 
 if __name__ == "__main__":

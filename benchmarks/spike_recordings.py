@@ -21,14 +21,13 @@ a recording is kept in runs/spike_recordings, so that a run goes on where the la
 is in benchmarks/results/spike_recordings.json.
 """
 
-import hashlib
 import importlib.metadata
 import itertools
-import json
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,7 @@ import numpy as np
 import pandas as pd
 import torch
 import typer
+from kept import kept, weights_of, write_report
 from rich.console import Console
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
@@ -44,7 +44,6 @@ from sklearn.mixture import BayesianGaussianMixture
 
 from pyroclust import load_guide
 from pyroclust.diagnostics import DrawsSearch, point_estimate
-from pyroclust.files import replace_file
 
 try:
     import spikeinterface
@@ -220,6 +219,12 @@ def measured(methods: dict[str, Callable[[Recording], np.ndarray]], recording: R
     return found
 
 
+def measured_of(
+    methods: dict[str, Callable[[Recording], np.ndarray]], made: dict[str, Recording], kind: str
+) -> dict[str, Any]:
+    return measured(methods, made[kind])
+
+
 def all_rows(methods: dict[str, Callable[[Recording], np.ndarray]], folder: Path, seeds: int) -> pd.DataFrame:
     """Measure every recording that has not been measured, and return one row a recording and method."""
     rows = []
@@ -228,9 +233,7 @@ def all_rows(methods: dict[str, Callable[[Recording], np.ndarray]], folder: Path
         names = {kind: folder / f"{units}-{noise:g}-{seed}-{kind}.json" for kind in kinds}
         made = {} if all(path.exists() for path in names.values()) else recordings(units, noise, seed)
         for kind, path in names.items():
-            if not path.exists():
-                replace_file(path, json.dumps(measured(methods, made[kind])).encode())
-            one = json.loads(path.read_text())
+            one = kept(path, partial(measured_of, methods, made, kind))
             shared = {"kind": kind, "noise": noise, "neurons": one["neurons"], "spikes": one["spikes"]}
             rows += [{**shared, "method": name, **found} for name, found in one["methods"].items()]
     return pd.DataFrame(rows)
@@ -268,10 +271,7 @@ def main(seeds: int = 3, guide: str = "ncp-spikes") -> None:
     }
     # The first call of a method compiles it.
     measured({name: methods[name] for name in own}, recordings(3, 5.0, 999)["still"])
-    weights = hashlib.sha256(b"".join(one.numpy().tobytes() for one in loaded.state_dict().values()))
-    folder = RUNS / weights.hexdigest()[:12]
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = all_rows(methods, folder, seeds)
+    rows = all_rows(methods, RUNS / weights_of(loaded), seeds)
     first = rows[(rows["method"] == GUIDE) & (rows["kind"] != "unfiltered")]
     report = {
         "guide": guide,
@@ -284,7 +284,7 @@ def main(seeds: int = 3, guide: str = "ncp-spikes") -> None:
     }
     shown = pd.json_normalize(list(report["methods"].values())).set_index(pd.Index(report["methods"]))
     Console(width=220).print(shown.round(3).to_string())
-    replace_file(RESULTS, (json.dumps(report, indent=1) + "\n").encode())
+    write_report(RESULTS, report)
 
 
 if __name__ == "__main__":

@@ -10,10 +10,9 @@ where the last one ended. The last report is in benchmarks/results/spikes.json; 
 and leaves it as it is.
 """
 
-import hashlib
-import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 import pandas as pd
 import torch
 import typer
+from kept import kept, weights_of, write_report
 from rich.console import Console
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
@@ -29,7 +29,6 @@ from sklearn.mixture import BayesianGaussianMixture
 
 from pyroclust import load_guide
 from pyroclust.diagnostics import DrawsSearch, point_estimate
-from pyroclust.files import replace_file
 from pyroclust.infer import simulate
 from pyroclust.models import SpikeWaveforms
 
@@ -94,11 +93,7 @@ def summary(folder: str, method: Callable[[torch.Tensor, int], np.ndarray], size
     """Measure the recordings of one size that an earlier run left unmeasured, and average over all."""
     rows = []
     for seed in range(sets):
-        path = RUNS / folder / f"{size}-{seed}.json"
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(path, json.dumps(measured(method, size, seed)).encode())
-        rows.append(json.loads(path.read_text()))
+        rows.append(kept(RUNS / folder / f"{size}-{seed}.json", partial(measured, method, size, seed)))
     frame = pd.DataFrame(rows)
     return {
         "ami": float(frame.ami.mean()),
@@ -113,8 +108,7 @@ def methods_of(guides: tuple[str, ...]) -> dict[str, tuple[str, Callable[[torch.
     found: dict[str, tuple[str, Callable[[torch.Tensor, int], np.ndarray]]] = {}
     for name in guides:
         guide = load_guide(name)
-        weights = hashlib.sha256(b"".join(one.numpy().tobytes() for one in guide.state_dict().values()))
-        found[name] = (weights.hexdigest()[:12], lambda spikes, _, guide=guide: by_guide(guide, spikes))
+        found[name] = (weights_of(guide), lambda spikes, _, guide=guide: by_guide(guide, spikes))
     return found | {name: (name.split()[0], one) for name, one in OTHERS.items()}
 
 
@@ -127,8 +121,7 @@ def main(sets: int = 20, guide: str = "") -> None:
         report[str(size)] = {name: summary(*one, size, sets) for name, one in methods.items()}
         Console(width=140).print(f"{size} spikes", pd.DataFrame(report[str(size)]).T.round(3).to_string())
     if not guide:
-        content = {"sets": sets, "draws": DRAWS, "rows": report}
-        replace_file(RESULTS, (json.dumps(content, indent=1) + "\n").encode())
+        write_report(RESULTS, {"sets": sets, "draws": DRAWS, "rows": report})
 
 
 if __name__ == "__main__":

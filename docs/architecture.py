@@ -6,6 +6,7 @@ Both come from the imports of the source files and from the law in ``tests/test_
 """
 
 import sys
+import textwrap
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -19,7 +20,7 @@ PAGE, PICTURE = ROOT / "docs" / "architecture.md", ROOT / "docs" / "architecture
 BEGIN, END = "<!-- law: written by docs/architecture.py -->", "<!-- end of law -->"
 # What each package is, for the picture; the modules that need nothing of ours share one box.
 ABOUT = {
-    "ground": ", ".join(sorted(GROUND - {"registry"})),
+    "ground": textwrap.fill(", ".join(sorted(GROUND - {"registry"})), 150),
     "distributions": "priors, components,\nlaws of guides",
     "diagnostics": "functions of draws:\nlimits and verdicts",
     "data": "tables, graphs, standardising",

@@ -1,5 +1,6 @@
 """Generative mixture models, written as Pyro programs."""
 
+from pyroclust.models.bent_classes import bent_classes
 from pyroclust.models.companion import Companion, companion
 from pyroclust.models.deformed_glyphs import DeformedGlyphs, GlyphImages
 from pyroclust.models.gaussian2d import gaussian2d
@@ -36,6 +37,7 @@ __all__ = [
     "SpikeWaveforms",
     "StochasticBlockModel",
     "WarpedArc",
+    "bent_classes",
     "companion",
     "gaussian2d",
     "in_words",

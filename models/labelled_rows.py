@@ -41,7 +41,7 @@ class LabelledRows:
         """
         num_classes = max(int(one.max()) for one in labels) + 1
         rows = torch.nn.utils.rnn.pad_sequence(list(labels), batch_first=True, padding_value=num_classes)
-        counts = torch.nn.functional.one_hot(rows, num_classes + 1).sum(1)[:, :num_classes]
+        counts = torch.stack([one.bincount(minlength=num_classes) for one in labels])
         return cls(rows, torch.tensor([len(one) for one in labels]), counts)
 
 

@@ -14,6 +14,7 @@ __all__ = [
     "check_graph",
     "in_order",
     "leading_eigenvectors",
+    "linked_neighbours",
     "node_summaries",
     "profile_correlations",
 ]
@@ -156,6 +157,20 @@ def _correlations(rows: Tensor) -> Tensor:
     return unit @ unit.mT
 
 
+def linked_neighbours(graphs: Tensor) -> Tensor:
+    """Return the share of pairs of a node's neighbours that are linked, 0 for fewer than two; O(N^3) a graph.
+
+    Shape:
+        graphs: ``(*batch, N, N)``, floating; output: ``(*batch, N)``.
+
+    Example:
+        >>> linked_neighbours(torch.tensor([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
+        tensor([0., 0., 0.])
+    """
+    degree = graphs.sum(-1)
+    return ((graphs @ graphs) * graphs).sum(-1) / (degree * (degree - 1)).clamp(min=1)
+
+
 def node_summaries(adjacency: Tensor) -> Tensor:
     """Return a node's share of links, its share of linked neighbours, and their mean share of links.
 
@@ -170,10 +185,9 @@ def node_summaries(adjacency: Tensor) -> Tensor:
     """
     graphs = adjacency.double()
     degree = graphs.sum(-1)
-    closed = ((graphs @ graphs) * graphs).sum(-1) / (degree * (degree - 1)).clamp(min=1)
     around = (graphs @ degree.unsqueeze(-1)).squeeze(-1) / degree.clamp(min=1)
     others = max(1, graphs.shape[-1] - 1)
-    return torch.stack([degree / others, closed, around / others], -1)
+    return torch.stack([degree / others, linked_neighbours(graphs), around / others], -1)
 
 
 def leading_eigenvectors(adjacency: Tensor, count: int) -> Tensor:

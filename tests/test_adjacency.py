@@ -6,7 +6,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from pyroclust.adjacency import as_adjacency, leading_eigenvectors
+from pyroclust.adjacency import as_adjacency, leading_eigenvectors, node_summaries
 
 PATH = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
 
@@ -56,6 +56,18 @@ def test_what_is_no_simple_graph_is_refused_in_one_sentence(graph, expected):
     with pytest.raises(ValueError, match=expected) as caught:
         as_adjacency(graph)
     assert "\n" not in str(caught.value)
+
+
+def test_summaries_of_nodes_are_those_of_networkx():
+    graph = networkx.karate_club_graph()
+    graph.add_node("alone")
+    nodes = len(graph)
+    found = node_summaries(as_adjacency(graph)).T.numpy()
+    degrees = np.array([graph.degree(one) for one in graph])
+    np.testing.assert_allclose(found[0], degrees / (nodes - 1))
+    np.testing.assert_allclose(found[1], list(networkx.clustering(graph).values()))
+    around = np.array([networkx.average_neighbor_degree(graph)[one] for one in graph])
+    np.testing.assert_allclose(found[2], around / (nodes - 1))
 
 
 def test_eigenvectors_are_those_of_the_normalised_laplacian():

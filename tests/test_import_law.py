@@ -19,6 +19,7 @@ GROUND = {
     "counts",
     "errors",
     "files",
+    "graph_spectra",
     "image_files",
     "interrupts",
     "large_tables",
@@ -58,7 +59,7 @@ MCMC = {"infer.mcmc.compiled", "infer.mcmc.families", "infer.mcmc.parameters"}
 LAW: dict[str, set[str]] = {
     **{name: set() for name in sorted(GROUND)},
     "adjacency": {"memory"},
-    "graph_layout": set(),
+    "graph_layout": {"graph_spectra"},
     "attempts": {"errors"},
     "class_labels": {"arrays"},
     "delimited": {"memory", "text"},
@@ -165,7 +166,7 @@ LAW: dict[str, set[str]] = {
     "infer.mcmc.parameters": {"compiling", "counts", "distributions", "infer.mcmc.compiled", "protocols"},
     "infer.mcmc": GROUND | DIAGNOSTICS | LAWS | {"infer", "protocols"} | MCMC,
     "infer.refining": GROUND | DIAGNOSTICS | LAWS | {"infer", "infer.mcmc", "protocols"},
-    "baselines": DIAGNOSTICS | {"arrays", "class_labels", "counts", "partitions"},
+    "baselines": DIAGNOSTICS | {"arrays", "class_labels", "counts", "graph_spectra", "partitions"},
     "data": {
         "counts",
         "delimited",

@@ -1,7 +1,7 @@
 """Data sets by name: built-in tables, files and arrays, all read into a :class:`Table`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -18,6 +18,7 @@ from pyroclust.data.graph_tables import (
     edges_table,
     graph_table,
     is_graph,
+    like_a_graph,
     read_graph,
 )
 from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
@@ -142,7 +143,8 @@ def read_table(
     if isinstance(source, pd.DataFrame):
         return chosen_table(raw_frame(source), "table", columns=columns, label=label)
     if not isinstance(source, str | PathLike):
-        return chosen_table(raw_array(_array(source)), "array", columns=columns, label=label)
+        table = chosen_table(raw_array(_array(source)), "array", columns=columns, label=label)
+        return replace(table, notes=(*like_a_graph(table.data), *table.notes))
     name = str(source)
     if name in BUILT_IN:
         chosen = BUILT_IN[name]
@@ -159,7 +161,8 @@ def read_table(
             f"{unknown_name('data set', name, [*BUILT_IN, *BUILT_IN_GRAPHS])}; or give a file "
             f"({', '.join((*SUFFIXES, *GRAPH_SUFFIXES))})"
         )
-    return chosen_table(read_raw(path, told), path.stem, columns=columns, label=label)
+    table = chosen_table(read_raw(path, told), path.stem, columns=columns, label=label)
+    return replace(table, notes=(*like_a_graph(table.data), *table.notes))
 
 
 def _graph(

@@ -21,7 +21,15 @@ from pyroclust.text import listed, short, visible
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["BUILT_IN_GRAPHS", "GRAPH_SUFFIXES", "edges_table", "graph_table", "is_graph", "read_graph"]
+__all__ = [
+    "BUILT_IN_GRAPHS",
+    "GRAPH_SUFFIXES",
+    "edges_table",
+    "graph_table",
+    "is_graph",
+    "like_a_graph",
+    "read_graph",
+]
 
 GRAPH_SUFFIXES = (".graphml", ".npz")
 
@@ -98,6 +106,24 @@ def graph_table(graph: Any, name: str, *, label: str | None = None) -> Table:
     ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     labels = None if label is None else _attributes(graph, name, label)
     return _table(name, ends, [str(node) for node in places], labels=labels, notes=notes)
+
+
+def like_a_graph(data: NDArray[np.float64]) -> tuple[str, ...]:
+    """Return what to say of rows of columns that are the matrix of a graph: nothing of others.
+
+    Example:
+        >>> like_a_graph(np.ones((4, 4)) - np.eye(4))[0][:44], like_a_graph(np.eye(4))
+        ('The columns are the matrix of a graph, whose', ())
+    """
+    rows, columns = data.shape
+    if rows != columns or rows < 3 or not ((data == 0) | (data == 1)).all():
+        return ()
+    if data.diagonal().any() or not np.array_equal(data, data.T) or not data.any():
+        return ()
+    return (
+        "The columns are the matrix of a graph, whose rows were taken for points: to cluster its nodes by "
+        "their edges save it as a .npz file, or give scipy.sparse.csr_array(matrix).",
+    )
 
 
 def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: ReadingOptions) -> Table:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from pyroclust.adjacency import leading_eigenvectors
+from pyroclust.adjacency import leading_eigenvectors, linked_neighbours
 from pyroclust.counts import check_count
 from pyroclust.nn.encoders import Encoder
 from pyroclust.registry import register
@@ -54,10 +54,9 @@ class _NodeEncoder(nn.Module):
         """Return eigenvectors, degrees, and how many neighbours know one another, ``(B, N, F)``."""
         degree = graphs.sum(-1)
         nodes = max(1, graphs.shape[-1] - 1)
-        closed = ((graphs @ graphs) * graphs).sum(-1) / (degree * (degree - 1)).clamp(min=1)
         rate = degree / nodes
         centred = rate - rate.mean(-1, keepdim=True)
-        own = torch.stack([rate, 3 * centred, degree.log1p() / 3, closed], -1)
+        own = torch.stack([rate, 3 * centred, degree.log1p() / 3, linked_neighbours(graphs)], -1)
         return torch.cat([leading_eigenvectors(graphs, self.num_eigenvectors).to(own), own], -1)
 
 

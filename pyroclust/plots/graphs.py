@@ -14,7 +14,10 @@ from pyroclust.plots.marks import cluster_colour, mark_clusters
 from pyroclust.plots.names import plain_text
 from pyroclust.plots.style import INK
 
-__all__ = ["plot_block_matrix", "plot_graph"]
+__all__ = ["MOST_EDGES", "plot_block_matrix", "plot_graph"]
+
+MOST_EDGES = 20_000
+"""Edges that a picture of a graph shows; more are a grey cloud that takes a minute."""
 
 _MOST_NAMES = 80
 
@@ -30,8 +33,9 @@ def plot_graph(
 ) -> Axes:
     """Draw a graph, nodes coloured and shaped by block; certain nodes full, uncertain ones hollow.
 
-    Edges are one collection of lines, whatever their number: dark within a block, pale between blocks. Names
-    stand beside the nodes of graphs of up to 80.
+    Edges are one collection of lines, dark within a block, pale between blocks; of more than 20,000 edges so
+    many are drawn, chosen at random and the same every time. Names stand beside the nodes of graphs of up to
+    80.
 
     Shape:
         adjacency: ``(N, N)``; assignments: ``(N,)`` canonical; uncertainty: ``(N,)`` in [0, 1]; positions:
@@ -65,6 +69,9 @@ def plot_graph(
     if len(names) not in (0, nodes):
         raise ValueError(f"names has {len(names)} entries, expected {nodes}, one a node, or none")
     one, other = np.nonzero(np.triu(adjacency, 1))
+    if len(one) > MOST_EDGES:
+        some = np.sort(np.random.default_rng(0).choice(len(one), MOST_EDGES, replace=False))
+        one, other = one[some], other[some]
     inside = assignments[one] == assignments[other]
     strength = float(np.clip(120 / max(1, len(one)) ** 0.5, 0.5, 6)) / 6
     colours = np.zeros((len(one), 4))
@@ -92,7 +99,8 @@ def plot_graph(
 def plot_block_matrix(adjacency: np.ndarray, assignments: np.ndarray, *, ax: Axes) -> Axes:
     """Draw the matrix of edges, nodes sorted by block, the largest block first, blocks framed.
 
-    One picture, whatever the number of nodes: a dark point is an edge.
+    One picture, whatever the number of nodes: a dark point is an edge, and where there are more nodes than
+    pixels the grey of a pixel says how many of its pairs have one.
 
     Shape:
         adjacency: ``(N, N)``; assignments: ``(N,)`` canonical.
@@ -119,7 +127,7 @@ def plot_block_matrix(adjacency: np.ndarray, assignments: np.ndarray, *, ax: Axe
     rank = np.empty_like(by_size)
     rank[by_size] = np.arange(len(by_size))
     order = np.argsort(rank[assignments], kind="stable")
-    ax.imshow(adjacency[np.ix_(order, order)], cmap="Greys", vmin=0, vmax=1.2, interpolation="nearest")
+    ax.imshow(adjacency[np.ix_(order, order)], cmap="Greys", vmin=0, vmax=1.2, interpolation="antialiased")
     begin, middles = 0, []
     for block in by_size:
         size = int(sizes[block])

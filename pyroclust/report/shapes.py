@@ -8,6 +8,7 @@ import numpy as np
 
 from pyroclust import plots
 from pyroclust.data.shapes import Graph, Images, Waveforms
+from pyroclust.plots.graphs import MOST_EDGES
 from pyroclust.plots.names import counted
 from pyroclust.report.parts import Picture, Section
 from pyroclust.results.contents import Contents
@@ -121,6 +122,7 @@ def _waveforms(shape: Waveforms, found: Contents) -> Section:
 def _graph(shape: Graph, found: Contents) -> Section:
     places, estimate = _seen(found)
     nodes, edges = len(shape.adjacency), int(shape.adjacency.sum() / 2)
+    some = f", {MOST_EDGES:,} of which are drawn" if edges > MOST_EDGES else ""
     clusters = counted(estimate.num_clusters, "cluster")
     drawing = Picture(
         lambda figure: plots.plot_graph(
@@ -133,7 +135,7 @@ def _graph(shape: Graph, found: Contents) -> Section:
         ),
         size=(9, 6.4),
         alternative=f"A graph of {nodes:,} nodes and {edges:,} edges, nodes coloured by {clusters}.",
-        caption=f"{nodes:,} nodes and {edges:,} edges. Colour and shape are clusters of the partition "
+        caption=f"{nodes:,} nodes and {edges:,} edges{some}. Colour and shape are clusters of the partition "
         f"with the least expected variation of information under {found.reference.name}. A full mark is sure "
         "to be with its companions; a hollow one is apart from them in at least half of the draws. Edges "
         "within a cluster are darker.",

@@ -14,6 +14,7 @@ from pyroclust.baselines import (
     partition_scores,
     run_baselines,
 )
+from pyroclust.graph_spectra import leading_eigenpairs
 
 
 def blocks(sizes, within=0.6, between=0.05, seed=0):
@@ -40,6 +41,30 @@ def test_a_higher_resolution_has_more_communities():
     graph, _ = blocks([20, 20, 20], within=0.4, between=0.1)
     few, many = (Louvain(one).partition(graph, seed=0).num_clusters for one in (0.5, 4.0))
     assert few < many
+
+
+def test_nodes_without_edges_are_communities_of_their_own():
+    graph = np.zeros((6, 6))
+    graph[:3, :3] = 1 - np.eye(3)
+    assert Louvain().partition(graph, seed=0).assignments.tolist() == [0, 0, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("sizes", [[100, 120], [200, 250, 250]])
+def test_leading_eigenpairs_are_those_of_all(sizes):
+    graph, _ = blocks(sizes, within=0.3, between=0.02)
+    scale = graph.sum(1) ** -0.5
+    normalised = scale[:, None] * graph * scale
+    values, vectors = leading_eigenpairs(graph, 4)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(normalised)[::-1][:4], atol=1e-9)
+    np.testing.assert_allclose(normalised @ vectors, values * vectors, atol=1e-9)
+    again = leading_eigenpairs(graph, 4)[1]
+    np.testing.assert_array_equal(vectors, again)
+
+
+def test_a_graph_without_edges_has_eigenvectors():
+    values, vectors = leading_eigenpairs(np.zeros((450, 450)), 3)
+    assert values.tolist() == [0, 0, 0]
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-12)
 
 
 @pytest.mark.parametrize("method", GRAPH_BASELINES)

@@ -11,6 +11,7 @@ import pytest
 from pyroclust import compare
 from pyroclust.baselines import GRAPH_BASELINES
 from pyroclust.cli import main
+from pyroclust.large_tables import LARGE_TABLE
 from pyroclust.models import StochasticBlockModel
 
 FEW = ("--draws", "100", "--mcmc-draws", "100", "--quiet")
@@ -63,6 +64,14 @@ def test_mcmc_alone_with_a_prior_by_name(tmp_path: Path) -> None:
     assert "Pitman-Yor" in result.comparison.model_in_words
     assert result.comparison.row_names[0] == "Napoleon"
     assert [row.result.name for row in result.summary.baselines] == [one.name for one in GRAPH_BASELINES]
+
+
+def test_a_graph_beyond_what_counts_as_large() -> None:
+    nodes = LARGE_TABLE + 20
+    graph = networkx.stochastic_block_model([nodes // 2] * 2, [[0.1, 0.01], [0.01, 0.1]], seed=0)
+    result = compare(graph, num_draws=10, mcmc_draws=10, warmup=10, refine=False)
+    assert result.comparison.guide.assignments.shape == (1, 10, nodes)
+    assert result.summary.mcmc.estimate.num_clusters == 2
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,20 @@ def edges(folder: Path, text: str, **told) -> object:
     return read_table(folder / "e.csv", edges=True, **told)
 
 
+def test_a_graph_without_edges_is_one(tmp_path):
+    networkx.write_graphml(networkx.empty_graph(4), tmp_path / "empty.graphml")
+    for source in (networkx.empty_graph(4), tmp_path / "empty.graphml", csr_array((4, 4))):
+        table = read_table(source)
+        assert table.data.shape == (4, 4)
+        assert not table.data.any()
+
+
+@pytest.mark.parametrize("name", ["--5", "²", "9" * 5000])
+def test_names_that_look_like_numbers_stay_names(tmp_path, name):
+    table = edges(tmp_path, f"a,b\n{name},7\n7,1\n", header=True)
+    assert table.row_names[1:] == ("7", "1")
+
+
 def test_edges_keep_names_and_lose_loops_and_repeats(tmp_path):
     table = edges(tmp_path, "from,to\nBob,Ann\nAnn,Bob\nBob,Bob\nAnn,Cid\n", header=True)
     assert table.row_names == ("Bob", "Ann", "Cid")
@@ -90,6 +104,17 @@ def test_attributes_are_labels_and_directions_are_left_out(tmp_path):
 def test_files_that_hold_no_edges_are_refused(tmp_path, text, told, sentence):
     with pytest.raises(ValueError, match=sentence):
         edges(tmp_path, text, **told)
+
+
+def test_a_matrix_that_is_read_as_a_table_is_said_to_be_a_graph(tmp_path):
+    matrix = networkx.to_numpy_array(networkx.karate_club_graph(), weight=None)
+    np.save(tmp_path / "karate.npy", matrix)
+    np.savetxt(tmp_path / "karate.csv", matrix, fmt="%d", delimiter=",")
+    for source in (matrix, tmp_path / "karate.npy", tmp_path / "karate.csv"):
+        told = {"header": False} if str(source).endswith("csv") else {}
+        table = read_table(source, **told)
+        assert table.notes[0].startswith("The columns are the matrix of a graph, whose rows were taken for")
+    assert not any("graph" in note for note in read_table(np.triu(matrix)[:, 1:]).notes)
 
 
 def test_other_things_are_refused_in_a_sentence(tmp_path):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pyroclust import plots
+from pyroclust.plots.graphs import MOST_EDGES
 
 LABELS = np.array([0] * 3 + [1] * 7 + [2] * 5)
 GRAPH = (LABELS[:, None] == LABELS[None]).astype(float)
@@ -25,6 +26,17 @@ def test_edges_are_one_collection_darker_within_blocks(ax):
     assert len(ax.collections) == 1 + 3
     assert [text.get_text() for text in ax.texts][:2] == ["n0", "n1"]
     assert plots.png_bytes(ax.figure).startswith(b"\x89PNG")
+
+
+def test_of_many_edges_some_are_drawn_and_the_same_every_time(ax):
+    many = np.ones((250, 250)) - np.eye(250)
+    places = np.random.default_rng(0).normal(size=(250, 2))
+    for _ in range(2):
+        plots.plot_graph(many, np.zeros(250, dtype=int), np.zeros(250), ax=ax, positions=places)
+    first, second = (np.array(one.get_segments()) for one in ax.collections if hasattr(one, "get_segments"))
+    assert len(first) == MOST_EDGES < 250 * 249 / 2
+    np.testing.assert_array_equal(first, second)
+    assert len(np.unique(first.reshape(len(first), -1), axis=0)) == MOST_EDGES
 
 
 def test_places_are_those_that_were_given(ax):

@@ -1,7 +1,8 @@
 """The exact no-look-ahead filter of the blocks of a graph, compiled."""
 
 import math
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -11,16 +12,29 @@ from pyroclust.compiling import compiled
 from pyroclust.distributions.block_rates import BlockRates
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.prior import PartitionPrior
+from pyroclust.distributions.rate_tables import RateTable, log_edges, rate_table
 from pyroclust.partitions import canonical
 
 __all__ = ["FilteredGraph"]
 
 
-@compiled
-def _log_marginal(law: np.ndarray, edges: int, pairs: int) -> float:
-    """Return the log-probability of certain edges among pairs of nodes, up to a constant."""
-    found = math.lgamma(law[0] + edges) + math.lgamma(law[1] + pairs - edges)
-    return found - math.lgamma(law[0] + law[1] + pairs)
+class _Ordered(NamedTuple):
+    """A visiting order of a graph, and the neighbours of each node that are visited before it.
+
+    Attributes:
+        order: ``(N,)``.
+        begin: where those of each node begin, ``(N + 1,)``.
+        neighbour: their places in the order.
+    """
+
+    order: np.ndarray
+    begin: np.ndarray
+    neighbour: np.ndarray
+
+
+def _ordered(graph: np.ndarray, order: np.ndarray) -> _Ordered:
+    row, column = np.nonzero(np.tril(graph[np.ix_(order, order)]))
+    return _Ordered(order, np.searchsorted(row, np.arange(len(order) + 1)), column)
 
 
 @compiled
@@ -28,8 +42,8 @@ def _weights(
     edges: np.ndarray,
     sizes: np.ndarray,
     links: np.ndarray,
-    within: np.ndarray,
-    between: np.ndarray,
+    within: RateTable,
+    between: RateTable,
     number: int,
     weights: np.ndarray,
 ) -> None:
@@ -39,13 +53,13 @@ def _weights(
         for other in range(number):
             if other == block:
                 pairs = size * (size - 1) // 2
-                weights[block] += _log_marginal(within, edges[block, block] + links[block], pairs + size)
-                weights[block] -= _log_marginal(within, edges[block, block], pairs)
+                weights[block] += log_edges(within, edges[block, block] + links[block], pairs + size)
+                weights[block] -= log_edges(within, edges[block, block], pairs)
                 continue
             seen = edges[block, other] if block < number else 0
             pairs = size * sizes[other]
-            weights[block] += _log_marginal(between, seen + links[other], pairs + sizes[other])
-            weights[block] -= _log_marginal(between, seen, pairs)
+            weights[block] += log_edges(between, seen + links[other], pairs + sizes[other])
+            weights[block] -= log_edges(between, seen, pairs)
 
 
 @compiled
@@ -53,8 +67,8 @@ def _shared_weights(
     totals: np.ndarray,
     sizes: np.ndarray,
     links: np.ndarray,
-    within: np.ndarray,
-    between: np.ndarray,
+    within: RateTable,
+    between: RateTable,
     number: int,
     weights: np.ndarray,
 ) -> None:
@@ -62,18 +76,18 @@ def _shared_weights(
     every, nodes = links[:number].sum(), sizes[:number].sum()
     for block in range(number + 1):
         own, size = (links[block], sizes[block]) if block < number else (0, 0)
-        weights[block] += _log_marginal(within, totals[0] + own, totals[1] + size)
-        weights[block] -= _log_marginal(within, totals[0], totals[1])
-        weights[block] += _log_marginal(between, totals[2] + every - own, totals[3] + nodes - size)
-        weights[block] -= _log_marginal(between, totals[2], totals[3])
+        weights[block] += log_edges(within, totals[0] + own, totals[1] + size)
+        weights[block] -= log_edges(within, totals[0], totals[1])
+        weights[block] += log_edges(between, totals[2] + every - own, totals[3] + nodes - size)
+        weights[block] -= log_edges(between, totals[2], totals[3])
 
 
 @compiled
 def _filter(
     begin: np.ndarray,
     neighbour: np.ndarray,
-    within: np.ndarray,
-    between: np.ndarray,
+    within: RateTable,
+    between: RateTable,
     shared: Any,
     log_join: np.ndarray,
     log_open: np.ndarray,
@@ -84,10 +98,10 @@ def _filter(
     """Label the nodes of a graph in their order, or score labels; releases Python's lock.
 
     Args:
-        begin: where the neighbours of each node begin, ``(N + 1,)``.
-        neighbour: of all nodes.
-        within: (a, b) of rates within blocks.
-        between: (a, b) of those between blocks.
+        begin: where the earlier neighbours of each node begin, ``(N + 1,)``.
+        neighbour: the earlier neighbours of all nodes.
+        within: of the law of rates within blocks.
+        between: of that between blocks.
         shared: whether blocks share them.
         log_join: log-weight of joining n nodes, ``(N + 1,)``.
         log_open: log-weight of a new block after n nodes in K, ``(N, N)``.
@@ -105,8 +119,7 @@ def _filter(
         for n in range(nodes):
             links[:number] = 0
             for k in range(begin[n], begin[n + 1]):
-                if neighbour[k] < n:
-                    links[labels[s, neighbour[k]]] += 1
+                links[labels[s, neighbour[k]]] += 1
             for block in range(number):
                 weights[block] = log_join[sizes[block]]
             weights[number] = log_open[n, number]
@@ -197,11 +210,11 @@ class FilteredGraph(PartitionDistribution):
         draws, nodes, device = sample_shape.numel(), self.num_points, self.adjacency.device
         found, scores = [], []
         # Graphs have different numbers of edges: one compiled call for all draws of each.
-        for graph, order in self._each():
+        for graph in self._graphs:
             uniforms = torch.rand(draws, nodes, dtype=torch.float64).numpy()
             labels, log_prob = np.zeros((draws, nodes), dtype=np.int64), np.zeros(draws)
-            self._run(graph, order, uniforms, labels, log_prob)
-            back = np.argsort(order)
+            self._run(graph, uniforms, labels, log_prob)
+            back = np.argsort(graph.order)
             found.append(canonical(torch.from_numpy(labels[:, back])))
             scores.append(torch.from_numpy(log_prob))
         shape = (*sample_shape, *self.batch_shape)
@@ -213,35 +226,30 @@ class FilteredGraph(PartitionDistribution):
         value = value.expand(*batch, self.num_points).detach().cpu()
         extra = len(batch) - len(self.batch_shape)
         sets = value.reshape(Size(batch[:extra]).numel(), -1, self.num_points)
+        places = torch.arange(len(self._graphs)).view(self.batch_shape).expand(batch[extra:])
         scores = []
-        for place, (graph, order) in enumerate(self._each(batch[extra:])):
-            labels = canonical(sets[:, place, torch.from_numpy(order)]).numpy()
+        for column, place in enumerate(places.flatten().tolist()):
+            graph = self._graphs[place]
+            labels = canonical(sets[:, column, torch.from_numpy(graph.order)]).numpy()
             log_prob = np.zeros(len(labels))
-            self._run(graph, order, np.zeros((0, 0)), np.ascontiguousarray(labels), log_prob)
+            self._run(graph, np.zeros((0, 0)), np.ascontiguousarray(labels), log_prob)
             scores.append(torch.from_numpy(log_prob))
         return torch.stack(scores, 1).view(batch).to(self.adjacency.device)
 
-    def _each(self, batch: Size | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
-        """List the graphs with their orders, those of a batch that the own one broadcasts to."""
-        batch, nodes = self.batch_shape if batch is None else batch, self.num_points
-        graphs = self.adjacency.expand(*batch, nodes, nodes).reshape(-1, nodes, nodes).cpu().numpy()
-        orders = self.order.expand(*batch, nodes).reshape(-1, nodes).cpu().numpy()
-        return list(zip(graphs, orders, strict=True))
+    @cached_property
+    def _graphs(self) -> list[_Ordered]:
+        nodes = self.num_points
+        graphs = self.adjacency.reshape(-1, nodes, nodes).cpu().numpy()
+        orders = self.order.reshape(-1, nodes).cpu().numpy()
+        return [_ordered(*pair) for pair in zip(graphs, orders, strict=True)]
 
-    def _run(
-        self,
-        graph: np.ndarray,
-        order: np.ndarray,
-        uniforms: np.ndarray,
-        labels: np.ndarray,
-        log_prob: np.ndarray,
-    ) -> None:
-        row, column = np.nonzero(graph[np.ix_(order, order)])
-        begin = np.searchsorted(row, np.arange(self.num_points + 1))
-        within, between = np.array(self.rates.within), np.array(self.rates.between)
+    def _run(self, graph: _Ordered, uniforms: np.ndarray, labels: np.ndarray, log_prob: np.ndarray) -> None:
+        within, between = (
+            rate_table(law, self.num_points) for law in (self.rates.within, self.rates.between)
+        )
         _filter(
-            begin,
-            column,
+            graph.begin,
+            graph.neighbour,
             within,
             between,
             self.rates.shared,

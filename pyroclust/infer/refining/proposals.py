@@ -21,7 +21,7 @@ from pyroclust.infer.mcmc.compiled_filter import CompiledFilter, can_compile
 from pyroclust.infer.refining.clock import Clock
 from pyroclust.large_tables import LARGE_TABLE
 from pyroclust.progress import progress_bar
-from pyroclust.protocols import JointModel, Model, PartitionGuide
+from pyroclust.protocols import Guide, JointModel, Model, PartitionGuide, some_points
 
 __all__ = [
     "NUM_ORDERS",
@@ -43,6 +43,8 @@ NUM_ORDERS = 8
 
 # Numbers of a block of draws that is scored at once.
 _NUMBERS_AT_ONCE = 1 << 22
+# What a draw keeps of a point is a sum of its cluster, of a node that of its blocks: not all of a long row.
+_MOST_NUMBERS_A_POINT = 256
 # Rows of a large table on which a guide is warmed up.
 _WARM_ROWS = 50
 
@@ -57,7 +59,7 @@ def most_at_once(data: Tensor) -> int:
         >>> most_at_once(torch.zeros(1024, 4))
         1024
     """
-    return max(1, _NUMBERS_AT_ONCE // data.numel())
+    return max(1, _NUMBERS_AT_ONCE // (len(data) * min(data[0].numel(), _MOST_NUMBERS_A_POINT)))
 
 
 def posterior_of(guide: PartitionGuide, data: Tensor) -> Any:
@@ -71,14 +73,15 @@ def posterior_of(guide: PartitionGuide, data: Tensor) -> Any:
     return CompiledFilter(found) if len(data) > LARGE_TABLE and can_compile(found) else found
 
 
-def warm_up(guide: PartitionGuide, data: Tensor) -> None:
+def warm_up(guide: Guide, data: Tensor) -> None:
     """Draw once, so that seconds of later draws are those of drawing; of the first rows where these are many.
 
     Args:
         guide: any.
         data: one data set, ``(N, D)``.
     """
-    guide.posterior(data if len(data) <= LARGE_TABLE else data[:_WARM_ROWS]).sample((1,))
+    few = data if len(data) <= LARGE_TABLE else some_points(guide.model, data, slice(_WARM_ROWS))
+    guide.posterior(few).sample((1,))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Kernels over the blocks of a graph against the enumerated posterior, and their sums on larger graphs."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,9 @@ from pyroclust.infer.mcmc import (
     SplitMerge,
     assignments,
 )
+from pyroclust.infer.mcmc.short_chains import ShortChains
 from pyroclust.models import StochasticBlockModel
+from pyroclust.partitions import canonical
 
 PRIORS = {
     "crp": ChineseRestaurantPrior(0.7),
@@ -101,6 +104,21 @@ def test_chains_find_planted_blocks_from_both_sides(start):
     found = kernel.run(upper + upper.T, num_draws=500, warmup=500, num_chains=4, seed=0)
     for chain in found.assignments.numpy():
         assert np.array_equal(co_assignment(chain) > 0.5, same.numpy())
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_one_chain_after_another_forgets_the_blocks_of_the_last(shared):
+    torch.manual_seed(4)
+    model = StochasticBlockModel(within=(3.0, 3.0), between=(2.0, 4.0), shared=shared)
+    graph = simulate(model, torch.empty(25, 25))[0].double()
+    # Blocks of 32 chains share their arrays: each of the first 38 is followed by another partition.
+    starts = canonical(torch.randint(25, (70, 25)) % torch.randint(1, 26, (70, 1)))
+    chains = ShortChains(all_three(model), graph, starts, seed=0)
+    for _ in range(2):
+        chains.advance(5)
+        states = chains.states
+        torch.testing.assert_close(states.log_joint, model.log_joint(graph, states.assignments))
+        chains.states = replace(states, assignments=starts, log_joint=model.log_joint(graph, starts))
 
 
 def test_the_interface_of_pyro_obeys_the_same_law():

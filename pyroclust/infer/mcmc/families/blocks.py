@@ -10,10 +10,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from pyroclust.compiling import lean
 from pyroclust.distributions import BlockRates
+from pyroclust.distributions.rate_tables import RateTable, log_edges, log_no_edges, rate_table
 from pyroclust.infer.mcmc.compiled.allocations import RestrictedGibbs, SequentialAllocation, shuffle
 from pyroclust.infer.mcmc.compiled.chain import log_likelihood, sum_up
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
@@ -45,19 +45,10 @@ from pyroclust.infer.mcmc.compiled.sweep import draw_index, sweep
 
 __all__ = ["Blocks"]
 
-# Entries of a table of log gamma functions; what lies beyond is computed.
-_LONGEST_TABLE = 1 << 20
 # Places of the totals: edges and pairs of nodes, within blocks and between them.
 _EDGES_WITHIN, _PAIRS_WITHIN, _EDGES_BETWEEN, _PAIRS_BETWEEN = range(4)
-
-
-class LogGammas(NamedTuple):
-    r"""Values of :math:`\log \Gamma(x + i)`, i = 0, 1, ..., for the numbers of a Beta law and their sum."""
-
-    numbers: np.ndarray
-    ones: np.ndarray
-    zeros: np.ndarray
-    both: np.ndarray
+# Free slots that a split or merge uses: its two sides, and both together.
+_TRIED_OUT = 3
 
 
 class Blocks(NamedTuple):
@@ -85,36 +76,29 @@ class Blocks(NamedTuple):
     play: np.ndarray
     num_play: np.ndarray
     totals: np.ndarray
-    within: LogGammas
-    between: LogGammas
+    within: RateTable
+    between: RateTable
     shared: np.ndarray
 
 
 INTERLINKED.add(Blocks)
 
 
-def _log_gammas(law: tuple[float, float], num_pairs: int) -> LogGammas:
-    values = np.array([law[0], law[1], law[0] + law[1]])
-    length = np.arange(min(num_pairs + 1, _LONGEST_TABLE), dtype=float)
-    return LogGammas(values, *(gammaln(one + length) for one in values))
-
-
 @compile_family.register
 def _(component: BlockRates, data: np.ndarray, num_slots: int) -> Blocks:
     num_nodes = len(data)
     row, column = np.nonzero(data)
-    pairs = num_nodes * (num_nodes - 1) // 2
     return Blocks(
         hyper=np.zeros(0),
         begin=np.searchsorted(row, np.arange(num_nodes + 1)),
         neighbour=column,
         links=np.zeros((num_slots, num_nodes), dtype=np.int32),
-        edges=np.zeros((num_slots, num_slots), dtype=np.int64),
+        edges=np.zeros((num_slots, num_slots), dtype=np.int32),
         play=np.zeros(num_slots, dtype=np.int64),
         num_play=np.zeros(1, dtype=np.int64),
         totals=np.zeros(4, dtype=np.int64),
-        within=_log_gammas(component.within, pairs),
-        between=_log_gammas(component.between, pairs),
+        within=rate_table(component.within, num_nodes),
+        between=rate_table(component.between, num_nodes),
         shared=np.array([component.shared]),
     )
 
@@ -135,26 +119,15 @@ def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
 
 
 @lean
-def _log_gamma(table: np.ndarray, start: float, count: int) -> float:
-    return table[count] if count < len(table) else math.lgamma(start + count)
+def _link(family: Any, node: int, slot: int, change: int) -> None:
+    """Let the neighbours of a node have one edge more or less with a slot."""
+    for k in range(family.begin[node], family.begin[node + 1]):
+        family.links[slot, family.neighbour[k]] += change
 
 
 @lean
-def _log_marginal(law: Any, edges: int, pairs: int) -> float:
-    """Return the log-probability of certain edges among pairs of nodes, up to a constant of the law."""
-    found = _log_gamma(law.ones, law.numbers[0], edges)
-    found += _log_gamma(law.zeros, law.numbers[1], pairs - edges)
-    return found - _log_gamma(law.both, law.numbers[2], pairs)
-
-
-@lean
-def _constant(law: Any) -> float:
-    return law.ones[0] + law.zeros[0] - law.both[0]
-
-
-@lean
-def _enter(family: Any, state: Any, node: int, slot: int) -> None:
-    """Put a node that is in no slot in play into one that is."""
+def _attach(family: Any, state: Any, node: int, slot: int) -> None:
+    """Count a node that is in no slot in play, and its edges, to one; its neighbours are told by _link."""
     for j in range(family.num_play[0]):
         other = family.play[j]
         links = family.links[other, node]
@@ -166,17 +139,13 @@ def _enter(family: Any, state: Any, node: int, slot: int) -> None:
             family.edges[other, slot] += links
             family.totals[_EDGES_BETWEEN] += links
             family.totals[_PAIRS_BETWEEN] += state.sizes[other]
-    for k in range(family.begin[node], family.begin[node + 1]):
-        family.links[slot, family.neighbour[k]] += 1
     state.sizes[slot] += 1
 
 
 @lean
-def _exit(family: Any, state: Any, node: int, slot: int) -> None:
-    """Take a node out of a slot in play."""
+def _detach(family: Any, state: Any, node: int, slot: int) -> None:
+    """Do the contrary; what its neighbours know of the slot makes no difference to the node itself."""
     state.sizes[slot] -= 1
-    for k in range(family.begin[node], family.begin[node + 1]):
-        family.links[slot, family.neighbour[k]] -= 1
     for j in range(family.num_play[0]):
         other = family.play[j]
         links = family.links[other, node]
@@ -188,6 +157,21 @@ def _exit(family: Any, state: Any, node: int, slot: int) -> None:
             family.edges[other, slot] -= links
             family.totals[_EDGES_BETWEEN] -= links
             family.totals[_PAIRS_BETWEEN] -= state.sizes[other]
+
+
+@lean
+def _enter(family: Any, state: Any, node: int, slot: int) -> None:
+    """Put a node that is in no slot in play into one that is."""
+    _attach(family, state, node, slot)
+    _link(family, node, slot, 1)
+
+
+@lean
+def _move(family: Any, node: int, slot: int, chosen: int) -> None:
+    """Tell the neighbours of a node where it is now; most nodes stay, and have hundreds of them."""
+    if chosen != slot:
+        _link(family, node, slot, -1)
+        _link(family, node, chosen, 1)
 
 
 @lean
@@ -203,11 +187,11 @@ def _gain(family: Any, state: Any, node: int, slot: int) -> float:
             continue
         edges, more = family.edges[slot, other], state.sizes[other]
         pairs = size * more
-        found += _log_marginal(family.between, edges + family.links[other, node], pairs + more)
-        found -= _log_marginal(family.between, edges, pairs)
+        found += log_edges(family.between, edges + family.links[other, node], pairs + more)
+        found -= log_edges(family.between, edges, pairs)
     edges, pairs = family.edges[slot, slot], size * (size - 1) // 2
-    found += _log_marginal(family.within, edges + family.links[slot, node], pairs + size)
-    return found - _log_marginal(family.within, edges, pairs)
+    found += log_edges(family.within, edges + family.links[slot, node], pairs + size)
+    return found - log_edges(family.within, edges, pairs)
 
 
 @lean
@@ -219,11 +203,11 @@ def _shared_gain(family: Any, state: Any, node: int, slot: int) -> float:
         nodes += state.sizes[family.play[j]]
     own, size, totals = family.links[slot, node], state.sizes[slot], family.totals
     edges, pairs = totals[_EDGES_WITHIN], totals[_PAIRS_WITHIN]
-    found = _log_marginal(family.within, edges + own, pairs + size)
-    found -= _log_marginal(family.within, edges, pairs)
+    found = log_edges(family.within, edges + own, pairs + size)
+    found -= log_edges(family.within, edges, pairs)
     edges, pairs = totals[_EDGES_BETWEEN], totals[_PAIRS_BETWEEN]
-    found += _log_marginal(family.between, edges + links - own, pairs + nodes - size)
-    return found - _log_marginal(family.between, edges, pairs)
+    found += log_edges(family.between, edges + links - own, pairs + nodes - size)
+    return found - log_edges(family.between, edges, pairs)
 
 
 @lean
@@ -265,37 +249,45 @@ def _value(family: Any, state: Any) -> float:
     """Return the log marginal likelihood of the slots in play, in O(K^2)."""
     if family.shared[0]:
         totals = family.totals
-        found = _log_marginal(family.within, totals[_EDGES_WITHIN], totals[_PAIRS_WITHIN])
-        found += _log_marginal(family.between, totals[_EDGES_BETWEEN], totals[_PAIRS_BETWEEN])
-        return found - _constant(family.within) - _constant(family.between)
+        found = log_edges(family.within, totals[_EDGES_WITHIN], totals[_PAIRS_WITHIN])
+        found += log_edges(family.between, totals[_EDGES_BETWEEN], totals[_PAIRS_BETWEEN])
+        return found - log_no_edges(family.within) - log_no_edges(family.between)
     found = 0.0
     for j in range(family.num_play[0]):
         one = family.play[j]
         size = state.sizes[one]
-        found += _log_marginal(family.within, family.edges[one, one], size * (size - 1) // 2)
-        found -= _constant(family.within)
+        found += log_edges(family.within, family.edges[one, one], size * (size - 1) // 2)
+        found -= log_no_edges(family.within)
         for k in range(j):
             other = family.play[k]
             pairs = size * state.sizes[other]
-            found += _log_marginal(family.between, family.edges[one, other], pairs)
-            found -= _constant(family.between)
+            found += log_edges(family.between, family.edges[one, other], pairs)
+            found -= log_no_edges(family.between)
     return found
 
 
 @lean
-def _clear(family: Any, slot: int) -> None:
-    """Forget the edges of a slot, in O(N)."""
+def _clear(family: Any, state: Any, slot: int) -> None:
+    """Forget the edges of a slot, in O(N + K): it has some with slots in use and tried out alone."""
     for i in range(family.links.shape[1]):
         family.links[slot, i] = 0
-    for other in range(family.edges.shape[0]):
-        family.edges[slot, other] = 0
-        family.edges[other, slot] = 0
+    for j in range(min(state.counters[0] + _TRIED_OUT, len(state.active))):
+        other = state.active[j]
+        family.edges[slot, other], family.edges[other, slot] = 0, 0
+    family.edges[slot, slot] = 0
 
 
 @implements(sum_up, Blocks)
 def _sum_up(family: Any, state: Any) -> None:
+    # Between moves the slots in play are those in use, and all others are empty. No other is touched, so that
+    # a chain takes memory for as many slots as it ever used, not for N.
+    for j in range(family.num_play[0]):
+        slot = family.play[j]
+        for i in range(family.links.shape[1]):
+            family.links[slot, i] = 0
+        for k in range(family.num_play[0]):
+            family.edges[slot, family.play[k]] = 0
     for slot in range(len(state.sizes)):
-        _clear(family, slot)
         state.sizes[slot] = 0
     _play_active(family, state, -1, -1)
     for i in range(len(state.slot_of)):
@@ -328,7 +320,7 @@ def _sweep(family: Any, state: Any, prior: Any, generator: Any) -> None:
     _total_up(family, state)
     for i in range(len(state.slot_of)):
         own = state.slot_of[i]
-        _exit(family, state, i, own)
+        _detach(family, state, i, own)
         if state.sizes[own] == 0:
             _free_if_empty(state, own)
             _play_active(family, state, -1, -1)
@@ -344,7 +336,8 @@ def _sweep(family: Any, state: Any, prior: Any, generator: Any) -> None:
         if state.sizes[chosen] == 0:
             state.counters[0] += 1
             _play_too(family, chosen)
-        _enter(family, state, i, chosen)
+        _attach(family, state, i, chosen)
+        _move(family, i, own, chosen)
         state.slot_of[i] = chosen
 
 
@@ -392,12 +385,14 @@ def _allocate_restricted(
     for scan in range(move.scans + 1):
         wanted, total = home if scan == move.scans else UNDECIDED, 0.0
         for k in range(count):
-            node, side = state.members[k] >> 1, state.members[k] & 1
-            _exit(family, state, node, state.active[state.counters[0] + side])
+            node, slot = state.members[k] >> 1, state.active[state.counters[0] + (state.members[k] & 1)]
+            _detach(family, state, node, slot)
             log_odds = _log_odds(family, state, prior, node)
             side, log_prob = draw_side(log_odds, home_side(state, node, wanted), generator)
             total += log_prob
-            _enter(family, state, node, state.active[state.counters[0] + side])
+            chosen = state.active[state.counters[0] + side]
+            _attach(family, state, node, chosen)
+            _move(family, node, slot, chosen)
             state.members[k] = 2 * node + side
     return total
 
@@ -421,11 +416,14 @@ def _keep_united(family: Any, state: Any, whole: int, one: int, other: int) -> N
     """Give the edges of two blocks together to the first, and forget those of the other."""
     for i in range(family.links.shape[1]):
         family.links[one, i] += family.links[other, i]
-    for slot in range(family.edges.shape[0]):
+    for j in range(family.num_play[0]):
+        slot = family.play[j]
         edges = family.edges[whole, slot]
         family.edges[one, slot], family.edges[slot, one] = edges, edges
-    family.edges[one, one] = family.edges[whole, whole]
-    _clear(family, other)
+    own = family.edges[whole, whole]
+    _clear(family, state, whole)
+    _clear(family, state, other)
+    family.edges[one, one] = own
 
 
 @implements(propose, Blocks, place=1)
@@ -468,13 +466,15 @@ def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> 
     if agreed:
         move.counts[kind, ACCEPTED] += 1
     if agreed and splits:
+        _clear(family, state, one)
         become_two(state, first, second, count)
-        _clear(family, one)
-        return
-    discard(state)
-    _clear(family, zero)
-    _clear(family, side_one)
-    if agreed:
+    else:
+        discard(state)
+        _clear(family, state, zero)
+        _clear(family, state, side_one)
+    if agreed and not splits:
         _keep_united(family, state, whole, one, other)
         become_one(family, state, first, second, count)
-    _clear(family, whole)
+    elif not splits:
+        _clear(family, state, whole)
+    _play_active(family, state, -1, -1)
