@@ -8,6 +8,7 @@ from pyroclust.guides.neural_clustering_process import NeuralClusteringProcess, 
 from pyroclust.guides.predictive_filter import PredictiveFilter
 from pyroclust.guides.retarget import retarget
 from pyroclust.guides.sequential_guide import SequentialGuide
+from pyroclust.guides.set_transformer_mixture import SetTransformerMixture, mixture_network_for
 
 __all__ = [
     "AmortizedGuide",
@@ -17,6 +18,8 @@ __all__ = [
     "NeuralClusteringProcess",
     "PredictiveFilter",
     "SequentialGuide",
+    "SetTransformerMixture",
     "light_scorer_for",
+    "mixture_network_for",
     "retarget",
 ]

@@ -4,9 +4,11 @@ from pyroclust.models.bent_classes import bent_classes
 from pyroclust.models.companion import Companion, companion
 from pyroclust.models.deformed_glyphs import DeformedGlyphs, GlyphImages
 from pyroclust.models.gaussian2d import gaussian2d
+from pyroclust.models.gaussian_clusters import GaussianClusters, filtering_clusters, set_transformer_clusters
 from pyroclust.models.in_words import in_words
 from pyroclust.models.labelled_images import LabelledImages
 from pyroclust.models.labelled_tables import AbsentTables, LabelledTables
+from pyroclust.models.marginal_mixture import MarginalMixture
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.nig_mixture import nig_mixture
 from pyroclust.models.niw_mixture import niw_mixture
@@ -25,9 +27,11 @@ __all__ = [
     "AbsentTables",
     "Companion",
     "DeformedGlyphs",
+    "GaussianClusters",
     "GlyphImages",
     "LabelledImages",
     "LabelledTables",
+    "MarginalMixture",
     "Mixture",
     "NamedPrior",
     "PosteriorPredictive",
@@ -39,12 +43,14 @@ __all__ = [
     "WarpedArc",
     "bent_classes",
     "companion",
+    "filtering_clusters",
     "gaussian2d",
     "in_words",
     "nig_mixture",
     "niw_mixture",
     "overlap2d",
     "sensitivity2d",
+    "set_transformer_clusters",
     "standardised_mixture",
     "warped_arcs",
     "warped_clusters",

@@ -1,6 +1,5 @@
 """Many classes of images out of few, for fine-tuning on few."""
 
-
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray

@@ -2,6 +2,7 @@
 
 from pyroclust.distributions.block_rates import BlockRates, GraphOfBlocks
 from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
+from pyroclust.distributions.component_labels import ComponentLabels
 from pyroclust.distributions.components.bernoulli_beta import BernoulliBeta
 from pyroclust.distributions.components.clustered_data import ClusteredData
 from pyroclust.distributions.components.component import Component, ConjugateComponent
@@ -16,6 +17,7 @@ from pyroclust.distributions.components.product import Product
 from pyroclust.distributions.components.pyro_component import PyroComponent
 from pyroclust.distributions.components.student_t import student_t
 from pyroclust.distributions.components.von_mises import von_mises
+from pyroclust.distributions.diagonal_mixture import DiagonalMixture
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.chinese_restaurant import ChineseRestaurantPrior, ChineseRestaurantProcess
 from pyroclust.distributions.priors.dirichlet_multinomial import (
@@ -39,7 +41,9 @@ __all__ = [
     "ClusterwisePartition",
     "CompletedPartition",
     "Component",
+    "ComponentLabels",
     "ConjugateComponent",
+    "DiagonalMixture",
     "DirichletMultinomialPartition",
     "DirichletMultinomialPrior",
     "FiniteMixturesPrior",

@@ -1,6 +1,13 @@
 """Networks: scorers of pointwise guides, networks of clusterwise ones, set attention, visiting orders."""
 
-from pyroclust.nn.attention import InducedSetAttention, MultiheadAttentionBlock, PooledAttention, SetEncoder
+from pyroclust.nn.attention import (
+    FullSetEncoder,
+    InducedSetAttention,
+    MultiheadAttentionBlock,
+    PointEncoder,
+    PooledAttention,
+    SetEncoder,
+)
 from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.conditions import ConditionInput, ConditionInputs
@@ -12,6 +19,7 @@ from pyroclust.nn.image_encoder import ImageEncoder
 from pyroclust.nn.latents import DiscreteLatents, GaussianLatents
 from pyroclust.nn.light_scorer import LightScorer
 from pyroclust.nn.look_ahead import KernelLookAhead
+from pyroclust.nn.mixture_network import AttentiveDecoder, MeanDecoder, MixtureNetwork
 from pyroclust.nn.neighbour_scorer import NeighbourScorer
 from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.nn.orders import DensestFirst, NearestNext, Order, RandomOrder
@@ -22,6 +30,7 @@ from pyroclust.nn.waveform_encoder import WaveformEncoder
 
 __all__ = [
     "AdaptiveShape",
+    "AttentiveDecoder",
     "AttentivePool",
     "ClusterShape",
     "ClusterwiseNetwork",
@@ -31,6 +40,7 @@ __all__ = [
     "DiscreteLatents",
     "Encoder",
     "FixedShape",
+    "FullSetEncoder",
     "Future",
     "FutureAttention",
     "GatedGraphEncoder",
@@ -43,11 +53,14 @@ __all__ = [
     "InducedSetAttention",
     "KernelLookAhead",
     "LightScorer",
+    "MeanDecoder",
+    "MixtureNetwork",
     "MultiheadAttentionBlock",
     "NearestNext",
     "NeighbourScorer",
     "NetworkScorer",
     "Order",
+    "PointEncoder",
     "PooledAttention",
     "RandomOrder",
     "SetEncoder",

@@ -10,7 +10,14 @@ from pyroclust.counts import check_count
 from pyroclust.nn.sizes import MAX_BLOCKS
 from pyroclust.registry import register
 
-__all__ = ["InducedSetAttention", "MultiheadAttentionBlock", "PooledAttention", "SetEncoder"]
+__all__ = [
+    "FullSetEncoder",
+    "InducedSetAttention",
+    "MultiheadAttentionBlock",
+    "PointEncoder",
+    "PooledAttention",
+    "SetEncoder",
+]
 
 
 class MultiheadAttentionBlock(nn.Module):
@@ -224,3 +231,77 @@ class SetEncoder(nn.Module):
         for block in self.blocks:
             points = block(points, mask)
         return points
+
+
+@register(None)
+class FullSetEncoder(nn.Module):
+    """Several blocks of attention among all pairs of points of a set (SAB).
+
+    Cost O(N^2 W + N W^2) a set and block, memory O(N W).
+
+    Args:
+        width: W of the points' vectors.
+        num_blocks: blocks, each with weights of its own.
+        num_heads: heads of the attention, a divisor of the width.
+
+    Shape:
+        points: ``(R, N, W)``; mask: ``(R, N)`` bool, all present without one; output: ``(R, N, W)``.
+
+    Example:
+        >>> import torch
+        >>> FullSetEncoder(8)(torch.randn(2, 5, 8)).shape
+        torch.Size([2, 5, 8])
+
+    References:
+        Lee et al. (2019), Set Transformer. https://arxiv.org/abs/1810.00825
+    """
+
+    def __init__(self, width: int, *, num_blocks: int = 2, num_heads: int = 4) -> None:
+        super().__init__()
+        num_blocks = check_count("num_blocks", num_blocks, at_most=MAX_BLOCKS)
+        self.width, self.num_blocks, self.num_heads = width, num_blocks, num_heads
+        self.blocks = nn.ModuleList(
+            MultiheadAttentionBlock(width, num_heads=num_heads) for _ in range(num_blocks)
+        )
+
+    def forward(self, points: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Attend in every block to the points where the mask is true."""
+        for block in self.blocks:
+            points = block(points, points, mask)
+        return points
+
+
+@register(None)
+class PointEncoder(nn.Module):
+    """Layers that see every point on its own: the encoder of a deep set.
+
+    Cost O(N W^2) a set and layer, memory O(N W).
+
+    Args:
+        width: W of the points' vectors.
+        num_blocks: layers.
+
+    Shape:
+        points: ``(R, N, W)``; mask: not looked at; output: ``(R, N, W)``.
+
+    Example:
+        >>> import torch
+        >>> PointEncoder(8)(torch.randn(2, 5, 8)).shape
+        torch.Size([2, 5, 8])
+
+    References:
+        Zaheer et al. (2017), Deep sets. https://arxiv.org/abs/1703.06114
+    """
+
+    def __init__(self, width: int, *, num_blocks: int = 3) -> None:
+        super().__init__()
+        num_blocks = check_count("num_blocks", num_blocks, at_most=MAX_BLOCKS)
+        self.width, self.num_blocks = width, num_blocks
+        self.layers = nn.Sequential(
+            *(layer for _ in range(num_blocks) for layer in (nn.SiLU(), nn.Linear(width, width)))
+        )
+
+    def forward(self, points: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Encode each point."""
+        found: Tensor = self.layers(points)
+        return found

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.chunked_loss import VisitingOrders
 from pyroclust.infer.inclusive_kl import InclusiveKL
+from pyroclust.infer.own_loss import HasLosses, OwnLoss
 from pyroclust.infer.training.averages import AveragedWeights
 from pyroclust.infer.training.checkpoint import FAILURE, FORMAT
 from pyroclust.infer.training.devices import average_gradients
@@ -88,7 +89,7 @@ class Trainer:
     ) -> None:
         self.model, self.guide, self.settings, self.fabric = model, guide.to(fabric.device), settings, fabric
         self.choice, self.event_shape = choice, event_shape
-        self.loss = InclusiveKL(choice, orders=_orders(guide, settings))
+        self.loss = _loss(guide, settings, choice)
         self.parameters = [one for one in guide.parameters() if one.requires_grad]
         if not self.parameters:
             raise ValueError(f"guide {type(guide).__name__} has no parameters, expected some to train")
@@ -224,6 +225,18 @@ class Trainer:
         }
         own, rate_at = self.optimizer.state_dict(), self.settings.learning_rate_at
         check_optimizer(state, own, self.parameters, rate_at, averaged)
+
+
+def _loss(guide: Any, settings: FitSettings, choice: Choice | None) -> InclusiveKL | OwnLoss:
+    """Return the loss that a guide defines, and the inclusive divergence of all others."""
+    orders = _orders(guide, settings)
+    if not isinstance(guide, HasLosses):
+        return InclusiveKL(choice, orders=orders)
+    if orders is not None:
+        raise ValueError(
+            f"settings has orders {settings.orders}, expected 1: {type(guide).__name__} has a loss of its own"
+        )
+    return OwnLoss(choice)
 
 
 def _orders(guide: Any, settings: FitSettings) -> VisitingOrders | None:

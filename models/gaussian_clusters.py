@@ -1,0 +1,209 @@
+"""Simulated Gaussian clusters with all their parameters as sites: the generators of published benchmarks."""
+
+import math
+from typing import Any
+
+import pyro
+import torch
+from pyro.distributions import Bernoulli, Categorical, Delta, Dirichlet, LogNormal, Normal, Uniform
+from torch import Tensor
+from torch.distributions import Binomial
+
+from pyroclust.counts import check_count, check_number
+from pyroclust.distributions import DirichletMultinomialPrior, FiniteMixturesPrior, PartitionPrior
+from pyroclust.partitions import canonical
+from pyroclust.points import check_shape
+from pyroclust.programs import SimulatedModel
+from pyroclust.protocols import Model
+from pyroclust.registry import register
+
+__all__ = ["GaussianClusters", "filtering_clusters", "set_transformer_clusters"]
+
+
+@register(Model, name="gaussian_clusters")
+class GaussianClusters(SimulatedModel):
+    r"""Points of finitely many diagonal Gaussians, whose weights, means and scales are sites of the program.
+
+    .. math::
+        \pi \sim \text{Dirichlet}(\alpha), \quad \mu_k \sim U(-w, w)^D \text{ or } N(0, w^2 I), \quad
+        \log \sigma_{kd} \sim N(\log s, \tau^2), \quad x_i \sim N(\mu_{c_i}, \mathrm{diag}(\sigma_{c_i}^2))
+
+    With ``optional`` components each after the first is there with probability one half, and the weights are
+    those of the components that are there, renormalised. The parameters are known to whoever runs the
+    program: this is the model of benchmarks that ask what the true parameters are worth. A mixture of the
+    same law, its parameters integrated out where that is possible, is a :class:`~pyroclust.models.Mixture`.
+
+    Sites: ``"weights"`` ``(*batch, K)``, 0 where a component is not there; ``"means"`` and ``"scales"``
+    ``(*batch, K, D)``; ``"labels"``, components ``(*batch, N)``; ``"assignments"``; ``"data"``.
+
+    Args:
+        num_components: K, at most.
+        dim: D.
+        optional: whether components after the first may be missing.
+        concentration: alpha of the weights.
+        half_width: w of uniform means; None for normal ones.
+        centre_scale: w of normal means; None for uniform ones.
+        scale: s.
+        scale_spread: tau; 0 for known scales.
+
+    Shape:
+        data: ``(*batch, N, D)``; assignments: ``(*batch, N)`` int64.
+
+    Raises:
+        ValueError: if a number is out of range, or both or none of ``half_width`` and ``centre_scale`` are
+            given.
+
+    Example:
+        >>> from pyro import poutine
+        >>> model = GaussianClusters(4, half_width=4.0)
+        >>> trace = poutine.trace(poutine.uncondition(model)).get_trace(torch.empty(3, 20, 2))
+        >>> {name: tuple(trace.nodes[name]["value"].shape) for name in ("weights", "means", "data")}
+        {'weights': (3, 4), 'means': (3, 4, 2), 'data': (3, 20, 2)}
+    """
+
+    def __init__(
+        self,
+        num_components: int,
+        *,
+        dim: int = 2,
+        optional: bool = False,
+        concentration: float = 1.0,
+        half_width: float | None = None,
+        centre_scale: float | None = None,
+        scale: float = 0.3,
+        scale_spread: float = 0.0,
+        name: str = "gaussian_clusters",
+    ) -> None:
+        self.num_components = check_count("num_components", num_components, at_most=1000)
+        self.dim, self.optional, self.name = check_count("dim", dim, at_most=1000), bool(optional), name
+        self.concentration = check_number("concentration", concentration, above=0)
+        if (half_width is None) == (centre_scale is None):
+            raise ValueError(
+                f"half_width is {half_width} and centre_scale {centre_scale}, expected one of them: "
+                "means are either uniform or normal"
+            )
+        self.half_width, self.centre_scale = half_width, centre_scale
+        width = check_number("half_width" if centre_scale is None else "centre_scale", self._width, above=0)
+        self._means: Any = Uniform(-width, width) if centre_scale is None else Normal(0.0, width)
+        self.scale = check_number("scale", scale, above=0)
+        self.scale_spread = check_number("scale_spread", scale_spread, at_least=0, at_most=10)
+
+    @property
+    def _width(self) -> float | None:
+        return self.half_width if self.centre_scale is None else self.centre_scale
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the constructor."""
+        names = ("num_components", "dim", "optional", "concentration", "half_width", "centre_scale", "scale")
+        return {name: getattr(self, name) for name in (*names, "scale_spread", "name")}
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """Shape of one point."""
+        return (self.dim,)
+
+    @property
+    def typical_scale(self) -> float:
+        """A typical standard deviation within a cluster."""
+        return self.scale
+
+    @property
+    def partition_prior(self) -> PartitionPrior:
+        """The law of the partitions: symmetric Dirichlet weights, renormalised over some, are so again."""
+        if self.optional:
+            extra = Binomial(self.num_components - 1, torch.tensor(0.5))
+            return FiniteMixturesPrior(self.concentration, extra)
+        return DirichletMultinomialPrior(self.num_components, self.concentration)
+
+    def __eq__(self, other: object) -> bool:
+        """Two of them are the same if all their arguments are."""
+        return isinstance(other, GaussianClusters) and self.arguments == other.arguments
+
+    def __hash__(self) -> int:
+        """Hash the arguments."""
+        return hash(tuple(self.arguments.values()))
+
+    def __call__(self, data: Tensor) -> Tensor:
+        """Run the program on data sets (or a template of their shape) and return the data.
+
+        Raises:
+            ValueError: if the shape does not fit.
+        """
+        check_shape(data, self.event_shape)
+        components, points = self.num_components, data.shape[-2]
+        with pyro.plate_stack("datasets", data.shape[:-2]):
+            weights = self._weights(data)
+            sizes = [components, self.dim]
+            means = pyro.sample("means", self._means.expand(sizes).to_event(2)).to(data.device)
+            scales = pyro.sample("scales", self._scales().expand(sizes).to_event(2)).to(data.device)
+            law = Categorical(weights.unsqueeze(-2).expand(*weights.shape[:-1], points, -1)).to_event(1)
+            labels = pyro.sample("labels", law)
+            pyro.sample("assignments", Delta(canonical(labels), event_dim=1))
+            place = labels.unsqueeze(-1).expand(*labels.shape, self.dim)
+            centre, scale = (
+                one.expand(*labels.shape[:-1], *sizes).gather(-2, place) for one in (means, scales)
+            )
+            return pyro.sample("data", Normal(centre, scale).to_event(2), obs=data)
+
+    def _weights(self, data: Tensor) -> Tensor:
+        weights = pyro.sample(
+            "all_weights", Dirichlet(torch.full((self.num_components,), self.concentration))
+        )
+        if self.optional:
+            half = torch.full((self.num_components,), 0.5)
+            half[0] = 1.0
+            weights = weights * pyro.sample("present", Bernoulli(half).to_event(1))
+            weights = weights / weights.sum(-1, keepdim=True)
+        return pyro.deterministic("weights", weights.to(data.device), event_dim=1)
+
+    def _scales(self) -> Any:
+        if not self.scale_spread:
+            return Delta(torch.tensor(self.scale))
+        return LogNormal(math.log(self.scale), self.scale_spread)
+
+
+def set_transformer_clusters(num_components: int = 4) -> GaussianClusters:
+    """Return the generator of the set transformer's experiments: uniform means, one known scale.
+
+    Means uniform in the square from -4 to 4, standard deviation 0.3, weights uniform. Published sets have
+    100 to 500 points of 4 components, or 1,000 to 5,000 of 6.
+
+    Args:
+        num_components: K.
+
+    Example:
+        >>> set_transformer_clusters().num_components
+        4
+
+    References:
+        Lee et al. (2019), Set Transformer. https://arxiv.org/abs/1810.00825
+    """
+    return GaussianClusters(num_components, half_width=4.0, scale=0.3, name="set_transformer_clusters")
+
+
+def filtering_clusters(num_components: int = 4) -> GaussianClusters:
+    """Return the generator of deep amortized clustering's experiments: normal means, random scales.
+
+    Means of standard deviation 3, log standard deviations around log 0.25 with deviation 0.1, weights
+    uniform over the components that are there, each after the first with probability one half. Published
+    training sets have 4 components at most, test sets 12.
+
+    Args:
+        num_components: K, at most.
+
+    Example:
+        >>> filtering_clusters(12).optional
+        True
+
+    References:
+        Lee, Lee & Teh (2019), Deep amortized clustering. https://arxiv.org/abs/1909.13433
+    """
+    return GaussianClusters(
+        num_components,
+        optional=True,
+        centre_scale=3.0,
+        scale=0.25,
+        scale_spread=0.1,
+        name="filtering_clusters",
+    )

@@ -1,0 +1,72 @@
+"""The loss of guides that say themselves what a training minimises."""
+
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from pyroclust.infer.checks import check_own_model
+from pyroclust.infer.choices import Choice
+from pyroclust.infer.inclusive_kl import InclusiveKL
+
+__all__ = ["HasLosses", "OwnLoss"]
+
+
+@runtime_checkable
+class HasLosses(Protocol):
+    """A guide with a loss of its own, as :class:`~pyroclust.guides.SetTransformerMixture`."""
+
+    def losses(self, data: Tensor, assignments: Tensor) -> Tensor:
+        """Return what a training minimises, nats a data set.
+
+        Shape:
+            data: ``(*batch, N, *event_shape)``; assignments: ``(*batch, N)``; output: ``(*batch)``.
+        """
+        ...
+
+
+class OwnLoss:
+    r"""The mean over simulated data sets of the loss that a guide defines, in nats per data set.
+
+    .. math:: L(\phi) = E_{p(c, x)}[\ell_\phi(x, c)]
+
+    Args:
+        choice: which simulations to keep; all by default.
+
+    Example:
+        >>> from pyroclust.guides import SetTransformerMixture
+        >>> from pyroclust.models import set_transformer_clusters
+        >>> model = set_transformer_clusters(4)
+        >>> loss = OwnLoss().backward(model, SetTransformerMixture(model), torch.empty(4, 50, 2))
+        >>> loss > 0
+        True
+    """
+
+    def __init__(self, choice: Choice | None = None) -> None:
+        self.choice = choice
+        self._simulation = InclusiveKL(choice)
+
+    def backward(
+        self, model: Callable[..., Any], guide: HasLosses, template: Tensor, *, scale: float = 1.0
+    ) -> float:
+        """Add the gradients of the mean loss to the parameters, and return the loss.
+
+        Args:
+            model: the model.
+            guide: the guide.
+            template: a tensor like the model's argument.
+            scale: factor of loss and gradients.
+
+        Raises:
+            ValueError: if the guide was built for another model.
+        """
+        check_own_model(model, guide)
+        simulated = self._simulation.simulate(model, template)
+        data, assignments = (simulated.nodes[name]["value"] for name in ("data", "assignments"))
+        losses = guide.losses(data, assignments)
+        if self.choice is not None:
+            self.choice.learn(losses)
+        loss = losses.mean() * scale
+        loss.backward()
+        return loss.item()

@@ -1,0 +1,172 @@
+"""From a set of points to the parameters of a mixture of diagonal Gaussians, in one forward pass."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from pyroclust.counts import check_count
+from pyroclust.nn.attention import (
+    FullSetEncoder,
+    MultiheadAttentionBlock,
+    PointEncoder,
+    PooledAttention,
+    SetEncoder,
+)
+from pyroclust.nn.sizes import check_scale
+from pyroclust.registry import register
+
+__all__ = ["AttentiveDecoder", "MeanDecoder", "MixtureNetwork", "MixtureParameters"]
+
+_SMALLEST_SCALE = 1e-3
+
+
+class MixtureParameters(NamedTuple):
+    """Parameters of mixtures of K diagonal Gaussians.
+
+    Attributes:
+        log_weights: ``(*batch, K)``, minus infinity where there is no component.
+        means: ``(*batch, K, D)``.
+        scales: standard deviations, ``(*batch, K, D)``.
+    """
+
+    log_weights: Tensor
+    means: Tensor
+    scales: Tensor
+
+
+@register(None)
+class AttentiveDecoder(nn.Module):
+    """Pools a set into one vector a component by attention; components then attend to one another.
+
+    Cost O(N K W + N W^2) a set.
+
+    Args:
+        width: W.
+        num_components: K.
+        num_heads: heads of the attention, a divisor of the width.
+
+    Shape:
+        points: ``(B, N, W)``; present: ``(B, K)`` bool; output: ``(B, K, W)``.
+
+    Example:
+        >>> AttentiveDecoder(8, 3)(torch.randn(2, 5, 8)).shape
+        torch.Size([2, 3, 8])
+    """
+
+    def __init__(self, width: int, num_components: int, *, num_heads: int = 4) -> None:
+        super().__init__()
+        self.width, self.num_components = width, check_count("num_components", num_components)
+        self.num_heads = num_heads
+        self.pool = PooledAttention(width, num_seeds=num_components, num_heads=num_heads)
+        self.among = MultiheadAttentionBlock(width, num_heads=num_heads)
+
+    def forward(self, points: Tensor, present: Tensor | None = None) -> Tensor:
+        """Pool."""
+        pooled = self.pool(points)
+        output: Tensor = self.among(pooled, pooled, present)
+        return output
+
+
+@register(None)
+class MeanDecoder(nn.Module):
+    """Pools a set into its mean, from which two layers make one vector a component: a deep set.
+
+    Args:
+        width: W.
+        num_components: K.
+
+    Shape:
+        points: ``(B, N, W)``; present: not looked at; output: ``(B, K, W)``.
+
+    Example:
+        >>> MeanDecoder(8, 3)(torch.randn(2, 5, 8)).shape
+        torch.Size([2, 3, 8])
+    """
+
+    def __init__(self, width: int, num_components: int) -> None:
+        super().__init__()
+        self.width, self.num_components = width, check_count("num_components", num_components)
+        self.layers = nn.Sequential(
+            nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width * self.num_components), nn.SiLU()
+        )
+
+    def forward(self, points: Tensor, present: Tensor | None = None) -> Tensor:
+        """Pool."""
+        found: Tensor = self.layers(points.mean(-2)).unflatten(-1, (self.num_components, self.width))
+        return found
+
+
+@register(None)
+class MixtureNetwork(nn.Module):
+    r"""A set encoder and a decoder that say weights, means and scales of the components of a mixture.
+
+    .. math::
+        h = \text{encoder}(\text{linear}(x)), \quad v_{1..K} = \text{decoder}(h), \quad
+        (\log \pi, \mu, \sigma) = (\log\text{softmax}, \text{identity}, \text{softplus})(\text{linear}(v))
+
+    Scales are in units of the model's typical scale and above a thousandth of it.
+
+    Args:
+        dim: dimension D.
+        scale: typical standard deviation within a cluster.
+        encoder: lets the points see one another: :class:`~pyroclust.nn.SetEncoder` (ISAB),
+            :class:`~pyroclust.nn.FullSetEncoder` (SAB), or :class:`~pyroclust.nn.PointEncoder` for a deep
+            set.
+        decoder: :class:`~pyroclust.nn.AttentiveDecoder` or :class:`~pyroclust.nn.MeanDecoder`.
+
+    Raises:
+        ValueError: if encoder and decoder have different widths.
+
+    Example:
+        >>> network = MixtureNetwork(2, 0.3, encoder=SetEncoder(8), decoder=AttentiveDecoder(8, 3))
+        >>> [tuple(one.shape) for one in network(torch.randn(5, 20, 2))]
+        [(5, 3), (5, 3, 2), (5, 3, 2)]
+
+    References:
+        Lee et al. (2019), Set Transformer. https://arxiv.org/abs/1810.00825
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        scale: float,
+        *,
+        encoder: SetEncoder | FullSetEncoder | PointEncoder,
+        decoder: AttentiveDecoder | MeanDecoder,
+    ) -> None:
+        super().__init__()
+        if encoder.width != decoder.width:
+            raise ValueError(
+                f"encoder has width {encoder.width} and decoder {decoder.width}, expected the same"
+            )
+        self.dim, self.scale = check_count("dim", dim), check_scale("scale", scale)
+        self.encoder, self.decoder = encoder, decoder
+        self.embed = nn.Linear(dim, encoder.width)
+        self.out = nn.Linear(encoder.width, 1 + 2 * dim)
+
+    @property
+    def num_components(self) -> int:
+        """K."""
+        return self.decoder.num_components
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the constructor."""
+        return {name: getattr(self, name) for name in ("dim", "scale", "encoder", "decoder")}
+
+    def forward(self, data: Tensor, present: Tensor | None = None) -> MixtureParameters:
+        """Say the parameters, of the components that are present.
+
+        Shape:
+            data: ``(B, N, D)``; present: ``(B, K)`` bool, all without it; output: see
+            :class:`MixtureParameters`.
+        """
+        found = self.out(self.decoder(self.encoder(self.embed(data)), present))
+        logits, means, scales = found.split([1, self.dim, self.dim], -1)
+        logits = logits.squeeze(-1)
+        if present is not None:
+            logits = logits.masked_fill(~present, -torch.inf)
+        scales = self.scale * (F.softplus(scales) + _SMALLEST_SCALE)
+        return MixtureParameters(logits.log_softmax(-1), means, scales)
