@@ -4,6 +4,7 @@ from pyroclust.guides.attentive_clustering_process import AttentiveClusteringPro
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.guides.block_filter import BlockFilter
 from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess
+from pyroclust.guides.deep_amortized_clustering import DeepAmortizedClustering, filtering_network_for
 from pyroclust.guides.neural_clustering_process import NeuralClusteringProcess, light_scorer_for
 from pyroclust.guides.predictive_filter import PredictiveFilter
 from pyroclust.guides.retarget import retarget
@@ -15,10 +16,12 @@ __all__ = [
     "AttentiveClusteringProcess",
     "BlockFilter",
     "ClusterwiseClusteringProcess",
+    "DeepAmortizedClustering",
     "NeuralClusteringProcess",
     "PredictiveFilter",
     "SequentialGuide",
     "SetTransformerMixture",
+    "filtering_network_for",
     "light_scorer_for",
     "mixture_network_for",
     "retarget",

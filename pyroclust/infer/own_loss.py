@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
-import torch
 from torch import Tensor
 
 from pyroclust.infer.checks import check_own_model
@@ -35,6 +34,7 @@ class OwnLoss:
         choice: which simulations to keep; all by default.
 
     Example:
+        >>> import torch
         >>> from pyroclust.guides import SetTransformerMixture
         >>> from pyroclust.models import set_transformer_clusters
         >>> model = set_transformer_clusters(4)

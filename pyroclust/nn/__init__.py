@@ -8,10 +8,13 @@ from pyroclust.nn.attention import (
     PooledAttention,
     SetEncoder,
 )
+from pyroclust.nn.cluster_densities import FlowDensity, GaussianDensity
 from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.conditions import ConditionInput, ConditionInputs
 from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.filtering import Filtering
+from pyroclust.nn.filtering_network import FilteringNetwork
 from pyroclust.nn.futures import Future, FutureAttention, InducedFuture
 from pyroclust.nn.graph_encoders import GatedGraphEncoder, GraphEncoder
 from pyroclust.nn.graph_scorer import GraphScorer
@@ -39,12 +42,16 @@ __all__ = [
     "DensestFirst",
     "DiscreteLatents",
     "Encoder",
+    "Filtering",
+    "FilteringNetwork",
     "FixedShape",
+    "FlowDensity",
     "FullSetEncoder",
     "Future",
     "FutureAttention",
     "GatedGraphEncoder",
     "GatedPool",
+    "GaussianDensity",
     "GaussianLatents",
     "GraphEncoder",
     "GraphScorer",

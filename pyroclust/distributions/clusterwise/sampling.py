@@ -13,7 +13,16 @@ from pyroclust.distributions.clusterwise.steps import (
     row_blocks,
 )
 
-__all__ = ["ClusterwiseDraws", "Decide", "Decision", "DrawAndScore", "draw", "most_likely", "sample_clusters"]
+__all__ = [
+    "ClusterwiseDraws",
+    "Decide",
+    "Decision",
+    "DrawAndScore",
+    "draw",
+    "most_likely",
+    "sample_clusters",
+    "those_left",
+]
 
 _ENTRIES_AT_ONCE = 1 << 15
 
@@ -123,7 +132,7 @@ def sample_clusters(
             closed[block] += scorer.contribution(encoding, step, joined[block, 1:width])
         member, position = joined.nonzero(as_tuple=True)
         draws.labels[rows[member], left[member, position]] = cluster
-        left, count = _without(left, count, joined)
+        left, count = those_left(left, count, joined)
         alive = count > 0
         rows, left, count, closed = rows[alive], left[alive], count[alive], closed[alive]
         if not len(rows):
@@ -131,8 +140,19 @@ def sample_clusters(
     return draws
 
 
-def _without(left: Tensor, count: Tensor, joined: Tensor) -> tuple[Tensor, Tensor]:
-    """Move the points that did not join to the front, in their order."""
+def those_left(left: Tensor, count: Tensor, joined: Tensor) -> tuple[Tensor, Tensor]:
+    """Move the points that did not join to the front, in their order.
+
+    Args:
+        left: points, of which the first ``count`` are there, ``(R, T)``.
+        count: ``(R,)``.
+        joined: ``(R, T)`` bool.
+
+    Example:
+        >>> left, joined = torch.tensor([[4, 2, 7]]), torch.tensor([[True, False, False]])
+        >>> those_left(left, torch.tensor([3]), joined)
+        (tensor([[2, 7]]), tensor([2]))
+    """
     slots = torch.arange(left.shape[1], device=left.device)
     stays = (slots < count.unsqueeze(-1)) & ~joined
     remaining = stays.sum(-1)

@@ -1,0 +1,273 @@
+"""Deep amortized clustering: clusters found and filtered one after the other by attention."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from pyroclust.counts import check_count
+from pyroclust.distributions import ClusterwisePartition, PartitionDistribution
+from pyroclust.guides.base import AmortizedGuide, checked_order, checked_permutations, num_columns
+from pyroclust.nn import Order, RandomOrder
+from pyroclust.nn.cluster_densities import FlowDensity, GaussianDensity
+from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.filtering import Filtering, filter_clusters
+from pyroclust.nn.filtering_network import FilteringNetwork
+from pyroclust.points import Points
+from pyroclust.programs import as_model
+from pyroclust.protocols import Model
+from pyroclust.registry import register
+
+__all__ = ["DeepAmortizedClustering", "filtering_network_for"]
+
+_MOST_ROUNDS = 50
+
+
+@register(AmortizedGuide)
+class DeepAmortizedClustering(AmortizedGuide):
+    r"""A guide that finds one cluster at a time, describes it, removes it, and goes on with the rest.
+
+    Around an anchor a, uniform among the points that are left,
+
+    .. math::
+        L(\phi) = \frac{1}{n} \sum_i \mathrm{BCE}(m_i, 1[c_i = c_a]) -
+        \frac{1}{n_a} \sum_{i: c_i = c_a} \log p(x_i \mid \theta)
+
+    and without anchors the minimum over the clusters j of the same with j in the place of :math:`c_a`. In
+    training some clusters are removed before, as the rounds before would have done.
+
+    With anchors it is a distribution over partitions, given the order in which points become anchors:
+
+    .. math:: \log q(c \mid x) = \sum_k \sum_i \log \text{Bernoulli}(b_{ki}; m_i(x, a_k, \text{left}_k))
+
+    exactly. Memberships are independent given the anchor, so that it cannot say that a group of points
+    belongs as a whole or not at all: see its certificate. Without anchors there is :meth:`filtering` alone.
+
+    Args:
+        model: whose simulations it is trained on.
+        network: what finds a cluster; one that fits the model by default.
+        order: rule for the order in which points become anchors; random by default.
+        removed: whether clusters are removed before in training.
+
+    Example:
+        >>> from pyroclust.models import filtering_clusters
+        >>> model = filtering_clusters(4)
+        >>> network = filtering_network_for(model, width=16, num_blocks=1)
+        >>> guide = DeepAmortizedClustering(model, network=network)
+        >>> guide.posterior(torch.randn(3, 20, 2)).sample((5,)).shape
+        torch.Size([5, 3, 20])
+        >>> guide.filtering(torch.randn(3, 20, 2)).assignments.shape
+        torch.Size([3, 20])
+
+    References:
+        Lee, Lee & Teh (2019), Deep amortized clustering. https://arxiv.org/abs/1909.13433
+    """
+
+    network_argument = "network"
+
+    def __init__(
+        self,
+        model: Model | Callable[[Tensor], Any],
+        *,
+        network: FilteringNetwork | None = None,
+        order: Order | None = None,
+        removed: bool = True,
+    ) -> None:
+        super().__init__(model)
+        self.network: Any = filtering_network_for(self.model) if network is None else network
+        self.order = checked_order(RandomOrder() if order is None else order)
+        self.removed = bool(removed)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the constructor but the model."""
+        return {"network": self.network, "order": self.order, "removed": self.removed}
+
+    def posterior(self, data: Points, *, order: Tensor | None = None) -> PartitionDistribution:
+        """Embed data sets once and return the distribution over their partitions.
+
+        Args:
+            data: ``(*batch, N, *event_shape)``.
+            order: permutations ``(*batch, N)`` or ``(N,)`` to take anchors from; the guide's own rule
+                otherwise.
+
+        Raises:
+            ValueError: if the data do not fit, the order is no permutation, or the network has no anchors.
+        """
+        data = self.points(data)
+        if not self.network.anchored:
+            raise ValueError(
+                "guide has no anchors, expected a network with anchored=True: without them which cluster is "
+                "found first has no probability; filtering(data) gives the partition that it finds"
+            )
+        batch, flat = data.shape[: -self.event_dim], self._flat(data)
+        return ClusterwisePartition(
+            self.network,
+            self.network.encode(flat),
+            order=self._visit(flat, order, batch),
+            dataset=torch.arange(len(flat), device=data.device).view(batch),
+            num_points=flat.shape[1],
+            num_particles=1,
+            num_orders=1,
+        )
+
+    def filtering(
+        self, data: Points, *, order: Tensor | None = None, max_rounds: int = _MOST_ROUNDS
+    ) -> Filtering:
+        """Find clusters one after the other until no point is left, each of its most likely members.
+
+        Args:
+            data: ``(*batch, N, *event_shape)``; batches are flat in the result.
+            order: as in :meth:`posterior`.
+            max_rounds: most clusters; points that are left then are reported.
+
+        Raises:
+            ValueError: as :meth:`posterior`, or if ``max_rounds`` is below 1.
+        """
+        data = self.points(data)
+        check_count("max_rounds", max_rounds)
+        batch, flat = data.shape[: -self.event_dim], self._flat(data)
+        with torch.no_grad():
+            return filter_clusters(
+                self.network,
+                self.network.encode(flat),
+                order=self._visit(flat, order, batch),
+                max_rounds=max_rounds,
+            )
+
+    def log_density(self, data: Points, filtering: Filtering) -> Tensor:
+        r"""Return the log-density of data sets under the clusters that filtering found, in nats.
+
+        .. math:: \sum_i \log \sum_k \frac{n_k}{N} \, p(x_i \mid \theta_k)
+
+        with n the sizes of the clusters; points that were never filtered belong to none of them.
+
+        Shape:
+            data: ``(*batch, N, *event_shape)``; output: ``(B,)``, batches flat.
+
+        Raises:
+            ValueError: if the network has no density.
+        """
+        data = self.points(data)
+        if self.network.density is None:
+            raise ValueError("network has no density, expected one: it was trained to find members alone")
+        points = self._flat(data).flatten(2)
+        sets, most = filtering.contexts.shape[:2]
+        sizes = F.one_hot(filtering.rounds.clamp(min=0), most) * filtering.filtered.unsqueeze(-1)
+        weights = sizes.sum(1).double() / points.shape[1]
+        every = points.unsqueeze(1).expand(sets, most, *points.shape[1:]).flatten(0, 1)
+        with torch.no_grad():
+            scored = self.network.density(filtering.contexts.flatten(0, 1), every).view(sets, most, -1)
+        return (scored.double() + weights.log().unsqueeze(-1)).logsumexp(1).sum(-1)
+
+    def losses(self, data: Tensor, assignments: Tensor) -> Tensor:
+        """Return what a training minimises: N times the loss of one round of each data set.
+
+        Shape:
+            data: ``(*batch, N, *event_shape)``; assignments: ``(*batch, N)``; output: ``(*batch)``.
+        """
+        batch, flat = data.shape[: -self.event_dim], self._flat(data)
+        labels = assignments.reshape(-1, assignments.shape[-1])
+        points, mask = self._left(labels)
+        rows = torch.arange(len(flat), device=flat.device)
+        found = self.network.find(self.network.encode(flat), rows, points, mask)
+        own = labels.gather(-1, points)
+        if self.network.anchored:
+            member = (own == own[:, :1]).unsqueeze(-1)
+        else:
+            member = own.unsqueeze(-1) == torch.arange(int(labels.max()) + 1, device=labels.device)
+        member = member & mask.unsqueeze(-1)
+        belongs, logits = member.to(found.logits), torch.where(mask, found.logits, 0.0)
+        # BCE with logits l is log(1 + exp l) - t l.
+        paid = torch.where(mask, F.softplus(logits), 0.0).sum(-1, keepdim=True)
+        loss = (paid - (logits.unsqueeze(-2) @ belongs).squeeze(-2)) / mask.sum(-1, keepdim=True)
+        if self.network.density is not None:
+            places = points.unsqueeze(-1)
+            values = flat.flatten(2)
+            values = values.gather(1, places.expand(-1, -1, values.shape[-1]))
+            scored = torch.where(mask, self.network.density(found.context, values), 0.0)
+            total = (scored.unsqueeze(-2) @ belongs).squeeze(-2)
+            loss = loss - total / belongs.sum(1).clamp(min=1)
+        best = loss.masked_fill(~member.any(1), torch.inf).amin(-1)
+        return (flat.shape[1] * best).view(batch)
+
+    def _left(self, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Remove some clusters of each data set, and put a random point of the others in front.
+
+        Shape:
+            labels: ``(B, N)``; output: places of the points that are left, padded, and which these are, both
+            ``(B, T)``.
+        """
+        device = labels.device
+        clusters = labels.amax(-1) + 1
+        most = int(clusters.max())
+        key = torch.rand(len(labels), most, device=device)
+        there = torch.arange(most, device=device) < clusters.unsqueeze(-1)
+        rank = key.masked_fill(~there, 2.0).argsort(-1).argsort(-1)
+        gone = (torch.rand(len(labels), device=device) * clusters).long() if self.removed else 0 * clusters
+        left = (rank >= gone.unsqueeze(-1)).gather(-1, labels)
+        # A random order of those left: the first is uniform among them.
+        points = torch.rand(labels.shape, device=device).masked_fill(~left, 2.0).argsort(-1)
+        count = left.sum(-1)
+        width = int(count.max())
+        return points[:, :width], torch.arange(width, device=device) < count.unsqueeze(-1)
+
+    def _flat(self, data: Tensor) -> Tensor:
+        return data.reshape(-1, *data.shape[-self.event_dim :])
+
+    def _visit(self, flat: Tensor, order: Tensor | None, batch: torch.Size) -> Tensor:
+        if order is None:
+            visit: Tensor = self.order(flat)
+            return visit
+        return checked_permutations(order.to(flat.device), num_points=flat.shape[1], batch=batch)
+
+
+@register(DeepAmortizedClustering, name="filtering")
+def filtering_network_for(
+    model: Model | Callable[[Tensor], Any],
+    *,
+    width: int = 128,
+    num_blocks: int = 4,
+    num_inducing: int = 32,
+    num_heads: int = 4,
+    anchored: bool = True,
+    differences: bool = False,
+    flow: bool = False,
+    rank_one: bool = False,
+    encoder: Encoder | None = None,
+) -> FilteringNetwork:
+    """Return an untrained network that fits a model: the published one by default, with anchors.
+
+    Args:
+        model: whose points it takes.
+        width: W of points and clusters.
+        num_blocks: blocks of induced attention before and after the cluster is described.
+        num_inducing: inducing points of a block.
+        num_heads: heads of the attention.
+        anchored: find the cluster of an anchor; else one of the network's choice.
+        differences: see points relative to the anchor.
+        flow: describe clusters by a masked autoregressive flow in place of a Gaussian.
+        rank_one: a Gaussian whose covariance has one outer product besides its diagonal.
+        encoder: maps points of any shape to vectors; there is no density of points then.
+    """
+    model = as_model(model)
+    dim, scale = num_columns(model), model.typical_scale
+    density: GaussianDensity | FlowDensity | None = GaussianDensity(
+        dim, width, scale=scale, rank_one=rank_one
+    )
+    if flow:
+        density = FlowDensity(dim, width, scale=scale, hidden_width=width)
+    return FilteringNetwork(
+        dim if encoder is None else encoder.dim,
+        scale if encoder is None else 1.0,
+        density=density if encoder is None else None,
+        width=width,
+        num_blocks=num_blocks,
+        num_inducing=num_inducing,
+        num_heads=num_heads,
+        anchored=anchored,
+        differences=differences,
+        encoder=encoder,
+    )

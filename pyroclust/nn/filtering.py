@@ -1,0 +1,100 @@
+"""Filtering: clusters found and removed one after the other until no point is left."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from pyroclust.distributions.clusterwise.sampling import those_left
+from pyroclust.distributions.clusterwise.steps import row_blocks
+from pyroclust.nn.filtering_network import FilteringEncoding, FilteringNetwork
+from pyroclust.partitions import canonical
+
+__all__ = ["Filtering", "filter_clusters"]
+
+_POINTS_AT_ONCE = 1 << 15
+
+
+@dataclass(frozen=True)
+class Filtering:
+    """What filtering made of data sets.
+
+    Attributes:
+        assignments: partitions ``(B, N)``, canonical; points that were never filtered are one cluster.
+        filtered: whether a point was filtered, ``(B, N)`` bool.
+        rounds: the round in which each point was filtered, ``(B, N)``, -1 for never.
+        contexts: the vector of the cluster of each round, ``(B, K, W)``, zero after the last round of a data
+            set.
+        num_rounds: rounds of each data set that found points, ``(B,)``.
+    """
+
+    assignments: Tensor
+    filtered: Tensor
+    rounds: Tensor
+    contexts: Tensor
+    num_rounds: Tensor
+
+    def __repr__(self) -> str:
+        """Say how many clusters there are, and how many points were never filtered."""
+        sets, points = self.rounds.shape
+        never = int((~self.filtered).sum())
+        return (
+            f"Filtering({sets} data sets of {points} points, {self.num_rounds.double().mean().item():.3g} "
+            f"clusters on average, {never} points never filtered)"
+        )
+
+
+def filter_clusters(
+    network: FilteringNetwork, encoding: FilteringEncoding, *, order: Tensor, max_rounds: int
+) -> Filtering:
+    """Find a cluster, remove the points that belong to it rather than not, and go on with the rest.
+
+    An anchor is the first point that is left and always belongs to its cluster. Without anchors a round may
+    find nobody: the data set is then finished, and what is left was never filtered. Filtered points and
+    finished data sets drop out of the computation, so that the cost is that of the points that are left in
+    each round, O(N K) at most.
+
+    Args:
+        network: what finds clusters.
+        encoding: what it made of the data sets.
+        order: in which points become anchors, ``(B, N)``.
+        max_rounds: most clusters of a data set.
+    """
+    device = order.device
+    found = torch.full_like(order, -1)
+    rows, left, count = (
+        torch.arange(len(order), device=device),
+        order,
+        torch.full_like(order[:, 0], order.shape[1]),
+    )
+    contexts = []
+    for place in range(max_rounds):
+        joined = torch.zeros_like(left, dtype=torch.bool)
+        context = torch.zeros(len(order), network.width, device=device)
+        for block in row_blocks(count, _POINTS_AT_ONCE):
+            width = int(count[block[0]])
+            mask = torch.arange(width, device=device) < count[block].unsqueeze(-1)
+            one = network.find(encoding, rows[block], left[block, :width], mask)
+            belongs = (one.logits > 0) & mask
+            if network.anchored:
+                belongs[:, 0] = True
+            joined[block, :width] = belongs
+            context[rows[block]] = one.context
+        some = joined.any(-1)
+        context[rows[~some]] = 0.0
+        contexts.append(context)
+        member, position = joined.nonzero(as_tuple=True)
+        found[rows[member], left[member, position]] = place
+        left, count = those_left(left, count, joined)
+        alive = some & (count > 0)
+        rows, left, count = rows[alive], left[alive], count[alive]
+        if not len(rows):
+            break
+    last = found.amax(-1) + 1
+    return Filtering(
+        assignments=canonical(torch.where(found < 0, last.unsqueeze(-1), found)),
+        filtered=found >= 0,
+        rounds=found,
+        contexts=torch.stack(contexts, 1),
+        num_rounds=last,
+    )

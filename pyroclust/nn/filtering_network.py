@@ -1,0 +1,219 @@
+"""The network that finds one cluster among the points that are left, and describes it."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from pyroclust.counts import check_count
+from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseScorer
+from pyroclust.nn.attention import MultiheadAttentionBlock, PooledAttention, SetEncoder
+from pyroclust.nn.cluster_densities import FlowDensity, GaussianDensity
+from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.sizes import check_scale
+from pyroclust.registry import register
+
+__all__ = ["FilteringEncoding", "FilteringNetwork", "FoundCluster", "IndependentMemberships"]
+
+
+class FilteringEncoding(NamedTuple):
+    """Data sets, embedded once for all rounds and draws."""
+
+    positions: Tensor  # (B, N, D), in units of the scale
+    embedded: Tensor  # (B, N, W)
+
+
+class FoundCluster(NamedTuple):
+    """What a round found.
+
+    Attributes:
+        logits: of belonging to the cluster, ``(R, T)``.
+        context: the vector that describes it, ``(R, W)``.
+    """
+
+    logits: Tensor
+    context: Tensor
+
+
+@dataclass(frozen=True)
+class IndependentMemberships:
+    """Memberships that are independent given the anchor.
+
+    Attributes:
+        logits: ``(R, T)``.
+        mask: who may join, ``(R, T)``.
+    """
+
+    logits: Tensor
+    mask: Tensor
+
+    def draw(self) -> tuple[Tensor, Tensor]:
+        """Draw who joins."""
+        joined = torch.rand_like(self.logits) < self.logits.sigmoid()
+        return joined & self.mask, self.latents(joined)
+
+    def most_likely(self) -> Tensor:
+        """Return who joins with probability above one half."""
+        return (self.logits > 0) & self.mask
+
+    def estimate(
+        self, joined: Tensor, num_particles: int, *, latent: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the log-probability of who joins, and no variance: it is exact."""
+        each = F.logsigmoid(torch.where(joined, self.logits, -self.logits)).double()
+        total = torch.where(self.mask, each, 0.0).sum(-1)
+        return total, torch.zeros_like(total)
+
+    def latents(self, joined: Tensor) -> Tensor:
+        """Return latents of no dimensions."""
+        return self.logits.new_zeros(len(joined), 0)
+
+
+@register(None)
+class FilteringNetwork(nn.Module, ClusterwiseScorer):
+    r"""The network of deep amortized clustering: attention among the points that are left finds one cluster.
+
+    .. math::
+        H = \mathrm{ISAB}^L(\mathrm{MAB}(X, x_a)), \qquad \theta = \mathrm{PMA}_1(H), \qquad
+        \text{logit}_i = \text{linear}(\mathrm{ISAB}^L(\mathrm{MAB}(H, \theta)))_i
+
+    Around an anchor a it finds the anchor's cluster. Without anchors the first block is left out, and it
+    finds a cluster of its own choice. Points that were filtered before are not there any more. With
+    ``differences`` points are seen relative to the anchor as well. Cost O(T m W + T W^2) a round for T
+    points and m inducing points.
+
+    Args:
+        dim: dimension D of what is embedded.
+        scale: typical standard deviation within a cluster.
+        density: of the points of a cluster given its vector; None for memberships alone.
+        width: W.
+        num_blocks: L.
+        num_inducing: m.
+        num_heads: heads of the attention, a divisor of the width.
+        anchored: whether there are anchors.
+        differences: whether points are seen relative to the anchor.
+        encoder: maps points of any shape to vectors ``(B, N, D)``, once a data set; None for vectors.
+
+    Raises:
+        ValueError: if the density has another width, or the vectors of the encoder another dimension, or
+            differences are asked for without anchors.
+
+    References:
+        Lee, Lee & Teh (2019), Deep amortized clustering. https://arxiv.org/abs/1909.13433
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        scale: float,
+        *,
+        density: GaussianDensity | FlowDensity | None = None,
+        width: int = 128,
+        num_blocks: int = 4,
+        num_inducing: int = 32,
+        num_heads: int = 4,
+        anchored: bool = True,
+        differences: bool = False,
+        encoder: Encoder | None = None,
+    ) -> None:
+        super().__init__()
+        if encoder is not None and encoder.dim != dim:
+            raise ValueError(f"dim is {dim}, expected {encoder.dim}, that of the encoder's vectors")
+        if density is not None and density.width != width:
+            raise ValueError(f"density has width {density.width}, expected {width}, that of the network")
+        if differences and not anchored:
+            raise ValueError("differences is True and anchored False, expected anchors to be seen from")
+        self.dim, self.scale = check_count("dim", dim), check_scale("scale", scale)
+        self.width, self.num_blocks = check_count("width", width), check_count("num_blocks", num_blocks)
+        self.num_inducing, self.num_heads = num_inducing, num_heads
+        self.anchored, self.differences = bool(anchored), bool(differences)
+        self.encoder: Any = nn.Identity() if encoder is None else encoder
+        self.density = density
+        self.embed = nn.Linear(2 * dim, width)
+        self.from_anchor = nn.Linear(2 * dim + 1, width) if differences else None
+        self.to_anchor = MultiheadAttentionBlock(width, num_heads=num_heads) if anchored else None
+        sizes = {"num_blocks": num_blocks, "num_inducing": num_inducing, "num_heads": num_heads}
+        self.among = SetEncoder(width, **sizes)
+        self.pool = PooledAttention(width, num_heads=num_heads)
+        self.to_cluster = MultiheadAttentionBlock(width, num_heads=num_heads)
+        self.again = SetEncoder(width, **sizes)
+        self.head = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 1))
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the constructor."""
+        names = ("dim", "scale", "density", "width", "num_blocks", "num_inducing", "num_heads", "anchored")
+        encoder = None if isinstance(self.encoder, nn.Identity) else self.encoder
+        return {name: getattr(self, name) for name in (*names, "differences")} | {"encoder": encoder}
+
+    @property
+    def num_latents(self) -> int:
+        """Z: none."""
+        return 0
+
+    @property
+    def num_contributions(self) -> int:
+        """G: finished clusters are forgotten."""
+        return 0
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether log-probabilities given the anchors are exact."""
+        return True
+
+    def encode(self, data: Tensor) -> FilteringEncoding:
+        """Embed every point on its own, O(N D W).
+
+        Shape:
+            data: ``(B, N, D)``, or what the encoder takes.
+        """
+        positions = self.encoder(data).to(self.embed.weight.dtype) / self.scale
+        embedded = self.embed(torch.cat([positions / 10, positions.asinh()], -1))
+        return FilteringEncoding(positions, embedded)
+
+    def contribution(self, encoding: FilteringEncoding, step: ClusterStep, joined: Tensor) -> Tensor:
+        """Return nothing."""
+        return encoding.embedded.new_zeros(len(joined), 0)
+
+    def law(self, encoding: FilteringEncoding, step: ClusterStep) -> IndependentMemberships:
+        """Return the law of who joins the anchor.
+
+        Raises:
+            ValueError: if the network has no anchors.
+        """
+        if not self.anchored:
+            raise ValueError(
+                "network has no anchors, expected anchored=True: without them it finds clusters one by one, "
+                "and which it finds first has no probability"
+            )
+        points = torch.cat([step.anchor.unsqueeze(-1), step.others], -1)
+        found = self.find(encoding, step.dataset, points, F.pad(step.mask, (1, 0), value=True))
+        return IndependentMemberships(found.logits[:, 1:], step.mask)
+
+    def find(
+        self, encoding: FilteringEncoding, dataset: Tensor, points: Tensor, mask: Tensor
+    ) -> FoundCluster:
+        """Find a cluster among points: that of the first, the anchor, or one of the network's choice.
+
+        Args:
+            encoding: of the data sets.
+            dataset: rows of the encoding, ``(R,)``.
+            points: places of the points, ``(R, T)``, padded with any.
+            mask: which of them are there, ``(R, T)``, the first always.
+        """
+        index = (dataset.unsqueeze(-1) * encoding.embedded.shape[1] + points).reshape(-1)
+        hidden = encoding.embedded.flatten(0, 1).index_select(0, index).view(*points.shape, -1)
+        if self.from_anchor is not None:
+            positions = encoding.positions.flatten(0, 1).index_select(0, index).view(*points.shape, -1)
+            offsets = positions - positions[:, :1]
+            squared = offsets.square().sum(-1, keepdim=True)
+            seen = [offsets.asinh(), offsets / 4 / (1 + squared / 16).sqrt(), squared.log1p()]
+            hidden = hidden + self.from_anchor(torch.cat(seen, -1))
+        if self.to_anchor is not None:
+            hidden = self.to_anchor(hidden, hidden[:, :1])
+        hidden = self.among(hidden, mask)
+        context = self.pool(hidden, mask)
+        hidden = self.again(self.to_cluster(hidden, context), mask)
+        return FoundCluster(self.head(hidden).squeeze(-1), context.squeeze(-2))
