@@ -8,12 +8,17 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pyroclust.counts import check_count
-from pyroclust.distributions import ClusterwisePartition, PartitionDistribution
+from pyroclust.distributions import (
+    ClusterwisePartition,
+    Filtering,
+    PartitionDistribution,
+    SurestFirstPartition,
+)
+from pyroclust.distributions.clusterwise.filtering import filter_clusters
 from pyroclust.guides.base import AmortizedGuide, checked_order, checked_permutations, num_columns
 from pyroclust.nn import Order, RandomOrder
 from pyroclust.nn.cluster_densities import FlowDensity, GaussianDensity
 from pyroclust.nn.encoders import Encoder
-from pyroclust.nn.filtering import Filtering, filter_clusters
 from pyroclust.nn.filtering_network import FilteringNetwork
 from pyroclust.points import Points
 from pyroclust.programs import as_model
@@ -42,8 +47,9 @@ class DeepAmortizedClustering(AmortizedGuide):
 
     .. math:: \log q(c \mid x) = \sum_k \sum_i \log \text{Bernoulli}(b_{ki}; m_i(x, a_k, \text{left}_k))
 
-    exactly. Memberships are independent given the anchor, so that it cannot say that a group of points
-    belongs as a whole or not at all: see its certificate. Without anchors there is :meth:`filtering` alone.
+    exactly. Without anchors the point with the highest logit is in, and takes the place of the anchor.
+    Memberships are independent given the anchor, so that it cannot say that a group of points belongs as a
+    whole or not at all: see its certificate.
 
     Args:
         model: whose simulations it is trained on.
@@ -91,23 +97,23 @@ class DeepAmortizedClustering(AmortizedGuide):
         Args:
             data: ``(*batch, N, *event_shape)``.
             order: permutations ``(*batch, N)`` or ``(N,)`` to take anchors from; the guide's own rule
-                otherwise.
+                otherwise. Without anchors it makes no difference.
 
         Raises:
-            ValueError: if the data do not fit, the order is no permutation, or the network has no anchors.
+            ValueError: if the data do not fit, or the order is no permutation.
         """
         data = self.points(data)
-        if not self.network.anchored:
-            raise ValueError(
-                "guide has no anchors, expected a network with anchored=True: without them which cluster is "
-                "found first has no probability; filtering(data) gives the partition that it finds"
-            )
         batch, flat = data.shape[: -self.event_dim], self._flat(data)
+        visit = self._visit(flat, order, batch)
+        dataset = torch.arange(len(flat), device=data.device).view(batch)
+        encoding = self.network.encode(flat)
+        if not self.network.anchored:
+            return SurestFirstPartition(self.network, encoding, dataset=dataset, num_points=flat.shape[1])
         return ClusterwisePartition(
             self.network,
-            self.network.encode(flat),
-            order=self._visit(flat, order, batch),
-            dataset=torch.arange(len(flat), device=data.device).view(batch),
+            encoding,
+            order=visit,
+            dataset=dataset,
             num_points=flat.shape[1],
             num_particles=1,
             num_orders=1,

@@ -1,7 +1,9 @@
 """Distributions over partitions, conjugate component families, and data given a partition."""
 
 from pyroclust.distributions.block_rates import BlockRates, GraphOfBlocks
+from pyroclust.distributions.clusterwise.filtering import Filtering
 from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
+from pyroclust.distributions.clusterwise.surest_first import SurestFirstPartition
 from pyroclust.distributions.component_labels import ComponentLabels
 from pyroclust.distributions.components.bernoulli_beta import BernoulliBeta
 from pyroclust.distributions.components.clustered_data import ClusteredData
@@ -46,6 +48,7 @@ __all__ = [
     "DiagonalMixture",
     "DirichletMultinomialPartition",
     "DirichletMultinomialPrior",
+    "Filtering",
     "FiniteMixturesPrior",
     "GammaConcentration",
     "GraphOfBlocks",
@@ -65,6 +68,7 @@ __all__ = [
     "Product",
     "PyroComponent",
     "SequentialPartition",
+    "SurestFirstPartition",
     "elicit",
     "student_t",
     "von_mises",

@@ -13,7 +13,6 @@ from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.conditions import ConditionInput, ConditionInputs
 from pyroclust.nn.encoders import Encoder
-from pyroclust.nn.filtering import Filtering
 from pyroclust.nn.filtering_network import FilteringNetwork
 from pyroclust.nn.futures import Future, FutureAttention, InducedFuture
 from pyroclust.nn.graph_encoders import GatedGraphEncoder, GraphEncoder
@@ -42,7 +41,6 @@ __all__ = [
     "DensestFirst",
     "DiscreteLatents",
     "Encoder",
-    "Filtering",
     "FilteringNetwork",
     "FixedShape",
     "FlowDensity",

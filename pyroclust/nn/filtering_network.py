@@ -185,8 +185,7 @@ class FilteringNetwork(nn.Module, ClusterwiseScorer):
         """
         if not self.anchored:
             raise ValueError(
-                "network has no anchors, expected anchored=True: without them it finds clusters one by one, "
-                "and which it finds first has no probability"
+                "network has no anchors, expected anchored=True: SurestFirstPartition needs none"
             )
         points = torch.cat([step.anchor.unsqueeze(-1), step.others], -1)
         found = self.find(encoding, step.dataset, points, F.pad(step.mask, (1, 0), value=True))

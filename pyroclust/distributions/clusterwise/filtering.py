@@ -1,18 +1,40 @@
 """Filtering: clusters found and removed one after the other until no point is left."""
 
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from pyroclust.distributions.clusterwise.sampling import those_left
 from pyroclust.distributions.clusterwise.steps import row_blocks
-from pyroclust.nn.filtering_network import FilteringEncoding, FilteringNetwork
 from pyroclust.partitions import canonical
 
-__all__ = ["Filtering", "filter_clusters"]
+__all__ = ["POINTS_AT_ONCE", "ClusterFinder", "Filtering", "filter_clusters"]
 
-_POINTS_AT_ONCE = 1 << 15
+POINTS_AT_ONCE = 1 << 15
+"""Points of a block of rows that are looked at together."""
+
+
+class ClusterFinder(Protocol):
+    """A network that finds one cluster among points, as :class:`~pyroclust.nn.FilteringNetwork`.
+
+    Attributes:
+        anchored: whether it finds the cluster of the first point; else one of its own choice.
+        width: W, of the vectors that describe clusters.
+    """
+
+    anchored: bool
+    width: int
+
+    def find(self, encoding: Any, dataset: Tensor, points: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the logits of belonging to the cluster, and the vector that describes it.
+
+        Shape:
+            dataset: rows of the encoding, ``(R,)``; points: ``(R, T)``; mask: ``(R, T)``, the first always
+            true; output: ``(R, T)`` and ``(R, W)``.
+        """
+        ...
 
 
 @dataclass(frozen=True)
@@ -44,9 +66,7 @@ class Filtering:
         )
 
 
-def filter_clusters(
-    network: FilteringNetwork, encoding: FilteringEncoding, *, order: Tensor, max_rounds: int
-) -> Filtering:
+def filter_clusters(network: ClusterFinder, encoding: Any, *, order: Tensor, max_rounds: int) -> Filtering:
     """Find a cluster, remove the points that belong to it rather than not, and go on with the rest.
 
     An anchor is the first point that is left and always belongs to its cluster. Without anchors a round may
@@ -71,15 +91,15 @@ def filter_clusters(
     for place in range(max_rounds):
         joined = torch.zeros_like(left, dtype=torch.bool)
         context = torch.zeros(len(order), network.width, device=device)
-        for block in row_blocks(count, _POINTS_AT_ONCE):
+        for block in row_blocks(count, POINTS_AT_ONCE):
             width = int(count[block[0]])
             mask = torch.arange(width, device=device) < count[block].unsqueeze(-1)
-            one = network.find(encoding, rows[block], left[block, :width], mask)
-            belongs = (one.logits > 0) & mask
+            logits, vector = network.find(encoding, rows[block], left[block, :width], mask)
+            belongs = (logits > 0) & mask
             if network.anchored:
                 belongs[:, 0] = True
             joined[block, :width] = belongs
-            context[rows[block]] = one.context
+            context[rows[block]] = vector
         some = joined.any(-1)
         context[rows[~some]] = 0.0
         contexts.append(context)

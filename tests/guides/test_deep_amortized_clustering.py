@@ -1,0 +1,242 @@
+"""Deep amortized clustering: its losses by hand, its law by enumeration, filtering, and errors."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from pyroclust import load_guide, save_guide
+from pyroclust.guides import DeepAmortizedClustering, filtering_network_for
+from pyroclust.infer import FitSettings, fit, importance_sample, refine, simulate
+from pyroclust.infer.mcmc import GuideProposal
+from pyroclust.models import DeformedGlyphs, filtering_clusters, gaussian2d, warped_clusters
+from pyroclust.nn import ImageEncoder
+from pyroclust.partitions import canonical, enumerate_partitions
+
+MODEL = filtering_clusters(3)
+SMALL = {"width": 16, "num_blocks": 1, "num_inducing": 4, "num_heads": 2}
+
+
+def small(model=MODEL, *, removed: bool = True, **told) -> DeepAmortizedClustering:
+    torch.manual_seed(0)
+    network = filtering_network_for(model, **(SMALL | told))
+    return DeepAmortizedClustering(model, network=network, removed=removed)
+
+
+def sets(number: int = 4, points: int = 12) -> tuple[torch.Tensor, torch.Tensor]:
+    torch.manual_seed(1)
+    return simulate(MODEL, torch.empty(number, points, 2))
+
+
+def found_by(guide: DeepAmortizedClustering, data: torch.Tensor, points: list[int]):
+    """Run one round on some points of one data set, without any padding."""
+    encoding = guide.network.encode(data.unsqueeze(0))
+    index = torch.tensor([points])
+    return guide.network.find(encoding, torch.tensor([0]), index, torch.ones_like(index, dtype=torch.bool))
+
+
+LAWS = [{}, {"differences": True}, {"flow": True}, {"rank_one": True}, {"anchored": False}]
+
+
+@pytest.mark.parametrize("told", LAWS, ids=str)
+def test_it_sums_to_one_over_partitions_and_draws_have_these_probabilities(told: dict) -> None:
+    guide, (data, _) = small(**told), sets(2, 6)
+    posterior = guide.posterior(data)
+    partitions = enumerate_partitions(6).unsqueeze(1)
+    torch.testing.assert_close(
+        posterior.log_prob(partitions).logsumexp(0), torch.zeros(2).double(), atol=1e-5, rtol=0
+    )
+    draws, log_q = posterior.sample_and_log_prob((50,))
+    torch.testing.assert_close(posterior.log_prob(draws), log_q, atol=1e-4, rtol=1e-5)
+    assert posterior.is_exact
+
+
+def test_its_law_is_the_product_of_the_rounds_of_the_clusters() -> None:
+    guide, (data, _) = small(), sets(1, 6)
+    data, order = data[0], torch.tensor([2, 0, 5, 1, 4, 3])
+    # The clusters in the order of their anchors: {2, 4}, {0, 5, 3}, {1}.
+    partition = canonical(torch.tensor([1, 2, 0, 1, 0, 1]))
+    rounds = [([2, 0, 5, 1, 4, 3], {2, 4}), ([0, 5, 1, 3], {0, 5, 3}), ([1], {1})]
+    expected = torch.zeros((), dtype=torch.float64)
+    for points, members in rounds:
+        logits = found_by(guide, data, points).logits[0].double()
+        for place, point in enumerate(points[1:], 1):
+            expected = expected + F.logsigmoid(logits[place] if point in members else -logits[place])
+    found = guide.posterior(data, order=order).log_prob(partition)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_without_anchors_the_surest_point_is_the_anchor() -> None:
+    guide, (data, _) = small(anchored=False), sets(1, 6)
+    torch.nn.init.normal_(guide.network.head[1].weight)
+    partition = canonical(torch.tensor([1, 2, 0, 1, 0, 1]))
+    left, expected = list(range(6)), torch.zeros((), dtype=torch.float64)
+    while left:
+        logits = found_by(guide, data[0], left).logits[0].double()
+        anchor = left[int(logits.argmax())]
+        joined = [one for one in left if partition[one] == partition[anchor]]
+        for place, point in enumerate(left):
+            if point != anchor:
+                expected = expected + F.logsigmoid(logits[place] if point in joined else -logits[place])
+        left = [one for one in left if one not in joined]
+    found = guide.posterior(data[0]).log_prob(partition)
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+
+
+def test_what_was_filtered_is_not_seen_any_more() -> None:
+    guide, (data, _) = small(), sets(1, 8)
+    moved = data[0].clone()
+    moved[[1, 6]] += 100.0
+    for one, other in zip(*(found_by(guide, x, [3, 0, 2, 4]) for x in (data[0], moved)), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def by_hand(guide: DeepAmortizedClustering, data: torch.Tensor, labels: torch.Tensor, anchor: int | None):
+    """Return the loss of one round on all points of one data set, from Pyro's and torch's own parts."""
+    points = list(range(len(data)))
+    if anchor is not None:
+        points = [anchor, *(one for one in points if one != anchor)]
+    found = found_by(guide, data, points)
+    scored = guide.network.density(found.context, data[points].unsqueeze(0))[0]
+    losses = []
+    for cluster in [labels[anchor]] if anchor is not None else range(int(labels.max()) + 1):
+        member = labels[points] == cluster
+        paid = F.binary_cross_entropy_with_logits(found.logits[0], member.float())
+        losses.append(paid - scored[member].mean())
+    return min(losses)
+
+
+def test_the_anchored_loss_is_the_mean_over_anchors() -> None:
+    guide, (data, labels) = small(removed=False), sets(1)
+    every = torch.stack([by_hand(guide, data[0], labels[0], anchor) for anchor in range(12)])
+    drawn = guide.losses(data.expand(4000, 12, 2), labels.expand(4000, 12)).detach() / 12
+    assert (drawn.unsqueeze(-1) - every).abs().amin(-1).max() < 1e-3
+    error = drawn.std() / 4000**0.5
+    assert abs(drawn.mean() - every.mean()) < 5 * error
+
+
+def test_without_anchors_the_loss_is_that_of_the_best_cluster() -> None:
+    guide, (data, labels) = small(removed=False, anchored=False), sets(3)
+    found = guide.losses(data, labels) / 12
+    for place in range(3):
+        expected = by_hand(guide, data[place], labels[place], None)
+        torch.testing.assert_close(found[place], expected, atol=1e-4, rtol=1e-4)
+
+
+def test_clusters_are_removed_before_in_training() -> None:
+    guide = small()
+    labels = torch.tensor([[0, 0, 1, 1, 1, 2]]).expand(3000, 6)
+    points, mask = guide._left(labels)
+    assert (mask.sum(-1) >= 1).all()
+    seen = [tuple(sorted(one[there].tolist())) for one, there in zip(points, mask, strict=True)]
+    assert set(seen) == {
+        (0, 1, 2, 3, 4, 5), (0, 1, 2, 3, 4), (0, 1, 5), (2, 3, 4, 5), (0, 1), (2, 3, 4), (5,)
+    }  # fmt: skip
+    share = sum(one == (0, 1, 2, 3, 4, 5) for one in seen) / 3000
+    assert share == pytest.approx(1 / 3, abs=0.05)
+    # The anchor, the point in front, is uniform among those that are left.
+    first = points[torch.tensor([one == (0, 1, 5) for one in seen]), 0]
+    for point in (0, 1, 5):
+        assert (first == point).double().mean().item() == pytest.approx(1 / 3, abs=0.12)
+
+
+@pytest.mark.parametrize("told", [{}, {"anchored": False}, {"differences": True, "flow": True}], ids=str)
+def test_a_short_training_learns_and_is_saved(told: dict, tmp_path) -> None:
+    guide = small(**told)
+    data, labels = sets(64)
+    before = guide.losses(data, labels).mean().item()
+    settings = FitSettings(steps=40, max_points=30, points_per_step=300, warmup_steps=5)
+    fit(MODEL, guide, settings=settings)
+    assert guide.losses(data, labels).mean().item() < before
+    save_guide(guide, tmp_path / "one")
+    again, order = load_guide(tmp_path / "one"), torch.randperm(12)
+    one, other = (each.filtering(data, order=order) for each in (guide, again))
+    assert torch.equal(one.assignments, other.assignments)
+    torch.testing.assert_close(guide.log_density(data, one), again.log_density(data, other))
+
+
+def test_filtering_is_what_the_search_gives_and_reports_what_is_left() -> None:
+    guide, (data, _) = small(), sets(5)
+    order = torch.arange(12)
+    whole = guide.filtering(data, order=order)
+    assert whole.filtered.all()
+    assert torch.equal(whole.assignments, guide.posterior(data, order=order).map_partition(width=1))
+    short = guide.filtering(data, order=order, max_rounds=1)
+    assert (short.num_rounds == 1).all()
+    assert torch.equal(short.filtered, whole.rounds == 0)
+    # What is left is one cluster, and said to be.
+    for place in range(5):
+        left = short.assignments[place][~short.filtered[place]]
+        assert len(left.unique()) <= 1
+    assert "never filtered" in repr(short)
+
+
+def test_without_anchors_a_round_that_finds_nobody_is_the_last() -> None:
+    guide, (data, _) = small(anchored=False), sets(3)
+    torch.nn.init.constant_(guide.network.head[1].bias, -50.0)
+    found = guide.filtering(data)
+    assert not found.filtered.any()
+    assert (found.num_rounds == 0).all()
+    assert (found.assignments == 0).all()
+    # As a distribution it lets the point that it is surest of be a cluster of its own.
+    assert guide.posterior(data).sample().amax(-1).tolist() == [11, 11, 11]
+
+
+def test_data_sets_do_not_see_one_another() -> None:
+    guide, (data, _) = small(), sets(6)
+    order = torch.arange(12)
+    together = guide.filtering(data, order=order)
+    for place in range(6):
+        alone = guide.filtering(data[place], order=order)
+        assert torch.equal(alone.assignments[0], together.assignments[place])
+        rounds = int(alone.num_rounds[0])
+        torch.testing.assert_close(
+            alone.contexts[0, :rounds], together.contexts[place, :rounds], atol=1e-4, rtol=1e-4
+        )
+
+
+def test_log_density_is_that_of_the_mixture_of_what_was_found() -> None:
+    guide, (data, _) = small(), sets(2)
+    found = guide.filtering(data)
+    expected = torch.zeros(2, dtype=torch.float64)
+    for place in range(2):
+        parts = []
+        for number in range(int(found.num_rounds[place])):
+            share = (found.rounds[place] == number).double().mean()
+            context = found.contexts[place, number].unsqueeze(0)
+            scored = guide.network.density(context, data[place].unsqueeze(0))[0]
+            parts.append(share.log() + scored.double())
+        expected[place] = torch.stack(parts).logsumexp(0).sum()
+    torch.testing.assert_close(guide.log_density(data, found), expected, rtol=1e-5, atol=1e-3)
+
+
+def test_weights_refining_and_kernels_take_it_as_any_guide() -> None:
+    model = gaussian2d()
+    guide = small(model)
+    data = simulate(model, torch.empty(8, 2))[0]
+    weighted = importance_sample(model, guide, data, num_draws=50)
+    assert weighted.log_weights.isfinite().all()
+    again = refine(model, guide, data, num_draws=20, seed=0)
+    assert again.assignments.shape[-1] == 8
+    kernel = GuideProposal(model, guide, blocks=())
+    chains = kernel.run(data, num_draws=5, warmup=2, num_chains=2, seed=0)
+    assert chains.assignments.shape == (2, 5, 8)
+
+
+def test_images_are_encoded_and_have_no_density() -> None:
+    model = DeformedGlyphs(8)
+    guide = small(model, encoder=ImageEncoder(8, dim=6, width=8))
+    data, labels = simulate(model, torch.empty(3, 10, 8, 8))
+    assert guide.losses(data, labels).isfinite().all()
+    found = guide.filtering(data)
+    with pytest.raises(ValueError, match="network has no density"):
+        guide.log_density(data, found)
+
+
+def test_bad_arguments_are_named() -> None:
+    with pytest.raises(ValueError, match="differences is True and anchored False"):
+        filtering_network_for(MODEL, anchored=False, differences=True)
+    with pytest.raises(ValueError, match="max_rounds is 0"):
+        small().filtering(sets()[0], max_rounds=0)
+    with pytest.raises(ValueError, match="order has shape"):
+        small().posterior(sets()[0], order=torch.tensor([0, 1]))
+    assert small(warped_clusters()).filtering(torch.zeros(2, 5, 2)).assignments.shape == (2, 5)
