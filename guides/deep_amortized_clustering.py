@@ -17,7 +17,7 @@ from pyroclust.distributions import (
 from pyroclust.distributions.clusterwise.filtering import filter_clusters
 from pyroclust.guides.base import AmortizedGuide, checked_order, checked_permutations, num_columns
 from pyroclust.nn import Order, RandomOrder
-from pyroclust.nn.cluster_densities import FlowDensity, GaussianDensity
+from pyroclust.nn.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
 from pyroclust.nn.encoders import Encoder
 from pyroclust.nn.filtering_network import FilteringNetwork
 from pyroclust.points import Points
@@ -148,7 +148,8 @@ class DeepAmortizedClustering(AmortizedGuide):
 
         .. math:: \sum_i \log \sum_k \frac{n_k}{N} \, p(x_i \mid \theta_k)
 
-        with n the sizes of the clusters; points that were never filtered belong to none of them.
+        with n the sizes of the clusters; points that were never filtered belong to none of them. Of an
+        autoencoder it is a bound, with noise.
 
         Shape:
             data: ``(*batch, N, *event_shape)``; output: ``(B,)``, batches flat.
@@ -242,6 +243,7 @@ def filtering_network_for(
     differences: bool = False,
     flow: bool = False,
     rank_one: bool = False,
+    bounded: bool = True,
     encoder: Encoder | None = None,
 ) -> FilteringNetwork:
     """Return an untrained network that fits a model: the published one by default, with anchors.
@@ -256,19 +258,22 @@ def filtering_network_for(
         differences: see points relative to the anchor.
         flow: describe clusters by a masked autoregressive flow in place of a Gaussian.
         rank_one: a Gaussian whose covariance has one outer product besides its diagonal.
-        encoder: maps points of any shape to vectors; there is no density of points then.
+        bounded: with an encoder, describe clusters by a variational autoencoder; else not at all.
+        encoder: maps points of any shape to vectors.
     """
     model = as_model(model)
     dim, scale = num_columns(model), model.typical_scale
-    density: GaussianDensity | FlowDensity | None = GaussianDensity(
-        dim, width, scale=scale, rank_one=rank_one
-    )
-    if flow:
+    density: GaussianDensity | FlowDensity | AutoencoderDensity | None
+    if encoder is not None:
+        density = AutoencoderDensity(dim, width) if bounded else None
+    elif flow:
         density = FlowDensity(dim, width, scale=scale, hidden_width=width)
+    else:
+        density = GaussianDensity(dim, width, scale=scale, rank_one=rank_one)
     return FilteringNetwork(
         dim if encoder is None else encoder.dim,
         scale if encoder is None else 1.0,
-        density=density if encoder is None else None,
+        density=density,
         width=width,
         num_blocks=num_blocks,
         num_inducing=num_inducing,

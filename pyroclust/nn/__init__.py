@@ -8,7 +8,7 @@ from pyroclust.nn.attention import (
     PooledAttention,
     SetEncoder,
 )
-from pyroclust.nn.cluster_densities import FlowDensity, GaussianDensity
+from pyroclust.nn.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
 from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.conditions import ConditionInput, ConditionInputs
@@ -34,6 +34,7 @@ __all__ = [
     "AdaptiveShape",
     "AttentiveDecoder",
     "AttentivePool",
+    "AutoencoderDensity",
     "ClusterShape",
     "ClusterwiseNetwork",
     "ConditionInput",

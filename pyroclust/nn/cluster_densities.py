@@ -12,7 +12,7 @@ from pyroclust.counts import check_count
 from pyroclust.nn.sizes import MAX_BLOCKS, check_scale
 from pyroclust.registry import register
 
-__all__ = ["ClusterDensity", "FlowDensity", "GaussianDensity"]
+__all__ = ["AutoencoderDensity", "ClusterDensity", "FlowDensity", "GaussianDensity"]
 
 _SMALLEST_SCALE = 1e-3
 # Data sets are some ten times as wide as their clusters.
@@ -141,3 +141,61 @@ class FlowDensity(nn.Module):
         base = torch.distributions.Normal(0.0, 1.0).log_prob(found).sum(-1)
         scored: Tensor = base + total
         return scored
+
+
+@register(None)
+class AutoencoderDensity(nn.Module):
+    r"""A bound on the density of images, by a variational autoencoder that knows the cluster.
+
+    .. math::
+        \log p(x \mid \theta) \ge E_{q(z \mid x, \theta)} \big[\log p(x \mid z, \theta) +
+        \log p(z \mid \theta) - \log q(z \mid x, \theta)\big]
+
+    with Gaussian pixels of one learned deviation, a Gaussian q, and a flow in the place of the prior. One
+    draw of z a call, so that the bound is an estimate of itself. Cost O(T (D + W + H) H) a row.
+
+    Args:
+        dim: D, numbers of an image.
+        width: W of the vector :math:`\theta`.
+        num_latents: dimensions of z, at least 2.
+        hidden_width: H.
+
+    Example:
+        >>> AutoencoderDensity(64, 8, hidden_width=16)(torch.randn(3, 8), torch.rand(3, 5, 64)).shape
+        torch.Size([3, 5])
+
+    References:
+        Kingma & Welling (2014), Auto-encoding variational Bayes. https://arxiv.org/abs/1312.6114
+    """
+
+    def __init__(self, dim: int, width: int, *, num_latents: int = 8, hidden_width: int = 128) -> None:
+        super().__init__()
+        self.dim, self.width = check_count("dim", dim), check_count("width", width)
+        self.num_latents = check_count("num_latents", num_latents, at_least=2)
+        self.hidden_width = check_count("hidden_width", hidden_width)
+        self.encode = _two_layers(dim + width, hidden_width, 2 * num_latents)
+        self.decode = _two_layers(num_latents + width, hidden_width, dim)
+        self.prior = FlowDensity(num_latents, width, num_blocks=2, hidden_width=hidden_width)
+        self.log_noise = nn.Parameter(torch.tensor(-1.5))
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the constructor."""
+        return {name: getattr(self, name) for name in ("dim", "width", "num_latents", "hidden_width")}
+
+    def forward(self, context: Tensor, points: Tensor) -> Tensor:
+        """Bound the log-densities of points."""
+        told = context.unsqueeze(-2).expand(*points.shape[:-1], -1)
+        mean, spread = self.encode(torch.cat([points, told], -1)).chunk(2, -1)
+        posterior = torch.distributions.Normal(mean, F.softplus(spread) + _SMALLEST_SCALE)
+        latent = posterior.rsample()
+        seen = self.decode(torch.cat([latent, told], -1)).sigmoid()
+        pixels = torch.distributions.Normal(seen, self.log_noise.exp()).log_prob(points).sum(-1)
+        bound: Tensor = pixels + self.prior(context, latent) - posterior.log_prob(latent).sum(-1)
+        return bound
+
+
+def _two_layers(before: int, hidden: int, after: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(before, hidden), nn.SiLU(), nn.Linear(hidden, hidden), nn.SiLU(), nn.Linear(hidden, after)
+    )

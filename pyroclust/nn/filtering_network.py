@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from pyroclust.counts import check_count
 from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseScorer
 from pyroclust.nn.attention import MultiheadAttentionBlock, PooledAttention, SetEncoder
-from pyroclust.nn.cluster_densities import FlowDensity, GaussianDensity
+from pyroclust.nn.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
 from pyroclust.nn.encoders import Encoder
 from pyroclust.nn.sizes import check_scale
 from pyroclust.registry import register
@@ -109,7 +109,7 @@ class FilteringNetwork(nn.Module, ClusterwiseScorer):
         dim: int,
         scale: float,
         *,
-        density: GaussianDensity | FlowDensity | None = None,
+        density: GaussianDensity | FlowDensity | AutoencoderDensity | None = None,
         width: int = 128,
         num_blocks: int = 4,
         num_inducing: int = 32,

@@ -222,14 +222,15 @@ def test_weights_refining_and_kernels_take_it_as_any_guide() -> None:
     assert chains.assignments.shape == (2, 5, 8)
 
 
-def test_images_are_encoded_and_have_no_density() -> None:
+def test_images_are_encoded_and_their_density_bounded_or_left_out() -> None:
     model = DeformedGlyphs(8)
-    guide = small(model, encoder=ImageEncoder(8, dim=6, width=8))
     data, labels = simulate(model, torch.empty(3, 10, 8, 8))
+    guide = small(model, encoder=ImageEncoder(8, dim=6, width=8))
     assert guide.losses(data, labels).isfinite().all()
-    found = guide.filtering(data)
+    assert guide.log_density(data, guide.filtering(data)).isfinite().all()
+    guide = small(model, encoder=ImageEncoder(8, dim=6, width=8), bounded=False)
     with pytest.raises(ValueError, match="network has no density"):
-        guide.log_density(data, found)
+        guide.log_density(data, guide.filtering(data))
 
 
 def test_bad_arguments_are_named() -> None:

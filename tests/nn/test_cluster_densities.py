@@ -3,7 +3,7 @@
 import pyro.distributions as dist
 import torch
 
-from pyroclust.nn import FlowDensity, GaussianDensity
+from pyroclust.nn import AutoencoderDensity, FlowDensity, GaussianDensity
 
 
 def test_a_diagonal_gaussian_is_that_of_pyro() -> None:
@@ -39,3 +39,25 @@ def test_a_flow_integrates_to_one_and_differs_by_context() -> None:
         mass = density(context, centre.unsqueeze(1) + grid).exp().sum(-1) * (step[1] - step[0]) ** 2
     torch.testing.assert_close(mass, torch.ones(2), atol=0.01, rtol=0.0)
     assert not torch.allclose(*(density(context, grid[:9].expand(2, 9, 2))))
+
+
+def test_the_bound_of_an_autoencoder_lies_below_its_density() -> None:
+    torch.manual_seed(0)
+    density = AutoencoderDensity(3, 4, num_latents=2, hidden_width=8)
+    context, point = torch.randn(1, 4), torch.rand(1, 1, 3)
+    optimiser = torch.optim.Adam(density.parameters(), lr=0.01)
+    for _ in range(300):
+        optimiser.zero_grad()
+        (-density(context, point.expand(1, 32, 3)).mean()).backward()
+        optimiser.step()
+    with torch.no_grad():
+        bound = density(context, point.expand(1, 4000, 3)).mean()
+        # The density itself, by a sum over a grid of the latent.
+        step = torch.linspace(-40, 40, 801)
+        grid = torch.cartesian_prod(step, step).unsqueeze(0)
+        told = context.unsqueeze(1).expand(1, grid.shape[1], 4)
+        seen = density.decode(torch.cat([grid, told], -1)).sigmoid()
+        pixels = dist.Normal(seen, density.log_noise.exp()).log_prob(point).sum(-1)
+        exact = (pixels + density.prior(context, grid)).logsumexp(-1) + 2 * (step[1] - step[0]).log()
+    assert bound < exact
+    assert bound > exact - 2
