@@ -45,6 +45,7 @@ class GaussianClusters(SimulatedModel):
         centre_scale: w of normal means; None for uniform ones.
         scale: s.
         scale_spread: tau; 0 for known scales.
+        name: what reports call the model.
 
     Shape:
         data: ``(*batch, N, D)``; assignments: ``(*batch, N)`` int64.

@@ -32,6 +32,7 @@ from pyroclust.plots.co_assignment import (
     plot_co_assignment_difference,
     plot_co_membership,
 )
+from pyroclust.plots.components import plot_cluster_densities, plot_components, plot_filtering
 from pyroclust.plots.contact_sheets import plot_contact_sheet, plot_uncertain_images, plot_waveforms
 from pyroclust.plots.convergence import plot_convergence, plot_distances, plot_rank_bars, plot_trace
 from pyroclust.plots.familiarity import plot_familiarity
@@ -51,11 +52,13 @@ __all__ = [
     "plot_baselines",
     "plot_block_matrix",
     "plot_certificate",
+    "plot_cluster_densities",
     "plot_cluster_parameters",
     "plot_clustering",
     "plot_co_assignment",
     "plot_co_assignment_difference",
     "plot_co_membership",
+    "plot_components",
     "plot_contact_sheet",
     "plot_convergence",
     "plot_coverage",
@@ -64,6 +67,7 @@ __all__ = [
     "plot_distances",
     "plot_efficiency",
     "plot_familiarity",
+    "plot_filtering",
     "plot_graph",
     "plot_log_weights",
     "plot_modes",

@@ -75,8 +75,8 @@ def network_tables() -> dict[str, tuple[type, Callable[..., Any]]]:
     A function of a model is such a table once it is registered under a class of guides.
 
     Example:
-        >>> sorted(network_tables())
-        ['attentive', 'clusterwise', 'graph', 'light', 'neighbours', 'published']
+        >>> "light" in network_tables()
+        True
     """
     return {
         name: (kind, one)

@@ -27,11 +27,18 @@ from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.distributions.sequential.steps import ForcedSteps
-from pyroclust.guides import AmortizedGuide, BlockFilter, PredictiveFilter, SequentialGuide
+from pyroclust.guides import (
+    AmortizedGuide,
+    BlockFilter,
+    PredictiveFilter,
+    SequentialGuide,
+    SetTransformerMixture,
+)
 from pyroclust.infer import simulate
 from pyroclust.models import (
     AbsentTables,
     DeformedGlyphs,
+    GaussianClusters,
     LabelledImages,
     LabelledTables,
     Mixture,
@@ -121,8 +128,9 @@ def test_a_guide_has_one_form(kind):
     assert repr(guide).startswith(f"{kind.__name__}(model={model.name}")
     assert ("no weights" in repr(guide)) == (not list(guide.parameters()))
     trace = pyro.poutine.trace(guide).get_trace(data)
-    site = trace.nodes["assignments"]
-    assert site["value"].shape == (2, 3, 5)
+    # A guide of parameters is a point of them.
+    site = trace.nodes["means" if kind is SetTransformerMixture else "assignments"]
+    assert site["value"].shape == ((2, 3, 4, 2) if kind is SetTransformerMixture else (2, 3, 5))
     assert [plate.size for plate in site["cond_indep_stack"]] == [3, 2]
     with pytest.raises(ValueError, match="guide has no conditions"):
         guide.condition(concentration=1.0)
@@ -202,7 +210,7 @@ MODELS = {
         name: one
         for name, one in vars(pyroclust.models).items()
         if inspect.isfunction(one)
-        and name not in ("companion", "in_words", "standardised_mixture", "warped_arcs")
+        and name not in ("bent_classes", "companion", "in_words", "standardised_mixture", "warped_arcs")
     },
     "random": lambda: Mixture(ChineseRestaurantPrior(Gamma(2.0, 4.0)), NormalKnownVariance(2)),
     "tables": lambda: LabelledTables([load_iris(return_X_y=True)]),
@@ -210,6 +218,7 @@ MODELS = {
     "images": lambda: LabelledImages([(torch.randn(20, 4, 4).numpy(), [0, 1] * 10)]),
     "glyphs": lambda: DeformedGlyphs(8),
     "spikes": lambda: SpikeWaveforms(),
+    "sites": lambda: GaussianClusters(3, half_width=1.0, dim=3),
     "program": lambda: Program(program, event_shape=(2,)),
 }
 SIMULATES = [name for name in MODELS if name != "absent"]
