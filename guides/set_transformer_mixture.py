@@ -13,7 +13,13 @@ from pyroclust.counts import check_count
 from pyroclust.distributions import ComponentLabels, DiagonalMixture
 from pyroclust.guides.base import AmortizedGuide, num_columns
 from pyroclust.nn.attention import FullSetEncoder, PointEncoder, SetEncoder
-from pyroclust.nn.mixture_network import AttentiveDecoder, MeanDecoder, MixtureNetwork, MixtureParameters
+from pyroclust.nn.mixture_network import (
+    AttentiveDecoder,
+    MeanDecoder,
+    MixtureNetwork,
+    MixtureParameters,
+    RecurrentDecoder,
+)
 from pyroclust.points import Points
 from pyroclust.programs import as_model
 from pyroclust.protocols import Model
@@ -198,6 +204,7 @@ def mixture_network_for(
     num_heads: int = 4,
     encoder: SetEncoder | FullSetEncoder | PointEncoder | None = None,
     pooled: bool = False,
+    recurrent: bool = False,
 ) -> MixtureNetwork:
     """Return an untrained network that fits a model: the published one by default.
 
@@ -208,11 +215,21 @@ def mixture_network_for(
         num_heads: heads of the attention.
         encoder: of that width; two blocks of induced attention through 16 points by default.
         pooled: decode from the mean of the points, a deep set, in place of attention.
+        recurrent: emit the components one after the other, as a recurrent network does.
+
+    Raises:
+        ValueError: if it is to be pooled and recurrent.
     """
     model = as_model(model)
     check_count("width", width)
     encoder = SetEncoder(width, num_blocks=2, num_heads=num_heads) if encoder is None else encoder
-    decoder: Any = MeanDecoder(width, num_components)
-    if not pooled:
+    decoder: AttentiveDecoder | MeanDecoder | RecurrentDecoder
+    if pooled and recurrent:
+        raise ValueError("pooled and recurrent are both True, expected one decoder")
+    if pooled:
+        decoder = MeanDecoder(width, num_components)
+    elif recurrent:
+        decoder = RecurrentDecoder(width, num_components, num_heads=num_heads)
+    else:
         decoder = AttentiveDecoder(width, num_components, num_heads=num_heads)
     return MixtureNetwork(num_columns(model), model.typical_scale, encoder=encoder, decoder=decoder)

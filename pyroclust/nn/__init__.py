@@ -21,7 +21,7 @@ from pyroclust.nn.image_encoder import ImageEncoder
 from pyroclust.nn.latents import DiscreteLatents, GaussianLatents
 from pyroclust.nn.light_scorer import LightScorer
 from pyroclust.nn.look_ahead import KernelLookAhead
-from pyroclust.nn.mixture_network import AttentiveDecoder, MeanDecoder, MixtureNetwork
+from pyroclust.nn.mixture_network import AttentiveDecoder, MeanDecoder, MixtureNetwork, RecurrentDecoder
 from pyroclust.nn.neighbour_scorer import NeighbourScorer
 from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.nn.orders import DensestFirst, NearestNext, Order, RandomOrder
@@ -69,6 +69,7 @@ __all__ = [
     "PointEncoder",
     "PooledAttention",
     "RandomOrder",
+    "RecurrentDecoder",
     "SetEncoder",
     "SummedPool",
     "SummedScorer",

@@ -17,7 +17,7 @@ from pyroclust.nn.attention import (
 from pyroclust.nn.sizes import check_scale
 from pyroclust.registry import register
 
-__all__ = ["AttentiveDecoder", "MeanDecoder", "MixtureNetwork", "MixtureParameters"]
+__all__ = ["AttentiveDecoder", "MeanDecoder", "MixtureNetwork", "MixtureParameters", "RecurrentDecoder"]
 
 _SMALLEST_SCALE = 1e-3
 
@@ -99,6 +99,47 @@ class MeanDecoder(nn.Module):
 
 
 @register(None)
+class RecurrentDecoder(nn.Module):
+    r"""Emits one vector a component, one after the other, each from a state that looks at the points again.
+
+    .. math:: v_k = \mathrm{MAB}(s_k, H), \qquad s_{k+1} = \mathrm{GRU}(v_k, s_k)
+
+    It can emit any number. What it learns to say is bound to the number of components in training: beyond it
+    filtering goes on finding clusters, and a recurrent decoder does not; see
+    ``examples/clusters_beyond_training.py``. Cost O(N K W + N W^2) a set, K steps one after the other.
+
+    Args:
+        width: W.
+        num_components: K.
+        num_heads: heads of the attention, a divisor of the width.
+
+    Shape:
+        points: ``(B, N, W)``; present: not looked at; output: ``(B, K, W)``.
+
+    Example:
+        >>> RecurrentDecoder(8, 3)(torch.randn(2, 5, 8)).shape
+        torch.Size([2, 3, 8])
+    """
+
+    def __init__(self, width: int, num_components: int, *, num_heads: int = 4) -> None:
+        super().__init__()
+        self.width, self.num_components = width, check_count("num_components", num_components)
+        self.num_heads = num_heads
+        self.pool = PooledAttention(width, num_heads=num_heads)
+        self.look = MultiheadAttentionBlock(width, num_heads=num_heads)
+        self.step = nn.GRUCell(width, width)
+
+    def forward(self, points: Tensor, present: Tensor | None = None) -> Tensor:
+        """Emit."""
+        state = self.pool(points).squeeze(-2)
+        emitted = []
+        for _ in range(self.num_components):
+            emitted.append(self.look(state.unsqueeze(-2), points).squeeze(-2))
+            state = self.step(emitted[-1], state)
+        return torch.stack(emitted, -2)
+
+
+@register(None)
 class MixtureNetwork(nn.Module):
     r"""A set encoder and a decoder that say weights, means and scales of the components of a mixture.
 
@@ -114,7 +155,8 @@ class MixtureNetwork(nn.Module):
         encoder: lets the points see one another: :class:`~pyroclust.nn.SetEncoder` (ISAB),
             :class:`~pyroclust.nn.FullSetEncoder` (SAB), or :class:`~pyroclust.nn.PointEncoder` for a deep
             set.
-        decoder: :class:`~pyroclust.nn.AttentiveDecoder` or :class:`~pyroclust.nn.MeanDecoder`.
+        decoder: :class:`~pyroclust.nn.AttentiveDecoder`, :class:`~pyroclust.nn.RecurrentDecoder` or
+            :class:`~pyroclust.nn.MeanDecoder`.
 
     Raises:
         ValueError: if encoder and decoder have different widths.
@@ -134,7 +176,7 @@ class MixtureNetwork(nn.Module):
         scale: float,
         *,
         encoder: SetEncoder | FullSetEncoder | PointEncoder,
-        decoder: AttentiveDecoder | MeanDecoder,
+        decoder: AttentiveDecoder | MeanDecoder | RecurrentDecoder,
     ) -> None:
         super().__init__()
         if encoder.width != decoder.width:

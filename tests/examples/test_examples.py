@@ -11,6 +11,7 @@ SMALL = {
     "cluster_a_graph": ["--draws", "100"],
     "cluster_handwriting": ["--images", "30", "--draws", "40"],
     "cluster_spikes": ["--spikes", "40", "--draws", "40"],
+    "clusters_beyond_training": ["--steps", "10", "--width", "16", "--sets", "2"],
     "compare_galaxies": ["--draws", "50", "--guide", "filter-nig1d"],
     "fine_tune": ["--datasets", "2", "--points", "5", "--steps", "2", "--particles", "4"],
     "posterior_predictive": ["--draws", "40"],

@@ -52,8 +52,9 @@ def test_stock_svi_trains_it() -> None:
         mixture_network_for(MODEL, num_components=3, width=16, encoder=FullSetEncoder(16)),
         mixture_network_for(MODEL, num_components=3, width=16, encoder=PointEncoder(16), pooled=True),
         mixture_network_for(MODEL, num_components=3, width=16),
+        mixture_network_for(MODEL, num_components=3, width=16, encoder=SetEncoder(16), recurrent=True),
     ],
-    ids=["every pair", "deep set", "induced"],
+    ids=["every pair", "deep set", "induced", "recurrent"],
 )
 def test_every_encoder_is_trained_by_fit_and_does_not_see_the_order(network, tmp_path) -> None:
     guide = SetTransformerMixture(MODEL, network=network)
