@@ -48,13 +48,13 @@ class OwnLoss:
         self._simulation = InclusiveKL(choice)
 
     def backward(
-        self, model: Callable[..., Any], guide: HasLosses, template: Tensor, *, scale: float = 1.0
+        self, model: Callable[..., Any], guide: Any, template: Tensor, *, scale: float = 1.0
     ) -> float:
         """Add the gradients of the mean loss to the parameters, and return the loss.
 
         Args:
             model: the model.
-            guide: the guide.
+            guide: a guide that has losses.
             template: a tensor like the model's argument.
             scale: factor of loss and gradients.
 
@@ -62,9 +62,8 @@ class OwnLoss:
             ValueError: if the guide was built for another model.
         """
         check_own_model(model, guide)
-        simulated = self._simulation.simulate(model, template)
-        data, assignments = (simulated.nodes[name]["value"] for name in ("data", "assignments"))
-        losses = guide.losses(data, assignments)
+        nodes: Any = self._simulation.simulate(model, template).nodes
+        losses: Tensor = guide.losses(nodes["data"]["value"], nodes["assignments"]["value"])
         if self.choice is not None:
             self.choice.learn(losses)
         loss = losses.mean() * scale

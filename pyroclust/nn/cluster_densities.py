@@ -113,7 +113,7 @@ class FlowDensity(nn.Module):
         self.hidden_width = check_count("hidden_width", hidden_width)
         self.scale = check_scale("scale", scale)
         self.gaussian = GaussianDensity(dim, width, scale=scale)
-        straight = torch.arange(dim)
+        straight: Any = torch.arange(dim)
         self.blocks = nn.ModuleList(
             ConditionalAutoRegressiveNN(
                 dim, width, [self.hidden_width], permutation=straight.flip(0) if place % 2 else straight

@@ -165,8 +165,8 @@ def plot_filtering(data: np.ndarray, rounds: np.ndarray, *, axes: Sequence[Axes]
     for place, ax in enumerate(flat):
         now = rounds == place
         later = (rounds > place) | (rounds < 0)
-        ax.scatter(*data[later].T, s=10, color=GREY, alpha=0.6, lw=0)
-        ax.scatter(*data[now].T, s=14, color=cluster_colour(place), lw=0)
+        ax.scatter(data[later, 0], data[later, 1], s=10, color=GREY, alpha=0.6, lw=0)
+        ax.scatter(data[now, 0], data[now, 1], s=14, color=cluster_colour(place), lw=0)
         ax.set(xlim=(low[0] - margin[0], high[0] + margin[0]), ylim=(low[1] - margin[1], high[1] + margin[1]))
         ax.set(xticks=[], yticks=[])
         ax.set_title(f"{place + 1}: {counted(int(now.sum()), 'point')}, {int(later.sum())} left")
@@ -183,7 +183,7 @@ def _plane(data: np.ndarray) -> np.ndarray:
 def _draw_points(data: np.ndarray, assignments: np.ndarray | None, ax: Axes) -> None:
     size = float(np.clip(6000 / len(data), 6, 30))
     if assignments is None:
-        ax.scatter(*data.T, s=size, color=GREY, lw=0)
+        ax.scatter(data[:, 0], data[:, 1], s=size, color=GREY, lw=0)
     else:
         labels = drawable_labels("assignments", assignments, len(data))
         mark_clusters(data, labels, ax=ax, size=size, uncertainty=np.zeros(len(data)))
