@@ -2,6 +2,7 @@
 
 import numpy as np
 from matplotlib.figure import Figure
+from scipy.stats import gaussian_kde
 
 from gallery_parts.picture import picture
 from gallery_parts.posteriors import Gallery, shares_of_counts
@@ -301,4 +302,50 @@ def distances(seen: Gallery) -> Figure:
     figure = plots.new_figure(9, 3)
     found = diagnostics.distance_rhat(galaxies.draws, seed=0)
     plots.plot_distances(galaxies.draws, found, axes=figure.subplots(1, 2))
+    return figure
+
+
+@picture(
+    "Estimates",
+    "The clusters of the estimate as diagonal Gaussians: ellipses of two standard deviations, the wider the "
+    "line, the more points. Guides that say the parameters of a mixture are drawn so.",
+)
+def components(seen: Gallery) -> Figure:
+    iris = seen.iris
+    figure = plots.new_figure(9, 3.6)
+    clusters = [iris.data[iris.estimate == k] for k in range(iris.estimate.max() + 1)]
+    weights = np.bincount(iris.estimate) / len(iris.data)
+    means, scales = (np.stack([by(own, axis=0) for own in clusters]) for by in (np.mean, np.std))
+    plots.plot_components(iris.data, weights, means, scales, ax=figure.subplots(), assignments=iris.estimate)
+    return figure
+
+
+@picture(
+    "Estimates",
+    "Clusters of any shape by their densities, outlines that hold half and nine tenths of each: here smooth "
+    "densities of the clusters of the estimate, elsewhere the flows of a guide.",
+)
+def cluster_densities(seen: Gallery) -> Figure:
+    iris = seen.iris
+    figure = plots.new_figure(9, 3.6)
+    clusters = [iris.data[iris.estimate == k] for k in range(iris.estimate.max() + 1)]
+    smooth = [gaussian_kde(own.T) for own in clusters if len(own) > 3]
+
+    def log_densities(points: np.ndarray) -> np.ndarray:
+        return np.stack([one.logpdf(points.T) for one in smooth])
+
+    plots.plot_cluster_densities(iris.data, log_densities, ax=figure.subplots(), assignments=iris.estimate)
+    return figure
+
+
+@picture(
+    "Estimates",
+    "Clusters taken away one after the other, as filtering does: in colour what a round takes, in grey what "
+    "is left for the next.",
+)
+def filtering(seen: Gallery) -> Figure:
+    iris = seen.iris
+    figure = plots.new_figure(9, 3)
+    rounds = iris.estimate.max() + 1
+    plots.plot_filtering(iris.data, iris.estimate, axes=np.atleast_1d(figure.subplots(1, min(rounds, 4))))
     return figure

@@ -71,6 +71,7 @@ class GaussianDensity(nn.Module):
 
     def forward(self, context: Tensor, points: Tensor) -> Tensor:
         """Score points."""
+        points = points.to(context.dtype)
         mean, scale = (one.unsqueeze(-2) for one in self.moments(context))
         if not self.rank_one:
             return torch.distributions.Normal(mean, scale).log_prob(points).sum(-1)
@@ -129,6 +130,7 @@ class FlowDensity(nn.Module):
 
     def forward(self, context: Tensor, points: Tensor) -> Tensor:
         """Score points."""
+        points = points.to(context.dtype)
         mean, scale = (one.unsqueeze(-2) for one in self.gaussian.moments(context))
         found = (points - mean) / scale
         total = -scale.log().sum(-1)
@@ -185,6 +187,7 @@ class AutoencoderDensity(nn.Module):
 
     def forward(self, context: Tensor, points: Tensor) -> Tensor:
         """Bound the log-densities of points."""
+        points = points.to(context.dtype)
         told = context.unsqueeze(-2).expand(*points.shape[:-1], -1)
         mean, spread = self.encode(torch.cat([points, told], -1)).chunk(2, -1)
         posterior = torch.distributions.Normal(mean, F.softplus(spread) + _SMALLEST_SCALE)

@@ -205,7 +205,7 @@ class MixtureNetwork(nn.Module):
             data: ``(B, N, D)``; present: ``(B, K)`` bool, all without it; output: see
             :class:`MixtureParameters`.
         """
-        found = self.out(self.decoder(self.encoder(self.embed(data)), present))
+        found = self.out(self.decoder(self.encoder(self.embed(data.to(self.embed.weight.dtype))), present))
         logits, means, scales = found.split([1, self.dim, self.dim], -1)
         logits = logits.squeeze(-1)
         if present is not None:

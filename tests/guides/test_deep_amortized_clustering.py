@@ -181,6 +181,16 @@ def test_without_anchors_a_round_that_finds_nobody_is_the_last() -> None:
     assert guide.posterior(data).sample().amax(-1).tolist() == [11, 11, 11]
 
 
+@pytest.mark.parametrize("told", [{}, {"flow": True}, {"rank_one": True}], ids=str)
+def test_data_in_double_precision_are_taken(told: dict) -> None:
+    guide, (data, labels) = small(**told), sets(3)
+    order = torch.arange(12)
+    one, other = (guide.filtering(each, order=order) for each in (data, data.double()))
+    assert torch.equal(one.assignments, other.assignments)
+    torch.testing.assert_close(guide.log_density(data, one), guide.log_density(data.double(), other))
+    assert guide.losses(data.double(), labels).isfinite().all()
+
+
 def test_data_sets_do_not_see_one_another() -> None:
     guide, (data, _) = small(), sets(6)
     order = torch.arange(12)

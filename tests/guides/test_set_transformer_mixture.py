@@ -91,6 +91,14 @@ def test_its_posterior_is_that_of_the_mixture_it_says() -> None:
     )
 
 
+def test_data_in_double_precision_are_taken() -> None:
+    data, labels = sets()
+    for guide in (small(), small(em_step=True), small(varied=True)):
+        for one, other in zip(guide.parameters_of(data), guide.parameters_of(data.double()), strict=True):
+            torch.testing.assert_close(one, other.float(), atol=1e-4, rtol=1e-4)
+        assert guide.losses(data.double(), labels).isfinite().all()
+
+
 def test_a_step_of_expectation_maximisation_raises_the_likelihood() -> None:
     data, labels = sets()
     assert (small(em_step=True).losses(data, labels) <= small().losses(data, labels)).all()

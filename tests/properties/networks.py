@@ -108,6 +108,14 @@ DATA = st.fixed_dictionaries({"data": st.integers(2, 4).flatmap(lambda n: finite
 TRAINED: dict[str, Callable[[], guides.AmortizedGuide]] = {
     "PredictiveFilter": lambda: guides.PredictiveFilter(MODEL),
     "NeuralClusteringProcess": lambda: guides.NeuralClusteringProcess(MODEL, order=nn.DensestFirst(1.0)),
+    "SetTransformerMixture": lambda: guides.SetTransformerMixture(
+        MODEL, network=guides.mixture_network_for(MODEL, width=8)
+    ),
+    "DeepAmortizedClustering": lambda: guides.DeepAmortizedClustering(
+        MODEL,
+        network=guides.filtering_network_for(MODEL, width=8, num_blocks=1),
+        order=nn.DensestFirst(1.0),
+    ),
 }
 CALLS = [
     *(
@@ -122,6 +130,7 @@ CALLS = [
             ("InducedSetAttention", ((2, 3),), {"num_inducing": SMALL}),
             ("PooledAttention", ((2, 3),), {"num_seeds": SMALL}),
             ("SetEncoder", ((2, 3),), {"num_blocks": SMALL, "num_inducing": SMALL}),
+            ("FullSetEncoder", ((2, 3),), {"num_blocks": SMALL}),
         )
     ),
     Call("nn.DensestFirst", _ordered(nn.DensestFirst), ORDERED, a_permutation),
@@ -162,6 +171,8 @@ NOT_TESTED = {
     "guides.BlockFilter": "takes graphs, refused by as_adjacency: tests/guides/test_block_filter.py",
     "guides.ClusterwiseClusteringProcess": _TRAINED,
     "guides.SequentialGuide": _CONTRACT,
+    "guides.filtering_network_for": "makes the network of DeepAmortizedClustering",
+    "guides.mixture_network_for": "makes the network of SetTransformerMixture",
     "nn.ClusterShape": _CONTRACT,
     "nn.Encoder": _CONTRACT,
     "nn.Future": _CONTRACT,
@@ -172,6 +183,8 @@ NOT_TESTED = {
     **{
         f"nn.{name}": _PART
         for name in (
+            *("AttentiveDecoder", "AutoencoderDensity", "FilteringNetwork", "FlowDensity", "GaussianDensity"),
+            *("MeanDecoder", "MixtureNetwork", "PointEncoder", "RecurrentDecoder"),
             *("AdaptiveShape", "AttentivePool", "ClusterwiseNetwork", "ConditionInput", "ConditionInputs"),
             *("DiscreteLatents", "FixedShape", "FutureAttention", "GatedGraphEncoder", "GatedPool"),
             *("GaussianLatents", "GraphEncoder", "GraphScorer"),

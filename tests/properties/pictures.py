@@ -232,6 +232,10 @@ NOT_TESTED = {
         f"plots.{name}": "takes the matrix of a graph, refused in tests/plots/test_graph_pictures.py"
         for name in ("plot_block_matrix", "plot_graph")
     },
+    **{
+        f"plots.{name}": "takes points of the plane, others refused in tests/plots/test_component_pictures.py"
+        for name in ("plot_cluster_densities", "plot_components", "plot_filtering")
+    },
     "plots.new_figure": "takes a width and a height, no data; matplotlib refuses others",
     "plots.style": "takes nothing",
     "plots.png_bytes": "takes a finished figure",
