@@ -104,7 +104,6 @@ class DeepAmortizedClustering(AmortizedGuide):
         """
         data = self.points(data)
         batch, flat = data.shape[: -self.event_dim], self._flat(data)
-        visit = self._visit(flat, order, batch)
         dataset = torch.arange(len(flat), device=data.device).view(batch)
         encoding = self.network.encode(flat)
         if not self.network.anchored:
@@ -112,7 +111,7 @@ class DeepAmortizedClustering(AmortizedGuide):
         return ClusterwisePartition(
             self.network,
             encoding,
-            order=visit,
+            order=self._visit(flat, order, batch),
             dataset=dataset,
             num_points=flat.shape[1],
             num_particles=1,

@@ -17,7 +17,7 @@ from pyroclust.nn.pools import GatedPool, PointPool
 from pyroclust.nn.sizes import check_bandwidths, check_scale
 from pyroclust.registry import register
 
-__all__ = ["ClusterwiseEncoding", "ClusterwiseNetwork"]
+__all__ = ["ClusterwiseEncoding", "ClusterwiseNetwork", "points_at", "seen_offsets"]
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
     def contribution(self, encoding: ClusterwiseEncoding, step: ClusterStep, joined: Tensor) -> Tensor:
         """Return what finished clusters add to the sum over all of them, ``(R, G)``."""
         size = 1 + joined.sum(-1, keepdim=True)
-        embedded = _at(encoding.embedded, step.dataset, step.others)
+        embedded = points_at(encoding.embedded, step.dataset, step.others)
         total = (joined.to(embedded).unsqueeze(1) @ embedded).squeeze(1)
         total = total + encoding.embedded[step.dataset, step.anchor]
         size = size.to(embedded)
@@ -180,11 +180,11 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
     ) -> GaussianMemberships | DiscreteMemberships:
         """Return the law of who joins."""
         anchor, pooled, decoded = self._points(encoding, step)
-        offsets = _at(encoding.positions, step.dataset, step.others)
+        offsets = points_at(encoding.positions, step.dataset, step.others)
         offsets = offsets - encoding.positions[step.dataset, step.anchor].unsqueeze(1)
         pooled = pooled + self.anchor_to_pool(anchor).unsqueeze(1)
         if self.differences:
-            seen = _seen(offsets)
+            seen = seen_offsets(offsets)
             pooled = pooled + self.difference_to_pool(seen)
             decoded = decoded + self.difference_to_decoder(seen)
         pooled = nn.functional.silu(pooled)
@@ -196,7 +196,7 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
             hidden = decoded + told.unsqueeze(-2)
             if self.differences:
                 centre = 3 * self.centre(told).unsqueeze(-2)
-                hidden = hidden + self.from_centre(_seen(offsets - centre))
+                hidden = hidden + self.from_centre(seen_offsets(offsets - centre))
             found: Tensor = self.head(hidden).squeeze(-1)
             return found
 
@@ -214,13 +214,13 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
         if encoding.pooled is not None and encoding.decoded is not None:
             anchor = encoding.embedded[step.dataset, step.anchor]
             pooled, decoded = (
-                _at(value, step.dataset, step.others) for value in (encoding.pooled, encoding.decoded)
+                points_at(value, step.dataset, step.others) for value in (encoding.pooled, encoding.decoded)
             )
             return anchor, pooled, decoded
         index = torch.cat([step.anchor.unsqueeze(-1), step.others], -1)
         mask = nn.functional.pad(step.mask, (1, 0), value=True)
         assert self.each_step is not None
-        seen = self.each_step(_at(encoding.embedded, step.dataset, index), mask)
+        seen = self.each_step(points_at(encoding.embedded, step.dataset, index), mask)
         return seen[:, 0], self.to_pool(seen[:, 1:]), self.to_decoder(seen[:, 1:])
 
     def _context(
@@ -243,12 +243,13 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
         return context
 
 
-def _at(values: Tensor, dataset: Tensor, points: Tensor) -> Tensor:
+def points_at(values: Tensor, dataset: Tensor, points: Tensor) -> Tensor:
     """Pick vectors of points, ``(B, N, W), (R,), (R, T) -> (R, T, W)``."""
     index = (dataset.unsqueeze(-1) * values.shape[1] + points).reshape(-1)
     return values.flatten(0, 1).index_select(0, index).view(*points.shape, values.shape[-1])
 
 
-def _seen(offsets: Tensor) -> Tensor:
+def seen_offsets(offsets: Tensor) -> Tensor:
+    """Return offsets as networks see them, on three scales, ``(..., D) -> (..., 2 D + 1)``."""
     squared = offsets.square().sum(-1, keepdim=True)
     return torch.cat([offsets.asinh(), offsets / 4 / (1 + squared / 16).sqrt(), squared.log1p()], -1)

@@ -11,6 +11,7 @@ from pyroclust.counts import check_count
 from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseScorer
 from pyroclust.nn.attention import MultiheadAttentionBlock, PooledAttention, SetEncoder
 from pyroclust.nn.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
+from pyroclust.nn.clusterwise_network import points_at, seen_offsets
 from pyroclust.nn.encoders import Encoder
 from pyroclust.nn.sizes import check_scale
 from pyroclust.registry import register
@@ -202,14 +203,10 @@ class FilteringNetwork(nn.Module, ClusterwiseScorer):
             points: places of the points, ``(R, T)``, padded with any.
             mask: which of them are there, ``(R, T)``, the first always.
         """
-        index = (dataset.unsqueeze(-1) * encoding.embedded.shape[1] + points).reshape(-1)
-        hidden = encoding.embedded.flatten(0, 1).index_select(0, index).view(*points.shape, -1)
+        hidden = points_at(encoding.embedded, dataset, points)
         if self.from_anchor is not None:
-            positions = encoding.positions.flatten(0, 1).index_select(0, index).view(*points.shape, -1)
-            offsets = positions - positions[:, :1]
-            squared = offsets.square().sum(-1, keepdim=True)
-            seen = [offsets.asinh(), offsets / 4 / (1 + squared / 16).sqrt(), squared.log1p()]
-            hidden = hidden + self.from_anchor(torch.cat(seen, -1))
+            positions = points_at(encoding.positions, dataset, points)
+            hidden = hidden + self.from_anchor(seen_offsets(positions - positions[:, :1]))
         if self.to_anchor is not None:
             hidden = self.to_anchor(hidden, hidden[:, :1])
         hidden = self.among(hidden, mask)

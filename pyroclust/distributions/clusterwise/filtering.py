@@ -42,19 +42,28 @@ class Filtering:
     """What filtering made of data sets.
 
     Attributes:
-        assignments: partitions ``(B, N)``, canonical; points that were never filtered are one cluster.
-        filtered: whether a point was filtered, ``(B, N)`` bool.
         rounds: the round in which each point was filtered, ``(B, N)``, -1 for never.
         contexts: the vector of the cluster of each round, ``(B, K, W)``, zero after the last round of a data
             set.
-        num_rounds: rounds of each data set that found points, ``(B,)``.
     """
 
-    assignments: Tensor
-    filtered: Tensor
     rounds: Tensor
     contexts: Tensor
-    num_rounds: Tensor
+
+    @property
+    def filtered(self) -> Tensor:
+        """Whether a point was filtered, ``(B, N)`` bool."""
+        return self.rounds >= 0
+
+    @property
+    def num_rounds(self) -> Tensor:
+        """Rounds of each data set that found points, ``(B,)``."""
+        return self.rounds.amax(-1) + 1
+
+    @property
+    def assignments(self) -> Tensor:
+        """Partitions ``(B, N)``, canonical; points that were never filtered are one cluster."""
+        return canonical(torch.where(self.filtered, self.rounds, self.num_rounds.unsqueeze(-1)))
 
     def __repr__(self) -> str:
         """Say how many clusters there are, and how many points were never filtered."""
@@ -110,11 +119,4 @@ def filter_clusters(network: ClusterFinder, encoding: Any, *, order: Tensor, max
         rows, left, count = rows[alive], left[alive], count[alive]
         if not len(rows):
             break
-    last = found.amax(-1) + 1
-    return Filtering(
-        assignments=canonical(torch.where(found < 0, last.unsqueeze(-1), found)),
-        filtered=found >= 0,
-        rounds=found,
-        contexts=torch.stack(contexts, 1),
-        num_rounds=last,
-    )
+    return Filtering(found, torch.stack(contexts, 1))
