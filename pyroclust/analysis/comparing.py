@@ -266,7 +266,8 @@ def _simulated(
     tell("simulating data sets like those of the training")
     tries, open_ones = Attempts(), list[Finding]()
     guide = picked.module
-    world = tries.make(_WORLD, lambda: simulated_world(guide, data, max_points=picked.max_points, seed=seed))
+    sizes = {"min_points": picked.min_points, "max_points": picked.max_points}
+    world = tries.make(_WORLD, lambda: simulated_world(guide, data, seed=seed, **sizes))
     failed = () if world is None else world.failures
     if (why := tries.reason(_WORLD)) is not None:
         open_ones.append(untold(Question.FAMILIAR, why))

@@ -108,6 +108,7 @@ class PickedGuide:
         max_points: most points in training; ``None`` where unknown.
         certificate: what was measured; empty without one.
         about: what a report should say of the choice.
+        min_points: fewest points in training; 1 where unknown.
     """
 
     name: str
@@ -115,6 +116,7 @@ class PickedGuide:
     max_points: int | None
     certificate: Mapping[str, Any]
     about: tuple[str, ...] = ()
+    min_points: int = 1
 
     def notes_on(self, table: Table, points: Standardised) -> tuple[str, ...]:
         """Return what a report should say of the choice, and of the size of a table.
@@ -130,13 +132,20 @@ class PickedGuide:
                 f"{table.name} has {given} column(s) and guide '{self.name}' takes {dim}; "
                 f"choose columns with --columns, reduce with --pca {dim}, or leave --guide out"
             )
-        if self.max_points is not None and num_points > self.max_points:
-            return (
-                *self.about,
-                f"The guide was trained on up to {self.max_points} points and is used on {num_points}: "
-                "trust it only as far as a comparison goes.",
-            )
-        return self.about
+        beyond = (
+            f"on up to {self.max_points} points"
+            if self.max_points is not None and num_points > self.max_points
+            else f"on {self.min_points} points or more"
+            if num_points < self.min_points
+            else ""
+        )
+        if not beyond:
+            return self.about
+        return (
+            *self.about,
+            f"The guide was trained {beyond} and is used on {num_points}: "
+            "trust it only as far as a comparison goes.",
+        )
 
     def _check_shape(self, table: Table) -> None:
         """Refuse points of another shape, where one of both is no row of columns."""
@@ -211,7 +220,7 @@ def pick_guide(
     module = _conditioned(load_guide(guide), card.name, conditions)
     about = f"Guide {card.name} {'is a reference: it ' if card.is_reference else ''}{card.verdict}."
     said = (about,) if card.is_reference or card.doubt else ()
-    return PickedGuide(card.name, module, card.max_points, card.certificate, said)
+    return PickedGuide(card.name, module, card.max_points, card.certificate, said, card.min_points)
 
 
 def _takes(event_shape: tuple[int, ...]) -> str:

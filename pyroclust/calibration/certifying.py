@@ -59,8 +59,8 @@ def certify(
 
     Args:
         guide: a guide with its ``model``. One with conditions is told eight values drawn from their priors.
-        settings: what is measured, and on how much; ``CertificateSettings().up_to(max_points)`` fits a
-            trained guide.
+        settings: what is measured, and on how much; ``CertificateSettings().within(min_points, max_points)``
+            fits a trained guide.
         baseline: another guide of the model, scored on the same data sets; the exact filter of the model by
             default, where there is one.
         progress: told what is measured next.

@@ -102,7 +102,7 @@ def check_guide(
     """
     folder = find_guide(name_or_folder)
     card = read_card(folder)
-    wanted = (settings or CertificateSettings()).up_to(card.max_points)
+    wanted = (settings or CertificateSettings()).within(card.min_points, card.max_points)
     if sampled_points is not None:
         wanted = replace(wanted, sampled_points=sampled_points)
     # A shelf name comes before a folder of that name; the folder found is meant.

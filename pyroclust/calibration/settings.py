@@ -1,5 +1,6 @@
 """How much is measured for a certificate."""
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Self
 
@@ -42,7 +43,7 @@ class CertificateSettings:
         ValueError: if a number is negative, or the bins do not divide the ranks.
 
     Example:
-        >>> CertificateSettings().up_to(100).sampled_points
+        >>> CertificateSettings().within(1, 100).sampled_points
         (20, 50, 100)
         >>> CertificateSettings().datasets_at(100), CertificateSettings().datasets_at(300)
         ((50, 1000), (16, 333))
@@ -115,21 +116,33 @@ class CertificateSettings:
             num_timed=1,
         )
 
-    def up_to(self, max_points: int | None) -> Self:
-        """Return the settings without sizes above those that a guide was trained for.
+    def within(self, min_points: int, max_points: int | None) -> Self:
+        """Return the settings without sizes beyond those that a guide was trained for.
+
+        Enumeration is left out of guides of more points than can be enumerated.
 
         Args:
+            min_points: smallest number of points in training.
             max_points: largest number of points; ``None`` where any number is fine.
+
+        Example:
+            >>> settings = CertificateSettings().within(100, 500)
+            >>> settings.sampled_points, settings.calibrated_points, settings.num_exact
+            ((100, 300), 100, 0)
         """
-        if max_points is None:
-            return self
+        most = math.inf if max_points is None else max_points
+
+        def inside(size: int) -> int:
+            return int(min(max(size, min_points), most))
+
         return replace(
             self,
-            exact_points=min(self.exact_points, max_points),
-            sampled_points=tuple(n for n in self.sampled_points if n <= max_points),
-            calibrated_points=min(self.calibrated_points, max_points),
-            ordered_points=min(self.ordered_points, max_points),
-            timed_points=min(self.timed_points, max_points),
+            num_exact=self.num_exact if min_points <= MAX_ENUMERATED_POINTS else 0,
+            exact_points=int(min(self.exact_points, most)),
+            sampled_points=tuple(n for n in self.sampled_points if min_points <= n <= most),
+            calibrated_points=inside(self.calibrated_points),
+            ordered_points=inside(self.ordered_points),
+            timed_points=inside(self.timed_points),
         )
 
     def check_memory(self) -> None:

@@ -84,7 +84,9 @@ _ORDERS, _DRAWS, _POINTS_WEIGHED = 4, 32, 150
 _LABELS_AT_ONCE = 500_000
 
 
-def simulated_world(guide: Any, data: Tensor, *, max_points: int | None, seed: int) -> TrainingWorld:
+def simulated_world(
+    guide: Any, data: Tensor, *, max_points: int | None, seed: int, min_points: int = 1
+) -> TrainingWorld:
     """Simulate 199 data sets of as many points, at most 300, from the guide's model.
 
     Where the model has a likelihood and log q is exact, the guide draws 32 partitions of the data and of
@@ -97,6 +99,7 @@ def simulated_world(guide: Any, data: Tensor, *, max_points: int | None, seed: i
         data: the points, ``(N, D)``.
         max_points: most points in training; ``None`` where unknown.
         seed: of the simulations and draws; the caller's random state is left alone.
+        min_points: fewest points in training.
 
     Raises:
         ValueError: if the model cannot be simulated.
@@ -118,7 +121,7 @@ def simulated_world(guide: Any, data: Tensor, *, max_points: int | None, seed: i
     seen = node_summaries(simulations) if is_of_graphs(model) else simulations.flatten(2).double()
     return TrainingWorld(
         seen.numpy(),
-        None if max_points is None else (1, max_points),
+        None if max_points is None else (min_points, max_points),
         weights,
         points,
         tries.failures,

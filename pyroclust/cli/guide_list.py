@@ -24,7 +24,8 @@ def guide_list(cards: "Iterable[GuideCard]") -> Group:
     """
     shown: list[RenderableType] = []
     for card in sorted(cards, key=lambda one: one.is_reference):
-        points = "any number of points" if card.max_points is None else f"up to {card.max_points} points"
+        least = f"{card.min_points} to " if card.min_points > 1 else "up to "
+        points = "any number of points" if card.max_points is None else f"{least}{card.max_points} points"
         kind = "reference, " if card.is_reference else ""
         dim = "" if card.dim is None else f" ({card.dim}-D)"
         shown += [

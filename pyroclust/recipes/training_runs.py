@@ -111,7 +111,9 @@ def train_recipe(
         _try_to_draw(folder, say or _on_standard_error)
         if interrupt.requested:
             return TrainedGuide(guide, replace(result, interrupted=True), None)
-    settings = (certificate or CertificateSettings()).up_to(recipe.training.max_points)
+    settings = (certificate or CertificateSettings()).within(
+        recipe.training.min_points, recipe.training.max_points
+    )
     try:
         measured = certify(guide, settings=settings, progress=say)
         raise_if_interrupted()
@@ -214,6 +216,7 @@ def _card(recipe: Recipe, result: FitResult) -> dict[str, Any]:
     trained |= {"interrupted": True} if result.interrupted else {}
     return {
         "about": recipe.about,
+        "min_points": recipe.training.min_points,
         "max_points": recipe.training.max_points,
         "recipe": recipe.content | {"trained": trained},
         "seeds": {"weights": recipe.seed, "training": recipe.training.seed},

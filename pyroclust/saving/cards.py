@@ -43,6 +43,7 @@ _ENTRIES = (
     "arguments",
     "model",
     "weights",
+    "min_points",
     "max_points",
     "recipe",
     "seeds",
@@ -65,6 +66,7 @@ class GuideCard:
         model_arguments: JSON arguments of the model, see :func:`pyroclust.saving.models.describe_model`.
         weights_sha256: checksum of its weights; ``None`` for a guide without weights.
         about: one line for lists.
+        min_points: number of points from which it was trained.
         max_points: number of points up to which it was trained; ``None`` where any number is fine.
         recipe: how it was trained.
         seeds: seeds of the training.
@@ -80,6 +82,7 @@ class GuideCard:
     model_arguments: Mapping[str, Any]
     weights_sha256: str | None
     about: str = ""
+    min_points: int = 1
     max_points: int | None = None
     recipe: Mapping[str, Any] = field(default_factory=dict)
     seeds: Mapping[str, int] = field(default_factory=dict)
@@ -202,6 +205,7 @@ class GuideCard:
             "arguments": self.arguments,
             "model": {"name": self.model, "arguments": self.model_arguments},
             "weights": {"sha256": self.weights_sha256} if self.weights_sha256 else None,
+            "min_points": self.min_points,
             "max_points": self.max_points,
             "recipe": self.recipe,
             "seeds": self.seeds,
@@ -268,7 +272,7 @@ def _card_from(content: dict[str, Any], name: str) -> GuideCard:
     check_keys(model, ("name", "arguments"), what="entry of the model")
     seeds = table_entry(content, "seeds", {})
     versions = table_entry(content, "versions", {})
-    most = content.get("max_points")
+    least, most = check_count("min_points", content.get("min_points", 1)), content.get("max_points")
     return GuideCard(
         name=name,
         guide_class=text_entry(content, "class"),
@@ -277,7 +281,8 @@ def _card_from(content: dict[str, Any], name: str) -> GuideCard:
         model_arguments=table_entry(model, "arguments"),
         weights_sha256=_checksum(content),
         about=text_entry(content, "about", ""),
-        max_points=None if most is None else check_count("max_points", most),
+        min_points=least,
+        max_points=None if most is None else check_count("max_points", most, at_least=least),
         recipe=table_entry(content, "recipe", {}),
         seeds={one: check_seed(seeds[one], name=f"seeds.{one}") for one in seeds},
         certificate=_certificate(table_entry(content, "certificate", {})),

@@ -28,7 +28,7 @@ from pyroclust.state_dicts import tensors_difference
 
 __all__ = ["card_of", "describe_guide", "load_guide", "save_guide"]
 
-_NOTES = frozenset({"about", "max_points", "recipe", "seeds", "certificate"})
+_NOTES = frozenset({"about", "min_points", "max_points", "recipe", "seeds", "certificate"})
 _LIBRARIES = ("pyroclust", "torch", "pyro-ppl", "safetensors")
 
 
@@ -98,8 +98,8 @@ def save_guide(guide: Any, folder: str | PathLike[str], *, card: Mapping[str, An
             write as JSON: any known prior with any known family, their hyperparameters being numbers,
             batches or random.
         folder: where; created if needed.
-        card: any of ``about``, ``max_points``, ``recipe``, ``seeds`` and ``certificate``, JSON-able; see
-            :class:`~pyroclust.saving.cards.GuideCard`.
+        card: any of ``about``, ``min_points``, ``max_points``, ``recipe``, ``seeds`` and ``certificate``,
+            JSON-able; see :class:`~pyroclust.saving.cards.GuideCard`.
 
     Raises:
         ValueError: if the card has an unknown or malformed entry or the certificate of another guide, the

@@ -88,6 +88,9 @@ def test_a_report_says_where_a_guide_is_used_beyond_its_training():
 
     assert notes(50) == ("First.",)
     assert notes(51)[0] == "First."
+    picked = replace(picked, min_points=20)
+    assert notes(20) == ("First.",)
+    assert notes(19)[1].startswith("The guide was trained on 20 points or more and is used on 19: ")
     assert notes(51)[1].startswith("The guide was trained on up to 50 points and is used on 51: ")
     with pytest.raises(ValueError, match=r"mine.csv has 3 column\(s\) and guide 'ncp-niw2d' takes 2; choose"):
         notes(50, 3)

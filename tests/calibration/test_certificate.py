@@ -363,9 +363,14 @@ def test_certificates_print_themselves(complete) -> None:
 
 
 def test_settings() -> None:
-    assert CertificateSettings().up_to(60).sampled_points == (20, 50)
-    assert CertificateSettings().up_to(60).timed_points == 60
-    assert CertificateSettings().up_to(None).sampled_points[-1] == 300
+    assert CertificateSettings().within(1, 60).sampled_points == (20, 50)
+    assert CertificateSettings().within(1, 60).timed_points == 60
+    assert CertificateSettings().within(1, None).sampled_points[-1] == 300
+    within = CertificateSettings().within(100, 500)
+    assert within.sampled_points == (100, 300)
+    assert (within.calibrated_points, within.ordered_points, within.timed_points) == (100, 100, 100)
+    assert within.num_exact == 0
+    assert CertificateSettings().within(10, 500).num_exact > 0
     with pytest.raises(ValueError, match="num_draws is 0, expected at least 1"):
         CertificateSettings(num_draws=0)
     with pytest.raises(ValueError, match="one less than a multiple of the 20 bins"):
