@@ -24,7 +24,7 @@ from pyroclust.guides import (
 )
 from pyroclust.infer import FitSettings, fit, simulate
 from pyroclust.models import GaussianClusters, filtering_clusters
-from pyroclust.nn import SetEncoder
+from pyroclust.nn import RecurrentDecoder, SetEncoder
 from pyroclust.partitions import canonical
 from pyroclust.plots import CYCLE, new_figure, plot_components, plot_filtering, style
 
@@ -64,7 +64,7 @@ def main() -> None:
     recurrent = SetTransformerMixture(
         model,
         network=mixture_network_for(
-            model, num_components=TRAINED, width=options.width, encoder=encoder, recurrent=True
+            model, width=options.width, encoder=encoder, decoder=RecurrentDecoder(options.width, TRAINED)
         ),
         varied=True,
     )

@@ -240,9 +240,8 @@ def filtering_network_for(
     num_heads: int = 4,
     anchored: bool = True,
     differences: bool = False,
-    flow: bool = False,
-    rank_one: bool = False,
-    bounded: bool = True,
+    density: GaussianDensity | FlowDensity | AutoencoderDensity | None = None,
+    described: bool = True,
     encoder: Encoder | None = None,
 ) -> FilteringNetwork:
     """Return an untrained network that fits a model: the published one by default, with anchors.
@@ -255,20 +254,21 @@ def filtering_network_for(
         num_heads: heads of the attention.
         anchored: find the cluster of an anchor; else one of the network's choice.
         differences: see points relative to the anchor.
-        flow: describe clusters by a masked autoregressive flow in place of a Gaussian.
-        rank_one: a Gaussian whose covariance has one outer product besides its diagonal.
-        bounded: with an encoder, describe clusters by a variational autoencoder; else not at all.
+        density: of the points of a cluster; by default a Gaussian with a diagonal covariance, and with an
+            encoder a variational autoencoder.
+        described: whether there is a density at all, or memberships alone.
         encoder: maps points of any shape to vectors.
+
+    Raises:
+        ValueError: if a density is given and clusters are not to be described.
     """
+    if density is not None and not described:
+        raise ValueError("density is given and described is False, expected one of them: leave one out")
     model = as_model(model)
     dim, scale = num_columns(model), model.typical_scale
-    density: GaussianDensity | FlowDensity | AutoencoderDensity | None
-    if encoder is not None:
-        density = AutoencoderDensity(dim, width) if bounded else None
-    elif flow:
-        density = FlowDensity(dim, width, scale=scale, hidden_width=width)
-    else:
-        density = GaussianDensity(dim, width, scale=scale, rank_one=rank_one)
+    if density is None and described:
+        gaussian = GaussianDensity(dim, width, scale=scale)
+        density = gaussian if encoder is None else AutoencoderDensity(dim, width)
     return FilteringNetwork(
         dim if encoder is None else encoder.dim,
         scale if encoder is None else 1.0,

@@ -199,37 +199,32 @@ class SetTransformerMixture(AmortizedGuide):
 def mixture_network_for(
     model: Model | Callable[[Tensor], Any],
     *,
-    num_components: int = 4,
+    num_components: int | None = None,
     width: int = 128,
     num_heads: int = 4,
     encoder: SetEncoder | FullSetEncoder | PointEncoder | None = None,
-    pooled: bool = False,
-    recurrent: bool = False,
+    decoder: AttentiveDecoder | MeanDecoder | RecurrentDecoder | None = None,
 ) -> MixtureNetwork:
     """Return an untrained network that fits a model: the published one by default.
 
     Args:
         model: whose points it takes, vectors.
-        num_components: K.
+        num_components: K, 4 by default, or that of the decoder.
         width: W of points and components.
         num_heads: heads of the attention.
         encoder: of that width; two blocks of induced attention through 16 points by default.
-        pooled: decode from the mean of the points, a deep set, in place of attention.
-        recurrent: emit the components one after the other, as a recurrent network does.
+        decoder: of that width; one seed of attention a component by default.
 
     Raises:
-        ValueError: if it is to be pooled and recurrent.
+        ValueError: if the decoder has another number of components.
     """
     model = as_model(model)
     check_count("width", width)
     encoder = SetEncoder(width, num_blocks=2, num_heads=num_heads) if encoder is None else encoder
-    decoder: AttentiveDecoder | MeanDecoder | RecurrentDecoder
-    if pooled and recurrent:
-        raise ValueError("pooled and recurrent are both True, expected one decoder")
-    if pooled:
-        decoder = MeanDecoder(width, num_components)
-    elif recurrent:
-        decoder = RecurrentDecoder(width, num_components, num_heads=num_heads)
-    else:
-        decoder = AttentiveDecoder(width, num_components, num_heads=num_heads)
+    if decoder is None:
+        decoder = AttentiveDecoder(width, num_components or 4, num_heads=num_heads)
+    elif num_components not in (None, decoder.num_components):
+        raise ValueError(
+            f"num_components is {num_components}, expected {decoder.num_components}, that of the decoder"
+        )
     return MixtureNetwork(num_columns(model), model.typical_scale, encoder=encoder, decoder=decoder)

@@ -1,5 +1,7 @@
 """Deep amortized clustering: its losses by hand, its law by enumeration, filtering, and errors."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -9,7 +11,7 @@ from pyroclust.guides import DeepAmortizedClustering, filtering_network_for
 from pyroclust.infer import FitSettings, fit, importance_sample, refine, simulate
 from pyroclust.infer.mcmc import GuideProposal
 from pyroclust.models import DeformedGlyphs, filtering_clusters, gaussian2d, warped_clusters
-from pyroclust.nn import ImageEncoder
+from pyroclust.nn import FlowDensity, GaussianDensity, ImageEncoder
 from pyroclust.partitions import canonical, enumerate_partitions
 
 MODEL = filtering_clusters(3)
@@ -18,7 +20,7 @@ SMALL = {"width": 16, "num_blocks": 1, "num_inducing": 4, "num_heads": 2}
 
 def small(model=MODEL, *, removed: bool = True, **told) -> DeepAmortizedClustering:
     torch.manual_seed(0)
-    network = filtering_network_for(model, **(SMALL | told))
+    network = filtering_network_for(model, **deepcopy(SMALL | told))
     return DeepAmortizedClustering(model, network=network, removed=removed)
 
 
@@ -34,10 +36,18 @@ def found_by(guide: DeepAmortizedClustering, data: torch.Tensor, points: list[in
     return guide.network.find(encoding, torch.tensor([0]), index, torch.ones_like(index, dtype=torch.bool))
 
 
-LAWS = [{}, {"differences": True}, {"flow": True}, {"rank_one": True}, {"anchored": False}]
+FLOW, RANK_ONE = FlowDensity(2, 16, hidden_width=16), GaussianDensity(2, 16, rank_one=True)
+LAWS = [
+    {},
+    {"differences": True},
+    {"density": FLOW},
+    {"density": RANK_ONE},
+    {"described": False},
+    {"anchored": False},
+]
 
 
-@pytest.mark.parametrize("told", LAWS, ids=str)
+@pytest.mark.parametrize("told", LAWS, ids=", ".join)
 def test_it_sums_to_one_over_partitions_and_draws_have_these_probabilities(told: dict) -> None:
     guide, (data, _) = small(**told), sets(2, 6)
     posterior = guide.posterior(data)
@@ -139,7 +149,9 @@ def test_clusters_are_removed_before_in_training() -> None:
         assert (first == point).double().mean().item() == pytest.approx(1 / 3, abs=0.12)
 
 
-@pytest.mark.parametrize("told", [{}, {"anchored": False}, {"differences": True, "flow": True}], ids=str)
+@pytest.mark.parametrize(
+    "told", [{}, {"anchored": False}, {"differences": True, "density": FLOW}], ids=", ".join
+)
 def test_a_short_training_learns_and_is_saved(told: dict, tmp_path) -> None:
     guide = small(**told)
     data, labels = sets(64)
@@ -181,7 +193,7 @@ def test_without_anchors_a_round_that_finds_nobody_is_the_last() -> None:
     assert guide.posterior(data).sample().amax(-1).tolist() == [11, 11, 11]
 
 
-@pytest.mark.parametrize("told", [{}, {"flow": True}, {"rank_one": True}], ids=str)
+@pytest.mark.parametrize("told", [{}, {"density": FLOW}, {"density": RANK_ONE}], ids=["", "flow", "rank one"])
 def test_data_in_double_precision_are_taken(told: dict) -> None:
     guide, (data, labels) = small(**told), sets(3)
     order = torch.arange(12)
@@ -238,7 +250,7 @@ def test_images_are_encoded_and_their_density_bounded_or_left_out() -> None:
     guide = small(model, encoder=ImageEncoder(8, dim=6, width=8))
     assert guide.losses(data, labels).isfinite().all()
     assert guide.log_density(data, guide.filtering(data)).isfinite().all()
-    guide = small(model, encoder=ImageEncoder(8, dim=6, width=8), bounded=False)
+    guide = small(model, encoder=ImageEncoder(8, dim=6, width=8), described=False)
     with pytest.raises(ValueError, match="network has no density"):
         guide.log_density(data, guide.filtering(data))
 
@@ -246,6 +258,8 @@ def test_images_are_encoded_and_their_density_bounded_or_left_out() -> None:
 def test_bad_arguments_are_named() -> None:
     with pytest.raises(ValueError, match="differences is True and anchored False"):
         filtering_network_for(MODEL, anchored=False, differences=True)
+    with pytest.raises(ValueError, match="density is given and described is False"):
+        filtering_network_for(MODEL, density=FLOW, described=False)
     with pytest.raises(ValueError, match="max_rounds is 0"):
         small().filtering(sets()[0], max_rounds=0)
     with pytest.raises(ValueError, match="order has shape"):

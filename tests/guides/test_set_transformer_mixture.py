@@ -11,7 +11,7 @@ from pyroclust.distributions import ComponentLabels
 from pyroclust.guides import SetTransformerMixture, mixture_network_for
 from pyroclust.infer import FitSettings, fit, simulate
 from pyroclust.models import GaussianClusters, MarginalMixture, set_transformer_clusters
-from pyroclust.nn import FullSetEncoder, PointEncoder, SetEncoder
+from pyroclust.nn import FullSetEncoder, MeanDecoder, PointEncoder, RecurrentDecoder, SetEncoder
 from pyroclust.partitions import enumerate_partitions
 
 MODEL = set_transformer_clusters(3)
@@ -50,9 +50,9 @@ def test_stock_svi_trains_it() -> None:
     "network",
     [
         mixture_network_for(MODEL, num_components=3, width=16, encoder=FullSetEncoder(16)),
-        mixture_network_for(MODEL, num_components=3, width=16, encoder=PointEncoder(16), pooled=True),
+        mixture_network_for(MODEL, width=16, encoder=PointEncoder(16), decoder=MeanDecoder(16, 3)),
         mixture_network_for(MODEL, num_components=3, width=16),
-        mixture_network_for(MODEL, num_components=3, width=16, encoder=SetEncoder(16), recurrent=True),
+        mixture_network_for(MODEL, width=16, encoder=SetEncoder(16), decoder=RecurrentDecoder(16, 3)),
     ],
     ids=["every pair", "deep set", "induced", "recurrent"],
 )
@@ -130,6 +130,8 @@ def test_bad_arguments_are_named() -> None:
             small(varied=True).parameters_of(data, num_components=wrong)
     with pytest.raises(ValueError, match="num_components has shape"):
         small(varied=True).parameters_of(data, num_components=torch.tensor([1, 2]))
+    with pytest.raises(ValueError, match="num_components is 4, expected 3, that of the decoder"):
+        mixture_network_for(MODEL, width=16, num_components=4, decoder=MeanDecoder(16, 3))
     with pytest.raises(ValueError, match="network takes points of 3 numbers"):
         SetTransformerMixture(
             MODEL,
