@@ -1,5 +1,6 @@
 """Deep amortized clustering: clusters found and filtered one after the other by attention."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,12 +15,13 @@ from pyroclust.distributions import (
     PartitionDistribution,
     SurestFirstPartition,
 )
-from pyroclust.distributions.clusterwise.filtering import filter_clusters
+from pyroclust.distributions.clusterwise.filtering import POINTS_AT_ONCE, filter_clusters
 from pyroclust.guides.base import AmortizedGuide, checked_order, checked_permutations, num_columns
 from pyroclust.nn import Order, RandomOrder
 from pyroclust.nn.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
 from pyroclust.nn.encoders import Encoder
 from pyroclust.nn.filtering_network import FilteringNetwork
+from pyroclust.nn.orders import random_orders
 from pyroclust.points import Points
 from pyroclust.programs import as_model
 from pyroclust.protocols import Model
@@ -119,27 +121,62 @@ class DeepAmortizedClustering(AmortizedGuide):
         )
 
     def filtering(
-        self, data: Points, *, order: Tensor | None = None, max_rounds: int = _MOST_ROUNDS
+        self,
+        data: Points,
+        *,
+        order: Tensor | None = None,
+        num_orders: int = 1,
+        max_rounds: int = _MOST_ROUNDS,
     ) -> Filtering:
-        """Find clusters one after the other until no point is left, each of its most likely members.
+        r"""Find clusters one after the other until no point is left, each of its most likely members.
+
+        Of several orders of anchors the one stays whose clusters explain the data best,
+
+        .. math:: \log p(x \mid \theta, n) - \tfrac{1}{2} K (2 D + 1) \log N
+
+        with the log-density of :meth:`log_density`.
 
         Args:
             data: ``(*batch, N, *event_shape)``; batches are flat in the result.
             order: as in :meth:`posterior`.
+            num_orders: orders of anchors that are tried, M; the cost is M times that of one.
             max_rounds: most clusters; points that are left then are reported.
 
         Raises:
-            ValueError: as :meth:`posterior`, or if ``max_rounds`` is below 1.
+            ValueError: as :meth:`posterior`, if a number is below 1, or if several orders are to be tried
+                without anchors or a density, or beside one that is given.
         """
         data = self.points(data)
         check_count("max_rounds", max_rounds)
+        self._check_orders(check_count("num_orders", num_orders), order)
         batch, flat = data.shape[: -self.event_dim], self._flat(data)
+        many = num_orders > 1
+        visit = random_orders(num_orders, flat).flatten(0, 1) if many else self._visit(flat, order, batch)
         with torch.no_grad():
-            return filter_clusters(
+            found = filter_clusters(
                 self.network,
                 self.network.encode(flat),
-                order=self._visit(flat, order, batch),
+                dataset=torch.arange(len(flat), device=flat.device).repeat(num_orders),
+                order=visit,
                 max_rounds=max_rounds,
+            )
+        if not many:
+            return found
+        again = flat.repeat(num_orders, *[1] * self.event_dim)
+        price = found.num_rounds * (2 * flat[0, 0].numel() + 1) * math.log(max(2, flat.shape[1])) / 2
+        best = (self.log_density(again, found) - price).view(num_orders, -1).argmax(0)
+        return found[best * len(flat) + torch.arange(len(flat), device=flat.device)]
+
+    def _check_orders(self, num_orders: int, order: Tensor | None) -> None:
+        if num_orders == 1:
+            return
+        told = f"num_orders is {num_orders}"
+        if order is not None:
+            raise ValueError(f"{told} and an order is given, expected one of them: leave one out")
+        if not self.network.anchored or self.network.density is None:
+            raise ValueError(
+                f"{told}, expected 1: orders of anchors are compared by the density of the clusters, "
+                "and the network lacks one of both"
             )
 
     def log_density(self, data: Points, filtering: Filtering) -> Tensor:
@@ -148,7 +185,7 @@ class DeepAmortizedClustering(AmortizedGuide):
         .. math:: \sum_i \log \sum_k \frac{n_k}{N} \, p(x_i \mid \theta_k)
 
         with n the sizes of the clusters; points that were never filtered belong to none of them. Of an
-        autoencoder it is a bound, with noise.
+        autoencoder it is a bound, with noise. Cost: that of the density, O(N K) points.
 
         Shape:
             data: ``(*batch, N, *event_shape)``; output: ``(B,)``, batches flat.
@@ -156,6 +193,28 @@ class DeepAmortizedClustering(AmortizedGuide):
         Raises:
             ValueError: if the network has no density.
         """
+        return self._log_joint(data, filtering).logsumexp(1).sum(-1)
+
+    def reassigned(self, data: Points, filtering: Filtering) -> Filtering:
+        r"""Give every point to the cluster that is most likely to have made it, in the light of all clusters.
+
+        .. math:: c_i = \arg\max_k \, n_k \, p(x_i \mid \theta_k)
+
+        A round decides without a look at the clusters of later ones. Clusters without points are left out;
+        points that were never filtered have a cluster afterwards.
+
+        Args:
+            data: ``(*batch, N, *event_shape)``.
+            filtering: what :meth:`filtering` found of them.
+
+        Raises:
+            ValueError: if the network has no density.
+        """
+        best, rounds = self._log_joint(data, filtering).max(1)
+        return filtering.moved(torch.where(best.isfinite(), rounds, -1))
+
+    def _log_joint(self, data: Points, filtering: Filtering) -> Tensor:
+        """Return log (n_k / N) + log p(x_i | theta_k), ``(B, K, N)``."""
         data = self.points(data)
         if self.network.density is None:
             raise ValueError("network has no density, expected one: it was trained to find members alone")
@@ -163,10 +222,14 @@ class DeepAmortizedClustering(AmortizedGuide):
         sets, most = filtering.contexts.shape[:2]
         sizes = F.one_hot(filtering.rounds.clamp(min=0), most) * filtering.filtered.unsqueeze(-1)
         weights = sizes.sum(1).double() / points.shape[1]
-        every = points.unsqueeze(1).expand(sets, most, *points.shape[1:]).flatten(0, 1)
-        with torch.no_grad():
-            scored = self.network.density(filtering.contexts.flatten(0, 1), every).view(sets, most, -1)
-        return (scored.double() + weights.log().unsqueeze(-1)).logsumexp(1).sum(-1)
+        joint = points.new_full((sets, most, points.shape[1]), -torch.inf, dtype=torch.float64)
+        at_once = max(1, POINTS_AT_ONCE // points.shape[1])
+        for some in (weights > 0).nonzero().split(at_once):
+            dataset, place = some.unbind(-1)
+            with torch.no_grad():
+                scored = self.network.density(filtering.contexts[dataset, place], points[dataset])
+            joint[dataset, place] = scored.double() + weights[dataset, place].log().unsqueeze(-1)
+        return joint
 
     def losses(self, data: Tensor, assignments: Tensor) -> Tensor:
         """Return what a training minimises: N times the loss of one round of each data set.

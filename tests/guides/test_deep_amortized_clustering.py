@@ -182,6 +182,43 @@ def test_filtering_is_what_the_search_gives_and_reports_what_is_left() -> None:
     assert "never filtered" in repr(short)
 
 
+@pytest.mark.parametrize("told", [{}, {"density": FLOW}], ids=["gaussian", "flow"])
+def test_of_several_orders_the_best_by_density_and_clusters_stays(told: dict) -> None:
+    guide, (data, _) = small(**told), sets(5)
+    torch.manual_seed(3)
+    found = guide.filtering(data, num_orders=6)
+    torch.manual_seed(3)
+    orders = torch.rand(30, 12).argsort(-1).view(6, 5, 12)
+    alone = [guide.filtering(data, order=order) for order in orders]
+    price = 2.5 * torch.tensor(12.0, dtype=torch.float64).log()
+    scores = torch.stack([guide.log_density(data, one) - one.num_rounds * price for one in alone])
+    for place, best in enumerate(scores.argmax(0).tolist()):
+        assert torch.equal(found.assignments[place], alone[best].assignments[place])
+    assert len(set(scores.argmax(0).tolist())) > 1
+
+
+def test_points_move_to_the_cluster_that_most_likely_made_them() -> None:
+    guide, (data, _) = small(), sets(5)
+    whole = guide.filtering(data, order=torch.arange(12))
+    for found in (whole, guide.filtering(data, order=torch.arange(12), max_rounds=2)):
+        moved = guide.reassigned(data, found)
+        for place in range(5):
+            most = int(found.num_rounds[place])
+            counts = torch.bincount(found.rounds[place][found.filtered[place]], minlength=most)
+            context = found.contexts[place, :most]
+            with torch.no_grad():
+                scored = guide.network.density(context, data[place].expand(most, -1, -1))
+            best = (scored + counts.log().unsqueeze(-1)).argmax(0)
+            assert torch.equal(moved.assignments[place], canonical(best))
+            torch.testing.assert_close(
+                moved.contexts[place, moved.rounds[place]], context[best], atol=0, rtol=0
+            )
+        assert moved.filtered.all()
+    nobody = guide.reassigned(data, whole.moved(torch.full((5, 12), -1)))
+    assert not nobody.filtered.any()
+    assert (nobody.contexts == 0).all()
+
+
 def test_without_anchors_a_round_that_finds_nobody_is_the_last() -> None:
     guide, (data, _) = small(anchored=False), sets(3)
     torch.nn.init.constant_(guide.network.head[1].bias, -50.0)
@@ -262,6 +299,11 @@ def test_bad_arguments_are_named() -> None:
         filtering_network_for(MODEL, density=FLOW, described=False)
     with pytest.raises(ValueError, match="max_rounds is 0"):
         small().filtering(sets()[0], max_rounds=0)
+    for wrong in (small(anchored=False), small(described=False)):
+        with pytest.raises(ValueError, match="num_orders is 2, expected 1: orders of anchors are compared"):
+            wrong.filtering(sets()[0], num_orders=2)
+    with pytest.raises(ValueError, match="num_orders is 2 and an order is given"):
+        small().filtering(sets()[0], num_orders=2, order=torch.arange(12))
     with pytest.raises(ValueError, match="order has shape"):
         small().posterior(sets()[0], order=torch.tensor([0, 1]))
     assert small(warped_clusters()).filtering(torch.zeros(2, 5, 2)).assignments.shape == (2, 5)

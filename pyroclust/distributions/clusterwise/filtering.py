@@ -65,6 +65,23 @@ class Filtering:
         """Partitions ``(B, N)``, canonical; points that were never filtered are one cluster."""
         return canonical(torch.where(self.filtered, self.rounds, self.num_rounds.unsqueeze(-1)))
 
+    def __getitem__(self, which: Tensor) -> "Filtering":
+        """Return those of some data sets."""
+        return Filtering(self.rounds[which], self.contexts[which])
+
+    def moved(self, rounds: Tensor) -> "Filtering":
+        """Return the same clusters with points in other rounds; rounds without points are left out.
+
+        Shape:
+            rounds: ``(B, N)``.
+        """
+        places = torch.arange(self.contexts.shape[1], device=rounds.device)
+        used = (rounds.unsqueeze(-1) == places).any(1)
+        names = torch.where(rounds >= 0, (used.cumsum(-1) - 1).gather(-1, rounds.clamp(min=0)), -1)
+        order = (~used).int().argsort(dim=-1, stable=True).unsqueeze(-1).expand_as(self.contexts)
+        contexts = torch.where(used.unsqueeze(-1), self.contexts, 0.0).gather(1, order)
+        return Filtering(names, contexts)
+
     def __repr__(self) -> str:
         """Say how many clusters there are, and how many points were never filtered."""
         sets, points = self.rounds.shape
@@ -75,7 +92,9 @@ class Filtering:
         )
 
 
-def filter_clusters(network: ClusterFinder, encoding: Any, *, order: Tensor, max_rounds: int) -> Filtering:
+def filter_clusters(
+    network: ClusterFinder, encoding: Any, *, dataset: Tensor, order: Tensor, max_rounds: int
+) -> Filtering:
     """Find a cluster, remove the points that belong to it rather than not, and go on with the rest.
 
     An anchor is the first point that is left and always belongs to its cluster. Without anchors a round may
@@ -86,6 +105,7 @@ def filter_clusters(network: ClusterFinder, encoding: Any, *, order: Tensor, max
     Args:
         network: what finds clusters.
         encoding: what it made of the data sets.
+        dataset: the row of the encoding that is filtered, ``(B,)``; one may be filtered several times.
         order: in which points become anchors, ``(B, N)``.
         max_rounds: most clusters of a data set.
     """
@@ -103,7 +123,7 @@ def filter_clusters(network: ClusterFinder, encoding: Any, *, order: Tensor, max
         for block in row_blocks(count, POINTS_AT_ONCE):
             width = int(count[block[0]])
             mask = torch.arange(width, device=device) < count[block].unsqueeze(-1)
-            logits, vector = network.find(encoding, rows[block], left[block, :width], mask)
+            logits, vector = network.find(encoding, dataset[rows[block]], left[block, :width], mask)
             belongs = (logits > 0) & mask
             if network.anchored:
                 belongs[:, 0] = True
