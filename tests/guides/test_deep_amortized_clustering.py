@@ -182,9 +182,16 @@ def test_filtering_is_what_the_search_gives_and_reports_what_is_left() -> None:
     assert "never filtered" in repr(short)
 
 
+def almost_flat(guide: DeepAmortizedClustering) -> DeepAmortizedClustering:
+    """Make all clusters nearly alike, so that their numbers and sizes count."""
+    for parameter in guide.network.density.parameters():
+        parameter.data *= 0.002
+    return guide
+
+
 @pytest.mark.parametrize("told", [{}, {"density": FLOW}], ids=["gaussian", "flow"])
 def test_of_several_orders_the_best_by_density_and_clusters_stays(told: dict) -> None:
-    guide, (data, _) = small(**told), sets(5)
+    guide, (data, _) = almost_flat(small(**told)), sets(5)
     torch.manual_seed(3)
     found = guide.filtering(data, num_orders=6)
     torch.manual_seed(3)
@@ -198,7 +205,7 @@ def test_of_several_orders_the_best_by_density_and_clusters_stays(told: dict) ->
 
 
 def test_points_move_to_the_cluster_that_most_likely_made_them() -> None:
-    guide, (data, _) = small(), sets(5)
+    guide, (data, _) = almost_flat(small()), sets(5)
     whole = guide.filtering(data, order=torch.arange(12))
     for found in (whole, guide.filtering(data, order=torch.arange(12), max_rounds=2)):
         moved = guide.reassigned(data, found)
