@@ -207,7 +207,10 @@ def test_of_several_orders_the_best_by_density_and_clusters_stays(told: dict) ->
 def test_points_move_to_the_cluster_that_most_likely_made_them() -> None:
     guide, (data, _) = almost_flat(small()), sets(5)
     whole = guide.filtering(data, order=torch.arange(12))
-    for found in (whole, guide.filtering(data, order=torch.arange(12), max_rounds=2)):
+    short = guide.filtering(data, order=torch.arange(12), max_rounds=2)
+    # The largest cluster is that of the first round, and of the last one of the turned.
+    turned = whole.moved(whole.num_rounds.unsqueeze(-1) - 1 - whole.rounds)
+    for found in (whole, short, turned):
         moved = guide.reassigned(data, found)
         for place in range(5):
             most = int(found.num_rounds[place])
