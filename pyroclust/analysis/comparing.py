@@ -266,8 +266,10 @@ def _simulated(
     tell("simulating data sets like those of the training")
     tries, open_ones = Attempts(), list[Finding]()
     guide = picked.module
-    sizes = {"min_points": picked.min_points, "max_points": picked.max_points}
-    world = tries.make(_WORLD, lambda: simulated_world(guide, data, seed=seed, **sizes))
+    least, most = picked.min_points, picked.max_points
+    world = tries.make(
+        _WORLD, lambda: simulated_world(guide, data, seed=seed, min_points=least, max_points=most)
+    )
     failed = () if world is None else world.failures
     if (why := tries.reason(_WORLD)) is not None:
         open_ones.append(untold(Question.FAMILIAR, why))
