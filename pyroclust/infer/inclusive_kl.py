@@ -207,7 +207,9 @@ def _check_conditions(names: tuple[str, ...], simulated: Trace) -> None:
 
 
 def _was_observed(site: Any) -> bool:
-    return site["type"] == "sample" and bool(site["infer"].get("was_observed"))
+    # To Pyro a deterministic site is observed too.
+    told = site["infer"] if site["type"] == "sample" else {}
+    return bool(told.get("was_observed")) and not told.get("_deterministic")
 
 
 def _is_auxiliary(site: Any) -> bool:

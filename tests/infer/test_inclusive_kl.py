@@ -9,7 +9,14 @@ from pyro.infer import SVI, Importance, Predictive, Trace_ELBO
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import light_scorer_for
 from pyroclust.infer import InclusiveKL, exact_posterior, simulate
-from pyroclust.models import Mixture, gaussian2d, nig_mixture, overlap2d, sensitivity2d
+from pyroclust.models import (
+    Mixture,
+    gaussian2d,
+    nig_mixture,
+    overlap2d,
+    sensitivity2d,
+    set_transformer_clusters,
+)
 from pyroclust.nn import DensestFirst, RandomOrder
 
 
@@ -34,6 +41,13 @@ def test_loss_is_the_mean_negative_log_prob_of_simulated_partitions() -> None:
     assert loss.shape == (4000,)
     noise = (loss.var() / 4000 + direct.var() / 4000).sqrt()
     assert abs(loss.mean() - direct.mean()) < 4 * noise
+
+
+def test_deterministic_sites_of_a_model_are_not_its_data() -> None:
+    model = set_transformer_clusters(3)
+    guide = small_guide(model)
+    assert "weights" in poutine.trace(model).get_trace(torch.empty(2, 6, 2)).nodes
+    assert InclusiveKL().per_dataset(model, guide, torch.empty(4, 6, 2)).shape == (4,)
 
 
 def test_module_form_has_gradients() -> None:
