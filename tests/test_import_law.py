@@ -37,6 +37,7 @@ LAWS = {
     "distributions",
     "distributions.clusterwise",
     "distributions.components",
+    "distributions.forests",
     "distributions.priors",
     "distributions.sequential",
 }
@@ -107,6 +108,7 @@ LAW: dict[str, set[str]] = {
         "partitions",
     },
     "distributions.clusterwise": {"distributions", "partitions"},
+    "distributions.forests": {"compiling", "counts", "distributions", "distributions.priors", "random_state"},
     "protocols": LAWS,
     "programs": {"counts", "distributions.priors", "partitions", "protocols", "random_state"},
     "nn": LAWS | {"adjacency", "compiling", "counts", "memory", "random_state", "registry", "threads"},

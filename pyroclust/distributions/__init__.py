@@ -20,6 +20,7 @@ from pyroclust.distributions.components.pyro_component import PyroComponent
 from pyroclust.distributions.components.student_t import student_t
 from pyroclust.distributions.components.von_mises import von_mises
 from pyroclust.distributions.diagonal_mixture import DiagonalMixture
+from pyroclust.distributions.forests.perturbed_forest import PerturbedSpanningForest
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.chinese_restaurant import ChineseRestaurantPrior, ChineseRestaurantProcess
 from pyroclust.distributions.priors.dirichlet_multinomial import (
@@ -62,6 +63,7 @@ __all__ = [
     "OrderAveragedPartition",
     "PartitionDistribution",
     "PartitionPrior",
+    "PerturbedSpanningForest",
     "PitmanYorPrior",
     "PitmanYorProcess",
     "PoissonGamma",

@@ -1,0 +1,1 @@
+"""Spanning forests of perturbed similarities: solvers, and the law of the partitions that they make."""
