@@ -4,7 +4,7 @@
 
 Each graph is drawn anew from models.StochasticBlockModel with 50 to 300 nodes and two blocks or more. Long
 chains are four of 2,000 draws of merge-split moves and Gibbs sweeps, short ones have a tenth of their
-length. The guides of the shelf draw 100 partitions, and 200, counted alike and by their weights, and search
+length. The guides of the shelf draw 50 partitions, and 200, counted alike and by their weights, and search
 for one by a beam of 8; refined draws are 200, from 1,000 of the exact filter. Spectral
 clustering is told the number of blocks, or finds it by the largest gap; Louvain (networkx) finds its own, and
 so does graph-tool where Debian's package is installed, whose prior is another one. Partitions are point
@@ -46,7 +46,7 @@ MODEL = StochasticBlockModel()
 SMALLEST, LARGEST, NODES = 50, 300, 100
 GUIDES = ("ncp-sbm", "acp-sbm")
 REFINED = "ncp-sbm"
-DRAWS, FEW, BEAM = 200, 100, 8
+DRAWS, FEW, BEAM = 200, 50, 8
 
 
 def kernel(thin: int) -> Compose:
