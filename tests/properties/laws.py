@@ -303,6 +303,7 @@ NOT_TESTED = {
     "distributions.CompletedPartition": _GUIDED,
     "distributions.ComponentLabels": _GUIDED,
     "distributions.DiagonalMixture": "parameters that a network makes: tests/distributions",
+    "distributions.PerturbedSpanningForest": "no log_prob; its arguments: tests/distributions/forests",
     "distributions.Filtering": "what a guide returns",
     "distributions.SurestFirstPartition": _GUIDED,
     "distributions.Component": _CONTRACT,
