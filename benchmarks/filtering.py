@@ -162,9 +162,9 @@ def told_spectral(number: int) -> Any:
     return SpectralClustering(number, affinity="nearest_neighbors", n_neighbors=20, random_state=0)
 
 
-def variational(shape: str, _: int) -> BayesianGaussianMixture:
+def variational(shape: str, _: int, *, most: int = 20) -> BayesianGaussianMixture:
     return BayesianGaussianMixture(
-        n_components=20,
+        n_components=most,
         covariance_type=shape,
         max_iter=1000,
         random_state=0,

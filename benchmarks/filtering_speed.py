@@ -16,27 +16,20 @@ from typing import Any
 import numpy as np
 import torch
 import typer
+from filtering import ORDERS, variational
 from kept import write_report
 from sklearn.metrics import adjusted_rand_score
-from sklearn.mixture import BayesianGaussianMixture
 
 from pyroclust import load_guide
 from pyroclust.infer import simulate
 from pyroclust.models import GaussianClusters
 
 RESULTS = Path(__file__).parent / "results" / "filtering_speed.json"
-SETS, POINTS, CLUSTERS, ORDERS, SEED = 10, 1000, 4, 8, 91_000
+SETS, POINTS, CLUSTERS, SEED = 10, 1000, 4, 91_000
 
 
 def by_mixture(data: torch.Tensor) -> np.ndarray:
-    method = BayesianGaussianMixture(
-        n_components=10,
-        covariance_type="diag",
-        max_iter=1000,
-        random_state=0,
-        weight_concentration_prior=0.05,
-    )
-    return np.stack([method.fit_predict(one) for one in data.numpy()])
+    return np.stack([variational("diag", CLUSTERS, most=10).fit_predict(one) for one in data.numpy()])
 
 
 def main(guide: str = "dac-mog", repeats: int = 20) -> None:

@@ -21,6 +21,7 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 import typer
+from filtering import nearest_of_noise
 from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
@@ -101,13 +102,7 @@ def mixture(points: np.ndarray, num_clusters: int) -> np.ndarray:
 
 def dbscan(points: np.ndarray, radius: float, min_samples: int) -> np.ndarray:
     """Cluster, and give the noise to the nearest cluster."""
-    labels = DBSCAN(eps=radius, min_samples=min_samples).fit_predict(points)
-    noise = labels < 0
-    if noise.all() or not noise.any():
-        return np.where(noise, 0, labels)
-    away = np.linalg.norm(points[noise][:, None] - points[~noise], axis=-1)
-    labels[noise] = labels[~noise][away.argmin(1)]
-    return labels
+    return nearest_of_noise(points, DBSCAN(eps=radius, min_samples=min_samples).fit_predict(points))
 
 
 def scores(

@@ -130,7 +130,7 @@ class DeepAmortizedClustering(AmortizedGuide):
     ) -> Filtering:
         r"""Find clusters one after the other until no point is left, each of its most likely members.
 
-        Of several orders of anchors the one stays whose clusters explain the data best,
+        Of several random orders of anchors the one stays whose clusters explain the data best,
 
         .. math:: \log p(x \mid \theta, n) - \tfrac{1}{2} K (2 D + 1) \log N
 
@@ -139,7 +139,7 @@ class DeepAmortizedClustering(AmortizedGuide):
         Args:
             data: ``(*batch, N, *event_shape)``; batches are flat in the result.
             order: as in :meth:`posterior`.
-            num_orders: orders of anchors that are tried, M; the cost is M times that of one.
+            num_orders: orders of anchors that are tried, at as many times the cost; the rule of the guide if 1.
             max_rounds: most clusters; points that are left then are reported.
 
         Raises:

@@ -222,7 +222,8 @@ def mixture_network_for(
     check_count("width", width)
     encoder = SetEncoder(width, num_blocks=2, num_heads=num_heads) if encoder is None else encoder
     if decoder is None:
-        decoder = AttentiveDecoder(width, num_components or 4, num_heads=num_heads)
+        components = 4 if num_components is None else num_components
+        decoder = AttentiveDecoder(width, components, num_heads=num_heads)
     elif num_components not in (None, decoder.num_components):
         raise ValueError(
             f"num_components is {num_components}, expected {decoder.num_components}, that of the decoder"

@@ -132,14 +132,11 @@ class PickedGuide:
                 f"{table.name} has {given} column(s) and guide '{self.name}' takes {dim}; "
                 f"choose columns with --columns, reduce with --pca {dim}, or leave --guide out"
             )
-        beyond = (
-            f"on up to {self.max_points} points"
-            if self.max_points is not None and num_points > self.max_points
-            else f"on {self.min_points} points or more"
-            if num_points < self.min_points
-            else ""
-        )
-        if not beyond:
+        if num_points < self.min_points:
+            beyond = f"on {self.min_points} points or more"
+        elif self.max_points is not None and num_points > self.max_points:
+            beyond = f"on up to {self.max_points} points"
+        else:
             return self.about
         return (
             *self.about,

@@ -130,6 +130,8 @@ def test_bad_arguments_are_named() -> None:
             small(varied=True).parameters_of(data, num_components=wrong)
     with pytest.raises(ValueError, match="num_components has shape"):
         small(varied=True).parameters_of(data, num_components=torch.tensor([1, 2]))
+    with pytest.raises(ValueError, match="num_components is 0, expected at least 1"):
+        mixture_network_for(MODEL, num_components=0)
     with pytest.raises(ValueError, match="num_components is 4, expected 3, that of the decoder"):
         mixture_network_for(MODEL, width=16, num_components=4, decoder=MeanDecoder(16, 3))
     with pytest.raises(ValueError, match="network takes points of 3 numbers"):

@@ -38,12 +38,13 @@ def spanning_tree(similarity, noise, scale, total, key, near, closed, edges, wei
             total[u, v] = weight
             total[v, u] = weight
         edge += u
-    lowest = -scale * 0 - np.inf
     for v in range(n):
-        key[v] = lowest
+        total[v, v] = -np.inf
         near[v] = 0
         closed[v] = 0
-        total[v, v] = lowest
+    # Of the type of the matrix.
+    lowest = total[0, 0]
+    key[:n] = lowest
     u = 0
     closed[0] = lowest
     for step in range(n - 1):
