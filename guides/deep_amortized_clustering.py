@@ -139,7 +139,7 @@ class DeepAmortizedClustering(AmortizedGuide):
         Args:
             data: ``(*batch, N, *event_shape)``; batches are flat in the result.
             order: as in :meth:`posterior`.
-            num_orders: orders of anchors that are tried, at as many times the cost; the rule of the guide if 1.
+            num_orders: orders of anchors to try, at as many times the cost; of 1 the guide's own rule.
             max_rounds: most clusters; points that are left then are reported.
 
         Raises:
