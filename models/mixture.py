@@ -1,15 +1,25 @@
 """The mixture: any partition prior with any component family, as a Pyro program."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Self
 
+import numpy as np
 import pyro
 import torch
 from torch import Size, Tensor
 from torch.distributions import Distribution
 
-from pyroclust.distributions import ClusteredData, Component, ConjugateComponent, PartitionPrior
+from pyroclust.constraints import Constraints, Pairs
+from pyroclust.distributions import (
+    ClusteredData,
+    Component,
+    ConjugateComponent,
+    ConstrainedPartition,
+    PartitionDistribution,
+    PartitionPrior,
+)
+from pyroclust.distributions.priors.constrained import check_enough_clusters
 from pyroclust.partitions import check_num_points
 from pyroclust.points import as_points, check_shape
 
@@ -60,6 +70,7 @@ class Mixture:
                 f"partition prior and a component family{': swap them' if swapped else ''}"
             )
         self.prior, self.component, self.name = prior, component, name
+        self.constraints: Constraints | None = None
         both = sorted(prior.hyperpriors.keys() & component.hyperpriors.keys())
         if both:
             raise ValueError(
@@ -127,19 +138,101 @@ class Mixture:
             setattr(new, owner, getattr(new, owner).given({name: value}))
         return new
 
+    def constrained(
+        self,
+        *,
+        must_link: Pairs | None = None,
+        cannot_link: Pairs | None = None,
+        labels: Tensor | np.ndarray | Sequence[int] | None = None,
+    ) -> Self:
+        r"""Return the model of one data set, of whose partition something is known.
+
+        .. math:: p(c, x \mid C) \propto p(c, x) \, 1[c \in C]
+
+        with C the partitions that have all that is known. :meth:`log_joint` is restricted to C and not
+        normalised, so that the evidence of this model is :math:`\log p(x, C)`: less that of the free model it
+        is :math:`\log p(C \mid x)`, what the data say of the constraints, and less
+        :meth:`log_prob_constraints` it is :math:`\log p(x \mid C)`. Random hyperparameters are those given
+        that the constraints hold.
+
+        Enumeration, collapsed Gibbs sampling, splits and merges, sequential Monte Carlo, importance weights
+        and refining keep to the constraints; guides do by their own ``constrained``. Known constraints are
+        joined by the new ones.
+
+        Args:
+            must_link: pairs of points that are in one cluster, counted from 0.
+            cannot_link: pairs of points that are in different clusters.
+            labels: ``(N,)`` integers, negative where nothing is known: points of equal labels are together,
+                points of different labels apart.
+
+        Raises:
+            ValueError: if the constraints contradict one another, or the prior may have too few clusters.
+
+        Example:
+            >>> from pyroclust.infer import log_evidence
+            >>> from pyroclust.models import gaussian2d
+            >>> model, data = gaussian2d(), torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
+            >>> known = model.constrained(cannot_link=[(0, 1)])
+            >>> (log_evidence(known, data) - log_evidence(model, data)).exp() < 0.02  # P(apart | data)
+            tensor(True)
+        """
+        found = Constraints.of(must_link=must_link, cannot_link=cannot_link, labels=labels)
+        return self.under(found if self.constraints is None else self.constraints.joined(found))
+
+    def under(self, constraints: Constraints | None) -> Self:
+        """Return the model under other constraints, or under none.
+
+        Raises:
+            ValueError: if the prior may have too few clusters for them.
+        """
+        if constraints is not None:
+            check_enough_clusters(self.prior, constraints)
+        new = copy.copy(self)
+        new.constraints = constraints
+        return new
+
+    def log_prob_constraints(self) -> Tensor:
+        r"""Return the prior log-probability of the constraints in nats, 0 without any.
+
+        .. math:: \log p(C) = \log \sum_{c \in C} p(c)
+
+        Exact, by enumeration of the allowed partitions of the points that something is known of.
+
+        Raises:
+            ValueError: if there are too many of these, or a hyperparameter is random.
+        """
+        if self.constraints is None:
+            return torch.zeros(self.prior.batch_shape, dtype=torch.float64)
+        return ConstrainedPartition(self.prior, self.constraints).log_normaliser
+
+    def _partition(self, prior: PartitionPrior, num_points: int) -> PartitionDistribution:
+        if self.constraints is None:
+            return prior.partition(num_points)
+        if self.prior.hyperpriors:
+            raise ValueError(
+                f"{', '.join(self.prior.hyperpriors)} is random and the model has constraints, expected a "
+                "number: whether constraints hold says something of it; set it with model.given"
+            )
+        return ConstrainedPartition(prior, self.constraints.over(num_points))
+
     def __eq__(self, other: object) -> bool:
-        """Two mixtures are the same if their priors and families are, whatever their names."""
+        """Two mixtures are the same if priors, families and constraints are, whatever their names."""
         if not isinstance(other, Mixture):
             return NotImplemented
-        return self.prior == other.prior and self.component == other.component
+        return (
+            self.prior == other.prior
+            and self.component == other.component
+            and self.constraints == other.constraints
+        )
 
     def __hash__(self) -> int:
         """Hash the kinds of prior and family."""
         return hash((self.prior, self.component))
 
     def __repr__(self) -> str:
-        """Write prior and family."""
-        return f"{type(self).__name__}({self.prior!r}, {self.component!r})"
+        """Write prior and family, and what is known."""
+        known = "" if self.constraints is None else f", {self.constraints!r}"
+        return f"{type(self).__name__}({self.prior!r}, {self.component!r}{known})"
 
     def __call__(self, data: Tensor) -> Tensor:
         """Run the program on data sets (or a template of their shape) and return the data."""
@@ -148,11 +241,13 @@ class Mixture:
             raise ValueError(f"data has shape {tuple(data.shape)}, expected at least one data set")
         with pyro.plate_stack("datasets", data.shape[: -self.event_dim]):
             prior, component = self.prior.sampled(), self.component.sampled()
-            assignments = pyro.sample("assignments", prior.partition(data.shape[-2]))
+            assignments = pyro.sample("assignments", self._partition(prior, data.shape[-2]))
             return pyro.sample("data", ClusteredData(component, assignments), obs=data)
 
     def log_joint(self, data: Tensor, assignments: Tensor) -> Tensor:
         """Return log p(assignments, data) in nats, float64; a ``GammaConcentration`` is integrated out.
+
+        Under constraints it is minus infinity where a partition breaks them.
 
         Shape:
             data: ``(..., N, D)``; assignments: ``(..., N)`` canonical; output: the broadcast of both batches
@@ -174,7 +269,10 @@ class Mixture:
         # The prior refuses labels that are not canonical.
         log_prior = self.prior.log_prob(assignments)
         likelihood = ClusteredData(self.component, assignments.long().expand(*batch, -1))
-        return log_prior + likelihood.log_prob(data)
+        found = log_prior + likelihood.log_prob(data)
+        if self.constraints is None:
+            return found
+        return torch.where(self.constraints.allows(assignments), found, -torch.inf)
 
     def _joint_batch(self, data: Tensor, assignments: Tensor) -> Size:
         """Return the broadcast batch of data and assignments; hyperparameters have to broadcast with it."""

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from torch import Tensor
 
 from pyroclust.counts import check_count
-from pyroclust.partitions import canonical, check_num_points
+from pyroclust.partitions import canonical
 
 __all__ = ["Constraints", "Pairs"]
 
@@ -36,6 +36,7 @@ class Constraints:
     Attributes:
         groups: the group of each point, canonical, ``(N,)`` int64; most points are a group of their own.
         apart: pairs of groups that are apart, the smaller first, each once and in order, ``(P, 2)`` int64.
+        is_open: whether more points may follow, of which nothing is known.
 
     Example:
         >>> known = Constraints.of(5, must_link=[(0, 1), (1, 4)], cannot_link=[(0, 3)])
@@ -47,11 +48,12 @@ class Constraints:
 
     groups: Tensor
     apart: Tensor
+    is_open: bool = False
 
     @classmethod
     def of(
         cls,
-        num_points: int,
+        num_points: int | None = None,
         *,
         must_link: Pairs | None = None,
         cannot_link: Pairs | None = None,
@@ -60,7 +62,7 @@ class Constraints:
         """Close what is known under "together with", and check that it does not contradict itself.
 
         Args:
-            num_points: N.
+            num_points: N; None where labels tell it, or where more points than those in pairs may follow.
             must_link: pairs of points that are in one cluster.
             cannot_link: pairs of points that are in different clusters.
             labels: ``(N,)`` integers, negative where nothing is known: points of equal labels are together,
@@ -73,8 +75,11 @@ class Constraints:
         Example:
             >>> Constraints.of(3, must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)])
             Traceback (most recent call last):
-            ValueError: cannot_link has the pair (0, 2), and these points must be together by (0, 1), (1, 2): ...
+            ValueError: cannot_link has the pair (0, 2), and these points must be together by (0, 1)...
         """
+        is_open = num_points is None and labels is None
+        if num_points is None:
+            num_points = _least_points(must_link, cannot_link) if labels is None else len(labels)
         num_points = check_count("num_points", num_points)
         linked = _pairs("must_link", must_link, num_points)
         severed = _pairs("cannot_link", cannot_link, num_points)
@@ -94,7 +99,7 @@ class Constraints:
         if own is not None:
             pairs = torch.cat([pairs, _apart_by_label(groups, first_of, graph)])
         apart = pairs.sort(-1).values.unique(dim=0) if len(pairs) else pairs
-        return cls(groups, apart)
+        return cls(groups, apart, is_open)
 
     def __repr__(self) -> str:
         """Return the sizes."""
@@ -152,6 +157,40 @@ class Constraints:
         """The points that something is known of, ascending, ``(M,)`` int64."""
         return torch.isin(self.groups, self.bound).nonzero().squeeze(-1)
 
+    def over(self, num_points: int) -> "Constraints":
+        """Return what is known of a data set of so many points.
+
+        Raises:
+            ValueError: if that is another number of points, and no more may follow.
+        """
+        more = num_points - self.num_points
+        if more < 0 or (more > 0 and not self.is_open):
+            least = "at least " if self.is_open else ""
+            raise ValueError(
+                f"data has {num_points} points, and the constraints name points of a data set of {least}"
+                f"{self.num_points}: they belong to one data set"
+            )
+        if not self.is_open:
+            return self
+        new = self.num_groups + torch.arange(more)
+        return Constraints(torch.cat([self.groups, new]), self.apart)
+
+    def joined(self, other: "Constraints") -> "Constraints":
+        """Return all that two say together.
+
+        Raises:
+            ValueError: if they contradict one another, or name points of other data sets.
+        """
+        num_points = max(self.num_points, other.num_points)
+        both = self.over(num_points), other.over(num_points)
+        place = torch.arange(num_points)
+        found = Constraints.of(
+            num_points,
+            must_link=torch.cat([torch.stack([one.first[one.groups], place], -1) for one in both]),
+            cannot_link=torch.cat([one.first[one.apart] for one in both]),
+        )
+        return Constraints(found.groups, found.apart, self.is_open and other.is_open)
+
     def allows(self, assignments: Tensor) -> Tensor:
         """Say which partitions have all that is known, O(N + P) each.
 
@@ -161,7 +200,8 @@ class Constraints:
         Raises:
             ValueError: if they are partitions of another number of points.
         """
-        check_num_points("assignments", assignments, self.num_points)
+        if assignments.shape[-1] != self.num_points:
+            return self.over(assignments.shape[-1]).allows(assignments)
         of_group = assignments[..., self.first]
         together = (assignments == of_group[..., self.groups]).all(-1)
         return together & (of_group[..., self.apart[:, 0]] != of_group[..., self.apart[:, 1]]).all(-1)
@@ -181,7 +221,8 @@ class Constraints:
             >>> known.repaired(torch.tensor([[0, 1, 0, 0], [0, 0, 1, 1]])).tolist()
             [[0, 0, 1, 0], [0, 0, 1, 1]]
         """
-        check_num_points("assignments", assignments, self.num_points)
+        if assignments.shape[-1] != self.num_points:
+            return self.over(assignments.shape[-1]).repaired(assignments)
         of_group = canonical(assignments)[..., self.first]
         for group in (self.degrees > 0).nonzero().squeeze(-1).tolist():
             before = self.neighbours(group)
@@ -232,6 +273,12 @@ class Constraints:
         return found - (between | between.T)[self.groups][:, self.groups].to(torch.int8)
 
 
+def _least_points(*pairs: Any) -> int:
+    sizes = [np.asarray(one) for one in pairs if one is not None]
+    largest = [int(one.max()) for one in sizes if one.size and np.issubdtype(one.dtype, np.integer)]
+    return max(largest, default=0) + 1
+
+
 def _pairs(name: str, pairs: Any, num_points: int) -> np.ndarray:
     if pairs is None:
         return np.empty((0, 2), np.int64)
@@ -243,7 +290,8 @@ def _pairs(name: str, pairs: Any, num_points: int) -> np.ndarray:
         return np.empty((0, 2), np.int64)
     if found.ndim != 2 or found.shape[1] != 2 or not np.issubdtype(found.dtype, np.integer):
         raise ValueError(
-            f"{name} has shape {found.shape} and type {found.dtype}, expected pairs of points, (P, 2) integers"
+            f"{name} has shape {found.shape} and type {found.dtype}, expected pairs of points, (P, 2) "
+            "integers"
         )
     outside = ((found < 0) | (found >= num_points)).any(-1)
     if outside.any():

@@ -6,6 +6,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 from torch import Tensor
 from torch.distributions import Distribution
 
+from pyroclust.constraints import Constraints
 from pyroclust.distributions.components.component import Component
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.prior import PartitionPrior
@@ -111,6 +112,11 @@ class CollapsedModel(Model, JointModel, Protocol):
 
     prior: PartitionPrior
     component: Component
+
+    @property
+    def constraints(self) -> Constraints | None:
+        """What is known of the partition; None for nothing."""
+        ...
 
 
 class CompanionProgram(Protocol):

@@ -23,6 +23,7 @@ from pyroclust.distributions.diagonal_mixture import DiagonalMixture
 from pyroclust.distributions.forests.perturbed_forest import PerturbedSpanningForest
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.chinese_restaurant import ChineseRestaurantPrior, ChineseRestaurantProcess
+from pyroclust.distributions.priors.constrained import ConstrainedPartition
 from pyroclust.distributions.priors.dirichlet_multinomial import (
     DirichletMultinomialPartition,
     DirichletMultinomialPrior,
@@ -46,6 +47,7 @@ __all__ = [
     "Component",
     "ComponentLabels",
     "ConjugateComponent",
+    "ConstrainedPartition",
     "DiagonalMixture",
     "DirichletMultinomialPartition",
     "DirichletMultinomialPrior",

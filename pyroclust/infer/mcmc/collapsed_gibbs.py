@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from pyroclust.infer.mcmc.compiled.groups import Groups, GroupSweep
 from pyroclust.infer.mcmc.compiled.protocol import require_conjugate
 from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
 from pyroclust.infer.mcmc.compiled.sweep import GibbsSweep
@@ -26,6 +27,8 @@ class CollapsedKernel(CompiledKernel):
         ValueError: if the family is not conjugate or ``thin`` is not positive.
     """
 
+    keeps_constraints = True
+
     def __init__(self, model: CollapsedModel, *, init: Starts | Tensor | None = None, thin: int = 1) -> None:
         if not is_of_graphs(model):
             require_conjugate(model)
@@ -39,6 +42,13 @@ class CollapsedGibbs(CollapsedKernel):
         p(c_i = \text{new} \mid \cdot) \propto \frac{V_N(K + 1)}{V_N(K)} \, p(x_i)
 
     Nodes of a graph are visited likewise: there a node's edges with all blocks count, O(K^2) a node.
+
+    Under constraints points that belong together move as one,
+
+    .. math:: p(c_G = k \mid c_{-G}, x) \propto \frac{w(n_k + |G|)}{w(n_k)} \,
+        \frac{p(x_k, x_G)}{p(x_k)}
+
+    and clusters that hold points apart from them are closed.
 
     A sweep visits the points in the order of the data and, where the concentration has a Gamma prior, ends
     with Escobar and West's draw of it, so that :math:`V_N(K+1)/V_N(K) = \alpha`. Cost O(N K D) a sweep, and
@@ -74,7 +84,8 @@ class CollapsedGibbs(CollapsedKernel):
         https://doi.org/10.1080/01621459.1995.10476550
     """
 
-    def moves(self) -> tuple[NamedTuple, ...]:
+    def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
         """Return ``thin`` sweeps."""
-        sweep: NamedTuple = GibbsSweep()
+        known = self.model.constraints
+        sweep: NamedTuple = GibbsSweep() if known is None else GroupSweep(Groups.of(known.over(num_points)))
         return (sweep, *END_OF_STEP) * self.thin

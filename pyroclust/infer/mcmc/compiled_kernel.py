@@ -32,8 +32,12 @@ class CompiledKernel(PartitionKernel):
     """
 
     @abstractmethod
-    def moves(self) -> tuple[NamedTuple, ...]:
-        """Return what a draw of the kernel does, ``thin`` included, as tuples with a registered step."""
+    def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
+        """Return what a draw of the kernel does, ``thin`` included, as tuples with a registered step.
+
+        Args:
+            num_points: N of the data set.
+        """
 
     @property
     def updates(self) -> frozenset[str]:
@@ -42,7 +46,7 @@ class CompiledKernel(PartitionKernel):
 
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:
         """Prepare one compiled chain a state."""
-        return CompiledTransition(self.model, data, self.moves(), thin=1, states=states, generator=generator)
+        return CompiledTransition(self.model, data, self.moves(len(data)), thin=1, states=states, generator=generator)
 
 
 class CompiledTransition(Transition):

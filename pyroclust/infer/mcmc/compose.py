@@ -52,6 +52,7 @@ class Compose(PartitionKernel):
                 "kernels belong to different models, expected kernels made of one and the same model"
             )
         _check_kept_parameters(kernels)
+        self.keeps_constraints = all(one.keeps_constraints for one in kernels)
         super().__init__(kernels[0].model, init=kernels[0].init if init is None else init, thin=thin)
         self.kernels = tuple(kernels)
         self.moves_points = any(one.moves_points for one in kernels)
@@ -82,7 +83,7 @@ class Compose(PartitionKernel):
         for compiled, group in groupby(self.kernels, key=lambda one: isinstance(one, CompiledKernel)):
             if compiled:
                 own = [one for one in group if isinstance(one, CompiledKernel)]
-                moves = tuple(move for one in own for move in one.moves())
+                moves = tuple(move for one in own for move in one.moves(len(data)))
                 fused = CompiledTransition(
                     self.model, data, moves, thin=1, states=states, generator=generator.spawn(1)[0]
                 )

@@ -136,6 +136,9 @@ class GuideProposal(PartitionKernel):
         Andrieu & Roberts (2009), The pseudo-marginal approach. https://arxiv.org/abs/0903.5480
     """
 
+    # Proposals that break constraints have density zero.
+    keeps_constraints = True
+
     def __init__(
         self,
         model: CollapsedModel,

@@ -44,16 +44,23 @@ class PartitionKernel(MCMCKernel, ABC):
         thin: steps of the kernel a draw.
 
     Raises:
-        ValueError: if ``thin`` is not positive.
+        ValueError: if ``thin`` is not positive, or the model is constrained and the kernel would not keep to it.
 
     Attributes:
         moves_points: whether the kernel changes partitions; False for those that draw hyperparameters alone.
+        keeps_constraints: whether it moves within the partitions that a constrained model allows.
     """
 
     moves_points: bool = True
+    keeps_constraints: bool = False
 
     def __init__(self, model: CollapsedModel, *, init: Starts | Tensor | None = None, thin: int = 1) -> None:
         self.model, self.thin = model, check_count("thin", thin, at_most=_LONGEST_THIN)
+        if model.constraints is not None and not self.keeps_constraints:
+            raise ValueError(
+                f"model has constraints, and {type(self).__name__} cannot keep to them: use CollapsedGibbs, "
+                "SplitMerge, MergeSplit, or a Compose of these"
+            )
         self.init = Overdispersed() if init is None else as_starts(init)
         self.transforms: dict[str, Any] = {}
         self._transition: Transition | None = None
@@ -106,6 +113,8 @@ class PartitionKernel(MCMCKernel, ABC):
         else:
             check_data_set(data, self.model.component.dim)
             self.model.component.check(data)
+        if self.model.constraints is not None:
+            self.model.constraints.over(len(data))
         self.check_data(data)
         missing = set(self.model.hyperpriors) - self.updates - self.model.prior.integrated_names
         if missing:
@@ -120,6 +129,8 @@ class PartitionKernel(MCMCKernel, ABC):
     def start(self, data: Tensor, num_chains: int, generator: np.random.Generator) -> ChainStates:
         """Choose where chains start, hyperparameters at draws of their priors.
 
+        Under constraints they start at allowed partitions near those of ``init``.
+
         Raises:
             ValueError: if ``init`` returns labels of another shape.
         """
@@ -130,6 +141,8 @@ class PartitionKernel(MCMCKernel, ABC):
                 f"{(num_chains, len(data))}: one row "
                 "a chain, one label a point"
             )
+        if self.model.constraints is not None:
+            labels = self.model.constraints.repaired(labels)
         return self.states_at(data, labels)
 
     def states_at(self, data: Tensor, labels: Tensor) -> ChainStates:
@@ -137,7 +150,11 @@ class PartitionKernel(MCMCKernel, ABC):
 
         Shape:
             labels: ``(chains, N)`` canonical.
+
+        Raises:
+            ValueError: if the model has constraints that one of them breaks.
         """
+        self._check_allowed(labels)
         priors = self.model.hyperpriors
         hyper = {
             name: priors[name].sample(torch.Size((len(labels),))).double() for name in sorted(self.updates)
@@ -155,6 +172,7 @@ class PartitionKernel(MCMCKernel, ABC):
         if given:
             check_num_points("assignments", given.get("assignments", self._states.assignments), len(data))
             self._states = _states_of({**_sites(self._states), **given}, self.updates)
+            self._check_allowed(self._states.assignments)
         self._transition = self.bind(data, self._states, generator)
         self._params = _sites(self._states)
 
@@ -180,9 +198,18 @@ class PartitionKernel(MCMCKernel, ABC):
             )
         if params["assignments"] is not self._params["assignments"]:
             self._states = _states_of(params, self.updates)
+            self._check_allowed(self._states.assignments)
         self._states = self._transition.step(self._states)
         self._params = _sites(self._states)
         return self._params
+
+    def _check_allowed(self, labels: Tensor) -> None:
+        known = self.model.constraints
+        if known is not None and not bool(known.allows(labels).all()):
+            raise ValueError(
+                "assignments break the constraints of the model, expected partitions that keep them: call "
+                "model.constraints.repaired on them"
+            )
 
     def logging(self) -> dict[str, str]:
         """Return what the progress bar shows."""

@@ -89,6 +89,7 @@ class ParallelTempering(PartitionKernel):
                 "CollapsedGibbs, MergeSplit, SplitMerge, SliceHyperparameters or a Compose of these"
             )
         require_conjugate(kernel.model)
+        self.keeps_constraints = kernel.keeps_constraints
         super().__init__(kernel.model, init=kernel.init if init is None else init, thin=thin)
         self.kernel = kernel
         self.powers = _checked(powers)
@@ -122,7 +123,7 @@ class ParallelTempering(PartitionKernel):
         """Prepare R copies of every chain."""
         self._counts = np.zeros_like(self._counts)
         rounds = self.kernel.thin if isinstance(self.kernel, Compose) else 1
-        moves = tuple(move for one in self._parts for move in one.moves()) * rounds
+        moves = tuple(move for one in self._parts for move in one.moves(len(data))) * rounds
         return _Tempered(self, data, moves, states=states, generator=generator, counts=self._counts)
 
 

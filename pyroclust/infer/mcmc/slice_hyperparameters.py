@@ -50,6 +50,7 @@ class SliceHyperparameters(CompiledKernel):
     """
 
     moves_points = False
+    keeps_constraints = True
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class SliceHyperparameters(CompiledKernel):
         """All random hyperparameters of the model."""
         return frozenset(self.model.hyperpriors)
 
-    def moves(self) -> tuple[SliceUpdate]:
+    def moves(self, num_points: int) -> tuple[SliceUpdate]:
         """Return ``thin`` rounds over the hyperparameters."""
         places = hyper_places(self.model)
         names = sorted(self._codes)

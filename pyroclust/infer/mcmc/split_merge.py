@@ -8,6 +8,7 @@ from torch import Tensor
 from pyroclust.counts import check_count
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedKernel
 from pyroclust.infer.mcmc.compiled.allocations import RestrictedGibbs, SequentialAllocation
+from pyroclust.infer.mcmc.compiled.groups import GroupProposals, Groups
 from pyroclust.infer.mcmc.compiled.proposals import ACCEPTED, MERGES, PROPOSED, SPLITS
 from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
 from pyroclust.infer.mcmc.starts import Starts
@@ -18,6 +19,9 @@ __all__ = ["MergeSplit", "ProposalKernel", "SplitMerge"]
 
 class ProposalKernel(CollapsedKernel):
     """A compiled kernel whose moves are accepted or rejected, and counted.
+
+    Under constraints both anchors are groups of points that belong together, groups are allocated as a whole,
+    and clusters that hold points apart from one another are not merged.
 
     Args:
         model: a model of a conjugate family with compiled functions.
@@ -104,9 +108,12 @@ class MergeSplit(ProposalKernel):
         nonparametric models. https://doi.org/10.1080/00949655.2021.1998502
     """
 
-    def moves(self) -> tuple[NamedTuple, ...]:
+    def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
         """Return ``thin`` steps of ``proposals`` proposals each."""
-        move: NamedTuple = SequentialAllocation(self.proposals, self._new_counts())
+        known, counts = self.model.constraints, self._new_counts()
+        move: NamedTuple = SequentialAllocation(self.proposals, counts)
+        if known is not None:
+            move = GroupProposals(Groups.of(known.over(num_points)), -1, self.proposals, counts)
         return (move, *END_OF_STEP) * self.thin
 
 
@@ -170,7 +177,10 @@ class SplitMerge(ProposalKernel):
         super().__init__(model, init=init, thin=thin, proposals=proposals)
         self.scans = check_count("scans", scans, at_least=0)
 
-    def moves(self) -> tuple[NamedTuple, ...]:
+    def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
         """Return ``thin`` steps of ``proposals`` proposals each."""
-        move: NamedTuple = RestrictedGibbs(self.scans, self.proposals, self._new_counts())
+        known, counts = self.model.constraints, self._new_counts()
+        move: NamedTuple = RestrictedGibbs(self.scans, self.proposals, counts)
+        if known is not None:
+            move = GroupProposals(Groups.of(known.over(num_points)), self.scans, self.proposals, counts)
         return (move, *END_OF_STEP) * self.thin

@@ -90,7 +90,7 @@ def test_unknown_fields_and_values_are_refused():
 )
 def test_the_concentration_is_drawn_where_it_has_a_gamma_prior(model, steps):
     chain = start_chain(model, torch.randn(5, 1), np.random.default_rng(0))
-    program = Program(CollapsedGibbs(model, thin=4).moves(), chain)
+    program = Program(CollapsedGibbs(model, thin=4).moves(5), chain)
     assert len(program.steps) == len(program.settings) == 4 * steps
     assert len(set(program.steps)) == steps
 

@@ -34,9 +34,11 @@ __all__ = [
     "draw_side",
     "home_side",
     "list_members",
+    "log_ratio_of",
     "open_sides",
     "propose",
     "put",
+    "release",
     "take",
 ]
 
@@ -127,7 +129,7 @@ def become_two(state: Any, first: int, second: int, count: int) -> None:
     state.slot_of[first] = state.active[num_active]
     state.slot_of[second] = state.active[num_active + 1]
     state.counters[0] = num_active + 2
-    _free(state, own)
+    release(state, own)
 
 
 @lean
@@ -147,11 +149,12 @@ def become_one(family: Any, state: Any, first: int, second: int, count: int) -> 
     add_sums(state, one, one, other)
     state.sizes[one] += state.sizes[other]
     refresh(family, state.sums, one, state.sizes[one])
-    _free(state, other)
+    release(state, other)
 
 
 @lean
-def _free(state: Any, slot: int) -> None:
+def release(state: Any, slot: int) -> None:
+    """Free the slot of a cluster that is no more."""
     state.sizes[slot] = 0
     state.counters[0] -= 1
     last = state.counters[0]
@@ -186,7 +189,7 @@ def allocate(move: Any, family: Any, state: Any, prior: Any, generator: Any, cou
 
 
 @lean
-def _log_ratio(family: Any, state: Any, prior: Any, one: int, other: int, whole: int, count: int) -> float:
+def log_ratio_of(family: Any, state: Any, prior: Any, one: int, other: int, whole: int, count: int) -> float:
     """Return the log joint density of two clusters less that of their union, one of ``count`` clusters."""
     size, more = state.sizes[one], state.sizes[other]
     total = log_open(prior, count)
@@ -232,7 +235,7 @@ def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> 
     else:
         add_sums(state, whole, one, other)
     before = num_active if splits else num_active - 1
-    log_ratio = _log_ratio(family, state, prior, one, other, whole, before) - log_proposal
+    log_ratio = log_ratio_of(family, state, prior, one, other, whole, before) - log_proposal
     agreed = accepted(log_ratio if splits else -log_ratio, generator)
     if agreed:
         move.counts[kind, ACCEPTED] += 1
