@@ -10,6 +10,7 @@ from pyroclust.guides.predictive_filter import PredictiveFilter
 from pyroclust.guides.retarget import retarget
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.guides.set_transformer_mixture import SetTransformerMixture, mixture_network_for
+from pyroclust.guides.spanning_forest import SpanningForestGuide
 
 __all__ = [
     "AmortizedGuide",
@@ -21,6 +22,7 @@ __all__ = [
     "PredictiveFilter",
     "SequentialGuide",
     "SetTransformerMixture",
+    "SpanningForestGuide",
     "filtering_network_for",
     "light_scorer_for",
     "mixture_network_for",

@@ -15,6 +15,7 @@ from torch.distributions import Distribution
 
 from pyroclust.adjacency import as_adjacency
 from pyroclust.arrays import as_numbers
+from pyroclust.constraints import Constraints, Pairs
 from pyroclust.counts import check_count
 from pyroclust.distributions import Component
 from pyroclust.distributions.hyperparameters import as_number, shown
@@ -52,11 +53,13 @@ class AmortizedGuide(PyroModule):
         conditions: names of random hyperparameters of the model that :meth:`condition` sets.
 
     Attributes:
+        why_no_constraints: why posteriors cannot be held to constraints; empty where they can.
         network_argument: which argument of the constructor takes what a recipe's table of a network makes;
             ``None`` for guides that no recipe makes from such a table.
         model: the model; a :class:`~pyroclust.models.Program` where a function was given.
         conditions: the names that are still to be set; empty for most guides.
         condition_values: those that were set, numbers or one a data set.
+        constraints: what is known of the partition; None for nothing.
         mixes_orders: whether its posteriors are mixtures over visiting orders.
 
     Example:
@@ -71,12 +74,17 @@ class AmortizedGuide(PyroModule):
     """
 
     network_argument: ClassVar[str | None] = None
+    why_no_constraints: ClassVar[str] = (
+        "its partitions are not made of decisions of which some could be ruled out"
+    )
 
     def __init__(self, model: Any, *, conditions: Sequence[str] = ()) -> None:
         super().__init__(name=own_name(type(self)))
         self.model: Model = as_model(model)
         self.conditions = checked_names(conditions)
         self.condition_values: dict[str, float | Tensor] = {}
+        self.constraints: Constraints | None = getattr(self.model, "constraints", None)
+        self._check_constraints()
 
     def posterior(self, data: Points) -> PartitionDistribution:
         """Encode data sets once and return the distribution over their partitions.
@@ -138,6 +146,59 @@ class AmortizedGuide(PyroModule):
         view.model, view.conditions, view.condition_values = self.model.given(known), (), known
         return view
 
+    def constrained(
+        self,
+        *,
+        must_link: Pairs | None = None,
+        cannot_link: Pairs | None = None,
+        labels: Tensor | np.ndarray | Sequence[int] | None = None,
+    ) -> Self:
+        """Return the guide of one data set, of whose partition something is known: a view, same weights.
+
+        Its posteriors have the allowed partitions alone, with exact log-probabilities that sum to one over
+        these. Its model is the guide's model under the same constraints.
+
+        Args:
+            must_link: pairs of points that are in one cluster, counted from 0.
+            cannot_link: pairs of points that are in different clusters.
+            labels: ``(N,)`` integers, negative where nothing is known: points of equal labels are together,
+                points of different labels apart.
+
+        Raises:
+            ValueError: if the constraints contradict one another, the prior may have too few clusters for
+                them, or the guide cannot be held to any.
+
+        Example:
+            >>> from pyroclust.guides import PredictiveFilter
+            >>> from pyroclust.models import gaussian2d
+            >>> known = PredictiveFilter(gaussian2d()).constrained(must_link=[(0, 2)], cannot_link=[(0, 1)])
+            >>> known.posterior(torch.zeros(3, 2)).sample((4,)).tolist()
+            [[0, 1, 0], [0, 1, 0], [0, 1, 0], [0, 1, 0]]
+        """
+        found = Constraints.of(must_link=must_link, cannot_link=cannot_link, labels=labels)
+        return self.under(found if self.constraints is None else self.constraints.joined(found))
+
+    def under(self, constraints: Constraints | None) -> Self:
+        """Return the guide under other constraints, or under none: a view with the same weights.
+
+        Raises:
+            ValueError: as :meth:`constrained`.
+        """
+        view = copy.copy(self)
+        view.constraints = constraints
+        view._check_constraints()
+        under = getattr(self.model, "under", None)
+        if under is not None:
+            view.model = under(constraints)
+        return view
+
+    def _check_constraints(self) -> None:
+        if self.constraints is not None and self.why_no_constraints:
+            raise ValueError(
+                f"guide is a {type(self).__name__}, which cannot be held to constraints: "
+                f"{self.why_no_constraints}; take a guide that labels points one after the other"
+            )
+
     def points(self, data: Points) -> Tensor:
         """Return data sets as a tensor, once all conditions are set and the data fit the model.
 
@@ -168,6 +229,7 @@ class AmortizedGuide(PyroModule):
         """Say what it is a guide of, and how large."""
         weights = sum(one.numel() for one in self.parameters())
         told = "".join(f", {name}=..." for name in self.conditions)
+        told += "" if self.constraints is None else f", {self.constraints!r}"
         size = f"{weights:,} weights" if weights else "no weights"
         return f"{type(self).__name__}(model={self.model.name}, {size}{told})"
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.counts import check_count
+from pyroclust.distributions.sequential.constrained import ConstrainedScorer
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.guides.base import (
@@ -36,6 +37,8 @@ class SequentialGuide(AmortizedGuide):
     Raises:
         ValueError: if ``num_orders`` is below 1, or above it and ``order`` is a rule.
     """
+
+    why_no_constraints = ""
 
     def __init__(
         self,
@@ -116,7 +119,7 @@ class SequentialGuide(AmortizedGuide):
         flat = data.reshape(-1, *data.shape[-self.event_dim :])
         values = values_of_data_sets(self.condition_values, batch, data.device)
         visit = (
-            self._visit(flat, values)
+            self._known_first(self._visit(flat, values))
             if order is None
             else checked_permutations(order.to(flat.device), num_points=flat.shape[1], batch=batch)
         )
@@ -133,7 +136,9 @@ class SequentialGuide(AmortizedGuide):
             ValueError: as :meth:`posterior`, or if ``num_orders`` is below 1.
         """
         data = self.points(data)
-        order = antithetic_orders(num_orders, data.reshape(-1, *data.shape[-self.event_dim :]))
+        order = self._known_first(
+            antithetic_orders(num_orders, data.reshape(-1, *data.shape[-self.event_dim :]))
+        )
         return OrderAveragedPartition(
             self.over_orders(data, order.view(num_orders, *data.shape[: -self.event_dim + 1]))
         )
@@ -155,8 +160,7 @@ class SequentialGuide(AmortizedGuide):
         visit = checked_permutations(order.to(flat.device), num_points=flat.shape[1], batch=batch)
         dataset = torch.arange(len(copies), device=data.device).view(batch)
         values = values_of_data_sets(self.condition_values, batch, data.device)
-        # Each access makes Pyro register all parameters again: one is enough.
-        scorer: Scorer[Any] = self.scorer
+        scorer = self._masked_scorer()
         encoding = scorer.encode_over_orders(flat, copies, visit, values)
         return SequentialPartition(scorer, encoding, order=visit, dataset=dataset)
 
@@ -164,10 +168,26 @@ class SequentialGuide(AmortizedGuide):
         """Apply the rule for the visiting order, ``(B, N, ...) -> (B, N)``."""
         return self.order(flat)
 
+    def _known_first(self, order: Tensor) -> Tensor:
+        """Visit points that something is known of before the others, where any order will do.
+
+        What is ruled out is then known before the free points are labelled.
+        """
+        if self.constraints is None or not isinstance(self.order, RandomOrder):
+            return order
+        free = torch.ones(order.shape[-1], dtype=torch.uint8, device=order.device)
+        free[self.constraints.over(order.shape[-1]).bound_points] = 0
+        return order.gather(-1, free[order].argsort(dim=-1, stable=True))
+
+    def _masked_scorer(self) -> Scorer[Any]:
+        # Each access makes Pyro register all parameters again: one is enough.
+        scorer: Scorer[Any] = self.scorer
+        return scorer if self.constraints is None else ConstrainedScorer(scorer, self.constraints)
+
     def _sequential(
         self, flat: Tensor, visit: Tensor, dataset: Tensor, values: Mapping[str, Tensor]
     ) -> SequentialPartition:
-        scorer: Scorer[Any] = self.scorer
+        scorer = self._masked_scorer()
         every = torch.arange(len(flat), device=flat.device)
         encoding = scorer.encode_over_orders(flat, every, visit, values)
         return SequentialPartition(scorer, encoding, order=visit, dataset=dataset)

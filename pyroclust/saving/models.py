@@ -8,7 +8,7 @@ from typing import Any
 
 from pyroclust.distributions import Component, PartitionPrior
 from pyroclust.errors import unknown_name
-from pyroclust.models import AbsentTables, LabelledTables, Mixture
+from pyroclust.models import AbsentTables, LabelledTables, Mixture, PartiallyLabelled
 from pyroclust.protocols import Model
 from pyroclust.registry import arguments_of, name_of, registered
 from pyroclust.saving.depth import check_depth
@@ -43,7 +43,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         >>> describe_model(model)["arguments"]["prior"]["arguments"]["concentration"]
         {'class': 'Gamma', 'arguments': {'concentration': 2.0, 'rate': 4.0}}
     """
-    if isinstance(model, LabelledTables | AbsentTables):
+    if isinstance(model, LabelledTables | AbsentTables | PartiallyLabelled):
         arguments: dict[str, Any] = {"dim": prod(model.event_shape), "typical_scale": model.typical_scale}
         if len(model.event_shape) > 1:
             arguments["event_shape"] = list(model.event_shape)
@@ -55,6 +55,11 @@ def describe_model(model: Model) -> dict[str, Any]:
         raise ValueError(
             f"model is a {type(model).__name__}, expected a Mixture or a class with @register(Model): only "
             "these are described; or save guide.state_dict() and keep the code"
+        )
+    if model.constraints is not None:
+        raise ValueError(
+            "model has constraints, which belong to one data set, expected a model without: save the guide that "
+            "it is a view of, or guide.under(None)"
         )
     if not isinstance(model.name, str):
         raise ValueError(f"model.name is {reprlib.repr(model.name)}, expected text")

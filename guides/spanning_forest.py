@@ -1,0 +1,184 @@
+"""A guide that embeds points and connects near ones: posteriors are perturbed spanning forests."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pyroclust.constraints import Constraints
+from pyroclust.counts import check_count, check_number
+from pyroclust.distributions import PartitionPrior, PerturbedSpanningForest
+from pyroclust.guides.base import AmortizedGuide
+from pyroclust.nn import ImageEncoder, VectorEncoder
+from pyroclust.nn.encoders import Encoder
+from pyroclust.points import Points
+from pyroclust.protocols import Model
+from pyroclust.registry import register
+
+__all__ = ["SpanningForestGuide"]
+
+
+@register(AmortizedGuide)
+class SpanningForestGuide(AmortizedGuide):
+    r"""A guide whose clusters are the trees of the heaviest forest among embedded points, under noise.
+
+    .. math::
+        D_{uv} = -\lVert e_\phi(x_u) - e_\phi(x_v) \rVert^2, \qquad S = (D - \text{mean}) / \text{sd}, \qquad
+        c = \text{components of the heaviest forest at } S + \epsilon Z
+
+    mean and sd being those of all pairs of a data set, so that the noise has one unit in all. Posteriors are
+    :class:`~pyroclust.distributions.PerturbedSpanningForest`: draws, co-assignments and their gradients, no
+    log-probabilities; without noise single linkage of the embedding. It is trained on points of which some
+    have labels, by :class:`~pyroclust.infer.PartialFenchelYoungLoss`, and learns an embedding in which also
+    classes that no label is of come apart. A generative model trains it as well, with all labels known.
+
+    It is no Bayesian posterior of a model: how sure it is follows from the noise, not from a likelihood.
+    Forests are found on the CPU, whatever the device of the embedding. Cost of a draw O(N^2).
+
+    Args:
+        model: what it is trained on: a :class:`~pyroclust.models.PartiallyLabelled`, or any generative model.
+        embedding: a module ``(B, N, *event_shape) -> (B, N, E)``, as :class:`~pyroclust.nn.VectorEncoder` or
+            :class:`~pyroclust.nn.ImageEncoder`; one of these that fits the points by default.
+        num_clusters: how many clusters data sets have, those of fewer points as many as points; or a prior
+            over partitions, for the law of their number; that of the model by default.
+        noise_scale: :math:`\epsilon`.
+
+    Raises:
+        ValueError: if the number of clusters is not given and the model has no prior, an argument is out of
+            range, or there is no default embedding for points of that shape.
+
+    Example:
+        >>> from pyroclust.models import PartiallyLabelled
+        >>> labels = torch.arange(90) % 4 - 1  # -1: unknown
+        >>> guide = SpanningForestGuide(PartiallyLabelled(torch.randn(90, 2), labels), num_clusters=3)
+        >>> guide.posterior(torch.randn(5, 20, 2)).co_assignment(num_draws=100).shape
+        torch.Size([5, 20, 20])
+        >>> known = Constraints.of(20, must_link=[(0, 1)], cannot_link=[(1, 2)])
+        >>> draws = guide.posterior(torch.randn(20, 2), constraints=known).sample((4,))
+        >>> known.allows(draws).all()
+        tensor(True)
+
+    References:
+        Stewart et al. (2023), Differentiable clustering with perturbed spanning forests.
+        https://arxiv.org/abs/2305.16358
+    """
+
+    def __init__(
+        self,
+        model: Model | Callable[[Tensor], Any],
+        *,
+        embedding: Encoder | None = None,
+        num_clusters: int | PartitionPrior | None = None,
+        noise_scale: float = 0.5,
+    ) -> None:
+        super().__init__(model)
+        given = self.model.partition_prior if num_clusters is None else num_clusters
+        if given is None:
+            raise ValueError(
+                f"num_clusters is None, expected a number or a prior: model '{self.model.name}' has no prior "
+                "of its partitions"
+            )
+        known = isinstance(given, PartitionPrior)
+        self.num_clusters: Any = given if known else check_count("num_clusters", given)
+        self._own_number = num_clusters is not None
+        self.noise_scale = check_number("noise_scale", noise_scale, at_least=0)
+        self.embedding: Any = _embedding_for(self.model) if embedding is None else embedding
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of the constructor but the model."""
+        return {
+            "embedding": self.embedding,
+            "num_clusters": self.num_clusters if self._own_number else None,
+            "noise_scale": self.noise_scale,
+        }
+
+    def embed(self, data: Points) -> Tensor:
+        """Return the vectors of points, ``(*batch, N, E)``.
+
+        Args:
+            data: ``(*batch, N, *event_shape)``.
+
+        Raises:
+            ValueError: if the data do not fit, or the embedding returns something else.
+        """
+        data = self.points(data)
+        points = data.shape[: 1 - self.event_dim]
+        vectors = self.embedding(data.reshape(-1, *data.shape[-self.event_dim :]))
+        if not isinstance(vectors, Tensor) or vectors.shape[:-1].numel() != points.numel():
+            shape = tuple(vectors.shape) if isinstance(vectors, Tensor) else type(vectors).__name__
+            raise ValueError(
+                f"embedding returned {shape}, expected vectors (B, N, E) for {tuple(points)} points: it is "
+                "called with data sets (B, N, ...)"
+            )
+        return vectors.reshape(*points, vectors.shape[-1])
+
+    def similarity(self, data: Points) -> Tensor:
+        """Return standardised negative squared distances of the embedding, ``(*batch, N, N)``, on the CPU.
+
+        Args:
+            data: ``(*batch, N, *event_shape)``.
+
+        Raises:
+            ValueError: as :meth:`embed`.
+        """
+        vectors = self.embed(data)
+        vectors = vectors if vectors.dtype == torch.float64 else vectors.float()
+        vectors = vectors - vectors.mean(-2, keepdim=True)
+        squares = vectors.square().sum(-1)
+        products = vectors @ vectors.mT
+        near: Tensor = products + products.mT - squares.unsqueeze(-1) - squares.unsqueeze(-2)
+        u, v = torch.tril_indices(*near.shape[-2:], -1)
+        pairs = near[..., u, v]
+        if not pairs.shape[-1]:
+            return torch.zeros_like(near).cpu()
+        # Of one pair there is no variance; where all points are one, all similarities are 0.
+        spread = (pairs.var(-1, correction=0) + torch.finfo(near.dtype).tiny).sqrt()
+        shifted = near - pairs.mean(-1)[..., None, None]
+        return (shifted / spread[..., None, None]).cpu()
+
+    def posterior(self, data: Points, *, constraints: Constraints | None = None) -> PerturbedSpanningForest:
+        """Embed data sets once and return the law of the components of their forests.
+
+        Args:
+            data: ``(*batch, N, *event_shape)``.
+            constraints: what is known of the N points, the same for all data sets; fewer clusters are asked
+                for where it leaves fewer groups.
+
+        Raises:
+            ValueError: if the data do not fit, or the constraints are of another number of points.
+        """
+        similarity = self.similarity(data)
+        number = self.num_clusters
+        if not isinstance(number, PartitionPrior):
+            number = min(number, similarity.shape[-1])
+            number = number if constraints is None else min(number, constraints.num_groups)
+        return PerturbedSpanningForest(
+            similarity, number, noise_scale=self.noise_scale, constraints=constraints
+        )
+
+    def losses(self, data: Tensor, assignments: Tensor) -> Tensor:
+        """Return what a training minimises where all labels are known, as :func:`pyroclust.infer.fit` does.
+
+        Shape:
+            data: ``(*batch, N, *event_shape)``; assignments: ``(*batch, N)``, negative where a label is
+            unknown; output: ``(*batch)``.
+        """
+        return self.posterior(data).partial_losses(assignments, num_draws=_DRAWS)
+
+
+# Of noise, for each data set of a training by ``fit``.
+_DRAWS = 100
+
+
+def _embedding_for(model: Any) -> Any:
+    shape = tuple(model.event_shape)
+    if len(shape) == 1 and shape[0] > 0:
+        return VectorEncoder(*shape, scale=model.typical_scale)
+    if len(shape) == 2:
+        return ImageEncoder(*shape, dim=16)
+    raise ValueError(
+        f"embedding is None, expected a module for points of shape {shape}: there is a default for vectors "
+        "and for images"
+    )
