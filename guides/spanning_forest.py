@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pyroclust.constraints import Constraints
 from pyroclust.counts import check_count, check_number
 from pyroclust.distributions import PartitionPrior, PerturbedSpanningForest
 from pyroclust.guides.base import AmortizedGuide
@@ -17,6 +16,11 @@ from pyroclust.protocols import Model
 from pyroclust.registry import register
 
 __all__ = ["SpanningForestGuide"]
+
+# Of noise, for each data set of a training by ``fit``.
+_DRAWS = 100
+# Least standard deviation of the distances, in units of their mean, and of the squares of vectors.
+_LEAST_SPREAD, _ROUNDING = 1e-3, 1e-10
 
 
 @register(AmortizedGuide)
@@ -54,15 +58,17 @@ class SpanningForestGuide(AmortizedGuide):
         >>> guide = SpanningForestGuide(PartiallyLabelled(torch.randn(90, 2), labels), num_clusters=3)
         >>> guide.posterior(torch.randn(5, 20, 2)).co_assignment(num_draws=100).shape
         torch.Size([5, 20, 20])
-        >>> known = Constraints.of(20, must_link=[(0, 1)], cannot_link=[(1, 2)])
-        >>> draws = guide.posterior(torch.randn(20, 2), constraints=known).sample((4,))
-        >>> known.allows(draws).all()
-        tensor(True)
+        >>> known = guide.constrained(must_link=[(0, 1)], cannot_link=[(1, 2)])
+        >>> draws = known.posterior(torch.randn(20, 2)).sample((4,))
+        >>> (draws[:, 0] == draws[:, 1]).all(), (draws[:, 1] != draws[:, 2]).all()
+        (tensor(True), tensor(True))
 
     References:
         Stewart et al. (2023), Differentiable clustering with perturbed spanning forests.
         https://arxiv.org/abs/2305.16358
     """
+
+    why_no_constraints = ""
 
     def __init__(
         self,
@@ -103,16 +109,16 @@ class SpanningForestGuide(AmortizedGuide):
         Raises:
             ValueError: if the data do not fit, or the embedding returns something else.
         """
-        data = self.points(data)
-        points = data.shape[: 1 - self.event_dim]
-        vectors = self.embedding(data.reshape(-1, *data.shape[-self.event_dim :]))
-        if not isinstance(vectors, Tensor) or vectors.shape[:-1].numel() != points.numel():
-            shape = tuple(vectors.shape) if isinstance(vectors, Tensor) else type(vectors).__name__
+        points = self.points(data)
+        shape = points.shape[: points.dim() - self.event_dim + 1]
+        vectors = self.embedding(points.reshape(-1, *points.shape[-self.event_dim :]))
+        if not isinstance(vectors, Tensor) or vectors.shape[:-1].numel() != shape.numel():
+            found = tuple(vectors.shape) if isinstance(vectors, Tensor) else type(vectors).__name__
             raise ValueError(
-                f"embedding returned {shape}, expected vectors (B, N, E) for {tuple(points)} points: it is "
+                f"embedding returned {found}, expected vectors (B, N, E) for {tuple(shape)} points: it is "
                 "called with data sets (B, N, ...)"
             )
-        return vectors.reshape(*points, vectors.shape[-1])
+        return vectors.reshape(*shape, vectors.shape[-1])
 
     def similarity(self, data: Points) -> Tensor:
         """Return standardised negative squared distances of the embedding, ``(*batch, N, N)``, on the CPU.
@@ -123,37 +129,43 @@ class SpanningForestGuide(AmortizedGuide):
         Raises:
             ValueError: as :meth:`embed`.
         """
-        vectors = self.embed(data)
-        vectors = vectors if vectors.dtype == torch.float64 else vectors.float()
-        vectors = vectors - vectors.mean(-2, keepdim=True)
+        given = self.embed(data)
+        given = given if given.dtype == torch.float64 else given.float()
+        vectors = given - given.mean(-2, keepdim=True)
         squares = vectors.square().sum(-1)
         products = vectors @ vectors.mT
-        near: Tensor = products + products.mT - squares.unsqueeze(-1) - squares.unsqueeze(-2)
-        u, v = torch.tril_indices(*near.shape[-2:], -1)
+        near: Tensor = products + products.mT - (squares.unsqueeze(-1) + squares.unsqueeze(-2))
+        u, v = torch.tril_indices(near.shape[-1], near.shape[-1], -1)
         pairs = near[..., u, v]
         if not pairs.shape[-1]:
             return torch.zeros_like(near).cpu()
-        # Of one pair there is no variance; where all points are one, all similarities are 0.
-        spread = (pairs.var(-1, correction=0) + torch.finfo(near.dtype).tiny).sqrt()
-        shifted = near - pairs.mean(-1)[..., None, None]
-        return (shifted / spread[..., None, None]).cpu()
+        mean = pairs.mean(-1)
+        # Of one pair there is no variance, and distances of points that are all the same are rounding errors.
+        least = (_LEAST_SPREAD * mean).square() + (
+            _ROUNDING * given.detach().square().mean((-1, -2))
+        ).square()
+        spread = (pairs.var(-1, correction=0) + least + torch.finfo(near.dtype).tiny).sqrt()
+        return ((near - mean[..., None, None]) / spread[..., None, None]).cpu()
 
-    def posterior(self, data: Points, *, constraints: Constraints | None = None) -> PerturbedSpanningForest:
+    def posterior(self, data: Points) -> PerturbedSpanningForest:
         """Embed data sets once and return the law of the components of their forests.
+
+        Of a guide under constraints every draw keeps them; fewer clusters are asked for where they leave
+        fewer groups of points.
 
         Args:
             data: ``(*batch, N, *event_shape)``.
-            constraints: what is known of the N points, the same for all data sets; fewer clusters are asked
-                for where it leaves fewer groups.
 
         Raises:
             ValueError: if the data do not fit, or the constraints are of another number of points.
         """
         similarity = self.similarity(data)
-        number = self.num_clusters
+        number, constraints = self.num_clusters, self.constraints
         if not isinstance(number, PartitionPrior):
             number = min(number, similarity.shape[-1])
-            number = number if constraints is None else min(number, constraints.num_groups)
+            if constraints is not None:
+                constraints = constraints.over(similarity.shape[-1])
+                number = min(number, constraints.num_groups)
         return PerturbedSpanningForest(
             similarity, number, noise_scale=self.noise_scale, constraints=constraints
         )
@@ -166,10 +178,6 @@ class SpanningForestGuide(AmortizedGuide):
             unknown; output: ``(*batch)``.
         """
         return self.posterior(data).partial_losses(assignments, num_draws=_DRAWS)
-
-
-# Of noise, for each data set of a training by ``fit``.
-_DRAWS = 100
 
 
 def _embedding_for(model: Any) -> Any:

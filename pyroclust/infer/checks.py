@@ -20,6 +20,7 @@ __all__ = [
     "MAX_LEARNING_RATE",
     "check_own_model",
     "checked_log_joint",
+    "held_to_constraints",
     "log_joint_of",
     "points_of",
     "require_likelihood",
@@ -113,6 +114,35 @@ def check_own_model(model: Any, guide: object) -> None:
             f"model is '{as_model(inside).name}', expected the guide's own, '{guide.model.name}': build a "
             "guide of the model that it is trained on, or carry one over with pyroclust.guides.retarget"
         )
+
+
+def held_to_constraints(guide: Any, model: Any) -> Any:
+    """Return a guide under the constraints of a model, or as it is where there are none or it has them.
+
+    Raises:
+        ValueError: if the guide has other constraints than the model, or cannot be held to any.
+
+    Example:
+        >>> from pyroclust.guides import PredictiveFilter
+        >>> from pyroclust.models import gaussian2d
+        >>> model = gaussian2d().constrained(must_link=[(0, 1)])
+        >>> held_to_constraints(PredictiveFilter(gaussian2d()), model).constraints
+        Constraints(2 points, 2 in 1 group, 0 pairs apart)
+    """
+    wanted, own = getattr(model, "constraints", None), getattr(guide, "constraints", None)
+    if own == wanted:
+        return guide
+    if own is not None:
+        raise ValueError(
+            f"guide has {own!r} and the model {wanted!r}, expected the same: call "
+            "guide.under(model.constraints)"
+        )
+    if not hasattr(guide, "under"):
+        raise ValueError(
+            f"guide is a {type(guide).__name__} and the model has constraints, expected a guide that can be "
+            "held to them, as NeuralClusteringProcess or PredictiveFilter"
+        )
+    return guide.under(wanted)
 
 
 def _handlers(program: Any) -> Iterator[Messenger]:

@@ -13,7 +13,7 @@ from pyroclust.diagnostics.limits import MAX_EVIDENCE_SPREAD, MAX_PARETO_K
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
-from pyroclust.infer.checks import points_of, require_likelihood
+from pyroclust.infer.checks import held_to_constraints, points_of, require_likelihood
 from pyroclust.infer.importance import WeightedPartitions, relative_error
 from pyroclust.infer.smc_population import Population, learn_exponents
 from pyroclust.memory import check_memory
@@ -153,7 +153,7 @@ def sequential_monte_carlo(
     )
     batch, points, size = data.shape[:-2], data.shape[-2], num_particles // num_islands
     with torch.no_grad():
-        posterior = _one_order(guide.posterior(data))
+        posterior = _one_order(held_to_constraints(guide, model).posterior(data))
         target = _target(model, posterior, data)
         dataset = posterior.dataset.reshape(-1)
         exponents = torch.ones(points, len(dataset), dtype=torch.float64)

@@ -25,7 +25,9 @@ def check_enough_clusters(prior: PartitionPrior, constraints: Constraints) -> No
         ValueError: if partitions cannot have as many.
     """
     needed = int(constraints.degrees.max()) + 1
-    if not prior.hyperpriors and bool((prior.log_v(constraints.num_points, torch.tensor(needed)) == -torch.inf).any()):
+    if prior.hyperpriors:
+        return
+    if bool((prior.log_v(constraints.num_points, torch.tensor(needed)) == -torch.inf).any()):
         raise ValueError(
             f"cannot_link or labels has a point that is apart from {needed - 1} others, and the prior allows "
             f"fewer than {needed} clusters: take a prior that allows more"

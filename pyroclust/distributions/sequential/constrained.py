@@ -123,7 +123,7 @@ class ConstrainedScorer(Scorer[ConstrainedEncoding]):
     ) -> tuple[Tensor, Tensor]:
         """Mask the scorer's own logits of all decisions of given partitions."""
         joined, opened = self.scorer.forced_logits(encoding.inner, dataset, steps)
-        rows, points = steps.labels.shape
+        points = steps.labels.shape[1]
         features = encoding.moments[dataset, :, encoding.num_own :]
         _, held, _ = prefix_sums(features, steps.labels)
         row, step = steps.point // points, steps.point % points
@@ -134,12 +134,14 @@ class ConstrainedScorer(Scorer[ConstrainedEncoding]):
     def _known(self, inner: Any, order: Tensor) -> ConstrainedEncoding:
         known = self.constraints.over(order.shape[-1])
         bound = known.bound
+        # One column where nothing is known, so that there is something to look up.
+        width = max(1, len(bound))
         groups = known.groups.to(order.device)[order]
         place = torch.full((known.num_groups,), -1, device=order.device)
         place[bound] = torch.arange(len(bound), device=order.device)
         column = place[groups]
-        own = torch.nn.functional.one_hot(column + 1, len(bound) + 1)[..., 1:].double()
-        apart = torch.zeros(len(bound), len(bound), dtype=torch.float64, device=order.device)
+        own = torch.nn.functional.one_hot(column + 1, width + 1)[..., 1:].double()
+        apart = torch.zeros(width, width, dtype=torch.float64, device=order.device)
         first, second = place[known.apart].unbind(-1)
         apart[first, second] = apart[second, first] = 1.0
         begun = (own.cumsum(-2) - own).gather(-1, column.clamp(min=0).unsqueeze(-1)).squeeze(-1) > 0

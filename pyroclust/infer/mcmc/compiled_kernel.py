@@ -46,7 +46,8 @@ class CompiledKernel(PartitionKernel):
 
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:
         """Prepare one compiled chain a state."""
-        return CompiledTransition(self.model, data, self.moves(len(data)), thin=1, states=states, generator=generator)
+        moves = self.moves(len(data))
+        return CompiledTransition(self.model, data, moves, thin=1, states=states, generator=generator)
 
 
 class CompiledTransition(Transition):

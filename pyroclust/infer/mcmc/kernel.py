@@ -44,7 +44,7 @@ class PartitionKernel(MCMCKernel, ABC):
         thin: steps of the kernel a draw.
 
     Raises:
-        ValueError: if ``thin`` is not positive, or the model is constrained and the kernel would not keep to it.
+        ValueError: if ``thin`` is not positive, or the model has constraints that the kernel would not keep.
 
     Attributes:
         moves_points: whether the kernel changes partitions; False for those that draw hyperparameters alone.

@@ -1,7 +1,8 @@
 """The log evidence by populations that take in the points a few at a time, moved by a kernel in between."""
 
 import math
-from typing import cast
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -10,8 +11,10 @@ from torch import Size, Tensor
 from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.weights.evidence import EvidenceMethod, LogEvidence, repeated_log_evidence
 from pyroclust.distributions import ConjugateComponent
+from pyroclust.distributions.sequential.constrained import ConstrainedScorer
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
+from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.infer.checks import log_joint_of, require_likelihood
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
@@ -48,6 +51,8 @@ def annealed_log_evidence(
     share of the particles falls below one half they are resampled, and each is moved by some draws of the
     default kernel of the posterior of the points so far. The mean weights multiply to an estimate of p(x)
     that is right on average whatever the number of particles and sweeps.
+
+    Under constraints the first points have those among them, and the estimate is that of log p(x, C).
 
     It needs no guide, and no overlap of a guide with the posterior. The repetitions are independent and visit
     the points in orders of their own: the standard error comes from how far they lie apart.
@@ -88,34 +93,68 @@ def annealed_log_evidence(
     component = ConjugateComponent.of(
         model.component, otherwise="points are taken in by their predictive density given a cluster"
     )
-    scorer, kernel = FilterScorer(model.prior, component), default_kernel(model)
+    scorer = FilterScorer(model.prior, component)
     points = as_points(data, like=DOUBLE)
-    kernel.check(points)
+    default_kernel(model).check(points)
     root = seed_from_torch() if seed is None else check_seed(seed)
     found = []
     with seeded(root), torch.no_grad(), progress_bar("evidence", repetitions, shown=progress) as tell:
         for done in range(repetitions):
-            order = torch.randperm(len(points))
-            found.append(_annealed(model, scorer, kernel, points[order], num_particles, sweeps))
+            order = _visit(model, len(points))
+            found.append(_annealed(_targets(model, scorer, order), points[order], num_particles, sweeps))
             tell(done + 1, "")
     estimate, error, spread = repeated_log_evidence(np.array(found))
     return LogEvidence(EvidenceMethod.ANNEALED, estimate, error, math.nan, spread)
 
 
-def _annealed(
-    model: CollapsedModel,
-    scorer: FilterScorer,
-    kernel: PartitionKernel,
-    points: Tensor,
-    num_particles: int,
-    sweeps: int,
-) -> float:
+class _Target(NamedTuple):
+    """The posterior of some points: its model, how points are taken in, and what moves them."""
+
+    model: CollapsedModel
+    scorer: Scorer[Any]
+    kernel: PartitionKernel
+
+
+def _visit(model: CollapsedModel, num_points: int) -> Tensor:
+    """Return a random order, in which groups that constraints name come first and stay together.
+
+    A point that has to follow another one far back would find a cluster that was not made for it.
+    """
+    order = torch.randperm(num_points)
+    if model.constraints is None:
+        return order
+    known = model.constraints.over(num_points)
+    place = torch.empty_like(order).scatter_(0, order, torch.arange(num_points))
+    first = torch.full((known.num_groups,), num_points).scatter_reduce(0, known.groups, place, "amin")
+    rank = first[known.groups]
+    rank[known.bound_points] -= num_points
+    return rank.argsort(stable=True)
+
+
+def _targets(model: CollapsedModel, scorer: FilterScorer, order: Tensor) -> Callable[[int], _Target]:
+    """Return the target of so many first points, by their number."""
+    known = model.constraints
+    if known is None:
+        same = _Target(model, scorer, default_kernel(model))
+        return lambda end: same
+    every = known.over(len(order))
+
+    def among_first(end: int) -> _Target:
+        some = every.on(order[:end])
+        own = cast(Any, model).under(some)
+        return _Target(own, ConstrainedScorer(scorer, some), default_kernel(own))
+
+    return among_first
+
+
+def _annealed(targets: Callable[[int], _Target], points: Tensor, num_particles: int, sweeps: int) -> float:
     """Return one estimate in nats, the points taken in in the order that they have."""
     total, labels = 0.0, torch.empty(num_particles, 0, dtype=torch.int64)
     log_joint = log_weights = torch.zeros(num_particles, dtype=torch.float64)
     for end in (*range(_BLOCK, len(points), _BLOCK), len(points)):
-        labels, log_prob = _extended(scorer, points[:end], labels)
-        joint = log_joint_of(model, points[:end], labels).double()
+        target = targets(end)
+        labels, log_prob = _extended(target.scorer, points[:end], labels)
+        joint = log_joint_of(target.model, points[:end], labels).double()
         log_weights, log_joint = log_weights + joint - log_joint - log_prob, joint
         shares = log_weights.log_softmax(0)
         if end < len(points) and -(2 * shares).logsumexp(0) < math.log(_ENOUGH * num_particles):
@@ -127,7 +166,7 @@ def _annealed(
                 num_groups=1,
             )
             chains = ShortChains(
-                kernel, points[:end], labels[entry.repeat_interleave(copies)], seed=seed_from_torch()
+                target.kernel, points[:end], labels[entry.repeat_interleave(copies)], seed=seed_from_torch()
             )
             chains.advance(sweeps)
             labels, log_joint = chains.states.assignments, chains.states.log_joint
@@ -135,7 +174,7 @@ def _annealed(
     return total + float(log_weights.logsumexp(0)) - math.log(num_particles)
 
 
-def _extended(scorer: FilterScorer, points: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def _extended(scorer: Scorer[Any], points: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Draw labels of the last points by the exact filter, ``(S, n) -> (S, N)``, with their log q."""
     rows, num_free = len(labels), len(points) - labels.shape[1]
     filtered = SequentialPartition(

@@ -7,7 +7,7 @@ from torch import Tensor
 from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics import Round
 from pyroclust.distributions import ConjugateComponent
-from pyroclust.infer.checks import points_of
+from pyroclust.infer.checks import held_to_constraints, points_of
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
@@ -72,6 +72,7 @@ def refine(
     Args:
         model: a mixture; kernels need its prior and family.
         guide: a guide whose ``posterior(data)`` has log-probabilities; ``PredictiveFilter(model)`` will do.
+            Where the model has constraints it is held to them.
         data: one data set, ``(N, D)``.
         num_draws: S, draws to return.
         proposals: proposals a draw; more of them leave more distinct ancestors.
@@ -103,7 +104,7 @@ def refine(
     num_orders = check_count("num_orders", num_orders)
     if sweeps is not None:
         sweeps = check_count("sweeps", sweeps, at_least=0)
-    kernel = _kernel_of(model, kernel)
+    kernel, guide = _kernel_of(model, kernel), held_to_constraints(guide, model)
     points = points_of(model, data) if is_of_graphs(model) else as_points(data, like=DOUBLE)
     kernel.check(points.double())
     _check_room(num_draws, proposals, len(points))

@@ -202,9 +202,8 @@ def _visit(family: Any, state: Any, prior: Any, groups: Any, group: int, generat
     for j in range(num_active):
         slot = state.active[j]
         if slot == own:
-            if alone:
-                weight = log_new
-            else:
+            weight = log_new
+            if not alone:
                 weight = _log_without(family, state, prior, groups, group, slot, scratch)
         elif state.sizes[slot] < 0:
             weight = -np.inf
