@@ -53,7 +53,6 @@ class AmortizedGuide(PyroModule):
         conditions: names of random hyperparameters of the model that :meth:`condition` sets.
 
     Attributes:
-        why_no_constraints: why posteriors cannot be held to constraints; empty where they can.
         network_argument: which argument of the constructor takes what a recipe's table of a network makes;
             ``None`` for guides that no recipe makes from such a table.
         model: the model; a :class:`~pyroclust.models.Program` where a function was given.
@@ -74,9 +73,6 @@ class AmortizedGuide(PyroModule):
     """
 
     network_argument: ClassVar[str | None] = None
-    why_no_constraints: ClassVar[str] = (
-        "its partitions are not made of decisions of which some could be ruled out"
-    )
 
     def __init__(self, model: Any, *, conditions: Sequence[str] = ()) -> None:
         super().__init__(name=own_name(type(self)))
@@ -84,7 +80,6 @@ class AmortizedGuide(PyroModule):
         self.conditions = checked_names(conditions)
         self.condition_values: dict[str, float | Tensor] = {}
         self.constraints: Constraints | None = getattr(self.model, "constraints", None)
-        self._check_constraints()
 
     def posterior(self, data: Points) -> PartitionDistribution:
         """Encode data sets once and return the distribution over their partitions.
@@ -106,6 +101,11 @@ class AmortizedGuide(PyroModule):
     def mixes_orders(self) -> bool:
         """Whether its posteriors are mixtures over visiting orders."""
         return False
+
+    @property
+    def why_no_constraints(self) -> str:
+        """Why posteriors cannot be held to constraints; empty where they can."""
+        return "its partitions are not made of decisions of which some could be ruled out"
 
     def forward(self, data: Points) -> Tensor:
         """Sample the site ``"assignments"``: the Pyro guide.
@@ -215,6 +215,7 @@ class AmortizedGuide(PyroModule):
                 f"guide has the conditions {', '.join(self.conditions)}, expected numbers for them: call "
                 f"guide.condition({call}) first"
             )
+        self._check_constraints()
         if is_of_graphs(self.model):
             graphs = as_adjacency(data, name="data")
             weight = next(self.parameters(), None)

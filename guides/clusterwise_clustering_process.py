@@ -89,6 +89,15 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
             "num_orders": self.num_orders,
         }
 
+    @property
+    def why_no_constraints(self) -> str:
+        """Why posteriors cannot be held to constraints: their log-probabilities would not be exact."""
+        if not self.network.is_exact:
+            return "its latents are continuous, so that log-probabilities are estimates"
+        if self.order is None:
+            return "its anchors are drawn anew for every draw, so that log-probabilities are estimates"
+        return ""
+
     def estimated_with(self, *, num_particles: int | None = None, num_orders: int | None = None) -> Self:
         """Return a view whose log-probabilities average over other numbers of latents and orders.
 
@@ -135,6 +144,7 @@ class ClusterwiseClusteringProcess(AmortizedGuide):
             num_points=flat.shape[1],
             num_particles=self.num_particles,
             num_orders=1 if torch.is_grad_enabled() and self.training else self.num_orders,
+            constraints=self.constraints,
         )
 
     def forward(self, data: Points) -> Tensor:

@@ -93,6 +93,11 @@ class DeepAmortizedClustering(AmortizedGuide):
         """Arguments of the constructor but the model."""
         return {"network": self.network, "order": self.order, "removed": self.removed}
 
+    @property
+    def why_no_constraints(self) -> str:
+        """Why posteriors cannot be held to constraints: where the network has no anchors."""
+        return "" if self.network.anchored else "its clusters have no anchors whose groups would come first"
+
     def posterior(self, data: Points, *, order: Tensor | None = None) -> PartitionDistribution:
         """Embed data sets once and return the distribution over their partitions.
 
@@ -118,6 +123,7 @@ class DeepAmortizedClustering(AmortizedGuide):
             num_points=flat.shape[1],
             num_particles=1,
             num_orders=1,
+            constraints=self.constraints,
         )
 
     def filtering(
@@ -143,10 +149,15 @@ class DeepAmortizedClustering(AmortizedGuide):
             max_rounds: most clusters; points that are left then are reported.
 
         Raises:
-            ValueError: as :meth:`posterior`, if a number is below 1, or if several orders are to be tried
+            ValueError: as :meth:`posterior`, if the guide has constraints, a number is below 1, or several orders are to be tried
                 without anchors or a density, or beside one that is given.
         """
         data = self.points(data)
+        if self.constraints is not None:
+            raise ValueError(
+                f"guide has {self.constraints!r}, which filtering does not look at: take "
+                "posterior(data).map_partition()"
+            )
         check_count("max_rounds", max_rounds)
         self._check_orders(check_count("num_orders", num_orders), order)
         batch, flat = data.shape[: -self.event_dim], self._flat(data)

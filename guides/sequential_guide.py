@@ -38,8 +38,6 @@ class SequentialGuide(AmortizedGuide):
         ValueError: if ``num_orders`` is below 1, or above it and ``order`` is a rule.
     """
 
-    why_no_constraints = ""
-
     def __init__(
         self,
         model: Any,
@@ -52,6 +50,11 @@ class SequentialGuide(AmortizedGuide):
         super().__init__(model, conditions=conditions)
         self.scorer, self.order = scorer, checked_order(order)
         self.num_orders = _checked_number(num_orders, order)
+
+    @property
+    def why_no_constraints(self) -> str:
+        """Nothing: candidates that are ruled out are masked."""
+        return ""
 
     @property
     def mixes_orders(self) -> bool:

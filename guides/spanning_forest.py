@@ -46,7 +46,8 @@ class SpanningForestGuide(AmortizedGuide):
             :class:`~pyroclust.nn.ImageEncoder`; one of these that fits the points by default.
         num_clusters: how many clusters data sets have, those of fewer points as many as points; or a prior
             over partitions, for the law of their number; that of the model by default.
-        noise_scale: :math:`\epsilon`.
+        noise_scale: :math:`\epsilon`; may be set to another number after training: the largest noise among
+            many points is larger, and joins more of them by chance.
 
     Raises:
         ValueError: if the number of clusters is not given and the model has no prior, an argument is out of
@@ -138,13 +139,12 @@ class SpanningForestGuide(AmortizedGuide):
         u, v = torch.tril_indices(near.shape[-1], near.shape[-1], -1)
         pairs = near[..., u, v]
         if not pairs.shape[-1]:
-            return torch.zeros_like(near).cpu()
+            return (0.0 * near).cpu()
         mean = pairs.mean(-1)
-        # Of one pair there is no variance, and distances of points that are all the same are rounding errors.
-        least = (_LEAST_SPREAD * mean).square() + (
-            _ROUNDING * given.detach().square().mean((-1, -2))
-        ).square()
-        spread = (pairs.var(-1, correction=0) + least + torch.finfo(near.dtype).tiny).sqrt()
+        # Of one pair there is no variance, and between points that are all the same are rounding errors.
+        error = _ROUNDING * given.detach().square().mean((-1, -2))
+        least = (_LEAST_SPREAD * mean).square() + error.square() + torch.finfo(near.dtype).tiny
+        spread = (pairs.var(-1, correction=0) + least).sqrt()
         return ((near - mean[..., None, None]) / spread[..., None, None]).cpu()
 
     def posterior(self, data: Points) -> PerturbedSpanningForest:

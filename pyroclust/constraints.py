@@ -191,6 +191,20 @@ class Constraints:
         )
         return Constraints(found.groups, found.apart, self.is_open and other.is_open)
 
+    def of_bound(self) -> tuple[Tensor, Tensor]:
+        """Return the place of each point's group among those that are bound, and which of these are apart.
+
+        Shape:
+            output: ``(N,)`` int64, -1 for free points; and ``(B, B)`` bool, with B at least 1.
+        """
+        place = torch.full((self.num_groups,), -1)
+        place[self.bound] = torch.arange(len(self.bound))
+        width = max(1, len(self.bound))
+        apart = torch.zeros(width, width, dtype=torch.bool)
+        first, second = place[self.apart].unbind(-1)
+        apart[first, second] = apart[second, first] = True
+        return place[self.groups], apart
+
     def allows(self, assignments: Tensor) -> Tensor:
         """Say which partitions have all that is known, O(N + P) each.
 

@@ -205,7 +205,7 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
             return torch.cat([self.pool_in(pooled, joined), self.pool_out(pooled, left)], -1)
 
         law: GaussianMemberships | DiscreteMemberships = self.latents.memberships(
-            context, logits, step.mask, summary
+            context, logits, step.members, summary
         )
         return law
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pyroclust.counts import check_count
+from pyroclust.distributions.clusterwise.members import Members
 from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseScorer
 from pyroclust.nn.attention import MultiheadAttentionBlock, PooledAttention, SetEncoder
 from pyroclust.nn.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
@@ -44,27 +45,26 @@ class IndependentMemberships:
 
     Attributes:
         logits: ``(R, T)``.
-        mask: who may join, ``(R, T)``.
+        members: the law of who joins, by log-odds.
     """
 
     logits: Tensor
-    mask: Tensor
+    members: Members
 
     def draw(self) -> tuple[Tensor, Tensor]:
         """Draw who joins."""
-        joined = torch.rand_like(self.logits) < self.logits.sigmoid()
-        return joined & self.mask, self.latents(joined)
+        joined = self.members.draw(self.logits)
+        return joined, self.latents(joined)
 
     def most_likely(self) -> Tensor:
         """Return who joins with probability above one half."""
-        return (self.logits > 0) & self.mask
+        return self.members.most_likely(self.logits)
 
     def estimate(
         self, joined: Tensor, num_particles: int, *, latent: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Return the log-probability of who joins, and no variance: it is exact."""
-        each = F.logsigmoid(torch.where(joined, self.logits, -self.logits)).double()
-        total = torch.where(self.mask, each, 0.0).sum(-1)
+        total = self.members.log_prob(self.logits, joined)
         return total, torch.zeros_like(total)
 
     def latents(self, joined: Tensor) -> Tensor:
@@ -190,7 +190,7 @@ class FilteringNetwork(nn.Module, ClusterwiseScorer):
             )
         points = torch.cat([step.anchor.unsqueeze(-1), step.others], -1)
         found = self.find(encoding, step.dataset, points, F.pad(step.mask, (1, 0), value=True))
-        return IndependentMemberships(found.logits[:, 1:], step.mask)
+        return IndependentMemberships(found.logits[:, 1:], step.members)
 
     def find(
         self, encoding: FilteringEncoding, dataset: Tensor, points: Tensor, mask: Tensor

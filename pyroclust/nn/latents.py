@@ -7,9 +7,9 @@ from typing import Protocol
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from pyroclust.counts import check_count
+from pyroclust.distributions.clusterwise.members import Members
 from pyroclust.registry import register
 
 __all__ = [
@@ -33,13 +33,13 @@ class GaussianMemberships:
 
     Attributes:
         logits: the decoder.
-        mask: who may join, ``(R, T)``.
+        members: the law of who joins, by log-odds.
         prior: means and log standard deviations of z, ``(R, Z)`` each.
         posterior: the same given who joins, from ``(R, T)`` bool.
     """
 
     logits: Logits
-    mask: Tensor
+    members: Members
     prior: tuple[Tensor, Tensor]
     posterior: Callable[[Tensor], tuple[Tensor, Tensor]]
 
@@ -47,11 +47,11 @@ class GaussianMemberships:
         """Draw z, then the memberships."""
         mean, log_scale = self.prior
         latent = mean + log_scale.exp() * torch.randn_like(mean)
-        return _bernoulli(self.logits(latent.unsqueeze(0)).squeeze(0)) & self.mask, latent
+        return self.members.draw(self.logits(latent.unsqueeze(0)).squeeze(0)), latent
 
     def most_likely(self) -> Tensor:
         """Threshold the probabilities at the mean of z."""
-        return (self.logits(self.prior[0].unsqueeze(0)).squeeze(0) > 0) & self.mask
+        return self.members.most_likely(self.logits(self.prior[0].unsqueeze(0)).squeeze(0))
 
     def latents(self, joined: Tensor) -> Tensor:
         """Draw z from the posterior network."""
@@ -79,7 +79,7 @@ class GaussianMemberships:
             latents = torch.cat([latent.unsqueeze(0), latents[1:]])
         log_weight = (
             _normal_log_prob(latents, *self.prior)
-            + _log_prob(self.logits(latents), joined, self.mask)
+            + self.members.log_prob(self.logits(latents), joined)
             - _normal_log_prob(latents, mean.detach(), log_scale.detach())
         )
         share = log_weight.detach().softmax(0)
@@ -96,35 +96,35 @@ class DiscreteMemberships:
 
     Attributes:
         logits: the decoder.
-        mask: who may join, ``(R, T)``.
+        members: the law of who joins, by log-odds.
         values: the values of z, ``(M, R, Z)``.
         log_weights: their log-probabilities, ``(M, R)``.
     """
 
     logits: Logits
-    mask: Tensor
+    members: Members
     values: Tensor
     log_weights: Tensor
 
     def draw(self) -> tuple[Tensor, Tensor]:
         """Draw a value of z, then the memberships."""
         latent = self._chosen(self.log_weights)
-        return _bernoulli(self.logits(latent.unsqueeze(0)).squeeze(0)) & self.mask, latent
+        return self.members.draw(self.logits(latent.unsqueeze(0)).squeeze(0)), latent
 
     def most_likely(self) -> Tensor:
         """Threshold the probabilities at the most likely value of z."""
         latent = self._pick(self.log_weights.argmax(0))
-        return (self.logits(latent.unsqueeze(0)).squeeze(0) > 0) & self.mask
+        return self.members.most_likely(self.logits(latent.unsqueeze(0)).squeeze(0))
 
     def latents(self, joined: Tensor) -> Tensor:
         """Draw z from its exact posterior."""
-        return self._chosen(self.log_weights + _log_prob(self.logits(self.values), joined, self.mask))
+        return self._chosen(self.log_weights + self.members.log_prob(self.logits(self.values), joined))
 
     def estimate(
         self, joined: Tensor, num_particles: int, *, latent: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Sum over all values of z, exactly, whatever the number of particles."""
-        each = self.log_weights + _log_prob(self.logits(self.values), joined, self.mask)
+        each = self.log_weights + self.members.log_prob(self.logits(self.values), joined)
         total = each.logsumexp(0)
         return total, torch.zeros_like(total)
 
@@ -133,16 +133,6 @@ class DiscreteMemberships:
 
     def _pick(self, which: Tensor) -> Tensor:
         return self.values[which, torch.arange(len(which), device=which.device)]
-
-
-def _bernoulli(logits: Tensor) -> Tensor:
-    return torch.rand_like(logits) < logits.sigmoid()
-
-
-def _log_prob(logits: Tensor, joined: Tensor, mask: Tensor) -> Tensor:
-    """Sum the log-probabilities of memberships, ``(P, R, T) -> (P, R)`` float64."""
-    signed = torch.where(joined, logits, -logits)
-    return (F.logsigmoid(signed) * mask).sum(-1, dtype=torch.float64)
 
 
 def _normal_log_prob(value: Tensor, mean: Tensor, log_scale: Tensor) -> Tensor:
@@ -177,14 +167,14 @@ class ClusterLatents(Protocol):
         ...
 
     def memberships(
-        self, context: Tensor, logits: Logits, mask: Tensor, summary: Callable[[Tensor], Tensor]
+        self, context: Tensor, logits: Logits, members: Members, summary: Callable[[Tensor], Tensor]
     ) -> GaussianMemberships | DiscreteMemberships:
         """Return the law of who joins.
 
         Args:
             context: of the cluster, ``(R, W)``.
             logits: the decoder.
-            mask: who may join, ``(R, T)``.
+            members: the law of who joins, by log-odds.
             summary: describes who joins and who does not, ``(R, T) -> (R, 2 W)``.
         """
         ...
@@ -221,7 +211,7 @@ class GaussianLatents(nn.Module):
         nn.init.zeros_(self.change.bias)
 
     def memberships(
-        self, context: Tensor, logits: Logits, mask: Tensor, summary: Callable[[Tensor], Tensor]
+        self, context: Tensor, logits: Logits, members: Members, summary: Callable[[Tensor], Tensor]
     ) -> GaussianMemberships:
         """Return the law of who joins."""
         mean, log_scale = self.prior(context).chunk(2, -1)
@@ -232,7 +222,7 @@ class GaussianLatents(nn.Module):
             shift, widening = self.change(hidden).chunk(2, -1)
             return mean + shift, _bounded(log_scale + widening)
 
-        return GaussianMemberships(logits, mask, (mean, log_scale), posterior)
+        return GaussianMemberships(logits, members, (mean, log_scale), posterior)
 
 
 @register(ClusterLatents)
@@ -266,12 +256,12 @@ class DiscreteLatents(nn.Module):
         self.places = nn.Parameter(torch.randn(self.num_values, self.num_latents))
 
     def memberships(
-        self, context: Tensor, logits: Logits, mask: Tensor, summary: Callable[[Tensor], Tensor]
+        self, context: Tensor, logits: Logits, members: Members, summary: Callable[[Tensor], Tensor]
     ) -> DiscreteMemberships:
         """Return the law of who joins; the summary is not needed."""
         values = self.values(context).unflatten(-1, self.places.shape) + self.places
         log_weights = self.weights(context).double().log_softmax(-1)
-        return DiscreteMemberships(logits, mask, values.transpose(0, 1), log_weights.T)
+        return DiscreteMemberships(logits, members, values.transpose(0, 1), log_weights.T)
 
 
 def _bounded(log_scale: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pyroclust.distributions.clusterwise.members import FreeMembers, KnownGroups
 from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseScorer, row_blocks
 
 __all__ = ["ForcedClusters"]
@@ -26,6 +27,7 @@ class ForcedClusters:
         order: visiting orders, ``(R, N)``.
         labels: canonical in visiting order, ``(R, N)``.
         num_particles: latents averaged over in log-probabilities.
+        known: what is known of the partitions; None for nothing.
     """
 
     def __init__(
@@ -37,8 +39,9 @@ class ForcedClusters:
         order: Tensor,
         labels: Tensor,
         num_particles: int = 1,
+        known: KnownGroups | None = None,
     ) -> None:
-        self.scorer, self.encoding = scorer, encoding
+        self.scorer, self.encoding, self.known = scorer, encoding, known
         self.dataset, self.order, self.labels = dataset, order, labels
         self.num_particles = num_particles
         self.num_clusters = labels.amax(-1) + 1
@@ -92,11 +95,13 @@ class ForcedClusters:
         position = left.argsort(dim=-1, descending=True, stable=True)[:, : width + 1]
         point = self.order[row].gather(-1, position)
         mask = torch.arange(width, device=labels.device) < self.counts[block].unsqueeze(-1)
+        anchor, others = point[:, 0], point[:, 1:]
         step = ClusterStep(
             dataset=self.dataset[row],
-            anchor=point[:, 0],
-            others=point[:, 1:],
+            anchor=anchor,
+            others=others,
             mask=mask,
+            members=FreeMembers(mask) if self.known is None else self.known.members(anchor, others, mask),
             closed=torch.empty(len(block), 0, device=labels.device),
             num_closed=self.cluster[block],
         )

@@ -6,7 +6,9 @@ from typing import Any
 import torch
 from torch import Size, Tensor
 
+from pyroclust.constraints import Constraints
 from pyroclust.distributions.clusterwise.forcing import ForcedClusters
+from pyroclust.distributions.clusterwise.members import KnownGroups
 from pyroclust.distributions.clusterwise.sampling import (
     ClusterwiseDraws,
     Decide,
@@ -55,6 +57,7 @@ class ClusterwisePartition(PartitionDistribution):
         num_points: N.
         num_particles: latents averaged over for each cluster.
         num_orders: orders averaged over where none is fixed.
+        constraints: what is known of the partitions; None for nothing.
         validate_args: check values.
 
     Raises:
@@ -75,6 +78,7 @@ class ClusterwisePartition(PartitionDistribution):
         num_points: int,
         num_particles: int = 16,
         num_orders: int = 8,
+        constraints: Constraints | None = None,
         validate_args: bool | None = None,
     ) -> None:
         for name, value in (("num_particles", num_particles), ("num_orders", num_orders)):
@@ -83,6 +87,10 @@ class ClusterwisePartition(PartitionDistribution):
         self.scorer, self.encoding, self.order, self.dataset = scorer, encoding, order, dataset
         self.is_exact = scorer.is_exact and order is not None
         self.num_particles, self.num_orders = num_particles, num_orders if order is None else 1
+        self.constraints = constraints
+        self._known = (
+            None if constraints is None else KnownGroups.of(constraints, num_points, dataset.device)
+        )
         super().__init__(num_points, batch_shape=dataset.shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "ClusterwisePartition":
@@ -187,6 +195,7 @@ class ClusterwisePartition(PartitionDistribution):
             order=order,
             labels=labels,
             num_particles=self.num_particles,
+            known=self._known,
         )
 
     def _forced(self, value: Tensor, batch: Size, num_orders: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -209,7 +218,9 @@ class ClusterwisePartition(PartitionDistribution):
         rows = max(1, _POINTS_AT_ONCE // self.num_points)
         with torch.no_grad():
             parts = [
-                sample_clusters(self.scorer, self.encoding, dataset=d, order=o, decide=decide)
+                sample_clusters(
+                    self.scorer, self.encoding, dataset=d, order=o, decide=decide, known=self._known
+                )
                 for d, o in zip(dataset.split(rows), order.split(rows), strict=True)
             ]
         fields = zip(*(vars(part).values() for part in parts), strict=True)
@@ -218,7 +229,7 @@ class ClusterwisePartition(PartitionDistribution):
     def _with(self, **changed: Any) -> "ClusterwisePartition":
         own = {
             name: getattr(self, name)
-            for name in ("order", "dataset", "num_points", "num_particles", "num_orders")
+            for name in ("order", "dataset", "num_points", "num_particles", "num_orders", "constraints")
         }
         arguments = own | {"validate_args": self._validate_args} | changed
         return ClusterwisePartition(self.scorer, self.encoding, **arguments)

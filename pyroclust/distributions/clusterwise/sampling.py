@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from pyroclust.distributions.clusterwise.members import FreeMembers, KnownGroups
 from pyroclust.distributions.clusterwise.steps import (
     ClusterStep,
     ClusterwiseScorer,
@@ -92,7 +93,13 @@ class ClusterwiseDraws:
 
 
 def sample_clusters(
-    scorer: ClusterwiseScorer, encoding: Any, *, dataset: Tensor, order: Tensor, decide: Decide
+    scorer: ClusterwiseScorer,
+    encoding: Any,
+    *,
+    dataset: Tensor,
+    order: Tensor,
+    decide: Decide,
+    known: KnownGroups | None = None,
 ) -> ClusterwiseDraws:
     """Make one partition a row: the first unassigned point is the anchor, then all others are asked at once.
 
@@ -105,6 +112,7 @@ def sample_clusters(
         dataset: rows of the encoding, ``(R,)``.
         order: visiting orders, ``(R, N)``.
         decide: :func:`draw`, :func:`most_likely` or :class:`DrawAndScore`.
+        known: what is known of the partitions; None for nothing.
     """
     rows = torch.arange(len(dataset), device=dataset.device)
     zeros = torch.zeros(len(rows), dtype=torch.float64, device=rows.device)
@@ -116,11 +124,14 @@ def sample_clusters(
         joined[:, 0] = True
         for block in row_blocks(count - 1, _ENTRIES_AT_ONCE):
             row, width = rows[block], int(count[block[0]])
+            anchor, others = left[block, 0], left[block, 1:width]
+            mask = torch.arange(1, width, device=row.device) < count[block].unsqueeze(-1)
             step = ClusterStep(
                 dataset=dataset[row],
-                anchor=left[block, 0],
-                others=left[block, 1:width],
-                mask=torch.arange(1, width, device=row.device) < count[block].unsqueeze(-1),
+                anchor=anchor,
+                others=others,
+                mask=mask,
+                members=FreeMembers(mask) if known is None else known.members(anchor, others, mask),
                 closed=closed[block],
                 num_closed=torch.full_like(row, cluster),
             )

@@ -7,6 +7,8 @@ from typing import Any, Protocol, Self
 
 from torch import Tensor
 
+from pyroclust.distributions.clusterwise.members import Members
+
 __all__ = ["ClusterStep", "ClusterwiseScorer", "MembershipLaw", "row_blocks"]
 
 
@@ -19,6 +21,7 @@ class ClusterStep:
         anchor: the point that the cluster is made around, ``(R,)``.
         others: the unassigned points besides the anchor, ``(R, T)``, padded with any point.
         mask: which of them are there, ``(R, T)``.
+        members: the law of who joins, by log-odds.
         closed: sum of the contributions of the clusters that are made, ``(R, G)``.
         num_closed: how many these are, ``(R,)``.
     """
@@ -27,6 +30,7 @@ class ClusterStep:
     anchor: Tensor
     others: Tensor
     mask: Tensor
+    members: Members
     closed: Tensor
     num_closed: Tensor
 

@@ -132,21 +132,12 @@ class ConstrainedScorer(Scorer[ConstrainedEncoding]):
         return joined.masked_fill(closed, -torch.inf), opened.masked_fill(begun, -torch.inf)
 
     def _known(self, inner: Any, order: Tensor) -> ConstrainedEncoding:
-        known = self.constraints.over(order.shape[-1])
-        bound = known.bound
-        # One column where nothing is known, so that there is something to look up.
-        width = max(1, len(bound))
-        groups = known.groups.to(order.device)[order]
-        place = torch.full((known.num_groups,), -1, device=order.device)
-        place[bound] = torch.arange(len(bound), device=order.device)
-        column = place[groups]
-        own = torch.nn.functional.one_hot(column + 1, width + 1)[..., 1:].double()
-        apart = torch.zeros(width, width, dtype=torch.float64, device=order.device)
-        first, second = place[known.apart].unbind(-1)
-        apart[first, second] = apart[second, first] = 1.0
+        of_point, apart = self.constraints.over(order.shape[-1]).of_bound()
+        column = of_point.to(order.device)[order]
+        own = torch.nn.functional.one_hot(column + 1, len(apart) + 1)[..., 1:].double()
         begun = (own.cumsum(-2) - own).gather(-1, column.clamp(min=0).unsqueeze(-1)).squeeze(-1) > 0
         begun &= column >= 0
         # Later points follow: first ones alone say where a group is, also in partitions that divide it.
         first_of_group = own.masked_fill(begun.unsqueeze(-1), 0.0)
-        moments = torch.cat([inner.moments.double(), first_of_group, first_of_group @ apart], -1)
+        moments = torch.cat([inner.moments.double(), first_of_group, first_of_group @ apart.to(own)], -1)
         return ConstrainedEncoding(inner, moments, column, begun)
