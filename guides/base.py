@@ -196,7 +196,7 @@ class AmortizedGuide(PyroModule):
         if self.constraints is not None and self.why_no_constraints:
             raise ValueError(
                 f"guide is a {type(self).__name__}, which cannot be held to constraints: "
-                f"{self.why_no_constraints}; take a guide that labels points one after the other"
+                f"{self.why_no_constraints}; take a guide that labels vectors one after the other"
             )
 
     def points(self, data: Points) -> Tensor:

@@ -54,6 +54,11 @@ class BlockFilter(AmortizedGuide):
         """Arguments of the constructor but the model."""
         return {"order": self.order}
 
+    @property
+    def why_no_constraints(self) -> str:
+        """Why posteriors cannot be held to constraints: no kernel of graphs moves groups of nodes."""
+        return "graphs have no constraints, since no kernel moves groups of nodes"
+
     def posterior(self, data: Points, *, order: Tensor | None = None) -> FilteredGraph:
         """Return the distribution over the partitions of the nodes of graphs.
 

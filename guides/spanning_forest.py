@@ -77,7 +77,7 @@ class SpanningForestGuide(AmortizedGuide):
         *,
         embedding: Encoder | None = None,
         num_clusters: int | PartitionPrior | None = None,
-        noise_scale: float = 0.5,
+        noise_scale: float = 1.0,
     ) -> None:
         super().__init__(model)
         given = self.model.partition_prior if num_clusters is None else num_clusters
@@ -94,7 +94,16 @@ class SpanningForestGuide(AmortizedGuide):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Arguments of the constructor but the model."""
+        """Arguments of the constructor but the model.
+
+        Raises:
+            ValueError: if the guide is under constraints, which belong to one data set.
+        """
+        if self.constraints is not None:
+            raise ValueError(
+                "guide is under constraints, which belong to one data set, expected one without: save "
+                "guide.under(None)"
+            )
         return {
             "embedding": self.embedding,
             "num_clusters": self.num_clusters if self._own_number else None,

@@ -13,6 +13,7 @@ from pyroclust.models.mixture import Mixture
 from pyroclust.models.nig_mixture import nig_mixture
 from pyroclust.models.niw_mixture import niw_mixture
 from pyroclust.models.overlap2d import overlap2d
+from pyroclust.models.partially_labelled import PartiallyLabelled
 from pyroclust.models.predictive import PosteriorPredictive, Replicated
 from pyroclust.models.sensitivity2d import sensitivity2d
 from pyroclust.models.spike_waveforms import SpikeRecording, SpikeWaveforms
@@ -34,6 +35,7 @@ __all__ = [
     "MarginalMixture",
     "Mixture",
     "NamedPrior",
+    "PartiallyLabelled",
     "PosteriorPredictive",
     "Program",
     "Replicated",

@@ -152,6 +152,11 @@ def companion(mixture: Mixture, num_components: int | None = None) -> Companion:
 
 def _check(mixture: Mixture, num_components: int) -> None:
     check_count("num_components", num_components, at_least=2)
+    if mixture.constraints is not None:
+        raise ValueError(
+            "mixture has constraints, expected one without: labels of components are independent here, so that "
+            "no group moves as one; use CollapsedGibbs"
+        )
     for part in (mixture.prior, mixture.component):
         for name in part.hyper_names:
             if name not in part.hyperpriors and part.value(name).dim() > 0:

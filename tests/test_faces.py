@@ -13,6 +13,7 @@ FACES = (
     "pyroclust",
     "pyroclust.baselines",
     "pyroclust.calibration",
+    "pyroclust.constraints",
     "pyroclust.diagnostics",
     "pyroclust.distributions",
     "pyroclust.guides",

@@ -8,6 +8,7 @@ from pyroclust.infer.fine_tune import FineTuning, decaying_baseline, fine_tune
 from pyroclust.infer.importance import ImportanceSample, importance_sample
 from pyroclust.infer.inclusive_kl import InclusiveKL
 from pyroclust.infer.objectives import BatchedWakeSleep, LeaveOneOut
+from pyroclust.infer.partial_fenchel_young import PartialFenchelYoungLoss
 from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.infer.refining import Refined, annealed_log_evidence, refine
 from pyroclust.infer.simulation import simulate
@@ -25,6 +26,7 @@ __all__ = [
     "ImportanceSample",
     "InclusiveKL",
     "LeaveOneOut",
+    "PartialFenchelYoungLoss",
     "ParticleSample",
     "Refined",
     "Validation",

@@ -14,6 +14,8 @@ SMALL = {
     "clusters_beyond_training": ["--steps", "10", "--width", "16", "--sets", "2"],
     "compare_galaxies": ["--draws", "50", "--guide", "filter-nig1d"],
     "fine_tune": ["--datasets", "2", "--points", "5", "--steps", "2", "--particles", "4"],
+    "forest_digits": ["--steps", "4", "--draws", "10"],
+    "forest_shapes": ["--points", "40", "--pairs", "6", "--draws", "30"],
     "posterior_predictive": ["--draws", "40"],
     "prior_predictive": ["--datasets", "1"],
     "prior_sensitivity": ["--steps", "10", "--draws", "50"],

@@ -1,5 +1,6 @@
 """Properties of what pyroclust.diagnostics says of draws: frequencies, losses, estimates, differences."""
 
+import itertools
 import math
 from typing import Any
 
@@ -126,6 +127,14 @@ def candidates(draw: DrawFn) -> dict[str, Any]:
 
 
 @st.composite
+def pairs_to_ask(draw: DrawFn) -> dict[str, Any]:
+    found = draw(weighted(number=st.integers(1, 4), tolerance=st.sampled_from([0.0, 0.1, 1.0])))
+    every = [[i, j] for i, j in np.ndindex(2 * found["draws"].shape[-1:]) if i != j]
+    some = st.lists(st.sampled_from(every), min_size=1).map(np.array) if every else st.none()
+    return found | {"candidates": draw(st.none() | some)}
+
+
+@st.composite
 def described(draw: DrawFn) -> dict[str, Any]:
     found = draw(weighted(estimate=True))
     return found | {"data": draw(points(found["draws"].shape[-1]))}
@@ -194,6 +203,33 @@ def ball(found: Any, *, draws: np.ndarray, weights: Any, estimate: Any, loss: An
     counts = [len(set(key(row))) for row, w in zip(flat(draws), share * inside, strict=True) if w > 0]
     assert {len(set(row)) for row in found.upper.tolist()} == {min(counts)}
     assert {len(set(row)) for row in found.lower.tolist()} == {max(counts)}
+
+
+def informative(
+    found: Any, *, draws: np.ndarray, weights: Any, number: int, tolerance: float, candidates: Any
+) -> None:
+    """Compare with the joint entropy of the answers, pair by pair."""
+    share, rows = shares(weights, len(flat(draws))), flat(draws)
+    every = list(itertools.combinations(range(rows.shape[1]), 2)) if candidates is None else candidates
+    pairs = {tuple(sorted(map(int, pair))) for pair in every}
+
+    def told(asked: list[Any]) -> float:
+        mass: dict[Any, float] = {}
+        for row, weight in zip(rows, share, strict=True):
+            answers = tuple(row[i] == row[j] for i, j in asked)
+            mass[answers] = mass.get(answers, 0.0) + weight
+        return -sum(one * math.log2(one) for one in mass.values() if one > 0)
+
+    asked: list[Any] = []
+    for pair, gain, probability in zip(found.pairs, found.information, found.probability, strict=True):
+        close(probability, share[rows[:, pair[0]] == rows[:, pair[1]]].sum(), 1e-9)
+        best = max(told([*asked, one]) for one in pairs) - told(asked)
+        close(gain, told([*asked, pair]) - told(asked), 1e-9)
+        assert tuple(pair) in pairs
+        assert best - tolerance - 1e-9 <= gain <= best + 1e-9
+        asked.append(pair)
+    if len(asked) < int(number):
+        assert told([*asked, *pairs]) <= told(asked) + 1e-6
 
 
 def modes(found: Any, *, draws: np.ndarray, weights: Any, loss: Any, **_: Any) -> None:
@@ -317,6 +353,7 @@ CALLS = [
         weighted(seed=True, loss=st.sampled_from([VariationOfInformation(), Binder()])),
         modes,
     ),
+    _call("most_informative_pairs", pairs_to_ask(), informative),
     _call("cluster_profiles", described(), profiled),
     _call("variation_of_information", two_partitions(weight=True), pairs_of(direct_vi)),
     _call("binder", two_partitions(weight=True), pairs_of(direct_binder)),

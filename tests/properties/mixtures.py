@@ -238,6 +238,7 @@ NOT_TESTED = {
     "models.standardised_mixture": "names and numbers, each refused by the cases of options: tests/faults",
     "models.AbsentTables": "stands for the tables of a trained guide, which the card describes",
     "models.Companion": "inside of models.companion",
+    "models.PartiallyLabelled": "arrays and labels that are refused: tests/guides/test_spanning_forest.py",
     "models.Program": "takes programs of users: tests/models",
     "models.Replicated": "a program for Predictive; checks its data as PosteriorPredictive does",
     "models.WarpedArc": "parameters that the model itself draws",

@@ -171,6 +171,7 @@ NOT_TESTED = {
     "guides.BlockFilter": "takes graphs, refused by as_adjacency: tests/guides/test_block_filter.py",
     "guides.ClusterwiseClusteringProcess": _TRAINED,
     "guides.SequentialGuide": _CONTRACT,
+    "guides.SpanningForestGuide": "no log_prob; degenerate points: tests/guides/test_spanning_forest.py",
     "guides.filtering_network_for": "makes the network of DeepAmortizedClustering",
     "guides.mixture_network_for": "makes the network of SetTransformerMixture",
     "nn.ClusterShape": _CONTRACT,

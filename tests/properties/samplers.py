@@ -243,6 +243,7 @@ NOT_TESTED = {
     "infer.FitResult": _RESULT,
     "infer.ImportanceSample": _RESULT,
     "infer.InclusiveKL": _OBJECT,
+    "infer.PartialFenchelYoungLoss": _OBJECT,
     "infer.ParticleSample": _RESULT,
     "infer.VariationalDraws": _RESULT,
     "infer.amortization_gap": _TRAINING,

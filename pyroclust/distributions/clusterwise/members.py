@@ -109,7 +109,8 @@ class HeldMembers:
 
     def _decided(self, logits: Tensor, odds: Tensor, uniform: Tensor, of_groups: Tensor) -> Tensor:
         joined = (uniform < logits.sigmoid()) & self.mask
-        wanted = of_groups < odds.sigmoid()
+        # Groups that are in other clusters already close nothing here.
+        wanted = (of_groups < odds.sigmoid()) & (self._count(self.mask) > 0)
         chosen, closed = self._of_anchor().clone(), self._of_anchor_apart().clone()
         for group in range(self.apart.shape[0]):
             chosen[:, group] |= wanted[:, group] & ~closed[:, group]

@@ -88,9 +88,7 @@ class ClusterwisePartition(PartitionDistribution):
         self.is_exact = scorer.is_exact and order is not None
         self.num_particles, self.num_orders = num_particles, num_orders if order is None else 1
         self.constraints = constraints
-        self._known = (
-            None if constraints is None else KnownGroups.of(constraints, num_points, dataset.device)
-        )
+        self._known = None if constraints is None else KnownGroups.of(constraints, num_points, dataset.device)
         super().__init__(num_points, batch_shape=dataset.shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> "ClusterwisePartition":

@@ -1,21 +1,21 @@
 """The law of the partitions that spanning forests of perturbed similarities make."""
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Size, Tensor
 
+from pyroclust.constraints import Constraints
 from pyroclust.counts import check_count, check_number, check_seed
-from pyroclust.distributions.forests.spanning_trees import (
-    Forests,
-    add_edges,
-    add_pairs,
-    edge_sums,
-    pair_sums,
-    spanning_forests,
+from pyroclust.distributions.forests.perturbed_means import (
+    EDGES,
+    PAIRS,
+    Maximum,
+    Mean,
+    Noise,
+    Regret,
+    Statistic,
 )
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.prior import PartitionPrior
@@ -23,8 +23,6 @@ from pyroclust.random_state import seed_from_torch
 
 __all__ = ["PerturbedSpanningForest"]
 
-# Numbers of noise that are held at a time: 16 MB in single precision.
-_NUMBERS_AT_ONCE = 1 << 22
 _SYMMETRIC = 1e-5
 
 
@@ -39,16 +37,27 @@ class PerturbedSpanningForest(PartitionDistribution):
     a law of k it is a distribution over all partitions. It has draws, means and gradients of these, and no
     formula of its probabilities.
 
-    Cost: O(n^2) a draw; memory O(n^2), 16 MB of noise in single precision, and the draws. Data sets are taken
-    one after the other, with the same noise for means and other noise for draws.
+    With ``constraints`` every draw keeps what is known: points that must be together share a component, and
+    points that must be apart do not. Groups begin as one component each, and the greedy algorithm joins
+    components along the heaviest edges that are allowed, then takes the heaviest tree inside of each; see
+    :func:`~pyroclust.distributions.forests.constrained_forests.constrained_forests` for when this is the
+    heaviest of all. Where everything that is left must be apart, a draw ends with more than k components:
+    :meth:`excess_rate` says how often. A law of k asks for as many components as there are groups where it
+    would ask for more. The same seed gives the same noise with and without constraints.
+
+    Cost: O(n^2) a draw, with constraints up to twice as much; memory O(n^2), 16 MB of noise in
+    single precision, and the draws. Data sets are taken one after the other, with the same noise for means
+    and other noise for draws.
 
     Args:
         similarity: symmetric, ``(*batch, n, n)``; the diagonal is not looked at.
         num_clusters: k; or a prior over partitions, for the law of its number of clusters.
         noise_scale: :math:`\epsilon`, in the unit of the similarity.
+        constraints: what is known of the n points, the same for all data sets.
 
     Raises:
-        ValueError: if the similarity is not symmetric or not finite, or k is not between 1 and n.
+        ValueError: if the similarity is not symmetric or not finite, k is not between 1 and n, or the
+            constraints are of other points or leave fewer groups than k.
 
     Example:
         >>> line = torch.tensor([0.0, 1.0, 5.0, 6.0])
@@ -57,6 +66,10 @@ class PerturbedSpanningForest(PartitionDistribution):
         [[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
         >>> forest.mean_adjacency(num_draws=100)[0].tolist()
         [0.0, 1.0, 0.0, 0.0]
+        >>> known = Constraints.of(4, cannot_link=[(0, 1)])
+        >>> forest = PerturbedSpanningForest(forest.similarity, 2, noise_scale=0.1, constraints=known)
+        >>> forest.sample().tolist()
+        [0, 1, 1, 1]
 
     References:
         Stewart et al. (2023), Differentiable clustering with perturbed spanning forests.
@@ -71,15 +84,24 @@ class PerturbedSpanningForest(PartitionDistribution):
         num_clusters: int | PartitionPrior,
         *,
         noise_scale: float = 1.0,
+        constraints: Constraints | None = None,
         validate_args: bool | None = None,
     ) -> None:
         self.similarity = _checked(similarity)
         self.noise_scale = check_number("noise_scale", noise_scale, at_least=0)
         n = similarity.shape[-1]
+        self.constraints = None if constraints is None else constraints.over(n)
+        groups = n if self.constraints is None else self.constraints.num_groups
         if isinstance(num_clusters, PartitionPrior):
-            self.num_clusters_probs = num_clusters.log_prob_num_clusters(n).exp()
+            probs = num_clusters.log_prob_num_clusters(n).exp()
+            self.num_clusters_probs = _up_to(groups, probs)
         else:
             k = check_count("num_clusters", num_clusters, at_most=n)
+            if k > groups:
+                raise ValueError(
+                    f"num_clusters is {k}, expected at most {groups}: points that must be together leave no "
+                    "more groups; ask for fewer clusters, or leave out pairs of must_link"
+                )
             self.num_clusters_probs = torch.nn.functional.one_hot(torch.tensor(k - 1), n).double()
         super().__init__(n, batch_shape=similarity.shape[:-2], validate_args=validate_args)
 
@@ -88,6 +110,7 @@ class PerturbedSpanningForest(PartitionDistribution):
         new = PerturbedSpanningForest.__new__(PerturbedSpanningForest)
         new.similarity = self.similarity.expand(*batch_shape, *self.similarity.shape[-2:])
         new.noise_scale, new.num_clusters_probs = self.noise_scale, self.num_clusters_probs
+        new.constraints = self.constraints
         PartitionDistribution.__init__(
             new, self.num_points, batch_shape=Size(batch_shape), validate_args=self._validate_args
         )
@@ -116,15 +139,116 @@ class PerturbedSpanningForest(PartitionDistribution):
             A_{k, \epsilon}
 
         The gradient with respect to the matrix is half the mean adjacency of the same noise, since each pair
-        stands in the matrix twice.
+        stands in the matrix twice. With constraints it is that of the mean over this noise as well, exactly;
+        where the greedy forest is not the heaviest of all, the weight of a draw may jump as the similarity
+        changes, and jumps have no gradient.
 
         Args:
             num_draws: draws of noise, in pairs of opposite signs.
             seed: of the noise; torch's generator decides without one.
         """
         noise = self._noise(num_draws, seed=seed)
-        found = [_Maximum.apply(matrix, noise) for matrix in self._matrices()]
+        found = [Maximum.apply(matrix, noise) for matrix in self._matrices()]
         return torch.stack(found).view(self.batch_shape)
+
+    def fenchel_young_loss(self, *, num_draws: int = 1000, seed: int | None = None) -> Tensor:
+        r"""Return how much weight it costs to keep what is known, ``(*batch)``, at least 0.
+
+        .. math:: L(S) = E \big[ F_{k'}(S + \epsilon Z) - F_k(S + \epsilon Z; C) \big], \qquad
+            \nabla L = A_{k', \epsilon}(S) - A_{k, \epsilon}(S; C)
+
+        with the same noise in both, and k' the number of components that the forest with constraints has: it
+        is k, or more where k cannot be reached; forests of the same number of edges are compared. A draw
+        whose free forest has what is known adds nothing to loss and gradient. Without constraints it is 0.
+
+        Args:
+            num_draws: draws of noise, in pairs of opposite signs.
+            seed: of the noise; torch's generator decides without one.
+
+        Example:
+            >>> near = -torch.cdist(torch.eye(4), torch.eye(4)).square().requires_grad_()
+            >>> known = Constraints.of(4, must_link=[(0, 1)], cannot_link=[(0, 2)])
+            >>> forest = PerturbedSpanningForest(near, 2, noise_scale=0.5, constraints=known)
+            >>> loss = forest.fenchel_young_loss(seed=0)
+            >>> gradient, = torch.autograd.grad(loss, near)
+            >>> loss > 0, gradient[0, 1] < 0, gradient[0, 2] > 0
+            (tensor(True), tensor(True), tensor(True))
+
+        References:
+            Stewart et al. (2023), Differentiable clustering with perturbed spanning forests, section 4.
+            https://arxiv.org/abs/2305.16358
+        """
+        noise = self._noise(num_draws, seed=seed)
+        if noise.constraints is None:
+            noise = replace(noise, constraints=Constraints.of(self.num_points))
+        found = [Regret.apply(matrix, noise) for matrix in self._matrices()]
+        return torch.stack(found).view(self.batch_shape)
+
+    def partial_losses(self, labels: Tensor, *, num_draws: int = 1000, seed: int | None = None) -> Tensor:
+        """Return :meth:`fenchel_young_loss` of every data set under what its own labels imply.
+
+        Without a seed every data set has noise of its own. Instead of more components than there are groups,
+        as many as these are asked for.
+
+        Args:
+            labels: of known classes; negative where the class of a point is unknown.
+            num_draws: draws of noise, in pairs of opposite signs.
+            seed: of the noise; torch's generator decides without one.
+
+        Shape:
+            labels: ``(*batch, n)`` integers; output: ``(*batch)``.
+
+        Raises:
+            ValueError: if the labels have another shape.
+
+        Example:
+            >>> points = torch.tensor([[[0.0], [0.1], [5.0]], [[0.0], [5.0], [5.1]]])
+            >>> forest = PerturbedSpanningForest(-torch.cdist(points, points), 2, noise_scale=0.0)
+            >>> forest.partial_losses(torch.tensor([[3, 3, -1], [3, 3, 1]]), num_draws=2)
+            tensor([0.0000, 4.9000])
+        """
+        if labels.shape != (*self.batch_shape, self.num_points):
+            raise ValueError(
+                f"labels has shape {tuple(labels.shape)}, expected {(*self.batch_shape, self.num_points)}: "
+                "one a point, negative where nothing is known"
+            )
+        rows = labels.detach().cpu().reshape(-1, self.num_points).unbind()
+        found = []
+        for matrix, row in zip(self._matrices(), rows, strict=True):
+            own = self._of(matrix, Constraints.of(self.num_points, labels=row))
+            found.append(own.fenchel_young_loss(num_draws=num_draws, seed=seed))
+        return torch.stack(found).view(self.batch_shape)
+
+    def _of(self, similarity: Tensor, constraints: Constraints) -> "PerturbedSpanningForest":
+        """Return the law for one data set, with at most as many components asked for as there are groups."""
+        new = PerturbedSpanningForest.__new__(PerturbedSpanningForest)
+        new.similarity, new.noise_scale, new.constraints = similarity, self.noise_scale, constraints
+        PartitionDistribution.__init__(new, self.num_points, validate_args=self._validate_args)
+        new.num_clusters_probs = _up_to(constraints.num_groups, self.num_clusters_probs)
+        return new
+
+    def excess_rate(self, *, num_draws: int = 1000, seed: int | None = None) -> Tensor:
+        """Return the share of draws that have more components than asked for, ``(*batch)``.
+
+        It is 0 without constraints, and where labels of at most k classes are all that is known: a point of
+        no label can always join another component.
+
+        Args:
+            num_draws: draws of noise, in pairs of opposite signs.
+            seed: of the noise; torch's generator decides without one.
+
+        Example:
+            >>> known = Constraints.of(4, cannot_link=[(0, 1), (1, 2), (0, 2)])
+            >>> PerturbedSpanningForest(torch.zeros(4, 4), 2, constraints=known).excess_rate()
+            tensor(1.)
+        """
+        noise = self._noise(num_draws, seed=seed)
+        found = [
+            torch.cat([one.forests.labels.amax(-1) + 1 > one.num_components for one in noise.solved(matrix)])
+            for matrix in self._matrices()
+        ]
+        shares = [one.to(self.similarity.dtype).mean() for one in found]
+        return torch.stack(shares).view(self.batch_shape)
 
     def mean_adjacency(self, *, num_draws: int = 1000, seed: int | None = None) -> Tensor:
         r"""Return how often each pair is an edge of the forest, ``(*batch, n, n)``, symmetric.
@@ -138,7 +262,7 @@ class PerturbedSpanningForest(PartitionDistribution):
             num_draws: draws of noise, in pairs of opposite signs.
             seed: of the noise; torch's generator decides without one.
         """
-        return self._mean(_EDGES, num_draws, seed)
+        return self._mean(EDGES, num_draws, seed)
 
     def co_assignment(self, *, num_draws: int = 1000, seed: int | None = None) -> Tensor:
         """Return how often each pair is in one component, ``(*batch, n, n)``, with 1 on the diagonal.
@@ -149,147 +273,28 @@ class PerturbedSpanningForest(PartitionDistribution):
             num_draws: draws of noise, in pairs of opposite signs.
             seed: of the noise; torch's generator decides without one.
         """
-        return self._mean(_PAIRS, num_draws, seed) + torch.eye(self.num_points, dtype=self.similarity.dtype)
+        return self._mean(PAIRS, num_draws, seed) + torch.eye(self.num_points, dtype=self.similarity.dtype)
 
-    def _mean(self, statistic: "_Statistic", num_draws: int, seed: int | None) -> Tensor:
+    def _mean(self, statistic: "Statistic", num_draws: int, seed: int | None) -> Tensor:
         noise = self._noise(num_draws, seed=seed)
-        found = [_Mean.apply(matrix, noise, statistic) for matrix in self._matrices()]
+        found = [Mean.apply(matrix, noise, statistic) for matrix in self._matrices()]
         return torch.stack(found).view(self.similarity.shape)
 
     def _matrices(self) -> tuple[Tensor, ...]:
         return self.similarity.reshape(-1, self.num_points, self.num_points).unbind()
 
-    def _noise(self, num_draws: int, *, paired: bool = True, seed: int | None = None) -> "_Noise":
+    def _noise(self, num_draws: int, *, paired: bool = True, seed: int | None = None) -> "Noise":
         seed = seed_from_torch() if seed is None else check_seed(seed)
         count = check_count("num_draws", num_draws)
-        return _Noise(self.noise_scale, self.num_clusters_probs, count, paired, seed)
+        return Noise(self.noise_scale, self.num_clusters_probs, count, paired, seed, self.constraints)
 
 
-class _Solved(NamedTuple):
-    noise: Tensor  # (D, n (n - 1) / 2)
-    signs: Tensor  # (S,)
-    num_components: Tensor  # (D * S,)
-    forests: Forests  # of D * S rows
-
-
-@dataclass(frozen=True)
-class _Noise:
-    """Noise that can be drawn again.
-
-    Attributes:
-        scale: epsilon.
-        probs: of k = 1, ..., n, ``(n,)``.
-        num_draws: draws, or pairs of opposite signs have at least so many together.
-        paired: whether noise is drawn in pairs of opposite signs.
-        seed: of the noise.
-    """
-
-    scale: float
-    probs: Tensor
-    num_draws: int
-    paired: bool
-    seed: int
-
-    def solved(self, similarity: Tensor) -> Iterator[_Solved]:
-        """Find the forests of one similarity, some at a time; the same noise each time."""
-        generator = torch.Generator().manual_seed(self.seed)
-        n = len(similarity)
-        numbers = n * (n - 1) // 2
-        signs = similarity.new_tensor([1.0, -1.0] if self.paired else [1.0])
-        left = math.ceil(self.num_draws / len(signs))
-        at_once = max(1, _NUMBERS_AT_ONCE // max(1, numbers))
-        while left:
-            count = min(left, at_once)
-            noise = torch.randn(count, numbers, generator=generator, dtype=similarity.dtype)
-            k = 1 + torch.multinomial(self.probs, count * len(signs), replacement=True, generator=generator)
-            yield _Solved(noise, signs, k, spanning_forests(similarity, noise, self.scale * signs, k))
-            left -= count
-
-
-@dataclass(frozen=True)
-class _Statistic:
-    """What a forest says of every pair: whether it is an edge, or in one component."""
-
-    of_pairs: bool
-
-    def add(self, forests: Forests, factor: Tensor, matrix: Tensor) -> None:
-        if self.of_pairs:
-            add_pairs(forests.labels.numpy(), factor.numpy(), matrix.numpy())
-        else:
-            add_edges(forests.edges.numpy(), forests.kept.numpy(), factor.numpy(), matrix.numpy())
-
-    def sums(self, forests: Forests, values: Tensor) -> Tensor:
-        found = values.new_empty(len(forests.labels))
-        if self.of_pairs:
-            pair_sums(forests.labels.numpy(), values.numpy(), found.numpy())
-        else:
-            edge_sums(forests.edges.numpy(), forests.kept.numpy(), values.numpy(), found.numpy())
-        return found
-
-
-_EDGES, _PAIRS = _Statistic(of_pairs=False), _Statistic(of_pairs=True)
-
-
-class _Maximum(torch.autograd.Function):
-    """The mean weight of the heaviest forest of one similarity."""
-
-    @staticmethod
-    def forward(ctx: Any, similarity: Tensor, noise: _Noise) -> Tensor:
-        total, count = similarity.new_zeros(()), 0
-        adjacency = torch.zeros_like(similarity)
-        for one in noise.solved(similarity):
-            forests = one.forests
-            total += (forests.weights * forests.kept).sum()
-            _EDGES.add(forests, similarity.new_ones(len(forests.kept)), adjacency)
-            count += len(forests.kept)
-        ctx.save_for_backward(_symmetric(adjacency / count))
-        return total / count
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        (adjacency,) = ctx.saved_tensors
-        return gradients[0] * adjacency / 2, None
-
-
-class _Mean(torch.autograd.Function):
-    """The mean of a statistic of the forests of one similarity."""
-
-    @staticmethod
-    def forward(ctx: Any, similarity: Tensor, noise: _Noise, statistic: _Statistic) -> Tensor:
-        matrix, count = torch.zeros_like(similarity), 0
-        for one in noise.solved(similarity):
-            statistic.add(one.forests, similarity.new_ones(len(one.forests.kept)), matrix)
-            count += len(one.forests.kept)
-        ctx.save_for_backward(similarity)
-        ctx.told = noise, statistic
-        return _symmetric(matrix / count)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        (similarity,) = ctx.saved_tensors
-        noise, statistic = ctx.told
-        if not noise.scale:
-            raise ValueError("noise_scale is 0, expected above 0: without noise there is no gradient")
-        # Each pair stands in the matrix twice.
-        values = (gradients[0] + gradients[0].T).contiguous()
-        n, count = len(similarity), 0
-        k = torch.arange(1, n + 1)
-        nothing = similarity.new_zeros(1, n * (n - 1) // 2)
-        without = statistic.sums(spanning_forests(similarity, nothing, similarity.new_zeros(n), k), values)
-        found = torch.zeros_like(nothing[0])
-        for one in noise.solved(similarity):
-            change = statistic.sums(one.forests, values) - without[one.num_components - 1]
-            found += (change.view(-1, len(one.signs)) * one.signs).sum(-1) @ one.noise
-            count += len(one.forests.kept)
-        matrix = torch.zeros_like(similarity)
-        u, v = torch.tril_indices(n, n, -1)
-        matrix[u, v] = found / (count * noise.scale)
-        return _symmetric(matrix) / 2, None, None
-
-
-def _symmetric(lower: Tensor) -> Tensor:
-    """Return a symmetric matrix, given its part below the diagonal."""
-    return lower + lower.T
+def _up_to(most: int, probs: Tensor) -> Tensor:
+    """Return the law of the smaller of k and the most that there can be."""
+    found = probs.clone()
+    found[most - 1] += found[most:].sum()
+    found[most:] = 0
+    return found
 
 
 def _checked(similarity: Tensor) -> Tensor:

@@ -81,7 +81,9 @@ class ConstrainedPartition(PartitionDistribution):
         new.prior, new.constraints = self.prior, self.constraints
         new._labels, new._sizes = self._labels, self._sizes
         shape = Size(batch_shape)
-        new._log_joint = self._log_joint.expand(len(self._labels), *shape)
+        ones = (1,) * (len(shape) - len(self.batch_shape))
+        own = self._log_joint.view(len(self._labels), *ones, *self.batch_shape)
+        new._log_joint = own.expand(len(self._labels), *shape)
         new.log_normaliser = self.log_normaliser.expand(shape)
         PartitionDistribution.__init__(
             new, self.num_points, batch_shape=shape, validate_args=self._validate_args

@@ -1,0 +1,248 @@
+"""Spanning forests that keep what is known of a partition, many at once, in compiled code."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pyroclust.compiling import lean
+from pyroclust.constraints import Constraints
+from pyroclust.distributions.forests.spanning_trees import Forests
+
+__all__ = ["constrained_forests"]
+
+
+@lean
+def fill(similarity, noise, scale, groups, apart, total, link):  # type: ignore[no-untyped-def]
+    """Write the perturbed weights of all pairs, and the heaviest edge between groups, lowest where apart."""
+    n = len(similarity)
+    lowest = total[0, 0]
+    for g in range(len(link)):
+        for h in range(len(link)):
+            link[g, h] = lowest
+    edge = 0
+    for u in range(n):
+        for v in range(u):
+            weight = similarity[u, v] + scale * noise[edge + v]
+            total[u, v] = weight
+            total[v, u] = weight
+        edge += u
+    if len(link) == n:
+        for u in range(n):
+            for v in range(n):
+                link[u, v] = lowest if apart[u, v] or u == v else total[u, v]
+        return
+    for u in range(n):
+        g = groups[u]
+        for v in range(u):
+            h = groups[v]
+            if g != h and not apart[g, h]:
+                heavier = max(link[g, h], total[u, v])
+                link[g, h] = heavier
+                link[h, g] = heavier
+
+
+@lean
+def look_again(row, size, lowest):  # type: ignore[no-untyped-def]
+    """Return the heaviest of a row and its place, 0 where there is none."""
+    best = lowest
+    # Two loops: the first becomes vector code.
+    for h in range(size):
+        best = max(best, row[h])
+    if best > lowest:
+        for h in range(size):
+            if row[h] == best:
+                return best, h
+    return best, 0
+
+
+@lean
+def join(link, key, near, group, parent, lowest, k):  # type: ignore[no-untyped-def]
+    """Join groups along the heaviest edges that are allowed until k are left; parent[g] is g for these."""
+    size = len(link)
+    for g in range(size):
+        parent[g] = group[g] = g
+        key[g], near[g] = look_again(link[g], size, lowest)
+    while size > k:
+        best = lowest
+        for h in range(size):
+            best = max(best, key[h])
+        if best == lowest:
+            return
+        one = 0
+        while key[one] != best:
+            one += 1
+        # It comes later: the edge is the heaviest of both, and the first of them was found.
+        other = near[one]
+        parent[group[other]] = group[one]
+        row, gone = link[one], link[other]
+        for h in range(size):
+            a, b = row[h], gone[h]
+            # The lowest is for what is apart from one of both, and for these themselves.
+            row[h] = lowest if min(a, b) == lowest else max(a, b)
+        for h in range(size):
+            link[h, one] = row[h]
+        # The last takes the place of the one that is gone, so that all loops become shorter.
+        size -= 1
+        moved = link[size]
+        for h in range(size):
+            gone[h] = moved[h]
+            link[h, other] = moved[h]
+        link[other, other] = lowest
+        group[other], key[other], near[other] = group[size], key[size], near[size]
+        for h in range(size):
+            if key[h] > lowest and h != one:
+                if near[h] == one or near[h] == other:
+                    if row[h] > lowest:
+                        # Of both the heavier, which it had been.
+                        near[h] = one
+                    else:
+                        key[h], near[h] = look_again(link[h], size, lowest)
+                elif near[h] == size:
+                    near[h] = other
+        key[one], near[one] = look_again(row, size, lowest)
+
+
+@lean
+def name_points(groups, parent, name, labels):  # type: ignore[no-untyped-def]
+    """Write canonical labels of points, given which group every group was joined to."""
+    for g in range(len(parent)):
+        name[g] = -1
+    found = 0
+    for v in range(len(labels)):
+        g = groups[v]
+        while parent[g] != g:
+            parent[g] = parent[parent[g]]
+            g = parent[g]
+        if name[g] < 0:
+            name[g] = found
+            found += 1
+        labels[v] = name[g]
+    return found
+
+
+@lean
+def trees_inside(total, labels, count, key, near, members, edges, weights, kept):  # type: ignore[no-untyped-def]
+    """Find the maximum spanning tree of every component, by Prim's algorithm; edges that follow are none."""
+    edge = 0
+    for label in range(count):
+        size = 0
+        for v in range(len(labels)):
+            if labels[v] == label:
+                members[size] = v
+                size += 1
+        for place in range(1, size):
+            near[place] = members[0]
+            key[place] = total[members[place], members[0]]
+        # Those whose place is below ``done`` are in the tree.
+        for done in range(1, size):
+            best = done
+            for place in range(done + 1, size):
+                if key[place] > key[best]:
+                    best = place
+            u = members[best]
+            edges[edge, 0], edges[edge, 1] = near[best], u
+            weights[edge], kept[edge] = key[best], True
+            edge += 1
+            members[best], key[best], near[best] = members[done], key[done], near[done]
+            for place in range(done + 1, size):
+                weight = total[members[place], u]
+                if weight > key[place]:
+                    key[place] = weight
+                    near[place] = u
+    for rest in range(edge, len(edges)):
+        edges[rest, 0] = edges[rest, 1] = 0
+        weights[rest], kept[rest] = 0, False
+
+
+@lean
+def many(  # type: ignore[no-untyped-def]
+    similarity,
+    noise,
+    scales,
+    k,
+    groups,
+    apart,
+    total,
+    link,
+    key,
+    near,
+    own,
+    parent,
+    edges,
+    weights,
+    kept,
+    labels,
+):
+    """Find a forest for every row of noise and every scale: row ``len(scales) * d + s`` of the output."""
+    lowest = total[0, 0]
+    for draw in range(len(noise)):
+        for sign in range(len(scales)):
+            row = len(scales) * draw + sign
+            fill(similarity, noise[draw], scales[sign], groups, apart, total, link)
+            join(link, key, near, own, parent, lowest, k[row])
+            count = name_points(groups, parent[: len(link)], near, labels[row])
+            trees_inside(total, labels[row], count, key, near, parent, edges[row], weights[row], kept[row])
+
+
+def constrained_forests(
+    similarity: Tensor, noise: Tensor, scales: Tensor, num_components: Tensor, constraints: Constraints
+) -> Forests:
+    r"""Find heavy forests whose components keep what is known, one for every row of noise and every scale.
+
+    The greedy algorithm of Kruskal: groups begin as one component each, and components are joined along the
+    heaviest edge until so many are left, passing over edges between components that must be apart. Then the
+    maximum spanning tree of every component is taken, which is no lighter than the edges they were joined by.
+    Where all that are left must be apart, more components stay than asked for.
+
+    The components are those of the heaviest forest, among forests that have a spanning tree inside of every
+    group, whenever the groups that are apart from any are all apart from one another, as those of labels are:
+    such forests are the independent sets of a matroid, that of the graph in which these groups are one
+    vertex. With other pairs that are apart the greedy forest may be lighter than the heaviest.
+
+    Instead of sorting edges, which costs O(n^2 log n), each component keeps its heaviest edge to another: a
+    join costs O(G), and O(G) more for each component that loses its partner to one it is apart from. Cost:
+    O(n^2) time for each and up to O(n^3) where partners are lost at every join; memory O(n^2 + M n).
+
+    Args:
+        similarity: symmetric, ``(n, n)``, float32 or float64, on the CPU; its diagonal is not looked at.
+        noise: a number for each pair u > v, row by row, ``(D, n (n - 1) / 2)``.
+        scales: factors of the noise, ``(S,)``.
+        num_components: k of each, ``(D * S,)``, at most the number of groups.
+        constraints: what is known of the n points.
+
+    Example:
+        >>> line = torch.tensor([0.0, 1.0, 5.0])
+        >>> near = -(line - line.unsqueeze(-1)).abs()
+        >>> known = Constraints.of(3, cannot_link=[(0, 1)])
+        >>> found = constrained_forests(near, torch.zeros(1, 3), torch.zeros(1), torch.tensor([2]), known)
+        >>> found.labels.tolist()
+        [[0, 1, 1]]
+    """
+    n, rows, size = len(similarity), len(noise) * len(scales), constraints.num_groups
+    apart = np.zeros((size, size), np.bool_)
+    one, other = constraints.apart.numpy().T
+    apart[one, other] = apart[other, one] = True
+    edges = torch.empty(rows, n - 1, 2, dtype=torch.int32)
+    weights = similarity.new_empty(rows, n - 1)
+    kept = torch.empty(rows, n - 1, dtype=torch.bool)
+    labels = torch.empty(rows, n, dtype=torch.int64)
+    dtype = weights.numpy().dtype
+    many(
+        similarity.detach().contiguous().numpy(),
+        noise.numpy(),
+        scales.to(similarity.dtype).numpy(),
+        num_components.numpy(),
+        constraints.groups.numpy(),
+        apart,
+        np.full((n, n), -np.inf, dtype),
+        np.empty((size, size), dtype),
+        np.empty(n, dtype),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        edges.numpy(),
+        weights.numpy(),
+        kept.numpy(),
+        labels.numpy(),
+    )
+    return Forests(edges, weights, kept, labels)
