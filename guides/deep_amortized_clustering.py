@@ -149,8 +149,8 @@ class DeepAmortizedClustering(AmortizedGuide):
             max_rounds: most clusters; points that are left then are reported.
 
         Raises:
-            ValueError: as :meth:`posterior`, if the guide has constraints, a number is below 1, or several orders are to be tried
-                without anchors or a density, or beside one that is given.
+            ValueError: as :meth:`posterior`, if the guide has constraints, a number is below 1, or several
+                orders are to be tried without anchors or a density, or beside one that is given.
         """
         data = self.points(data)
         if self.constraints is not None:

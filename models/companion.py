@@ -154,7 +154,7 @@ def _check(mixture: Mixture, num_components: int) -> None:
     check_count("num_components", num_components, at_least=2)
     if mixture.constraints is not None:
         raise ValueError(
-            "mixture has constraints, expected one without: labels of components are independent here, so that "
+            "mixture has constraints, expected one without: labels of components are independent here, and "
             "no group moves as one; use CollapsedGibbs"
         )
     for part in (mixture.prior, mixture.component):

@@ -11,15 +11,18 @@ from certificate_cases import stored_certificate
 from near_cases import near_case
 from synthetic_comparison import make_comparison
 
+from pyroclust.analysis.cluster import cluster
 from pyroclust.analysis.diagnose import diagnose
 from pyroclust.calibration.training_world import TrainingWorld
-from pyroclust.diagnostics import EvidenceMethod, LogEvidence, Round
+from pyroclust.diagnostics import EvidenceMethod, Finding, LogEvidence, Round
 from pyroclust.io.draws import DrawsFile
 from pyroclust.report import Page, page_of, render_page
 from pyroclust.results.comparison import Comparison, PartitionDraws
 from pyroclust.results.comparison_figures import summarise
 from pyroclust.results.comparison_summary import ComparisonSummary
+from pyroclust.results.constraints import FreePosterior, Knowledge, KnownRows
 from pyroclust.results.diagnosis import Diagnosis
+from pyroclust.results.forest import ForestClustering
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
 from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary, summarise_mcmc
 from pyroclust.results.refinement import RefinedDraws
@@ -27,7 +30,18 @@ from pyroclust.results.refinement import RefinedDraws
 HOSTILE = "<script>alert(1)</script> & \"co\" 'x'"
 LONG = "a_column_whose_name_nobody_would_call_short_and_that_has_no_space_to_break_at"
 
-KINDS = ("one column", "many columns", "refined", "no weights", "alone", "no guide", "draws", "two sources")
+KINDS = (
+    "one column",
+    "many columns",
+    "refined",
+    "no weights",
+    "alone",
+    "no guide",
+    "constraints",
+    "forest",
+    "draws",
+    "two sources",
+)
 
 
 def comparison_case(*, dim: int = 1, **changes: Any) -> ComparisonSummary:
@@ -131,6 +145,30 @@ def mcmc_case(**changes: Any) -> McmcSummary:
     )
 
 
+def known_rows(names: tuple[str, ...]) -> KnownRows:
+    """Say of some rows that they are together, of others that they are apart."""
+    pairs = np.array([[0, 1], [1, 2]]), np.array([[0, 3]])
+    return KnownRows(names, ((0, 1, 2),), *pairs, None, pairs[1], np.arange(4))
+
+
+def constrained_case() -> McmcSummary:
+    """Return chains under constraints, beside others that know of none."""
+    free = make_comparison(dim=2, num_points=40, draws=200, seed=0).mcmc
+    kept = free.assignments[..., 0] != free.assignments[..., 3]
+    evidence = LogEvidence(EvidenceMethod.ANNEALED, -123.0, 0.1, np.nan, 0.2)
+    asked = (Finding("Did MCMC without constraints converge?", 1.0, 1.05, True, "R-hat 1"),)
+    names = (HOSTILE, *(f"row {row}" for row in range(2, 41)))
+    knowledge = Knowledge(known_rows(names), -3.0, "", FreePosterior(free, kept, 500.0, (evidence,), asked))
+    moved = replace(free, assignments=free.assignments[:, ::-1])
+    return mcmc_case(source=HOSTILE, row_names=names, knowledge=knowledge, mcmc=moved)
+
+
+def forest_case() -> ForestClustering:
+    """Return spanning forests of a table whose columns mean something in HTML, under constraints."""
+    frame = pd.DataFrame(make_comparison(dim=2, num_points=30, draws=10).data, columns=[HOSTILE, LONG])
+    return cluster(frame, num_clusters=3, must_link=[(0, 1)], cannot_link=[(2, 3)], num_draws=100)
+
+
 def diagnosis_case(*, beside: bool) -> Diagnosis:
     """Return draws alone, or beside a second source and their data."""
     comparison = make_comparison(dim=2, num_points=30, draws=60)
@@ -142,7 +180,7 @@ def diagnosis_case(*, beside: bool) -> Diagnosis:
 
 
 @cache
-def result(kind: str) -> ComparisonSummary | AloneSummary | McmcSummary | Diagnosis:
+def result(kind: str) -> ComparisonSummary | AloneSummary | McmcSummary | Diagnosis | ForestClustering:
     """Return a result for one kind of page."""
     if kind == "one column":
         names = (HOSTILE, *(f"row {row}" for row in range(2, 41)))
@@ -159,6 +197,10 @@ def result(kind: str) -> ComparisonSummary | AloneSummary | McmcSummary | Diagno
         return alone_case(source=LONG, columns=("x", HOSTILE), calibration=near_case(wrong=True))
     if kind == "no guide":
         return mcmc_case(source=LONG, columns=("x", HOSTILE), model_in_words=HOSTILE)
+    if kind == "constraints":
+        return constrained_case()
+    if kind == "forest":
+        return forest_case()
     return diagnosis_case(beside=kind == "two sources")
 
 

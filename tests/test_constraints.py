@@ -77,9 +77,9 @@ def test_two_are_joined_and_points_may_follow_pairs() -> None:
     assert both.over(8) == Constraints.of(8, must_link=[(0, 1), (5, 1), (2, 7)], cannot_link=[(0, 2), (3, 2)])
     with pytest.raises(ValueError, match="must be together by"):
         known.joined(Constraints.of(must_link=[(2, 5)]))
-    with pytest.raises(ValueError, match="data has 5 points, and the constraints .* at least 6"):
+    with pytest.raises(ValueError, match=r"data has 5 points, and the constraints .* at least 6"):
         known.over(5)
-    with pytest.raises(ValueError, match="data has 8 points, and the constraints .* of 6"):
+    with pytest.raises(ValueError, match=r"data has 8 points, and the constraints .* of 6"):
         Constraints.of(6, **PAIRS).over(8)
 
 

@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING
 
 from pyroclust.counts import check_count, check_seed
 from pyroclust.data.datasets import Source, read_table
+from pyroclust.data.pairs import PairsLike, read_pairs
 from pyroclust.data.standardise import principal_components, standardise, unscaled
 from pyroclust.large_tables import draws_of
 from pyroclust.memory import check_memory
 from pyroclust.saving.cards import NO_GUIDE, find_guide
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
+    from numpy.typing import NDArray
 
+    from pyroclust.data.tables import Table
     from pyroclust.results.comparison_result import ComparisonResult
 
 __all__ = ["compare"]
@@ -40,6 +44,9 @@ def compare(
     raw: bool = False,
     image_size: int | None = None,
     edges: bool = False,
+    must_link: PairsLike | None = None,
+    cannot_link: PairsLike | None = None,
+    partial_labels: str | None = None,
     within: tuple[float, float] | None = None,
     between: tuple[float, float] | None = None,
     num_draws: int | None = None,
@@ -85,6 +92,14 @@ def compare(
     conjugate there is no filter either, and with ``guide="none"`` no guide is used: the draws of MCMC then
     stand alone, and the verdict says whether they have converged.
 
+    What is known of rows, by ``must_link``, ``cannot_link`` and ``partial_labels``, holds in every draw: of
+    the guide, weighted, refined and of MCMC, and the evidence is that of data and constraints. The result
+    then says what the data say of the constraints, which rows they moved, and how far the uncertainty fell.
+    This costs the posterior without them once more: the guide's draws refined, or where nothing is refined
+    the chains; and of at most 500 rows perhaps the evidence by annealing. Simulations of the model, and so
+    ``calibrate`` and the certificate, know of no constraints. Families that are not conjugate, graphs, images
+    and guides that cannot be held to constraints take none.
+
     Args:
         source: built-in name, file, folder of images, data frame, array, tensor or table; see
             :func:`~pyroclust.data.datasets.read_table`.
@@ -103,6 +118,12 @@ def compare(
         image_size: pixels of a side that the images of a folder are scaled to; see
             :func:`~pyroclust.data.datasets.read_table`.
         edges: whether a file holds the edges of a graph, a line each.
+        must_link: pairs of rows that belong together: a CSV or TSV file with two columns of row names, as in
+            the column ``row`` of ``assignments.csv`` (1 to N unless the table names its rows); or pairs of
+            points that count from 0.
+        cannot_link: pairs of rows that are apart, likewise.
+        partial_labels: column of labels that are known, with empty cells where nothing is; it is not
+            clustered. Rows with equal labels belong together, rows with different ones are apart.
         within: (a, b) of the rate of edges within a block of a graph, (6, 3) by default; see
             :class:`~pyroclust.models.StochasticBlockModel`.
         between: (a, b) of that between blocks, (1, 5) by default.
@@ -127,7 +148,8 @@ def compare(
         progress: called with the name of each stage.
 
     Raises:
-        ValueError: if the data, the guide or the folder cannot be used; the sentence says what to do.
+        ValueError: if the data, the guide, the constraints or the folder cannot be used; the sentence says
+            what to do.
         KeyboardInterrupt: after Ctrl-C; nothing is written then.
 
     Example:
@@ -143,7 +165,18 @@ def compare(
         check_count("warmup", warmup, at_least=0)
     tolerance = _checked_tolerance(tolerance)
     seed = check_seed(seed)
-    table = read_table(source, columns=columns, label=label, image_size=image_size, edges=edges)
+    table = read_table(
+        source,
+        columns=columns,
+        label=label,
+        image_size=image_size,
+        edges=edges,
+        partial_labels=partial_labels,
+    )
+    pairs = {
+        name: None if given is None else _pairs_of(table, name, given)
+        for name, given in (("must_link", must_link), ("cannot_link", cannot_link))
+    }
     if pca is not None and table.shape is not None:
         raise ValueError(f"pca is {pca}, but {table.name} has {table.shape}, which guides take as they are")
     points = unscaled(table) if raw or table.shape is not None else standardise(table)
@@ -155,8 +188,12 @@ def compare(
         find_guide(guide)
     # This brings torch and Pyro; arguments and table are right by now.
     from pyroclust.analysis.comparing import compare_points
+    from pyroclust.analysis.constraining import known_of
     from pyroclust.analysis.picking import AskedModel
+    from pyroclust.analysis.settings import CompareSettings
 
+    by_name = any(isinstance(one, str | PathLike) for one in (must_link, cannot_link))
+    known = known_of(table, **pairs, by_name=by_name)
     return compare_points(
         table,
         points,
@@ -170,19 +207,31 @@ def compare(
             between=between,
         ),
         conditions=conditions or {},
-        num_draws=num_draws,
-        num_chains=num_chains,
-        mcmc_draws=mcmc_draws,
-        kernel=kernel,
-        warmup=warmup,
-        calibrate=calibrate,
-        refine=refine,
-        tolerance=tolerance,
+        known=known,
+        settings=CompareSettings(
+            num_draws=num_draws,
+            num_chains=num_chains,
+            mcmc_draws=mcmc_draws,
+            kernel=kernel,
+            warmup=warmup,
+            calibrate=calibrate,
+            refine=refine,
+            tolerance=tolerance,
+            seed=seed,
+        ),
         out=out,
         overwrite=overwrite,
-        seed=seed,
         tell=progress or (lambda stage: None),
     )
+
+
+def _pairs_of(table: "Table", name: str, given: PairsLike) -> "NDArray[np.int64]":
+    """Return pairs of points of a table whose points are rows of columns."""
+    if table.shape is not None:
+        raise ValueError(
+            f"{name} is given, but {table.name} has {table.shape}, expected rows of columns: leave it out"
+        )
+    return read_pairs(given, name=name, row_names=table.row_names)
 
 
 def _checked_tolerance(tolerance: float | None) -> float | None:

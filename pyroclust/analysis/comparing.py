@@ -10,10 +10,12 @@ import torch
 from torch import Tensor
 
 from pyroclust.analysis.chains import ChainsOfModel, draw_mcmc
+from pyroclust.analysis.constraining import ABOUT_SIMULATIONS, Known, free_of, held, knowledge_of
 from pyroclust.analysis.drawing import cross_scored, draw_and_refine
 from pyroclust.analysis.evidence import annealed_where_needed
 from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result
 from pyroclust.analysis.picking import AskedModel, NoGuide, PickedGuide, pick_guide
+from pyroclust.analysis.settings import CompareSettings
 from pyroclust.attempts import Attempts, left_out
 from pyroclust.calibration import calibrate_near
 from pyroclust.calibration.training_world import simulated_world
@@ -49,17 +51,10 @@ def compare_points(
     guide: str | PathLike[str] | torch.nn.Module | None,
     asked: AskedModel,
     conditions: Mapping[str, float],
-    num_draws: int,
-    num_chains: int,
-    mcmc_draws: int,
-    kernel: str | None,
-    warmup: int | None,
-    calibrate: bool,
-    refine: bool,
-    tolerance: float | None,
+    known: Known | None,
+    settings: CompareSettings,
     out: str | PathLike[str] | None,
     overwrite: bool,
-    seed: int,
     tell: Callable[[str], None],
 ) -> ComparisonResult:
     """Do what :func:`pyroclust.compare` says, with a table that was read and put on its scale.
@@ -70,17 +65,10 @@ def compare_points(
         guide: name on the shelf, folder, or a guide; ``None`` for one of the model, ``"none"`` for none.
         asked: the model by name.
         conditions: hyperparameters that the guide is told.
-        num_draws: draws of the guide.
-        num_chains: chains of MCMC.
-        mcmc_draws: draws each chain keeps.
-        kernel: name of their kernel; ``None`` for the default of the model.
-        warmup: sweeps that each chain drops first; ``None`` to go on until they have converged.
-        calibrate: whether to calibrate the guide near the data.
-        refine: whether to refine the guide's draws.
-        tolerance: limit on co-assignment differences, ``None`` for the library's.
+        known: what is known of the rows, or ``None``.
+        settings: of draws and chains.
         out: folder of the files, or ``None``.
         overwrite: whether results of another run in that folder may be replaced.
-        seed: same seed, same draws.
         tell: called with the name of each stage.
 
     Raises:
@@ -96,27 +84,28 @@ def compare_points(
         is_raw=points.is_raw,
         shape=table.shape,
     )
-    if kernel is not None:
+    if isinstance(picked, PickedGuide):
+        picked = replace(picked, about=picked.notes_on(table, points))
+    free = picked
+    if known is not None:
+        free, picked = held(picked, known.constraints, is_default=guide is None)
+    if settings.kernel is not None:
         # A wrong name is refused before anything is drawn.
-        named_kernel(kernel, picked.model if isinstance(picked, NoGuide) else picked.module.model)
+        named_kernel(settings.kernel, picked.model if isinstance(picked, NoGuide) else picked.module.model)
+    one = settings
     run = name_of_run(
         "compare",
         table=table_content(table),
         points=(points.data, points.columns),
         guide=_content_of(picked),
-        numbers=(num_draws, num_chains, mcmc_draws, calibrate, seed),
-        chains=(kernel or "", -1 if warmup is None else warmup),
-        refining=(refine, tolerance),
-    )
-    settings = _Settings(
-        num_draws, num_chains, mcmc_draws, kernel, warmup, calibrate, refine, tolerance, seed
+        numbers=(one.num_draws, one.num_chains, one.mcmc_draws, one.calibrate, one.seed),
+        chains=(one.kernel or "", -1 if one.warmup is None else one.warmup),
+        refining=(one.refine, one.tolerance),
+        **({} if known is None else {"known": known.content}),
     )
     with results_folder(out, run=run, overwrite=overwrite) as folder, lines_instead_of_bars(tell):
-        summary = (
-            _by_mcmc(table, points, picked, settings, tell)
-            if isinstance(picked, NoGuide)
-            else _by_guide(table, points, picked, settings, tell)
-        )
+        run_of = _Run(table, points, settings, tell, known, free)
+        summary = _by_mcmc(run_of, picked) if isinstance(picked, NoGuide) else _by_guide(run_of, picked)
         result = ComparisonResult(table, summary, folder, run)
         if folder is not None:
             tell("writing the report")
@@ -125,33 +114,38 @@ def compare_points(
 
 
 @dataclass(frozen=True)
-class _Settings:
-    num_draws: int
-    num_chains: int
-    mcmc_draws: int
-    kernel: str | None
-    warmup: int | None
-    calibrate: bool
-    refine: bool
-    tolerance: float | None
-    seed: int
+class _Run:
+    """What is compared, and how; ``free`` is the guide or the model that no constraints hold."""
+
+    table: Table
+    points: Standardised
+    settings: CompareSettings
+    tell: Callable[[str], None]
+    known: Known | None
+    free: PickedGuide | NoGuide
+
+    def knowledge(self, model: Any, data: Tensor) -> dict[str, Any]:
+        """Return what a result keeps of constraints; nothing without any."""
+        if self.known is None:
+            return {}
+        free, failures = free_of(self.free, data, self.known.constraints, self.settings, self.tell)
+        return {"knowledge": knowledge_of(self.known, model, free), "failures": failures}
 
 
-def _by_guide(
-    table: Table,
-    points: Standardised,
-    picked: PickedGuide,
-    settings: _Settings,
-    tell: Callable[[str], None],
-) -> ComparisonSummary | AloneSummary:
+def _by_guide(run: _Run, picked: PickedGuide) -> ComparisonSummary | AloneSummary:
     """Draw from the guide, and by MCMC where its model has a likelihood."""
-    notes, seed = picked.notes_on(table, points), settings.seed
+    table, points, settings, tell, seed = run.table, run.points, run.settings, run.tell, run.settings.seed
     data, model = _as_guides_see(table, points), picked.module.model
-    simulated = _simulated(picked, data, calibrate=settings.calibrate, seed=seed, tell=tell)
+    # Simulations know of no constraints.
+    free = picked if isinstance(run.free, NoGuide) else run.free
+    simulated = _simulated(free, data, calibrate=settings.calibrate, seed=seed, tell=tell)
     drawn = draw_and_refine(
         picked, data, num_draws=settings.num_draws, refine=settings.refine, seed=seed, tell=tell
     )
-    about = _about(table, points, model, (*notes, *_about_log_prob(model, is_exact=drawn.is_exact)))
+    notes = (*picked.about, *_about_log_prob(model, is_exact=drawn.is_exact))
+    if run.known is not None:
+        notes += (ABOUT_SIMULATIONS,)
+    about = _about(table, points, model, notes)
     about |= simulated | {"guide_name": picked.name, "guide": drawn.guide, "refined": drawn.refined}
     about["failures"] += drawn.failures
     about["untold"] += drawn.untold
@@ -160,6 +154,9 @@ def _by_guide(
         chains, why = _mcmc(model, data, settings, tell)
     elif model.has_likelihood:
         why = f"no kernel can run on the model '{model.name}'"
+    knowledge = run.knowledge(model, data)
+    about["failures"] += knowledge.pop("failures", ())
+    about |= knowledge
     tell("comparing")
     if chains is None:
         about["failures"] += () if why is None else (left_out("MCMC", why),)
@@ -178,24 +175,24 @@ def _by_guide(
     return summarise(found, seed=seed)
 
 
-def _by_mcmc(
-    table: Table, points: Standardised, picked: NoGuide, settings: _Settings, tell: Callable[[str], None]
-) -> McmcSummary:
+def _by_mcmc(run: _Run, picked: NoGuide) -> McmcSummary:
     """Draw by MCMC alone."""
+    table, points, settings, tell = run.table, run.points, run.settings, run.tell
     chains, why = _mcmc(picked.model, torch.tensor(points.data), settings, tell)
     if chains is None:
         raise ValueError(f"MCMC of the model {picked.model.name} failed ({why}), and there is no guide")
     annealed, said = annealed_where_needed(
         picked.model, torch.tensor(points.data), (), seed=settings.seed, tell=tell
     )
+    knowledge = run.knowledge(picked.model, torch.tensor(points.data))
     tell("summarising")
     about = _about(table, points, picked.model, (*picked.about, *chains.notes, *said))
-    alone = McmcAlone(**about, mcmc=chains.draws, annealed=annealed)
+    alone = McmcAlone(**about, **knowledge, mcmc=chains.draws, annealed=annealed)
     return summarise_mcmc(alone, seed=settings.seed)
 
 
 def _mcmc(
-    model: Any, data: Tensor, settings: _Settings, tell: Callable[[str], None]
+    model: Any, data: Tensor, settings: CompareSettings, tell: Callable[[str], None]
 ) -> tuple[ChainsOfModel | None, str | None]:
     """Return the draws of MCMC, or why there are none.
 

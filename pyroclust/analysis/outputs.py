@@ -24,6 +24,7 @@ from pyroclust.files import (
     replace_folder,
 )
 from pyroclust.interrupts import raise_if_interrupted
+from pyroclust.io.draws import DrawsFile
 from pyroclust.results.comparison import Comparison
 from pyroclust.results.contents import WrittenResult
 from pyroclust.results.frames import csv_text
@@ -150,7 +151,10 @@ def table_content(table: Table) -> tuple[Any, ...]:
 
 
 def write_result(
-    folder: Path, result: Written, *, draws: Comparison | GuideAlone | McmcAlone | None = None
+    folder: Path,
+    result: Written,
+    *,
+    draws: Comparison | GuideAlone | McmcAlone | DrawsFile | None = None,
 ) -> Written:
     """Write ``report.html``, ``summary.json`` and the file of the rows, in the place of earlier results.
 

@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from pyroclust.cli.checking import check
+from pyroclust.cli.clustering import cluster
 from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.diagnosing import diagnose
 from pyroclust.cli.errors import one_sentence_errors
+from pyroclust.cli.knowing import CannotLink, MustLink, PartialLabels
 from pyroclust.cli.modelling import Between, Concentration, ExpectedClusters, Family, Prior, Within
 from pyroclust.cli.reading import (
     TABLE,
@@ -80,6 +82,9 @@ def compare(
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     header: Header = None,
+    must_link: MustLink = None,
+    cannot_link: CannotLink = None,
+    partial_labels: PartialLabels = None,
     family: Family = None,
     prior: Prior = None,
     concentration: Concentration = None,
@@ -198,7 +203,17 @@ def compare(
         options = told(delimiter=delimiter, decimal=decimal, header=header)
         names = names_of_columns(columns)
         result = run(
-            read_table(source, columns=names, label=label, image_size=image_size, edges=edges, **options),
+            read_table(
+                source,
+                columns=names,
+                label=label,
+                image_size=image_size,
+                edges=edges,
+                partial_labels=partial_labels,
+                **options,
+            ),
+            must_link=must_link,
+            cannot_link=cannot_link,
             guide=guide,
             conditions=conditions,
             family=family,
@@ -271,4 +286,5 @@ def _number(text: str) -> float | None:
 app.command(cls=Once)(recipe)
 app.command(cls=Once)(train)
 app.command(cls=Once)(check)
+app.command(cls=Once)(cluster)
 app.command(cls=Once)(diagnose)

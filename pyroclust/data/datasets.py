@@ -91,6 +91,7 @@ def read_table(
     header: bool | None = None,
     image_size: int | None = None,
     edges: bool = False,
+    partial_labels: str | None = None,
 ) -> Table:
     """Read a built-in data set, a file of a table or a graph, a folder of images, a frame or an array.
 
@@ -110,6 +111,8 @@ def read_table(
         image_size: pixels of a side that images of a folder are scaled to; by default those of 28 x 28 or
             8 x 8 pixels stay as they are, and others are scaled to 28 x 28.
         edges: whether a CSV or TSV file holds the edges of a graph, a line each.
+        partial_labels: column of what is known of the clusters, with empty cells where nothing is; kept, and
+            not clustered.
 
     What was guessed is said in the table's ``notes``; what could be read in two ways is refused.
 
@@ -126,42 +129,45 @@ def read_table(
     """
     told = ReadingOptions(delimiter, decimal, header)
     if isinstance(source, Table):
-        return _chosen_before(source, {"columns": columns, "label": label})
+        return _chosen_before(source, {"columns": columns, "label": label, "partial_labels": partial_labels})
     if told.told and not _is_file(source):
         raise ValueError(f"{told.told[0]} is told, but source is no file: leave it out")
     if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):
         raise ValueError(f"image_size is {image_size}, but source is no folder of images: leave it out")
     if (graph := _graph(source, columns, label=label, told=told, edges=edges)) is not None:
+        if partial_labels is not None:
+            raise ValueError(
+                f"partial_labels is '{visible(partial_labels)}', but source has {graph.shape}, expected rows "
+                "of columns: leave it out"
+            )
         return graph
     if (shaped := _shaped(source, image_size)) is not None:
-        for what, given in (("columns", columns), ("label", label), *((one, one) for one in told.told)):
+        named = {"columns": columns, "label": label, "partial_labels": partial_labels}
+        for what, given in (*named.items(), *((one, one) for one in told.told)):
             if given is not None:
                 raise ValueError(
                     f"{what} is given, but source has {shaped.shape}, not columns of a table: leave it out"
                 )
         return shaped
+    beside: dict[str, Any] = {"columns": columns, "label": label, "partial_labels": partial_labels}
     if isinstance(source, pd.DataFrame):
-        return chosen_table(raw_frame(source), "table", columns=columns, label=label)
+        return chosen_table(raw_frame(source), "table", **beside)
     if not isinstance(source, str | PathLike):
-        table = chosen_table(raw_array(_array(source)), "array", columns=columns, label=label)
+        table = chosen_table(raw_array(_array(source)), "array", **beside)
         return replace(table, notes=(*like_a_graph(table.data), *table.notes))
     name = str(source)
     if name in BUILT_IN:
         chosen = BUILT_IN[name]
-        return chosen_table(
-            raw_frame(chosen.read()),
-            name,
-            columns=columns,
-            label=chosen.label if label is None else label,
-            preferred=chosen.columns,
-        )
+        if label is None and chosen.label != partial_labels:
+            beside["label"] = chosen.label
+        return chosen_table(raw_frame(chosen.read()), name, **beside, preferred=chosen.columns)
     path = Path(name)
     if not path.suffix and not path.exists():
         raise ValueError(
             f"{unknown_name('data set', name, [*BUILT_IN, *BUILT_IN_GRAPHS])}; or give a file "
             f"({', '.join((*SUFFIXES, *GRAPH_SUFFIXES))})"
         )
-    table = chosen_table(read_raw(path, told), path.stem, columns=columns, label=label)
+    table = chosen_table(read_raw(path, told), path.stem, **beside)
     return replace(table, notes=(*like_a_graph(table.data), *table.notes))
 
 

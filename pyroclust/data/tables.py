@@ -39,6 +39,8 @@ class Table:
         notes: sentences on what was guessed or left out.
         shape: what a point is where it is no row of columns, as :class:`~pyroclust.data.shapes.Images`, the
             columns being its numbers laid flat; ``None`` for rows.
+        partial_labels: what is known of the clusters, N labels as text, ``None`` for rows of which nothing is
+            known; unlike ``labels`` they are used. ``None`` where there are none at all.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Table:
     row_names: tuple[str, ...]
     notes: tuple[str, ...] = ()
     shape: PointShape | None = None
+    partial_labels: NDArray[np.object_] | None = None
 
     def __repr__(self) -> str:
         """Return the name, the size and the columns."""
@@ -64,6 +67,7 @@ def chosen_table(
     *,
     columns: Sequence[str] | None = None,
     label: str | None = None,
+    partial_labels: str | None = None,
     preferred: Sequence[str] = (),
 ) -> Table:
     """Choose columns of a table and check that they can be clustered.
@@ -71,8 +75,9 @@ def chosen_table(
     Args:
         raw: the table.
         name: what reports call it.
-        columns: columns to cluster; all but ``label`` by default.
+        columns: columns to cluster; all but ``label`` and ``partial_labels`` by default.
         label: column of reference labels.
+        partial_labels: column of what is known of the clusters.
         preferred: columns that are clustered where none are named, if not all.
 
     Raises:
@@ -88,15 +93,27 @@ def chosen_table(
     """
     name = visible(name)
     labelled = None if label is None else _place(raw, label, name)
+    known = None if partial_labels is None else _place(raw, partial_labels, name)
+    if known is not None and known == labelled:
+        raise ValueError(
+            f"{name}: column '{_said(raw, known)}' is named by both label and partial_labels, expected two "
+            "columns: labels that were used say nothing of how well the rest was found; leave --label out"
+        )
+    beside = {labelled, known}
     if columns is not None:
         places = _named(raw, columns, name)
     elif preferred:
-        places = [place for place, one in enumerate(raw.names) if one in preferred and place != labelled]
+        places = [place for place, one in enumerate(raw.names) if one in preferred and place not in beside]
     else:
-        places = [place for place in range(len(raw.names)) if place != labelled]
+        places = [place for place in range(len(raw.names)) if place not in beside]
     if labelled in places:
         raise ValueError(
             f"{name}: column '{_said(raw, labelled)}' is the label and cannot be clustered too; "
+            "leave it out of --columns"
+        )
+    if known in places:
+        raise ValueError(
+            f"{name}: column '{_said(raw, known)}' has the partial labels and cannot be clustered too; "
             "leave it out of --columns"
         )
     if not places:
@@ -118,7 +135,11 @@ def chosen_table(
         labels = raw.columns[labelled].labels()
         notes += _about_labels(labels, _said(raw, labelled), name)
     rows = raw.row_names or tuple(str(row) for row in range(1, raw.num_rows + 1))
-    return Table(name, data, chosen, labels, rows, tuple(notes))
+    partial = None
+    if known is not None:
+        partial = raw.columns[known].labels()
+        notes += _about_partial(partial, _said(raw, known), name)
+    return Table(name, data, chosen, labels, rows, tuple(notes), partial_labels=partial)
 
 
 def _last_texts(raw: RawTable, numbers: Sequence[int]) -> list[str | None]:
@@ -191,18 +212,50 @@ def _about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[s
             "where a clustering is compared with the labels."
         )
     classes = dict.fromkeys(known)
-    if named := [one for one in classes if one in MISSING or _plain(one) in _NO_LABEL]:
+    if named := [one for one in classes if _stands_for_none(one)]:
         notes.append(
             f"In '{column}' {listed(f'“{one}”' for one in named)} is the name of a class like any other; "
             "a row without a label has an empty cell."
         )
-    if alike := _alike(classes):
-        notes.append(f"In '{column}' the labels “{alike[0]}” and “{alike[1]}” are two classes, as written.")
+    notes += _about_alike(classes, column)
     if len(classes) == 1:
         notes.append(f"In '{column}' all labels are the same one, “{short(visible(known[0]), 30)}”.")
     if len(classes) == len(labels) > 2:
         notes.append(f"In '{column}' every row has a label of its own: it looks like an identifier.")
     return notes
+
+
+def _about_partial(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
+    """Return notes on partial labels: how many there are, and what somebody may have meant otherwise."""
+    known = [label for label in labels if label is not None]
+    if not known:
+        raise ValueError(
+            f"{name}: column '{column}' holds no label, expected some rows with one; leave --partial-labels "
+            "out"
+        )
+    classes = dict.fromkeys(known)
+    if len(classes) == len(labels):
+        raise ValueError(
+            f"{name}: column '{column}' gives every row a label of its own, expected empty cells where "
+            "nothing is known: name another column with --partial-labels"
+        )
+    if named := [one for one in classes if _stands_for_none(one)]:
+        raise ValueError(
+            f"{name}: column '{column}' holds {listed(f'“{one}”' for one in named)}, which would be a class "
+            "like any other, expected empty cells where nothing is known: empty these cells"
+        )
+    return _about_alike(classes, column)
+
+
+def _about_alike(classes: dict[str, None], column: str) -> list[str]:
+    alike = _alike(classes)
+    if alike is None:
+        return []
+    return [f"In '{column}' the labels “{alike[0]}” and “{alike[1]}” are two classes, as written."]
+
+
+def _stands_for_none(label: str) -> bool:
+    return label in MISSING or _plain(label) in _NO_LABEL
 
 
 def _plain(label: str) -> str:

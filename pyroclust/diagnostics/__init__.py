@@ -31,6 +31,7 @@ from pyroclust.diagnostics.draws.frequencies import (
     partition_entropy,
     ranked_partitions,
 )
+from pyroclust.diagnostics.draws.informative_pairs import InformativePairs, most_informative_pairs
 from pyroclust.diagnostics.draws.losses import (
     AdjustedRand,
     Binder,
@@ -119,6 +120,7 @@ __all__ = [
     "FamiliarityRow",
     "Finding",
     "GuideFigures",
+    "InformativePairs",
     "LinkageSearch",
     "LogEvidence",
     "Mark",
@@ -178,6 +180,7 @@ __all__ = [
     "max_rhat",
     "min_ess",
     "mmd_test",
+    "most_informative_pairs",
     "nested_rhat",
     "noise_floor",
     "normalised_vi",

@@ -41,6 +41,10 @@ MAX_ERRORS_BEHIND = 2.6
 DOUBTFUL = 0.5
 # A cluster whose mean Jaccard index with its counterparts is smaller does not come back in most draws.
 STABLE = 0.75
+# Mean change of a point's co-assignment probabilities from which on constraints moved it.
+MIN_CHANGE = 0.05
+# Draws that keep constraints, from which on their share says how probable these are.
+MIN_KEPT = 10.0
 # Mean uncertainty of a point in the estimate: clear up to the first, partly up to the second.
 CLEAR, PARTLY_CLEAR = 0.1, 0.3
 # Adjusted Rand index to known labels: close from the first, partly from the second.

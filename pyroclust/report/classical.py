@@ -14,7 +14,7 @@ from pyroclust.results.contents import Source
 
 __all__ = ["baseline_section"]
 
-_OWN = "Bayesian estimate"
+_OWN = "point estimate"
 
 
 def baseline_section(every: Sequence[BaselineRow | FailedRow], view: Source) -> Section:
@@ -39,7 +39,7 @@ def _picture(rows: Sequence[BaselineRow], view: Source) -> Picture:
     partitions |= {row.result.name: row.result.assignments for row in rows}
     found = ", ".join(f"{row.result.num_clusters} by {row.result.name}" for row in rows)
 
-    own = "" if estimate is None else f"the Bayesian estimate, with {estimate.num_clusters} clusters, and by "
+    own = "" if estimate is None else f"the point estimate, with {estimate.num_clusters} clusters, and by "
 
     def draw(figure: Figure) -> None:
         axes = list(figure.subplots(2, -(-len(partitions) // 2), squeeze=False).flat)
@@ -53,7 +53,7 @@ def _picture(rows: Sequence[BaselineRow], view: Source) -> Picture:
         draw,
         size=(9, 3.4 if view.points.shape[1] == 1 else 5.4),
         alternative=f"The rows coloured by {own}classical methods: {found}.",
-        caption="One panel a method, clusters in the colour of the one of the Bayesian "
+        caption="One panel a method, clusters in the colour of the one of the point "
         "estimate that they overlap. None of the others says how sure it is.",
     )
 

@@ -10,7 +10,7 @@ __all__ = ["evidence_section", "evidence_tile"]
 
 
 def evidence_section(found: Contents) -> Section:
-    """Show the estimates of log p(data), which of them is stated, and why none is.
+    """Show the estimates of log p(data), or log p(data, constraints), which is stated, and why none is.
 
     Args:
         found: a result with estimates of the evidence.
@@ -20,7 +20,7 @@ def evidence_section(found: Contents) -> Section:
     if headline.best is not None:
         said = f"{number(headline.estimate, 2)} nats, standard error {number(headline.error, 2)}"
     table = FigureTable(
-        "Log evidence log p(data) in nats. Importance sampling takes the draws of the guide alone, "
+        f"Log evidence log p({_of(found)}) in nats. Importance sampling takes the draws of the guide alone, "
         f"reciprocal importance sampling those of {_second(found)} alone, bridge sampling both; annealing "
         "lets the kernel of MCMC follow the posterior as points are added, several times over. Importance "
         f"sampling counts below a Pareto k of {MAX_PARETO_K:g}, bridge sampling up to a standard error of "
@@ -52,8 +52,13 @@ def evidence_tile(found: Contents) -> Tile:
     headline = evidence_headline(found.evidences)
     if headline.best is None:
         return Tile("Log evidence", "unknown", headline.reason)
-    about = f"nats, standard error {number(headline.error, 2)}, by {headline.best.method}"
+    also = "" if found.constraints is None else "of data and constraints, "
+    about = f"{also}nats, standard error {number(headline.error, 2)}, by {headline.best.method}"
     return Tile("Log evidence", number(headline.estimate, 1), about)
+
+
+def _of(found: Contents) -> str:
+    return "data" if found.constraints is None else "data, constraints"
 
 
 def _second(found: Contents) -> str:

@@ -15,6 +15,7 @@ from pyroclust.report.certainty import certainty_section
 from pyroclust.report.chains import convergence_section
 from pyroclust.report.classical import baseline_section
 from pyroclust.report.clusters import clustering_section, counts_section, pairs_section, profile_section
+from pyroclust.report.constraints import constraints_section
 from pyroclust.report.costs import cost_section, unit_of_cost, weights_section
 from pyroclust.report.evidence import evidence_section, evidence_tile
 from pyroclust.report.orders import orders_section
@@ -63,6 +64,8 @@ def _sections(found: Contents) -> dict[str, Callable[[], Section]]:
         every.setdefault("the data", lambda: clustering_section(found))
     every["the number of clusters"] = lambda: counts_section(found)
     every["which rows belong together"] = lambda: pairs_section(found)
+    if found.constraints is not None:
+        every["constraints"] = partial(constraints_section, found, found.constraints)
     if found.refined is not None:
         every["refining"] = partial(refining_section, found.refined)
     if found.refined is not None and found.refined.between is not None:

@@ -1,6 +1,7 @@
 """What a comparison of a guide with MCMC holds: one data set, and draws of its partition."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import leading_components
 from pyroclust.diagnostics import Finding, LogEvidence
 from pyroclust.diagnostics.simulations.witnesses import Witnesses
+from pyroclust.results.constraints import Knowledge
 from pyroclust.results.contents import RowsOfData, Source
 from pyroclust.results.draws_summary import DrawsSummary
 from pyroclust.results.partition_draws import PartitionDraws
@@ -90,6 +92,7 @@ class OnData:
         notes: sentences that reports repeat, such as what was left out of the table.
         failures: why parts are missing, a sentence each.
         annealed: log p(data) by annealing over the points; empty where it was not needed, or not possible.
+        knowledge: constraints on the rows, which all draws keep; ``None`` without any.
 
     Raises:
         ValueError: if the shapes do not fit.
@@ -108,6 +111,7 @@ class OnData:
     notes: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     annealed: tuple[LogEvidence, ...] = ()
+    knowledge: Knowledge | None = None
 
     def __post_init__(self) -> None:
         """Check the shapes."""
@@ -150,10 +154,16 @@ class OnData:
         return GRAPH_BASELINES if isinstance(self.shape, Graph) else BASELINES
 
     @property
+    def allowed(self) -> Callable[[np.ndarray], bool] | None:
+        """Says whether a partition keeps the constraints; ``None`` without any."""
+        return None if self.knowledge is None else self.knowledge.rows.allows
+
+    @property
     def size_in_words(self) -> str:
         """How many points there are, and what they are."""
         kind = f"rows of {listed(self.columns)}" if self.shape is None else str(self.shape)
-        return f"{len(self.data):,} {kind}"
+        known = "" if self.knowledge is None else f", {len(self.knowledge.rows.bound):,} of them constrained"
+        return f"{len(self.data):,} {kind}{known}"
 
     @property
     def in_units(self) -> np.ndarray:

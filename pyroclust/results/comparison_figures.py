@@ -24,6 +24,7 @@ from pyroclust.progress import progress_bar
 from pyroclust.results.baseline_rows import baseline_rows
 from pyroclust.results.comparison import Comparison, PartitionDraws
 from pyroclust.results.comparison_summary import ComparisonSummary, NumClusters, reference_of, resampled
+from pyroclust.results.constraints import summarise_constraints
 from pyroclust.results.contents import Weighting
 from pyroclust.results.draws_summary import DrawsSummary, summarise_draws
 from pyroclust.results.evidence import own_evidences
@@ -111,7 +112,9 @@ def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], Non
     verdict, drawn, of_weighted = diagnostics.judge(figures), None, None
     if verdict.answer is Answer.WEIGHTED and weighting is not None:
         drawn = resampled(proposals, weighting, guide.assignments.shape[1], seed)
-        of_weighted = summarise_draws(drawn, name=WEIGHTED, data=comparison.profiled, **labels)
+        of_weighted = summarise_draws(
+            drawn, name=WEIGHTED, data=comparison.profiled, allowed=comparison.allowed, **labels
+        )
     shown = reference_of(verdict.answer, of_guide, of_mcmc, of_refined, of_weighted)
     shown_draws = _draws_of(verdict.answer, comparison, drawn)
     baselines = tries.make(
@@ -119,6 +122,11 @@ def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], Non
         lambda: baseline_rows(
             comparison.vectors, shown_draws, summary=shown, methods=comparison.classical, **labels
         ),
+    )
+    every = (*evidences, *comparison.annealed)
+    constraints = tries.make(
+        "What the constraints say",
+        lambda: summarise_constraints(comparison.knowledge, shown.marginals, every),
     )
     others = {GUIDE: of_guide, REFINED: of_refined, MCMC: of_mcmc}
     between, rands = tries.make(
@@ -137,7 +145,7 @@ def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], Non
         agreement=agreement,
         sources=sources,
         weighting=weighting,
-        evidences=(*evidences, *comparison.annealed),
+        evidences=every,
         baselines=baselines or (),
         familiarity=familiarity,
         witnesses=witnesses,
@@ -152,9 +160,11 @@ def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], Non
         failures=(
             *comparison.failures,
             *_failures(of_guide, of_refined, of_mcmc, of_weighted),
+            *(() if constraints is None else constraints.failures),
             *tries.failures,
         ),
         untold=open_ones,
+        constraints=constraints,
     )
 
 
@@ -165,6 +175,7 @@ def _summary(draws: PartitionDraws, comparison: Comparison, seed: int) -> DrawsS
         log_joint=draws.log_joint,
         data=comparison.profiled,
         true_labels=comparison.true_labels,
+        allowed=comparison.allowed,
         seed=seed,
     )
 

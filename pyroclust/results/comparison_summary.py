@@ -25,6 +25,7 @@ from pyroclust.diagnostics.verdicts.findings import familiarity_findings, witnes
 from pyroclust.diagnostics.weights.importance import stratified_draws
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.comparison import Comparison, PartitionDraws
+from pyroclust.results.constraints import ConstraintSummary
 from pyroclust.results.contents import Contents, Refining, Source, Weighting
 from pyroclust.results.draws_summary import DrawsSummary, Estimate
 from pyroclust.results.evidence import evidence_figures
@@ -86,6 +87,7 @@ class ComparisonSummary:
         rand_to_answer: adjusted Rand index of the other point estimates to that of the answer, by source.
         failures: why parts are missing, a sentence each.
         untold: questions that parts which failed leave open, besides those of the verdict.
+        constraints: what is known of the rows, and what that changed; ``None`` without any.
     """
 
     comparison: Comparison
@@ -113,6 +115,7 @@ class ComparisonSummary:
     rand_to_answer: Mapping[str, float] = field(default_factory=dict)
     failures: tuple[str, ...] = ()
     untold: tuple[Finding, ...] = ()
+    constraints: ConstraintSummary | None = None
 
     def __repr__(self) -> str:
         """Return the data set and the verdict."""
@@ -123,6 +126,7 @@ class ComparisonSummary:
         """Every question that was asked: those of the verdict first."""
         return (
             *self.verdict.findings,
+            *(() if self.constraints is None else self.constraints.findings),
             *(() if self.witnesses is None else (witnesses_finding(self.witnesses),)),
             *(() if self.familiarity is None else familiarity_findings(self.familiarity)),
             *(() if self.calibration is None else (self.calibration.finding,)),
@@ -229,6 +233,7 @@ class ComparisonSummary:
             witnesses=self.witnesses,
             calibration=self.calibration,
             baselines=self.baselines,
+            constraints=self.constraints,
         )
 
     def _of_guide(self) -> Source:
@@ -312,6 +317,7 @@ class ComparisonSummary:
             "adjusted_rand_between_estimates": self.estimates_rand,
             "sources": {"guide": self.guide.figures(), "mcmc": self.mcmc.figures()}
             | ({} if self.refined is None else {"refined": self.refined.figures()}),
+            "constraints": None if self.constraints is None else self.constraints.figures(),
             "baselines": [one.figures() for one in self.baselines],
             "notes": [*self.comparison.notes, *self.failures],
             "failures": list(self.failures),

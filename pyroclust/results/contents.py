@@ -11,6 +11,7 @@ from pyroclust.data.shapes import PointShape
 from pyroclust.diagnostics import Agreement, Familiarity, Finding, LogEvidence, SourceComparison, Verdict
 from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
+from pyroclust.results.constraints import ConstraintSummary
 from pyroclust.results.draws_summary import DrawsSummary
 from pyroclust.results.orders import Orders
 from pyroclust.results.refinement import RefinedDraws
@@ -182,6 +183,7 @@ class Contents:
         calibration: of the guide on simulations near the data.
         baselines: classical clusterings, seen from the posterior of the reference.
         shape: what a point is where it is no row of columns.
+        constraints: what is known of the rows, and what that changed.
     """
 
     title: str
@@ -210,6 +212,7 @@ class Contents:
     calibration: "LocalCalibration | None" = None
     baselines: tuple[BaselineRow | FailedRow, ...] = ()
     shape: PointShape | None = None
+    constraints: ConstraintSummary | None = None
 
 
 class Result(Protocol):

@@ -36,6 +36,8 @@ from pyroclust.diagnostics.verdicts.findings import (
 __all__ = ["DrawsSummary", "Estimate", "summarise_draws"]
 
 _ESTIMATE, _SCORES = "The point estimate of {}", "The scores of {} against the known labels"
+# Draws among which the most central one is sought.
+_CANDIDATES = 1000
 
 Made = TypeVar("Made")
 
@@ -253,6 +255,7 @@ def summarise_draws(
     log_joint: np.ndarray | None = None,
     data: np.ndarray | None = None,
     true_labels: np.ndarray | None = None,
+    allowed: Callable[[np.ndarray], bool] | None = None,
 ) -> DrawsSummary:
     """Compute everything that draws of a partition say by themselves.
 
@@ -273,6 +276,8 @@ def summarise_draws(
         log_joint: log p(assignments, data) of each draw in nats, where it is known.
         data: the points, for the profiles of the clusters.
         true_labels: known labels, ``None`` for points without one.
+        allowed: says whether a partition keeps what is known of the points, as all draws do; where the point
+            estimate would not, it is the most central draw.
 
     Raises:
         ValueError: if the labels are not integers from 0 to N - 1, or shapes do not fit.
@@ -284,7 +289,7 @@ def summarise_draws(
     """
     draws = as_chains(assignments)
     every, tries = marginals(draws), Attempts()
-    estimate = _estimate(draws, tries, name=name, seed=seed, true_labels=true_labels)
+    estimate = _estimate(draws, tries, name=name, seed=seed, true_labels=true_labels, allowed=allowed)
     parts = _Parts(draws, name, seed, None if estimate is None else estimate.assignments, tries)
     values = parts.functionals(log_joint)
     return DrawsSummary(
@@ -363,8 +368,15 @@ def _estimate(
     name: str,
     seed: int,
     true_labels: np.ndarray | None,
+    allowed: Callable[[np.ndarray], bool] | None,
 ) -> Estimate | None:
-    found = tries.make(_ESTIMATE.format(name), lambda: diagnostics.point_estimate(draws, seed=seed))
+    def search() -> np.ndarray:
+        best = diagnostics.point_estimate(draws, seed=seed)
+        if allowed is None or allowed(best):
+            return best
+        return diagnostics.point_estimate(draws, seed=seed, search=diagnostics.DrawsSearch(_CANDIDATES))
+
+    found = tries.make(_ESTIMATE.format(name), search)
     if found is None:
         return None
     scores = tries.make(_SCORES.format(name), lambda: scores_where_known(true_labels, found))

@@ -37,7 +37,7 @@ def csv_text(frame: pd.DataFrame) -> str:
 
 
 def points_frame(names: pd.Series, table: Table | None, estimates: Mapping[str, Estimate]) -> pd.DataFrame:
-    """Return one row a point: its name, columns and label as given, cluster and uncertainty by every source.
+    """Return one row a point: its name, columns and labels as given, cluster and uncertainty by every source.
 
     Clusters are those of the point estimates, numbered from 0 in order of first appearance; ``uncertainty``
     is the probability of being apart from the companions in that cluster. A column of the table that is
@@ -55,7 +55,7 @@ def points_frame(names: pd.Series, table: Table | None, estimates: Mapping[str, 
     }
     parts: list[pd.DataFrame | pd.Series] = [names.to_frame()]
     if table is not None:
-        ours, columns = {str(names.name), "label", *found}, list[str]()
+        ours, columns = {str(names.name), "label", "partial_label", *found}, list[str]()
         for name in table.columns if table.shape is None else ():
             while name in ours or (name in columns):
                 name += " (given)"
@@ -64,4 +64,6 @@ def points_frame(names: pd.Series, table: Table | None, estimates: Mapping[str, 
             parts.append(pd.DataFrame(table.data, columns=columns))
         if table.labels is not None:
             parts.append(pd.Series(table.labels, name="label", dtype=object))
+        if table.partial_labels is not None:
+            parts.append(pd.Series(table.partial_labels, name="partial_label", dtype=object))
     return pd.concat([*parts, pd.DataFrame(found)], axis=1)

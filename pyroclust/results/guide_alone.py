@@ -16,6 +16,7 @@ from pyroclust.diagnostics.verdicts.findings import Question, witnesses_finding
 from pyroclust.diagnostics.verdicts.judging import judge_alone, with_untold
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.comparison import GuideOnData, no_formula
+from pyroclust.results.constraints import ConstraintSummary, summarise_constraints
 from pyroclust.results.contents import Contents, Refining, Source, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
 from pyroclust.results.orders import ORDERS, Orders, orders_findings, orders_of
@@ -75,6 +76,7 @@ class AloneSummary:
         orders: figures by each visiting order; ``None`` where the guide has one.
         witnesses: what the guide's weights say beside those on simulations; ``None`` without weights.
         failures: why parts are missing, a sentence each.
+        constraints: what is known of the rows, and what that changed; ``None`` without any.
     """
 
     comparison: GuideAlone
@@ -90,6 +92,7 @@ class AloneSummary:
     orders: Orders | None = None
     witnesses: Witnesses | None = None
     failures: tuple[str, ...] = ()
+    constraints: ConstraintSummary | None = None
 
     def __repr__(self) -> str:
         """Return the data set and the verdict."""
@@ -100,6 +103,7 @@ class AloneSummary:
         """Every question that was asked: those of the verdict first."""
         return (
             *self.verdict.findings,
+            *(() if self.constraints is None else self.constraints.findings),
             *(() if self.witnesses is None else (witnesses_finding(self.witnesses),)),
             *orders_findings(self.orders),
             *self.reference.findings,
@@ -175,6 +179,7 @@ class AloneSummary:
             witnesses=self.witnesses,
             calibration=self.calibration,
             baselines=self.baselines,
+            constraints=self.constraints,
             shape=found.shape,
         )
 
@@ -200,6 +205,7 @@ class AloneSummary:
             "point_estimates": {name: one.figures() for name, one in self.estimates.items()},
             "sources": {"guide": self.draws.figures()}
             | ({} if self.refined is None else {"refined": self.refined.figures()}),
+            "constraints": None if self.constraints is None else self.constraints.figures(),
             "baselines": [one.figures() for one in self.baselines],
             "notes": [*self.comparison.notes, *self.failures],
             "failures": list(self.failures),
@@ -220,7 +226,12 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
     """
     draws, near, tries = alone.guide, alone.calibration, Attempts()
     found = summarise_draws(
-        draws.assignments, name=draws.name, seed=seed, data=alone.profiled, true_labels=alone.true_labels
+        draws.assignments,
+        name=draws.name,
+        seed=seed,
+        data=alone.profiled,
+        true_labels=alone.true_labels,
+        allowed=alone.allowed,
     )
     refined = alone.refined
     of_refined = None
@@ -231,6 +242,7 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
             seed=seed,
             data=alone.data,
             true_labels=alone.true_labels,
+            allowed=alone.allowed,
         )
     familiar = tries.make("The familiarity of the data", lambda: _familiarity(alone, seed))
     tests = tries.make("The judgement of the certificate", lambda: _calibration(alone.certificate))
@@ -257,6 +269,9 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
             methods=alone.classical,
         ),
     )
+    constraints = tries.make(
+        "What the constraints say", lambda: summarise_constraints(alone.knowledge, of_shown.marginals, ())
+    )
     return AloneSummary(
         comparison=alone,
         seed=seed,
@@ -274,8 +289,10 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
             *alone.failures,
             *found.failures,
             *(() if of_refined is None else of_refined.failures),
+            *(() if constraints is None else constraints.failures),
             *tries.failures,
         ),
+        constraints=constraints,
     )
 
 

@@ -9,6 +9,7 @@ from pyroclust.diagnostics import Answer, Finding, Verdict
 from pyroclust.diagnostics.verdicts.judging import as_answer, with_untold
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.comparison import OnData, PartitionDraws, about_mcmc
+from pyroclust.results.constraints import ConstraintSummary, summarise_constraints
 from pyroclust.results.contents import Contents, Source, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
 from pyroclust.results.evidence import evidence_figures
@@ -55,6 +56,7 @@ class McmcSummary:
         mcmc: what the draws say.
         baselines: classical clusterings, seen from the posterior.
         failures: why parts are missing, a sentence each.
+        constraints: what is known of the rows, and what that changed; ``None`` without any.
     """
 
     comparison: McmcAlone
@@ -62,6 +64,7 @@ class McmcSummary:
     mcmc: DrawsSummary
     baselines: tuple[BaselineRow | FailedRow, ...]
     failures: tuple[str, ...] = ()
+    constraints: ConstraintSummary | None = None
 
     def __repr__(self) -> str:
         """Return the data set and the verdict."""
@@ -80,7 +83,8 @@ class McmcSummary:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Every question that was asked: those of the verdict first."""
-        return (*self.verdict.findings, *self.mcmc.findings)
+        known = () if self.constraints is None else self.constraints.findings
+        return (*self.verdict.findings, *known, *self.mcmc.findings)
 
     @property
     def mcmc_seconds(self) -> float:
@@ -124,6 +128,7 @@ class McmcSummary:
             seed=self.seed,
             evidences=self.comparison.annealed,
             baselines=self.baselines,
+            constraints=self.constraints,
         )
 
     def _source(self) -> Source:
@@ -140,6 +145,7 @@ class McmcSummary:
             "point_estimates": {name: one.figures() for name, one in self.estimates.items()},
             "log_evidence": evidence_figures(self.comparison.annealed),
             "sources": {"mcmc": self.mcmc.figures()},
+            "constraints": None if self.constraints is None else self.constraints.figures(),
             "baselines": [one.figures() for one in self.baselines],
             "notes": [*self.comparison.notes, *self.failures],
             "failures": list(self.failures),
@@ -161,7 +167,12 @@ def summarise_mcmc(alone: McmcAlone, *, seed: int = 0) -> McmcSummary:
     draws, tries = alone.mcmc, Attempts()
     labels: dict[str, Any] = {"true_labels": alone.true_labels, "seed": seed}
     found = summarise_draws(
-        draws.assignments, name=MCMC, log_joint=draws.log_joint, data=alone.profiled, **labels
+        draws.assignments,
+        name=MCMC,
+        log_joint=draws.log_joint,
+        data=alone.profiled,
+        allowed=alone.allowed,
+        **labels,
     )
     baselines = tries.make(
         "The classical methods",
@@ -169,10 +180,20 @@ def summarise_mcmc(alone: McmcAlone, *, seed: int = 0) -> McmcSummary:
             alone.vectors, draws.assignments, summary=found, methods=alone.classical, **labels
         ),
     )
+    constraints = tries.make(
+        "What the constraints say",
+        lambda: summarise_constraints(alone.knowledge, found.marginals, alone.annealed),
+    )
     return McmcSummary(
         comparison=alone,
         seed=seed,
         mcmc=found,
         baselines=baselines or (),
-        failures=(*alone.failures, *found.failures, *tries.failures),
+        failures=(
+            *alone.failures,
+            *found.failures,
+            *(() if constraints is None else constraints.failures),
+            *tries.failures,
+        ),
+        constraints=constraints,
     )

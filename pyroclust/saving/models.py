@@ -58,8 +58,8 @@ def describe_model(model: Model) -> dict[str, Any]:
         )
     if model.constraints is not None:
         raise ValueError(
-            "model has constraints, which belong to one data set, expected a model without: save the guide that "
-            "it is a view of, or guide.under(None)"
+            "model has constraints, which belong to one data set, expected a model without: save the guide "
+            "that it is a view of, or guide.under(None)"
         )
     if not isinstance(model.name, str):
         raise ValueError(f"model.name is {reprlib.repr(model.name)}, expected text")

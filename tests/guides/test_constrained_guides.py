@@ -117,7 +117,7 @@ def test_guides_that_cannot_be_held_say_why() -> None:
         small_filtering().under(KNOWN).filtering(six_points())
     model = Mixture(ChineseRestaurantPrior(0.7), NormalKnownVariance(2, 3.0)).under(KNOWN)
     other = PredictiveFilter(overlap2d()).constrained(must_link=[(0, 1)])
-    with pytest.raises(ValueError, match="expected the same: call guide.under"):
+    with pytest.raises(ValueError, match=r"expected the same: call guide\.under"):
         refine(model, other, six_points())
     with pytest.raises(ValueError, match="data has 5 points, and the constraints"):
         PredictiveFilter(overlap2d()).under(KNOWN).posterior(torch.zeros(5, 2))

@@ -13,6 +13,7 @@ from sklearn.datasets import load_iris
 import pyroclust.guides
 import pyroclust.models
 import pyroclust.nn
+from pyroclust.constraints import Constraints
 from pyroclust.distributions import (
     BlockRates,
     ChineseRestaurantPrior,
@@ -23,6 +24,7 @@ from pyroclust.distributions import (
 )
 from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
 from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.sequential.constrained import ConstrainedScorer
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.distributions.sequential.scorer import Scorer
@@ -162,6 +164,7 @@ MAKERS = {
     NeighbourScorer: lambda: NeighbourScorer(width=8),
     FilterScorer: lambda: FilterScorer(ChineseRestaurantPrior(0.7), NormalKnownVariance(2)),
     GraphScorer: lambda: GraphScorer(ChineseRestaurantPrior(0.7), BlockRates((2, 1), (1, 2)), width=8),
+    ConstrainedScorer: lambda: ConstrainedScorer(MAKERS[FilterScorer](), Constraints.of(6)),
 }
 
 
@@ -173,7 +176,7 @@ def test_a_scorer_has_one_form(kind):
     if isinstance(scorer, NetworkScorer):
         scorer.eval()
         assert isinstance(scorer.arguments, dict)
-    of_graphs = kind is GraphScorer
+    of_graphs, has_five = kind is GraphScorer, kind not in (GraphScorer, ConstrainedScorer)
     data = simulate(StochasticBlockModel(), torch.empty(3, 6, 6))[0] if of_graphs else torch.randn(3, 6, 2)
     labels = canonical(torch.randint(3, (5, 6)))
     dataset = torch.tensor([0, 1, 2, 0, 1])
@@ -182,7 +185,7 @@ def test_a_scorer_has_one_form(kind):
     # A short cut gives what the five methods give, where there are five.
     for own, plain in zip(
         scorer.forced_logits(encoding, dataset, steps),
-        (kind if of_graphs else Scorer).forced_logits(scorer, encoding, dataset, steps),
+        (Scorer if has_five else kind).forced_logits(scorer, encoding, dataset, steps),
         strict=True,
     ):
         assert torch.allclose(own.double(), plain.double(), atol=1e-4)

@@ -11,6 +11,7 @@ from properties.calls import Call
 from properties.hostile import any_labels, finite
 
 from pyroclust import distributions as laws
+from pyroclust.constraints import Constraints
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
 
 POSITIVE = st.floats(0.05, 20)
@@ -255,6 +256,31 @@ def within_support(found: torch.Tensor, *, dim: int, **_: Any) -> None:
     assert not found.isnan().any()
 
 
+@st.composite
+def known_pairs(draw: DrawFn) -> dict[str, Any]:
+    """Points that are together, two of them apart from others: no contradictions."""
+    found: dict[str, Any] = draw(_numbers(concentration=POSITIVE))
+    number = found["num_points"]
+    labels = st.lists(st.integers(-1, 2), min_size=number, max_size=number)
+    return found | {"labels": draw(labels)}
+
+
+def _constrained(
+    *, num_points: int, num_draws: int, concentration: Any, labels: Any
+) -> dict[str, torch.Tensor]:
+    known = Constraints.of(labels=labels)
+    return _drawn(laws.ConstrainedPartition(laws.ChineseRestaurantPrior(concentration), known), num_draws)
+
+
+def a_law_of_few(
+    found: dict[str, torch.Tensor], *, num_points: int, num_draws: int, labels: Any, **_: Any
+) -> None:
+    a_law(found, num_points=num_points, num_draws=num_draws)
+    known = Constraints.of(labels=labels)
+    assert torch.equal(found["every"] > -torch.inf, known.allows(enumerate_partitions(num_points)))
+    assert known.allows(found["drawn"]).all()
+
+
 CIRCULAR = {"shape": st.floats(1, 9), "rate": POSITIVE}
 HEAVY = {**CIRCULAR, "dof": st.floats(1, 9), "mean": st.floats(-5, 5), "prior_scale": POSITIVE}
 CALLS = [
@@ -285,6 +311,7 @@ CALLS = [
         MFM,
         a_law,
     ),
+    Call("distributions.ConstrainedPartition", _constrained, known_pairs(), a_law_of_few),
     *_families(),
     Call("distributions.GammaConcentration", _integrated, GAMMA_PRIOR, integrated),
     Call("distributions.PartitionPrior", _weights_of_numbers, WEIGHTED, addition_rule),

@@ -236,27 +236,29 @@ def test_terminal_shows_what_the_page_says(kind, width):
 
 
 BESIDE_MCMC = "one column, many columns, refined, no weights"
-EVERY = f"no guide, {BESIDE_MCMC}, alone, draws, two sources"
+MCMC_ALONE = "no guide, constraints"
+EVERY = f"{MCMC_ALONE}, forest, {BESIDE_MCMC}, alone, draws, two sources"
 
 
 def test_every_kind_of_page_has_its_sections():
     every = {
-        "The data, by the point estimate": f"no guide, {BESIDE_MCMC}, alone, two sources",
+        "The data, by the point estimate": f"{MCMC_ALONE}, forest, {BESIDE_MCMC}, alone, two sources",
         "How many clusters": EVERY,
         "Which rows belong together": EVERY,
+        "What the constraints changed": "constraints, forest",
         "The refined draws": "refined, no weights",
         "Do the refined draws agree with MCMC": "refined, no weights",
         "Do the sources agree": f"{BESIDE_MCMC}, two sources",
         "How sure is the estimate": EVERY,
-        "Cost": f"no guide, {BESIDE_MCMC}, alone",
+        "Cost": f"{MCMC_ALONE}, forest, {BESIDE_MCMC}, alone",
         "The guide's importance weights": "one column, many columns, refined",
         "Does the visiting order matter": "refined, no weights",
         "The log evidence": "one column, many columns, refined",
         "Summary statistics of the rows, among simulations": "alone",
         "Is the guide calibrated near these data": "one column, alone",
-        "Convergence of": f"no guide, {BESIDE_MCMC}, draws, two sources, two sources",
-        "What the clusters are like": f"no guide, {BESIDE_MCMC}, alone, two sources",
-        "What classical methods find": f"no guide, {BESIDE_MCMC}, alone, two sources",
+        "Convergence of": f"{MCMC_ALONE}, {BESIDE_MCMC}, draws, two sources, two sources",
+        "What the clusters are like": f"{MCMC_ALONE}, forest, {BESIDE_MCMC}, alone, two sources",
+        "What classical methods find": f"{MCMC_ALONE}, forest, {BESIDE_MCMC}, alone, two sources",
         "Every row": EVERY,
     }
     for kind in KINDS:

@@ -72,6 +72,8 @@ class Question(Enum):
     REFINED = "Do the refined draws agree with MCMC?"
     ORDERS = "Does the guide say the same whatever order it visits the rows in?"
     REFINED_SOURCES = "Do whole partitions of the refined draws and MCMC agree?"
+    KNOWN = "Do the data speak for the constraints?"
+    FREE = "Can the draws without constraints be relied on?"
 
 
 def untold(question: Question, reason: str | None = None) -> Finding:

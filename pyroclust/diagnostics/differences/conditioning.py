@@ -1,0 +1,188 @@
+"""What knowing something of a partition changed: which points moved, and how far the uncertainty fell."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyroclust.diagnostics.differences.agreement import Marginals, marginals
+from pyroclust.diagnostics.draws.holders import DrawsLike
+from pyroclust.diagnostics.draws.labels import as_chains
+
+__all__ = ["Conditioning", "Uncertainty", "conditioning", "uncertainty_of"]
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """How unsure a posterior of a partition is.
+
+    Attributes:
+        disagreeing: expected number of pairs of points about which two draws disagree.
+        pair_entropy: sum over pairs of the entropy of whether they are together, in bits.
+        num_pairs: pairs of points that both are of.
+        mean_clusters: posterior mean of the number of clusters.
+        cluster_entropy: entropy of the number of clusters, in bits.
+    """
+
+    disagreeing: float
+    pair_entropy: float
+    num_pairs: int
+    mean_clusters: float
+    cluster_entropy: float
+
+    def __repr__(self) -> str:
+        """Return the pairs in doubt and the number of clusters."""
+        return f"Uncertainty({self.disagreeing:.1f} pairs in doubt, {self.mean_clusters:.2f} clusters)"
+
+
+@dataclass(frozen=True)
+class Conditioning:
+    """A posterior beside the same posterior given something more.
+
+    Attributes:
+        change: mean absolute change of the co-assignment probabilities of each point, ``(M,)``.
+        noise: the same between two halves of the draws before, ``(M,)``: what chance alone gives.
+        points: the points that these are of, ``(M,)``: all of them up to 2,000.
+        before: how unsure the posterior is without what is known.
+        after: how unsure it is with it.
+        clusters_from: the first number of clusters of the two posteriors.
+        counts_before: posterior of the number of clusters without, ``(V,)``.
+        counts_after: with, ``(V,)``, on the same numbers.
+        together_before: co-assignment probabilities without, ``(M, M)``.
+        together_after: with, ``(M, M)``.
+    """
+
+    change: np.ndarray
+    noise: np.ndarray
+    points: np.ndarray
+    before: Uncertainty
+    after: Uncertainty
+    clusters_from: int
+    counts_before: np.ndarray
+    counts_after: np.ndarray
+    together_before: np.ndarray
+    together_after: np.ndarray
+
+    def __repr__(self) -> str:
+        """Return the largest change, and the pairs in doubt."""
+        before, after = self.before.disagreeing, self.after.disagreeing
+        return (
+            f"Conditioning(changes up to {self.change.max():.2f}, {before:.1f} to {after:.1f} pairs in doubt)"
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """Return what a JSON file says of it, without matrices."""
+        return {
+            "change": self.change,
+            "noise": self.noise,
+            "points": self.points,
+            "before": vars(self.before),
+            "after": vars(self.after),
+            "num_clusters": {
+                "values": self.clusters_from + np.arange(len(self.counts_before)),
+                "before": self.counts_before,
+                "after": self.counts_after,
+            },
+        }
+
+
+def conditioning(before: DrawsLike, after: Marginals) -> Conditioning:
+    r"""Compare a posterior with the same one given something more, point by point.
+
+    .. math:: \text{change}_i = \frac{1}{M - 1} \sum_{j \ne i} | P(c_i = c_j \mid C) - P(c_i = c_j) |
+
+    Cost: one co-assignment matrix of at most 2,000 points.
+
+    Shape:
+        before: ``(chains, draws, N)`` or ``(S, N)``.
+
+    Args:
+        before: draws without what is known.
+        after: the number of clusters and the co-assignment matrix of draws with it.
+
+    Raises:
+        ValueError: if the numbers of points differ.
+
+    Example:
+        >>> after = marginals(np.array([[0, 0, 1]] * 4))
+        >>> found = conditioning(np.array([[0, 0, 1], [0, 1, 1]] * 2), after)
+        >>> found
+        Conditioning(changes up to 0.50, 1.0 to 0.0 pairs in doubt)
+        >>> found.change.tolist()
+        [0.25, 0.5, 0.25]
+    """
+    draws = as_chains(before, name="before")
+    chains, length, num_points = draws.shape
+    if len(after.counts) != num_points + 1:
+        raise ValueError(
+            f"before has {num_points} points and after {len(after.counts) - 1}, expected equally many"
+        )
+    flat = draws.reshape(-1, num_points)
+    half = (chains // 2) * length if chains > 1 else max(1, length // 2)
+    first, second = (marginals(part) if len(part) else None for part in (flat[:half], flat[half:]))
+    if first is None or second is None:
+        free = marginals(flat)
+        noise = np.zeros(len(free.together))
+    else:
+        share = half / len(flat)
+        free = Marginals(
+            share * first.counts + (1 - share) * second.counts,
+            share * first.together + (1 - share) * second.together,
+            first.points,
+        )
+        noise = _change(first.together, second.together)
+    seen = np.flatnonzero((free.counts > 0) | (after.counts > 0))
+    counts = slice(int(seen[0]), int(seen[-1]) + 1)
+    return Conditioning(
+        change=_change(free.together, after.together),
+        noise=noise,
+        points=np.arange(num_points) if free.points is None else free.points,
+        before=uncertainty_of(free),
+        after=uncertainty_of(after),
+        clusters_from=counts.start,
+        counts_before=free.counts[counts],
+        counts_after=after.counts[counts],
+        together_before=free.together,
+        together_after=after.together,
+    )
+
+
+def uncertainty_of(found: Marginals) -> Uncertainty:
+    r"""Return how unsure a posterior is of pairs of points, and of the number of clusters.
+
+    .. math::
+        E[\#\{i < j: 1[c_i = c_j] \ne 1[c'_i = c'_j]\}] = \sum_{i < j} 2 p_{ij} (1 - p_{ij}), \qquad
+        \sum_{i < j} h(p_{ij})
+
+    for two independent draws c and c', with h the binary entropy.
+
+    Args:
+        found: the number of clusters and the co-assignment matrix of draws.
+
+    Example:
+        >>> uncertainty_of(marginals(np.array([[0, 0], [0, 1]])))
+        Uncertainty(0.5 pairs in doubt, 1.50 clusters)
+    """
+    pairs = found.together[np.triu_indices(len(found.together), 1)].astype(np.float64)
+    values = np.arange(len(found.counts))
+    return Uncertainty(
+        disagreeing=float((2 * pairs * (1 - pairs)).sum()),
+        pair_entropy=float(_entropy(np.stack([pairs, 1 - pairs])).sum()),
+        num_pairs=len(pairs),
+        mean_clusters=float(values @ found.counts),
+        cluster_entropy=float(_entropy(found.counts)),
+    )
+
+
+def _entropy(shares: np.ndarray) -> np.ndarray:
+    """Return the entropies of laws along the first dimension, in bits."""
+    positive = np.where(shares > 0, shares, 1.0)
+    found: np.ndarray = -(shares.clip(0) * np.log2(positive)).sum(0)
+    return np.maximum(found, 0.0)
+
+
+def _change(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    gap = np.abs(before.astype(np.float64) - after)
+    np.fill_diagonal(gap, 0.0)
+    found: np.ndarray = gap.sum(-1) / max(1, len(gap) - 1)
+    return found

@@ -1,0 +1,191 @@
+"""What the data say of constraints that a user knows, and which points they moved."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyroclust.diagnostics.differences.conditioning import Conditioning
+from pyroclust.diagnostics.limits import MAX_EVIDENCE_ERRORS_APART, MIN_CHANGE, MIN_KEPT, written
+from pyroclust.diagnostics.verdicts.evidence import evidence_headline
+from pyroclust.diagnostics.verdicts.findings import Question, untold
+from pyroclust.diagnostics.verdicts.verdict import Finding, Mark
+from pyroclust.diagnostics.weights.evidence import LogEvidence
+
+__all__ = ["ConstraintOdds", "constraint_odds", "moved_points"]
+
+# Standard errors within which the data speak neither for nor against constraints.
+_ERRORS = 2.0
+_BY_EVIDENCE = "the evidence with the constraints beside that without"
+_BY_DRAWS = "the share of the draws without the constraints that keep them"
+
+
+@dataclass(frozen=True)
+class ConstraintOdds:
+    r"""How probable constraints are before and after the data, in nats.
+
+    .. math:: \log \frac{P(C \mid x)}{P(C)} = \log \frac{p(x \mid C)}{p(x)}
+
+    Attributes:
+        log_prior: log P(C); nan where it could not be computed.
+        log_posterior: log P(C | x); nan where nothing tells it.
+        error: its standard error; nan likewise.
+        method: what tells it; empty where nothing does.
+        why_no_prior: why log P(C) is unknown, without a full stop.
+        why_no_posterior: why log P(C | x) is.
+    """
+
+    log_prior: float
+    log_posterior: float
+    error: float
+    method: str = ""
+    why_no_prior: str = ""
+    why_no_posterior: str = ""
+
+    def __repr__(self) -> str:
+        """Return the log Bayes factor."""
+        return f"ConstraintOdds(log Bayes factor {self.log_bayes_factor:.2f} +- {self.error:.2f})"
+
+    @property
+    def log_bayes_factor(self) -> float:
+        """Log of how many times more probable the data make the constraints; nan where unknown."""
+        return self.log_posterior - self.log_prior
+
+    @property
+    def sentence(self) -> str:
+        """What the data say of the constraints, for people.
+
+        Example:
+            >>> ConstraintOdds(-4.0, -0.2, 0.1).sentence
+            'The data make these constraints 45 times more probable than the prior did.'
+            >>> ConstraintOdds(-1.0, -1.1, 0.1).sentence
+            'The data speak neither for nor against these constraints.'
+        """
+        if math.isnan(self.log_posterior):
+            return f"What the data say of these constraints is unknown: {self.why_no_posterior}."
+        if math.isnan(self.log_prior):
+            return (
+                f"Given the data these constraints have probability {_probability(self.log_posterior)}; that "
+                f"under the prior is unknown: {self.why_no_prior}."
+            )
+        if abs(self.log_bayes_factor) <= _ERRORS * self.error:
+            return "The data speak neither for nor against these constraints."
+        more = self.log_bayes_factor > 0
+        return (
+            f"The data make these constraints {_times(abs(self.log_bayes_factor))} times "
+            f"{'more' if more else 'less'} probable than the prior did."
+        )
+
+    @property
+    def finding(self) -> Finding:
+        """Whether the data speak for the constraints."""
+        factor = self.log_bayes_factor
+        if math.isnan(factor):
+            return untold(Question.KNOWN, self.why_no_posterior or self.why_no_prior)
+        said = f"log Bayes factor {written(factor, '.2f', 0.0)} nats, standard error {self.error:.2f}"
+        wanted = "above 0"
+        if abs(factor) <= _ERRORS * self.error:
+            return Finding(Question.KNOWN.value, factor, 0.0, None, said, wanted, "Neither way", Mark.PLAIN)
+        if factor < 0:
+            return Finding(Question.KNOWN.value, factor, 0.0, False, said, wanted, mark=Mark.CAUTION)
+        return Finding(Question.KNOWN.value, factor, 0.0, True, said, wanted)
+
+    def figures(self) -> dict[str, Any]:
+        """Return what a JSON file says of it; numbers may be nan."""
+        return {
+            "log_prior": self.log_prior,
+            "log_posterior": self.log_posterior,
+            "error": self.error,
+            "log_bayes_factor": self.log_bayes_factor,
+            "method": self.method or None,
+            "sentence": self.sentence,
+        }
+
+
+def constraint_odds(
+    constrained: Sequence[LogEvidence],
+    free: Sequence[LogEvidence],
+    *,
+    log_prior: float,
+    why_no_prior: str = "",
+    kept: np.ndarray,
+    effective_draws: float,
+) -> ConstraintOdds:
+    """Estimate how probable constraints are given the data, from evidences or from draws without them.
+
+    Of log p(x, C) - log p(x) and the log of the share of draws that keep the constraints the one with the
+    smaller standard error is taken; the share counts from ten draws on. Where both count and differ by more
+    than four standard errors, none is.
+
+    Args:
+        constrained: estimates of log p(x, C).
+        free: estimates of log p(x) of the same model.
+        log_prior: log P(C); nan where unknown.
+        why_no_prior: why it is, without a full stop.
+        kept: which draws without the constraints keep them, any shape.
+        effective_draws: what these draws are worth.
+
+    Example:
+        >>> kept = np.arange(1000) < 250
+        >>> constraint_odds([], [], log_prior=-3.0, kept=kept, effective_draws=1000)
+        ConstraintOdds(log Bayes factor 1.61 +- 0.05)
+    """
+    found = list[tuple[float, float, str]]()
+    with_known, without = evidence_headline(constrained), evidence_headline(free)
+    if with_known.best is not None and without.best is not None:
+        error = math.hypot(with_known.error, without.error)
+        found.append((error, with_known.estimate - without.estimate, _BY_EVIDENCE))
+    share = float(np.mean(kept))
+    if np.isfinite(effective_draws) and share * effective_draws >= MIN_KEPT:
+        # Adding half a draw keeps the error above 0 where all draws keep the constraints.
+        smooth = (share * effective_draws + 0.5) / (effective_draws + 1)
+        found.append((math.sqrt((1 - smooth) / (smooth * effective_draws)), math.log(share), _BY_DRAWS))
+    if not found:
+        said = [
+            f"of the evidence {name} them {one.reason}"
+            for name, one in (("with", with_known), ("without", without))
+            if one.best is None
+        ]
+        few = f"{np.sum(kept):,} of {np.size(kept):,} draws without them keep them"
+        return ConstraintOdds(log_prior, math.nan, math.nan, "", why_no_prior, "; ".join([few, *said]))
+    if len(found) > 1:
+        (first, one, _), (second, other, _) = found
+        if abs(one - other) > MAX_EVIDENCE_ERRORS_APART * math.hypot(first, second):
+            why = (
+                f"{_BY_EVIDENCE} gives log P(C | data) {one:.2f} and {_BY_DRAWS} {other:.2f}: they differ by "
+                "more than chance"
+            )
+            return ConstraintOdds(log_prior, math.nan, math.nan, "", why_no_prior, why)
+    error, log_posterior, method = min(found)
+    return ConstraintOdds(log_prior, min(log_posterior, 0.0), error, method, why_no_prior)
+
+
+def moved_points(found: Conditioning) -> np.ndarray:
+    """Return the points that constraints moved, those that moved most first, ``(P,)`` indices of all points.
+
+    A point moved if its co-assignment probabilities changed by more than 0.05 on average, and by more than
+    those of two halves of the draws differ.
+
+    Args:
+        found: the posterior without and with the constraints.
+    """
+    far = (found.change > MIN_CHANGE) & (found.change > found.noise)
+    order = np.argsort(-found.change, kind="stable")
+    moved: np.ndarray = found.points[order[far[order]]]
+    return moved
+
+
+def _probability(log_probability: float) -> str:
+    if log_probability >= math.log(1e-3):
+        return f"{math.exp(log_probability):.2g}"
+    return f"10^{log_probability / math.log(10):.1f}"
+
+
+def _times(log_factor: float) -> str:
+    if log_factor < math.log(10):
+        return f"{math.exp(log_factor):.1f}"
+    if log_factor < math.log(10_000):
+        return f"{math.exp(log_factor):,.0f}"
+    return f"10^{log_factor / math.log(10):.1f}"

@@ -1,0 +1,184 @@
+"""`pyroclust compare` and `pyroclust cluster` with constraints, and `pyroclust cluster` without."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from pyroclust.cli import main
+
+QUICK = ["--mcmc-draws", "40", "--chains", "2", "--warmup", "40", "--guide", "none", "--columns", "a,b"]
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    return int(end.value.code or 0)
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch) -> Path:
+    rng = np.random.default_rng(0)
+    points = np.concatenate([rng.normal(0, 0.5, (8, 2)), rng.normal(2, 0.5, (8, 2))])
+    frame = pd.DataFrame(points, columns=["a", "b"])
+    frame["known"] = ["x", "x", *[""] * 13, "y"]
+    frame["nothing"] = ""
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for name, text in {
+        "must": "first,second\n1,9\n",
+        "cannot": "2,3\n",
+        "clash": "9,1\n",
+        "far": "1,17\n",
+        "zero": "0,1\n",
+        "wide": "1,2,3\n",
+        "across": "1,16\n",
+    }.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_compare_keeps_them_and_says_what_they_changed(files, capsys):
+    pairs = ["--must-link", "must.csv", "--cannot-link", "cannot.csv", "--partial-labels", "known"]
+    assert run("compare", "t.csv", *QUICK, *pairs, "--out", "found", "--json") == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary == json.loads((files / "found" / "summary.json").read_text("utf-8"))
+    assert summary["constraints"]["known"] == {
+        "rows": 5,
+        "groups": 1,
+        "rows_in_groups": 3,
+        "pairs_apart": 2,
+        "must_link": 1,
+        "cannot_link": 1,
+        "labelled": 3,
+    }
+    with xr.open_dataset(files / "found" / "draws.nc", group="posterior", engine="h5netcdf") as posterior:
+        draws = posterior["assignments"].values
+    assert (draws[..., 0] == draws[..., 8]).all()
+    assert (draws[..., 1] != draws[..., 2]).all()
+    assert (draws[..., 0] != draws[..., 15]).all()
+    page = (files / "found" / "report.html").read_text("utf-8")
+    assert "What the constraints changed" in page
+    assert summary["constraints"]["odds"]["sentence"] in page
+    frame = pd.read_csv(files / "found" / "assignments.csv")
+    assert frame["mcmc_cluster"][0] == frame["mcmc_cluster"][1] == frame["mcmc_cluster"][8]
+    assert frame["partial_label"].fillna("").tolist() == ["x", "x", *[""] * 13, "y"]
+
+
+def test_the_terminal_says_it_too(capsys):
+    assert run("compare", "t.csv", *QUICK, "--must-link", "must.csv", "--quiet") == 0
+    out = capsys.readouterr().out
+    assert "Known: 2 of 16 rows" in out
+    assert "Together: rows 1, 9." in out
+    assert "What the data say of the constraints" in out
+    assert "Uncertainty without and with the constraints" in out
+
+
+@pytest.mark.parametrize("command", ["compare", "cluster"])
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--must-link must.csv --cannot-link clash.csv", "the pair of rows (9, 1), and these rows must be"),
+        ("--cannot-link far.csv", "names the row '17', expected rows from 1 to 16"),
+        ("--must-link zero.csv", "names the row '0', expected rows from 1 to 16"),
+        ("--must-link wide.csv", "has 3 columns, expected two"),
+        ("--must-link nosuch.csv", "there is no file 'nosuch.csv'"),
+        ("--must-link must.npy", "its suffix is '.npy'"),
+        ("--partial-labels nosuch", "unknown column 'nosuch'"),
+        ("--partial-labels nothing", "column 'nothing' holds no label"),
+        ("--partial-labels a", "has the partial labels and cannot be clustered too"),
+        ("--partial-labels known --label known", "is named by both label and partial_labels"),
+        ("--partial-labels known --must-link across.csv", "different labels for the rows 1 and 16"),
+    ],
+)
+def test_bad_constraints_get_one_sentence(command, options, said, capsys, files):
+    more = [] if command == "compare" else ["--clusters", "2"]
+    assert run(command, "t.csv", "--columns", "a,b", *more, *options.split(), "--quiet") == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert err.startswith("pyroclust: ")
+    assert err.count("\n") == 1
+    assert not list(files.glob(f"{command}-*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("compare karate --must-link must.csv", "karate has nodes of a graph"),
+        ("compare t.csv --columns a,b --must-link must.csv --family student-t", "take --family niw or nig"),
+        ("compare t.csv --columns a,b --raw --must-link must.csv --guide dac-mog", "can only be simulated"),
+        (
+            "compare t.csv --columns a,b --raw --must-link must.csv --guide acp-gaussian2d",
+            "leave --guide out",
+        ),
+        ("compare t.csv --columns a,b --must-link must.csv --kernel auxiliary", "cannot keep to them"),
+        ("cluster t.csv --columns a,b", "expected one of num_clusters (--clusters)"),
+        ("cluster t.csv --columns a,b --clusters 2 --prior crp", "are both given"),
+        ("cluster t.csv --columns a,b --clusters 99", "num_clusters is 99, expected"),
+        ("cluster karate --clusters 2", "expected rows of columns"),
+    ],
+)
+def test_what_cannot_be_done_gets_one_sentence(arguments, said, capsys):
+    assert run(*arguments.split(), "--quiet") == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_cluster_writes_four_files_and_the_same_again(files, capsys):
+    command = ["cluster", "t.csv", "--columns", "a,b", "--clusters", "2", "--draws", "120", "--quiet"]
+    assert run(*command, "--json") == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert run(*command, "--json") == 0
+    again = json.loads(capsys.readouterr().out)
+    folder = files / "cluster-t"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "assignments.csv",
+        "draws.nc",
+        "report.html",
+        "summary.json",
+    ]
+    assert summary["point_estimates"] == again["point_estimates"]
+    assert (summary["draws"], summary["noise_scale"], summary["asked"]) == (120, 0.1, "2 trees")
+    frame = pd.read_csv(folder / "assignments.csv")
+    assert frame["forest_cluster"].nunique() == 2
+    assert frame["forest_uncertainty"].between(0, 1).all()
+    with xr.open_dataset(folder / "draws.nc", group="posterior", engine="h5netcdf") as posterior:
+        assert posterior["assignments"].shape == (1, 120, 16)
+    assert "no posterior" in (folder / "report.html").read_text("utf-8")
+
+
+def test_cluster_without_noise_is_single_linkage(files, capsys):
+    from sklearn.cluster import AgglomerativeClustering
+
+    points = pd.read_csv(files / "t.csv")[["a", "b"]].to_numpy()
+    points = (points - points.mean(0)) / points.std(0)
+    usual = AgglomerativeClustering(3, linkage="single").fit_predict(points)
+    options = ["--clusters", "3", "--noise-scale", "0", "--draws", "10", "--quiet"]
+    assert run("cluster", "t.csv", "--columns", "a,b", *options) == 0
+    found = pd.read_csv(files / "cluster-t" / "assignments.csv")["forest_cluster"].to_numpy()
+    assert ((found[:, None] == found) == (usual[:, None] == usual)).all()
+
+
+def test_cluster_with_constraints_says_what_they_changed(files, capsys):
+    options = ["--clusters", "3", "--draws", "100", "--must-link", "must.csv", "--cannot-link", "cannot.csv"]
+    assert run("cluster", "t.csv", "--columns", "a,b", *options, "--quiet") == 0
+    assert "Together: rows 1, 9." in capsys.readouterr().out
+    frame = pd.read_csv(files / "cluster-t" / "assignments.csv")
+    assert frame["forest_cluster"][0] == frame["forest_cluster"][8]
+    assert frame["forest_cluster"][1] != frame["forest_cluster"][2]
+
+
+def test_the_default_of_the_noise_is_that_of_the_library():
+    from typer.main import get_command
+
+    from pyroclust.analysis.cluster import NOISE_SCALE
+    from pyroclust.cli.app import app
+
+    options = {one.name: one for one in get_command(app).commands["cluster"].params}
+    assert options["noise_scale"].default == NOISE_SCALE

@@ -1,0 +1,105 @@
+"""Pairs of rows from files, by the names that rows have, and from Python, counted from 0."""
+
+import numpy as np
+import pytest
+import torch
+
+from pyroclust.data import read_table
+from pyroclust.data.pairs import read_pairs
+
+NAMES = tuple("12345")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1,2\n3,4\n", [[0, 1], [2, 3]]),
+        ("1,2\n", [[0, 1]]),
+        ("first,second\n1,2\n", [[0, 1]]),
+        ("1;2\n3;4\n", [[0, 1], [2, 3]]),
+        ("1\t2\n\n3\t4\n", [[0, 1], [2, 3]]),
+        ('"5", 1\n', [[4, 0]]),
+    ],
+)
+def test_a_file_names_rows(tmp_path, text, found):
+    (tmp_path / "pairs.csv").write_text(text)
+    assert read_pairs(tmp_path / "pairs.csv", name="must_link", row_names=NAMES).tolist() == found
+
+
+def test_rows_with_names_are_named(tmp_path):
+    (tmp_path / "pairs.csv").write_text("one,other\nana,bo\n")
+    names = ("bo", "cy", "ana")
+    assert read_pairs(tmp_path / "pairs.csv", name="must_link", row_names=names).tolist() == [[2, 0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ("1,2,3\n", "has 3 columns, expected two"),
+        ("5\n", "has 1 column, expected two"),
+        ("1,2\n3\n", "line 2 has 1 cell"),
+        ("0,1\n", "names the row '0', expected rows from 1 to 5, as in the column 'row' of assignments.csv"),
+        ("0,9\n1,2\n", "names the row '0'"),
+        ("1,6\n", "names the row '6'"),
+        ("1,2\nfoo,3\n", "names the row 'foo'"),
+        ("a,b\n", "names the row 'a'"),
+    ],
+)
+def test_other_files_are_refused_in_a_sentence(tmp_path, text, said):
+    (tmp_path / "pairs.csv").write_text(text)
+    with pytest.raises(ValueError, match=said) as error:
+        read_pairs(tmp_path / "pairs.csv", name="must_link", row_names=NAMES)
+    assert "\n" not in str(error.value)
+
+
+def test_a_name_that_several_rows_have_is_refused(tmp_path):
+    (tmp_path / "pairs.csv").write_text("a,b\n")
+    with pytest.raises(ValueError, match="names the row 'a', a name that several rows have"):
+        read_pairs(tmp_path / "pairs.csv", name="must_link", row_names=("a", "a", "b"))
+    with pytest.raises(ValueError, match=r"one of x, y, z, as in the column"):
+        read_pairs(tmp_path / "pairs.csv", name="must_link", row_names=("x", "y", "z"))
+
+
+def test_other_kinds_of_files_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"its suffix is '\.npy', expected one of \.csv, \.tsv"):
+        read_pairs(tmp_path / "pairs.npy", name="must_link", row_names=NAMES)
+    with pytest.raises(ValueError, match="there is no file"):
+        read_pairs(tmp_path / "pairs.csv", name="must_link", row_names=NAMES)
+
+
+@pytest.mark.parametrize("pairs", [[(0, 4)], np.array([[0, 4]]), torch.tensor([[0, 4]]), ([0, 4],)])
+def test_pairs_in_python_count_from_0(pairs):
+    assert read_pairs(pairs, name="must_link", row_names=NAMES).tolist() == [[0, 4]]
+
+
+def test_no_pairs_in_python_are_none():
+    assert read_pairs([], name="must_link", row_names=NAMES).shape == (0, 2)
+
+
+@pytest.mark.parametrize("pairs", [[(0, 1, 2)], [(0.5, 1.0)], [(1,), (2, 3)], [0, 1]])
+def test_what_is_no_pairs_is_refused(pairs):
+    with pytest.raises(ValueError, match=r"expected a file, or pairs of points, \(P, 2\) integers"):
+        read_pairs(pairs, name="must_link", row_names=NAMES)
+
+
+def test_points_that_are_not_there_are_refused():
+    with pytest.raises(ValueError, match=r"the pair \(0, 5\), expected points from 0 to 4"):
+        read_pairs([(0, 5)], name="cannot_link", row_names=NAMES)
+
+
+def test_partial_labels_are_kept_and_not_clustered(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,known\n1,2,x\n2,5,\n4,1,y\n7,3,\n")
+    table = read_table(path, partial_labels="known")
+    assert table.columns == ("a", "b")
+    assert table.partial_labels.tolist() == ["x", None, "y", None]
+    assert table.labels is None
+    with pytest.raises(ValueError, match="give partial_labels to read_table"):
+        read_table(table, partial_labels="known")
+
+
+def test_the_labels_of_iris_can_be_used_as_known():
+    table = read_table("iris", partial_labels="species")
+    assert table.labels is None
+    assert set(table.partial_labels) == {"setosa", "versicolor", "virginica"}
