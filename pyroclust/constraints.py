@@ -348,8 +348,7 @@ def _apart_by_label(groups: Tensor, first_of: np.ndarray, graph: csr_array) -> T
             f"labels has different labels for {one} and {other}, and these points must be together by "
             f"{_path(graph, one, other)}: leave one of them out"
         )
-    one, other = np.triu_indices(len(of_label), 1)
-    return torch.from_numpy(np.stack([of_label[one], of_label[other]], -1))
+    return torch.from_numpy(of_label[np.stack(np.triu_indices(len(of_label), 1), -1)])
 
 
 def _refuse_contradictions(pairs: np.ndarray, graph: csr_array) -> None:
@@ -365,13 +364,12 @@ def _refuse_contradictions(pairs: np.ndarray, graph: csr_array) -> None:
 def _path(graph: csr_array, one: int, other: int) -> str:
     """Spell the shortest chain of pairs between two points."""
     _, before = breadth_first_order(graph, one, directed=False)
-    pairs = []
+    spelled: list[str] = []
     while other != one:
-        pairs.append((int(before[other]), other))
-        other = pairs[-1][0]
-    pairs = [tuple(sorted(pair)) for pair in reversed(pairs)]
-    if len(pairs) > 2 * _SPELLED:
-        spelled = [*map(str, pairs[:_SPELLED]), "...", *map(str, pairs[-_SPELLED:])]
-    else:
-        spelled = list(map(str, pairs))
+        nearer = int(before[other])
+        spelled.append(f"({min(nearer, other)}, {max(nearer, other)})")
+        other = nearer
+    spelled.reverse()
+    if len(spelled) > 2 * _SPELLED:
+        spelled[_SPELLED:-_SPELLED] = ["..."]
     return ", ".join(spelled)
