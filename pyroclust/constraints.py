@@ -78,8 +78,9 @@ class Constraints:
             ValueError: cannot_link has the pair (0, 2), and these points must be together by (0, 1)...
         """
         is_open = num_points is None and labels is None
+        numbers = None if labels is None else _numbers_of(labels, num_points)
         if num_points is None:
-            num_points = _least_points(must_link, cannot_link) if labels is None else len(labels)
+            num_points = _least_points(must_link, cannot_link) if numbers is None else len(numbers)
         num_points = check_count("num_points", num_points)
         linked = _pairs("must_link", must_link, num_points)
         severed = _pairs("cannot_link", cannot_link, num_points)
@@ -87,7 +88,7 @@ class Constraints:
         if same.any():
             point = int(severed[same][0, 0])
             raise ValueError(f"cannot_link has the pair ({point}, {point}), expected two different points")
-        first_of, own = _first_of_label(labels, num_points)
+        first_of, own = _first_of_label(numbers)
         if own is not None:
             known = np.flatnonzero(own >= 0)
             linked = np.concatenate([linked, np.stack([first_of[own[known]], known], -1)])
@@ -316,18 +317,26 @@ def _pairs(name: str, pairs: Any, num_points: int) -> np.ndarray:
     return found.astype(np.int64)
 
 
-def _first_of_label(labels: Any, num_points: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the first point of each label, and labels that count from 0, negative where unknown."""
-    if labels is None:
-        return np.empty(0, np.int64), None
-    found = np.asarray(labels)
-    if found.shape != (num_points,) or not np.issubdtype(found.dtype, np.integer):
+def _numbers_of(labels: Any, num_points: int | None) -> np.ndarray:
+    try:
+        found = np.asarray(labels)
+    except (TypeError, ValueError, RuntimeError):
+        found = np.empty((), dtype=object)
+    fits = found.ndim == 1 and len(found) > 0 and num_points in (None, len(found))
+    if not fits or not np.issubdtype(found.dtype, np.integer):
         raise ValueError(
-            f"labels has shape {found.shape} and type {found.dtype}, expected ({num_points},) integers, "
-            "negative where nothing is known"
+            f"labels has shape {found.shape} and type {found.dtype}, expected "
+            f"({'N' if num_points is None else num_points},) integers, negative where nothing is known"
         )
+    return found
+
+
+def _first_of_label(found: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the first point of each label, and labels that count from 0, negative where unknown."""
+    if found is None:
+        return np.empty(0, np.int64), None
     known = found >= 0
-    own = np.full(num_points, -1)
+    own = np.full(len(found), -1)
     _, first, own[known] = np.unique(found[known], return_index=True, return_inverse=True)
     return np.flatnonzero(known)[first], own
 

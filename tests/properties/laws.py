@@ -259,25 +259,24 @@ def within_support(found: torch.Tensor, *, dim: int, **_: Any) -> None:
 @st.composite
 def known_pairs(draw: DrawFn) -> dict[str, Any]:
     """Points that are together, two of them apart from others: no contradictions."""
-    found: dict[str, Any] = draw(_numbers(concentration=POSITIVE))
-    number = found["num_points"]
-    labels = st.lists(st.integers(-1, 2), min_size=number, max_size=number)
-    return found | {"labels": draw(labels)}
+    labels = st.lists(st.integers(-1, 2), min_size=1, max_size=5).map(np.array)
+    return {
+        "num_draws": draw(st.integers(1, 4)),
+        "concentration": draw(POSITIVE),
+        "labels": draw(labels),
+    }
 
 
-def _constrained(
-    *, num_points: int, num_draws: int, concentration: Any, labels: Any
-) -> dict[str, torch.Tensor]:
+def _constrained(*, num_draws: int, concentration: Any, labels: Any) -> dict[str, torch.Tensor]:
     known = Constraints.of(labels=labels)
     return _drawn(laws.ConstrainedPartition(laws.ChineseRestaurantPrior(concentration), known), num_draws)
 
 
-def a_law_of_few(
-    found: dict[str, torch.Tensor], *, num_points: int, num_draws: int, labels: Any, **_: Any
-) -> None:
-    a_law(found, num_points=num_points, num_draws=num_draws)
+def a_law_of_few(found: dict[str, torch.Tensor], *, num_draws: int, labels: Any, **_: Any) -> None:
+    number = found["drawn"].shape[-1]
+    a_law(found, num_points=number, num_draws=num_draws)
     known = Constraints.of(labels=labels)
-    assert torch.equal(found["every"] > -torch.inf, known.allows(enumerate_partitions(num_points)))
+    assert torch.equal(found["every"] > -torch.inf, known.allows(enumerate_partitions(number)))
     assert known.allows(found["drawn"]).all()
 
 
