@@ -45,7 +45,7 @@ class PerturbedSpanningForest(PartitionDistribution):
     :meth:`excess_rate` says how often. A law of k asks for as many components as there are groups where it
     would ask for more. The same seed gives the same noise with and without constraints.
 
-    Cost: O(n^2) a draw, with constraints up to twice as much; memory O(n^2), 16 MB of noise in
+    Cost: O(n^2) a draw, with many pairs apart two to three times as much; memory O(n^2), 16 MB of noise in
     single precision, and the draws. Data sets are taken one after the other, with the same noise for means
     and other noise for draws.
 
