@@ -8,6 +8,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = {
+    "asking": ["--answers", "2", "--draws", "40", "--repeats", "1"],
     "cluster_a_graph": ["--draws", "100"],
     "cluster_handwriting": ["--images", "30", "--draws", "40"],
     "cluster_spikes": ["--spikes", "40", "--draws", "40"],
