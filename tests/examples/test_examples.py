@@ -13,6 +13,7 @@ SMALL = {
     "cluster_handwriting": ["--images", "30", "--draws", "40"],
     "cluster_spikes": ["--spikes", "40", "--draws", "40"],
     "clusters_beyond_training": ["--steps", "10", "--width", "16", "--sets", "2"],
+    "filter_curved_clusters": ["--points", "150"],
     "compare_galaxies": ["--draws", "50", "--guide", "filter-nig1d"],
     "fine_tune": ["--datasets", "2", "--points", "5", "--steps", "2", "--particles", "4"],
     "forest_digits": ["--steps", "4", "--draws", "10"],
