@@ -17,6 +17,7 @@ from pyroclust.diagnostics import (
 )
 from pyroclust.diagnostics.chains.short_chains import Round
 from pyroclust.diagnostics.chains.thinning import Mixing
+from pyroclust.diagnostics.differences.conditioning import Conditioning, Uncertainty
 from pyroclust.diagnostics.differences.effects import Effect, VariationBlocks
 from pyroclust.diagnostics.estimates.cluster_profiles import ClusterProfiles
 from pyroclust.diagnostics.limits import tolerance_of
@@ -31,6 +32,7 @@ from pyroclust.diagnostics.verdicts.calibration import (
     tail_summary,
     weights_finding,
 )
+from pyroclust.diagnostics.verdicts.constraints import constraint_odds, moved_points
 from pyroclust.diagnostics.verdicts.findings import (
     agreement_finding,
     certificate_finding,
@@ -128,6 +130,20 @@ def stated(apart: float) -> bool:
 
 
 # What is asked of a figure, the last figure with the answer yes, and the first with no.
+def changed(value: float) -> Conditioning:
+    """Two points whose co-assignment probability changed as much."""
+    one, doubt = np.ones(1), Uncertainty(1.0, 1.0, 1, 1.0, 0.0)
+    both = np.ones((2, 2))
+    change, points = np.full(2, value), np.arange(2)
+    return Conditioning(change, np.zeros(2), points, doubt, doubt, 1, one, one, both, both)
+
+
+def told_by_draws(value: float) -> bool:
+    """So many effective draws keep constraints."""
+    kept = np.ones(20, dtype=bool)
+    return constraint_odds([], [], log_prior=-1.0, kept=kept, effective_draws=value).method != ""
+
+
 LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
     "MAX_RHAT": (lambda value: rhat(value) != "No", 1.05, 1.0501),
     "GOOD_RHAT": (lambda value: rhat(value) == "Yes", 1.01, 1.0101),
@@ -192,6 +208,8 @@ LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
     "CLEAR, passed": (lambda value: clarity_finding(np.full(4, value)).passed, 0.1, 0.1001),
     "PARTLY_CLEAR": (lambda value: clarity(value) != "No", 0.3, 0.3001),
     "CLOSE_TO_LABELS": (lambda value: labels_finding(value).answer == "Closely", 0.9, 0.8999),
+    "MIN_CHANGE": (lambda value: not len(moved_points(changed(value))), 0.05, 0.0501),
+    "MIN_KEPT": (told_by_draws, 10.0, 9.99),
     "PARTLY_LABELS": (lambda value: labels_finding(value).answer != "Hardly", 0.5, 0.4999),
 }
 
