@@ -21,7 +21,7 @@ from kept import write_report
 from torch import Tensor
 
 from pyroclust.constraints import Constraints
-from pyroclust.distributions import PerturbedSpanningForest
+from pyroclust.distributions import PerturbedSpanningForest, standardised_similarity
 
 RESULTS = Path(__file__).parent / "results" / "forests.json"
 CLUSTERS, NOISE, SIZES = 10, 0.5, (64, 128)
@@ -31,10 +31,7 @@ PUBLISHED = {64: (249, 542), 128: (27, 80)}
 
 def similarity_of(num_points: int) -> Tensor:
     torch.manual_seed(num_points)
-    points = torch.randn(num_points, 2)
-    near = -torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist").square()
-    u, v = torch.tril_indices(num_points, num_points, -1)
-    return (near - near[u, v].mean()) / near[u, v].std()
+    return standardised_similarity(torch.randn(num_points, 2))
 
 
 def constraints_of(num_points: int) -> dict[str, Constraints | None]:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.counts import check_count, check_number
-from pyroclust.distributions import PartitionPrior, PerturbedSpanningForest
+from pyroclust.distributions import PartitionPrior, PerturbedSpanningForest, standardised_similarity
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.nn import ImageEncoder, VectorEncoder
 from pyroclust.nn.encoders import Encoder
@@ -19,8 +19,6 @@ __all__ = ["SpanningForestGuide"]
 
 # Of noise, for each data set of a training by ``fit``.
 _DRAWS = 100
-# Least standard deviation of the distances, in units of their mean, and of the squares of vectors.
-_LEAST_SPREAD, _ROUNDING = 1e-3, 1e-10
 
 
 @register(AmortizedGuide)
@@ -69,8 +67,6 @@ class SpanningForestGuide(AmortizedGuide):
         https://arxiv.org/abs/2305.16358
     """
 
-    why_no_constraints = ""
-
     def __init__(
         self,
         model: Model | Callable[[Tensor], Any],
@@ -91,6 +87,11 @@ class SpanningForestGuide(AmortizedGuide):
         self._own_number = num_clusters is not None
         self.noise_scale = check_number("noise_scale", noise_scale, at_least=0)
         self.embedding: Any = _embedding_for(self.model) if embedding is None else embedding
+
+    @property
+    def why_no_constraints(self) -> str:
+        """Nothing: forests keep to constraints."""
+        return ""
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -139,22 +140,8 @@ class SpanningForestGuide(AmortizedGuide):
         Raises:
             ValueError: as :meth:`embed`.
         """
-        given = self.embed(data)
-        given = given if given.dtype == torch.float64 else given.float()
-        vectors = given - given.mean(-2, keepdim=True)
-        squares = vectors.square().sum(-1)
-        products = vectors @ vectors.mT
-        near: Tensor = products + products.mT - (squares.unsqueeze(-1) + squares.unsqueeze(-2))
-        u, v = torch.tril_indices(near.shape[-1], near.shape[-1], -1)
-        pairs = near[..., u, v]
-        if not pairs.shape[-1]:
-            return (0.0 * near).cpu()
-        mean = pairs.mean(-1)
-        # Of one pair there is no variance, and between points that are all the same are rounding errors.
-        error = _ROUNDING * given.detach().square().mean((-1, -2))
-        least = (_LEAST_SPREAD * mean).square() + error.square() + torch.finfo(near.dtype).tiny
-        spread = (pairs.var(-1, correction=0) + least).sqrt()
-        return ((near - mean[..., None, None]) / spread[..., None, None]).cpu()
+        vectors = self.embed(data)
+        return standardised_similarity(vectors if vectors.dtype == torch.float64 else vectors.float()).cpu()
 
     def posterior(self, data: Points) -> PerturbedSpanningForest:
         """Embed data sets once and return the law of the components of their forests.

@@ -113,7 +113,7 @@ class Constraints:
         )
 
     def __eq__(self, other: object) -> bool:
-        """Two are the same if they allow the same partitions."""
+        """Two are the same if they allow the same partitions of the points that they name."""
         if not isinstance(other, Constraints):
             return NotImplemented
         return torch.equal(self.groups, other.groups) and torch.equal(self.apart, other.apart)
@@ -275,17 +275,6 @@ class Constraints:
         to_new[groups] = new
         apart = to_new[self.apart[kept]].sort(-1).values
         return Constraints(new, apart.unique(dim=0) if len(apart) else apart)
-
-    def signs(self) -> Tensor:
-        """Return 1 for pairs of points that are together, -1 for those apart, 0 else, ``(N, N)`` int8.
-
-        The diagonal is 0. Memory O(N^2).
-        """
-        found = (self.groups.unsqueeze(-1) == self.groups).to(torch.int8)
-        found.fill_diagonal_(0)
-        between = torch.zeros(self.num_groups, self.num_groups, dtype=torch.bool)
-        between[self.apart[:, 0], self.apart[:, 1]] = True
-        return found - (between | between.T)[self.groups][:, self.groups].to(torch.int8)
 
 
 def _least_points(*pairs: Any) -> int:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from pyroclust.analysis.settings import NOISE_SCALE
 from pyroclust.counts import check_count, check_number, check_seed
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.pairs import PairsLike, read_pairs
@@ -14,10 +15,7 @@ from pyroclust.memory import check_memory
 if TYPE_CHECKING:
     from pyroclust.results.forest import ForestClustering
 
-__all__ = ["NOISE_SCALE", "cluster"]
-
-NOISE_SCALE = 0.1
-"""Standard deviations of the similarities; that of Stewart et al. (2023) in their experiments."""
+__all__ = ["cluster"]
 
 # Similarities, their perturbed copies and squares, eight bytes each.
 _BYTES_A_PAIR = 6 * 8

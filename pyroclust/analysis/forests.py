@@ -15,14 +15,17 @@ from pyroclust.constraints import Constraints
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics.draws.pairs import about_pairs
-from pyroclust.distributions import PerturbedSpanningForest
+from pyroclust.distributions import PerturbedSpanningForest, standardised_similarity
 from pyroclust.models.standardised import named_prior
 from pyroclust.random_state import seeded
 from pyroclust.results.constraints import FreePosterior, Knowledge
 from pyroclust.results.forest import FOREST, ForestClustering, ForestOnData, summarise_forest
 from pyroclust.results.partition_draws import PartitionDraws
 
-__all__ = ["ForestSettings", "forests_of", "similarities"]
+__all__ = ["ForestSettings", "forests_of"]
+
+# Similarities are standardised: what is smaller is rounding.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,28 +65,11 @@ class ForestSettings:
         return law, f"as many trees as the prior {name} has clusters, {mean:.2g} on average"
 
 
-def similarities(points: np.ndarray) -> Tensor:
-    r"""Return negative squared distances, shifted and scaled to mean 0 and variance 1 over pairs, ``(N, N)``.
-
-    Args:
-        points: ``(N, D)``.
-
-    Raises:
-        ValueError: if all pairs are equally far apart.
-
-    Example:
-        >>> found = similarities(np.array([[0.0], [1.0], [5.0]]))
-        >>> [round(one, 2) for one in found[0].tolist()]
-        [0.0, 1.31, -1.11]
-    """
-    data = torch.from_numpy(points)
-    found = -(torch.cdist(data, data, compute_mode="donot_use_mm_for_euclid_dist") ** 2)
-    upper = found[tuple(torch.triu_indices(len(data), len(data), 1))]
-    spread = float(upper.std(correction=0)) if len(upper) > 1 else 0.0
-    if not spread > 0 or not math.isfinite(spread):
+def _similarity(points: np.ndarray) -> Tensor:
+    """Return the similarities of rows, and refuse those that say nothing of which are near."""
+    found = standardised_similarity(torch.from_numpy(points))
+    if not bool((found.tril(-1).abs() > _ROUNDING).any()):
         raise ValueError("all rows are equally far apart, expected distances that say which rows are near")
-    found = (found - upper.mean()) / spread
-    found.fill_diagonal_(0.0)
     return found
 
 
@@ -109,7 +95,7 @@ def forests_of(
     Raises:
         ValueError: if constraints leave fewer groups than clusters that are asked for.
     """
-    similarity = similarities(points.data)
+    similarity = _similarity(points.data)
     number, asked = settings.number(len(points.data))
 
     def forest(constraints: Constraints | None) -> PerturbedSpanningForest:

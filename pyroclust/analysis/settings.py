@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
-__all__ = ["CompareSettings"]
+__all__ = ["NOISE_SCALE", "CompareSettings"]
+
+NOISE_SCALE = 0.1
+"""Of forests, in standard deviations of the similarities: the least of those that were published."""
 
 
 @dataclass(frozen=True)

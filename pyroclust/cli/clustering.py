@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from pyroclust.analysis.settings import NOISE_SCALE
 from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.cli.knowing import CannotLink, MustLink, PartialLabels
@@ -75,7 +76,7 @@ def cluster(
             min=0.0,
             rich_help_panel=_FOREST,
         ),
-    ] = 0.1,
+    ] = NOISE_SCALE,
     draws: Annotated[int, typer.Option(metavar="N", help="Forests.", min=10, rich_help_panel=_FOREST)] = 1000,
     seed: Annotated[
         int, typer.Option(metavar="N", help="Same seed, same draws.", min=0, rich_help_panel=_FOREST)

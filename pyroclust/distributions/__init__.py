@@ -21,6 +21,7 @@ from pyroclust.distributions.components.student_t import student_t
 from pyroclust.distributions.components.von_mises import von_mises
 from pyroclust.distributions.diagonal_mixture import DiagonalMixture
 from pyroclust.distributions.forests.perturbed_forest import PerturbedSpanningForest
+from pyroclust.distributions.forests.similarities import standardised_similarity
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.chinese_restaurant import ChineseRestaurantPrior, ChineseRestaurantProcess
 from pyroclust.distributions.priors.constrained import ConstrainedPartition
@@ -74,6 +75,7 @@ __all__ = [
     "SequentialPartition",
     "SurestFirstPartition",
     "elicit",
+    "standardised_similarity",
     "student_t",
     "von_mises",
 ]

@@ -5,20 +5,19 @@ from typing import Any
 
 import torch
 from pyro import poutine
-from pyro.infer import ELBO
 from pyro.poutine import Trace
-from pyro.poutine.util import site_is_subsample
 from torch import Tensor
 
 from pyroclust.infer.checks import check_own_model
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.chunked_loss import VisitingOrders, backward_in_chunks, losses_over_orders
+from pyroclust.infer.simulated_loss import SimulatedLoss, was_observed
 from pyroclust.protocols import Guide
 
 __all__ = ["InclusiveKL"]
 
 
-class InclusiveKL(ELBO):
+class InclusiveKL(SimulatedLoss):
     r"""Expected negative log-probability of the simulated partition under the guide, in nats per data set.
 
     .. math::
@@ -58,8 +57,8 @@ class InclusiveKL(ELBO):
     """
 
     def __init__(self, choice: Choice | None = None, *, orders: VisitingOrders | None = None) -> None:
-        super().__init__()
-        self.choice, self.orders = choice, orders
+        super().__init__(choice)
+        self.orders = orders
 
     def per_dataset(self, model: Callable[..., Any], guide: Callable[..., Any], *template: Any) -> Tensor:
         """Return -log q of a fresh simulation for every data set of the template.
@@ -101,30 +100,15 @@ class InclusiveKL(ELBO):
         Raises:
             ValueError: as :meth:`per_dataset`, or if the guide was built for another model.
         """
-        check_own_model(model, guide)
         if self.orders is None:
-            loss = self.per_dataset(model, guide, *template).mean() * scale
-            loss.backward()
-            return loss.item()
+            return super().backward(model, guide, *template, scale=scale)
+        check_own_model(model, guide)
         losses = backward_in_chunks(
             guide, orders=self.orders, scale=scale, **self._drawn(model, guide, template)
         )
         if self.choice is not None:
             self.choice.learn(losses)
         return losses.mean().item() * scale
-
-    def simulate(self, model: Callable[..., Any], *template: Any) -> Trace:
-        """Run the model without its conditions on a template, keep the chosen data sets, and move them."""
-        device = template[0].device
-        factor = 1 if self.choice is None else self.choice.oversampling
-        args = [torch.empty(factor * len(one), *one.shape[1:], dtype=one.dtype) for one in template]
-        with torch.no_grad(), poutine.block():
-            simulated = poutine.trace(poutine.uncondition(model)).get_trace(*args)
-        if self.choice is not None:
-            _choose(simulated, self.choice)
-        if device.type != "cpu":
-            _move(simulated, device)
-        return simulated
 
     def _drawn(self, model: Any, guide: Any, template: tuple[Any, ...]) -> dict[str, Any]:
         """Simulate what a guide over orders needs to be trained on."""
@@ -138,49 +122,11 @@ class InclusiveKL(ELBO):
 
     def _get_trace(self, model: Any, guide: Any, args: Any, kwargs: Any) -> tuple[Trace, Trace]:
         simulated = self.simulate(model, *args)
-        observed = [site["value"] for site in simulated.nodes.values() if _was_observed(site)]
+        observed = [site["value"] for site in simulated.nodes.values() if was_observed(site)]
         if not observed:
             raise ValueError("model has no observed site, expected at least one pyro.sample(..., obs=...)")
         conditioned = _conditioned(guide, simulated)
         return simulated, poutine.trace(poutine.replay(conditioned, trace=simulated)).get_trace(*observed)
-
-    def differentiable_loss(
-        self, model: Callable[..., Any], guide: Callable[..., Any], *args: Any, **kwargs: Any
-    ) -> Tensor:
-        """Return the loss averaged over data sets, with gradients; without them any model will do."""
-        if torch.is_grad_enabled():
-            check_own_model(model, guide)
-        return self.per_dataset(model, guide, *args).mean()
-
-    def loss(self, model: Callable[..., Any], guide: Callable[..., Any], *args: Any, **kwargs: Any) -> float:
-        """Return the loss averaged over data sets, as a number."""
-        with torch.no_grad():
-            return self.differentiable_loss(model, guide, *args).item()
-
-    def loss_and_grads(
-        self, model: Callable[..., Any], guide: Callable[..., Any], *args: Any, **kwargs: Any
-    ) -> float:
-        """Return the loss and add its gradients to the parameters, as ``pyro.infer.SVI`` expects."""
-        return self.backward(model, guide, *args)
-
-
-def _choose(simulated: Trace, choice: Choice) -> None:
-    """Keep the chosen data sets, the first dimension of every site, in place."""
-    plates = [name for name, site in simulated.nodes.items() if site_is_subsample(site)]
-    for name in plates:
-        simulated.remove_node(name)
-    sites: list[Any] = [site for site in simulated.nodes.values() if site["type"] == "sample"]
-    data: Tensor = next(site["value"] for site in sites if _was_observed(site))
-    kept = choice(data, len(data) // choice.oversampling)
-    for site in sites:
-        site["value"] = site["value"].index_select(0, kept)
-
-
-def _move(simulated: Trace, device: torch.device) -> None:
-    """Move what was simulated, on the CPU, to the device of the template."""
-    for site in simulated.nodes.values():
-        if site["type"] == "sample" and isinstance(site["value"], Tensor):
-            site["value"] = site["value"].to(device)
 
 
 def _conditioned(guide: Any, simulated: Trace) -> Any:
@@ -200,16 +146,10 @@ def _conditions(guide: Any) -> tuple[str, ...]:
 def _check_conditions(names: tuple[str, ...], simulated: Trace) -> None:
     missing = [name for name in names if name not in simulated]
     if missing:
-        latent = [name for name in simulated.stochastic_nodes if not _was_observed(simulated.nodes[name])]
+        latent = [name for name in simulated.stochastic_nodes if not was_observed(simulated.nodes[name])]
         raise ValueError(
             f"guide has the condition {missing[0]}, expected names of latent sites of the model, {latent}"
         )
-
-
-def _was_observed(site: Any) -> bool:
-    # To Pyro a deterministic site is observed too.
-    told = site["infer"] if site["type"] == "sample" else {}
-    return bool(told.get("was_observed")) and not told.get("_deterministic")
 
 
 def _is_auxiliary(site: Any) -> bool:
@@ -223,6 +163,6 @@ def _replayed_log_prob(simulated: Trace, replayed: Trace) -> Tensor:
         raise ValueError(
             f"guide samples {list(replayed.stochastic_nodes)}, "
             "expected at least one latent site of the model, "
-            f"{[n for n in simulated.stochastic_nodes if not _was_observed(simulated.nodes[n])]}"
+            f"{[n for n in simulated.stochastic_nodes if not was_observed(simulated.nodes[n])]}"
         )
     return torch.stack(torch.broadcast_tensors(*sites)).sum(0)

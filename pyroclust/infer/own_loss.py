@@ -5,9 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
-from pyroclust.infer.checks import check_own_model
-from pyroclust.infer.choices import Choice
-from pyroclust.infer.inclusive_kl import InclusiveKL
+from pyroclust.infer.simulated_loss import SimulatedLoss
 
 __all__ = ["HasLosses", "OwnLoss"]
 
@@ -25,7 +23,7 @@ class HasLosses(Protocol):
         ...
 
 
-class OwnLoss:
+class OwnLoss(SimulatedLoss):
     r"""The mean over simulated data sets of the loss that a guide defines, in nats per data set.
 
     .. math:: L(\phi) = E_{p(c, x)}[\ell_\phi(x, c)]
@@ -43,29 +41,14 @@ class OwnLoss:
         True
     """
 
-    def __init__(self, choice: Choice | None = None) -> None:
-        self.choice = choice
-        self._simulation = InclusiveKL(choice)
+    def per_dataset(self, model: Callable[..., Any], guide: Any, *template: Any) -> Tensor:
+        """Return the guide's loss of a fresh simulation for every data set of the template.
 
-    def backward(
-        self, model: Callable[..., Any], guide: Any, template: Tensor, *, scale: float = 1.0
-    ) -> float:
-        """Add the gradients of the mean loss to the parameters, and return the loss.
-
-        Args:
-            model: the model.
-            guide: a guide that has losses.
-            template: a tensor like the model's argument.
-            scale: factor of loss and gradients.
-
-        Raises:
-            ValueError: if the guide was built for another model.
+        Shape:
+            template: a tensor like the model's argument; output: ``(*batch,)``.
         """
-        check_own_model(model, guide)
-        nodes: Any = self._simulation.simulate(model, template).nodes
+        nodes: Any = self.simulate(model, *template).nodes
         losses: Tensor = guide.losses(nodes["data"]["value"], nodes["assignments"]["value"])
         if self.choice is not None:
             self.choice.learn(losses)
-        loss = losses.mean() * scale
-        loss.backward()
-        return loss.item()
+        return losses

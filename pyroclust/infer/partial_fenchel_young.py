@@ -3,21 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
-import torch
-from pyro import poutine
-from pyro.infer import ELBO
-from pyro.poutine import Trace
 from torch import Tensor
 
 from pyroclust.counts import check_count
 from pyroclust.distributions import PerturbedSpanningForest
-from pyroclust.infer.checks import check_own_model
-from pyroclust.infer.inclusive_kl import InclusiveKL
+from pyroclust.infer.simulated_loss import SimulatedLoss
 
 __all__ = ["PartialFenchelYoungLoss"]
 
 
-class PartialFenchelYoungLoss(ELBO):
+class PartialFenchelYoungLoss(SimulatedLoss):
     r"""By how much the heaviest forest is heavier than one that keeps what is known, mean over data sets.
 
     .. math::
@@ -58,7 +53,6 @@ class PartialFenchelYoungLoss(ELBO):
     def __init__(self, num_draws: int = 1000) -> None:
         super().__init__()
         self.num_draws = check_count("num_draws", num_draws)
-        self._simulation = InclusiveKL()
 
     def per_dataset(self, model: Callable[..., Any], guide: Callable[..., Any], *template: Any) -> Tensor:
         """Return the loss of a fresh simulation for every data set of the template, in units of similarity.
@@ -85,33 +79,3 @@ class PartialFenchelYoungLoss(ELBO):
                 "train a SpanningForestGuide, or this guide by InclusiveKL"
             )
         return law.partial_losses(labels["value"], num_draws=self.num_draws)
-
-    def _get_trace(self, model: Any, guide: Any, args: Any, kwargs: Any) -> tuple[Trace, Trace]:
-        simulated = self._simulation.simulate(model, *args)
-        if "data" not in simulated:
-            raise ValueError(
-                f"model has the sites {', '.join(simulated.nodes)}, expected 'data' among them: points that "
-                "the guide sees"
-            )
-        return simulated, poutine.trace(guide).get_trace(simulated.nodes["data"]["value"])
-
-    def differentiable_loss(
-        self, model: Callable[..., Any], guide: Callable[..., Any], *args: Any, **kwargs: Any
-    ) -> Tensor:
-        """Return the loss averaged over data sets, with gradients; without them any model will do."""
-        if torch.is_grad_enabled():
-            check_own_model(model, guide)
-        return self.per_dataset(model, guide, *args).mean()
-
-    def loss(self, model: Callable[..., Any], guide: Callable[..., Any], *args: Any, **kwargs: Any) -> float:
-        """Return the loss averaged over data sets, as a number."""
-        with torch.no_grad():
-            return self.differentiable_loss(model, guide, *args).item()
-
-    def loss_and_grads(
-        self, model: Callable[..., Any], guide: Callable[..., Any], *args: Any, **kwargs: Any
-    ) -> float:
-        """Return the loss and add its gradients to the parameters, as ``pyro.infer.SVI`` expects."""
-        loss = self.differentiable_loss(model, guide, *args)
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss.item()

@@ -52,7 +52,7 @@ def test_the_loss_is_that_of_the_labels_in_each_batch() -> None:
     found = loss.per_dataset(model, guide, template)
     assert found.shape == (3,)
     torch.manual_seed(1)
-    simulated = loss._simulation.simulate(model, template).nodes
+    simulated = loss.simulate(model, template).nodes
     similarity = guide.similarity(simulated["data"]["value"])
     free = PerturbedSpanningForest(similarity, 4, noise_scale=0.5)
     known = [Constraints.of(40, labels=one) for one in simulated["known"]["value"]]

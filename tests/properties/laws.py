@@ -330,6 +330,7 @@ NOT_TESTED = {
     "distributions.ComponentLabels": _GUIDED,
     "distributions.DiagonalMixture": "parameters that a network makes: tests/distributions",
     "distributions.PerturbedSpanningForest": "no log_prob; its arguments: tests/distributions/forests",
+    "distributions.standardised_similarity": "vectors of a network or a table: tests/distributions/forests",
     "distributions.Filtering": "what a guide returns",
     "distributions.SurestFirstPartition": _GUIDED,
     "distributions.Component": _CONTRACT,

@@ -127,12 +127,12 @@ class Maximum(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        """Return half the mean adjacency: each pair stands in the matrix twice."""
+        """Return half of what was kept: each pair stands in the matrix twice."""
         (adjacency,) = ctx.saved_tensors
         return gradients[0] * adjacency / 2, None
 
 
-class Regret(torch.autograd.Function):
+class Regret(Maximum):
     """By how much free forests of as many components are heavier than those that keep what is known."""
 
     @staticmethod
@@ -151,12 +151,6 @@ class Regret(torch.autograd.Function):
             count += len(differs)
         ctx.save_for_backward(_symmetric(adjacency / count))
         return total / count
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        """Return half the difference of the mean adjacencies: each pair stands in the matrix twice."""
-        (adjacency,) = ctx.saved_tensors
-        return gradients[0] * adjacency / 2, None
 
 
 class Mean(torch.autograd.Function):

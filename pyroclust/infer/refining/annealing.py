@@ -1,7 +1,6 @@
 """The log evidence by populations that take in the points a few at a time, moved by a kernel in between."""
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -11,15 +10,14 @@ from torch import Size, Tensor
 from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.weights.evidence import EvidenceMethod, LogEvidence, repeated_log_evidence
 from pyroclust.distributions import ConjugateComponent
-from pyroclust.distributions.sequential.constrained import ConstrainedScorer
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
-from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.infer.checks import log_joint_of, require_likelihood
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
 from pyroclust.infer.smc_population import allocate_particles
+from pyroclust.partitions import label_range
 from pyroclust.points import Points, as_points
 from pyroclust.progress import progress_bar
 from pyroclust.protocols import CollapsedModel
@@ -52,7 +50,8 @@ def annealed_log_evidence(
     default kernel of the posterior of the points so far. The mean weights multiply to an estimate of p(x)
     that is right on average whatever the number of particles and sweeps.
 
-    Under constraints the first points have those among them, and the estimate is that of log p(x, C).
+    Under constraints the estimate is that of log p(x, C); groups of points that are named come first, each
+    placed as a whole by its probability given all before it, in O(K) densities a particle.
 
     It needs no guide, and no overlap of a guide with the posterior. The repetitions are independent and visit
     the points in orders of their own: the standard error comes from how far they lie apart.
@@ -100,64 +99,68 @@ def annealed_log_evidence(
     found = []
     with seeded(root), torch.no_grad(), progress_bar("evidence", repetitions, shown=progress) as tell:
         for done in range(repetitions):
-            order = _visit(model, len(points))
-            found.append(_annealed(_targets(model, scorer, order), points[order], num_particles, sweeps))
+            order, stages = _stages(model, len(points))
+            found.append(_annealed(stages, scorer, points[order], num_particles, sweeps))
             tell(done + 1, "")
     estimate, error, spread = repeated_log_evidence(np.array(found))
     return LogEvidence(EvidenceMethod.ANNEALED, estimate, error, math.nan, spread)
 
 
-class _Target(NamedTuple):
-    """The posterior of some points: its model, how points are taken in, and what moves them."""
+class _Stage(NamedTuple):
+    """What is taken in up to some point: a group that constraints name, as one, or some free points."""
 
+    end: int
+    is_group: bool
     model: CollapsedModel
-    scorer: Scorer[Any]
     kernel: PartitionKernel
 
 
-def _visit(model: CollapsedModel, num_points: int) -> Tensor:
-    """Return a random order, in which groups that constraints name come first and stay together.
+def _stages(model: CollapsedModel, num_points: int) -> tuple[Tensor, list[_Stage]]:
+    """Return a random order of the points, and how they are taken in: groups first, and each as a whole.
 
-    A point that has to follow another one far back would find a cluster that was not made for it.
+    Were the points of a group taken in one by one, the first would be placed without a look at the others.
     """
     order = torch.randperm(num_points)
     if model.constraints is None:
-        return order
+        kernel = default_kernel(model)
+        return order, [_Stage(end, False, model, kernel) for end in _ends(0, num_points)]
     known = model.constraints.over(num_points)
     place = torch.empty_like(order).scatter_(0, order, torch.arange(num_points))
     first = torch.full((known.num_groups,), num_points).scatter_reduce(0, known.groups, place, "amin")
     rank = first[known.groups]
     rank[known.bound_points] -= num_points
-    return rank.argsort(stable=True)
+    order = rank.argsort(stable=True)
+    groups = known.groups[order[: len(known.bound_points)]]
+    sizes = groups.unique_consecutive(return_counts=True)[1]
+    ends = [(int(end), True) for end in sizes.cumsum(0)]
+    ends += [(end, False) for end in _ends(len(groups), num_points)]
+    stages = []
+    for end, is_group in ends:
+        own = cast(Any, model).under(known.on(order[:end]))
+        stages.append(_Stage(end, is_group, own, default_kernel(own)))
+    return order, stages
 
 
-def _targets(model: CollapsedModel, scorer: FilterScorer, order: Tensor) -> Callable[[int], _Target]:
-    """Return the target of so many first points, by their number."""
-    known = model.constraints
-    if known is None:
-        same = _Target(model, scorer, default_kernel(model))
-        return lambda end: same
-    every = known.over(len(order))
-
-    def among_first(end: int) -> _Target:
-        some = every.on(order[:end])
-        own = cast(Any, model).under(some)
-        return _Target(own, ConstrainedScorer(scorer, some), default_kernel(own))
-
-    return among_first
+def _ends(begin: int, num_points: int) -> list[int]:
+    return sorted({*range(begin + _BLOCK, num_points, _BLOCK), num_points} - {begin})
 
 
-def _annealed(targets: Callable[[int], _Target], points: Tensor, num_particles: int, sweeps: int) -> float:
+def _annealed(
+    stages: list[_Stage], scorer: FilterScorer, points: Tensor, num_particles: int, sweeps: int
+) -> float:
     """Return one estimate in nats, the points taken in in the order that they have."""
     total, labels = 0.0, torch.empty(num_particles, 0, dtype=torch.int64)
     log_joint = log_weights = torch.zeros(num_particles, dtype=torch.float64)
-    for end in (*range(_BLOCK, len(points), _BLOCK), len(points)):
-        target = targets(end)
-        labels, log_prob = _extended(target.scorer, points[:end], labels)
-        joint = log_joint_of(target.model, points[:end], labels).double()
+    for stage in stages:
+        seen = points[: stage.end]
+        if stage.is_group:
+            labels, log_prob = _with_group(stage.model, seen, labels)
+        else:
+            labels, log_prob = _extended(scorer, seen, labels)
+        joint = log_joint_of(stage.model, seen, labels).double()
         log_weights, log_joint = log_weights + joint - log_joint - log_prob, joint
         shares = log_weights.log_softmax(0)
-        if end < len(points) and -(2 * shares).logsumexp(0) < math.log(_ENOUGH * num_particles):
+        if stage.end < len(points) and -(2 * shares).logsumexp(0) < math.log(_ENOUGH * num_particles):
             total += float(log_weights.logsumexp(0)) - math.log(num_particles)
             entry, copies = allocate_particles(
                 shares.unsqueeze(0),
@@ -166,7 +169,7 @@ def _annealed(targets: Callable[[int], _Target], points: Tensor, num_particles: 
                 num_groups=1,
             )
             chains = ShortChains(
-                target.kernel, points[:end], labels[entry.repeat_interleave(copies)], seed=seed_from_torch()
+                stage.kernel, seen, labels[entry.repeat_interleave(copies)], seed=seed_from_torch()
             )
             chains.advance(sweeps)
             labels, log_joint = chains.states.assignments, chains.states.log_joint
@@ -174,7 +177,21 @@ def _annealed(targets: Callable[[int], _Target], points: Tensor, num_particles: 
     return total + float(log_weights.logsumexp(0)) - math.log(num_particles)
 
 
-def _extended(scorer: Scorer[Any], points: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def _with_group(model: CollapsedModel, points: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Draw the cluster of the last points, a group, given all others, ``(S, n) -> (S, N)``, with log q."""
+    clusters = label_range(labels) if labels.shape[1] else labels.new_zeros(len(labels))
+    candidates = torch.arange(int(clusters.max()) + 1)
+    row, chosen = (candidates <= clusters.unsqueeze(-1)).nonzero(as_tuple=True)
+    group = chosen.unsqueeze(-1).expand(-1, len(points) - labels.shape[1])
+    joint = log_joint_of(model, points, torch.cat([labels[row], group], -1)).double()
+    log_q = joint.new_full((len(labels), len(candidates)), -torch.inf)
+    log_q[row, chosen] = joint
+    log_q = log_q.log_softmax(-1)
+    drawn = torch.multinomial(log_q.exp(), 1)
+    return torch.cat([labels, drawn.expand(-1, group.shape[1])], -1), log_q.gather(-1, drawn).squeeze(-1)
+
+
+def _extended(scorer: FilterScorer, points: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Draw labels of the last points by the exact filter, ``(S, n) -> (S, N)``, with their log q."""
     rows, num_free = len(labels), len(points) - labels.shape[1]
     filtered = SequentialPartition(

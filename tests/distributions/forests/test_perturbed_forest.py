@@ -10,7 +10,12 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist
 from sklearn.cluster import AgglomerativeClustering
 
-from pyroclust.distributions import ChineseRestaurantPrior, DirichletMultinomialPrior, PerturbedSpanningForest
+from pyroclust.distributions import (
+    ChineseRestaurantPrior,
+    DirichletMultinomialPrior,
+    PerturbedSpanningForest,
+    standardised_similarity,
+)
 from pyroclust.distributions.forests import perturbed_means
 from pyroclust.distributions.forests.spanning_trees import spanning_forests
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
@@ -173,6 +178,18 @@ def test_results_do_not_depend_on_how_many_are_solved_at_a_time(monkeypatch) -> 
     monkeypatch.setattr(perturbed_means, "_NUMBERS_AT_ONCE", 9 * 36)
     for one, other in zip(everything(), everything(), strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_similarities_are_standardised_over_pairs() -> None:
+    torch.manual_seed(8)
+    points = (torch.randn(3, 20, 2, dtype=torch.float64) + 100).requires_grad_()
+    found = standardised_similarity(points)
+    u, v = torch.tril_indices(20, 20, -1)
+    pairs, squares = found[:, u, v], torch.cdist(points, points)[:, u, v].square()
+    expected = (squares.mean(-1, keepdim=True) - squares) / squares.std(-1, correction=0, keepdim=True)
+    torch.testing.assert_close(pairs, expected, rtol=1e-5, atol=1e-5)
+    assert torch.autograd.gradcheck(standardised_similarity, points.detach()[:1, :5].requires_grad_())
+    assert (standardised_similarity(torch.ones(6, 2)).abs() < 1e-3).all()
 
 
 def test_bad_arguments_are_named() -> None:

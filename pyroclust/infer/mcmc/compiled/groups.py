@@ -15,6 +15,7 @@ import numpy as np
 
 from pyroclust.compiling import lean
 from pyroclust.constraints import Constraints
+from pyroclust.infer.mcmc.compiled.allocations import shuffle
 from pyroclust.infer.mcmc.compiled.chain import accumulate
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
 from pyroclust.infer.mcmc.compiled.proposals import (
@@ -110,14 +111,25 @@ def _add(groups: Any, state: Any, group: int, slot: int, sign: float) -> None:
 
 
 @lean
+def _empty(state: Any, slot: int) -> None:
+    for f in range(state.sums.shape[1]):
+        state.sums[slot, f] = 0.0
+
+
+@lean
+def _copy(state: Any, target: int, slot: int) -> None:
+    for f in range(state.sums.shape[1]):
+        state.sums[target, f] = state.sums[slot, f]
+
+
+@lean
 def _log_with(family: Any, state: Any, prior: Any, groups: Any, group: int, slot: int, scratch: int) -> float:
     """Return the log weight of a group in a cluster that it is not in; the scratch slot is overwritten."""
     size, before = _size(groups, group), state.sizes[slot]
     if size == 1:
         point = groups.member[groups.begin[group]]
         return prior.log_join[before] + log_predictive(family, point, slot, before)
-    for f in range(state.sums.shape[1]):
-        state.sums[scratch, f] = state.sums[slot, f]
+    _copy(state, scratch, slot)
     _add(groups, state, group, scratch, 1.0)
     weight = prior.log_weight[before + size] - prior.log_weight[before]
     whole = log_marginal(family, state.sums, scratch, before + size)
@@ -133,8 +145,7 @@ def _log_without(
     if size == 1:
         point = groups.member[groups.begin[group]]
         return prior.log_join[whole - 1] + log_predictive_without(family, point, slot, whole)
-    for f in range(state.sums.shape[1]):
-        state.sums[scratch, f] = state.sums[slot, f]
+    _copy(state, scratch, slot)
     _add(groups, state, group, scratch, -1.0)
     weight = prior.log_weight[whole] - prior.log_weight[whole - size]
     rest = log_marginal(family, state.sums, scratch, whole - size)
@@ -147,8 +158,7 @@ def _log_alone(family: Any, state: Any, prior: Any, groups: Any, group: int, scr
     size = _size(groups, group)
     if size == 1:
         return state.log_alone[groups.member[groups.begin[group]]]
-    for f in range(state.sums.shape[1]):
-        state.sums[scratch, f] = 0.0
+    _empty(state, scratch)
     _add(groups, state, group, scratch, 1.0)
     return prior.log_weight[size] + log_marginal(family, state.sums, scratch, size)
 
@@ -181,12 +191,6 @@ def _take(family: Any, state: Any, groups: Any, group: int, slot: int) -> None:
 def _name(groups: Any, state: Any, group: int, slot: int) -> None:
     for place in range(groups.begin[group], groups.begin[group + 1]):
         state.slot_of[groups.member[place]] = slot
-
-
-@lean
-def _empty(state: Any, slot: int) -> None:
-    for f in range(state.sums.shape[1]):
-        state.sums[slot, f] = 0.0
 
 
 @lean
@@ -272,9 +276,7 @@ def _allocate_in_turn(
     family: Any, state: Any, prior: Any, groups: Any, generator: Any, count: int, home: int
 ) -> float:
     """Let the listed groups join a side in random order; return the log-probability."""
-    for k in range(count - 1, 0, -1):
-        other = int(generator.random() * (k + 1))
-        state.members[k], state.members[other] = state.members[other], state.members[k]
+    shuffle(state, generator, count)
     num_active = state.counters[0]
     zero, one, scratch = (
         state.active[num_active],
