@@ -82,8 +82,11 @@ def _of_points(pairs: Any, name: str, num_points: int) -> NDArray[np.int64]:
 
 
 def _cells(path: Path, name: str) -> list[tuple[str, str]]:
-    # Whether the first line is a pair is seen from the names of the rows.
-    first, columns = read_delimited(path, options=ReadingOptions(header=False)).columns()
+    # Names of rows are no decimal numbers: "1,200" is a pair. Whether the first line is one is seen later.
+    usual = "\t" if path.suffix.lower() == ".tsv" else ","
+    first, columns = read_delimited(path, options=ReadingOptions(usual, header=False)).columns()
+    if len(first) != _COLUMNS:
+        first, columns = read_delimited(path, options=ReadingOptions(header=False)).columns()
     where = f"{name}: '{visible(str(path))}'"
     if not first:
         raise ValueError(f"{where} is empty, expected a pair of rows a line")

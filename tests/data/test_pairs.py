@@ -26,6 +26,13 @@ def test_a_file_names_rows(tmp_path, text, found):
     assert read_pairs(tmp_path / "pairs.csv", name="must_link", row_names=NAMES).tolist() == found
 
 
+@pytest.mark.parametrize("text", ["1,200\n", "1,200\n2,130\n", "1;200\n"])
+def test_a_pair_is_no_number_with_a_mark_in_it(tmp_path, text):
+    (tmp_path / "pairs.csv").write_text(text)
+    names = tuple(map(str, range(1, 201)))
+    assert read_pairs(tmp_path / "pairs.csv", name="must_link", row_names=names)[0].tolist() == [0, 199]
+
+
 def test_rows_with_names_are_named(tmp_path):
     (tmp_path / "pairs.csv").write_text("one,other\nana,bo\n")
     names = ("bo", "cy", "ana")
