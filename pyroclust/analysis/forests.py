@@ -68,7 +68,7 @@ class ForestSettings:
 def _similarity(points: np.ndarray) -> Tensor:
     """Return the similarities of rows, and refuse those that say nothing of which are near."""
     found = standardised_similarity(torch.from_numpy(points))
-    if not bool((found.tril(-1).abs() > _ROUNDING).any()):
+    if torch.allclose(found.tril(-1), torch.zeros_like(found), atol=_ROUNDING):
         raise ValueError("all rows are equally far apart, expected distances that say which rows are near")
     return found
 

@@ -38,6 +38,7 @@ class PartialFenchelYoungLoss(SimulatedLoss):
         ValueError: if ``num_draws`` is no count.
 
     Example:
+        >>> import torch
         >>> from pyroclust.guides import SpanningForestGuide
         >>> from pyroclust.models import PartiallyLabelled
         >>> model = PartiallyLabelled(torch.randn(90, 2), torch.arange(90) % 4 - 1)  # -1: unknown

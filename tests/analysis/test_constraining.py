@@ -8,7 +8,6 @@ import torch
 from pyroclust import compare
 from pyroclust.analysis.cluster import cluster
 from pyroclust.analysis.constraining import held, known_of
-from pyroclust.analysis.forests import similarities
 from pyroclust.analysis.picking import NoGuide, PickedGuide
 from pyroclust.constraints import Constraints
 from pyroclust.data import read_table
@@ -187,13 +186,14 @@ def test_more_trees_than_asked_are_reported():
     assert found.findings[0].passed is False
 
 
-def test_similarities_are_standardised():
-    found = similarities(np.random.default_rng(0).standard_normal((20, 3)))
-    upper = found[tuple(torch.triu_indices(20, 20, 1))]
-    assert float(upper.mean()) == pytest.approx(0, abs=1e-12)
-    assert float(upper.std(correction=0)) == pytest.approx(1)
-    with pytest.raises(ValueError, match="all rows are equally far apart"):
-        similarities(np.zeros((3, 1)))
+def test_rows_that_are_all_equally_far_apart_are_refused():
+    for rows in (np.zeros((3, 1)), np.eye(3)):
+        with pytest.raises(ValueError, match="all rows are equally far apart"):
+            cluster(
+                pd.DataFrame(rows, columns=[f"x{one}" for one in range(rows.shape[1])]),
+                num_clusters=2,
+                raw=True,
+            )
 
 
 def test_a_prior_gives_the_number_of_trees():
