@@ -5,9 +5,12 @@ from pyroclust.guides.base import AmortizedGuide
 from pyroclust.guides.block_filter import BlockFilter
 from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess
 from pyroclust.guides.deep_amortized_clustering import DeepAmortizedClustering, filtering_network_for
+from pyroclust.guides.deep_guide import DeepGuide
+from pyroclust.guides.deep_mixture_guide import DeepMixtureGuide
 from pyroclust.guides.neural_clustering_process import NeuralClusteringProcess, light_scorer_for
 from pyroclust.guides.predictive_filter import PredictiveFilter
 from pyroclust.guides.retarget import retarget
+from pyroclust.guides.semi_supervised_guide import SemiSupervisedGuide
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.guides.set_transformer_mixture import SetTransformerMixture, mixture_network_for
 from pyroclust.guides.spanning_forest import SpanningForestGuide
@@ -18,8 +21,11 @@ __all__ = [
     "BlockFilter",
     "ClusterwiseClusteringProcess",
     "DeepAmortizedClustering",
+    "DeepGuide",
+    "DeepMixtureGuide",
     "NeuralClusteringProcess",
     "PredictiveFilter",
+    "SemiSupervisedGuide",
     "SequentialGuide",
     "SetTransformerMixture",
     "SpanningForestGuide",

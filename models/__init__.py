@@ -2,6 +2,7 @@
 
 from pyroclust.models.bent_classes import bent_classes
 from pyroclust.models.companion import Companion, companion
+from pyroclust.models.deep_mixture import DeepMixture
 from pyroclust.models.deformed_glyphs import DeformedGlyphs, GlyphImages
 from pyroclust.models.gaussian2d import gaussian2d
 from pyroclust.models.gaussian_clusters import GaussianClusters, filtering_clusters, set_transformer_clusters
@@ -15,6 +16,7 @@ from pyroclust.models.niw_mixture import niw_mixture
 from pyroclust.models.overlap2d import overlap2d
 from pyroclust.models.partially_labelled import PartiallyLabelled
 from pyroclust.models.predictive import PosteriorPredictive, Replicated
+from pyroclust.models.semi_supervised import SemiSupervisedClustering
 from pyroclust.models.sensitivity2d import sensitivity2d
 from pyroclust.models.spike_waveforms import SpikeRecording, SpikeWaveforms
 from pyroclust.models.standardised import FAMILIES, PRIORS, NamedPrior, standardised_mixture
@@ -27,6 +29,7 @@ __all__ = [
     "PRIORS",
     "AbsentTables",
     "Companion",
+    "DeepMixture",
     "DeformedGlyphs",
     "GaussianClusters",
     "GlyphImages",
@@ -39,6 +42,7 @@ __all__ = [
     "PosteriorPredictive",
     "Program",
     "Replicated",
+    "SemiSupervisedClustering",
     "SpikeRecording",
     "SpikeWaveforms",
     "StochasticBlockModel",

@@ -7,8 +7,9 @@ import pyro
 import pyro.distributions as dist
 import torch
 from scipy import stats
-from torch import Tensor
+from torch import Tensor, nn
 
+from pyroclust.counts import check_count
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,
@@ -19,7 +20,7 @@ from pyroclust.distributions import (
 )
 from pyroclust.distributions.priors.finite_mixtures_v import log_component_numbers
 
-__all__ = ["ComponentWeights", "component_weights"]
+__all__ = ["ComponentWeights", "LearnedWeights", "component_weights"]
 
 _QUANTILES = 2000
 
@@ -57,13 +58,22 @@ class StickBreaking(ComponentWeights):
 
     def sample(self) -> Tensor:
         """Sample the sticks and return log w."""
-        discount, concentration = (_over_plate(one) for one in self._two_parameters())
         with pyro.plate("sticks_plate", self.num_components - 1, dim=-1):
-            number = torch.arange(1, self.num_components)
-            sticks = pyro.sample("sticks", dist.Beta(1 - discount, concentration + number * discount))
+            sticks = pyro.sample("sticks", self.law())
+        return self.weights_of(sticks).unsqueeze(-2)
+
+    def law(self) -> dist.Beta:
+        """Return the law of the sticks, ``(*batch, T - 1)``."""
+        discount, concentration = (_over_plate(one) for one in self._two_parameters())
+        number = torch.arange(1, self.num_components)
+        return dist.Beta(1 - discount, concentration + number * discount)
+
+    @staticmethod
+    def weights_of(sticks: Tensor) -> Tensor:
+        """Return log w of given sticks, ``(*any, T - 1) -> (*any, T)``."""
         left = (-sticks).log1p().cumsum(-1)
         none = torch.zeros_like(left[..., :1])
-        return (torch.cat([sticks.log(), none], -1) + torch.cat([none, left], -1)).unsqueeze(-2)
+        return torch.cat([sticks.log(), none], -1) + torch.cat([none, left], -1)
 
     def truncation_error(self, num_points: int) -> Tensor:
         r"""Bound the total variation that truncation brings.
@@ -179,3 +189,67 @@ def component_weights(prior: PartitionPrior, num_components: int) -> ComponentWe
     raise ValueError(
         f"model.prior is a {type(prior).__name__}, expected one of {', '.join(one.__name__ for one in kinds)}"
     )
+
+
+class LearnedWeights(nn.Module):
+    r"""Weights of T components that are parameters: equal ones, or sticks of a process under their prior.
+
+    .. math::
+        \hat v = \arg\max_v \; \ldots + \log p(v) + \sum_k \log v_k (1 - v_k)
+
+    Sticks are learned on the logit scale, where the mode of their prior is no corner; a batch of N points has
+    N / ``num_points`` of the prior.
+
+    Args:
+        num_components: T.
+        prior: a process of sticks whose hyperparameters are known; equal weights by default.
+        num_points: how many points there are in all.
+
+    Raises:
+        ValueError: if the prior is no process of sticks, or there is no number of points with it.
+
+    Example:
+        >>> LearnedWeights(4).log_weights().exp()
+        tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
+
+    def __init__(
+        self, num_components: int, *, prior: PartitionPrior | None = None, num_points: int | None = None
+    ) -> None:
+        super().__init__()
+        self.num_components = num_components
+        self._process: StickBreaking | None = None
+        if prior is None:
+            return
+        if num_points is None:
+            raise ValueError("num_points is None, expected how many points there are: the prior counts once")
+        self.num_points = check_count("num_points", num_points)
+        process = component_weights(prior, num_components)
+        if not isinstance(process, StickBreaking):
+            raise ValueError(
+                f"prior is a {type(prior).__name__}, expected a process of sticks with known numbers, as "
+                "ChineseRestaurantPrior(1.0) or PitmanYorPrior(0.25, 1.0)"
+            )
+        self._process = process
+        # At the start all weights are equal.
+        left = torch.arange(num_components - 1, 0, -1)
+        self.sticks = nn.Parameter(-left.to(torch.get_default_dtype()).log())
+
+    def log_weights(self) -> Tensor:
+        """Return the log-weights, ``(T,)``."""
+        if self._process is None:
+            return torch.full((self.num_components,), -math.log(self.num_components))
+        return self._process.weights_of(self.sticks.sigmoid())
+
+    def log_prior(self) -> Tensor:
+        """Return the log-density of the sticks on the logit scale, ``()``; 0 for equal weights."""
+        if self._process is None:
+            return torch.zeros(())
+        sticks = self.sticks.sigmoid()
+        found: Tensor = (self._process.law().log_prob(sticks) + sticks.log() + (-sticks).log1p()).sum()
+        return found.to(self.sticks.dtype)
+
+    def factor(self, name: str, num_points: int) -> None:
+        """Add the share of the prior that a batch has to a Pyro program; nothing for equal weights."""
+        if self._process is not None:
+            pyro.factor(name, self.log_prior() * (num_points / self.num_points))

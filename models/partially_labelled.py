@@ -1,4 +1,4 @@
-"""Points of which some have a label, as a Pyro program that draws batches of them."""
+"""Real points of which some, or none, have a label, as a Pyro program that draws batches of them."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ from pyro.distributions import Delta
 from torch import Tensor
 
 from pyroclust.counts import check_number
+from pyroclust.nn.deformations import Deformation
 from pyroclust.points import Points, as_points, check_finite, check_shape
 from pyroclust.programs import SimulatedModel
 
@@ -15,7 +16,7 @@ __all__ = ["PartiallyLabelled"]
 
 
 class PartiallyLabelled(SimulatedModel):
-    r"""Batches of points, some of whose labels are known: what a guide of forests is trained on.
+    r"""Batches of points, some of whose labels are known: what guides of forests and deep guides are trained on.
 
     .. math::
         i_1, \ldots, i_m \sim \text{rows with a label}, \qquad i_{m+1}, \ldots, i_N \sim \text{rows without},
@@ -25,24 +26,27 @@ class PartiallyLabelled(SimulatedModel):
     does not suffice, there are more of the other. The sites are ``"members"`` (which rows), ``"known"``
     (their labels, negative where there is none) and ``"data"``. There is no site ``"assignments"``: the
     partition of points without labels is not known, so that guides are trained by
-    :class:`~pyroclust.infer.PartialFenchelYoungLoss` and not by InclusiveKL. Only the shape of the argument
+    :class:`~pyroclust.infer.PartialFenchelYoungLoss` or a loss of their own, and not by InclusiveKL. Only the shape of the argument
     counts under ``poutine.uncondition``. A saved guide keeps shape and scale, not the points. Cost
     O(n log n) a batch.
 
     Args:
         points: vectors ``(n, D)`` or images ``(n, H, W)``.
-        labels: ``(n,)`` integers, negative where the label is unknown.
+        labels: ``(n,)`` integers, negative where the label is unknown; none is known by default.
         share: of the points of a batch, those with a label.
+        deformation: what changes every point that is drawn, as :class:`~pyroclust.nn.ImageDeformation`; points
+            stay as they are by default.
         name: what reports call the model.
 
     Attributes:
-        typical_scale: root mean square distance, per number, of a labelled point to the mean of its label.
+        typical_scale: root mean square distance, per number, of a labelled point to the mean of its label;
+            without labels that of all points to their mean.
 
     Shape:
         data: ``(*batch, N, *event_shape)``; known: ``(*batch, N)`` int64.
 
     Raises:
-        ValueError: if the points are not finite, there is not one label a point, or none is known.
+        ValueError: if the points are not finite, or there is not one label a point.
 
     Example:
         >>> from pyro import poutine
@@ -57,21 +61,27 @@ class PartiallyLabelled(SimulatedModel):
     """
 
     def __init__(
-        self, points: Points, labels: Points, *, share: float = 0.5, name: str = "partially_labelled"
+        self,
+        points: Points,
+        labels: Points | None = None,
+        *,
+        share: float = 0.5,
+        deformation: Deformation | None = None,
+        name: str = "partially_labelled",
     ) -> None:
         data = as_points(points).detach().cpu()
         if data.dim() < 2 or not data.numel():
             raise ValueError(f"points has shape {tuple(data.shape)}, expected (n, D) or (n, H, W) and some")
         check_finite(data)
-        self.labels = torch.as_tensor(labels).detach().cpu()
+        none = torch.full((len(data),), -1)
+        self.labels = none if labels is None else torch.as_tensor(labels).detach().cpu()
         if self.labels.shape != data.shape[:1] or self.labels.is_floating_point():
             raise ValueError(
                 f"labels has shape {tuple(self.labels.shape)} and type {self.labels.dtype}, expected "
                 f"({len(data)},) integers, one a point and negative where it is unknown"
             )
-        if not bool((self.labels >= 0).any()):
-            raise ValueError("labels are all negative, expected some that are known: 0 or more")
         self.points, self.labels = data.to(torch.get_default_dtype()), self.labels.long()
+        self.deformation = deformation
         self.share, self.name = check_number("share", share, at_least=0, at_most=1), name
         self.typical_scale = self._scale()
 
@@ -98,6 +108,7 @@ class PartiallyLabelled(SimulatedModel):
             labels = self.labels[members].to(data.device)
             pyro.sample("known", Delta(labels, event_dim=1), obs=known)
             chosen = self.points[members].to(data.device)
+            chosen = chosen if self.deformation is None else self.deformation(chosen)
             return pyro.sample("data", Delta(chosen, event_dim=self.event_dim), obs=data)
 
     def _drawn(self, batches: int, size: int) -> Tensor:
@@ -119,6 +130,8 @@ class PartiallyLabelled(SimulatedModel):
 
     def _scale(self) -> float:
         known = self.labels >= 0
+        if not bool(known.any()):
+            return max((self.points - self.points.mean(0)).double().square().mean().sqrt().item(), 1e-3)
         flat, own = self.points[known].flatten(1).double(), self.labels[known]
         _, own = own.unique(return_inverse=True)
         member: Any = torch.nn.functional.one_hot(own).double()

@@ -246,7 +246,8 @@ def as_model(model: Model | Callable[[Tensor], Any]) -> Model:
         >>> as_model(gaussian2d()).name
         'gaussian2d'
     """
-    if isinstance(model, Model) and not isinstance(model, torch.nn.Module):
+    own = isinstance(model, SimulatedModel)
+    if own or (isinstance(model, Model) and not isinstance(model, torch.nn.Module)):
         return model
     if not callable(model):
         raise ValueError(

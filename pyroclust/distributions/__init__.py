@@ -22,6 +22,13 @@ from pyroclust.distributions.components.von_mises import von_mises
 from pyroclust.distributions.diagonal_mixture import DiagonalMixture
 from pyroclust.distributions.forests.perturbed_forest import PerturbedSpanningForest
 from pyroclust.distributions.forests.similarities import standardised_similarity
+from pyroclust.distributions.observations import (
+    BernoulliObservation,
+    CountsObservation,
+    NormalObservation,
+    Observation,
+    WordCounts,
+)
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.chinese_restaurant import ChineseRestaurantPrior, ChineseRestaurantProcess
 from pyroclust.distributions.priors.constrained import ConstrainedPartition
@@ -39,6 +46,7 @@ from pyroclust.distributions.sequential.partition import OrderAveragedPartition,
 
 __all__ = [
     "BernoulliBeta",
+    "BernoulliObservation",
     "BlockRates",
     "ChineseRestaurantPrior",
     "ChineseRestaurantProcess",
@@ -49,6 +57,7 @@ __all__ = [
     "ComponentLabels",
     "ConjugateComponent",
     "ConstrainedPartition",
+    "CountsObservation",
     "DiagonalMixture",
     "DirichletMultinomialPartition",
     "DirichletMultinomialPrior",
@@ -63,6 +72,8 @@ __all__ = [
     "NormalInverseGamma",
     "NormalInverseWishart",
     "NormalKnownVariance",
+    "NormalObservation",
+    "Observation",
     "OrderAveragedPartition",
     "PartitionDistribution",
     "PartitionPrior",
@@ -74,6 +85,7 @@ __all__ = [
     "PyroComponent",
     "SequentialPartition",
     "SurestFirstPartition",
+    "WordCounts",
     "elicit",
     "standardised_similarity",
     "student_t",

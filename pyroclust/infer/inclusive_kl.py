@@ -43,6 +43,7 @@ class InclusiveKL(SimulatedLoss):
     Args:
         choice: which simulations to keep, judged by their data alone; all by default.
         orders: visiting orders of each data set; the guide's own law by default.
+        data: a program that data sets are drawn from in place of the model's, with the same sites.
 
     Example:
         >>> from pyroclust.guides import NeuralClusteringProcess
@@ -56,8 +57,14 @@ class InclusiveKL(SimulatedLoss):
         Le, Baydin & Wood (2017), Inference compilation. https://arxiv.org/abs/1610.09900
     """
 
-    def __init__(self, choice: Choice | None = None, *, orders: VisitingOrders | None = None) -> None:
-        super().__init__(choice)
+    def __init__(
+        self,
+        choice: Choice | None = None,
+        *,
+        orders: VisitingOrders | None = None,
+        data: Callable[..., Any] | None = None,
+    ) -> None:
+        super().__init__(choice, data=data)
         self.orders = orders
 
     def per_dataset(self, model: Callable[..., Any], guide: Callable[..., Any], *template: Any) -> Tensor:

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
+import torch
 from torch import Tensor
 
+from pyroclust.infer.choices import Choice
 from pyroclust.infer.simulated_loss import SimulatedLoss
 
-__all__ = ["HasLosses", "OwnLoss"]
+__all__ = ["HasLosses", "HasTerms", "OwnLoss"]
 
 
 @runtime_checkable
@@ -23,6 +25,20 @@ class HasLosses(Protocol):
         ...
 
 
+@runtime_checkable
+class HasTerms(HasLosses, Protocol):
+    """A guide whose loss has several terms, and that is trained on data with its model."""
+
+    def loss_terms(self, data: Tensor, known: Tensor) -> dict[str, Tensor]:
+        """Return the terms by name, which add up to the losses.
+
+        Shape:
+            data: ``(*batch, N, *event_shape)``; known: ``(*batch, N)``, negative where a label is unknown;
+            output: ``(*batch)`` each.
+        """
+        ...
+
+
 class OwnLoss(SimulatedLoss):
     r"""The mean over simulated data sets of the loss that a guide defines, in nats per data set.
 
@@ -30,6 +46,11 @@ class OwnLoss(SimulatedLoss):
 
     Args:
         choice: which simulations to keep; all by default.
+        data: the law of the data, in place of the model: a program with the sites ``"data"`` and, of labels,
+            ``"assignments"`` or ``"known"``.
+
+    Attributes:
+        terms: means of the terms at the last call, nats per data set; empty for a loss of one term.
 
     Example:
         >>> import torch
@@ -41,6 +62,10 @@ class OwnLoss(SimulatedLoss):
         True
     """
 
+    def __init__(self, choice: Choice | None = None, *, data: Callable[..., Any] | None = None) -> None:
+        super().__init__(choice, data=data)
+        self.terms: dict[str, float] = {}
+
     def per_dataset(self, model: Callable[..., Any], guide: Any, *template: Any) -> Tensor:
         """Return the guide's loss of a fresh simulation for every data set of the template.
 
@@ -48,7 +73,13 @@ class OwnLoss(SimulatedLoss):
             template: a tensor like the model's argument; output: ``(*batch,)``.
         """
         nodes: Any = self.simulate(model, *template).nodes
-        losses: Tensor = guide.losses(nodes["data"]["value"], nodes["assignments"]["value"])
+        labels = nodes["assignments" if "assignments" in nodes else "known"]["value"]
+        if isinstance(guide, HasTerms):
+            terms = guide.loss_terms(nodes["data"]["value"], labels)
+            self.terms = {name: one.mean().item() for name, one in terms.items()}
+            losses = torch.stack(list(terms.values())).sum(0)
+        else:
+            losses = guide.losses(nodes["data"]["value"], labels)
         if self.choice is not None:
             self.choice.learn(losses)
         return losses

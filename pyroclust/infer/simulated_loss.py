@@ -25,11 +25,12 @@ class SimulatedLoss(ELBO):
 
     Args:
         choice: which simulations to keep, judged by their data alone; all by default.
+        data: a program that data sets are drawn from in place of the model's, with the same site ``"data"``.
     """
 
-    def __init__(self, choice: Choice | None = None) -> None:
+    def __init__(self, choice: Choice | None = None, *, data: Callable[..., Any] | None = None) -> None:
         super().__init__()
-        self.choice = choice
+        self.choice, self.data = choice, data
 
     @abstractmethod
     def per_dataset(self, model: Callable[..., Any], guide: Callable[..., Any], *template: Any) -> Tensor:
@@ -55,12 +56,13 @@ class SimulatedLoss(ELBO):
         return loss.item()
 
     def simulate(self, model: Callable[..., Any], *template: Any) -> Trace:
-        """Run the model without its conditions on a template, keep the chosen data sets, and move them."""
+        """Run the model, or the law of the data, without conditions on a template; keep the chosen data sets."""
         device = template[0].device
         factor = 1 if self.choice is None else self.choice.oversampling
         args = [torch.empty(factor * len(one), *one.shape[1:], dtype=one.dtype) for one in template]
         with torch.no_grad(), poutine.block():
-            simulated = poutine.trace(poutine.uncondition(model)).get_trace(*args)
+            program = model if self.data is None else self.data
+            simulated = poutine.trace(poutine.uncondition(program)).get_trace(*args)
         if self.choice is not None:
             _choose(simulated, self.choice)
         if device.type != "cpu":

@@ -12,6 +12,9 @@ from pyroclust.nn.cluster_densities import AutoencoderDensity, FlowDensity, Gaus
 from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.conditions import ConditionInput, ConditionInputs
+from pyroclust.nn.decoders import Decoder, DenseDecoder, ImageDecoder
+from pyroclust.nn.deformations import Deformation, ImageDeformation, NormalNoise
+from pyroclust.nn.dense_encoder import DenseEncoder
 from pyroclust.nn.encoders import Encoder
 from pyroclust.nn.filtering_network import FilteringNetwork
 from pyroclust.nn.futures import Future, FutureAttention, InducedFuture
@@ -26,8 +29,11 @@ from pyroclust.nn.neighbour_scorer import NeighbourScorer
 from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.nn.orders import DensestFirst, NearestNext, Order, RandomOrder
 from pyroclust.nn.pools import AttentivePool, GatedPool, SummedPool
+from pyroclust.nn.relaxations import ExactSum, GumbelSoftmax, Relaxation
+from pyroclust.nn.seed_rules import NearestSeed, SeedRule, SpreadingSeeds
 from pyroclust.nn.summed_scorer import SummedScorer
 from pyroclust.nn.vector_encoder import VectorEncoder
+from pyroclust.nn.views import Views
 from pyroclust.nn.waveform_encoder import WaveformEncoder
 
 __all__ = [
@@ -39,9 +45,14 @@ __all__ = [
     "ClusterwiseNetwork",
     "ConditionInput",
     "ConditionInputs",
+    "Decoder",
+    "Deformation",
+    "DenseDecoder",
+    "DenseEncoder",
     "DensestFirst",
     "DiscreteLatents",
     "Encoder",
+    "ExactSum",
     "FilteringNetwork",
     "FixedShape",
     "FlowDensity",
@@ -54,6 +65,9 @@ __all__ = [
     "GaussianLatents",
     "GraphEncoder",
     "GraphScorer",
+    "GumbelSoftmax",
+    "ImageDecoder",
+    "ImageDeformation",
     "ImageEncoder",
     "InducedFuture",
     "InducedSetAttention",
@@ -63,16 +77,22 @@ __all__ = [
     "MixtureNetwork",
     "MultiheadAttentionBlock",
     "NearestNext",
+    "NearestSeed",
     "NeighbourScorer",
     "NetworkScorer",
+    "NormalNoise",
     "Order",
     "PointEncoder",
     "PooledAttention",
     "RandomOrder",
     "RecurrentDecoder",
+    "Relaxation",
+    "SeedRule",
     "SetEncoder",
+    "SpreadingSeeds",
     "SummedPool",
     "SummedScorer",
     "VectorEncoder",
+    "Views",
     "WaveformEncoder",
 ]

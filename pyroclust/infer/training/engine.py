@@ -60,6 +60,7 @@ def fit(
     *,
     settings: FitSettings | None = None,
     choice: Choice | None = None,
+    data: Callable[..., Any] | None = None,
     event_shape: tuple[int, ...] | None = None,
     folder: Path | None = None,
     resume: bool = False,
@@ -81,6 +82,8 @@ def fit(
         guide: the guide.
         settings: see :class:`FitSettings`.
         choice: which simulations to train on; all by default.
+        data: what data sets are drawn from, a Pyro program as the model; the model itself by default. Guides
+            that learn their model from data, as :class:`~pyroclust.guides.DeepMixtureGuide`, need it.
         event_shape: shape of one point; that of the model by default.
         folder: for checkpoints and logs; nothing is written by default.
         resume: go on from the folder's checkpoint, or start if there is none yet.
@@ -111,7 +114,9 @@ def fit(
         shape = as_model(model).event_shape if event_shape is None else event_shape
         settings.check_memory(shape)
         fabric = (Devices() if devices is None else devices).launch()
-        trainer = Trainer(model, guide, settings=settings, choice=choice, event_shape=shape, fabric=fabric)
+        trainer = Trainer(
+            model, guide, settings=settings, choice=choice, event_shape=shape, fabric=fabric, data=data
+        )
         writer = folder if fabric.is_global_zero else None
         saved = fabric.broadcast(None if writer is None else _checkpoint_of(writer, resume=resume))
         guide.load_state_dict(fabric.broadcast(guide.state_dict()))
@@ -195,6 +200,7 @@ class _Run:
                 "learning_rate": figures.learning_rate,
                 "gradient_norm": figures.gradient_norm,
                 "datasets_per_second": rate,
+                **figures.terms,
             }
             self._log.step(step, row)
 
@@ -202,7 +208,7 @@ class _Run:
         trainer = self.trainer
         if trainer.fabric.is_global_zero:
             with trainer.averages.in_module():
-                self.measured = validation.measure(trainer.model, trainer.guide)
+                self.measured = validation.measure(trainer.model, trainer.guide, trainer.data)
             known = [(word, name) for name, word in _SHOWN.items() if name in self.measured]
             self._quality = "".join(f" · {word} {self.measured[name]:.3f}" for word, name in known)
             if self._log is not None:

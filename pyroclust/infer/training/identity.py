@@ -20,7 +20,7 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.Size, torch.d
 _DEEPEST = 12
 
 
-def identity(model: Callable[..., Any], guide: nn.Module, choice: Any) -> dict[str, str]:
+def identity(model: Callable[..., Any], guide: nn.Module, choice: Any, data: Any = None) -> dict[str, str]:
     """Return what the weights of a training depend on, beside its settings: each thing with its name.
 
     Models and choices with every number and table in them, programs by their text, guides without their
@@ -30,6 +30,7 @@ def identity(model: Callable[..., Any], guide: nn.Module, choice: Any) -> dict[s
         model: the model.
         guide: the guide.
         choice: which simulations are trained on, or ``None``.
+        data: what data sets are drawn from, or ``None`` for the model.
 
     Example:
         >>> from pyroclust.guides import NeuralClusteringProcess
@@ -40,9 +41,11 @@ def identity(model: Callable[..., Any], guide: nn.Module, choice: Any) -> dict[s
     """
     found = {library: version(library).partition("+")[0] for library in _LIBRARIES}
     for name, part, with_tensors in (
-        ("model", model, True),
+        # Of a model with weights of its own these are trained.
+        ("model", model, not isinstance(model, nn.Module)),
         ("guide", guide, False),
         ("choice", choice, True),
+        *((("data", data, True),) if data is not None else ()),
     ):
         _Walk(found, with_tensors=with_tensors).walk(name, part)
     return found

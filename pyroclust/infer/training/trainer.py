@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.chunked_loss import VisitingOrders
 from pyroclust.infer.inclusive_kl import InclusiveKL
-from pyroclust.infer.own_loss import HasLosses, OwnLoss
+from pyroclust.infer.own_loss import HasLosses, HasTerms, OwnLoss
 from pyroclust.infer.training.averages import AveragedWeights
 from pyroclust.infer.training.checkpoint import FAILURE, FORMAT
 from pyroclust.infer.training.devices import average_gradients
@@ -45,6 +45,7 @@ class StepFigures:
         learning_rate: of the optimiser.
         gradient_norm: before clipping.
         stop: some process was asked to stop.
+        terms: of a loss that has several, nats per point, over the last batch of the first process.
     """
 
     points: int
@@ -53,6 +54,7 @@ class StepFigures:
     learning_rate: float
     gradient_norm: float
     stop: bool
+    terms: dict[str, float] = field(default_factory=dict)
 
     @property
     def is_finite(self) -> bool:
@@ -72,6 +74,7 @@ class Trainer:
         choice: which simulations to train on; ``None`` for all.
         event_shape: shape of one point.
         fabric: the processes and their device.
+        data: what data sets are drawn from; ``None`` for the model.
 
     Raises:
         ValueError: if the guide has nothing to train.
@@ -86,10 +89,11 @@ class Trainer:
         choice: Choice | None,
         event_shape: tuple[int, ...],
         fabric: Fabric,
+        data: Callable[..., Any] | None = None,
     ) -> None:
         self.model, self.guide, self.settings, self.fabric = model, guide.to(fabric.device), settings, fabric
-        self.choice, self.event_shape = choice, event_shape
-        self.loss = _loss(guide, settings, choice)
+        self.choice, self.event_shape, self.data = choice, event_shape, data
+        self.loss = _loss(guide, settings, choice, data)
         self.parameters = [one for one in guide.parameters() if one.requires_grad]
         if not self.parameters:
             raise ValueError(f"guide {type(guide).__name__} has no parameters, expected some to train")
@@ -98,7 +102,7 @@ class Trainer:
         )
         self.averages = AveragedWeights(guide)
         self._made_of = {
-            **identity(model, guide, choice),
+            **identity(model, guide, choice, data),
             "processes": str(fabric.world_size),
             "precision": str(fabric._precision.precision),
         }
@@ -121,7 +125,9 @@ class Trainer:
         mean, asked = cast(Tensor, self.fabric.all_reduce(torch.tensor([loss, float(stop)]))).tolist()
         norm = nn.utils.clip_grad_norm_(self.parameters, settings.clip, foreach=True).item()
         every = datasets * settings.batches_per_step * self.fabric.world_size
-        figures = StepFigures(points, every, mean, rate, norm, asked > 0)
+        terms = {} if isinstance(self.loss, InclusiveKL) else self.loss.terms
+        by_point = {name: one / points for name, one in terms.items()}
+        figures = StepFigures(points, every, mean, rate, norm, asked > 0, by_point)
         if figures.is_finite:
             self._move(figures)
         return figures
@@ -227,16 +233,21 @@ class Trainer:
         check_optimizer(state, own, self.parameters, rate_at, averaged)
 
 
-def _loss(guide: Any, settings: FitSettings, choice: Choice | None) -> InclusiveKL | OwnLoss:
+def _loss(guide: Any, settings: FitSettings, choice: Choice | None, data: Any) -> InclusiveKL | OwnLoss:
     """Return the loss that a guide defines, and the inclusive divergence of all others."""
     orders = _orders(guide, settings)
+    if isinstance(guide, HasTerms) and data is None:
+        raise ValueError(
+            f"data is None, expected what to train on: a {type(guide).__name__} learns its model from data, as "
+            "those of pyroclust.models.PartiallyLabelled, or [data] in a recipe"
+        )
     if not isinstance(guide, HasLosses):
-        return InclusiveKL(choice, orders=orders)
+        return InclusiveKL(choice, orders=orders, data=data)
     if orders is not None:
         raise ValueError(
             f"settings has orders {settings.orders}, expected 1: {type(guide).__name__} has a loss of its own"
         )
-    return OwnLoss(choice)
+    return OwnLoss(choice, data=data)
 
 
 def _orders(guide: Any, settings: FitSettings) -> VisitingOrders | None:

@@ -8,9 +8,11 @@ import torch
 from torch import nn
 
 from pyroclust.counts import check_count, check_seed
+from pyroclust.infer.own_loss import HasTerms, OwnLoss
 from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.infer.simulation import World, simulate_worlds
 from pyroclust.memory import check_memory
+from pyroclust.protocols import points_shape
 from pyroclust.random_state import own_random_numbers
 
 __all__ = ["Validation"]
@@ -81,19 +83,37 @@ class Validation:
         return step == last or step % self.every == 0
 
     @torch.no_grad()
-    def measure(self, model: Callable[..., Any], guide: nn.Module) -> dict[str, float]:
+    def measure(
+        self, model: Callable[..., Any], guide: nn.Module, data: Callable[..., Any] | None = None
+    ) -> dict[str, float]:
         """Return mean KL to the exact posterior, efficiency and mean log q of the truth.
 
         The log-probability of the simulated partition needs nothing but simulations, the others a
-        ``log_joint``.
+        ``log_joint``. Of a guide that learns its model from data, return the terms of its loss in nats a
+        point, without those of the training alone.
+
+        Args:
+            model: the guide's model.
+            guide: the guide.
+            data: what it is trained on where that is not the model.
         """
         mode = guide.training
         guide.eval()
         try:
             with own_random_numbers(self.seed):
+                if data is not None and isinstance(guide, HasTerms):
+                    return self._terms(model, guide, data)
                 return self._figures(model, guide)
         finally:
             guide.train(mode)
+
+    def _terms(self, model: Any, guide: Any, data: Callable[..., Any]) -> dict[str, float]:
+        loss, size = OwnLoss(data=data), points_shape(tuple(model.event_shape), self.sampled_points)
+        found = []
+        for _ in range(self.num_datasets):
+            loss.per_dataset(model, guide, torch.empty(1, *size))
+            found.append({name: one / self.sampled_points for name, one in loss.terms.items()})
+        return {name: sum(one[name] for one in found) / len(found) for name in found[0]}
 
     def _figures(self, model: Any, guide: Any) -> dict[str, float]:
         large = self._worlds(model, guide, self.sampled_points)

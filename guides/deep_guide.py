@@ -1,0 +1,83 @@
+"""What guides of deep models share: every point chooses its cluster by itself."""
+
+from abc import abstractmethod
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pyroclust.distributions import ComponentLabels
+from pyroclust.guides.base import AmortizedGuide
+from pyroclust.nn import DenseEncoder
+from pyroclust.nn.encoders import Encoder
+from pyroclust.points import Points
+
+__all__ = ["DeepGuide", "encoder_for"]
+
+
+class DeepGuide(AmortizedGuide):
+    """A guide from a point to the shares of its clusters, trained with its model on one collection of data.
+
+    Subclasses write :meth:`features`, :meth:`log_shares` and :meth:`loss_terms`. Posteriors take the trained
+    networks as known. A guide should be in evaluation mode (``guide.eval()``, as training by
+    :func:`pyroclust.infer.fit` leaves it): in training mode layers are normalised over the points asked for.
+
+    Attributes:
+        encoder: the module of :meth:`features`.
+    """
+
+    encoder: Any
+
+    @abstractmethod
+    def features(self, data: Points) -> Tensor:
+        """Return what the encoder makes of points, ``(*batch, N, E)``."""
+
+    @abstractmethod
+    def log_shares(self, data: Points) -> Tensor:
+        """Return log q of every cluster for every point, ``(*batch, N, K)``."""
+
+    @abstractmethod
+    def loss_terms(self, data: Tensor, known: Tensor) -> dict[str, Tensor]:
+        """Return the terms of what a training minimises, by name.
+
+        Shape:
+            data: ``(*batch, N, *event_shape)``; known: ``(*batch, N)`` int64, negative where a label is
+            unknown; output: ``(*batch)`` each.
+        """
+
+    def losses(self, data: Tensor, assignments: Tensor) -> Tensor:
+        """Return what a training minimises, the sum of :meth:`loss_terms`, ``(*batch)``."""
+        return torch.stack(list(self.loss_terms(data, assignments).values())).sum(0)
+
+    def posterior(self, data: Points) -> ComponentLabels:
+        """Return the law of the partition: points choose their clusters independently, the networks known.
+
+        Log-probabilities sum over all ways to name the blocks by clusters, at most 14 of them; draws cost
+        O(N K).
+
+        Raises:
+            ValueError: if the data do not fit.
+        """
+        return ComponentLabels(self.log_shares(data))
+
+    def _encode(self, data: Tensor) -> Tensor:
+        """Run the encoder on data sets of any batch shape, ``(*batch, N, E)``."""
+        place = data.dim() - self.event_dim
+        flat = data.reshape(-1, *data.shape[place:])
+        found: Tensor = self.encoder(flat)
+        return found.view(*data.shape[: place + 1], found.shape[-1])
+
+
+def encoder_for(model: Any, encoder: Encoder | None) -> Any:
+    """Return the encoder of a guide: dense layers that fit the model by default.
+
+    Raises:
+        ValueError: if it does not say how many numbers its vectors have.
+    """
+    found: Any = DenseEncoder(model.event_shape) if encoder is None else encoder
+    if not isinstance(getattr(found, "dim", None), int) or not isinstance(found, nn.Module):
+        raise ValueError(
+            f"encoder is a {type(found).__name__}, expected a module with an attribute dim, the length of its "
+            "vectors, as DenseEncoder or ImageEncoder"
+        )
+    return found

@@ -1,0 +1,192 @@
+"""The guide of deep mixtures: cluster and style of a point, each by a head of one encoder."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pyro
+import pyro.distributions as dist
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from pyroclust.counts import check_number
+from pyroclust.guides.base import AmortizedGuide
+from pyroclust.guides.deep_guide import DeepGuide, encoder_for
+from pyroclust.nn import GumbelSoftmax, Views
+from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.relaxations import Relaxation
+from pyroclust.points import Points
+from pyroclust.protocols import Model
+from pyroclust.registry import register
+
+__all__ = ["DeepMixtureGuide"]
+
+# Standard deviations of styles stay above this, so that their logarithms are finite.
+_SMALLEST_SCALE = 1e-4
+
+
+@register(AmortizedGuide)
+class DeepMixtureGuide(DeepGuide):
+    r"""The guide of :class:`~pyroclust.models.DeepMixture`.
+
+    .. math::
+        h_i = g_\phi(x_i), \quad q(z_i \mid x_i) = N\big(m(h_i), s(h_i)^2\big), \quad
+        q(c_i \mid x_i) = \text{softmax}(l(h_i))
+
+    The loss has these terms, in nats, each of them logged in a training:
+
+    .. math::
+        \underbrace{-\log p(x_i \mid z_i, c_i)}_{\text{reconstruction}}
+        + \underbrace{w_G \, KL\big(q(z_i \mid x_i) \,\|\, N(0, I)\big)}_{\text{style}}
+        + \underbrace{w_C \sum_k q_{ik} \log (q_{ik} / \pi_k)}_{\text{code}}
+
+    with relaxed codes in the first, as published for equal weights and :math:`w_C = 1`; ``views`` add two
+    more, see :class:`~pyroclust.nn.Views`. In stock Pyro it is
+    ``SVI(model.reconstruction, guide, optim, Trace_ELBO())``: the guide samples ``"style"`` and ``"code"``
+    without densities and has the other terms as named factors. With
+    :class:`~pyroclust.nn.ExactSum` for codes that are not relaxed it is ``SVI(model, guide, optim,
+    TraceEnum_ELBO(max_plate_nesting=1))``.
+
+    Cost of a training step O(N) runs of encoder and decoder, K times the decoder for exact sums.
+
+    Args:
+        model: a :class:`~pyroclust.models.DeepMixture`.
+        encoder: g, a module ``(B, N, *event_shape) -> (B, N, E)``; dense layers by default.
+        relaxation: how the loss goes through the choice of a cluster; Gumbel-softmax of temperature 1 by
+            default.
+        style_weight: :math:`w_G`.
+        code_weight: :math:`w_C`.
+        views: terms of deformed copies; none by default, as published.
+
+    Raises:
+        ValueError: if the model is no deep mixture, or a weight is negative.
+
+    Example:
+        >>> from pyro.infer import SVI, Trace_ELBO
+        >>> from pyro.optim import Adam
+        >>> from pyroclust.models import DeepMixture
+        >>> model = DeepMixture((8, 8), num_clusters=10)
+        >>> guide = DeepMixtureGuide(model)
+        >>> loss = SVI(model.reconstruction, guide, Adam({"lr": 1e-3}), Trace_ELBO()).step(torch.rand(50, 8, 8))
+        >>> guide.eval().posterior(torch.rand(20, 8, 8)).sample((3,)).shape
+        torch.Size([3, 20])
+
+    References:
+        Arias Figueroa and Ramirez Rivera (2017), Is simple better? Revisiting simple generative models for
+        unsupervised clustering. NIPS workshop on Bayesian deep learning.
+    """
+
+    def __init__(
+        self,
+        model: Model | Callable[[Tensor], Any],
+        *,
+        encoder: Encoder | None = None,
+        relaxation: Relaxation | None = None,
+        style_weight: float = 1.0,
+        code_weight: float = 1.0,
+        views: Views | None = None,
+    ) -> None:
+        super().__init__(model)
+        if not hasattr(self.model, "style_dim") or not hasattr(self.model, "log_likelihood"):
+            raise ValueError(f"model is '{self.model.name}', expected a pyroclust.models.DeepMixture")
+        mixture: Any = self.model
+        self.encoder = encoder_for(mixture, encoder)
+        self.relaxation = GumbelSoftmax() if relaxation is None else relaxation
+        self.style_weight = check_number("style_weight", style_weight, at_least=0)
+        self.code_weight = check_number("code_weight", code_weight, at_least=0)
+        self.views = views
+        self.style_head = nn.Linear(self.encoder.dim, 2 * mixture.style_dim)
+        self.code_head = nn.Linear(self.encoder.dim, mixture.num_clusters)
+
+    def features(self, data: Points) -> Tensor:
+        """Return what the encoder makes of points, ``(*batch, N, E)``."""
+        return self._encode(self.points(data))
+
+    def log_shares(self, data: Points) -> Tensor:
+        """Return log q(c | x) of every point, ``(*batch, N, K)``."""
+        return self._shares(self.features(data))
+
+    def styles(self, data: Points) -> tuple[Tensor, Tensor]:
+        """Return means and standard deviations of q(z | x), ``(*batch, N, Z)`` each."""
+        return self._style(self.features(data))
+
+    def loss_terms(self, data: Tensor, known: Tensor | None = None) -> dict[str, Tensor]:
+        """Return the terms of the loss of data sets in nats, with one fresh sample a point.
+
+        Args:
+            data: ``(*batch, N, *event_shape)``.
+            known: not looked at: this guide knows of no labels.
+        """
+        mixture: Any = self.model
+        data = self._observed(data)
+        features = self._encode(data)
+        log_shares, (mean, scale) = self._shares(features), self._style(features)
+        style = mean + scale * torch.randn_like(mean)
+        expected = self.relaxation.expect(log_shares, lambda code: mixture.log_likelihood(data, style, code))
+        divergences = self._divergences(log_shares, mean, scale)
+        terms = {"reconstruction": -expected}
+        terms |= {name: weight * divergences[name] for name, weight in self._weights.items()}
+        if self.views is not None and self.training:
+            terms |= self._of_views(self.views, data, log_shares)
+        found = {name: one.sum(-1) if name != "balance" else one for name, one in terms.items()}
+        if mixture.prior is not None:
+            share = log_shares.shape[-2] / mixture.num_points
+            found["weights"] = -share * mixture.weights.log_prior().expand(log_shares.shape[:-2])
+        return found
+
+    def forward(self, data: Points) -> Tensor:
+        """Sample the sites ``"style"`` and ``"code"``, and add the other terms of the loss as factors."""
+        points = self._observed(self.points(data))
+        features = self._encode(points)
+        log_shares, (mean, scale) = self._shares(features), self._style(features)
+        exact = self.relaxation.is_exact
+        # Where the sites have densities, these hold each divergence once.
+        terms = {
+            name: (self._weights[name] - exact) * one
+            for name, one in self._divergences(log_shares, mean, scale).items()
+        }
+        balance = None
+        if self.views is not None and self.training:
+            terms |= self._of_views(self.views, points, log_shares)
+            balance = terms.pop("balance").unsqueeze(-1)
+        with pyro.plate_stack("datasets", log_shares.shape[:-2], rightmost_dim=-2):
+            if balance is not None:
+                pyro.factor("balance", balance, has_rsample=True)
+            with pyro.plate("points", log_shares.shape[-2], dim=-1):
+                law: Any = dist.Normal(mean, scale).to_event(1)
+                pyro.sample("style", law if exact else law.mask(False))
+                code = self.relaxation.sample("code", log_shares)
+                for name, one in terms.items():
+                    pyro.factor(f"{name}_term", one, has_rsample=True)
+        return code
+
+    @property
+    def _weights(self) -> dict[str, float]:
+        return {"style": self.style_weight, "code": self.code_weight}
+
+    def _observed(self, data: Tensor) -> Tensor:
+        mixture: Any = self.model
+        mixture.observation.check(data)
+        return data
+
+    def _shares(self, features: Tensor) -> Tensor:
+        found: Tensor = self.code_head(features).log_softmax(-1)
+        return found
+
+    def _style(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        mean, raw = self.style_head(features).chunk(2, -1)
+        # Scales start near 1.
+        return mean, F.softplus(raw + math.log(math.e - 1)) + _SMALLEST_SCALE
+
+    def _divergences(self, log_shares: Tensor, mean: Tensor, scale: Tensor) -> dict[str, Tensor]:
+        """Return the divergences of style and code from their priors, ``(*batch, N)`` each."""
+        mixture: Any = self.model
+        shares = log_shares.exp()
+        style = (0.5 * (mean.square() + scale.square() - 1) - scale.log()).sum(-1)
+        return {"style": style, "code": (shares * (log_shares - mixture.log_weights)).sum(-1)}
+
+    def _of_views(self, views: Views, data: Tensor, log_shares: Tensor) -> dict[str, Tensor]:
+        mixture: Any = self.model
+        of_view = self._shares(self._encode(views.deformation(data)))
+        return views.terms(log_shares, of_view, mixture.log_weights)

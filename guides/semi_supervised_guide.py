@@ -1,0 +1,205 @@
+"""The guide of deep clustering with a few labels: features, classes, and what counts as a point's class."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pyro
+import torch
+from pyro.distributions import Delta
+from torch import Tensor, nn
+
+from pyroclust.counts import check_number
+from pyroclust.guides.base import AmortizedGuide
+from pyroclust.guides.deep_guide import DeepGuide, encoder_for
+from pyroclust.nn import GumbelSoftmax, Views
+from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.seed_rules import NearestSeed, SeedRule
+from pyroclust.points import Points
+from pyroclust.protocols import Model
+from pyroclust.registry import register
+
+__all__ = ["SemiSupervisedGuide"]
+
+
+@register(AmortizedGuide)
+class SemiSupervisedGuide(DeepGuide):
+    r"""The guide of :class:`~pyroclust.models.SemiSupervisedClustering`, trained on data of which some have labels.
+
+    .. math::
+        L = L_R + L_C + w_A L_A + L_F, \qquad
+        L_R = \frac{1}{N D} \sum_{id} (x_{id} - \tilde x_{id})^2, \qquad
+        L_C = \frac{1}{N \log K} \sum_{ik} q_{ik} \log (K q_{ik})
+
+    .. math::
+        L_A = \frac{1}{2N} \sum_i \big[\tanh(-\log q_{i a_i}) + \tanh(\log \max_{k \ne a_i} q_{ik}) + 1\big]
+
+    .. math::
+        L_F = \alpha \, \text{mean}_{\text{labelled}} D_i + (1 - \alpha) \, \text{mean}_{\text{others}} D_i,
+        \qquad D_i = \frac{1}{\sqrt 2 |S_{a_i}|} \sum_{j \in S_{a_i}} \lVert f_i - f_j \rVert
+
+    with features f and shares :math:`q(c \mid f)` of relaxed codes, code k being class k. The class
+    :math:`a_i` of a point without label is that of its nearest labelled point among the features, or what
+    another ``seed_rule`` says. :math:`S_k` are the labelled points of class k in the batch: batches have to
+    hold some, as those of :class:`~pyroclust.models.PartiallyLabelled` do; with one label a class it works.
+    ``views`` add two more terms, see :class:`~pyroclust.nn.Views`.
+
+    A training by :func:`pyroclust.infer.fit` minimises N L and logs each term. In stock Pyro it is
+    ``SVI(model.reconstruction, guide, optim, Trace_ELBO())`` and steps of ``svi.step(data)`` with a guide
+    that was told the labels by :meth:`knowing`: the same up to a constant.
+
+    Args:
+        model: a :class:`~pyroclust.models.SemiSupervisedClustering`.
+        encoder: a module ``(B, N, *event_shape) -> (B, N, H)``, before the layer of the features; dense
+            layers by default.
+        relaxation: temperature of the codes; 1 by default.
+        seed_rule: which class a point without label counts as; that of its nearest labelled point by default.
+        assignment_weight: :math:`w_A`.
+        labelled_share: :math:`\alpha`.
+        views: terms of deformed copies; none by default, as published.
+
+    Raises:
+        ValueError: if the model is none for a few labels, or a number is out of range.
+
+    Example:
+        >>> from pyroclust.infer import FitSettings, fit
+        >>> from pyroclust.models import PartiallyLabelled, SemiSupervisedClustering
+        >>> model = SemiSupervisedClustering((2,), num_classes=2)
+        >>> guide = SemiSupervisedGuide(model)
+        >>> labels = torch.tensor([0, 1]).repeat_interleave(50)
+        >>> points = torch.randn(100, 2) + 4.0 * labels.unsqueeze(-1)
+        >>> data = PartiallyLabelled(points, torch.where(torch.arange(100) % 10 == 0, labels, -1))
+        >>> settings = FitSettings(steps=2, min_points=20, max_points=20)
+        >>> _ = fit(model, guide, data=data, settings=settings, progress=False)
+        >>> guide.log_shares(points).exp().shape
+        torch.Size([100, 2])
+
+    References:
+        Arias Figueroa and Ramirez Rivera (2017), Learning to cluster with auxiliary tasks: a semi-supervised
+        approach. SIBGRAPI. https://doi.org/10.1109/SIBGRAPI.2017.29
+    """
+
+    def __init__(
+        self,
+        model: Model | Callable[[Tensor], Any],
+        *,
+        encoder: Encoder | None = None,
+        relaxation: GumbelSoftmax | None = None,
+        seed_rule: SeedRule | None = None,
+        assignment_weight: float = 10.0,
+        labelled_share: float = 0.6,
+        views: Views | None = None,
+    ) -> None:
+        super().__init__(model)
+        if not hasattr(self.model, "feature_dim"):
+            raise ValueError(
+                f"model is '{self.model.name}', expected a pyroclust.models.SemiSupervisedClustering"
+            )
+        own: Any = self.model
+        self.encoder = encoder_for(own, encoder)
+        self.relaxation = GumbelSoftmax() if relaxation is None else relaxation
+        self.seed_rule = NearestSeed() if seed_rule is None else seed_rule
+        self.assignment_weight = check_number("assignment_weight", assignment_weight, at_least=0)
+        self.labelled_share = check_number("labelled_share", labelled_share, at_least=0, at_most=1)
+        self.views = views
+        self.feature_layer = nn.Linear(self.encoder.dim, own.feature_dim)
+        self.code_head = nn.Linear(own.feature_dim, own.num_classes)
+        self._known: Tensor | None = None
+
+    def features(self, data: Points) -> Tensor:
+        """Return the features of points, ``(*batch, N, E)``."""
+        return self._features(self.points(data))
+
+    def log_shares(self, data: Points) -> Tensor:
+        """Return log q of every class for every point, ``(*batch, N, K)``."""
+        return self._shares(self.features(data))
+
+    def knowing(self, known: Tensor) -> "SemiSupervisedGuide":
+        """Tell the labels of the data of the next call as a Pyro guide, and return the guide.
+
+        Args:
+            known: ``(*batch, N)`` int64, negative where a label is unknown.
+        """
+        self._known = known
+        return self
+
+    def loss_terms(self, data: Tensor, known: Tensor) -> dict[str, Tensor]:
+        """Return the terms of N L for data sets, with one fresh relaxed code a point.
+
+        Shape:
+            data: ``(*batch, N, *event_shape)``; known: ``(*batch, N)`` int64, negative where a label is
+            unknown; output: ``(*batch)`` each.
+
+        Raises:
+            ValueError: if a data set has no label, or one beyond K.
+        """
+        own: Any = self.model
+        features = self._features(data)
+        log_shares = self._shares(features)
+        expected = self.relaxation.expect(log_shares, lambda code: own.log_likelihood(data, features, code))
+        scale, size = own.observation.scale, math.prod(self.model.event_shape)
+        # Without the constant of the normal density: the mean squared error.
+        constant = -size * (math.log(scale) + 0.5 * math.log(2 * math.pi))
+        return {"reconstruction": (constant - expected).sum(-1), **self._terms(data, features, log_shares, known)}
+
+    def forward(self, data: Points) -> Tensor:
+        """Sample the sites ``"style"``, the features, and ``"code"``; the other terms are factors."""
+        points = self.points(data)
+        if self._known is None:
+            raise ValueError("guide was told no labels, expected some: call guide.knowing(known) first")
+        features = self._features(points)
+        log_shares = self._shares(features)
+        terms = self._terms(points, features, log_shares, self._known)
+        with pyro.plate_stack("datasets", log_shares.shape[:-2], rightmost_dim=-2):
+            for name, one in terms.items():
+                pyro.factor(f"{name}_term", one.unsqueeze(-1), has_rsample=True)
+            with pyro.plate("points", log_shares.shape[-2], dim=-1):
+                pyro.sample("style", Delta(features, event_dim=1).mask(False))
+                return self.relaxation.sample("code", log_shares)
+
+    def _terms(self, data: Tensor, features: Tensor, log_shares: Tensor, known: Tensor) -> dict[str, Tensor]:
+        """Return all terms but the reconstruction, ``(*batch)`` each."""
+        own: Any = self.model
+        points, classes = log_shares.shape[-2:]
+        batch = log_shares.shape[:-2]
+        if known.numel() and int(known.max()) >= classes:
+            raise ValueError(f"known has the label {int(known.max())}, expected labels 0 to {classes - 1}")
+        code = (log_shares.exp() * (log_shares - own.log_weights)).sum((-1, -2)) / math.log(classes)
+        flat = zip(features.flatten(0, -3), known.reshape(-1, points), strict=True) if batch else [(features, known)]
+        assigned = torch.stack([self._assigned(*one) for one in flat]).view(*batch, points)
+        chosen = log_shares.gather(-1, assigned.unsqueeze(-1)).squeeze(-1)
+        others = log_shares.scatter(-1, assigned.unsqueeze(-1), -torch.inf).amax(-1)
+        assignment = 0.5 * (torch.tanh(-chosen) + torch.tanh(others) + 1)
+        found = {
+            "code": code,
+            "assignment": self.assignment_weight * assignment.sum(-1),
+            "feature": points * self._feature_term(features, assigned, known >= 0),
+        }
+        if self.views is not None and self.training:
+            of_view = self._shares(self._features(self.views.deformation(data)))
+            more = self.views.terms(log_shares, of_view, own.log_weights)
+            found |= {"views": more["views"].sum(-1), "balance": more["balance"]}
+        return found
+
+    def _assigned(self, features: Tensor, known: Tensor) -> Tensor:
+        if not bool((known >= 0).any()):
+            raise ValueError(
+                "known has no label, expected some in every batch: raise the share of labelled points"
+            )
+        return self.seed_rule.classes(features, known)
+
+    def _feature_term(self, features: Tensor, assigned: Tensor, labelled: Tensor) -> Tensor:
+        """Return the mean distance to the labelled points of a point's class, ``(*batch)``."""
+        far = torch.cdist(features, features) / math.sqrt(2)
+        same = (assigned.unsqueeze(-1) == assigned.unsqueeze(-2)) & labelled.unsqueeze(-2)
+        distance = (far * same).sum(-1) / same.sum(-1).clamp(min=1)
+        means = [(distance * kind).sum(-1) / kind.sum(-1).clamp(min=1) for kind in (labelled, ~labelled)]
+        return self.labelled_share * means[0] + (1 - self.labelled_share) * means[1]
+
+    def _features(self, data: Tensor) -> Tensor:
+        found: Tensor = self.feature_layer(self._encode(data))
+        return found
+
+    def _shares(self, features: Tensor) -> Tensor:
+        found: Tensor = self.code_head(features).log_softmax(-1)
+        return found

@@ -1,0 +1,195 @@
+"""Deep generative clustering: points that a network makes of a cluster and a style."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyro
+import pyro.distributions as dist
+import torch
+from torch import Tensor, nn
+
+from pyroclust.counts import check_count
+from pyroclust.distributions import NormalObservation, Observation, PartitionPrior
+from pyroclust.models.component_weights import LearnedWeights
+from pyroclust.nn import DenseDecoder
+from pyroclust.nn.decoders import Decoder
+from pyroclust.partitions import canonical
+from pyroclust.points import check_shape
+from pyroclust.programs import SimulatedModel, checked_shape
+from pyroclust.protocols import Model
+from pyroclust.registry import register
+
+__all__ = ["DeepMixture"]
+
+
+@register(Model, name="deep_mixture")
+class DeepMixture(SimulatedModel, nn.Module):
+    r"""Points that a decoder makes of a cluster and a style, both unseen.
+
+    .. math::
+        c_i \sim \text{Categorical}(\pi), \qquad z_i \sim N(0, I), \qquad
+        x_i \sim p\big(x \mid o_\theta(z_i, e_{c_i})\big)
+
+    The decoder's weights are parameters of the program, trained with those of the guide,
+    :class:`~pyroclust.guides.DeepMixtureGuide`, on one collection of data: by stock ``SVI`` or by
+    :func:`pyroclust.infer.fit`. As published all K clusters are equally likely. With a ``prior`` the weights
+    are those of its first K sticks, learned too under their prior (maximum a posteriori): clusters that the
+    data do not need become empty.
+
+    Sites: ``"style"``, ``"code"`` (one-hot), ``"data"``, and ``"assignments"``, the partition that the codes
+    make. Points are a plate, so that ``TraceEnum_ELBO`` sums over codes. Simulations, as
+    :func:`pyroclust.calibrate` makes them, are those of the trained decoder. Cost O(N) decodings.
+
+    Args:
+        event_shape: shape of one point.
+        num_clusters: K; with a prior the truncation.
+        style_dim: how many numbers a style has.
+        decoder: a module ``(R, style_dim + K) -> (R, *event_shape)``; dense layers by default.
+        observation: how points scatter around what the decoder says; normal with standard deviation 1 by
+            default.
+        prior: of the partition of all points, a process of sticks
+            (:class:`~pyroclust.distributions.ChineseRestaurantPrior` or
+            :class:`~pyroclust.distributions.PitmanYorPrior`) whose hyperparameters are known; equal weights by
+            default.
+        num_points: how many points the collection has, for which a prior counts once; not needed without.
+
+    Shape:
+        data: ``(*batch, N, *event_shape)``.
+
+    Raises:
+        ValueError: if the decoder takes another number of latent numbers, the prior is no process of sticks,
+            or it is given without the number of points.
+
+    Example:
+        >>> from pyro import poutine
+        >>> model = DeepMixture((8, 8), num_clusters=10)
+        >>> trace = poutine.trace(poutine.uncondition(model)).get_trace(torch.empty(3, 20, 8, 8))
+        >>> {name: tuple(trace.nodes[name]["value"].shape) for name in ("code", "assignments", "data")}
+        {'code': (3, 20, 10), 'assignments': (3, 20), 'data': (3, 20, 8, 8)}
+
+    References:
+        Arias Figueroa and Ramirez Rivera (2017), Is simple better? Revisiting simple generative models for
+        unsupervised clustering. NIPS workshop on Bayesian deep learning.
+        Kingma et al. (2014), Semi-supervised learning with deep generative models.
+        https://arxiv.org/abs/1406.5298
+    """
+
+    typical_scale = 1.0
+
+    def __init__(
+        self,
+        event_shape: Sequence[int],
+        *,
+        num_clusters: int = 10,
+        style_dim: int = 10,
+        decoder: Decoder | None = None,
+        observation: Observation | None = None,
+        prior: PartitionPrior | None = None,
+        num_points: int | None = None,
+    ) -> None:
+        nn.Module.__init__(self)
+        self.name = "deep_mixture"
+        self._event_shape = checked_shape("event_shape", event_shape)
+        self.num_clusters = check_count("num_clusters", num_clusters, at_least=2)
+        self.style_dim = check_count("style_dim", style_dim)
+        self.observation = NormalObservation() if observation is None else observation
+        taken = self.style_dim + self.num_clusters
+        self.decoder: Any = DenseDecoder(taken, self._event_shape) if decoder is None else decoder
+        if self.decoder.dim != taken:
+            raise ValueError(
+                f"decoder takes {self.decoder.dim} numbers, expected {taken}: style_dim and num_clusters"
+            )
+        self.prior, self.num_points = prior, num_points
+        self.weights = LearnedWeights(self.num_clusters, prior=prior, num_points=num_points)
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """Shape of one point."""
+        return self._event_shape
+
+    @property
+    def log_weights(self) -> Tensor:
+        """Log of the clusters' weights, ``(K,)``."""
+        return self.weights.log_weights()
+
+    def forward(self, data: Tensor) -> Tensor:
+        """Run the Pyro program on data sets, or on a template of their shape, and return the data."""
+        return self._program(data, with_prior=True)
+
+    def reconstruction(self, data: Tensor) -> Tensor:
+        """Run the program without the densities of style and code: what is left is p(x | z, c).
+
+        The model to give to ``SVI`` with a guide whose codes are relaxed: its factors have the divergences
+        from the prior in closed form.
+        """
+        return self._program(data, with_prior=False)
+
+    def outputs(self, style: Tensor, code: Tensor) -> Tensor:
+        """Decode latent numbers.
+
+        Args:
+            style: ``(*any, Z)``.
+            code: points of the simplex, ``(*any, K)``; one-hot, or relaxed.
+
+        Shape:
+            output: ``(*any, *event_shape)``.
+        """
+        shape = torch.broadcast_shapes(style.shape[:-1], code.shape[:-1])
+        latents = torch.cat([style.expand(*shape, -1), code.expand(*shape, -1)], -1)
+        outputs: Tensor = self.decoder(latents.reshape(-1, latents.shape[-1]))
+        return outputs.view(*shape, *self._event_shape)
+
+    def log_likelihood(self, data: Tensor, style: Tensor, code: Tensor) -> Tensor:
+        """Return log p(x | z, c) of every point.
+
+        Shape:
+            data: ``(*batch, N, *event_shape)``; style, code: ``(*any, *batch, N, .)``; output: ``(*any,
+            *batch, N)``.
+        """
+        law = self.observation.law(self.outputs(style, code), event_dim=len(self._event_shape))
+        found: Tensor = law.log_prob(data)
+        return found
+
+    @torch.no_grad()
+    def generate(self, style: Tensor) -> Tensor:
+        """Return the means of every cluster in given styles: what pictures of a trained model show.
+
+        The module should be in evaluation mode.
+
+        Args:
+            style: ``(S, Z)``.
+
+        Shape:
+            output: ``(K, S, *event_shape)``.
+
+        Example:
+            >>> DeepMixture((8, 8), num_clusters=3).eval().generate(torch.randn(5, 10)).shape
+            torch.Size([3, 5, 8, 8])
+        """
+        codes = torch.eye(self.num_clusters, dtype=style.dtype, device=style.device).unsqueeze(1)
+        return self.observation.mean(self.outputs(style, codes), event_dim=len(self._event_shape))
+
+    def _program(self, data: Tensor, *, with_prior: bool) -> Tensor:
+        check_shape(data, self._event_shape)
+        pyro.module(self.name, self)
+        place = data.dim() - self.event_dim
+        points = data.shape[place]
+        with pyro.plate_stack("datasets", data.shape[:place], rightmost_dim=-2):
+            self.weights.factor("weights", points)
+            with pyro.plate("points", points, dim=-1):
+                # Simulations have the dtype and device of the decoder, templates those of the CPU.
+                like = next(self.decoder.parameters())
+                zero = torch.zeros(self.style_dim, dtype=like.dtype, device=like.device)
+                style_law: Any = dist.Normal(zero, 1.0).to_event(1)
+                code_law: Any = dist.OneHotCategorical(logits=self.log_weights)
+                if not with_prior:
+                    style_law, code_law = style_law.mask(False), code_law.mask(False)
+                style = pyro.sample("style", style_law)
+                code = pyro.sample("code", code_law)
+                law = self.observation.law(self.outputs(style, code), event_dim=len(self._event_shape))
+                found: Tensor = pyro.sample("data", law, obs=data)
+        labels = code.argmax(-1)
+        # Of enumerated codes every point has all clusters: there is no partition then.
+        if labels.shape == data.shape[: place + 1]:
+            pyro.deterministic("assignments", canonical(labels))
+        return found

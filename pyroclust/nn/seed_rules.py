@@ -1,0 +1,82 @@
+"""Which class a point without label counts as while a network learns: rules that look at features."""
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from pyroclust.constraints import Constraints
+from pyroclust.distributions.forests.constrained_forests import constrained_forests
+from pyroclust.registry import register
+
+__all__ = ["NearestSeed", "SeedRule", "SpreadingSeeds"]
+
+
+class SeedRule(ABC):
+    """A rule that gives every point of a data set a class, some having a label.
+
+    A new one is one class with ``@register(SeedRule)``.
+    """
+
+    @abstractmethod
+    def classes(self, features: Tensor, known: Tensor) -> Tensor:
+        """Return a class for every point, its label where there is one.
+
+        Args:
+            features: ``(N, E)``.
+            known: labels ``(N,)`` int64, negative where there is none; some are not.
+
+        Shape:
+            output: ``(N,)`` int64.
+        """
+
+
+@register(SeedRule)
+class NearestSeed(SeedRule):
+    """The label of the nearest labelled point; cost O(N S E) for S labelled points.
+
+    Example:
+        >>> line = torch.tensor([[0.0], [1.0], [2.0], [3.0], [3.9]])
+        >>> NearestSeed().classes(line, torch.tensor([0, -1, -1, -1, 1]))
+        tensor([0, 0, 1, 1, 1])
+    """
+
+    def classes(self, features: Tensor, known: Tensor) -> Tensor:
+        """Return a class for every point."""
+        seeds = known >= 0
+        nearest = torch.cdist(features.detach(), features.detach()[seeds]).argmin(-1)
+        return torch.where(seeds, known, known[seeds][nearest])
+
+
+@register(SeedRule)
+class SpreadingSeeds(SeedRule):
+    r"""The label that spreads to a point first, from neighbour to neighbour.
+
+    Again and again the point that is nearest to any point with a class takes the class of that one: the trees
+    of the shortest spanning forest with one class each. Classes that are long or bent, as moons and circles,
+    are found from a few labels; where classes touch, a label may spread into the wrong one. Cost O(N^2), on
+    the CPU.
+
+    Example:
+        >>> line = torch.tensor([[0.0], [1.0], [2.0], [3.0], [4.1]])
+        >>> SpreadingSeeds().classes(line, torch.tensor([0, -1, -1, -1, 1]))
+        tensor([0, 0, 0, 0, 1])
+    """
+
+    def classes(self, features: Tensor, known: Tensor) -> Tensor:
+        """Return a class for every point."""
+        labels = known.cpu()
+        seeds = labels >= 0
+        kinds = labels[seeds].unique()
+        far = torch.cdist(features.detach(), features.detach()).cpu()
+        points = len(labels)
+        found = constrained_forests(
+            -far,
+            far.new_zeros(1, points * (points - 1) // 2),
+            far.new_zeros(1),
+            kinds.new_tensor([len(kinds)]),
+            Constraints.of(labels=labels),
+        ).labels[0]
+        class_of = kinds.new_zeros(int(found.max()) + 1)
+        class_of[found[seeds]] = labels[seeds]
+        return class_of[found].to(known.device)
