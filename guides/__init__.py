@@ -7,6 +7,7 @@ from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusterin
 from pyroclust.guides.deep_amortized_clustering import DeepAmortizedClustering, filtering_network_for
 from pyroclust.guides.deep_guide import DeepGuide
 from pyroclust.guides.deep_mixture_guide import DeepMixtureGuide
+from pyroclust.guides.embedded_mixture_guide import EmbeddedMixtureGuide
 from pyroclust.guides.neural_clustering_process import NeuralClusteringProcess, light_scorer_for
 from pyroclust.guides.predictive_filter import PredictiveFilter
 from pyroclust.guides.retarget import retarget
@@ -23,6 +24,7 @@ __all__ = [
     "DeepAmortizedClustering",
     "DeepGuide",
     "DeepMixtureGuide",
+    "EmbeddedMixtureGuide",
     "NeuralClusteringProcess",
     "PredictiveFilter",
     "SemiSupervisedGuide",

@@ -4,6 +4,7 @@ from pyroclust.models.bent_classes import bent_classes
 from pyroclust.models.companion import Companion, companion
 from pyroclust.models.deep_mixture import DeepMixture
 from pyroclust.models.deformed_glyphs import DeformedGlyphs, GlyphImages
+from pyroclust.models.embedded_mixture import EmbeddedMixture
 from pyroclust.models.gaussian2d import gaussian2d
 from pyroclust.models.gaussian_clusters import GaussianClusters, filtering_clusters, set_transformer_clusters
 from pyroclust.models.in_words import in_words
@@ -31,6 +32,7 @@ __all__ = [
     "Companion",
     "DeepMixture",
     "DeformedGlyphs",
+    "EmbeddedMixture",
     "GaussianClusters",
     "GlyphImages",
     "LabelledImages",

@@ -22,7 +22,7 @@ from pyroclust.data.graph_tables import (
     read_graph,
 )
 from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
-from pyroclust.data.shaped_tables import images_table, shaped_table
+from pyroclust.data.shaped_tables import BUILT_IN_IMAGES, images_table, shaped_table
 from pyroclust.data.tables import Table, chosen_table
 from pyroclust.delimited import ReadingOptions
 from pyroclust.errors import unknown_name
@@ -96,7 +96,7 @@ def read_table(
     """Read a built-in data set, a file of a table or a graph, a folder of images, a frame or an array.
 
     Args:
-        source: ``"galaxies"``, ``"iris"``, the path of a file or of a folder of images, a data frame, an
+        source: ``"galaxies"``, ``"iris"``, ``"digits"`` (images), the path of a file or of a folder of images, a data frame, an
             array or a tensor ``(N,)`` or ``(N, D)``, or one of images ``(N, H, W)`` or waveforms ``(N,
             channels, samples)``; a graph: ``"karate"``, ``"les-miserables"``, a .graphml or .npz file, a
             graph of networkx or a sparse matrix; or a table, which comes back as it is.
@@ -164,7 +164,7 @@ def read_table(
     path = Path(name)
     if not path.suffix and not path.exists():
         raise ValueError(
-            f"{unknown_name('data set', name, [*BUILT_IN, *BUILT_IN_GRAPHS])}; or give a file "
+            f"{unknown_name('data set', name, [*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES])}; or give a file "
             f"({', '.join((*SUFFIXES, *GRAPH_SUFFIXES))})"
         )
     table = chosen_table(read_raw(path, told), path.stem, **beside)
@@ -203,6 +203,8 @@ def _shaped(source: Source, image_size: int | None) -> Table | None:
         array = _array(source)
         plain = array.ndim >= 3 and not isinstance(array, np.ma.MaskedArray)
         return shaped_table(array, "array") if plain else None
+    if str(source) in BUILT_IN_IMAGES:
+        return BUILT_IN_IMAGES[str(source)]()
     path = Path(source)
     if str(source) not in BUILT_IN and path.is_dir():
         return images_table(path, size=image_size)
@@ -211,7 +213,7 @@ def _shaped(source: Source, image_size: int | None) -> Table | None:
 
 
 def _is_file(source: Any) -> bool:
-    named = {*BUILT_IN, *BUILT_IN_GRAPHS}
+    named = {*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES}
     return isinstance(source, str | PathLike) and str(source) not in named
 
 

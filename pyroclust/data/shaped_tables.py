@@ -1,5 +1,6 @@
 """Images and waveforms as tables of points, and how they are told apart."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from pyroclust.data.tables import Table
 from pyroclust.image_files import image_sizes, read_image_folder
 from pyroclust.text import visible
 
-__all__ = ["images_table", "shaped_table"]
+__all__ = ["BUILT_IN_IMAGES", "images_table", "shaped_table"]
 
 _LARGE, _SMALL = 28, 8
 # Whites of whole pixels: one bit, the digits of scikit-learn, one byte. Larger numbers are often voltages.
@@ -116,3 +117,15 @@ def _table(
     columns = tuple(f"{row}, {column}" for row in range(1, first + 1) for column in range(1, second + 1))
     rows = names or tuple(str(row) for row in range(1, len(values) + 1))
     return Table(name, values.reshape(len(values), -1), columns, labels, rows, notes, shape)
+
+
+def _digits() -> Table:
+    from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    labels = np.array([str(one) for one in bunch.target], dtype=object)
+    return _table("digits", bunch.images / 16.0, Images(_SMALL, _SMALL), labels=labels)
+
+
+BUILT_IN_IMAGES: dict[str, Callable[[], Table]] = {"digits": _digits}
+"""Collections of images by name: 1,797 handwritten digits of 8 x 8 pixels from scikit-learn."""

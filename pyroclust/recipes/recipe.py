@@ -20,6 +20,7 @@ from pyroclust.recipes.tables import (
     network_tables,
     new_guide,
     started_guide,
+    training_data,
 )
 from pyroclust.saving.depth import check_depth
 from pyroclust.saving.entries import check_keys, parse_json, read_text, text_entry
@@ -31,7 +32,7 @@ __all__ = ["Recipe", "find_recipe", "list_recipes", "read_recipe"]
 
 # A card holds its recipe and must stay below what is read of a card, with every letter escaped too.
 _LARGEST_FILE = 1 << 20
-_TABLES = {"model", "tables", "guide", "start", "order", "training", "choice", "validation"}
+_TABLES = {"model", "tables", "data", "guide", "start", "order", "training", "choice", "validation"}
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Recipe:
         training: the training settings.
         validation: measurements during the training.
         choice: which simulations to train on; ``None`` for all.
+        data: what to train on in place of simulations; ``None`` for these.
         content: the file as read, for the card.
     """
 
@@ -54,6 +56,7 @@ class Recipe:
     training: FitSettings
     validation: Validation
     choice: Choice | None
+    data: Any
     content: dict[str, Any] = field(repr=False)
 
     def __repr__(self) -> str:
@@ -172,6 +175,9 @@ def _recipe(content: dict[str, Any], path: Path) -> Recipe:
         with CheckedAllocations("[model]"):
             model = build_model(tables["model"])
     choice = call(hard_simulations, tables["choice"], where="choice", given={"model": model})
+    data = None
+    if "data" in content:
+        data = call(training_data, tables["data"], where="data", given={"model": model, "recipe": path})
     training = call(FitSettings, tables["training"], where="training")
     validation = call(Validation, tables["validation"], where="validation")
     training.check_memory(model.event_shape)
@@ -183,6 +189,7 @@ def _recipe(content: dict[str, Any], path: Path) -> Recipe:
         training=training,
         validation=validation,
         choice=choice if "choice" in content else None,
+        data=data,
         content=content,
     )
 

@@ -5,19 +5,34 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
+
+from pyroclust.counts import check_count, check_seed
+from pyroclust.data.datasets import read_table
 from pyroclust.data.labelled import read_labelled_folder
+from pyroclust.data.standardise import standardise
+from pyroclust.data.tables import Table
 from pyroclust.distributions import PartitionPrior
 from pyroclust.errors import unknown_name
 from pyroclust.guides import AmortizedGuide, NeuralClusteringProcess, SequentialGuide, retarget
 from pyroclust.guides.retarget import parts_of
 from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
-from pyroclust.models import LabelledTables
+from pyroclust.models import LabelledTables, PartiallyLabelled
 from pyroclust.nn import RandomOrder
+from pyroclust.nn.deformations import Deformation
 from pyroclust.registry import find, registered
 from pyroclust.saving.guides import load_guide
 from pyroclust.saving.objects import call
 
-__all__ = ["hard_simulations", "labelled_tables", "network_tables", "new_guide", "started_guide"]
+__all__ = [
+    "hard_simulations",
+    "labelled_tables",
+    "network_tables",
+    "new_guide",
+    "started_guide",
+    "training_data",
+]
 
 
 def labelled_tables(
@@ -35,6 +50,63 @@ def labelled_tables(
     tables = read_labelled_folder(recipe.parent / folder, label=label)
     pairs = [(one.data, one.labels) for one in tables if one.labels is not None]
     return LabelledTables(pairs, prior=prior)
+
+
+def training_data(
+    model: Any,
+    recipe: Path,
+    *,
+    source: str,
+    label: str | None = None,
+    labels_per_class: int = 0,
+    share: float = 0.5,
+    deformation: Deformation | None = None,
+    raw: bool = False,
+    seed: int = 0,
+) -> PartiallyLabelled:
+    """``[data]``: what a guide is trained on that learns its model from data.
+
+    Args:
+        model: the recipe's model.
+        recipe: the file of the recipe.
+        source: a built-in name, or a file or a folder of images, relative to the recipe.
+        label: column of the classes; images have theirs.
+        labels_per_class: how many points of each class keep their label, chosen at random; classes are
+            numbered in the order of their sorted names.
+        share: of the points of a batch, those with a label.
+        deformation: what changes every point that is drawn.
+        raw: leave columns as they are; images always stay.
+        seed: of the choice of labels.
+
+    Raises:
+        ValueError: if the source cannot be read, its points are not those of the model, or labels are asked
+            for and a class has none.
+    """
+    beside = recipe.parent / source
+    table = read_table(str(beside) if beside.exists() else source, label=label)
+    kept = table.data if table.shape is not None or raw else standardise(table).data
+    shape = (table.data.shape[1],) if table.shape is None else table.shape.event_shape
+    if shape != tuple(model.event_shape):
+        raise ValueError(
+            f"'{source}' has points of shape {shape}, expected {tuple(model.event_shape)}, that of the model: "
+            "set its event_shape"
+        )
+    known = None if not labels_per_class else _some_labels(table, check_count("labels", labels_per_class), seed)
+    points = torch.as_tensor(kept).view(-1, *shape)
+    return PartiallyLabelled(points, known, share=share, deformation=deformation, name=table.name)
+
+
+def _some_labels(table: Table, each: int, seed: int) -> np.ndarray:
+    """Return the class of some rows of every class, -1 of all others."""
+    if table.labels is None:
+        raise ValueError(f"{table.name} has no labels, expected some: name their column by label")
+    names = sorted({one for one in table.labels if one is not None})
+    known = np.full(len(table.labels), -1)
+    random = np.random.default_rng(check_seed(seed))
+    for place, name in enumerate(names):
+        rows = np.flatnonzero(table.labels == name)
+        known[random.permutation(rows)[:each]] = place
+    return known
 
 
 def hard_simulations(model: Any, *, oversampling: int = 4, hardness: int | None = None) -> Choice:

@@ -97,6 +97,7 @@ def train_recipe(
             guide,
             settings=recipe.training,
             choice=recipe.choice,
+            data=recipe.data,
             folder=folder,
             resume=resume,
             max_steps=max_steps,

@@ -1,0 +1,166 @@
+"""A Gaussian mixture of vectors that a network turns into points: variational deep embedding."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyro
+import pyro.distributions as dist
+import torch
+from torch import Tensor, nn
+
+from pyroclust.counts import check_count
+from pyroclust.distributions import NormalObservation, Observation
+from pyroclust.nn import DenseDecoder
+from pyroclust.nn.decoders import Decoder
+from pyroclust.partitions import canonical
+from pyroclust.points import check_shape
+from pyroclust.programs import SimulatedModel, checked_shape
+from pyroclust.protocols import Model
+from pyroclust.registry import register
+
+__all__ = ["EmbeddedMixture"]
+
+
+@register(Model, name="embedded_mixture")
+class EmbeddedMixture(SimulatedModel, nn.Module):
+    r"""Points that a decoder makes of vectors, which are a mixture of diagonal Gaussians.
+
+    .. math::
+        c_i \sim \text{Categorical}(\pi), \qquad z_i \sim N\big(\mu_{c_i}, \text{diag}(\sigma_{c_i}^2)\big),
+        \qquad x_i \sim p\big(x \mid o_\theta(z_i)\big)
+
+    All of :math:`\pi, \mu, \sigma` and the decoder are parameters, trained with the guide,
+    :class:`~pyroclust.guides.EmbeddedMixtureGuide`, on one collection of data. Sites: ``"cluster"``,
+    ``"embedding"``, ``"data"`` and ``"assignments"``.
+
+    Args:
+        event_shape: shape of one point.
+        num_clusters: K.
+        embedding_dim: E.
+        decoder: a module ``(R, E) -> (R, *event_shape)``; dense layers by default.
+        observation: how points scatter around what the decoder says; normal with standard deviation 1 by
+            default.
+
+    Shape:
+        data: ``(*batch, N, *event_shape)``.
+
+    Raises:
+        ValueError: if the decoder takes another number of latent numbers.
+
+    Example:
+        >>> from pyro import poutine
+        >>> model = EmbeddedMixture((8, 8), num_clusters=10)
+        >>> trace = poutine.trace(poutine.uncondition(model)).get_trace(torch.empty(3, 20, 8, 8))
+        >>> {name: tuple(trace.nodes[name]["value"].shape) for name in ("embedding", "assignments", "data")}
+        {'embedding': (3, 20, 10), 'assignments': (3, 20), 'data': (3, 20, 8, 8)}
+
+    References:
+        Jiang et al. (2017), Variational deep embedding. https://arxiv.org/abs/1611.05148
+    """
+
+    typical_scale = 1.0
+
+    def __init__(
+        self,
+        event_shape: Sequence[int],
+        *,
+        num_clusters: int = 10,
+        embedding_dim: int = 10,
+        decoder: Decoder | None = None,
+        observation: Observation | None = None,
+    ) -> None:
+        nn.Module.__init__(self)
+        self.name = "embedded_mixture"
+        self._event_shape = checked_shape("event_shape", event_shape)
+        self.num_clusters = check_count("num_clusters", num_clusters)
+        self.embedding_dim = check_count("embedding_dim", embedding_dim)
+        self.observation = NormalObservation() if observation is None else observation
+        self.decoder: Any = DenseDecoder(embedding_dim, self._event_shape) if decoder is None else decoder
+        if self.decoder.dim != embedding_dim:
+            raise ValueError(
+                f"decoder takes {self.decoder.dim} numbers, expected {embedding_dim}, embedding_dim"
+            )
+        self.logits = nn.Parameter(torch.zeros(num_clusters))
+        self.means = nn.Parameter(torch.randn(num_clusters, embedding_dim))
+        self.log_scales = nn.Parameter(torch.zeros(num_clusters, embedding_dim))
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """Shape of one point."""
+        return self._event_shape
+
+    def forward(self, data: Tensor) -> Tensor:
+        """Run the Pyro program on data sets, or on a template of their shape, and return the data."""
+        return self._program(data, collapsed=False)
+
+    def collapsed(self, data: Tensor) -> Tensor:
+        """Run the program with the clusters summed out of the law of the embedding: the model for ``SVI``."""
+        return self._program(data, collapsed=True)
+
+    def log_joint_of_clusters(self, embedding: Tensor) -> Tensor:
+        """Return log p(z, c) of vectors for every cluster, ``(*any, E) -> (*any, K)``."""
+        law = dist.Normal(self.means, self.log_scales.exp()).to_event(1)
+        found: Tensor = self.logits.log_softmax(-1) + law.log_prob(embedding.unsqueeze(-2))
+        return found
+
+    def log_likelihood(self, data: Tensor, embedding: Tensor) -> Tensor:
+        """Return log p(x | z) of every point, ``(*batch, N)``."""
+        found: Tensor = self._law(embedding).log_prob(data)
+        return found
+
+    @torch.no_grad()
+    def set_clusters(self, weights: Tensor, means: Tensor, scales: Tensor) -> None:
+        """Set the mixture: where a training starts.
+
+        Args:
+            weights: ``(K,)``.
+            means: ``(K, E)``.
+            scales: standard deviations, ``(K, E)``.
+        """
+        self.logits.copy_(weights.log())
+        self.means.copy_(means)
+        self.log_scales.copy_(scales.log())
+
+    @torch.no_grad()
+    def generate(self, noise: Tensor) -> Tensor:
+        """Return the means of every cluster at given places, in its standard deviations from its mean.
+
+        The module should be in evaluation mode.
+
+        Args:
+            noise: ``(S, E)``, standard normal for typical points.
+
+        Shape:
+            output: ``(K, S, *event_shape)``.
+        """
+        places = self.means.unsqueeze(1) + self.log_scales.exp().unsqueeze(1) * noise
+        return self.observation.mean(self._outputs(places), event_dim=len(self._event_shape))
+
+    def _outputs(self, embedding: Tensor) -> Tensor:
+        outputs: Tensor = self.decoder(embedding.reshape(-1, embedding.shape[-1]))
+        return outputs.view(*embedding.shape[:-1], *self._event_shape)
+
+    def _law(self, embedding: Tensor) -> Any:
+        return self.observation.law(self._outputs(embedding), event_dim=len(self._event_shape))
+
+    def _program(self, data: Tensor, *, collapsed: bool) -> Tensor:
+        check_shape(data, self._event_shape)
+        pyro.module(self.name, self)
+        place = data.dim() - self.event_dim
+        choice = dist.Categorical(logits=self.logits)
+        scales = self.log_scales.exp()
+        cluster = None
+        with (
+            pyro.plate_stack("datasets", data.shape[:place], rightmost_dim=-2),
+            pyro.plate("points", data.shape[place], dim=-1),
+        ):
+            if collapsed:
+                law: Any = dist.MixtureSameFamily(choice, dist.Normal(self.means, scales).to_event(1))
+            else:
+                cluster = pyro.sample("cluster", choice)
+                law = dist.Normal(self.means[cluster], scales[cluster]).to_event(1)
+            embedding = pyro.sample("embedding", law)
+            found: Tensor = pyro.sample("data", self._law(embedding), obs=data)
+        if cluster is not None and cluster.shape == data.shape[: place + 1]:
+            pyro.deterministic("assignments", canonical(cluster))
+        return found
