@@ -58,7 +58,7 @@ class DeepGuide(AmortizedGuide):
         Raises:
             ValueError: if the data do not fit.
         """
-        return ComponentLabels(self.log_shares(data))
+        return ComponentLabels(self.log_shares(data).double().log_softmax(-1))
 
     def _encode(self, data: Tensor) -> Tensor:
         """Run the encoder on data sets of any batch shape, ``(*batch, N, E)``."""
@@ -77,7 +77,7 @@ def encoder_for(model: Any, encoder: Encoder | None) -> Any:
     found: Any = DenseEncoder(model.event_shape) if encoder is None else encoder
     if not isinstance(getattr(found, "dim", None), int) or not isinstance(found, nn.Module):
         raise ValueError(
-            f"encoder is a {type(found).__name__}, expected a module with an attribute dim, the length of its "
-            "vectors, as DenseEncoder or ImageEncoder"
+            f"encoder is a {type(found).__name__}, expected a module with an attribute dim, the length of "
+            "its vectors, as DenseEncoder or ImageEncoder"
         )
     return found

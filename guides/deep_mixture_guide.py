@@ -68,7 +68,8 @@ class DeepMixtureGuide(DeepGuide):
         >>> from pyroclust.models import DeepMixture
         >>> model = DeepMixture((8, 8), num_clusters=10)
         >>> guide = DeepMixtureGuide(model)
-        >>> loss = SVI(model.reconstruction, guide, Adam({"lr": 1e-3}), Trace_ELBO()).step(torch.rand(50, 8, 8))
+        >>> svi = SVI(model.reconstruction, guide, Adam({"lr": 1e-3}), Trace_ELBO())
+        >>> loss = svi.step(torch.rand(50, 8, 8))
         >>> guide.eval().posterior(torch.rand(20, 8, 8)).sample((3,)).shape
         torch.Size([3, 20])
 

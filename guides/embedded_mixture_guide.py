@@ -1,4 +1,4 @@
-"""The guide of variational deep embedding: a vector for every point, and the mixture's word on its cluster."""
+"""The guide of variational deep embedding: a vector for every point, and the mixture's shares of it."""
 
 import math
 from collections.abc import Callable

@@ -24,7 +24,7 @@ __all__ = ["SemiSupervisedGuide"]
 
 @register(AmortizedGuide)
 class SemiSupervisedGuide(DeepGuide):
-    r"""The guide of :class:`~pyroclust.models.SemiSupervisedClustering`, trained on data of which some have labels.
+    r"""The guide of :class:`~pyroclust.models.SemiSupervisedClustering`, trained where some have labels.
 
     .. math::
         L = L_R + L_C + w_A L_A + L_F, \qquad
@@ -140,7 +140,10 @@ class SemiSupervisedGuide(DeepGuide):
         scale, size = own.observation.scale, math.prod(self.model.event_shape)
         # Without the constant of the normal density: the mean squared error.
         constant = -size * (math.log(scale) + 0.5 * math.log(2 * math.pi))
-        return {"reconstruction": (constant - expected).sum(-1), **self._terms(data, features, log_shares, known)}
+        return {
+            "reconstruction": (constant - expected).sum(-1),
+            **self._terms(data, features, log_shares, known),
+        }
 
     def forward(self, data: Points) -> Tensor:
         """Sample the sites ``"style"``, the features, and ``"code"``; the other terms are factors."""
@@ -165,7 +168,11 @@ class SemiSupervisedGuide(DeepGuide):
         if known.numel() and int(known.max()) >= classes:
             raise ValueError(f"known has the label {int(known.max())}, expected labels 0 to {classes - 1}")
         code = (log_shares.exp() * (log_shares - own.log_weights)).sum((-1, -2)) / math.log(classes)
-        flat = zip(features.flatten(0, -3), known.reshape(-1, points), strict=True) if batch else [(features, known)]
+        flat = (
+            zip(features.flatten(0, -3), known.reshape(-1, points), strict=True)
+            if batch
+            else [(features, known)]
+        )
         assigned = torch.stack([self._assigned(*one) for one in flat]).view(*batch, points)
         chosen = log_shares.gather(-1, assigned.unsqueeze(-1)).squeeze(-1)
         others = log_shares.scatter(-1, assigned.unsqueeze(-1), -torch.inf).amax(-1)

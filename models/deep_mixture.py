@@ -49,7 +49,7 @@ class DeepMixture(SimulatedModel, nn.Module):
             default.
         prior: of the partition of all points, a process of sticks
             (:class:`~pyroclust.distributions.ChineseRestaurantPrior` or
-            :class:`~pyroclust.distributions.PitmanYorPrior`) whose hyperparameters are known; equal weights by
+            :class:`~pyroclust.distributions.PitmanYorPrior`) whose numbers are known; equal weights by
             default.
         num_points: how many points the collection has, for which a prior counts once; not needed without.
 
@@ -186,7 +186,7 @@ class DeepMixture(SimulatedModel, nn.Module):
                     style_law, code_law = style_law.mask(False), code_law.mask(False)
                 style = pyro.sample("style", style_law)
                 code = pyro.sample("code", code_law)
-                law = self.observation.law(self.outputs(style, code), event_dim=len(self._event_shape))
+                law: Any = self.observation.law(self.outputs(style, code), event_dim=len(self._event_shape))
                 found: Tensor = pyro.sample("data", law, obs=data)
         labels = code.argmax(-1)
         # Of enumerated codes every point has all clusters: there is no partition then.

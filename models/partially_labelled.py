@@ -16,7 +16,7 @@ __all__ = ["PartiallyLabelled"]
 
 
 class PartiallyLabelled(SimulatedModel):
-    r"""Batches of points, some of whose labels are known: what guides of forests and deep guides are trained on.
+    r"""Batches of points, some of whose labels are known: what forests and deep guides are trained on.
 
     .. math::
         i_1, \ldots, i_m \sim \text{rows with a label}, \qquad i_{m+1}, \ldots, i_N \sim \text{rows without},
@@ -26,16 +26,16 @@ class PartiallyLabelled(SimulatedModel):
     does not suffice, there are more of the other. The sites are ``"members"`` (which rows), ``"known"``
     (their labels, negative where there is none) and ``"data"``. There is no site ``"assignments"``: the
     partition of points without labels is not known, so that guides are trained by
-    :class:`~pyroclust.infer.PartialFenchelYoungLoss` or a loss of their own, and not by InclusiveKL. Only the shape of the argument
-    counts under ``poutine.uncondition``. A saved guide keeps shape and scale, not the points. Cost
-    O(n log n) a batch.
+    :class:`~pyroclust.infer.PartialFenchelYoungLoss` or a loss of their own, and not by InclusiveKL. Only the
+    shape of the argument counts under ``poutine.uncondition``. A saved guide keeps shape and scale, not the
+    points. Cost O(n log n) a batch.
 
     Args:
         points: vectors ``(n, D)`` or images ``(n, H, W)``.
         labels: ``(n,)`` integers, negative where the label is unknown; none is known by default.
         share: of the points of a batch, those with a label.
-        deformation: what changes every point that is drawn, as :class:`~pyroclust.nn.ImageDeformation`; points
-            stay as they are by default.
+        deformation: what changes every point that is drawn, as :class:`~pyroclust.nn.ImageDeformation`;
+            points stay as they are by default.
         name: what reports call the model.
 
     Attributes:

@@ -246,8 +246,8 @@ def as_model(model: Model | Callable[[Tensor], Any]) -> Model:
         >>> as_model(gaussian2d()).name
         'gaussian2d'
     """
-    own = isinstance(model, SimulatedModel)
-    if own or (isinstance(model, Model) and not isinstance(model, torch.nn.Module)):
+    is_network = isinstance(model, torch.nn.Module) and not isinstance(model, SimulatedModel)
+    if isinstance(model, Model) and not is_network:
         return model
     if not callable(model):
         raise ValueError(

@@ -3,6 +3,7 @@
 from pyroclust.baselines.agglomerative import Agglomerative
 from pyroclust.baselines.baseline import Baseline, BaselineResult, Clustering
 from pyroclust.baselines.communities import Louvain, SpectralCommunities
+from pyroclust.baselines.deep_scores import FeatureScores, feature_scores
 from pyroclust.baselines.density_based import DensityBased
 from pyroclust.baselines.gaussian_mixtures import EMGaussianMixture, VariationalGaussianMixture
 from pyroclust.baselines.graph_tool import GraphTool
@@ -19,12 +20,14 @@ __all__ = [
     "Clustering",
     "DensityBased",
     "EMGaussianMixture",
+    "FeatureScores",
     "GraphTool",
     "KMeans",
     "Louvain",
     "PartitionScores",
     "SpectralCommunities",
     "VariationalGaussianMixture",
+    "feature_scores",
     "partition_scores",
     "run_baselines",
 ]

@@ -96,9 +96,9 @@ def read_table(
     """Read a built-in data set, a file of a table or a graph, a folder of images, a frame or an array.
 
     Args:
-        source: ``"galaxies"``, ``"iris"``, ``"digits"`` (images), the path of a file or of a folder of images, a data frame, an
-            array or a tensor ``(N,)`` or ``(N, D)``, or one of images ``(N, H, W)`` or waveforms ``(N,
-            channels, samples)``; a graph: ``"karate"``, ``"les-miserables"``, a .graphml or .npz file, a
+        source: ``"galaxies"``, ``"iris"``, ``"digits"`` (images), the path of a file or of a folder of
+            images, a data frame, an array or a tensor ``(N,)`` or ``(N, D)``, or one of images ``(N, H, W)``
+            or waveforms ``(N, channels, samples)``; a graph: ``"karate"``, ``"les-miserables"``, a .graphml or .npz file, a
             graph of networkx or a sparse matrix; or a table, which comes back as it is.
         columns: columns to cluster; by default all but the label, and the petals of iris. Of a file of edges
             the two that name their ends.
@@ -163,8 +163,9 @@ def read_table(
         return chosen_table(raw_frame(chosen.read()), name, **beside, preferred=chosen.columns)
     path = Path(name)
     if not path.suffix and not path.exists():
+        known = [*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES]
         raise ValueError(
-            f"{unknown_name('data set', name, [*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES])}; or give a file "
+            f"{unknown_name('data set', name, known)}; or give a file "
             f"({', '.join((*SUFFIXES, *GRAPH_SUFFIXES))})"
         )
     table = chosen_table(read_raw(path, told), path.stem, **beside)

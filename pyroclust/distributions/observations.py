@@ -33,7 +33,7 @@ class Observation(ABC):
     def mean(self, outputs: Tensor, *, event_dim: int) -> Tensor:
         """Return the means of points, as pictures show them, ``(*batch, *event_shape)``."""
 
-    def check(self, data: Tensor) -> None:
+    def check(self, data: Tensor) -> None:  # noqa: B027 -- any number is possible, unless a class says so
         """Refuse points that the law cannot have.
 
         Raises:

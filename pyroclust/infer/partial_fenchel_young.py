@@ -72,6 +72,8 @@ class PartialFenchelYoungLoss(SimulatedLoss):
             raise ValueError(
                 f"model has the sites {', '.join(nodes)}, expected labels at 'known' or 'assignments'"
             )
+        if not bool((labels["value"] >= 0).any()):
+            raise ValueError("labels are all negative, expected some that are known: 0 or more")
         drawn: Any = replayed.nodes.get("assignments")
         law = None if drawn is None else drawn["fn"]
         if not isinstance(law, PerturbedSpanningForest):

@@ -56,7 +56,7 @@ class SimulatedLoss(ELBO):
         return loss.item()
 
     def simulate(self, model: Callable[..., Any], *template: Any) -> Trace:
-        """Run the model, or the law of the data, without conditions on a template; keep the chosen data sets."""
+        """Run the program without its conditions on a template, keep the chosen data sets, and move them."""
         device = template[0].device
         factor = 1 if self.choice is None else self.choice.oversampling
         args = [torch.empty(factor * len(one), *one.shape[1:], dtype=one.dtype) for one in template]

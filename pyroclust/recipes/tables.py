@@ -88,10 +88,12 @@ def training_data(
     shape = (table.data.shape[1],) if table.shape is None else table.shape.event_shape
     if shape != tuple(model.event_shape):
         raise ValueError(
-            f"'{source}' has points of shape {shape}, expected {tuple(model.event_shape)}, that of the model: "
+            f"'{source}' has points of shape {shape}, expected {tuple(model.event_shape)} as the model: "
             "set its event_shape"
         )
-    known = None if not labels_per_class else _some_labels(table, check_count("labels", labels_per_class), seed)
+    known = (
+        None if not labels_per_class else _some_labels(table, check_count("labels", labels_per_class), seed)
+    )
     points = torch.as_tensor(kept).view(-1, *shape)
     return PartiallyLabelled(points, known, share=share, deformation=deformation, name=table.name)
 

@@ -32,7 +32,11 @@ from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.guides import (
     AmortizedGuide,
     BlockFilter,
+    DeepGuide,
+    DeepMixtureGuide,
+    EmbeddedMixtureGuide,
     PredictiveFilter,
+    SemiSupervisedGuide,
     SequentialGuide,
     SetTransformerMixture,
     SpanningForestGuide,
@@ -40,13 +44,16 @@ from pyroclust.guides import (
 from pyroclust.infer import simulate
 from pyroclust.models import (
     AbsentTables,
+    DeepMixture,
     DeformedGlyphs,
+    EmbeddedMixture,
     GaussianClusters,
     LabelledImages,
     LabelledTables,
     Mixture,
     PartiallyLabelled,
     Program,
+    SemiSupervisedClustering,
     SpikeWaveforms,
     StochasticBlockModel,
     gaussian2d,
@@ -75,7 +82,7 @@ def everything_below(base: type, *packages: object) -> list[type]:
         children = left.pop().__subclasses__()
         left += children
         found |= {one for one in children if one.__module__.startswith("pyroclust.")}
-    return sorted(found - {SequentialGuide, NetworkScorer}, key=lambda one: one.__name__)
+    return sorted(found - {SequentialGuide, DeepGuide, NetworkScorer}, key=lambda one: one.__name__)
 
 
 GUIDES = everything_below(AmortizedGuide, pyroclust.guides)
@@ -85,9 +92,25 @@ SCORERS = everything_below(Scorer, pyroclust.nn)
 WITHOUT_LOG_PROB = {SpanningForestGuide}
 
 
+# Models of guides that take no other, and what those sample beside a partition, by name and shape.
+OWN_MODELS = {
+    BlockFilter: StochasticBlockModel,
+    DeepMixtureGuide: lambda: DeepMixture((2,), num_clusters=3),
+    EmbeddedMixtureGuide: lambda: EmbeddedMixture((2,), num_clusters=3, embedding_dim=4),
+    SemiSupervisedGuide: lambda: SemiSupervisedClustering((2,), num_classes=3),
+}
+SITES = {
+    SetTransformerMixture: ("means", (2, 3, 4, 2)),
+    DeepMixtureGuide: ("code", (2, 3, 5, 3)),
+    EmbeddedMixtureGuide: ("embedding", (2, 3, 5, 4)),
+    SemiSupervisedGuide: ("code", (2, 3, 5, 3)),
+}
+
+
 def model_of(kind):
     """Return a model that a guide of this class may have."""
-    return StochasticBlockModel() if kind is BlockFilter else gaussian2d()
+    torch.manual_seed(0)
+    return OWN_MODELS.get(kind, gaussian2d)()
 
 
 def test_all_are_collected():
@@ -140,11 +163,14 @@ def test_a_guide_has_one_form(kind):
     assert len(repr(guide)) < 100
     assert repr(guide).startswith(f"{kind.__name__}(model={model.name}")
     assert ("no weights" in repr(guide)) == (not list(guide.parameters()))
+    if kind is SemiSupervisedGuide:
+        guide = guide.knowing(torch.zeros(2, 3, 5).long())
     trace = pyro.poutine.trace(guide).get_trace(data)
-    # A guide of parameters is a point of them.
-    site = trace.nodes["means" if kind is SetTransformerMixture else "assignments"]
-    assert site["value"].shape == ((2, 3, 4, 2) if kind is SetTransformerMixture else (2, 3, 5))
-    assert [plate.size for plate in site["cond_indep_stack"]] == [3, 2]
+    # A guide of parameters is a point of them; that of a deep model has latent numbers of every point.
+    name, shape = SITES.get(kind, ("assignments", (2, 3, 5)))
+    assert trace.nodes[name]["value"].shape == shape
+    plates = [plate.size for plate in trace.nodes[name]["cond_indep_stack"]]
+    assert plates == ([3, 2, 5] if issubclass(kind, DeepGuide) else [3, 2])
     with pytest.raises(ValueError, match="guide has no conditions"):
         guide.condition(concentration=1.0)
     wrong = "N, N" if kind is BlockFilter else "N, 2"

@@ -11,6 +11,7 @@ from pyroclust import load_guide, save_guide
 from pyroclust.constraints import Constraints
 from pyroclust.distributions import ChineseRestaurantPrior, PerturbedSpanningForest
 from pyroclust.guides import SpanningForestGuide
+from pyroclust.infer import PartialFenchelYoungLoss
 from pyroclust.models import PartiallyLabelled, StochasticBlockModel, gaussian2d
 from pyroclust.nn import ImageEncoder, VectorEncoder
 from pyroclust.partitions import canonical
@@ -151,10 +152,15 @@ def test_bad_arguments_are_named(model) -> None:
         (torch.randn(4), torch.zeros(4).long(), r"points has shape \(4,\)"),
         (torch.randn(4, 2), torch.zeros(3).long(), r"labels has shape \(3,\)"),
         (torch.randn(4, 2), torch.zeros(4), "labels has shape .* torch.float32"),
-        (torch.randn(4, 2), -torch.ones(4).long(), "labels are all negative"),
         (torch.full((4, 2), torch.nan), torch.zeros(4).long(), "finite"),
     ):
         with pytest.raises(ValueError, match=message):
             PartiallyLabelled(points, labels)
+    nothing = PartiallyLabelled(torch.randn(4, 2))
+    assert nothing.typical_scale > 0
+    with pytest.raises(ValueError, match="labels are all negative"):
+        PartialFenchelYoungLoss(2).loss(
+            nothing, SpanningForestGuide(nothing, num_clusters=2), torch.empty(1, 3, 2)
+        )
     with pytest.raises(ValueError, match="share is 2"):
         PartiallyLabelled(torch.randn(4, 2), torch.zeros(4).long(), share=2.0)

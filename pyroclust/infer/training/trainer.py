@@ -238,8 +238,8 @@ def _loss(guide: Any, settings: FitSettings, choice: Choice | None, data: Any) -
     orders = _orders(guide, settings)
     if isinstance(guide, HasTerms) and data is None:
         raise ValueError(
-            f"data is None, expected what to train on: a {type(guide).__name__} learns its model from data, as "
-            "those of pyroclust.models.PartiallyLabelled, or [data] in a recipe"
+            f"data is None, expected what to train on: a {type(guide).__name__} learns its model from data; "
+            "give a pyroclust.models.PartiallyLabelled, or [data] in a recipe"
         )
     if not isinstance(guide, HasLosses):
         return InclusiveKL(choice, orders=orders, data=data)
