@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 import typer
-from deep import COLLECTIONS, deformation, summary
+from deep import COLLECTIONS, DEFORMATIONS, summary
 from kept import kept, write_report
 from rich.console import Console
 from sklearn.datasets import make_circles, make_moons
@@ -76,7 +76,7 @@ def train(data: str, points: np.ndarray, known: np.ndarray, *, seed: int, ours: 
     widths = (told["width"], told["width"])
     decoder = DenseDecoder(features + classes, shape, widths=widths)
     model = SemiSupervisedClustering(shape, num_classes=classes, feature_dim=features, decoder=decoder)
-    change = deformation(data) if data in COLLECTIONS else NormalNoise(0.1)
+    change = DEFORMATIONS.get(data, NormalNoise(0.1))
     with_views = ours and told["views"] > 0
     guide = SemiSupervisedGuide(
         model,

@@ -68,7 +68,7 @@ def train(
         )
     if as_json:
         print(json.dumps(_content(trained), indent=2))
-    elif trained.certificate is not None:
+    elif not trained.result.interrupted:
         _show(folder)
     if trained.result.interrupted:
         raise KeyboardInterrupt(

@@ -33,7 +33,12 @@ from pyroclust.plots.co_assignment import (
     plot_co_membership,
 )
 from pyroclust.plots.components import plot_cluster_densities, plot_components, plot_filtering
-from pyroclust.plots.contact_sheets import plot_contact_sheet, plot_uncertain_images, plot_waveforms
+from pyroclust.plots.contact_sheets import (
+    plot_contact_sheet,
+    plot_generated,
+    plot_uncertain_images,
+    plot_waveforms,
+)
 from pyroclust.plots.convergence import plot_convergence, plot_distances, plot_rank_bars, plot_trace
 from pyroclust.plots.familiarity import plot_familiarity
 from pyroclust.plots.graphs import plot_block_matrix, plot_graph
@@ -68,6 +73,7 @@ __all__ = [
     "plot_efficiency",
     "plot_familiarity",
     "plot_filtering",
+    "plot_generated",
     "plot_graph",
     "plot_log_weights",
     "plot_modes",

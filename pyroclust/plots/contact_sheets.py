@@ -11,7 +11,7 @@ from pyroclust.plots.given import drawable, drawable_labels, drawable_shares
 from pyroclust.plots.marks import cluster_colour
 from pyroclust.plots.names import counted
 
-__all__ = ["plot_contact_sheet", "plot_uncertain_images", "plot_waveforms"]
+__all__ = ["plot_contact_sheet", "plot_generated", "plot_uncertain_images", "plot_waveforms"]
 
 _GAP = 1
 # Between the zero lines of neighbouring channels, in units of the largest mean waveform.
@@ -73,6 +73,38 @@ def plot_contact_sheet(
         label.set_color(cluster_colour(int(one)))
         label.set_fontweight("bold")
     ax.set_xlabel(f"sure to unsure{_left_out(len(sizes) - len(shown))}")
+    return ax
+
+
+def plot_generated(images: np.ndarray, *, ax: Axes) -> Axes:
+    """Draw images that a model makes, a row a cluster and a column a style.
+
+    Shape:
+        images: ``(K, S, H, W)``, pixels in 0..1, as :meth:`pyroclust.models.DeepMixture.generate` gives them.
+
+    Args:
+        images: light on dark, drawn dark on light.
+        ax: where to draw.
+
+    Raises:
+        ValueError: if the shape does not fit.
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> images = np.random.default_rng(0).random((3, 5, 8, 8))
+        >>> ax = plot_generated(images, ax=new_figure(4, 3).subplots())
+        >>> [label.get_text() for label in ax.get_yticklabels()]
+        ['1', '2', '3']
+    """
+    given = np.asarray(images)
+    if given.ndim != 4:
+        raise ValueError(f"images has shape {given.shape}, expected (K, S, H, W): clusters and styles")
+    clusters, styles = given.shape[:2]
+    flat = _drawable_images(given.reshape(-1, *given.shape[2:]))
+    rows = np.arange(clusters * styles).reshape(clusters, styles)
+    _draw_sheet(flat, list(rows), ax=ax)
+    ax.set_yticks((given.shape[2] + _GAP) * np.arange(clusters) + given.shape[2] / 2, range(1, clusters + 1))
+    ax.set(xlabel="style", ylabel="cluster")
     return ax
 
 

@@ -42,7 +42,7 @@ class Recipe:
     Attributes:
         about: one line for lists.
         model: the Pyro model.
-        seed: of the initial weights.
+        seed: of the initial weights, of the guide and of a model that has some.
         training: the training settings.
         validation: measurements during the training.
         choice: which simulations to train on; ``None`` for all.
@@ -172,7 +172,8 @@ def _recipe(content: dict[str, Any], path: Path) -> Recipe:
     if "tables" in content:
         model: Any = call(labelled_tables, tables["tables"], where="tables", given={"recipe": path})
     else:
-        with CheckedAllocations("[model]"):
+        # A model may have weights of its own.
+        with seeded(seed), CheckedAllocations("[model]"):
             model = build_model(tables["model"])
     choice = call(hard_simulations, tables["choice"], where="choice", given={"model": model})
     data = None

@@ -91,9 +91,8 @@ def training_data(
             f"'{source}' has points of shape {shape}, expected {tuple(model.event_shape)} as the model: "
             "set its event_shape"
         )
-    known = (
-        None if not labels_per_class else _some_labels(table, check_count("labels", labels_per_class), seed)
-    )
+    each = check_count("labels_per_class", labels_per_class, at_least=0)
+    known = _some_labels(table, each, seed) if each else None
     points = torch.as_tensor(kept).view(-1, *shape)
     return PartiallyLabelled(points, known, share=share, deformation=deformation, name=table.name)
 

@@ -29,6 +29,11 @@ from pyroclust.saving.guides import save_guide
 
 __all__ = ["PICTURE_FILE", "RECIPE_FILE", "TrainedGuide", "train_recipe"]
 
+_NOT_CERTIFIED = (
+    "The guide has learned its model from data, not from simulations: there is no certificate; judge it by "
+    "labels, as pyroclust.baselines.feature_scores does"
+)
+
 RECIPE_FILE, PICTURE_FILE = "recipe.toml", "training.png"
 
 
@@ -39,8 +44,8 @@ class TrainedGuide:
     Attributes:
         guide: with the averaged weights, in evaluation mode.
         result: what the training did.
-        certificate: what was measured; ``None`` after an interrupt, before or while it was measured, and in a
-            process that only helps.
+        certificate: what was measured; ``None`` after an interrupt, before or while it was measured, in a
+            process that only helps, and for guides that learn their model from data.
     """
 
     guide: Any
@@ -62,8 +67,9 @@ def train_recipe(
 ) -> TrainedGuide:
     """Train the guide of a recipe, save it, and measure its certificate on fresh data.
 
-    The folder then holds the guide (``weights.safetensors``, ``card.json``), the recipe, the logs, a picture
-    of the training and the last checkpoint. Whatever stops the work, what is done so far can be resumed.
+    A recipe with ``[data]`` has no law of fresh data, and its guide no certificate. The folder then holds the
+    guide (``weights.safetensors``, ``card.json``), the recipe, the logs, a picture of the training and the
+    last checkpoint. Whatever stops the work, what is done so far can be resumed.
 
     Args:
         path: TOML file, or the name of a recipe that comes with the package.
@@ -112,6 +118,9 @@ def train_recipe(
         _try_to_draw(folder, say or _on_standard_error)
         if interrupt.requested:
             return TrainedGuide(guide, replace(result, interrupted=True), None)
+    if recipe.data is not None:
+        (say or _on_standard_error)(_NOT_CERTIFIED)
+        return TrainedGuide(guide, result, None)
     settings = (certificate or CertificateSettings()).within(
         recipe.training.min_points, recipe.training.max_points
     )
