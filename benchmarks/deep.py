@@ -50,7 +50,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 PUBLISHED = {"digits": 2.0, "mnist": 8.0}
 DEFORMATIONS = {
     "digits": ImageDeformation(shift=0.5, rotation=10.0, shear=0.1, scale=0.1),
-    "mnist": ImageDeformation(shift=2.0, rotation=15.0, shear=0.2, scale=0.1),
+    "mnist": ImageDeformation(shift=1.0, rotation=10.0, shear=0.1, scale=0.1),
 }
 
 

@@ -38,6 +38,17 @@ def contact_sheet(seen: Gallery) -> Figure:
 
 @picture(
     "Images and waveforms",
+    "Digits that a deep mixture makes after a short training without labels: a row is a cluster, a column a "
+    "style. A cluster is learned when a row is one digit, a style when a column changes all rows alike.",
+)
+def generated_images(seen: Gallery) -> Figure:
+    figure = plots.new_figure(5, 6)
+    plots.plot_generated(seen.generated, ax=figure.subplots())
+    return figure
+
+
+@picture(
+    "Images and waveforms",
     "The same digits, the least sure first: those that are most often apart from their companions.",
 )
 def uncertain_images(seen: Gallery) -> Figure:

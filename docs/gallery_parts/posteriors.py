@@ -9,10 +9,12 @@ from sklearn.datasets import load_digits
 
 from pyroclust import diagnostics, load_guide, read_table, standardise
 from pyroclust.calibration import LocalCalibration, calibrate_near
-from pyroclust.guides import NeuralClusteringProcess, light_scorer_for
+from pyroclust.distributions import BernoulliObservation
+from pyroclust.guides import DeepMixtureGuide, NeuralClusteringProcess, light_scorer_for
 from pyroclust.infer import FitSettings, Validation, fit, simulate
 from pyroclust.infer.mcmc import CollapsedGibbs, Compose, MergeSplit
-from pyroclust.models import SpikeWaveforms, StochasticBlockModel, gaussian2d
+from pyroclust.models import DeepMixture, PartiallyLabelled, SpikeWaveforms, StochasticBlockModel, gaussian2d
+from pyroclust.nn import GumbelSoftmax, ImageDeformation, Views
 
 __all__ = ["Gallery", "Posterior", "Seen", "prepare", "shares_of_counts"]
 
@@ -75,6 +77,7 @@ class Gallery:
         near: calibration of the guide on simulations like the galaxies.
         familiar: simulations of as many points as there are galaxies, ``(B, 82, 1)``.
         digits: handwriting, clustered by a guide that was trained on fonts.
+        generated: digits that a deep mixture makes after a short training, ``(K, S, 8, 8)``.
         spikes: simulated ones, by their neurons.
         novel: the characters of Les Misérables, by blocks.
         log: of a short training.
@@ -90,6 +93,7 @@ class Gallery:
     near: LocalCalibration
     familiar: np.ndarray
     digits: Seen
+    generated: np.ndarray
     spikes: Seen
     novel: Seen
     log: dict[str, np.ndarray]
@@ -146,6 +150,20 @@ def handwriting(num_draws: int) -> Seen:
         draws = load_guide("ncp-glyphs8").posterior(torch.tensor(images)).sample((num_draws,)).numpy()
     estimate = diagnostics.point_estimate(draws, seed=0)
     return Seen(images, estimate, diagnostics.point_uncertainty(draws, estimate))
+
+
+def generated_digits(steps: int) -> np.ndarray:
+    """Train a deep mixture of digits for a while and return what it makes of every cluster in some styles."""
+    torch.manual_seed(0)
+    images = torch.as_tensor(load_digits().images, dtype=torch.float32) / 16
+    small = ImageDeformation(shift=0.5, rotation=10.0, shear=0.1, scale=0.1)
+    model = DeepMixture((8, 8), num_clusters=10, observation=BernoulliObservation())
+    views = Views(small, weight=3.0, balance=5.0)
+    guide = DeepMixtureGuide(model, relaxation=GumbelSoftmax(0.5), views=views)
+    sizes = {"min_points": 100, "max_points": 100, "points_per_step": 100}
+    settings = FitSettings(steps=steps, learning_rate=1e-3, averaging=0.0, clip=1e6, **sizes)
+    fit(model, guide, data=PartiallyLabelled(images, deformation=small), settings=settings, progress=False)
+    return model.generate(torch.randn(8, 10)).numpy()
 
 
 def characters(num_draws: int) -> Seen:
@@ -212,6 +230,7 @@ def prepare(folder: Path, *, num_draws: int, num_simulations: int, steps: int) -
         near=near_calibration(num_simulations, num_draws=99 if num_draws > 99 else 19),
         familiar=familiar.numpy(),
         digits=handwriting(num_draws),
+        generated=generated_digits(steps),
         spikes=recording(),
         novel=characters(num_draws),
         log=log,

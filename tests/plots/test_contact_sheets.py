@@ -74,6 +74,16 @@ def test_mean_waveforms_lie_above_one_another_on_one_scale(ax):
     assert [one.get_text() for one in ax.get_legend().get_texts()] == ["cluster 1: 2", "cluster 2: 2"]
 
 
+def test_generated_images_stand_in_rows_of_clusters(ax):
+    images = np.zeros((2, 3, 4, 4))
+    images[1, 2] = 1.0
+    plots.plot_generated(images, ax=ax)
+    sheet = ax.get_images()[0].get_array()
+    assert sheet.shape == (10, 15)
+    assert np.nansum(sheet) == np.nansum(sheet[5:9, 10:14]) == 16
+    assert [one.get_text() for one in ax.get_yticklabels()] == ["1", "2"]
+
+
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
@@ -86,6 +96,8 @@ def test_mean_waveforms_lie_above_one_another_on_one_scale(ax):
             "most_images is 0",
         ),
         (lambda ax: plots.plot_uncertain_images(IMAGES, np.ones(3), ax=ax), "uncertainty has shape"),
+        (lambda ax: plots.plot_generated(IMAGES, ax=ax), "clusters and styles"),
+        (lambda ax: plots.plot_generated(2 * IMAGES.reshape(5, 6, *IMAGES.shape[1:]), ax=ax), "numbers in"),
         (lambda ax: plots.plot_waveforms(IMAGES[0], LABELS, ax=ax), "waveforms has shape"),
         (lambda ax: plots.plot_waveforms(np.full((2, 2, 2), np.nan), [0, 0], ax=ax), "waveforms"),
     ],

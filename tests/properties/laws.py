@@ -328,6 +328,16 @@ NOT_TESTED = {
     "distributions.ClusterwisePartition": _GUIDED,
     "distributions.CompletedPartition": _GUIDED,
     "distributions.ComponentLabels": _GUIDED,
+    **{
+        f"distributions.{name}": "takes the outputs of a decoder: tests/distributions/test_observations.py"
+        for name in (
+            "BernoulliObservation",
+            "CountsObservation",
+            "NormalObservation",
+            "Observation",
+            "WordCounts",
+        )
+    },
     "distributions.DiagonalMixture": "parameters that a network makes: tests/distributions",
     "distributions.PerturbedSpanningForest": "no log_prob; its arguments: tests/distributions/forests",
     "distributions.standardised_similarity": "vectors of a network or a table: tests/distributions/forests",

@@ -224,6 +224,10 @@ NOT_TESTED = {
     "models.FAMILIES": "a table of names",
     "models.PRIORS": "a table of names",
     "models.NamedPrior": "an entry of that table",
+    **{
+        f"models.{name}": "has a decoder to train: tests/guides/test_deep_guides.py"
+        for name in ("DeepMixture", "EmbeddedMixture", "SemiSupervisedClustering")
+    },
     "models.DeformedGlyphs": "simulated alone, from numbers that are refused: tests/models",
     "models.GlyphImages": "inside of DeformedGlyphs",
     "models.GaussianClusters": "simulated alone, from numbers that are refused: tests/models",

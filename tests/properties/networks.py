@@ -165,17 +165,23 @@ CALLS = [
 _CONTRACT = "a base class"
 _PART = "a part of networks, which takes what the network makes: tests/nn, tests/guides"
 _TRAINED = "draws with particles: tests/guides; takes data as the guides of this table"
+_DEEP = "learns its model from data, which are checked as those of guides: tests/guides/test_deep_guides.py"
 NOT_TESTED = {
     "guides.AmortizedGuide": _CONTRACT,
     "guides.AttentiveClusteringProcess": _TRAINED,
     "guides.BlockFilter": "takes graphs, refused by as_adjacency: tests/guides/test_block_filter.py",
     "guides.ClusterwiseClusteringProcess": _TRAINED,
+    "guides.DeepGuide": _CONTRACT,
+    **{
+        f"guides.{name}": _DEEP
+        for name in ("DeepMixtureGuide", "EmbeddedMixtureGuide", "SemiSupervisedGuide")
+    },
     "guides.SequentialGuide": _CONTRACT,
     "guides.SpanningForestGuide": "no log_prob; degenerate points: tests/guides/test_spanning_forest.py",
     "guides.filtering_network_for": "makes the network of DeepAmortizedClustering",
     "guides.mixture_network_for": "makes the network of SetTransformerMixture",
     "nn.ClusterShape": _CONTRACT,
-    "nn.Encoder": _CONTRACT,
+    **{f"nn.{name}": _CONTRACT for name in ("Decoder", "Deformation", "Encoder", "Relaxation", "SeedRule")},
     "nn.Future": _CONTRACT,
     "nn.NetworkScorer": _CONTRACT,
     "nn.Order": _CONTRACT,
@@ -191,6 +197,15 @@ NOT_TESTED = {
             *("GaussianLatents", "GraphEncoder", "GraphScorer"),
             *("ImageEncoder", "InducedFuture", "KernelLookAhead", "NeighbourScorer", "SummedPool"),
             *("SummedScorer", "VectorEncoder", "WaveformEncoder"),
+            *(
+                "DenseDecoder",
+                "DenseEncoder",
+                "ExactSum",
+                "GumbelSoftmax",
+                "ImageDecoder",
+                "ImageDeformation",
+            ),
+            *("NearestSeed", "NormalNoise", "SpreadingSeeds", "Views"),
         )
     },
 }

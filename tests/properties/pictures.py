@@ -226,7 +226,7 @@ CALLS = [
 NOT_TESTED = {
     **{
         f"plots.{name}": "takes images or waveforms, refused in tests/plots/test_contact_sheets.py"
-        for name in ("plot_contact_sheet", "plot_uncertain_images", "plot_waveforms")
+        for name in ("plot_contact_sheet", "plot_generated", "plot_uncertain_images", "plot_waveforms")
     },
     **{
         f"plots.{name}": "takes the matrix of a graph, refused in tests/plots/test_graph_pictures.py"
