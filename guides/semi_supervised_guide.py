@@ -146,7 +146,11 @@ class SemiSupervisedGuide(DeepGuide):
         }
 
     def forward(self, data: Points) -> Tensor:
-        """Sample the sites ``"style"``, the features, and ``"code"``; the other terms are factors."""
+        """Sample the sites ``"style"``, the features, and ``"code"``; the other terms are factors.
+
+        Raises:
+            ValueError: if the guide was not told labels, or the data do not fit.
+        """
         points = self.points(data)
         if self._known is None:
             raise ValueError("guide was told no labels, expected some: call guide.knowing(known) first")
