@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from itertools import count
 from math import prod
 from typing import Any, ClassVar, Self
 
@@ -22,7 +21,7 @@ from pyroclust.distributions.hyperparameters import as_number, shown
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.nn.sizes import MAX_BLOCKS, check_bandwidths, check_scale
 from pyroclust.points import Points, as_points, check_points
-from pyroclust.programs import as_model
+from pyroclust.programs import as_model, own_name
 from pyroclust.protocols import Model, is_of_graphs
 
 __all__ = [
@@ -33,12 +32,9 @@ __all__ = [
     "checked_permutations",
     "checked_values",
     "num_columns",
-    "own_name",
     "refuse_a_view",
     "values_of_data_sets",
 ]
-
-_serial = count()
 
 
 class AmortizedGuide(PyroModule):
@@ -233,18 +229,6 @@ class AmortizedGuide(PyroModule):
         told += "" if self.constraints is None else f", {self.constraints!r}"
         size = f"{weights:,} weights" if weights else "no weights"
         return f"{type(self).__name__}(model={self.model.name}, {size}{told})"
-
-
-def own_name(kind: type) -> str:
-    """Return a name that no other guide of this process has.
-
-    Two guides of one name would share, and not train, their parameters under ``pyro.infer.SVI``.
-
-    Example:
-        >>> own_name(dict) == own_name(dict)
-        False
-    """
-    return f"{kind.__name__}_{next(_serial)}"
 
 
 def bandwidths(number: int, *, ratio: float = 2.0) -> tuple[float, ...]:

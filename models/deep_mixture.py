@@ -15,7 +15,7 @@ from pyroclust.nn import DenseDecoder
 from pyroclust.nn.decoders import Decoder
 from pyroclust.partitions import canonical
 from pyroclust.points import check_shape
-from pyroclust.programs import SimulatedModel, checked_shape
+from pyroclust.programs import SimulatedModel, checked_shape, own_name
 from pyroclust.protocols import Model
 from pyroclust.registry import register
 
@@ -88,6 +88,7 @@ class DeepMixture(SimulatedModel, nn.Module):
         num_points: int | None = None,
     ) -> None:
         nn.Module.__init__(self)
+        self._pyro_name = own_name(type(self))
         self.name = "deep_mixture"
         self._event_shape = checked_shape("event_shape", event_shape)
         self.num_clusters = check_count("num_clusters", num_clusters, at_least=2)
@@ -171,7 +172,7 @@ class DeepMixture(SimulatedModel, nn.Module):
 
     def _program(self, data: Tensor, *, with_prior: bool) -> Tensor:
         check_shape(data, self._event_shape)
-        pyro.module(self.name, self)
+        pyro.module(self._pyro_name, self)
         place = data.dim() - self.event_dim
         points = data.shape[place]
         with pyro.plate_stack("datasets", data.shape[:place], rightmost_dim=-2):

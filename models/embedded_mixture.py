@@ -14,7 +14,7 @@ from pyroclust.nn import DenseDecoder
 from pyroclust.nn.decoders import Decoder
 from pyroclust.partitions import canonical
 from pyroclust.points import check_shape
-from pyroclust.programs import SimulatedModel, checked_shape
+from pyroclust.programs import SimulatedModel, checked_shape, own_name
 from pyroclust.protocols import Model
 from pyroclust.registry import register
 
@@ -70,6 +70,7 @@ class EmbeddedMixture(SimulatedModel, nn.Module):
         observation: Observation | None = None,
     ) -> None:
         nn.Module.__init__(self)
+        self._pyro_name = own_name(type(self))
         self.name = "embedded_mixture"
         self._event_shape = checked_shape("event_shape", event_shape)
         self.num_clusters = check_count("num_clusters", num_clusters)
@@ -145,7 +146,7 @@ class EmbeddedMixture(SimulatedModel, nn.Module):
 
     def _program(self, data: Tensor, *, collapsed: bool) -> Tensor:
         check_shape(data, self._event_shape)
-        pyro.module(self.name, self)
+        pyro.module(self._pyro_name, self)
         place = data.dim() - self.event_dim
         choice = dist.Categorical(logits=self.logits)
         scales = self.log_scales.exp()

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from types import FunctionType
 from typing import Any, Self
 
@@ -17,8 +18,9 @@ from pyroclust.partitions import is_canonical
 from pyroclust.protocols import Model
 from pyroclust.random_state import seeded
 
-__all__ = ["Program", "SimulatedModel", "as_model", "checked_shape"]
+__all__ = ["Program", "SimulatedModel", "as_model", "checked_shape", "own_name"]
 
+_serial = count()
 _GUESSES = ((1,), (2,))
 _SMALL, _LARGE = (2, 5), (64, 30)
 
@@ -233,6 +235,18 @@ def checked_shape(name: str, shape: Any) -> tuple[int, ...]:
     if not isinstance(sizes, list | tuple):
         raise ValueError(f"{name} is of type {type(shape).__name__}, expected a shape, such as (2,)")
     return tuple(check_count(f"{name}[{place}]", one) for place, one in enumerate(sizes))
+
+
+def own_name(kind: type) -> str:
+    """Return a name that no other guide or model of this process has.
+
+    Two guides or models of one name would share, and not train, their parameters under ``pyro.infer.SVI``.
+
+    Example:
+        >>> own_name(dict) == own_name(dict)
+        False
+    """
+    return f"{kind.__name__}_{next(_serial)}"
 
 
 def as_model(model: Model | Callable[[Tensor], Any]) -> Model:

@@ -32,7 +32,9 @@ from pyroclust.nn import (
     DenseEncoder,
     ExactSum,
     GumbelSoftmax,
+    ImageDecoder,
     ImageDeformation,
+    ImageEncoder,
     NearestSeed,
     NormalNoise,
     SpreadingSeeds,
@@ -261,6 +263,21 @@ def test_stock_svi_trains_encoder_decoder_and_sticks() -> None:
     assert guide.model.weights.sticks.grad is None or guide.model.log_weights.std() > 0.1
 
 
+@pytest.mark.parametrize("make", [deep_mixture, embedded], ids=["mixture", "embedded"])
+def test_two_models_in_one_process_both_learn(make) -> None:
+    pyro.clear_param_store()
+    data, first, second = numbers(None), make(), make()
+    names = {"DeepMixture": "reconstruction", "EmbeddedMixture": "collapsed"}
+    for guide in (first, second):
+        before = {name: value.clone() for name, value in guide.state_dict().items() if "weight" in name}
+        program = getattr(guide.model, names[type(guide.model).__name__])
+        SVI(program, guide, Adam({"lr": 1e-2}), Trace_ELBO()).step(data)
+        after = guide.state_dict()
+        assert all(not torch.equal(after[name], value) for name, value in before.items())
+    own, other = first.state_dict(), second.state_dict()
+    assert all(own[name].data_ptr() != other[name].data_ptr() for name in own)
+
+
 def separated() -> tuple[torch.Tensor, torch.Tensor]:
     torch.manual_seed(2)
     classes = torch.arange(90) % 3
@@ -352,6 +369,31 @@ def test_saved_guides_come_back(make, tmp_path) -> None:
     every = enumerate_partitions(5)
     total = again.posterior(data[:5]).log_prob(every).logsumexp(0)
     assert total.item() == pytest.approx(0.0, abs=1e-9)
+
+
+def test_images_have_convolutions_and_bags_of_words_their_counts() -> None:
+    torch.manual_seed(0)
+    images = DeepMixture(
+        (28, 28),
+        num_clusters=4,
+        decoder=ImageDecoder(14, 28, 28, channels=4, hidden=16),
+        observation=BernoulliObservation(),
+    )
+    words = DeepMixture((30,), num_clusters=4, observation=CountsObservation(12))
+    for model, encoder, data in (
+        (images, ImageEncoder(28, 28, dim=8, channels=4), torch.rand(60, 28, 28)),
+        (words, DenseEncoder((30,), widths=(16,), log_counts=True), torch.randint(5, (60, 30)).float()),
+    ):
+        guide = DeepMixtureGuide(model, encoder=encoder, relaxation=GumbelSoftmax(0.5, straight_through=True))
+        settings = FitSettings(
+            steps=15, min_points=30, max_points=30, points_per_step=30, averaging=0.0, warmup_steps=1
+        )
+        before = sum(guide.loss_terms(data).values())
+        fit(model, guide, data=PartiallyLabelled(data), settings=settings, progress=False)
+        assert sum(guide.loss_terms(data).values()) < before
+        assert guide.posterior(data[:9]).sample((2,)).shape == (2, 9)
+        simulated = poutine.trace(poutine.uncondition(model)).get_trace(torch.empty(2, 5, *model.event_shape))
+        assert simulated.nodes["data"]["value"].shape == (2, 5, *model.event_shape)
 
 
 def test_clusters_start_where_a_mixture_finds_them() -> None:
