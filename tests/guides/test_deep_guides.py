@@ -276,6 +276,11 @@ def test_two_models_in_one_process_both_learn(make) -> None:
         assert all(not torch.equal(after[name], value) for name, value in before.items())
     own, other = first.state_dict(), second.state_dict()
     assert all(own[name].data_ptr() != other[name].data_ptr() for name in own)
+    trace = poutine.trace(second.model, param_only=True).get_trace(data)
+    params = {
+        node["value"].unconstrained().data_ptr() for node in trace.nodes.values() if node["type"] == "param"
+    }
+    assert params == {one.data_ptr() for one in second.model.parameters()}
 
 
 def separated() -> tuple[torch.Tensor, torch.Tensor]:
