@@ -6,16 +6,15 @@ from typing import Any
 import pyro
 import pyro.distributions as dist
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from pyroclust.counts import check_count
-from pyroclust.distributions import NormalObservation, Observation, PartitionPrior
+from pyroclust.distributions import Observation, PartitionPrior
 from pyroclust.models.component_weights import LearnedWeights
-from pyroclust.nn import DenseDecoder
+from pyroclust.models.deep_model import DeepModel
 from pyroclust.nn.decoders import Decoder
 from pyroclust.partitions import canonical
 from pyroclust.points import check_shape
-from pyroclust.programs import SimulatedModel, checked_shape, own_name
 from pyroclust.protocols import Model
 from pyroclust.registry import register
 
@@ -23,7 +22,7 @@ __all__ = ["DeepMixture"]
 
 
 @register(Model, name="deep_mixture")
-class DeepMixture(SimulatedModel, nn.Module):
+class DeepMixture(DeepModel):
     r"""Points that a decoder makes of a cluster and a style, both unseen.
 
     .. math::
@@ -74,8 +73,6 @@ class DeepMixture(SimulatedModel, nn.Module):
         https://arxiv.org/abs/1406.5298
     """
 
-    typical_scale = 1.0
-
     def __init__(
         self,
         event_shape: Sequence[int],
@@ -87,26 +84,14 @@ class DeepMixture(SimulatedModel, nn.Module):
         prior: PartitionPrior | None = None,
         num_points: int | None = None,
     ) -> None:
-        nn.Module.__init__(self)
-        self._pyro_name = own_name(type(self))
-        self.name = "deep_mixture"
-        self._event_shape = checked_shape("event_shape", event_shape)
-        self.num_clusters = check_count("num_clusters", num_clusters, at_least=2)
-        self.style_dim = check_count("style_dim", style_dim)
-        self.observation = NormalObservation() if observation is None else observation
-        taken = self.style_dim + self.num_clusters
-        self.decoder: Any = DenseDecoder(taken, self._event_shape) if decoder is None else decoder
-        if self.decoder.dim != taken:
-            raise ValueError(
-                f"decoder takes {self.decoder.dim} numbers, expected {taken}: style_dim and num_clusters"
-            )
+        clusters = check_count("num_clusters", num_clusters, at_least=2)
+        style = check_count("style_dim", style_dim)
+        super().__init__(
+            event_shape, style + clusters, decoder=decoder, observation=observation, name="deep_mixture"
+        )
+        self.num_clusters, self.style_dim = clusters, style
         self.prior, self.num_points = prior, num_points
         self.weights = LearnedWeights(self.num_clusters, prior=prior, num_points=num_points)
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
-        return self._event_shape
 
     @property
     def log_weights(self) -> Tensor:
@@ -136,9 +121,7 @@ class DeepMixture(SimulatedModel, nn.Module):
             output: ``(*any, *event_shape)``.
         """
         shape = torch.broadcast_shapes(style.shape[:-1], code.shape[:-1])
-        latents = torch.cat([style.expand(*shape, -1), code.expand(*shape, -1)], -1)
-        outputs: Tensor = self.decoder(latents.reshape(-1, latents.shape[-1]))
-        return outputs.view(*shape, *self._event_shape)
+        return self._decoded(torch.cat([style.expand(*shape, -1), code.expand(*shape, -1)], -1))
 
     def log_likelihood(self, data: Tensor, style: Tensor, code: Tensor) -> Tensor:
         """Return log p(x | z, c) of every point.
@@ -147,8 +130,7 @@ class DeepMixture(SimulatedModel, nn.Module):
             data: ``(*batch, N, *event_shape)``; style, code: ``(*any, *batch, N, .)``; output: ``(*any,
             *batch, N)``.
         """
-        law = self.observation.law(self.outputs(style, code), event_dim=len(self._event_shape))
-        found: Tensor = law.log_prob(data)
+        found: Tensor = self._law(self.outputs(style, code)).log_prob(data)
         return found
 
     @torch.no_grad()
@@ -168,7 +150,7 @@ class DeepMixture(SimulatedModel, nn.Module):
             torch.Size([3, 5, 8, 8])
         """
         codes = torch.eye(self.num_clusters, dtype=style.dtype, device=style.device).unsqueeze(1)
-        return self.observation.mean(self.outputs(style, codes), event_dim=len(self._event_shape))
+        return self._mean(self.outputs(style, codes))
 
     def _program(self, data: Tensor, *, with_prior: bool) -> Tensor:
         check_shape(data, self._event_shape)
@@ -187,8 +169,7 @@ class DeepMixture(SimulatedModel, nn.Module):
                     style_law, code_law = style_law.mask(False), code_law.mask(False)
                 style = pyro.sample("style", style_law)
                 code = pyro.sample("code", code_law)
-                law: Any = self.observation.law(self.outputs(style, code), event_dim=len(self._event_shape))
-                found: Tensor = pyro.sample("data", law, obs=data)
+                found: Tensor = pyro.sample("data", self._law(self.outputs(style, code)), obs=data)
         labels = code.argmax(-1)
         # Of enumerated codes every point has all clusters: there is no partition then.
         if labels.shape == data.shape[: place + 1]:

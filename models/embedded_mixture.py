@@ -9,12 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from pyroclust.counts import check_count
-from pyroclust.distributions import NormalObservation, Observation
-from pyroclust.nn import DenseDecoder
+from pyroclust.distributions import Observation
+from pyroclust.models.deep_model import DeepModel
 from pyroclust.nn.decoders import Decoder
 from pyroclust.partitions import canonical
 from pyroclust.points import check_shape
-from pyroclust.programs import SimulatedModel, checked_shape, own_name
 from pyroclust.protocols import Model
 from pyroclust.registry import register
 
@@ -22,7 +21,7 @@ __all__ = ["EmbeddedMixture"]
 
 
 @register(Model, name="embedded_mixture")
-class EmbeddedMixture(SimulatedModel, nn.Module):
+class EmbeddedMixture(DeepModel):
     r"""Points that a decoder makes of vectors, which are a mixture of diagonal Gaussians.
 
     .. math::
@@ -58,8 +57,6 @@ class EmbeddedMixture(SimulatedModel, nn.Module):
         Jiang et al. (2017), Variational deep embedding. https://arxiv.org/abs/1611.05148
     """
 
-    typical_scale = 1.0
-
     def __init__(
         self,
         event_shape: Sequence[int],
@@ -69,26 +66,13 @@ class EmbeddedMixture(SimulatedModel, nn.Module):
         decoder: Decoder | None = None,
         observation: Observation | None = None,
     ) -> None:
-        nn.Module.__init__(self)
-        self._pyro_name = own_name(type(self))
-        self.name = "embedded_mixture"
-        self._event_shape = checked_shape("event_shape", event_shape)
-        self.num_clusters = check_count("num_clusters", num_clusters)
-        self.embedding_dim = check_count("embedding_dim", embedding_dim)
-        self.observation = NormalObservation() if observation is None else observation
-        self.decoder: Any = DenseDecoder(embedding_dim, self._event_shape) if decoder is None else decoder
-        if self.decoder.dim != embedding_dim:
-            raise ValueError(
-                f"decoder takes {self.decoder.dim} numbers, expected {embedding_dim}, embedding_dim"
-            )
+        clusters = check_count("num_clusters", num_clusters)
+        dim = check_count("embedding_dim", embedding_dim)
+        super().__init__(event_shape, dim, decoder=decoder, observation=observation, name="embedded_mixture")
+        self.num_clusters, self.embedding_dim = clusters, dim
         self.logits = nn.Parameter(torch.zeros(num_clusters))
         self.means = nn.Parameter(torch.randn(num_clusters, embedding_dim))
         self.log_scales = nn.Parameter(torch.zeros(num_clusters, embedding_dim))
-
-    @property
-    def event_shape(self) -> tuple[int, ...]:
-        """Shape of one point."""
-        return self._event_shape
 
     def forward(self, data: Tensor) -> Tensor:
         """Run the Pyro program on data sets, or on a template of their shape, and return the data."""
@@ -106,7 +90,7 @@ class EmbeddedMixture(SimulatedModel, nn.Module):
 
     def log_likelihood(self, data: Tensor, embedding: Tensor) -> Tensor:
         """Return log p(x | z) of every point, ``(*batch, N)``."""
-        found: Tensor = self._law(embedding).log_prob(data)
+        found: Tensor = self._law(self._decoded(embedding)).log_prob(data)
         return found
 
     @torch.no_grad()
@@ -135,14 +119,7 @@ class EmbeddedMixture(SimulatedModel, nn.Module):
             output: ``(K, S, *event_shape)``.
         """
         places = self.means.unsqueeze(1) + self.log_scales.exp().unsqueeze(1) * noise
-        return self.observation.mean(self._outputs(places), event_dim=len(self._event_shape))
-
-    def _outputs(self, embedding: Tensor) -> Tensor:
-        outputs: Tensor = self.decoder(embedding.reshape(-1, embedding.shape[-1]))
-        return outputs.view(*embedding.shape[:-1], *self._event_shape)
-
-    def _law(self, embedding: Tensor) -> Any:
-        return self.observation.law(self._outputs(embedding), event_dim=len(self._event_shape))
+        return self._mean(self._decoded(places))
 
     def _program(self, data: Tensor, *, collapsed: bool) -> Tensor:
         check_shape(data, self._event_shape)
@@ -161,7 +138,7 @@ class EmbeddedMixture(SimulatedModel, nn.Module):
                 cluster = pyro.sample("cluster", choice)
                 law = dist.Normal(self.means[cluster], scales[cluster]).to_event(1)
             embedding = pyro.sample("embedding", law)
-            found: Tensor = pyro.sample("data", self._law(embedding), obs=data)
+            found: Tensor = pyro.sample("data", self._law(self._decoded(embedding)), obs=data)
         if cluster is not None and cluster.shape == data.shape[: place + 1]:
             pyro.deterministic("assignments", canonical(cluster))
         return found
