@@ -9,7 +9,7 @@ from torch import Tensor
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.simulated_loss import SimulatedLoss
 
-__all__ = ["HasLosses", "HasTerms", "OwnLoss"]
+__all__ = ["HasLosses", "HasTerms", "OwnLoss", "check_has_data"]
 
 
 @runtime_checkable
@@ -37,6 +37,23 @@ class HasTerms(HasLosses, Protocol):
             output: ``(*batch)`` each.
         """
         ...
+
+
+def check_has_data(guide: object, data: object) -> None:
+    """Refuse to train a guide that learns its model from data without any.
+
+    Args:
+        guide: any guide.
+        data: what it is to be trained on; ``None`` for simulations of its model.
+
+    Raises:
+        ValueError: if there are none.
+    """
+    if isinstance(guide, HasTerms) and data is None:
+        raise ValueError(
+            f"data is None, expected what to train on: a {type(guide).__name__} learns its model from data; "
+            "give a pyroclust.models.PartiallyLabelled, or [data] in a recipe"
+        )
 
 
 class OwnLoss(SimulatedLoss):

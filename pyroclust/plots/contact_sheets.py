@@ -103,7 +103,10 @@ def plot_generated(images: np.ndarray, *, ax: Axes) -> Axes:
     flat = _drawable_images(given.reshape(-1, *given.shape[2:]))
     rows = np.arange(clusters * styles).reshape(clusters, styles)
     _draw_sheet(flat, list(rows), ax=ax)
-    ax.set_yticks((given.shape[2] + _GAP) * np.arange(clusters) + given.shape[2] / 2, range(1, clusters + 1))
+    ax.set_yticks(
+        (given.shape[2] + _GAP) * np.arange(clusters) + given.shape[2] / 2,
+        [str(one + 1) for one in range(clusters)],
+    )
     ax.set(xlabel="style", ylabel="cluster")
     return ax
 

@@ -19,6 +19,7 @@ from pyroclust.calibration import Certificate, CertificateSettings, certify
 from pyroclust.calibration.checking import store_certificate
 from pyroclust.files import check_outside_the_package, locked_folder, replace_file
 from pyroclust.infer import Devices, FitResult, fit
+from pyroclust.infer.own_loss import check_has_data
 from pyroclust.infer.training import CHECKPOINT_FILE, LOG_FILE, VALIDATION_FILE
 from pyroclust.infer.training.checkpoint import failure_of
 from pyroclust.infer.training.logs import EVENTS_FOLDER
@@ -91,6 +92,7 @@ def train_recipe(
     recipe, folder = read_recipe(path), Path(out)
     check_outside_the_package(folder)
     guide = recipe.build()
+    check_has_data(guide, recipe.data)
     helps = int(os.environ.get("RANK", "0")) > 0
     with ExitStack() as stack:
         interrupt = stack.enter_context(interrupt_between_steps())

@@ -39,6 +39,21 @@ exact_points = 3
 sampled_points = 5
 num_draws = 5
 """
+_OF_DATA = """
+[model]
+name = "deep_mixture"
+event_shape = [2]
+num_clusters = 3
+[data]
+source = "iris"
+[guide]
+class = "DeepMixtureGuide"
+[training]
+steps = 2
+min_points = 10
+max_points = 10
+points_per_step = 10
+"""
 _MODEL = '[model]\nname = "nig_mixture"\ndim = 1\n'
 _HOSTILE = "[/red] [bold]loud[/] \x1b[31mred\x1b]0;title\x07 $\\frac \u202edlrow\r\nnew line \u2028 :skull:"
 
@@ -67,6 +82,14 @@ def _edited(name: str, words: str, old: str, new: str) -> Case:
     def make() -> str:
         assert old in _RECIPE
         return _RECIPE.replace(old, new, 1)
+
+    return _wrong(name, words, make)
+
+
+def _edited_data(name: str, words: str, old: str, new: str) -> Case:
+    def make() -> str:
+        assert old in _OF_DATA
+        return _OF_DATA.replace(old, new, 1)
 
     return _wrong(name, words, make)
 
@@ -246,6 +269,22 @@ CASES = [
     _wrong(
         "an unknown class of guides", "unknown class 'eval'", lambda: _MODEL + '[guide]\nclass = "eval"\n'
     ),
+    _edited_data("data that are not there", "unknown data set 'irises'", '"iris"', '"irises"'),
+    _edited_data("data of another shape", "points of shape (2,), expected (3,)", "[2]", "[3]"),
+    _edited_data(
+        "labels of data that have none", "labels_per_class is -1", '"iris"', '"iris"\nlabels_per_class = -1'
+    ),
+    _edited_data(
+        "an unknown deformation", "unknown class 'eval'", '"iris"', '"iris"\ndeformation = { class = "eval" }'
+    ),
+    _edited_data("a deep guide without data", "data is None", '[data]\nsource = "iris"\n', ""),
+    _edited_data(
+        "an unknown law of observations",
+        "unknown class",
+        "num_clusters = 3",
+        'observation = { class = "os" }',
+    ),
+    _edited_data("one cluster", "num_clusters is 1", "num_clusters = 3", "num_clusters = 1"),
     _edited("steps negative", "steps is -2", "steps = 2", "steps = -2"),
     _edited("steps 10^30", "steps", "steps = 2", f"steps = {10**30}"),
     _edited(

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from pyroclust.infer.choices import Choice
 from pyroclust.infer.chunked_loss import VisitingOrders
 from pyroclust.infer.inclusive_kl import InclusiveKL
-from pyroclust.infer.own_loss import HasLosses, HasTerms, OwnLoss
+from pyroclust.infer.own_loss import HasLosses, OwnLoss, check_has_data
 from pyroclust.infer.training.averages import AveragedWeights
 from pyroclust.infer.training.checkpoint import FAILURE, FORMAT
 from pyroclust.infer.training.devices import average_gradients
@@ -236,11 +236,7 @@ class Trainer:
 def _loss(guide: Any, settings: FitSettings, choice: Choice | None, data: Any) -> InclusiveKL | OwnLoss:
     """Return the loss that a guide defines, and the inclusive divergence of all others."""
     orders = _orders(guide, settings)
-    if isinstance(guide, HasTerms) and data is None:
-        raise ValueError(
-            f"data is None, expected what to train on: a {type(guide).__name__} learns its model from data; "
-            "give a pyroclust.models.PartiallyLabelled, or [data] in a recipe"
-        )
+    check_has_data(guide, data)
     if not isinstance(guide, HasLosses):
         return InclusiveKL(choice, orders=orders, data=data)
     if orders is not None:
