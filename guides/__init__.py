@@ -1,5 +1,6 @@
 """Amortized guides: from data to a distribution over partitions."""
 
+from pyroclust.guides.anchored_guide import AnchoredGuide
 from pyroclust.guides.attentive_clustering_process import AttentiveClusteringProcess
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.guides.block_filter import BlockFilter
@@ -18,6 +19,7 @@ from pyroclust.guides.spanning_forest import SpanningForestGuide
 
 __all__ = [
     "AmortizedGuide",
+    "AnchoredGuide",
     "AttentiveClusteringProcess",
     "BlockFilter",
     "ClusterwiseClusteringProcess",

@@ -41,10 +41,12 @@ from pyroclust.distributions.priors.finite_mixtures import FiniteMixturesPrior, 
 from pyroclust.distributions.priors.gamma_concentration import GammaConcentration
 from pyroclust.distributions.priors.pitman_yor import PitmanYorPrior, PitmanYorProcess
 from pyroclust.distributions.priors.prior import PartitionPrior
+from pyroclust.distributions.sequential.anchored import AnchoredPartition
 from pyroclust.distributions.sequential.completion import CompletedPartition
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
 
 __all__ = [
+    "AnchoredPartition",
     "BernoulliBeta",
     "BernoulliObservation",
     "BlockRates",

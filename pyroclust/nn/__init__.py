@@ -1,5 +1,6 @@
 """Networks: scorers of pointwise guides, networks of clusterwise ones, set attention, visiting orders."""
 
+from pyroclust.nn.anchors import Anchors, RandomAnchors, SpreadAnchors
 from pyroclust.nn.attention import (
     FullSetEncoder,
     InducedSetAttention,
@@ -38,6 +39,7 @@ from pyroclust.nn.waveform_encoder import WaveformEncoder
 
 __all__ = [
     "AdaptiveShape",
+    "Anchors",
     "AttentiveDecoder",
     "AttentivePool",
     "AutoencoderDensity",
@@ -84,11 +86,13 @@ __all__ = [
     "Order",
     "PointEncoder",
     "PooledAttention",
+    "RandomAnchors",
     "RandomOrder",
     "RecurrentDecoder",
     "Relaxation",
     "SeedRule",
     "SetEncoder",
+    "SpreadAnchors",
     "SpreadingSeeds",
     "SummedPool",
     "SummedScorer",

@@ -31,6 +31,7 @@ from pyroclust.distributions.sequential.scorer import Scorer
 from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.guides import (
     AmortizedGuide,
+    AnchoredGuide,
     BlockFilter,
     DeepGuide,
     DeepMixtureGuide,
@@ -113,6 +114,11 @@ def model_of(kind):
     return OWN_MODELS.get(kind, gaussian2d)()
 
 
+def made(kind, model):
+    """Return a guide of this class."""
+    return AnchoredGuide(PredictiveFilter(model), num_anchors=3) if kind is AnchoredGuide else kind(model)
+
+
 def test_all_are_collected():
     assert {one.__name__ for one in GUIDES} >= {"NeuralClusteringProcess", "PredictiveFilter"}
     assert {one.__name__ for one in SCORERS} >= {"LightScorer", "SummedScorer", "FilterScorer"}
@@ -123,7 +129,7 @@ def test_all_are_collected():
 def test_a_guide_has_one_form(kind):
     torch.manual_seed(0)
     model = model_of(kind)
-    guide = kind(model).eval()
+    guide = made(kind, model).eval()
     assert isinstance(guide, Guide)
     assert guide.conditions == ()
     assert not guide.mixes_orders
@@ -180,7 +186,7 @@ def test_a_guide_has_one_form(kind):
 
 @pytest.mark.parametrize("kind", GUIDES)
 def test_two_guides_have_two_names(kind):
-    first, second = kind(model_of(kind)), kind(model_of(kind))
+    first, second = made(kind, model_of(kind)), made(kind, model_of(kind))
     assert first._pyro_name != second._pyro_name
 
 

@@ -322,6 +322,7 @@ CALLS = [
 _CONTRACT = "a base class"
 _GUIDED = "made by a guide from data that it checks: tests/infer/test_data_properties.py"
 NOT_TESTED = {
+    "distributions.AnchoredPartition": _GUIDED,
     "distributions.BlockRates": "two pairs of numbers: tests/models/test_stochastic_block_model.py",
     "distributions.GraphOfBlocks": "inside of StochasticBlockModel: tests/models",
     "distributions.ClusteredData": "inside of every family of this table",

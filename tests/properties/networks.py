@@ -171,6 +171,7 @@ NOT_TESTED = {
     "guides.AttentiveClusteringProcess": _TRAINED,
     "guides.BlockFilter": "takes graphs, refused by as_adjacency: tests/guides/test_block_filter.py",
     "guides.ClusterwiseClusteringProcess": _TRAINED,
+    "guides.AnchoredGuide": "a guide of this table on some points: tests/guides/test_anchored_guide.py",
     "guides.DeepGuide": _CONTRACT,
     **{
         f"guides.{name}": _DEEP
@@ -181,7 +182,10 @@ NOT_TESTED = {
     "guides.filtering_network_for": "makes the network of DeepAmortizedClustering",
     "guides.mixture_network_for": "makes the network of SetTransformerMixture",
     "nn.ClusterShape": _CONTRACT,
-    **{f"nn.{name}": _CONTRACT for name in ("Decoder", "Deformation", "Encoder", "Relaxation", "SeedRule")},
+    **{
+        f"nn.{name}": _CONTRACT
+        for name in ("Anchors", "Decoder", "Deformation", "Encoder", "Relaxation", "SeedRule")
+    },
     "nn.Future": _CONTRACT,
     "nn.NetworkScorer": _CONTRACT,
     "nn.Order": _CONTRACT,
@@ -206,6 +210,7 @@ NOT_TESTED = {
                 "ImageDeformation",
             ),
             *("NearestSeed", "NormalNoise", "SpreadingSeeds", "Views"),
+            *("RandomAnchors", "SpreadAnchors"),
         )
     },
 }

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.distributions.sequential.anchored import AnchoredPartition
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.infer.mcmc.compiled.filtering import (
@@ -34,6 +35,8 @@ _Runs: TypeAlias = Callable[[np.ndarray, np.ndarray], float]
 def can_compile(posterior: Any) -> bool:
     """Return whether a posterior is the exact filter's, of one data set, with a compiled family.
 
+    That of an :class:`~pyroclust.guides.AnchoredGuide` is, from the anchors on.
+
     Args:
         posterior: of any guide.
 
@@ -43,6 +46,8 @@ def can_compile(posterior: Any) -> bool:
         >>> can_compile(PredictiveFilter(gaussian2d()).posterior(torch.zeros(3, 2)))
         True
     """
+    if isinstance(posterior, AnchoredPartition):
+        return can_compile(posterior.rest)
     if not isinstance(posterior, SequentialPartition) or not isinstance(posterior.scorer, FilterScorer):
         return False
     encoding = posterior.encoding
@@ -54,7 +59,8 @@ class CompiledFilter:
     """The law of a posterior of :class:`~pyroclust.guides.PredictiveFilter`, with other random numbers.
 
     Where that one takes a step a point for all draws at once, in arrays of all draws and clusters, this takes
-    one draw after the other in each thread: about ten times as fast.
+    one draw after the other in each thread: about ten times as fast. Of a posterior of
+    :class:`~pyroclust.guides.AnchoredGuide` the guide labels the anchors as ever, and this all others.
 
     Args:
         posterior: one for which :func:`can_compile` holds.
@@ -71,12 +77,14 @@ class CompiledFilter:
         True
     """
 
-    is_exact = True
-
-    def __init__(self, posterior: SequentialPartition) -> None:
-        self._encoding: FilterEncoding = posterior.encoding
-        self.order = posterior.order
-        self._order = posterior.order[0]
+    def __init__(self, posterior: SequentialPartition | AnchoredPartition) -> None:
+        self._first = posterior.first if isinstance(posterior, AnchoredPartition) else None
+        rest = posterior.rest if isinstance(posterior, AnchoredPartition) else posterior
+        self._encoding: FilterEncoding = rest.encoding
+        self.is_exact = posterior.is_exact
+        self.order = rest.order
+        self._order = rest.order[0]
+        self._known = 1 if self._first is None else self._first.num_points
 
     def sample_and_log_prob(self, sample_shape: tuple[int]) -> tuple[Tensor, Tensor]:
         """Draw partitions, with their log-probabilities in nats; random numbers come from torch.
@@ -88,16 +96,21 @@ class CompiledFilter:
         uniforms = torch.rand(number, num_points, dtype=torch.float64).numpy()
         draws, log_prob = np.empty((number, num_points), np.int64), np.empty(number)
         order = self._order.numpy()
+        anchors, own = np.zeros((number, 1), np.int64), torch.zeros(number, dtype=torch.float64)
+        if self._first is not None:
+            drawn, own = self._first.sample_and_log_prob((number,))
+            anchors = drawn.numpy()
 
         def draw(runs: _Runs, row: int) -> float:
             labels = np.empty(num_points, np.int64)
+            labels[: self._known] = anchors[row]
             found = runs(uniforms[row], labels)
             if found < math.inf:
                 in_own_order(labels, order, np.empty(num_points, np.int64), draws[row])
             return found
 
-        self._each(draw, log_prob)
-        return torch.from_numpy(draws), torch.from_numpy(log_prob)
+        self._each(draw, log_prob, most=int(anchors.max()) + 1)
+        return torch.from_numpy(draws), torch.from_numpy(log_prob) + own
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the same as :meth:`merged_log_prob`."""
@@ -113,7 +126,10 @@ class CompiledFilter:
         log_prob = np.empty(len(labels))
         most = int(labels.max()) + 1
         self._each(lambda runs, row: runs(_NONE, labels[row]), log_prob, most=most)
-        return torch.from_numpy(log_prob)
+        found = torch.from_numpy(log_prob)
+        if self._first is None:
+            return found
+        return found + self._first.merged_log_prob(torch.from_numpy(labels[:, : self._known]))
 
     def _each(
         self,
@@ -167,4 +183,5 @@ class CompiledFilter:
         )
         family_at, state_at = Address(compile_family(encoding.component, points, width)), Address(state)
         tabulate_family(family_at)
-        return lambda uniforms, labels: filter_points(family_at, state_at, uniforms, labels)
+        known = self._known
+        return lambda uniforms, labels: filter_points(family_at, state_at, uniforms, labels, known)

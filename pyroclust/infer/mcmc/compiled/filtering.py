@@ -48,8 +48,8 @@ def _put(family: Any, state: Any, point: int, cluster: int) -> None:
 
 
 @lean
-def filter_points(family: Any, state: Any, uniforms: np.ndarray, labels: np.ndarray) -> float:
-    """Label the points one after the other, and return the log-probability of the labels in nats.
+def filter_points(family: Any, state: Any, uniforms: np.ndarray, labels: np.ndarray, first: int) -> float:
+    """Label the points from ``first`` on, and return the log-probability of their labels in nats.
 
     Cost O(N K) predictives.
 
@@ -57,16 +57,21 @@ def filter_points(family: Any, state: Any, uniforms: np.ndarray, labels: np.ndar
         family: tables and caches of the family.
         state: changed in place.
         uniforms: one uniform random number a point; none to score the labels that are there.
-        labels: canonical, ``(N,)``, output or input.
+        labels: canonical, ``(N,)``, output or input; those before ``first`` are known.
+        first: the first point that is labelled, at least 1.
 
     Returns:
         The log-probability; infinity where there would be W clusters or more.
     """
     for k in range(len(state.sizes)):
         state.sizes[k] = 0
-    labels[0], clusters, total = 0, 1, 0.0
-    _put(family, state, 0, 0)
-    for point in range(1, len(labels)):
+    labels[0], clusters, total = 0, 0, 0.0
+    for point in range(first):
+        clusters = max(clusters, labels[point] + 1)
+        if clusters >= len(state.sizes):
+            return math.inf
+        _put(family, state, point, labels[point])
+    for point in range(first, len(labels)):
         best = -math.inf
         for k in range(clusters):
             size = state.sizes[k]
