@@ -30,3 +30,67 @@ ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "runs" / "anchored"
 RESULT = Path(__file__).parent / "results" / "anchored.json"
 GUIDES, SIZES, DRAWS = ("ncp-overlap2d", "ncp-niw2d"), (300, 1000), 300
+
+
+def ways(guide: Any) -> dict[str, Any]:
+    """Return what is compared, by name."""
+    found: dict[str, Any] = {"guide alone": guide, "exact filter": PredictiveFilter(guide.model)}
+    for number in (25, 50, 100, 200):
+        found[f"{number} random anchors"] = AnchoredGuide(guide, num_anchors=number, anchors=RandomAnchors())
+        found[f"{number} spread anchors"] = AnchoredGuide(guide, num_anchors=number, anchors=SpreadAnchors())
+    return found
+
+
+def measure(name: str, *, size: int, seed: int) -> dict[str, dict[str, float]]:
+    """Draw partitions of one simulated set in every way, and weigh them."""
+    guide = load_guide(name)
+    torch.manual_seed(seed)
+    data, truth = (one[0] for one in simulate(guide.model, torch.empty(1, size, guide.model.component.dim)))
+    found = {}
+    for way, one in ways(guide).items():
+        torch.manual_seed(seed)
+        start = time.perf_counter()
+        with torch.no_grad():
+            law: Any = one.posterior(data)
+            law = CompiledFilter(law) if can_compile(law) else law
+            draws, log_q = law.sample_and_log_prob((DRAWS,))
+        seconds = time.perf_counter() - start
+        weights = guide.model.log_joint(data, draws) - log_q
+        with torch.no_grad():
+            of_truth = law.merged_log_prob(truth.unsqueeze(0))[0].item() / size
+        found[way] = {
+            "efficiency": float(importance_efficiency(weights.numpy())),
+            "log q of the truth": of_truth,
+            "seconds": seconds,
+        }
+    return found
+
+
+def main(sets: int = 20, *, explore: bool = False, guide: str = "", size: int = 0) -> None:
+    """Measure all sets, and print and write the report."""
+    console, first = Console(), 1000 if explore else 0
+    report: dict[str, Any] = {"sets": sets, "draws": DRAWS}
+    for name in GUIDES:
+        for points in SIZES:
+            if (guide and guide != name) or (size and size != points):
+                continue
+            runs = [
+                kept(RUNS / f"{name}-{points}-{seed}.json", partial(measure, name, size=points, seed=seed))
+                for seed in range(first, first + sets)
+            ]
+            rows = {way: {key: [run[way][key] for run in runs] for key in runs[0][way]} for way in runs[0]}
+            report[f"{name}, N = {points}"] = {
+                way: {
+                    "median efficiency": round(float(np.median(row["efficiency"])), 4),
+                    "log q of the truth a point": round(float(np.mean(row["log q of the truth"])), 5),
+                    "seconds": round(float(np.median(row["seconds"])), 4),
+                }
+                for way, row in rows.items()
+            }
+            console.print(f"{name}, N = {points}", report[f"{name}, N = {points}"])
+    if not explore and not guide and not size:
+        write_report(RESULT, report)
+
+
+if __name__ == "__main__":
+    typer.run(main)
