@@ -35,6 +35,7 @@ INSIDE = {
         "pyroclust.files",
         "pyroclust.infer.choices",
         "pyroclust.infer.mcmc.coarse_starts",
+        "pyroclust.infer.mcmc.compiled_filter",
         "pyroclust.infer.mcmc.defaults",
         "pyroclust.infer.mcmc.long_chains",
         "pyroclust.infer.mcmc.named_kernels",
