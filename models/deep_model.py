@@ -31,6 +31,7 @@ class DeepModel(SimulatedModel, nn.Module):
     """
 
     typical_scale = 1.0
+    is_trained_with_guide = True
 
     def __init__(
         self,

@@ -34,6 +34,7 @@ class SimulatedModel:
     has_likelihood = False
     is_conjugate = False
     scale_is_known = False
+    is_trained_with_guide = False
     name: str
 
     @property
@@ -260,8 +261,9 @@ def as_model(model: Model | Callable[[Tensor], Any]) -> Model:
         >>> as_model(gaussian2d()).name
         'gaussian2d'
     """
-    is_network = isinstance(model, torch.nn.Module) and not isinstance(model, SimulatedModel)
-    if isinstance(model, Model) and not is_network:
+    # A module inside of a guide is trained and saved with it.
+    apart = isinstance(model, torch.nn.Module) and not getattr(model, "is_trained_with_guide", False)
+    if isinstance(model, Model) and not apart:
         return model
     if not callable(model):
         raise ValueError(

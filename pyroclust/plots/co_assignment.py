@@ -75,7 +75,9 @@ def _draw(
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ValueError(f"the matrix has shape {matrix.shape}, expected (N, N) with at least one point")
     order = drawable_order(order, len(matrix))
-    image = ax.imshow(matrix[np.ix_(order, order)], cmap=cmap, vmin=vmin, vmax=vmax, interpolation="nearest")
+    # Colours have 256 levels: single precision takes half of the memory.
+    seen = matrix.astype(np.float32)[np.ix_(order, order)]
+    image = ax.imshow(seen, cmap=cmap, vmin=vmin, vmax=vmax, interpolation="nearest")
     ax.set(xticks=[], yticks=[])
     for side in ("top", "right"):
         ax.spines[side].set_visible(True)

@@ -70,7 +70,7 @@ def test_every_source_of_num_clusters_has_its_own_colour(ax):
 def test_co_assignment_is_ordered_and_the_difference_symmetric(ax):
     matrix, order = np.array([[1, 0.2, 0.9], [0.2, 1, 0.1], [0.9, 0.1, 1]]), np.array([0, 2, 1])
     plots.plot_co_assignment(matrix, order, ax=ax)
-    assert ax.images[0].get_array()[0].tolist() == [1, 0.9, 0.2]
+    assert ax.images[0].get_array()[0].tolist() == pytest.approx([1, 0.9, 0.2])
     other = plots.new_figure(3, 3).subplots()
     plots.plot_co_assignment_difference(matrix, matrix - 0.3, order, ax=other)
     low, high = other.images[0].get_clim()
