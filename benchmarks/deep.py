@@ -81,17 +81,8 @@ def train(
 ) -> float:
     """Train on batches of images and return the loss."""
     told = SETTINGS[data]
-    size = told["batch"]
-    settings = FitSettings(
-        steps=told["steps"] if steps is None else steps,
-        min_points=size,
-        max_points=size,
-        points_per_step=size,
-        learning_rate=1e-3,
-        averaging=0.0,
-        clip=1e6,
-        seed=seed,
-    )
+    length = told["steps"] if steps is None else steps
+    settings = FitSettings.of_batches(told["batch"], steps=length, seed=seed)
     every = PartiallyLabelled(images) if law is None else law
     return fit(guide.model, guide, data=every, settings=settings, progress=False).loss
 

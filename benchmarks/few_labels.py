@@ -86,16 +86,7 @@ def train(data: str, points: np.ndarray, known: np.ndarray, *, seed: int, ours: 
         views=Views(change, weight=told["views"], balance=told["views"]) if with_views else None,
     )
     law = PartiallyLabelled(points, known, share=SHARE, deformation=change if with_views else None)
-    settings = FitSettings(
-        steps=told["steps"],
-        min_points=BATCH,
-        max_points=BATCH,
-        points_per_step=BATCH,
-        learning_rate=1e-3,
-        averaging=0.0,
-        clip=1e6,
-        seed=seed,
-    )
+    settings = FitSettings.of_batches(BATCH, steps=told["steps"], seed=seed)
     fit(model, guide, data=law, settings=settings, progress=False)
     return guide
 

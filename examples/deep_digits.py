@@ -66,16 +66,7 @@ def main() -> None:
     guide = new_guide(options.width)
     assert guide.views is not None
     law = PartiallyLabelled(images, deformation=guide.views.deformation)
-    settings = FitSettings(
-        steps=options.steps,
-        min_points=100,
-        max_points=100,
-        points_per_step=100,
-        learning_rate=1e-3,
-        averaging=0.0,
-        clip=1e6,
-        seed=options.seed,
-    )
+    settings = FitSettings.of_batches(100, steps=options.steps, seed=options.seed)
     styles, generated = torch.randn(STYLES, 10), []
     with TemporaryDirectory() as folder:
         for stage in STAGES:

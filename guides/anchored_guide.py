@@ -1,14 +1,12 @@
 """A guide for many points: it labels a few of them, the anchors, and the exact filter the others."""
 
-import copy
-from typing import Any, Self
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from pyroclust.counts import check_count
 from pyroclust.distributions.sequential.anchored import AnchoredPartition
-from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.guides.base import AmortizedGuide, refuse_a_view
 from pyroclust.guides.predictive_filter import PredictiveFilter, filter_scorer
 from pyroclust.nn import RandomAnchors
@@ -81,12 +79,6 @@ class AnchoredGuide(AmortizedGuide):
         """Why posteriors cannot be held to constraints."""
         return "anchors would be labelled without knowing which of the others are tied to them"
 
-    def with_guide(self, guide: AmortizedGuide) -> Self:
-        """Return the same with another guide for the anchors: a view."""
-        view = copy.copy(self)
-        view.guide = guide
-        return view
-
     def posterior(self, data: Points) -> Any:
         """Label the anchors by the guide and return the law that the exact filter continues.
 
@@ -108,9 +100,7 @@ class AnchoredGuide(AmortizedGuide):
         filtered = PredictiveFilter(self.model)
         rest = filtered.posterior(data, order=order.view(*batch, points))
         own = filtered.posterior(few, order=torch.arange(self.num_anchors, device=data.device))
-        assert isinstance(rest, SequentialPartition)
-        assert isinstance(own, SequentialPartition)
-        return AnchoredPartition(self.guide.posterior(few), rest, own)
+        return AnchoredPartition(self.guide.posterior(few), cast(Any, rest), cast(Any, own))
 
 
 def _anchors_first(anchors: Tensor, num_points: int) -> Tensor:

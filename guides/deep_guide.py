@@ -1,40 +1,74 @@
 """What guides of deep models share: every point chooses its cluster by itself."""
 
+import math
 from abc import abstractmethod
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from pyroclust.distributions import ComponentLabels
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.nn import DenseEncoder
 from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.modes import evaluating
 from pyroclust.points import Points
 
-__all__ = ["DeepGuide", "encoder_for"]
+__all__ = ["DeepGuide", "encoder_for", "scale_of"]
+
+# Logarithms of standard deviations stay finite.
+_SMALLEST_SCALE = 1e-4
 
 
 class DeepGuide(AmortizedGuide):
     """A guide from a point to the shares of its clusters, trained with its model on one collection of data.
 
-    Subclasses write :meth:`features`, :meth:`log_shares` and :meth:`loss_terms`. Posteriors take the trained
-    networks as known. A guide should be in evaluation mode (``guide.eval()``, as training by
-    :func:`pyroclust.infer.fit` leaves it): in training mode layers are normalised over the points asked for.
+    Subclasses write ``_features``, ``_shares`` and :meth:`loss_terms`. Posteriors take the trained networks
+    as known; they, features and shares are those of evaluation mode, whatever mode the guide is in.
 
     Attributes:
-        encoder: the module of :meth:`features`.
+        encoder: the first module of the features.
     """
 
     encoder: Any
 
-    @abstractmethod
+    def points(self, data: Points) -> Tensor:
+        """Return data sets as a tensor, once they fit the model and its law of observations.
+
+        Raises:
+            ValueError: as :meth:`AmortizedGuide.points`, or if points are none that the law can have.
+        """
+        points = super().points(data)
+        own: Any = self.model
+        own.observation.check(points)
+        return points
+
     def features(self, data: Points) -> Tensor:
-        """Return what the encoder makes of points, ``(*batch, N, E)``."""
+        """Return the features of points, ``(*batch, N, E)``.
+
+        Raises:
+            ValueError: if the data do not fit.
+        """
+        with evaluating(self):
+            return self._features(self.points(data))
+
+    def log_shares(self, data: Points) -> Tensor:
+        """Return log q of every cluster for every point, ``(*batch, N, K)``.
+
+        Raises:
+            ValueError: if the data do not fit.
+        """
+        with evaluating(self):
+            return self._shares(self._features(self.points(data)))
 
     @abstractmethod
-    def log_shares(self, data: Points) -> Tensor:
-        """Return log q of every cluster for every point, ``(*batch, N, K)``."""
+    def _features(self, data: Tensor) -> Tensor:
+        """Return the features of points that fit, ``(*batch, N, E)``."""
+
+    @abstractmethod
+    def _shares(self, features: Tensor) -> Tensor:
+        """Return log q of every cluster given features, ``(*batch, N, K)``."""
 
     @abstractmethod
     def loss_terms(self, data: Tensor, known: Tensor) -> dict[str, Tensor]:
@@ -66,6 +100,16 @@ class DeepGuide(AmortizedGuide):
         flat = data.reshape(-1, *data.shape[place:])
         found: Tensor = self.encoder(flat)
         return found.view(*data.shape[: place + 1], found.shape[-1])
+
+
+def scale_of(raw: Tensor, *, first: float) -> Tensor:
+    """Return standard deviations that are ``first`` where a network says 0, and never quite 0.
+
+    Example:
+        >>> scale_of(torch.zeros(1), first=0.5)
+        tensor([0.5001])
+    """
+    return F.softplus(raw + math.log(math.expm1(first))) + _SMALLEST_SCALE
 
 
 def encoder_for(model: Any, encoder: Encoder | None) -> Any:

@@ -1,6 +1,5 @@
 """The guide of deep mixtures: cluster and style of a point, each by a head of one encoder."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -8,11 +7,10 @@ import pyro
 import pyro.distributions as dist
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from pyroclust.counts import check_number
 from pyroclust.guides.base import AmortizedGuide
-from pyroclust.guides.deep_guide import DeepGuide, encoder_for
+from pyroclust.guides.deep_guide import DeepGuide, encoder_for, scale_of
 from pyroclust.nn import GumbelSoftmax, Views
 from pyroclust.nn.encoders import Encoder
 from pyroclust.nn.relaxations import Relaxation
@@ -21,9 +19,6 @@ from pyroclust.protocols import Model
 from pyroclust.registry import register
 
 __all__ = ["DeepMixtureGuide"]
-
-# Standard deviations of styles stay above this, so that their logarithms are finite.
-_SMALLEST_SCALE = 1e-4
 
 
 @register(AmortizedGuide)
@@ -70,7 +65,7 @@ class DeepMixtureGuide(DeepGuide):
         >>> guide = DeepMixtureGuide(model)
         >>> svi = SVI(model.reconstruction, guide, Adam({"lr": 1e-3}), Trace_ELBO())
         >>> loss = svi.step(torch.rand(50, 8, 8))
-        >>> guide.eval().posterior(torch.rand(20, 8, 8)).sample((3,)).shape
+        >>> guide.posterior(torch.rand(20, 8, 8)).sample((3,)).shape
         torch.Size([3, 20])
 
     References:
@@ -100,17 +95,10 @@ class DeepMixtureGuide(DeepGuide):
         self.style_head = nn.Linear(self.encoder.dim, 2 * mixture.style_dim)
         self.code_head = nn.Linear(self.encoder.dim, mixture.num_clusters)
 
-    def features(self, data: Points) -> Tensor:
-        """Return what the encoder makes of points, ``(*batch, N, E)``."""
-        return self._encode(self.points(data))
-
-    def log_shares(self, data: Points) -> Tensor:
-        """Return log q(c | x) of every point, ``(*batch, N, K)``."""
-        return self._shares(self.features(data))
-
     def styles(self, data: Points) -> tuple[Tensor, Tensor]:
         """Return means and standard deviations of q(z | x), ``(*batch, N, Z)`` each."""
-        return self._style(self.features(data))
+        features = self.features(data)
+        return self._style(features)
 
     def loss_terms(self, data: Tensor, known: Tensor | None = None) -> dict[str, Tensor]:
         """Return the terms of the loss of data sets in nats, with one fresh sample a point.
@@ -120,56 +108,47 @@ class DeepMixtureGuide(DeepGuide):
             known: not looked at: this guide knows of no labels.
         """
         mixture: Any = self.model
-        data = self._observed(data)
-        features = self._encode(data)
+        data = self.points(data)
+        features = self._features(data)
         log_shares, (mean, scale) = self._shares(features), self._style(features)
         style = mean + scale * torch.randn_like(mean)
         expected = self.relaxation.expect(log_shares, lambda code: mixture.log_likelihood(data, style, code))
         divergences = self._divergences(log_shares, mean, scale)
-        terms = {"reconstruction": -expected}
-        terms |= {name: weight * divergences[name] for name, weight in self._weights.items()}
+        terms = {"reconstruction": -expected.sum(-1)}
+        terms |= {name: weight * divergences[name].sum(-1) for name, weight in self._weights.items()}
         if self.views is not None and self.training:
             terms |= self._of_views(self.views, data, log_shares)
-        found = {name: one.sum(-1) if name != "balance" else one for name, one in terms.items()}
         if mixture.prior is not None:
-            share = log_shares.shape[-2] / mixture.num_points
-            found["weights"] = -share * mixture.weights.log_prior().expand(log_shares.shape[:-2])
-        return found
+            terms["weights"] = -mixture.weights.log_prior(mean.shape[-2]).expand(mean.shape[:-2])
+        return terms
 
     def forward(self, data: Points) -> Tensor:
         """Sample the sites ``"style"`` and ``"code"``, and add the other terms of the loss as factors."""
-        points = self._observed(self.points(data))
-        features = self._encode(points)
+        points = self.points(data)
+        features = self._features(points)
         log_shares, (mean, scale) = self._shares(features), self._style(features)
         exact = self.relaxation.is_exact
-        # Where the sites have densities, these hold each divergence once.
-        terms = {
-            name: (self._weights[name] - exact) * one
-            for name, one in self._divergences(log_shares, mean, scale).items()
-        }
-        balance = None
+        views = {}
         if self.views is not None and self.training:
-            terms |= self._of_views(self.views, points, log_shares)
-            balance = terms.pop("balance").unsqueeze(-1)
-        with pyro.plate_stack("datasets", log_shares.shape[:-2], rightmost_dim=-2):
-            if balance is not None:
-                pyro.factor("balance", balance, has_rsample=True)
-            with pyro.plate("points", log_shares.shape[-2], dim=-1):
+            views = self._of_views(self.views, points, log_shares)
+        with pyro.plate_stack("datasets", mean.shape[:-2], rightmost_dim=-2):
+            for name, one in views.items():
+                pyro.factor(f"{name}_term", one.unsqueeze(-1), has_rsample=True)
+            with pyro.plate("points", mean.shape[-2], dim=-1):
                 law: Any = dist.Normal(mean, scale).to_event(1)
                 pyro.sample("style", law if exact else law.mask(False))
                 code = self.relaxation.sample("code", log_shares)
-                for name, one in terms.items():
-                    pyro.factor(f"{name}_term", one, has_rsample=True)
+                for name, one in self._divergences(log_shares, mean, scale).items():
+                    # Where the sites have densities, these hold each divergence once.
+                    pyro.factor(f"{name}_term", (self._weights[name] - exact) * one, has_rsample=True)
         return code
 
     @property
     def _weights(self) -> dict[str, float]:
         return {"style": self.style_weight, "code": self.code_weight}
 
-    def _observed(self, data: Tensor) -> Tensor:
-        mixture: Any = self.model
-        mixture.observation.check(data)
-        return data
+    def _features(self, data: Tensor) -> Tensor:
+        return self._encode(data)
 
     def _shares(self, features: Tensor) -> Tensor:
         found: Tensor = self.code_head(features).log_softmax(-1)
@@ -177,17 +156,17 @@ class DeepMixtureGuide(DeepGuide):
 
     def _style(self, features: Tensor) -> tuple[Tensor, Tensor]:
         mean, raw = self.style_head(features).chunk(2, -1)
-        # Scales start near 1.
-        return mean, F.softplus(raw + math.log(math.e - 1)) + _SMALLEST_SCALE
+        return mean, scale_of(raw, first=1.0)
 
     def _divergences(self, log_shares: Tensor, mean: Tensor, scale: Tensor) -> dict[str, Tensor]:
         """Return the divergences of style and code from their priors, ``(*batch, N)`` each."""
         mixture: Any = self.model
-        shares = log_shares.exp()
-        style = (0.5 * (mean.square() + scale.square() - 1) - scale.log()).sum(-1)
-        return {"style": style, "code": (shares * (log_shares - mixture.log_weights)).sum(-1)}
+        prior = dist.Normal(torch.zeros_like(mean), 1.0)
+        style = torch.distributions.kl_divergence(dist.Normal(mean, scale), prior).sum(-1)
+        code = (log_shares.exp() * (log_shares - mixture.log_weights)).sum(-1)
+        return {"style": style, "code": code}
 
     def _of_views(self, views: Views, data: Tensor, log_shares: Tensor) -> dict[str, Tensor]:
         mixture: Any = self.model
-        of_view = self._shares(self._encode(views.deformation(data)))
+        of_view = self._shares(self._features(views.deformation(data)))
         return views.terms(log_shares, of_view, mixture.log_weights)

@@ -1,6 +1,5 @@
 """The guide of variational deep embedding: a vector for every point, and the mixture's shares of it."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,11 +8,10 @@ import pyro.distributions as dist
 import torch
 from sklearn.mixture import GaussianMixture
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from pyroclust.counts import check_number, check_seed, short_seed
 from pyroclust.guides.base import AmortizedGuide
-from pyroclust.guides.deep_guide import DeepGuide, encoder_for
+from pyroclust.guides.deep_guide import DeepGuide, encoder_for, scale_of
 from pyroclust.nn.encoders import Encoder
 from pyroclust.points import Points
 from pyroclust.protocols import Model
@@ -21,7 +19,6 @@ from pyroclust.registry import register
 
 __all__ = ["EmbeddedMixtureGuide"]
 
-_SMALLEST_SCALE = 1e-4
 # Vectors start with little noise: an autoencoder's training has left none.
 _FIRST_SCALE = 0.1
 
@@ -35,8 +32,8 @@ class EmbeddedMixtureGuide(DeepGuide):
         q(c_i \mid x_i) = p\big(c \mid z = m_\phi(x_i)\big)
 
     The loss is :math:`-\log p(x \mid z) + w \, [\log q(z \mid x) - \log p(z)]` at a sample z, with the
-    clusters summed out of p(z), so that ``SVI(model.collapsed, guide, optim, Trace_ELBO())`` is stock Pyro;
-    this is the bound of the paper where q(c | x) is the best there is. With a weight of 0 the vectors have no
+    clusters summed out of p(z): the bound of the paper with the best q(c | x, z). With a weight of 1 it is
+    stock Pyro, ``SVI(model.collapsed, guide, optim, Trace_ELBO())``. With a weight of 0 the vectors have no
     noise: an autoencoder. As in the paper a training starts as one, then sets the clusters by
     :meth:`start_clusters`, and goes on with weight 1: without a start all points stay in few clusters.
 
@@ -50,7 +47,7 @@ class EmbeddedMixtureGuide(DeepGuide):
 
     Example:
         >>> from pyroclust.models import EmbeddedMixture
-        >>> guide = EmbeddedMixtureGuide(EmbeddedMixture((8, 8), num_clusters=4)).eval()
+        >>> guide = EmbeddedMixtureGuide(EmbeddedMixture((8, 8), num_clusters=4))
         >>> guide.start_clusters(torch.rand(50, 8, 8))
         >>> guide.posterior(torch.rand(20, 8, 8)).sample((3,)).shape
         torch.Size([3, 20])
@@ -73,16 +70,6 @@ class EmbeddedMixtureGuide(DeepGuide):
         self.encoder = encoder_for(own, encoder)
         self.embedding_weight = check_number("embedding_weight", embedding_weight, at_least=0)
         self.head = nn.Linear(self.encoder.dim, 2 * own.embedding_dim)
-
-    def features(self, data: Points) -> Tensor:
-        """Return the means of the embedding, ``(*batch, N, E)``."""
-        return self._embedded(self.points(data))[0]
-
-    def log_shares(self, data: Points) -> Tensor:
-        """Return log q(c | x) of every point, ``(*batch, N, K)``."""
-        own: Any = self.model
-        found: Tensor = own.log_joint_of_clusters(self.features(data)).log_softmax(-1)
-        return found
 
     @torch.no_grad()
     def start_clusters(self, data: Points, *, seed: int = 0) -> None:
@@ -112,7 +99,7 @@ class EmbeddedMixtureGuide(DeepGuide):
             known: not looked at: this guide knows of no labels.
         """
         own: Any = self.model
-        own.observation.check(data)
+        data = self.points(data)
         mean, scale = self._embedded(data)
         if self.embedding_weight == 0:
             return {"reconstruction": -own.log_likelihood(data, mean).sum(-1)}
@@ -125,7 +112,16 @@ class EmbeddedMixtureGuide(DeepGuide):
         }
 
     def forward(self, data: Points) -> Tensor:
-        """Sample the site ``"embedding"``."""
+        """Sample the site ``"embedding"``.
+
+        Raises:
+            ValueError: if the data do not fit, or the weight of the embedding is not 1.
+        """
+        if self.embedding_weight != 1:
+            raise ValueError(
+                f"embedding_weight is {self.embedding_weight:g}, expected 1 in a Pyro program: train by "
+                "pyroclust.infer.fit with other weights"
+            )
         mean, scale = self._embedded(self.points(data))
         with (
             pyro.plate_stack("datasets", mean.shape[:-2], rightmost_dim=-2),
@@ -134,6 +130,15 @@ class EmbeddedMixtureGuide(DeepGuide):
             found: Tensor = pyro.sample("embedding", dist.Normal(mean, scale).to_event(1))
             return found
 
+    def _features(self, data: Tensor) -> Tensor:
+        return self._embedded(data)[0]
+
+    def _shares(self, features: Tensor) -> Tensor:
+        own: Any = self.model
+        found: Tensor = own.log_joint_of_clusters(features).log_softmax(-1)
+        return found
+
     def _embedded(self, data: Tensor) -> tuple[Tensor, Tensor]:
+        """Return means and standard deviations of the embedding."""
         mean, raw = self.head(self._encode(data)).chunk(2, -1)
-        return mean, F.softplus(raw + math.log(math.expm1(_FIRST_SCALE))) + _SMALLEST_SCALE
+        return mean, scale_of(raw, first=_FIRST_SCALE)

@@ -45,8 +45,8 @@ class SemiSupervisedGuide(DeepGuide):
     ``views`` add two more terms, see :class:`~pyroclust.nn.Views`.
 
     A training by :func:`pyroclust.infer.fit` minimises N L and logs each term. In stock Pyro it is
-    ``SVI(model.reconstruction, guide, optim, Trace_ELBO())`` and steps of ``svi.step(data)`` with a guide
-    that was told the labels by :meth:`knowing`: the same up to a constant.
+    ``SVI(model.reconstruction, guide, optim, Trace_ELBO())`` with steps ``svi.step(data, known)``, the same
+    up to a constant.
 
     Args:
         model: a :class:`~pyroclust.models.SemiSupervisedClustering`.
@@ -69,7 +69,7 @@ class SemiSupervisedGuide(DeepGuide):
         >>> labels = torch.tensor([0, 1]).repeat_interleave(50)
         >>> points = torch.randn(100, 2) + 4.0 * labels.unsqueeze(-1)
         >>> data = PartiallyLabelled(points, torch.where(torch.arange(100) % 10 == 0, labels, -1))
-        >>> settings = FitSettings(steps=2, min_points=20, max_points=20)
+        >>> settings = FitSettings.of_batches(20, steps=2)
         >>> _ = fit(model, guide, data=data, settings=settings, progress=False)
         >>> guide.log_shares(points).exp().shape
         torch.Size([100, 2])
@@ -104,24 +104,6 @@ class SemiSupervisedGuide(DeepGuide):
         self.views = views
         self.feature_layer = nn.Linear(self.encoder.dim, own.feature_dim)
         self.code_head = nn.Linear(own.feature_dim, own.num_classes)
-        self._known: Tensor | None = None
-
-    def features(self, data: Points) -> Tensor:
-        """Return the features of points, ``(*batch, N, E)``."""
-        return self._features(self.points(data))
-
-    def log_shares(self, data: Points) -> Tensor:
-        """Return log q of every class for every point, ``(*batch, N, K)``."""
-        return self._shares(self.features(data))
-
-    def knowing(self, known: Tensor) -> "SemiSupervisedGuide":
-        """Tell the labels of the data of the next call as a Pyro guide, and return the guide.
-
-        Args:
-            known: ``(*batch, N)`` int64, negative where a label is unknown.
-        """
-        self._known = known
-        return self
 
     def loss_terms(self, data: Tensor, known: Tensor) -> dict[str, Tensor]:
         """Return the terms of N L for data sets, with one fresh relaxed code a point.
@@ -134,6 +116,7 @@ class SemiSupervisedGuide(DeepGuide):
             ValueError: if a data set has no label, or one beyond K.
         """
         own: Any = self.model
+        data = self.points(data)
         features = self._features(data)
         log_shares = self._shares(features)
         expected = self.relaxation.expect(log_shares, lambda code: own.log_likelihood(data, features, code))
@@ -145,18 +128,22 @@ class SemiSupervisedGuide(DeepGuide):
             **self._terms(data, features, log_shares, known),
         }
 
-    def forward(self, data: Points) -> Tensor:
+    def forward(self, data: Points, known: Tensor | None = None) -> Tensor:
         """Sample the sites ``"style"``, the features, and ``"code"``; the other terms are factors.
 
+        Args:
+            data: ``(*batch, N, *event_shape)``.
+            known: labels ``(*batch, N)`` int64, negative where there is none.
+
         Raises:
-            ValueError: if the guide was not told labels, or the data do not fit.
+            ValueError: if there are no labels, or the data do not fit.
         """
         points = self.points(data)
-        if self._known is None:
-            raise ValueError("guide was told no labels, expected some: call guide.knowing(known) first")
+        if known is None:
+            raise ValueError("known is None, expected labels: call svi.step(data, known)")
         features = self._features(points)
         log_shares = self._shares(features)
-        terms = self._terms(points, features, log_shares, self._known)
+        terms = self._terms(points, features, log_shares, known)
         with pyro.plate_stack("datasets", log_shares.shape[:-2], rightmost_dim=-2):
             for name, one in terms.items():
                 pyro.factor(f"{name}_term", one.unsqueeze(-1), has_rsample=True)
@@ -168,16 +155,15 @@ class SemiSupervisedGuide(DeepGuide):
         """Return all terms but the reconstruction, ``(*batch)`` each."""
         own: Any = self.model
         points, classes = log_shares.shape[-2:]
-        batch = log_shares.shape[:-2]
-        if known.numel() and int(known.max()) >= classes:
+        if known.shape != log_shares.shape[:-1] or not bool((known >= 0).any(-1).all()):
+            raise ValueError(
+                f"known has shape {tuple(known.shape)} and {int((known >= 0).sum())} labels, expected "
+                f"{tuple(log_shares.shape[:-1])} and some in every data set: raise the share of labels"
+            )
+        if int(known.max()) >= classes:
             raise ValueError(f"known has the label {int(known.max())}, expected labels 0 to {classes - 1}")
         code = (log_shares.exp() * (log_shares - own.log_weights)).sum((-1, -2)) / math.log(classes)
-        flat = (
-            zip(features.flatten(0, -3), known.reshape(-1, points), strict=True)
-            if batch
-            else [(features, known)]
-        )
-        assigned = torch.stack([self._assigned(*one) for one in flat]).view(*batch, points)
+        assigned = self.seed_rule.classes(features, known)
         chosen = log_shares.gather(-1, assigned.unsqueeze(-1)).squeeze(-1)
         others = log_shares.scatter(-1, assigned.unsqueeze(-1), -torch.inf).amax(-1)
         assignment = 0.5 * (torch.tanh(-chosen) + torch.tanh(others) + 1)
@@ -188,16 +174,8 @@ class SemiSupervisedGuide(DeepGuide):
         }
         if self.views is not None and self.training:
             of_view = self._shares(self._features(self.views.deformation(data)))
-            more = self.views.terms(log_shares, of_view, own.log_weights)
-            found |= {"views": more["views"].sum(-1), "balance": more["balance"]}
+            found |= self.views.terms(log_shares, of_view, own.log_weights)
         return found
-
-    def _assigned(self, features: Tensor, known: Tensor) -> Tensor:
-        if not bool((known >= 0).any()):
-            raise ValueError(
-                "known has no label, expected some in every batch: raise the share of labelled points"
-            )
-        return self.seed_rule.classes(features, known)
 
     def _feature_term(self, features: Tensor, assigned: Tensor, labelled: Tensor) -> Tensor:
         """Return the mean distance to the labelled points of a point's class, ``(*batch)``."""

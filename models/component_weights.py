@@ -194,11 +194,12 @@ def component_weights(prior: PartitionPrior, num_components: int) -> ComponentWe
 class LearnedWeights(nn.Module):
     r"""Weights of T components that are parameters: equal ones, or sticks of a process under their prior.
 
-    .. math::
-        \hat v = \arg\max_v \; \ldots + \log p(v) + \sum_k \log v_k (1 - v_k)
+    Sticks are learned on the logit scale. What a training maximises has besides the likelihood
 
-    Sticks are learned on the logit scale, where the mode of their prior is no corner; a batch of N points has
-    N / ``num_points`` of the prior.
+    .. math:: \log p(v) + \sum_k \log v_k (1 - v_k)
+
+    their log-density there, whose mode is no corner. All points together count it once: a batch of N points
+    has N / ``num_points`` of it.
 
     Args:
         num_components: T.
@@ -213,12 +214,16 @@ class LearnedWeights(nn.Module):
         tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
 
+    equal: Tensor
+    betas: Tensor
+
     def __init__(
         self, num_components: int, *, prior: PartitionPrior | None = None, num_points: int | None = None
     ) -> None:
         super().__init__()
-        self.num_components = num_components
-        self._process: StickBreaking | None = None
+        equal = torch.full((num_components,), -math.log(num_components))
+        self.register_buffer("equal", equal, persistent=False)
+        self.sticks: nn.Parameter | None = None
         if prior is None:
             return
         if num_points is None:
@@ -230,26 +235,21 @@ class LearnedWeights(nn.Module):
                 f"prior is a {type(prior).__name__}, expected a process of sticks with known numbers, as "
                 "ChineseRestaurantPrior(1.0) or PitmanYorPrior(0.25, 1.0)"
             )
-        self._process = process
+        law = process.law()
+        betas = torch.stack([law.concentration1, law.concentration0]).to(equal)
+        self.register_buffer("betas", betas, persistent=False)
         # At the start all weights are equal.
         left = torch.arange(num_components - 1, 0, -1)
-        self.sticks = nn.Parameter(-left.to(torch.get_default_dtype()).log())
+        self.sticks = nn.Parameter(-left.to(equal).log())
 
     def log_weights(self) -> Tensor:
         """Return the log-weights, ``(T,)``."""
-        if self._process is None:
-            return torch.full((self.num_components,), -math.log(self.num_components))
-        return self._process.weights_of(self.sticks.sigmoid())
+        return self.equal if self.sticks is None else StickBreaking.weights_of(self.sticks.sigmoid())
 
-    def log_prior(self) -> Tensor:
-        """Return the log-density of the sticks on the logit scale, ``()``; 0 for equal weights."""
-        if self._process is None:
-            return torch.zeros(())
+    def log_prior(self, num_points: int) -> Tensor:
+        """Return what so many points have of the sticks' log-density, ``()``; 0 for equal weights."""
+        if self.sticks is None:
+            return self.equal.new_zeros(())
         sticks = self.sticks.sigmoid()
-        found: Tensor = (self._process.law().log_prob(sticks) + sticks.log() + (-sticks).log1p()).sum()
-        return found.to(self.sticks.dtype)
-
-    def factor(self, name: str, num_points: int) -> None:
-        """Add the share of the prior that a batch has to a Pyro program; nothing for equal weights."""
-        if self._process is not None:
-            pyro.factor(name, self.log_prior() * (num_points / self.num_points))
+        found = dist.Beta(*self.betas).log_prob(sticks) + sticks.log() + (-sticks).log1p()
+        return found.sum() * (num_points / self.num_points)

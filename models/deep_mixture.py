@@ -13,6 +13,7 @@ from pyroclust.distributions import Observation, PartitionPrior
 from pyroclust.models.component_weights import LearnedWeights
 from pyroclust.models.deep_model import DeepModel
 from pyroclust.nn.decoders import Decoder
+from pyroclust.nn.modes import evaluating
 from pyroclust.partitions import canonical
 from pyroclust.points import check_shape
 from pyroclust.protocols import Model
@@ -32,8 +33,8 @@ class DeepMixture(DeepModel):
     The decoder's weights are parameters of the program, trained with those of the guide,
     :class:`~pyroclust.guides.DeepMixtureGuide`, on one collection of data: by stock ``SVI`` or by
     :func:`pyroclust.infer.fit`. As published all K clusters are equally likely. With a ``prior`` the weights
-    are those of its first K sticks, learned too under their prior (maximum a posteriori): clusters that the
-    data do not need become empty.
+    are those of its first K sticks, learned too under their prior (maximum a posteriori), so that clusters
+    which the data do not need may become empty.
 
     Sites: ``"style"``, ``"code"`` (one-hot), ``"data"``, and ``"assignments"``, the partition that the codes
     make. Points are a plate, so that ``TraceEnum_ELBO`` sums over codes. Simulations, as
@@ -102,11 +103,15 @@ class DeepMixture(DeepModel):
         """Run the Pyro program on data sets, or on a template of their shape, and return the data."""
         return self._program(data, with_prior=True)
 
-    def reconstruction(self, data: Tensor) -> Tensor:
+    def reconstruction(self, data: Tensor, known: Tensor | None = None) -> Tensor:
         """Run the program without the densities of style and code: what is left is p(x | z, c).
 
         The model to give to ``SVI`` with a guide whose codes are relaxed: its factors have the divergences
         from the prior in closed form.
+
+        Args:
+            data: ``(*batch, N, *event_shape)``.
+            known: labels for the guide, which ``SVI`` hands to both; not looked at.
         """
         return self._program(data, with_prior=False)
 
@@ -137,8 +142,6 @@ class DeepMixture(DeepModel):
     def generate(self, style: Tensor) -> Tensor:
         """Return the means of every cluster in given styles: what pictures of a trained model show.
 
-        The module should be in evaluation mode.
-
         Args:
             style: ``(S, Z)``.
 
@@ -146,30 +149,32 @@ class DeepMixture(DeepModel):
             output: ``(K, S, *event_shape)``.
 
         Example:
-            >>> DeepMixture((8, 8), num_clusters=3).eval().generate(torch.randn(5, 10)).shape
+            >>> DeepMixture((8, 8), num_clusters=3).generate(torch.randn(5, 10)).shape
             torch.Size([3, 5, 8, 8])
         """
         codes = torch.eye(self.num_clusters, dtype=style.dtype, device=style.device).unsqueeze(1)
-        return self._mean(self.outputs(style, codes))
+        with evaluating(self):
+            return self._mean(self.outputs(style, codes))
 
     def _program(self, data: Tensor, *, with_prior: bool) -> Tensor:
         check_shape(data, self._event_shape)
         pyro.module(self._pyro_name, self)
         place = data.dim() - self.event_dim
-        points = data.shape[place]
-        with pyro.plate_stack("datasets", data.shape[:place], rightmost_dim=-2):
-            self.weights.factor("weights", points)
-            with pyro.plate("points", points, dim=-1):
-                # Simulations have the dtype and device of the decoder, templates those of the CPU.
-                like = next(self.decoder.parameters())
-                zero = torch.zeros(self.style_dim, dtype=like.dtype, device=like.device)
-                style_law: Any = dist.Normal(zero, 1.0).to_event(1)
-                code_law: Any = dist.OneHotCategorical(logits=self.log_weights)
-                if not with_prior:
-                    style_law, code_law = style_law.mask(False), code_law.mask(False)
-                style = pyro.sample("style", style_law)
-                code = pyro.sample("code", code_law)
-                found: Tensor = pyro.sample("data", self._law(self.outputs(style, code)), obs=data)
+        # Simulations have the dtype and device of the decoder, templates those of the CPU.
+        zero = self.log_weights.new_zeros(self.style_dim)
+        style_law: Any = dist.Normal(zero, 1.0).to_event(1)
+        code_law: Any = dist.OneHotCategorical(logits=self.log_weights)
+        if not with_prior:
+            style_law, code_law = style_law.mask(False), code_law.mask(False)
+        if self.prior is not None:
+            pyro.factor("weights", self.weights.log_prior(data.shape[: place + 1].numel()))
+        with (
+            pyro.plate_stack("datasets", data.shape[:place], rightmost_dim=-2),
+            pyro.plate("points", data.shape[place], dim=-1),
+        ):
+            style = pyro.sample("style", style_law)
+            code = pyro.sample("code", code_law)
+            found: Tensor = pyro.sample("data", self._law(self.outputs(style, code)), obs=data)
         labels = code.argmax(-1)
         # Of enumerated codes every point has all clusters: there is no partition then.
         if labels.shape == data.shape[: place + 1]:

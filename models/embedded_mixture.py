@@ -12,6 +12,7 @@ from pyroclust.counts import check_count
 from pyroclust.distributions import Observation
 from pyroclust.models.deep_model import DeepModel
 from pyroclust.nn.decoders import Decoder
+from pyroclust.nn.modes import evaluating
 from pyroclust.partitions import canonical
 from pyroclust.points import check_shape
 from pyroclust.protocols import Model
@@ -110,8 +111,6 @@ class EmbeddedMixture(DeepModel):
     def generate(self, noise: Tensor) -> Tensor:
         """Return the means of every cluster at given places, in its standard deviations from its mean.
 
-        The module should be in evaluation mode.
-
         Args:
             noise: ``(S, E)``, standard normal for typical points.
 
@@ -119,7 +118,8 @@ class EmbeddedMixture(DeepModel):
             output: ``(K, S, *event_shape)``.
         """
         places = self.means.unsqueeze(1) + self.log_scales.exp().unsqueeze(1) * noise
-        return self._mean(self._decoded(places))
+        with evaluating(self):
+            return self._mean(self._decoded(places))
 
     def _program(self, data: Tensor, *, collapsed: bool) -> Tensor:
         check_shape(data, self._event_shape)

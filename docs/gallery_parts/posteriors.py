@@ -160,8 +160,7 @@ def generated_digits(steps: int) -> np.ndarray:
     model = DeepMixture((8, 8), num_clusters=10, observation=BernoulliObservation())
     views = Views(small, weight=3.0, balance=5.0)
     guide = DeepMixtureGuide(model, relaxation=GumbelSoftmax(0.5), views=views)
-    sizes = {"min_points": 100, "max_points": 100, "points_per_step": 100}
-    settings = FitSettings(steps=steps, learning_rate=1e-3, averaging=0.0, clip=1e6, **sizes)
+    settings = FitSettings.of_batches(100, steps=steps)
     fit(model, guide, data=PartiallyLabelled(images, deformation=small), settings=settings, progress=False)
     return model.generate(torch.randn(8, 10)).numpy()
 

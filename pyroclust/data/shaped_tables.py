@@ -1,6 +1,7 @@
 """Images and waveforms as tables of points, and how they are told apart."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ def _digits() -> Table:
 
     bunch = load_digits()
     labels = np.array([str(one) for one in bunch.target], dtype=object)
-    return _table("digits", bunch.images / 16.0, Images(_SMALL, _SMALL), labels=labels)
+    return replace(shaped_table(bunch.images, "digits"), labels=labels)
 
 
 BUILT_IN_IMAGES: dict[str, Callable[[], Table]] = {"digits": _digits}

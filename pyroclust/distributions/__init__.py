@@ -27,7 +27,6 @@ from pyroclust.distributions.observations import (
     CountsObservation,
     NormalObservation,
     Observation,
-    WordCounts,
 )
 from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.distributions.priors.chinese_restaurant import ChineseRestaurantPrior, ChineseRestaurantProcess
@@ -87,7 +86,6 @@ __all__ = [
     "PyroComponent",
     "SequentialPartition",
     "SurestFirstPartition",
-    "WordCounts",
     "elicit",
     "standardised_similarity",
     "student_t",

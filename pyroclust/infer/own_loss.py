@@ -6,7 +6,6 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from pyroclust.infer.choices import Choice
 from pyroclust.infer.simulated_loss import SimulatedLoss
 
 __all__ = ["HasLosses", "HasTerms", "OwnLoss", "check_has_data"]
@@ -66,9 +65,6 @@ class OwnLoss(SimulatedLoss):
         data: the law of the data, in place of the model: a program with the sites ``"data"`` and, of labels,
             ``"assignments"`` or ``"known"``.
 
-    Attributes:
-        terms: means of the terms at the last call, nats per data set; empty for a loss of one term.
-
     Example:
         >>> import torch
         >>> from pyroclust.guides import SetTransformerMixture
@@ -78,10 +74,6 @@ class OwnLoss(SimulatedLoss):
         >>> loss > 0
         True
     """
-
-    def __init__(self, choice: Choice | None = None, *, data: Callable[..., Any] | None = None) -> None:
-        super().__init__(choice, data=data)
-        self.terms: dict[str, float] = {}
 
     def per_dataset(self, model: Callable[..., Any], guide: Any, *template: Any) -> Tensor:
         """Return the guide's loss of a fresh simulation for every data set of the template.

@@ -26,11 +26,15 @@ class SimulatedLoss(ELBO):
     Args:
         choice: which simulations to keep, judged by their data alone; all by default.
         data: a program that data sets are drawn from in place of the model's, with the same site ``"data"``.
+
+    Attributes:
+        terms: means of the terms at the last call, nats per data set; empty for a loss of one term.
     """
 
     def __init__(self, choice: Choice | None = None, *, data: Callable[..., Any] | None = None) -> None:
         super().__init__()
         self.choice, self.data = choice, data
+        self.terms: dict[str, float] = {}
 
     @abstractmethod
     def per_dataset(self, model: Callable[..., Any], guide: Callable[..., Any], *template: Any) -> Tensor:

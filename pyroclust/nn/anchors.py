@@ -60,18 +60,16 @@ class SpreadAnchors:
 
     def __call__(self, positions: Tensor, number: int) -> Tensor:
         """Choose points."""
-        points = positions.detach()
+        points = positions.detach().double()
         rows = torch.arange(len(points), device=points.device)
-        # Ties, as of points that are all the same, are broken at random.
-        noise = torch.rand(points.shape[:2], dtype=points.dtype, device=points.device)
-        near = torch.full_like(noise, torch.inf)
-        chosen = [noise.argmax(-1)]
+        free = torch.ones(points.shape[:2], dtype=torch.float64, device=points.device)
+        near, chosen = torch.full_like(free, torch.inf), [free.multinomial(1).squeeze(-1)]
         for _ in range(number - 1):
             last = points[rows, chosen[-1]]
+            free[rows, chosen[-1]] = 0.0
             near = torch.minimum(near, (points - last.unsqueeze(1)).square().sum(-1))
-            near[rows, chosen[-1]] = -1.0
-            # The largest of u^(1/w) is a choice with probabilities in proportion to w.
-            uniform = torch.rand_like(noise)
-            key = torch.where(near > 0, uniform.log() / near, torch.where(near < 0, -torch.inf, noise - 1e30))
-            chosen.append(key.argmax(-1))
+            weight = near * free
+            # Where all that are left lie on anchors any will do.
+            weight = torch.where(weight.sum(-1, keepdim=True) > 0, weight, free)
+            chosen.append(weight.multinomial(1).squeeze(-1))
         return torch.stack(chosen, -1)

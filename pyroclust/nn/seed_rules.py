@@ -20,20 +20,20 @@ class SeedRule(ABC):
 
     @abstractmethod
     def classes(self, features: Tensor, known: Tensor) -> Tensor:
-        """Return a class for every point, its label where there is one.
+        """Return a class for every point of data sets, its label where there is one.
 
         Args:
-            features: ``(N, E)``.
-            known: labels ``(N,)`` int64, negative where there is none; some are not.
+            features: ``(*batch, N, E)``.
+            known: labels ``(*batch, N)`` int64, negative where there is none; some of each data set are not.
 
         Shape:
-            output: ``(N,)`` int64.
+            output: ``(*batch, N)`` int64.
         """
 
 
 @register(SeedRule)
 class NearestSeed(SeedRule):
-    """The label of the nearest labelled point; cost O(N S E) for S labelled points.
+    """The label of the nearest labelled point; cost O(N^2 E).
 
     Example:
         >>> line = torch.tensor([[0.0], [1.0], [2.0], [3.0], [3.9]])
@@ -43,9 +43,9 @@ class NearestSeed(SeedRule):
 
     def classes(self, features: Tensor, known: Tensor) -> Tensor:
         """Return a class for every point."""
-        seeds = known >= 0
-        nearest = torch.cdist(features.detach(), features.detach()[seeds]).argmin(-1)
-        return torch.where(seeds, known, known[seeds][nearest])
+        far = torch.cdist(features.detach(), features.detach())
+        nearest = far.masked_fill((known < 0).unsqueeze(-2), torch.inf).argmin(-1)
+        return torch.where(known >= 0, known, known.gather(-1, nearest))
 
 
 @register(SeedRule)
@@ -65,18 +65,23 @@ class SpreadingSeeds(SeedRule):
 
     def classes(self, features: Tensor, known: Tensor) -> Tensor:
         """Return a class for every point."""
-        labels = known.cpu()
-        seeds = labels >= 0
-        kinds = labels[seeds].unique()
         far = torch.cdist(features.detach(), features.detach()).cpu()
-        points = len(labels)
-        found = constrained_forests(
-            -far,
-            far.new_zeros(1, points * (points - 1) // 2),
-            far.new_zeros(1),
-            kinds.new_tensor([len(kinds)]),
-            Constraints.of(labels=labels),
-        ).labels[0]
-        class_of = kinds.new_zeros(int(found.max()) + 1)
-        class_of[found[seeds]] = labels[seeds]
-        return class_of[found].to(known.device)
+        labels = known.cpu().reshape(-1, known.shape[-1])
+        found = [_spread(one, own) for one, own in zip(far.reshape(-1, *far.shape[-2:]), labels, strict=True)]
+        return torch.stack(found).view(known.shape).to(known.device)
+
+
+def _spread(far: Tensor, labels: Tensor) -> Tensor:
+    """Return a class for every point of one data set, by compiled code."""
+    seeds, points = labels >= 0, len(labels)
+    kinds = labels[seeds].unique()
+    found = constrained_forests(
+        -far,
+        far.new_zeros(1, points * (points - 1) // 2),
+        far.new_zeros(1),
+        kinds.new_tensor([len(kinds)]),
+        Constraints.of(labels=labels),
+    ).labels[0]
+    class_of = kinds.new_zeros(int(found.max()) + 1)
+    class_of[found[seeds]] = labels[seeds]
+    return class_of[found]

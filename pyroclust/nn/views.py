@@ -32,7 +32,7 @@ class Views:
         >>> from pyroclust.nn import NormalNoise
         >>> views = Views(NormalNoise(0.1), weight=10.0, balance=20.0)
         >>> even = torch.full((5, 2), 0.5).log()
-        >>> {name: one.sum().item() for name, one in views.terms(even, even, even[0]).items()}
+        >>> {name: one.item() for name, one in views.terms(even, even, even[0]).items()}
         {'views': 34.65..., 'balance': 0.0}
 
     References:
@@ -54,10 +54,10 @@ class Views:
             log_weights: of the clusters, ``(K,)``.
 
         Shape:
-            output: ``views`` a point, ``(*batch, N)``; ``balance`` a data set, ``(*batch)``.
+            output: ``(*batch)`` each, ``views`` summed over points.
         """
         shares = log_shares.exp()
-        cross = (shares * of_view + of_view.exp() * log_shares).sum(-1)
+        cross = (shares * of_view + of_view.exp() * log_shares).sum((-1, -2))
         points = log_shares.shape[-2]
         mean = torch.logsumexp(log_shares, -2) - torch.tensor(points, dtype=log_shares.dtype).log()
         unequal = (mean.exp() * (mean - log_weights)).sum(-1)

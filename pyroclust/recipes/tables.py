@@ -71,8 +71,8 @@ def training_data(
         recipe: the file of the recipe.
         source: a built-in name, or a file or a folder of images, relative to the recipe.
         label: column of the classes; images have theirs.
-        labels_per_class: how many points of each class keep their label, chosen at random; classes are
-            numbered in the order of their sorted names.
+        labels_per_class: how many points of each class keep their label, chosen at random, all of a class
+            that has fewer; classes are numbered in the order of their sorted names.
         share: of the points of a batch, those with a label.
         deformation: what changes every point that is drawn.
         raw: leave columns as they are; images always stay.
@@ -80,7 +80,7 @@ def training_data(
 
     Raises:
         ValueError: if the source cannot be read, its points are not those of the model, or labels are asked
-            for and a class has none.
+            for and there are none.
     """
     beside = recipe.parent / source
     table = read_table(str(beside) if beside.exists() else source, label=label)

@@ -169,9 +169,8 @@ def test_a_guide_has_one_form(kind):
     assert len(repr(guide)) < 100
     assert repr(guide).startswith(f"{kind.__name__}(model={model.name}")
     assert ("no weights" in repr(guide)) == (not list(guide.parameters()))
-    if kind is SemiSupervisedGuide:
-        guide = guide.knowing(torch.zeros(2, 3, 5).long())
-    trace = pyro.poutine.trace(guide).get_trace(data)
+    labels = (torch.zeros(2, 3, 5).long(),) if kind is SemiSupervisedGuide else ()
+    trace = pyro.poutine.trace(guide).get_trace(data, *labels)
     # A guide of parameters is a point of them; that of a deep model has latent numbers of every point.
     name, shape = SITES.get(kind, ("assignments", (2, 3, 5)))
     assert trace.nodes[name]["value"].shape == shape

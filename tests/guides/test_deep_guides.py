@@ -99,7 +99,7 @@ def test_the_enumerated_bound_is_the_sum_over_clusters(observation, prior) -> No
             inside = model.log_likelihood(data, style, code) + model.log_weights[cluster] - log_q[:, cluster]
             by_hand += (log_q[:, cluster].exp() * inside).sum()
         if prior is not None:
-            by_hand += model.weights.log_prior() * 8 / 40
+            by_hand += model.weights.log_prior(8)
     assert bound == pytest.approx(by_hand.item(), rel=1e-5)
 
 
@@ -133,6 +133,36 @@ def test_the_published_loss_is_a_bound_with_factors(relaxation, prior) -> None:
     for first, second in zip(*gradients, strict=True):
         torch.testing.assert_close(first, second, rtol=1e-4, atol=1e-5)
     assert set(terms) == {"reconstruction", "style", "code"} | ({"weights"} if prior else set())
+
+
+def test_a_batch_of_data_sets_has_the_same_bound_term_by_term() -> None:
+    guide = deep_mixture(prior=ChineseRestaurantPrior(1.0), relaxation=GumbelSoftmax(0.7)).eval()
+    data = numbers(None, points=10).view(2, 5, 3)
+    torch.manual_seed(1)
+    bound = Trace_ELBO().loss(guide.model.reconstruction, guide, data)
+    torch.manual_seed(1)
+    terms = guide.loss_terms(data)
+    assert all(one.shape == (2,) for one in terms.values())
+    assert bound == pytest.approx(sum(one.sum().item() for one in terms.values()), rel=1e-5)
+    whole = guide.loss_terms(data.view(10, 3))
+    for name in ("style", "code", "weights"):
+        torch.testing.assert_close(terms[name].sum(), whole[name])
+
+
+@pytest.mark.parametrize(
+    "make", [deep_mixture, few_labels, embedded], ids=["mixture", "few labels", "embedded"]
+)
+def test_answers_are_those_of_evaluation_mode_and_leave_the_guide_as_it_is(make) -> None:
+    guide, data = make(), numbers(None)
+    guide.loss_terms(data, KNOWN)
+    before = {name: value.clone() for name, value in guide.state_dict().items()}
+    shares = guide.train().log_shares(data)
+    assert guide.training
+    torch.testing.assert_close(shares[:1], guide.log_shares(data[:1]))
+    torch.testing.assert_close(shares, guide.eval().log_shares(data))
+    assert all(torch.equal(value, before[name]) for name, value in guide.state_dict().items())
+    # Buffers go along where a model is moved.
+    assert guide.double().log_shares(data.double()).dtype == torch.float64
 
 
 def test_divergences_are_those_of_torch() -> None:
@@ -229,7 +259,7 @@ def test_the_terms_of_few_labels_are_the_published_formulas() -> None:
 def test_few_labels_in_stock_pyro_are_the_same_up_to_a_constant() -> None:
     guide, data = few_labels().eval(), numbers(None)
     torch.manual_seed(1)
-    bound = Trace_ELBO().loss(guide.model.reconstruction, guide.knowing(KNOWN), data)
+    bound = Trace_ELBO().loss(guide.model.reconstruction, guide, data, KNOWN)
     torch.manual_seed(1)
     own = sum(guide.loss_terms(data, KNOWN).values()).item()
     constant = 8 * 3 * (math.log(math.sqrt(1.5)) + 0.5 * math.log(2 * math.pi))
@@ -290,15 +320,7 @@ def separated() -> tuple[torch.Tensor, torch.Tensor]:
     return centres[classes] + 0.3 * torch.randn(90, 3), classes
 
 
-SETTINGS = FitSettings(
-    steps=300,
-    min_points=30,
-    max_points=30,
-    points_per_step=30,
-    learning_rate=5e-3,
-    averaging=0.0,
-    warmup_steps=10,
-)
+SETTINGS = FitSettings.of_batches(30, steps=300, learning_rate=5e-3)
 
 
 def test_one_label_a_class_is_enough_where_classes_are_apart() -> None:
@@ -390,9 +412,7 @@ def test_images_have_convolutions_and_bags_of_words_their_counts() -> None:
         (words, DenseEncoder((30,), widths=(16,), log_counts=True), torch.randint(5, (60, 30)).float()),
     ):
         guide = DeepMixtureGuide(model, encoder=encoder, relaxation=GumbelSoftmax(0.5, straight_through=True))
-        settings = FitSettings(
-            steps=15, min_points=30, max_points=30, points_per_step=30, averaging=0.0, warmup_steps=1
-        )
+        settings = FitSettings.of_batches(30, steps=15)
         before = sum(guide.loss_terms(data).values())
         fit(model, guide, data=PartiallyLabelled(data), settings=settings, progress=False)
         assert sum(guide.loss_terms(data).values()) < before
@@ -416,6 +436,14 @@ def test_labels_spread_along_a_line_and_not_across_a_gap() -> None:
     known = torch.tensor([0, -1, -1, -1, 1, -1])
     assert NearestSeed().classes(line, known).tolist() == [0, 0, 0, 1, 1, 1]
     assert SpreadingSeeds().classes(line, known).tolist() == [0, 0, 0, 0, 1, 1]
+    torch.manual_seed(0)
+    several, labels = torch.randn(2, 3, 12, 4), torch.randint(-1, 3, (2, 3, 12))
+    labels[..., 0] = 1
+    for rule in (NearestSeed(), SpreadingSeeds()):
+        found = rule.classes(several, labels)
+        for i, j in ((0, 0), (1, 2)):
+            assert torch.equal(found[i, j], rule.classes(several[i, j], labels[i, j]))
+        assert torch.equal(found[labels >= 0], labels[labels >= 0])
 
 
 @pytest.mark.parametrize(
@@ -433,10 +461,13 @@ def test_labels_spread_along_a_line_and_not_across_a_gap() -> None:
             lambda: DeepMixture((3,), prior=DirichletMultinomialPrior(3, 1.0), num_points=9),
             "process of sticks",
         ),
-        (lambda: few_labels().loss_terms(numbers(None), -torch.ones(8).long()), "has no label"),
+        (lambda: few_labels().loss_terms(numbers(None), -torch.ones(8).long()), "and 0 labels, expected"),
         (lambda: few_labels().loss_terms(numbers(None), 5 * torch.ones(8).long()), "has the label 5"),
-        (lambda: few_labels()(numbers(None)), "was told no labels"),
+        (lambda: few_labels()(numbers(None)), "known is None"),
         (lambda: deep_mixture(BernoulliObservation())(2 * numbers(None) + 1), "expected 0 to 1"),
+        (lambda: deep_mixture(BernoulliObservation()).posterior(255 * numbers(None)), "divide pixels"),
+        (lambda: deep_mixture().posterior(torch.full((4, 3), torch.nan)), "nan"),
+        (lambda: embedded(embedding_weight=0.5)(numbers(None)), "embedding_weight is 0.5"),
         (lambda: deep_mixture(CountsObservation()).loss_terms(-numbers(None)), "counts of words"),
         (lambda: deep_mixture().posterior(torch.zeros(4, 2)), "data has shape"),
         (lambda: ImageDeformation(scale=1.0), "scale is 1.0"),

@@ -336,7 +336,6 @@ NOT_TESTED = {
             "CountsObservation",
             "NormalObservation",
             "Observation",
-            "WordCounts",
         )
     },
     "distributions.DiagonalMixture": "parameters that a network makes: tests/distributions",

@@ -6,6 +6,7 @@ import torch
 from torch import Size, Tensor
 
 from pyroclust.distributions.partition_distribution import PartitionDistribution
+from pyroclust.distributions.sequential.completion import CompletedPartition
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.partitions import canonical
 
@@ -86,14 +87,7 @@ class AnchoredPartition(PartitionDistribution):
 
     def _sample_and_log_prob(self, sample_shape: Size) -> tuple[Tensor, Tensor]:
         labels, own = self.first.sample_and_log_prob(sample_shape)
-        shape = self._extended_shape(sample_shape)
-        dataset = self.rest.dataset.expand(shape[:-1])
-        # What is said of the other points does not matter: all are put into the first cluster.
-        every = torch.zeros(shape, dtype=torch.int64, device=labels.device)
-        every = every.scatter_(-1, self.order[dataset][..., : self.num_anchors], labels)
-        free = self.num_points - self.num_anchors
-        completed = self.rest.on(dataset).given(canonical(every), num_free=free)
-        draws, others = completed.sample_and_log_prob()
+        draws, others = self._continued(labels).sample_and_log_prob()
         return draws, own + others
 
     def _sample(self, sample_shape: Size) -> Tensor:
@@ -126,10 +120,13 @@ class AnchoredPartition(PartitionDistribution):
 
     def _candidates(self, width: int) -> Tensor:
         labels = self.first._candidates(width)
-        shape = (len(labels), *self.batch_shape, self.num_points)
-        dataset = self.rest.dataset.expand(shape[:-1])
-        every = torch.zeros(shape, dtype=torch.int64, device=labels.device)
+        return self._continued(labels).sample((width,)).flatten(0, 1)
+
+    def _continued(self, labels: Tensor) -> CompletedPartition:
+        """Return the law of all points given partitions of the anchors, ``(*any, *batch, A)``."""
+        dataset = self.rest.dataset.expand(labels.shape[:-1])
+        # What is said of the other points does not matter: all are put into the first cluster.
+        every = labels.new_zeros(*labels.shape[:-1], self.num_points)
         every = every.scatter_(-1, self.order[dataset][..., : self.num_anchors], labels)
         free = self.num_points - self.num_anchors
-        completed = self.rest.on(dataset).given(canonical(every), num_free=free)
-        return completed.sample((width,)).flatten(0, 1)
+        return self.rest.on(dataset).given(canonical(every), num_free=free)

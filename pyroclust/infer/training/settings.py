@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -13,6 +13,8 @@ from pyroclust.infer.chunked_loss import VisitingOrders
 from pyroclust.memory import check_memory
 
 __all__ = ["FitSettings"]
+
+_NO_CLIPPING = 1e6
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,27 @@ class FitSettings:
         for name in ("averaging", "final_fraction"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected between 0 and 1")
+
+    @classmethod
+    def of_batches(cls, size: int, *, steps: int, learning_rate: float = 1e-3, seed: int = 0) -> Self:
+        """Return settings for a guide that learns its model from one collection of data.
+
+        A step takes one batch. Weights are not averaged, since layers that are normalised over batches keep
+        means of their inputs that fit the last weights; gradients, of losses in nats, are not clipped.
+
+        Args:
+            size: points of a batch.
+            steps: optimiser steps.
+            learning_rate: at the end of the warm-up.
+            seed: of the batches.
+
+        Example:
+            >>> FitSettings.of_batches(100, steps=2000).points_per_step
+            100
+        """
+        sizes = {"min_points": size, "max_points": size, "points_per_step": size}
+        freely = {"averaging": 0.0, "clip": _NO_CLIPPING}
+        return cls(steps=steps, learning_rate=learning_rate, seed=seed, **sizes, **freely)
 
     def visiting_orders(self) -> VisitingOrders:
         """Return how each data set is visited.

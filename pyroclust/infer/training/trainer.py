@@ -125,8 +125,7 @@ class Trainer:
         mean, asked = cast(Tensor, self.fabric.all_reduce(torch.tensor([loss, float(stop)]))).tolist()
         norm = nn.utils.clip_grad_norm_(self.parameters, settings.clip, foreach=True).item()
         every = datasets * settings.batches_per_step * self.fabric.world_size
-        terms = {} if isinstance(self.loss, InclusiveKL) else self.loss.terms
-        by_point = {name: one / points for name, one in terms.items()}
+        by_point = {name: one / points for name, one in self.loss.terms.items()}
         figures = StepFigures(points, every, mean, rate, norm, asked > 0, by_point)
         if figures.is_finite:
             self._move(figures)

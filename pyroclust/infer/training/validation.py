@@ -12,7 +12,8 @@ from pyroclust.infer.own_loss import HasTerms, OwnLoss
 from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.infer.simulation import World, simulate_worlds
 from pyroclust.memory import check_memory
-from pyroclust.protocols import points_shape
+from pyroclust.nn.modes import evaluating
+from pyroclust.protocols import data_shape
 from pyroclust.random_state import own_random_numbers
 
 __all__ = ["Validation"]
@@ -97,23 +98,16 @@ class Validation:
             guide: the guide.
             data: what it is trained on where that is not the model.
         """
-        mode = guide.training
-        guide.eval()
-        try:
-            with own_random_numbers(self.seed):
-                if data is not None and isinstance(guide, HasTerms):
-                    return self._terms(model, guide, data)
-                return self._figures(model, guide)
-        finally:
-            guide.train(mode)
+        with evaluating(guide), own_random_numbers(self.seed):
+            if data is not None and isinstance(guide, HasTerms):
+                return self._terms(model, guide, data)
+            return self._figures(model, guide)
 
     def _terms(self, model: Any, guide: Any, data: Callable[..., Any]) -> dict[str, float]:
-        loss, size = OwnLoss(data=data), points_shape(tuple(model.event_shape), self.sampled_points)
-        found = []
-        for _ in range(self.num_datasets):
-            loss.per_dataset(model, guide, torch.empty(1, *size))
-            found.append({name: one / self.sampled_points for name, one in loss.terms.items()})
-        return {name: sum(one[name] for one in found) / len(found) for name in found[0]}
+        loss, size = OwnLoss(data=data), data_shape(model, self.sampled_points)
+        like = next(guide.parameters())
+        loss.per_dataset(model, guide, torch.empty(self.num_datasets, *size, device=like.device))
+        return {name: one / self.sampled_points for name, one in loss.terms.items()}
 
     def _figures(self, model: Any, guide: Any) -> dict[str, float]:
         large = self._worlds(model, guide, self.sampled_points)
