@@ -9,7 +9,7 @@ from pyroclust.guides.base import AmortizedGuide, bandwidths, num_columns
 from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess, latents_for
 from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
-from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.pools import AttentivePool
 from pyroclust.programs import as_model
 from pyroclust.protocols import Model

@@ -15,7 +15,7 @@ from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
 from pyroclust.guides.base import AmortizedGuide, bandwidths, checked_order, checked_permutations, num_columns
 from pyroclust.nn import Order
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
-from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.latents import ClusterLatents, DiscreteLatents, GaussianLatents
 from pyroclust.nn.pools import GatedPool, SummedPool
 from pyroclust.points import Points

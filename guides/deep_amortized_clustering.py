@@ -19,7 +19,7 @@ from pyroclust.distributions.clusterwise.filtering import POINTS_AT_ONCE, filter
 from pyroclust.guides.base import AmortizedGuide, checked_order, checked_permutations, num_columns
 from pyroclust.nn import Order, RandomOrder
 from pyroclust.nn.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
-from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.filtering_network import FilteringNetwork
 from pyroclust.nn.orders import random_orders
 from pyroclust.points import Points

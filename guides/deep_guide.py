@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from pyroclust.distributions import ComponentLabels
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.nn import DenseEncoder
-from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.modes import evaluating
 from pyroclust.points import Points
 

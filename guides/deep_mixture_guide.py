@@ -12,8 +12,8 @@ from pyroclust.counts import check_number
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.guides.deep_guide import DeepGuide, encoder_for, scale_of
 from pyroclust.nn import GumbelSoftmax, Views
-from pyroclust.nn.encoders import Encoder
-from pyroclust.nn.relaxations import Relaxation
+from pyroclust.nn.deep.relaxations import Relaxation
+from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.points import Points
 from pyroclust.protocols import Model
 from pyroclust.registry import register

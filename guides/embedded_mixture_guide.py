@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from pyroclust.counts import check_number, check_seed, short_seed
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.guides.deep_guide import DeepGuide, encoder_for, scale_of
-from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.points import Points
 from pyroclust.protocols import Model
 from pyroclust.registry import register

@@ -23,7 +23,7 @@ from pyroclust.nn import (
     RandomOrder,
     SummedScorer,
 )
-from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.programs import as_model
 from pyroclust.protocols import CollapsedModel, Model, is_of_graphs
 from pyroclust.registry import arguments_of, register

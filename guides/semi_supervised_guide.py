@@ -13,8 +13,8 @@ from pyroclust.counts import check_number
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.guides.deep_guide import DeepGuide, encoder_for
 from pyroclust.nn import GumbelSoftmax, Views
-from pyroclust.nn.encoders import Encoder
-from pyroclust.nn.seed_rules import NearestSeed, SeedRule
+from pyroclust.nn.deep.seed_rules import NearestSeed, SeedRule
+from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.points import Points
 from pyroclust.protocols import Model
 from pyroclust.registry import register

@@ -10,7 +10,7 @@ from pyroclust.counts import check_count, check_number
 from pyroclust.distributions import PartitionPrior, PerturbedSpanningForest, standardised_similarity
 from pyroclust.guides.base import AmortizedGuide
 from pyroclust.nn import ImageEncoder, VectorEncoder
-from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.points import Points
 from pyroclust.protocols import Model
 from pyroclust.registry import register

@@ -2,22 +2,22 @@
 
 from pyroclust.models.bent_classes import bent_classes
 from pyroclust.models.companion import Companion, companion
-from pyroclust.models.deep_mixture import DeepMixture
+from pyroclust.models.deep.deep_mixture import DeepMixture
+from pyroclust.models.deep.embedded_mixture import EmbeddedMixture
+from pyroclust.models.deep.semi_supervised import SemiSupervisedClustering
 from pyroclust.models.deformed_glyphs import DeformedGlyphs, GlyphImages
-from pyroclust.models.embedded_mixture import EmbeddedMixture
 from pyroclust.models.gaussian2d import gaussian2d
 from pyroclust.models.gaussian_clusters import GaussianClusters, filtering_clusters, set_transformer_clusters
 from pyroclust.models.in_words import in_words
-from pyroclust.models.labelled_images import LabelledImages
-from pyroclust.models.labelled_tables import AbsentTables, LabelledTables
+from pyroclust.models.labelled.labelled_images import LabelledImages
+from pyroclust.models.labelled.labelled_tables import AbsentTables, LabelledTables
+from pyroclust.models.labelled.partially_labelled import PartiallyLabelled
 from pyroclust.models.marginal_mixture import MarginalMixture
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.nig_mixture import nig_mixture
 from pyroclust.models.niw_mixture import niw_mixture
 from pyroclust.models.overlap2d import overlap2d
-from pyroclust.models.partially_labelled import PartiallyLabelled
 from pyroclust.models.predictive import PosteriorPredictive, Replicated
-from pyroclust.models.semi_supervised import SemiSupervisedClustering
 from pyroclust.models.sensitivity2d import sensitivity2d
 from pyroclust.models.spike_waveforms import SpikeRecording, SpikeWaveforms
 from pyroclust.models.standardised import FAMILIES, PRIORS, NamedPrior, standardised_mixture

@@ -10,14 +10,18 @@ import pyroclust
 
 MODULES = sorted(module.name for module in pkgutil.walk_packages(pyroclust.__path__, "pyroclust."))
 MODULES += sorted(
-    f"{package}.{module.name}"
+    module.name
     for package in ("pyroclust.models", "pyroclust.guides")
-    for module in pkgutil.iter_modules(importlib.import_module(package).__path__)
+    for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}.")
 )
 
 
 def test_mapped_packages_are_covered():
-    mapped = {"pyroclust.models.mixture", "pyroclust.guides.predictive_filter"}
+    mapped = {
+        "pyroclust.models.mixture",
+        "pyroclust.models.deep.deep_mixture",
+        "pyroclust.guides.predictive_filter",
+    }
     assert mapped | {"pyroclust.data.tables"} <= set(MODULES)
 
 

@@ -13,15 +13,20 @@ from pyroclust.nn.cluster_densities import AutoencoderDensity, FlowDensity, Gaus
 from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.conditions import ConditionInput, ConditionInputs
-from pyroclust.nn.decoders import Decoder, DenseDecoder, ImageDecoder
-from pyroclust.nn.deformations import Deformation, ImageDeformation, NormalNoise
-from pyroclust.nn.dense_encoder import DenseEncoder
-from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.deep.decoders import Decoder, DenseDecoder, ImageDecoder
+from pyroclust.nn.deep.deformations import Deformation, ImageDeformation, NormalNoise
+from pyroclust.nn.deep.relaxations import ExactSum, GumbelSoftmax, Relaxation
+from pyroclust.nn.deep.seed_rules import NearestSeed, SeedRule, SpreadingSeeds
+from pyroclust.nn.deep.views import Views
+from pyroclust.nn.encoders.dense_encoder import DenseEncoder
+from pyroclust.nn.encoders.encoder import Encoder
+from pyroclust.nn.encoders.graph_encoders import GatedGraphEncoder, GraphEncoder
+from pyroclust.nn.encoders.image_encoder import ImageEncoder
+from pyroclust.nn.encoders.vector_encoder import VectorEncoder
+from pyroclust.nn.encoders.waveform_encoder import WaveformEncoder
 from pyroclust.nn.filtering_network import FilteringNetwork
 from pyroclust.nn.futures import Future, FutureAttention, InducedFuture
-from pyroclust.nn.graph_encoders import GatedGraphEncoder, GraphEncoder
 from pyroclust.nn.graph_scorer import GraphScorer
-from pyroclust.nn.image_encoder import ImageEncoder
 from pyroclust.nn.latents import DiscreteLatents, GaussianLatents
 from pyroclust.nn.light_scorer import LightScorer
 from pyroclust.nn.look_ahead import KernelLookAhead
@@ -30,12 +35,7 @@ from pyroclust.nn.neighbour_scorer import NeighbourScorer
 from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.nn.orders import DensestFirst, NearestNext, Order, RandomOrder
 from pyroclust.nn.pools import AttentivePool, GatedPool, SummedPool
-from pyroclust.nn.relaxations import ExactSum, GumbelSoftmax, Relaxation
-from pyroclust.nn.seed_rules import NearestSeed, SeedRule, SpreadingSeeds
 from pyroclust.nn.summed_scorer import SummedScorer
-from pyroclust.nn.vector_encoder import VectorEncoder
-from pyroclust.nn.views import Views
-from pyroclust.nn.waveform_encoder import WaveformEncoder
 
 __all__ = [
     "AdaptiveShape",

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from pyroclust.counts import check_count
 from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseScorer
 from pyroclust.nn.attention import SetEncoder
-from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.latents import ClusterLatents, DiscreteMemberships, GaussianLatents, GaussianMemberships
 from pyroclust.nn.look_ahead import KernelSummary
 from pyroclust.nn.pools import GatedPool, PointPool

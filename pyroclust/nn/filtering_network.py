@@ -13,7 +13,7 @@ from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseSc
 from pyroclust.nn.attention import MultiheadAttentionBlock, PooledAttention, SetEncoder
 from pyroclust.nn.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
 from pyroclust.nn.clusterwise_network import points_at, seen_offsets
-from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.sizes import check_scale
 from pyroclust.registry import register
 

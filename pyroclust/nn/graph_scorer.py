@@ -14,8 +14,8 @@ from pyroclust.distributions.block_rates import BlockRates, log_beta_binomial, l
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.sampling import Prefixes
 from pyroclust.distributions.sequential.steps import ForcedSteps, pooled_before, prefix_sums
-from pyroclust.nn.encoders import Encoder
-from pyroclust.nn.graph_encoders import GraphEncoder
+from pyroclust.nn.encoders.encoder import Encoder
+from pyroclust.nn.encoders.graph_encoders import GraphEncoder
 from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.registry import register
 

@@ -13,7 +13,7 @@ from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScor
 from pyroclust.nn.attention import InducedSetAttention
 from pyroclust.nn.cluster_shape import ClusterShape
 from pyroclust.nn.conditions import ConditionInputs, ConditionShift
-from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.futures import Future
 from pyroclust.nn.look_ahead import KernelLookAhead
 from pyroclust.nn.network_scorer import NetworkScorer

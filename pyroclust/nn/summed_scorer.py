@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from pyroclust.counts import check_count
 from pyroclust.distributions.sequential.steps import ForcedSteps
 from pyroclust.nn.conditions import ConditionInputs
-from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.futures import Future
 from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.nn.prelu_chain import Rows, prelu_chain

@@ -20,7 +20,7 @@ from pyroclust.guides.retarget import parts_of
 from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
 from pyroclust.models import LabelledTables, PartiallyLabelled
 from pyroclust.nn import RandomOrder
-from pyroclust.nn.deformations import Deformation
+from pyroclust.nn.deep.deformations import Deformation
 from pyroclust.registry import find, registered
 from pyroclust.saving.guides import load_guide
 from pyroclust.saving.objects import call

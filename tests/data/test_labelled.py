@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from pyroclust.data.labelled import read_labelled_folder
-from pyroclust.models.labelled_tables import LabelledTables
+from pyroclust.models.labelled.labelled_tables import LabelledTables
 
 
 def frame(rows: int = 6, **columns: object) -> pd.DataFrame:

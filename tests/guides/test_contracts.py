@@ -76,8 +76,8 @@ from pyroclust.protocols import Guide, JointModel, Model, data_shape
 def everything_below(base: type, *packages: object) -> list[type]:
     """Import all modules of packages, and list the concrete classes of ours that derive from a base."""
     for package in packages:
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{package.__name__}.{module.name}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
     found, left = set(), [base]
     while left:
         children = left.pop().__subclasses__()

@@ -100,9 +100,16 @@ class FitSettings:
             >>> FitSettings.of_batches(100, steps=2000).points_per_step
             100
         """
-        sizes = {"min_points": size, "max_points": size, "points_per_step": size}
-        freely = {"averaging": 0.0, "clip": _NO_CLIPPING}
-        return cls(steps=steps, learning_rate=learning_rate, seed=seed, **sizes, **freely)
+        return cls(
+            min_points=size,
+            max_points=size,
+            points_per_step=size,
+            steps=steps,
+            learning_rate=learning_rate,
+            averaging=0.0,
+            clip=_NO_CLIPPING,
+            seed=seed,
+        )
 
     def visiting_orders(self) -> VisitingOrders:
         """Return how each data set is visited.

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from pyroclust.distributions import NormalObservation, Observation
 from pyroclust.nn import DenseDecoder
-from pyroclust.nn.decoders import Decoder
+from pyroclust.nn.deep.decoders import Decoder
 from pyroclust.programs import SimulatedModel, checked_shape, own_name
 
 __all__ = ["DeepModel"]

@@ -7,7 +7,7 @@ from typing import Protocol
 from torch import Tensor, nn
 
 from pyroclust.counts import check_count
-from pyroclust.nn.dense_encoder import checked_widths, dense_layers
+from pyroclust.nn.encoders.dense_encoder import checked_widths, dense_layers
 from pyroclust.registry import register
 
 __all__ = ["Decoder", "DenseDecoder", "ImageDecoder"]

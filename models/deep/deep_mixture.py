@@ -11,8 +11,8 @@ from torch import Tensor
 from pyroclust.counts import check_count
 from pyroclust.distributions import Observation, PartitionPrior
 from pyroclust.models.component_weights import LearnedWeights
-from pyroclust.models.deep_model import DeepModel
-from pyroclust.nn.decoders import Decoder
+from pyroclust.models.deep.deep_model import DeepModel
+from pyroclust.nn.deep.decoders import Decoder
 from pyroclust.nn.modes import evaluating
 from pyroclust.partitions import canonical
 from pyroclust.points import check_shape

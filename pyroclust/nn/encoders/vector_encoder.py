@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from pyroclust.counts import check_count, check_number
-from pyroclust.nn.encoders import FIRST_SPREAD, Encoder, keep_differences, single_points
+from pyroclust.nn.encoders.encoder import FIRST_SPREAD, Encoder, keep_differences, single_points
 from pyroclust.nn.sizes import MAX_BLOCKS
 from pyroclust.registry import register
 

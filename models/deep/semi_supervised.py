@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 
 from pyroclust.distributions import NormalObservation
-from pyroclust.models.deep_mixture import DeepMixture
-from pyroclust.nn.decoders import Decoder
+from pyroclust.models.deep.deep_mixture import DeepMixture
+from pyroclust.nn.deep.decoders import Decoder
 from pyroclust.programs import checked_shape
 from pyroclust.protocols import Model
 from pyroclust.registry import register

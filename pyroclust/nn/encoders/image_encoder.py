@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from pyroclust.counts import check_count
-from pyroclust.nn.encoders import FIRST_SPREAD, Encoder, keep_differences, single_points
+from pyroclust.nn.encoders.encoder import FIRST_SPREAD, Encoder, keep_differences, single_points
 from pyroclust.registry import register
 
 __all__ = ["ImageEncoder"]
@@ -19,8 +19,8 @@ class ImageEncoder(nn.Module):
     A convolution, which halves images of 16 pixels and more, then stages of a residual block each; between
     stages images are halved and channels doubled, until the shorter side is below 4 pixels or there are 4 C
     channels. Then two linear layers. The first weights keep the differences between images: see
-    :func:`~pyroclust.nn.encoders.keep_differences`. Cost O(H W C^2) an image. Any module of the same shapes
-    does as well.
+    :func:`~pyroclust.nn.encoders.encoder.keep_differences`. Cost O(H W C^2) an image. Any module of the
+    same shapes does as well.
 
     Args:
         height: H, at least 4.

@@ -8,7 +8,7 @@ from pyro.distributions import Delta
 from torch import Tensor
 
 from pyroclust.counts import check_number
-from pyroclust.nn.deformations import Deformation
+from pyroclust.nn.deep.deformations import Deformation
 from pyroclust.points import Points, as_points, check_finite, check_shape
 from pyroclust.programs import SimulatedModel
 

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from pyroclust.adjacency import leading_eigenvectors, linked_neighbours
 from pyroclust.counts import check_count
-from pyroclust.nn.encoders import Encoder
+from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.registry import register
 
 __all__ = ["GatedGraphEncoder", "GraphEncoder"]

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from pyroclust.counts import check_count, check_number
-from pyroclust.nn.encoders import FIRST_SPREAD, Encoder, keep_differences, single_points
+from pyroclust.nn.encoders.encoder import FIRST_SPREAD, Encoder, keep_differences, single_points
 from pyroclust.registry import register
 
 __all__ = ["WaveformEncoder"]
@@ -16,7 +16,7 @@ class WaveformEncoder(nn.Module):
     A convolution over time that takes all channels in, then stages of a residual block each; between stages
     the samples are halved and the features doubled, until fewer than 8 samples are left or there are 4 W
     features. Then two linear layers. The first weights keep the differences between waveforms: see
-    :func:`~pyroclust.nn.encoders.keep_differences`. Cost
+    :func:`~pyroclust.nn.encoders.encoder.keep_differences`. Cost
     O(T C W + T W^2) a waveform of C channels and T samples.
 
     Args:

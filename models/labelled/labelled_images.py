@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from pyroclust.arrays import on_host, refuse_masked
 from pyroclust.distributions import PartitionPrior
 from pyroclust.image_files import read_image_folder
-from pyroclust.models.labelled_tables import LabelledTables, check_pairs
+from pyroclust.models.labelled.labelled_tables import LabelledTables, check_pairs
 from pyroclust.points import Points
 
 __all__ = ["LabelledImages"]

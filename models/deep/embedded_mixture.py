@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from pyroclust.counts import check_count
 from pyroclust.distributions import Observation
-from pyroclust.models.deep_model import DeepModel
-from pyroclust.nn.decoders import Decoder
+from pyroclust.models.deep.deep_model import DeepModel
+from pyroclust.nn.deep.decoders import Decoder
 from pyroclust.nn.modes import evaluating
 from pyroclust.partitions import canonical
 from pyroclust.points import check_shape

@@ -15,7 +15,7 @@ from pyroclust.class_labels import as_class_labels
 from pyroclust.counts import check_count, check_number
 from pyroclust.distributions import PartitionPrior
 from pyroclust.distributions.hyperparameters import check_known
-from pyroclust.models.labelled_rows import ClassesByPrior, LabelledRows, PointsAtRandom
+from pyroclust.models.labelled.labelled_rows import ClassesByPrior, LabelledRows, PointsAtRandom
 from pyroclust.partitions import canonical
 from pyroclust.points import Points, as_points, check_finite, check_shape
 from pyroclust.programs import SimulatedModel, checked_shape
@@ -36,7 +36,7 @@ class LabelledTables(SimulatedModel):
 
     With a prior, as the Neural Clustering Process papers draw from labelled images, the partition comes
     first, every cluster gets a class of its own, and its points come from that class without replacement;
-    what does not fit is drawn again: see :class:`~pyroclust.models.labelled_rows.ClassesByPrior`.
+    what does not fit is drawn again: see :class:`~pyroclust.models.labelled.labelled_rows.ClassesByPrior`.
 
     The sites are ``"members"`` (which rows, a latent that no guide has), ``"assignments"`` and ``"data"``.
     Only the shape of the argument counts under ``poutine.uncondition``. There is no ``log_joint``: judge a

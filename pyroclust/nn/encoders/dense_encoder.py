@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from pyroclust.counts import check_count
-from pyroclust.nn.encoders import Encoder, single_points
+from pyroclust.nn.encoders.encoder import Encoder, single_points
 from pyroclust.nn.sizes import MAX_BLOCKS
 from pyroclust.registry import register
 

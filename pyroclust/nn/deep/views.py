@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.counts import check_number
-from pyroclust.nn.deformations import Deformation
+from pyroclust.nn.deep.deformations import Deformation
 from pyroclust.registry import register
 
 __all__ = ["Views"]

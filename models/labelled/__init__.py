@@ -1,0 +1,1 @@
+"""Real points with labels as generative models: data sets, or batches, that are drawn from them."""

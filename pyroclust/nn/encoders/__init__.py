@@ -1,0 +1,1 @@
+"""Networks that turn points into vectors, trained with a guide."""
