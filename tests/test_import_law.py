@@ -200,7 +200,8 @@ LAW: dict[str, set[str]] = {
     "plots": DIAGNOSTICS | {"arrays", "counts", "graph_layout", "text"},
     "recipes": GROUND
     | LAWS
-    | {"calibration", "data", "guides", "infer", "infer.training", "models", "nn", "plots", "saving"},
+    | {"calibration", "data", "guides", "infer", "infer.training", "models", "nn", "plots", "saving"}
+    | {"infer.refining"},
     "report": DIAGNOSTICS
     | {"attempts", "baselines", "calibration", "data", "errors", "plots", "progress", "results", "text"},
     "analysis": GROUND

@@ -1,20 +1,46 @@
 """What all losses over simulated data sets share: simulation, and the interface of Pyro's losses."""
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import torch
 from pyro import poutine
 from pyro.infer import ELBO
 from pyro.poutine import Trace
 from pyro.poutine.util import site_is_subsample
-from torch import Tensor
+from torch import Tensor, nn
 
 from pyroclust.infer.checks import check_own_model
 from pyroclust.infer.choices import Choice
 
-__all__ = ["SimulatedLoss", "was_observed"]
+__all__ = ["KeepsState", "SimulatedLoss", "keeps_state", "was_observed"]
+
+
+@runtime_checkable
+class KeepsState(Protocol):
+    """A law of data that remembers something from one call to the next, and that a checkpoint has to keep."""
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return what it holds."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from what it held; a ``ValueError`` where that cannot be."""
+        ...
+
+
+def keeps_state(data: object) -> TypeGuard[KeepsState]:
+    """Return whether a law of data has to be kept by a checkpoint; modules have weights, and do not change.
+
+    Args:
+        data: a Pyro program, or ``None``.
+
+    Example:
+        >>> keeps_state(None)
+        False
+    """
+    return isinstance(data, KeepsState) and not isinstance(data, nn.Module)
 
 
 class SimulatedLoss(ELBO):

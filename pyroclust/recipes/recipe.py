@@ -178,7 +178,7 @@ def _recipe(content: dict[str, Any], path: Path) -> Recipe:
     choice = call(hard_simulations, tables["choice"], where="choice", given={"model": model})
     data = None
     if "data" in content:
-        data = call(training_data, tables["data"], where="data", given={"model": model, "recipe": path})
+        data = training_data(model, path, tables["data"])
     training = call(FitSettings, tables["training"], where="training")
     validation = call(Validation, tables["validation"], where="validation")
     training.check_memory(model.event_shape)

@@ -18,7 +18,8 @@ from pyroclust.errors import unknown_name
 from pyroclust.guides import AmortizedGuide, NeuralClusteringProcess, SequentialGuide, retarget
 from pyroclust.guides.retarget import parts_of
 from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
-from pyroclust.models import LabelledTables, PartiallyLabelled
+from pyroclust.infer.refining import PosteriorPool
+from pyroclust.models import DistortedClusters, LabelledTables, PartiallyLabelled, UnlabelledTables
 from pyroclust.nn import RandomOrder
 from pyroclust.nn.deep.deformations import Deformation
 from pyroclust.registry import find, registered
@@ -52,7 +53,79 @@ def labelled_tables(
     return LabelledTables(pairs, prior=prior)
 
 
-def training_data(
+def training_data(model: Any, recipe: Path, entries: Mapping[str, Any]) -> PartiallyLabelled | PosteriorPool:
+    """``[data]``: what a guide is trained on in place of simulations, or beside them.
+
+    With a ``source`` one collection of data, for guides that learn their model from it; else data sets of
+    other laws than the model, with partitions of its posterior.
+
+    Args:
+        model: the recipe's model.
+        recipe: the file of the recipe.
+        entries: of the table.
+
+    Raises:
+        ValueError: if an entry is unknown or missing, or what it names cannot be read.
+    """
+    make: Callable[..., Any] = one_collection if "source" in entries else posterior_pool
+    found: PartiallyLabelled | PosteriorPool = call(
+        make, entries, where="data", given={"model": model, "recipe": recipe}
+    )
+    return found
+
+
+def posterior_pool(
+    model: Any,
+    recipe: Path,
+    *,
+    prior: float = 0.5,
+    tables: float = 0.0,
+    folder: str | None = None,
+    distorted: float = 0.0,
+    partitions: int = 8,
+    sweeps: int = 4,
+    visits: int = 20,
+    burn_in: int = 50,
+) -> PosteriorPool:
+    """``[data]`` without a source: real tables and distorted simulations beside those of the model.
+
+    Args:
+        model: the recipe's model, a mixture of a conjugate family.
+        recipe: the file of the recipe.
+        prior: share of the model's own simulations.
+        tables: share of rows and columns of real tables.
+        folder: holds these, files with the ending csv; relative to the recipe.
+        distorted: share of simulations that are bent, skewed, heavy-tailed, contaminated or rounded.
+        partitions: draws of a chain that a visit gives.
+        sweeps: draws of the kernel between two of these.
+        visits: how often a data set is used.
+        burn_in: draws of the kernel before the first visit.
+
+    Raises:
+        ValueError: if there is neither share, or the tables cannot be read.
+    """
+    laws: dict[Any, float] = {}
+    if tables > 0:
+        if folder is None:
+            raise ValueError(f"tables is {tables:g}, expected a folder of tables beside it: set folder")
+        laws[_unlabelled_tables(recipe.parent / folder, dim=model.component.dim)] = tables
+    if distorted > 0:
+        laws[DistortedClusters(model)] = distorted
+    if not laws:
+        raise ValueError("tables and distorted are both 0, expected a share of one, or a source")
+    return PosteriorPool(
+        model, laws, prior=prior, partitions=partitions, sweeps=sweeps, visits=visits, burn_in=burn_in
+    )
+
+
+def _unlabelled_tables(folder: Path, *, dim: int) -> UnlabelledTables:
+    paths = sorted(folder.glob("*.csv"))
+    if not paths:
+        raise ValueError(f"folder '{folder}' holds no file with the ending csv, expected tables to train on")
+    return UnlabelledTables([read_table(str(path)).data for path in paths], dim=dim)
+
+
+def one_collection(
     model: Any,
     recipe: Path,
     *,
@@ -64,7 +137,7 @@ def training_data(
     raw: bool = False,
     seed: int = 0,
 ) -> PartiallyLabelled:
-    """``[data]``: what a guide is trained on that learns its model from data.
+    """``[data]`` with a source: what a guide is trained on that learns its model from data.
 
     Args:
         model: the recipe's model.

@@ -13,6 +13,7 @@ from pyroclust.infer.choices import Choice
 from pyroclust.infer.chunked_loss import VisitingOrders
 from pyroclust.infer.inclusive_kl import InclusiveKL
 from pyroclust.infer.own_loss import HasLosses, OwnLoss, check_has_data
+from pyroclust.infer.simulated_loss import keeps_state
 from pyroclust.infer.training.averages import AveragedWeights
 from pyroclust.infer.training.checkpoint import FAILURE, FORMAT
 from pyroclust.infer.training.devices import average_gradients
@@ -31,6 +32,8 @@ from pyroclust.text import listed
 
 __all__ = ["StepFigures", "Trainer"]
 
+# The entry of what the law of the data holds, where it holds something.
+_DATA = "data"
 _SIZES = 1 << 20  # keeps the stream of sizes apart from those of the batches
 
 
@@ -94,6 +97,11 @@ class Trainer:
         self.model, self.guide, self.settings, self.fabric = model, guide.to(fabric.device), settings, fabric
         self.choice, self.event_shape, self.data = choice, event_shape, data
         self.loss = _loss(guide, settings, choice, data)
+        if keeps_state(data) and fabric.world_size > 1:
+            raise ValueError(
+                f"fit has {fabric.world_size} processes, expected one with a {type(data).__name__}: every "
+                "process would have data of its own, of which a checkpoint keeps the first's alone"
+            )
         self.parameters = [one for one in guide.parameters() if one.requires_grad]
         if not self.parameters:
             raise ValueError(f"guide {type(guide).__name__} has no parameters, expected some to train")
@@ -134,7 +142,8 @@ class Trainer:
     def state(self) -> dict[str, Any]:
         """Return all that the next step depends on."""
         choice = None if self.choice is None else self.choice.state_dict()
-        return {
+        kept = {_DATA: self.data.state_dict()} if keeps_state(self.data) else {}
+        return kept | {
             "settings": asdict(self.settings),
             "guide": self._shapes(),
             "made_of": self._made_of,
@@ -159,6 +168,8 @@ class Trainer:
         self._check_possible(state)
         if self.choice is not None:
             self.choice.load_state_dict(state["choice"])
+        if keeps_state(self.data):
+            self.data.load_state_dict(state[_DATA])
         self.guide.load_state_dict(state["weights"])
         self.averages.load(state["averages"])
         self.optimizer.load_state_dict(state["optimizer"])
@@ -192,7 +203,7 @@ class Trainer:
     def _check_same(self, state: dict[str, Any]) -> None:
         own = self.state()
         # Checkpoints of earlier versions do not say what they were made of.
-        check_entries(state, own, others=("made_of", FORMAT, FAILURE))
+        check_entries(state, own, others=("made_of", FORMAT, FAILURE, *(() if _DATA in own else (_DATA,))))
         # A setting that a version did not have was at its default there.
         before = {**asdict(FitSettings()), **state["settings"]}
         mine = own["settings"]
@@ -218,8 +229,11 @@ class Trainer:
 
     def _check_possible(self, state: dict[str, Any]) -> None:
         check_figures(state, self.settings)
-        if not isinstance(state["choice"], dict | type(None)):
-            raise ValueError("the checkpoint was changed: its entry 'choice' is no table; restore the file")
+        for name in {"choice", _DATA} & set(state):
+            if not isinstance(state[name], dict | type(None)):
+                raise ValueError(
+                    f"the checkpoint was changed: its entry '{name}' is no table; restore the file"
+                )
         check_tensors("weights", state["weights"], self.guide.state_dict())
         check_averages(state["averages"], self.averages.values)
         names = {id(one): name for name, one in self.guide.named_parameters()}
