@@ -1,6 +1,7 @@
 """Simulations that a model would not make: clusters bent, skewed, heavy-tailed, contaminated or rounded."""
 
 import math
+from typing import Any
 
 import pyro
 import torch
@@ -85,7 +86,8 @@ class DistortedClusters(SimulatedModel):
         batch = data.shape[:-2]
         with torch.no_grad(), poutine.block():
             trace = poutine.trace(poutine.uncondition(self.model)).get_trace(data.flatten(0, -3))
-        points, labels = (trace.nodes[name]["value"] for name in ("data", "assignments"))
+        nodes: Any = trace.nodes
+        points, labels = nodes["data"]["value"], nodes["assignments"]["value"]
         with pyro.plate_stack("datasets", batch):
             changed = self._changed(_standardised(points), labels).view(data.shape)
             return pyro.sample("data", Delta(changed.to(data), event_dim=2), obs=data)

@@ -65,10 +65,9 @@ class UnlabelledTables(SimulatedModel):
             )
         self._rows = torch.tensor([len(one) for one in kept])
         self._columns = torch.tensor([one.shape[1] for one in kept])
-        rows, columns = int(self._rows.max()), int(self._columns.max())
-        self._values = torch.zeros(len(kept), rows, columns)
-        for place, one in enumerate(kept):
-            self._values[place, : len(one), : one.shape[1]] = one
+        # Laid end to end: padded to the longest and the widest, a few would take most of the memory.
+        self._values = torch.cat([one.flatten() for one in kept])
+        self._starts = (self._rows * self._columns).cumsum(0) - self._rows * self._columns
 
     @property
     def event_shape(self) -> tuple[int, ...]:
@@ -110,16 +109,18 @@ class UnlabelledTables(SimulatedModel):
                 "longest table: lower max_points"
             )
         table = enough[torch.randint(len(enough), (number,))]
-        rows = _some(self._rows[table], self._values.shape[1], points)
-        columns = _some(self._columns[table], self._values.shape[2], self._dim)
-        found = self._values[table.view(-1, 1, 1), rows.unsqueeze(-1), columns.unsqueeze(1)]
+        width = self._columns[table].view(-1, 1, 1)
+        rows, columns = _some(self._rows[table], points), _some(self._columns[table], self._dim)
+        place = self._starts[table].view(-1, 1, 1) + rows.unsqueeze(-1) * width + columns.unsqueeze(1)
+        found = self._values[place]
         spread = found.std(1, keepdim=True, correction=0)
         # A column may be constant over the rows that were drawn.
         return (found - found.mean(1, keepdim=True)) / torch.where(spread > 1e-6, spread, 1.0)
 
 
-def _some(available: Tensor, width: int, number: int) -> Tensor:
+def _some(available: Tensor, number: int) -> Tensor:
     """Choose numbers below those available without replacement, ``(B,) -> (B, number)``."""
+    width = int(available.max())
     key = torch.rand(len(available), width)
     key[torch.arange(width) >= available.unsqueeze(-1)] = torch.inf
     return key.argsort(-1)[:, :number]
