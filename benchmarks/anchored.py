@@ -18,13 +18,14 @@ import torch
 import typer
 from kept import kept, write_report
 from rich.console import Console
+from torch import Tensor
 
 from pyroclust import load_guide
 from pyroclust.diagnostics import importance_efficiency
 from pyroclust.guides import AnchoredGuide, PredictiveFilter
 from pyroclust.infer import simulate
 from pyroclust.infer.mcmc.compiled_filter import CompiledFilter, can_compile
-from pyroclust.nn import RandomAnchors, SpreadAnchors
+from pyroclust.nn import RandomAnchors, StratifiedAnchors
 
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "runs" / "anchored"
@@ -32,12 +33,41 @@ RESULT = Path(__file__).parent / "results" / "anchored.json"
 GUIDES, SIZES, DRAWS = ("ncp-overlap2d", "ncp-niw2d"), (300, 1000), 300
 
 
+class SpreadAnchors:
+    r"""Points far from one another, as k-means++ begins: the next one with probability :math:`\propto d^2`.
+
+    d is the distance to the nearest point that is chosen already; a point that lies on one comes last. One
+    batched step an anchor: cost O(N A D).
+
+    References:
+        Arthur and Vassilvitskii (2007), k-means++: the advantages of careful seeding.
+        https://dl.acm.org/doi/10.5555/1283383.1283494
+    """
+
+    def __call__(self, positions: Tensor, number: int) -> Tensor:
+        """Choose points."""
+        points = positions.detach().double()
+        rows = torch.arange(len(points), device=points.device)
+        free = torch.ones(points.shape[:2], dtype=torch.float64, device=points.device)
+        near, chosen = torch.full_like(free, torch.inf), [free.multinomial(1).squeeze(-1)]
+        for _ in range(number - 1):
+            last = points[rows, chosen[-1]]
+            free[rows, chosen[-1]] = 0.0
+            near = torch.minimum(near, (points - last.unsqueeze(1)).square().sum(-1))
+            weight = near * free
+            # Where all that are left lie on anchors any will do.
+            weight = torch.where(weight.sum(-1, keepdim=True) > 0, weight, free)
+            chosen.append(weight.multinomial(1).squeeze(-1))
+        return torch.stack(chosen, -1)
+
+
 def ways(guide: Any) -> dict[str, Any]:
     """Return what is compared, by name."""
     found: dict[str, Any] = {"guide alone": guide, "exact filter": PredictiveFilter(guide.model)}
-    for number in (25, 50, 100, 200):
-        found[f"{number} random anchors"] = AnchoredGuide(guide, num_anchors=number, anchors=RandomAnchors())
-        found[f"{number} spread anchors"] = AnchoredGuide(guide, num_anchors=number, anchors=SpreadAnchors())
+    rules = {"random": RandomAnchors(), "spread": SpreadAnchors(), "stratified": StratifiedAnchors()}
+    for number in (50, 100, 200):
+        for rule, anchors in rules.items():
+            found[f"{number} {rule} anchors"] = AnchoredGuide(guide, num_anchors=number, anchors=anchors)
     return found
 
 

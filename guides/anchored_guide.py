@@ -9,7 +9,7 @@ from pyroclust.counts import check_count
 from pyroclust.distributions.sequential.anchored import AnchoredPartition
 from pyroclust.guides.base import AmortizedGuide, refuse_a_view
 from pyroclust.guides.predictive_filter import PredictiveFilter, filter_scorer
-from pyroclust.nn import RandomAnchors
+from pyroclust.nn import StratifiedAnchors
 from pyroclust.nn.anchors import Anchors
 from pyroclust.points import Points
 from pyroclust.registry import register
@@ -32,7 +32,7 @@ class AnchoredGuide(AmortizedGuide):
     Args:
         guide: of a conjugate model, not conditioned.
         num_anchors: A.
-        anchors: rule that chooses them; at random by default.
+        anchors: rule that chooses them; one of each of A parts of the data by default.
 
     Raises:
         ValueError: if the model is not conjugate, or the guide has conditions.
@@ -57,7 +57,7 @@ class AnchoredGuide(AmortizedGuide):
         filter_scorer(guide.model)
         self.guide = guide
         self.num_anchors = check_count("num_anchors", num_anchors)
-        self.anchors: Any = RandomAnchors() if anchors is None else anchors
+        self.anchors: Any = StratifiedAnchors() if anchors is None else anchors
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Networks: scorers of pointwise guides, networks of clusterwise ones, set attention, visiting orders."""
 
-from pyroclust.nn.anchors import Anchors, RandomAnchors, SpreadAnchors
+from pyroclust.nn.anchors import Anchors, RandomAnchors, StratifiedAnchors
 from pyroclust.nn.attention import (
     FullSetEncoder,
     InducedSetAttention,
@@ -92,8 +92,8 @@ __all__ = [
     "Relaxation",
     "SeedRule",
     "SetEncoder",
-    "SpreadAnchors",
     "SpreadingSeeds",
+    "StratifiedAnchors",
     "SummedPool",
     "SummedScorer",
     "VectorEncoder",

@@ -8,7 +8,7 @@ from torch import Tensor
 from pyroclust.nn.orders import RandomOrder
 from pyroclust.registry import register
 
-__all__ = ["Anchors", "RandomAnchors", "SpreadAnchors"]
+__all__ = ["Anchors", "RandomAnchors", "StratifiedAnchors"]
 
 
 class Anchors(Protocol):
@@ -42,34 +42,45 @@ class RandomAnchors:
 
 
 @register(Anchors)
-class SpreadAnchors:
-    r"""Points far from one another, as k-means++ begins: the next one with probability :math:`\propto d^2`.
+class StratifiedAnchors:
+    r"""One point of each of A cells of about equally many points: as the data, with less chance in it.
 
-    d is the distance to the nearest point that is chosen already; a point that lies on one comes last. One
-    batched step an anchor: cost O(N A D).
+    The points are halved again and again by rank along the widest direction of each part, as in a k-d tree;
+    the order that this leaves is cut into A pieces, of each of which one point is taken at random. Cost
+    O((N log N + N D) log A).
 
     Example:
-        >>> line = torch.tensor([[[0.0], [0.0], [0.0], [5.0], [9.0]]])
-        >>> SpreadAnchors()(line, 3).sort().values[0, 1:].tolist()
-        [3, 4]
-
-    References:
-        Arthur and Vassilvitskii (2007), k-means++: the advantages of careful seeding.
-        https://dl.acm.org/doi/10.5555/1283383.1283494
+        >>> line = torch.arange(100.0).view(1, 100, 1)
+        >>> (StratifiedAnchors()(line, 4).sort().values // 25).tolist()
+        [[0, 1, 2, 3]]
     """
 
     def __call__(self, positions: Tensor, number: int) -> Tensor:
         """Choose points."""
         points = positions.detach().double()
-        rows = torch.arange(len(points), device=points.device)
-        free = torch.ones(points.shape[:2], dtype=torch.float64, device=points.device)
-        near, chosen = torch.full_like(free, torch.inf), [free.multinomial(1).squeeze(-1)]
-        for _ in range(number - 1):
-            last = points[rows, chosen[-1]]
-            free[rows, chosen[-1]] = 0.0
-            near = torch.minimum(near, (points - last.unsqueeze(1)).square().sum(-1))
-            weight = near * free
-            # Where all that are left lie on anchors any will do.
-            weight = torch.where(weight.sum(-1, keepdim=True) > 0, weight, free)
-            chosen.append(weight.multinomial(1).squeeze(-1))
-        return torch.stack(chosen, -1)
+        sets, size = points.shape[:2]
+        order = torch.arange(size, device=points.device).expand(sets, size)
+        places = torch.arange(size, device=points.device)
+        for level in range(max(number - 1, 0).bit_length()):
+            part = (places << level) // size
+            order = order.gather(1, _sorted_within(points, order, part, 1 << level))
+        ends = torch.arange(number + 1, device=points.device) * size // number
+        width = (ends[1:] - ends[:-1]).expand(sets, number)
+        within = (torch.rand(width.shape, dtype=torch.float64, device=points.device) * width).long()
+        chosen = order.gather(1, ends[:-1] + within.minimum(width - 1))
+        return chosen.gather(1, torch.rand(chosen.shape, device=points.device).argsort(-1))
+
+
+def _sorted_within(points: Tensor, order: Tensor, part: Tensor, num_parts: int) -> Tensor:
+    """Sort the places of each part along its widest direction, ``(B, N, D), (B, N), (N,) -> (B, N)``."""
+    sets, size, dim = points.shape
+    placed = points.gather(1, order.unsqueeze(-1).expand(-1, -1, dim))
+    index = part.view(1, size, 1).expand(sets, size, dim)
+    low, high = (
+        placed.new_zeros(sets, num_parts, dim).scatter_reduce(1, index, placed, how, include_self=False)
+        for how in ("amin", "amax")
+    )
+    widest = (high - low).argmax(-1)[:, part]
+    along = placed.gather(-1, widest.unsqueeze(-1)).squeeze(-1)
+    by_value = along.argsort(dim=-1, stable=True)
+    return by_value.gather(1, part[by_value].argsort(dim=-1, stable=True))

@@ -8,7 +8,7 @@ from pyroclust.distributions import AnchoredPartition
 from pyroclust.guides import AnchoredGuide, NeuralClusteringProcess, PredictiveFilter
 from pyroclust.infer.mcmc.compiled_filter import CompiledFilter, can_compile
 from pyroclust.models import gaussian2d, overlap2d, sensitivity2d, warped_clusters
-from pyroclust.nn import RandomAnchors, RandomOrder, SpreadAnchors
+from pyroclust.nn import RandomAnchors, RandomOrder, StratifiedAnchors
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
 
 
@@ -16,7 +16,7 @@ def small(guide=None, **told: object) -> AnchoredGuide:
     return AnchoredGuide(load_guide("ncp-overlap2d") if guide is None else guide, **told)
 
 
-@pytest.mark.parametrize("anchors", [RandomAnchors(), SpreadAnchors()], ids=["random", "spread"])
+@pytest.mark.parametrize("anchors", [RandomAnchors(), StratifiedAnchors()], ids=["random", "stratified"])
 @pytest.mark.parametrize("orders", [1, 4])
 def test_probabilities_sum_to_one_and_are_those_of_draws(anchors, orders: int) -> None:
     torch.manual_seed(0)
@@ -51,7 +51,7 @@ def test_the_filter_on_anchors_is_the_filter() -> None:
 
 
 def test_few_points_are_left_to_the_guide_and_saved_guides_come_back(tmp_path) -> None:
-    guide = small(num_anchors=8, anchors=SpreadAnchors())
+    guide = small(num_anchors=8, anchors=StratifiedAnchors())
     data = torch.randn(8, 2)
     every = canonical(torch.randint(3, (5, 8)))
     torch.manual_seed(1)
@@ -61,7 +61,7 @@ def test_few_points_are_left_to_the_guide_and_saved_guides_come_back(tmp_path) -
     save_guide(guide, tmp_path / "one")
     again = load_guide(tmp_path / "one")
     assert isinstance(again, AnchoredGuide)
-    assert (again.num_anchors, type(again.anchors)) == (8, SpreadAnchors)
+    assert (again.num_anchors, type(again.anchors)) == (8, StratifiedAnchors)
     many = torch.randn(20, 2)
     torch.manual_seed(2)
     law = guide.posterior(many)
@@ -88,14 +88,19 @@ def test_compiled_draws_have_the_law_of_the_others() -> None:
     assert 0.5 * (shares - few.log_prob(every).exp()).abs().sum() < 0.06
 
 
-def test_spread_anchors_are_different_points_also_where_many_are_the_same() -> None:
+def test_stratified_anchors_are_different_points_of_every_part() -> None:
     torch.manual_seed(0)
     data = torch.zeros(3, 50, 2)
     data[:, 40:] = 5.0 * torch.randn(3, 10, 2)
-    chosen = SpreadAnchors()(data, 30)
-    assert all(len(one.unique()) == 30 for one in chosen)
-    # All that differ come before a second of the equal ones.
-    assert all((one[:11] >= 40).sum() == 10 for one in chosen)
+    for number in (1, 7, 32, 50):
+        chosen = StratifiedAnchors()(data, number)
+        assert all(len(one.unique()) == number for one in chosen)
+    # Two groups far apart, one three times as large: their shares hardly vary.
+    groups = torch.cat([torch.randn(2, 150, 2), torch.randn(2, 50, 2) + 40.0], 1)
+    shares = torch.stack([(StratifiedAnchors()(groups, 20) >= 150).sum(-1) for _ in range(20)])
+    assert shares.float().mean() == pytest.approx(5.0, abs=0.3)
+    assert shares.min() >= 4
+    assert shares.max() <= 6
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ NOT_TESTED = {
                 "ImageDeformation",
             ),
             *("NearestSeed", "NormalNoise", "SpreadingSeeds", "Views"),
-            *("RandomAnchors", "SpreadAnchors"),
+            *("RandomAnchors", "StratifiedAnchors"),
         )
     },
 }
