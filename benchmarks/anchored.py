@@ -6,12 +6,18 @@ Data sets of 300 and 1,000 points of the guides' own models. For each way of dra
 efficiency of importance weights over the sets, 300 draws each, the mean log q of the true partition a point,
 and seconds a set. With --explore sets have other seeds, on which the rule and the number were chosen. One
 result a set is kept in runs/anchored. The last report is in benchmarks/results/anchored.json.
+
+    python benchmarks/anchored.py --many
+
+draws 100 partitions of 100,000 points and one of a million, with exact log q, and says how long it took and
+how much memory the process had at most.
 """
 
+import resource
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -30,6 +36,7 @@ from pyroclust.nn import RandomAnchors, StratifiedAnchors
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "runs" / "anchored"
 RESULT = Path(__file__).parent / "results" / "anchored.json"
+MANY = RESULT.with_name("anchored_many.json")
 GUIDES, SIZES, DRAWS = ("ncp-overlap2d", "ncp-niw2d"), (300, 1000), 300
 
 
@@ -96,9 +103,36 @@ def measure(name: str, *, size: int, seed: int) -> dict[str, dict[str, float]]:
     return found
 
 
-def main(sets: int = 20, *, explore: bool = False, guide: str = "", size: int = 0) -> None:
+def many(console: Console) -> dict[str, Any]:
+    """Draw from large sets."""
+    guide, found = load_guide(GUIDES[0]), {}
+    for size, number in ((100_000, 100), (1_000_000, 1)):
+        torch.manual_seed(0)
+        data = simulate(guide.model, torch.empty(1, size, guide.model.component.dim))[0][0]
+        start = time.perf_counter()
+        with torch.no_grad():
+            law: Any = CompiledFilter(AnchoredGuide(guide).posterior(data))
+            law.sample_and_log_prob((number,))
+        seconds = time.perf_counter() - start
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        found[f"{number} draws of {size} points"] = {"seconds": round(seconds, 1), "GiB": round(memory, 2)}
+        console.print(f"{number} draws of {size} points", found)
+    return found
+
+
+def main(
+    sets: int = 20,
+    *,
+    explore: bool = False,
+    guide: str = "",
+    size: int = 0,
+    many_points: Annotated[bool, typer.Option("--many")] = False,
+) -> None:
     """Measure all sets, and print and write the report."""
     console, first = Console(), 1000 if explore else 0
+    if many_points:
+        write_report(MANY, many(console))
+        return
     report: dict[str, Any] = {"sets": sets, "draws": DRAWS}
     for name in GUIDES:
         for points in SIZES:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pyroclust.counts import check_count, check_seed
+from pyroclust.counts import check_count, check_number, check_seed
 from pyroclust.data.datasets import read_table
 from pyroclust.data.labelled import read_labelled_folder
 from pyroclust.data.standardise import standardise
@@ -104,6 +104,8 @@ def posterior_pool(
     Raises:
         ValueError: if there is neither share, or the tables cannot be read.
     """
+    tables = check_number("tables", tables, at_least=0)
+    distorted = check_number("distorted", distorted, at_least=0)
     laws: dict[Any, float] = {}
     if tables > 0:
         if folder is None:

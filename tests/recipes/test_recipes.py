@@ -10,6 +10,7 @@ import torch
 from pyroclust import compare, load_guide
 from pyroclust.calibration.settings import CertificateSettings
 from pyroclust.diagnostics import Trust
+from pyroclust.infer import fit
 from pyroclust.infer.choices import HardStandardised
 from pyroclust.nn import SummedScorer
 from pyroclust.recipes import list_recipes, read_recipe
@@ -397,3 +398,68 @@ def test_digits_are_a_source_with_labels() -> None:
     assert table.data.shape == (1797, 64)
     assert table.data.max() == 1.0
     assert len(set(table.labels.tolist())) == 10
+
+
+POOL = """
+[model]
+name = "gaussian2d"
+dim = 2
+[light]
+width = 8
+[order]
+class = "RandomOrder"
+[data]
+prior = 0.2
+tables = 0.4
+folder = "tables"
+distorted = 0.4
+partitions = 2
+burn_in = 4
+[training]
+steps = 6
+max_points = 20
+points_per_step = 60
+[validation]
+every = 6
+num_datasets = 2
+exact_points = 3
+sampled_points = 5
+num_draws = 4
+"""
+
+
+def numbers(folder: Path) -> None:
+    folder.mkdir()
+    lines = [f"{place % 7 + place / 50},{place / 30}" for place in range(40)]
+    (folder / "rows.csv").write_text("\n".join(["x,y", *lines]))
+
+
+def test_a_recipe_names_tables_and_shares_beside_its_model(tmp_path: Path) -> None:
+    numbers(tmp_path / "tables")
+    (tmp_path / "one.toml").write_text(POOL)
+    recipe = read_recipe(tmp_path / "one.toml")
+    assert [one.name for one in recipe.data.laws] == ["unlabelled_tables", "distorted_clusters"]
+    guide = recipe.build()
+    before = {name: value.clone() for name, value in guide.state_dict().items()}
+    found = fit(recipe.model, guide, settings=recipe.training, data=recipe.data, progress=False)
+    assert found.steps == 6
+    assert recipe.data.num_datasets > 0
+    assert any(not torch.equal(value, before[name]) for name, value in guide.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (('folder = "tables"\n', ""), "tables is 0.4, expected a folder of tables"),
+        (('folder = "tables"', 'folder = "nowhere"'), "holds no file with the ending csv"),
+        (("tables = 0.4", "table = 0.4"), "did you mean 'data.tables'"),
+        (("distorted = 0.4", "distorted = -0.4"), "distorted is -0.4, expected"),
+        (("partitions = 2", "partitions = 0"), "partitions is 0"),
+        (("dim = 2", "dim = 3"), "none with 3 columns"),
+    ],
+)
+def test_wrong_shares_of_a_recipe_are_named(change: tuple[str, str], words: str, tmp_path: Path) -> None:
+    numbers(tmp_path / "tables")
+    (tmp_path / "one.toml").write_text(POOL.replace(*change))
+    with pytest.raises(ValueError, match=words):
+        read_recipe(tmp_path / "one.toml")
