@@ -7,6 +7,7 @@ from pyroclust.models.deep.embedded_mixture import EmbeddedMixture
 from pyroclust.models.deep.semi_supervised import SemiSupervisedClustering
 from pyroclust.models.deformed_glyphs import DeformedGlyphs, GlyphImages
 from pyroclust.models.distorted import DistortedClusters
+from pyroclust.models.few_components import few_components
 from pyroclust.models.gaussian2d import gaussian2d
 from pyroclust.models.gaussian_clusters import GaussianClusters, filtering_clusters, set_transformer_clusters
 from pyroclust.models.in_words import in_words
@@ -55,6 +56,7 @@ __all__ = [
     "WarpedArc",
     "bent_classes",
     "companion",
+    "few_components",
     "filtering_clusters",
     "gaussian2d",
     "in_words",

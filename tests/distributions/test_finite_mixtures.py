@@ -215,3 +215,30 @@ def test_components_are_a_whole_positive_number() -> None:
 def test_no_partitions_have_no_log_probabilities():
     law = MixtureOfFiniteMixtures(1.0, dist.Poisson(torch.tensor(2.0)), 4)
     assert law.log_prob(law.sample((0,))).shape == (0,)
+
+
+@pytest.mark.parametrize("weight", [Fraction(1), Fraction(1, 2), Fraction(5, 2)], ids=str)
+def test_components_given_clusters_are_those_of_the_definition(weight: Fraction) -> None:
+    prior = FiniteMixturesPrior(float(weight), dist.Categorical(torch.ones(30, **DOUBLE)))
+    clusters = torch.tensor([1, 3, 7])
+    found = prior.log_components(clusters, 12).exp()
+    assert found.shape == (3, 30)
+    for row, number in zip(found.tolist(), clusters.tolist(), strict=True):
+        terms = []
+        for components, probability in UNIFORM.items():
+            term = probability
+            for j in range(number):
+                term *= components - j
+            for i in range(12):
+                term /= weight * components + i
+            terms.append(term)
+        assert row == pytest.approx([float(one / sum(terms)) for one in terms], rel=1e-9, abs=1e-300)
+
+
+def test_impossible_numbers_of_clusters_are_refused() -> None:
+    prior = FiniteMixturesPrior(1.0, dist.Categorical(torch.ones(3, **DOUBLE)))
+    with pytest.raises(ValueError, match="clusters is 4, expected at most as many"):
+        prior.log_components(torch.tensor([1, 4]), 10)
+    batch = FiniteMixturesPrior(torch.ones(2), dist.Poisson(torch.tensor(2.0)))
+    with pytest.raises(ValueError, match=r"batch shape \(2,\), expected \(\)"):
+        batch.log_components(torch.tensor(1), 10)

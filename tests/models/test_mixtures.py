@@ -15,7 +15,7 @@ from pyroclust.distributions import (
     NormalInverseGamma,
     student_t,
 )
-from pyroclust.models import Mixture, gaussian2d, nig_mixture, niw_mixture, overlap2d
+from pyroclust.models import Mixture, few_components, gaussian2d, nig_mixture, niw_mixture, overlap2d
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical, num_clusters
 
 MODELS = [
@@ -26,6 +26,7 @@ MODELS = [
     nig_mixture(2),
     niw_mixture(2),
     niw_mixture(3),
+    few_components(2),
 ]
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: f"{m.name}_{m.component.dim}")
 

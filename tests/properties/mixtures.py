@@ -17,6 +17,7 @@ from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
 
 POSITIVE = st.floats(0.05, 20)
 FIXED = {
+    "few_components": models.few_components,
     "gaussian2d": models.gaussian2d,
     "nig_mixture": models.nig_mixture,
     "niw_mixture": models.niw_mixture,
@@ -183,7 +184,12 @@ DIMS = st.fixed_dictionaries({"dim": st.integers(1, 3)})
 PLANES = st.fixed_dictionaries({"dim": st.integers(2, 3)})
 CALLS = [
     *(
-        Call(f"models.{name}", _simulated(make), PLANES if name == "niw_mixture" else DIMS, a_model)
+        Call(
+            f"models.{name}",
+            _simulated(make),
+            PLANES if name in ("niw_mixture", "few_components") else DIMS,
+            a_model,
+        )
         for name, make in FIXED.items()
     ),
     Call("models.Mixture", _joint, labelled(concentration=POSITIVE), joint),

@@ -162,6 +162,49 @@ class FiniteMixturesPrior(PartitionPrior):
         weight = self.value("weight_concentration").to(log_p.device)
         return (probabilities * expected_occupied(components, weight, num_points)).sum(0)
 
+    def log_components(self, clusters: Tensor, num_points: int) -> Tensor:
+        r"""Return the posterior of the number of components given that of the occupied ones, in nats.
+
+        .. math:: p(M \mid c) \propto p(M) \frac{M!}{(M - K)!} \frac{\Gamma(\gamma M)}{\Gamma(\gamma M + N)}
+
+        Given the number of clusters the data say nothing more. Averaged over draws of the partition it is the
+        posterior of M given the data.
+
+        Args:
+            clusters: K, at least 1.
+            num_points: N.
+
+        Shape:
+            clusters: any; output: ``(*clusters, T)`` float64 for M = 1, ..., T.
+
+        Raises:
+            ValueError: if the prior has batches, or more clusters than components.
+
+        Example:
+            >>> prior = FiniteMixturesPrior(1.0, torch.distributions.Categorical(torch.ones(3)))
+            >>> prior.log_components(torch.tensor([1, 3]), 10).exp()
+            tensor([[0.8148, 0.1481, 0.0370],
+                    [0.0000, 0.0000, 1.0000]], dtype=torch.float64)
+        """
+        num_points = check_count("num_points", num_points)
+        if self.batch_shape:
+            raise ValueError(
+                f"the prior has the batch shape {tuple(self.batch_shape)}, expected (): take one prior"
+            )
+        weight = self.value("weight_concentration")
+        log_p = log_component_numbers(self.extra_components, at_least=int(clusters.max()))
+        number = torch.arange(1, len(log_p) + 1, dtype=torch.float64, device=log_p.device)
+        occupied = clusters.to(number).unsqueeze(-1)
+        spare = (number - occupied).clamp(min=0)
+        terms = log_p + (number + 1).lgamma() - (spare + 1).lgamma()
+        terms = terms + (weight * number).lgamma() - (weight * number + num_points).lgamma()
+        found = torch.where(number < occupied, -torch.inf, terms)
+        if bool((found.amax(-1) == -torch.inf).any()):
+            raise ValueError(
+                f"clusters is {int(clusters.max())}, expected at most as many as the prior has components"
+            )
+        return found.log_softmax(-1)
+
     def _log_v(self, num_points: int, clusters: Tensor) -> Tensor:
         weight = self.value("weight_concentration")
         return log_finite_mixtures_v(weight, self.extra_components, num_points=num_points, clusters=clusters)
