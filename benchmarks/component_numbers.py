@@ -24,13 +24,11 @@ from rich.console import Console
 from torch import Tensor
 
 from pyroclust import load_guide
-from pyroclust.diagnostics.weights.importance import importance_weights
 from pyroclust.guides import PredictiveFilter
 from pyroclust.guides.retarget import retarget
 from pyroclust.infer import simulate
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.models import few_components
-from pyroclust.partitions import label_range
 
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "runs" / "component_numbers"
@@ -45,13 +43,13 @@ def simulated(model: Any, seed: int) -> tuple[Tensor, int]:
     torch.manual_seed(seed)
     size = int(torch.randint(FEWEST, MOST + 1, ()))
     data, labels = (one[0] for one in simulate(model, torch.empty(1, size, model.component.dim)))
-    law = model.prior.log_components(label_range(labels), size).exp()
+    law = model.prior.log_components(labels.amax(-1) + 1, size).exp()
     return data.double(), int(torch.multinomial(law, 1)) + 1
 
 
 def numbers_of(model: Any, draws: Tensor, weights: np.ndarray | None = None) -> np.ndarray:
     """Average the posterior of the number of components over draws of the partition."""
-    given = model.prior.log_components(label_range(draws), draws.shape[-1]).exp().numpy()
+    given = model.prior.log_components(draws.amax(-1) + 1, draws.shape[-1]).exp().numpy()
     return np.average(given, axis=0, weights=weights)
 
 
@@ -73,7 +71,7 @@ def measure(model: Any, guide: Any, *, seed: int) -> dict[str, Any]:
         torch.manual_seed(seed)
         with torch.no_grad():
             draws, log_q = one.posterior(points.float()).sample_and_log_prob((DRAWS,))
-        weights = importance_weights((model.log_joint(points, draws) - log_q).numpy())
+        weights = (model.log_joint(points, draws) - log_q).softmax(0).numpy()
         found[name] = {"law": numbers_of(model, draws).tolist()}
         found[f"{name}, weighted"] = {"law": numbers_of(model, draws, weights).tolist()}
     return found

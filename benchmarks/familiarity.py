@@ -30,7 +30,7 @@ import typer
 from real_pairs import GUIDE, pairs
 from real_pairs import RESULTS as PAIRS
 from real_tables import GUIDES, file_of, points_of
-from reference import REFERENCES, Reference, kept_reference, long_chains
+from reference import REFERENCES, Reference, kept_reference, reference_chains
 from time_to_accuracy import data_set
 from torch import Tensor
 
@@ -86,7 +86,7 @@ def cases() -> Iterator[Case]:
 
 def _against(path: Path) -> Callable[[Any, Tensor], dict[str, float]]:
     def errors(guide: Any, data: Tensor) -> dict[str, float]:
-        reference: Reference = kept_reference(path, lambda: long_chains(guide.model, data, seconds=30.0))
+        reference: Reference = kept_reference(path, lambda: reference_chains(guide.model, data, seconds=30.0))
         found = refine(guide.model, guide, data, sweeps=0, seed=0)
         weights = np.exp(smooth_log_weights(found.log_weights.numpy())[0])
         return {

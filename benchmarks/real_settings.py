@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 import typer
 from real_tables import TABLES, file_of, points_of
-from reference import CHAINS, REFERENCES, Reference, kept_reference, long_chains
+from reference import NUM_CHAINS, REFERENCES, Reference, kept_reference, reference_chains
 from rich.console import Console
 from torch import Tensor
 
@@ -90,14 +90,14 @@ def against_long_chains(name: str, data: Tensor, result: Any) -> dict[str, Any]:
     """Return errors of every source of draws, and what the long chains say of themselves."""
     model = pick_guide(None, dim=data.shape[1], num_points=len(data), conditions={}).module.model
     path = REFERENCES / f"table-{file_of(name)}.npz"
-    far = kept_reference(path, lambda: long_chains(model, data))
+    far = kept_reference(path, lambda: reference_chains(model, data))
     row: dict[str, Any] = {"halves from far starts": far.halves, "rhat from far starts": far.rhat}
     reference: Reference = far
     if data.shape[1] > NARROW:
-        starts, _ = coarse_starts(model, data, num_chains=CHAINS, seed=2)
+        starts, _ = coarse_starts(model, data, num_chains=NUM_CHAINS, seed=2)
         few = path.with_stem(f"{path.stem}-few")
         reference = kept_reference(
-            few, lambda: long_chains(model, data, starts=starts.draws, seconds=_WIDE_SECONDS)
+            few, lambda: reference_chains(model, data, starts=starts.draws, seconds=_WIDE_SECONDS)
         )
         row |= {"halves from few": reference.halves, "rhat from few": reference.rhat}
         row["far starts off by"] = far.errors(reference.together)[0]

@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 import typer
 from real_tables import GUIDES, points_of
-from reference import long_chains
+from reference import reference_chains
 from rich.console import Console
 
 from pyroclust import load_guide
@@ -31,7 +31,7 @@ def rows(name: str, seeds: int) -> list[dict[str, Any]]:
     """Refine one table with several seeds."""
     data = points_of(name)
     guide = load_guide(GUIDES[data.shape[1]])
-    reference = long_chains(guide.model, data)
+    reference = reference_chains(guide.model, data)
     floor = reference.floor(DRAWS)
     found = []
     for seed in range(seeds):

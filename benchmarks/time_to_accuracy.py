@@ -31,7 +31,7 @@ import numpy as np
 import torch
 import typer
 from real_tables import GUIDES, file_of, points_of
-from reference import REFERENCES, Reference, kept_reference, largest_rhat, long_chains
+from reference import REFERENCES, Reference, kept_reference, largest_rhat, reference_chains
 from torch import Tensor
 
 from pyroclust import load_guide
@@ -206,7 +206,7 @@ def main(
         if path.exists():
             continue
         guide, data = make()
-        run = partial(long_chains, guide.model, data, seconds=reference_seconds)
+        run = partial(reference_chains, guide.model, data, seconds=reference_seconds)
         # Other benchmarks of real tables use the same reference.
         kept = path.stem.startswith("table-")
         reference = kept_reference(REFERENCES / f"{path.stem}.npz", run) if kept else run()

@@ -33,7 +33,7 @@ class DistortedClusters(SimulatedModel):
 
     with m the means of the clusters. Each happens to a data set with the same probability; the columns are
     standardised before and after. The partition of the simulation is no draw of the model's posterior any
-    more, and there is none: a :class:`~pyroclust.infer.refining.PosteriorPool` draws some.
+    more, and there is none: a :class:`~pyroclust.infer.PosteriorPool` draws some.
 
     The only site is ``"data"``. Cost O(N D^2) a data set, beside the simulation.
 

@@ -27,7 +27,7 @@ class UnlabelledTables(SimulatedModel):
 
     A table is chosen uniformly among those with at least N rows, then N of its rows and D of its columns
     without replacement; each column is shifted and scaled to mean 0 and variance 1 over these rows. There is
-    no partition: a :class:`~pyroclust.infer.refining.PosteriorPool` draws some from the posterior of a model.
+    no partition: a :class:`~pyroclust.infer.PosteriorPool` draws some from the posterior of a model.
 
     The only site is ``"data"``, and only the shape of the argument counts under ``poutine.uncondition``. Cost
     O(M log M) a data set, tables of M rows; of longer tables than 4,000 rows as many are kept, evenly spaced.

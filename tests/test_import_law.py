@@ -193,7 +193,7 @@ LAW: dict[str, set[str]] = {
         "text",
     },
     "saving": GROUND | LAWS | {"nn", "models", "guides", "protocols"},
-    "calibration": GROUND | DIAGNOSTICS | LAWS | {"infer", "guides", "protocols", "saving"},
+    "calibration": GROUND | DIAGNOSTICS | LAWS | {"infer", "infer.mcmc", "guides", "protocols", "saving"},
     "results": DIAGNOSTICS
     | {"arrays", "attempts", "baselines", "calibration", "data", "errors", "progress", "text"},
     "io": GROUND | DIAGNOSTICS | LAWS | {"infer", "infer.mcmc"},

@@ -14,6 +14,7 @@ from pyroclust.calibration.rows import (
     CoverageRow,
     ExactRow,
     OrderRow,
+    RealTablesRow,
     ReliabilityRow,
     SampledRow,
     SpeedRow,
@@ -48,6 +49,7 @@ class Certificate:
         failures: why parts could not be measured, by their names.
         made_for: what was measured, as :attr:`~pyroclust.saving.cards.GuideCard.made_for` says it; empty for
             a guide that no card can describe, and in certificates of earlier versions.
+        real_tables: draws on real tables beside long chains; ``None`` unless tables were given.
     """
 
     seed: int
@@ -66,6 +68,7 @@ class Certificate:
     reliability: ReliabilityRow | None = None
     made_for: Mapping[str, str | None] = field(default_factory=dict)
     failures: Mapping[str, str] = field(default_factory=dict)
+    real_tables: RealTablesRow | None = None
 
     def __repr__(self) -> str:
         """Return what was measured, and how near the guide is to the posterior."""
@@ -92,7 +95,8 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, strings, lists and ``None``, ready for JSON; what a card stores."""
         content: dict[str, Any] = plain(asdict(self))
-        return content if self.failures else {key: one for key, one in content.items() if key != "failures"}
+        seldom = ("failures", "real_tables")
+        return {key: one for key, one in content.items() if one or key not in seldom}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Certificate":
@@ -147,6 +151,7 @@ _SINGLE: tuple[tuple[str, type[Any]], ...] = (
     ("coverage", CoverageRow),
     ("reliability", ReliabilityRow),
     ("order", OrderRow),
+    ("real_tables", RealTablesRow),
     ("speed", SpeedRow),
 )
 

@@ -14,12 +14,14 @@ from pyroclust.attempts import Attempts
 from pyroclust.calibration.accuracy import exact_row, order_row, sampled_row, speed_row, truth_row
 from pyroclust.calibration.certificate import Certificate
 from pyroclust.calibration.cluster_counts import cluster_count_law
+from pyroclust.calibration.real_tables import real_tables_row
 from pyroclust.calibration.result import Calibration, calibration_of
 from pyroclust.calibration.rows import (
     CalibrationRow,
     CoverageRow,
     ExactRow,
     OrderRow,
+    RealTablesRow,
     ReliabilityRow,
     SampledRow,
     SpeedRow,
@@ -30,6 +32,7 @@ from pyroclust.calibration.simulated_draws import draw_partitions
 from pyroclust.guides import BlockFilter, PredictiveFilter
 from pyroclust.guides.exact_filter import exact_filter
 from pyroclust.infer.simulation import World, simulate_worlds
+from pyroclust.points import Points
 from pyroclust.random_state import own_random_numbers
 from pyroclust.saving.guides import card_of
 
@@ -49,6 +52,8 @@ def certify(
     settings: CertificateSettings | None = None,
     baseline: Any | None = None,
     progress: Callable[[str], None] | None = None,
+    tables: Sequence[Points] = (),
+    tables_source: str = "tables",
 ) -> Certificate:
     """Measure everything about a guide on fresh data sets of its model.
 
@@ -64,6 +69,9 @@ def certify(
         baseline: another guide of the model, scored on the same data sets; the exact filter of the model by
             default, where there is one.
         progress: told what is measured next.
+        tables: real data sets that the guide was not trained on, on the scale that it expects, for a row that
+            holds its draws against long chains; seconds to a minute each.
+        tables_source: which tables these are, in words.
 
     A part that fails is left out, with the reason in ``failures``, and the certificate does not pass.
 
@@ -93,6 +101,7 @@ def certify(
             truth=tries.make("log q of the truth", bench.truth) or (),
             order=tries.make("dependence on the order", bench.order),
             speed=tries.make("speed", bench.speed),
+            real_tables=tries.make("real tables", partial(bench.real_tables, tables, tables_source)),
             baseline=None if other is None else type(other).__name__,
             conditions=guide.conditions,
             versions={library: version(library) for library in _LIBRARIES},
@@ -167,6 +176,13 @@ class _Bench:
         if not repeats:
             return None
         return self._on_fresh(_SPEED, "speed", (1, self.settings.timed_points), measure)
+
+    def real_tables(self, tables: Sequence[Points], source: str) -> RealTablesRow | None:
+        """Hold draws on real tables against long chains; nothing without tables."""
+        if not tables:
+            return None
+        self.progress(f"real tables, {len(tables)} of them")
+        return real_tables_row(self.guide, tables, source=source, seed=self.settings.seed)
 
     @cached_property
     def _has_likelihood(self) -> bool:

@@ -12,6 +12,7 @@ __all__ = [
     "CoverageRow",
     "ExactRow",
     "OrderRow",
+    "RealTablesRow",
     "ReliabilityRow",
     "SampledRow",
     "SpeedRow",
@@ -296,6 +297,44 @@ class OrderRow:
         """Return the median spread."""
         return (
             f"OrderRow(median spread {self.median:.2f} over {self.num_orders} orders, N = {self.num_points})"
+        )
+
+
+@dataclass(frozen=True)
+class RealTablesRow:
+    """Draws as the guide makes them, on real tables, against long chains of merge-split and Gibbs moves.
+
+    Attributes:
+        source: which tables, in words.
+        num_tables: how many.
+        num_draws: draws a table.
+        num_agreed: tables on which two halves of the chains agreed within .02.
+        median_efficiency: median over tables of the importance-sampling ESS over the number of draws.
+        median_largest: of the largest error of a co-assignment probability.
+        median_mean: of their mean error.
+        median_floor: of the largest error that as many draws of the chains would have.
+        baseline_efficiency: of the exact filter, on the same tables.
+        baseline_largest: likewise.
+        baseline_mean: likewise.
+    """
+
+    source: str
+    num_tables: int
+    num_draws: int
+    num_agreed: int
+    median_efficiency: float
+    median_largest: float
+    median_mean: float
+    median_floor: float
+    baseline_efficiency: float | None = None
+    baseline_largest: float | None = None
+    baseline_mean: float | None = None
+
+    def __repr__(self) -> str:
+        """Return the errors and the efficiency."""
+        return (
+            f"RealTablesRow({self.num_tables} tables, median largest error {self.median_largest:.3f}, "
+            f"efficiency {self.median_efficiency:.2g})"
         )
 
 

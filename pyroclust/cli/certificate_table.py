@@ -11,7 +11,7 @@ from pyroclust.text import visible
 
 if TYPE_CHECKING:
     from pyroclust.calibration import Certificate, CheckResult
-    from pyroclust.calibration.rows import ClusterCountRow, SampledRow, TruthRow
+    from pyroclust.calibration.rows import ClusterCountRow, RealTablesRow, SampledRow, TruthRow
     from pyroclust.diagnostics import Verdict
 
 __all__ = ["certificate_view"]
@@ -162,9 +162,25 @@ def _lines(certificate: "Certificate") -> list[str]:
             f"{order.median:.2f} (5-95 % of {order.num_datasets} data sets: {order.low:.2f}-{order.high:.2f})"
             + other
         )
+    if (real := certificate.real_tables) is not None:
+        found.append(_real_line(real))
     if speed is not None:
         found.append(f"Draws a second at N = {speed.num_points} on one thread: {speed.draws_per_second:,.0f}")
     return found
+
+
+def _real_line(row: "RealTablesRow") -> str:
+    found = (
+        f"On {row.num_tables} real tables ({row.source}), against long chains: largest error of a pair "
+        f"probability {row.median_largest:.2f} ({row.num_draws} draws of the posterior: "
+        f"{row.median_floor:.2f}), mean {row.median_mean:.3f}, efficiency {row.median_efficiency:.2g}"
+    )
+    if row.baseline_largest is None or row.baseline_mean is None or row.baseline_efficiency is None:
+        return found
+    return (
+        f"{found}; exact filter: {row.baseline_largest:.2f}, {row.baseline_mean:.3f}, "
+        f"{row.baseline_efficiency:.2g} (medians)"
+    )
 
 
 def _partition_lines(certificate: "Certificate") -> list[str]:

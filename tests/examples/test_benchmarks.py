@@ -8,10 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
-
-from pyroclust.diagnostics import co_assignment
-from pyroclust.models import gaussian2d
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -59,29 +55,18 @@ def test_who_never_arrives_has_no_ratio_or_none_to_win(script):
     assert math.isnan(report.ratio(found(late, stuck), "refined", report.by_own_rule))
 
 
-def test_pairs_are_of_two_columns_that_vary(script):
-    pair = script("real_pairs")._pair
+def test_columns_are_those_that_vary(script):
+    rdata = script("rdata")
     generator = np.random.default_rng(0)
     x, y = generator.normal(size=(2, 60))
     frame = pd.DataFrame({"index": np.arange(60), "few": np.arange(60) % 5, "x": x, "twice": 2 * x, "y": y})
-    assert pair(frame) is None
-    columns, points = pair(frame.drop(columns="twice"))
-    assert columns == ("x", "y")
+    assert rdata.good_columns(frame) == ["x", "twice", "y"]
+    assert rdata.complete(frame, ["x", "twice"], fewest=30, most=200) is None
+    points = rdata.complete(frame, ["x", "y"], fewest=30, most=200)
     assert np.allclose(points.mean(0), 0)
     assert np.allclose(points.std(0), 1)
-    assert pair(frame.drop(columns="twice").head(29)) is None
-
-
-def test_long_chains_agree_with_themselves_and_draws_have_their_error(script):
-    reference = script("reference")
-    data = torch.tensor([[0.0, 0.0], [0.5, 0.0], [4.0, 0.0], [4.5, 0.0]], dtype=torch.float64)
-    long = reference.long_chains(gaussian2d(), data, seconds=5.0)
-    assert long.agreed
-    assert long.rhat < 1.01
-    largest, mean = long.errors(co_assignment(np.zeros((1, 4), dtype=np.int64)))
-    assert largest == pytest.approx(1 - long.together.min())
-    assert 0 < mean < largest
-    assert 0.005 < long.floor(1000)[0] < 0.05
+    assert rdata.complete(frame.head(29), ["x", "y"], fewest=20, most=200) is None
+    assert rdata.share_of("datasets", "iris") == rdata.share_of("palmerpenguins", "penguins") == 0
 
 
 def test_recordings_of_other_software_name_the_extra_that_is_missing(script, monkeypatch):

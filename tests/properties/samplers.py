@@ -235,6 +235,7 @@ NOT_TESTED = {
     "data.read_table": "any text, bytes and data frames: tests/data/test_reading_properties.py",
     "infer.AmortizationGap": _RESULT,
     "infer.Refined": _RESULT,
+    "infer.PosteriorPool": "takes a model and laws of data: tests/infer/refining/test_posterior_pool.py",
     "infer.annealed_log_evidence": "data as kernels take them, numbers: tests/infer/refining",
     "infer.refine": "data as importance_sample and kernels take them, numbers: tests/infer/refining",
     "infer.BatchedWakeSleep": _TRAINING,
