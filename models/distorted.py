@@ -85,7 +85,9 @@ class DistortedClusters(SimulatedModel):
         check_shape(data, self.event_shape)
         batch = data.shape[:-2]
         with torch.no_grad(), poutine.block():
-            trace = poutine.trace(poutine.uncondition(self.model)).get_trace(data.flatten(0, -3))
+            trace = poutine.trace(poutine.uncondition(self.model)).get_trace(
+                data.reshape(-1, *data.shape[-2:])
+            )
         nodes: Any = trace.nodes
         points, labels = nodes["data"]["value"], nodes["assignments"]["value"]
         with pyro.plate_stack("datasets", batch):

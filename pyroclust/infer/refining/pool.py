@@ -146,7 +146,7 @@ class PosteriorPool:
         return f"PosteriorPool({self.model.name}; {names}; {self.num_datasets} data sets)"
 
     def __call__(self, data: Tensor) -> Tensor:
-        """Run the program on a template, ``(B, N, *event_shape)``, of which only the shape counts.
+        """Run the program on a template, ``(*batch, N, *event_shape)``, of which only the shape counts.
 
         Raises:
             ValueError: if a law cannot make data sets of that size.
@@ -154,10 +154,11 @@ class PosteriorPool:
         if torch.rand((), dtype=torch.float64) * self._shares.sum() < self._shares[0]:
             found: Tensor = self.model(data)
             return found
-        points, labels = self._visit(len(data) * data.shape[1], data.shape[1])
+        event_dim = 1 + len(self.event_shape)
+        most = data.shape[-event_dim]
+        points, labels = self._visit(data.shape[:-event_dim].numel() * most, most)
         with pyro.plate("datasets", len(points)):
             pyro.sample("assignments", Delta(labels, event_dim=1))
-            event_dim = 1 + len(self.event_shape)
             return pyro.sample("data", Delta(points, event_dim=event_dim), obs=points)
 
     def state_dict(self) -> dict[str, Tensor]:
