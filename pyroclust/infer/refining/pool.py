@@ -44,7 +44,7 @@ class PosteriorPool:
 
     It is a Pyro program with the sites ``"assignments"`` and ``"data"``, for ``fit(..., data=pool)``; a step
     of a training is one of the model's own simulations with the probability of the prior's share, and
-    otherwise one of data sets of the pool. These have the largest of the sizes 5, 6, 7, 9, ... (each a
+    otherwise one of data sets of the pool. These have the largest of the sizes 5, 6, 8, 10, ... (each a
     quarter more than the last) that is not above the step's N. What it holds is part of a checkpoint:
     ``fit(..., resume=True)`` comes to the same weights.
 
@@ -70,9 +70,9 @@ class PosteriorPool:
         >>> from pyroclust.models import DistortedClusters, niw_mixture
         >>> model = niw_mixture(2)
         >>> pool = PosteriorPool(model, {DistortedClusters(model): 1.0}, prior=0.0, partitions=4)
-        >>> trace = poutine.trace(poutine.uncondition(pool)).get_trace(torch.empty(8, 9, 2))
+        >>> trace = poutine.trace(poutine.uncondition(pool)).get_trace(torch.empty(8, 11, 2))
         >>> {name: tuple(trace.nodes[name]["value"].shape) for name in ("assignments", "data")}
-        {'assignments': (8, 9), 'data': (8, 9, 2)}
+        {'assignments': (8, 10), 'data': (8, 10, 2)}
 
     References:
         Naesseth, Lindsten and Blei (2020), Markovian score climbing. https://arxiv.org/abs/2003.10374
