@@ -10,6 +10,8 @@ import pandas as pd
 # choices among guides; all others may be trained on.
 SHARES = 6
 REPORTED, CHOSEN_ON = 0, 1
+# Rows of a table that is measured.
+FEWEST, MOST = 30, 200
 _FAMOUS = ("iris", "penguin")
 
 
@@ -39,29 +41,22 @@ def good_columns(frame: pd.DataFrame) -> list[str]:
     return [str(name) for name in numbers if varies(numbers[name].dropna().to_numpy(float))]
 
 
-def standardised(rows: np.ndarray) -> np.ndarray:
-    """Return columns of mean 0 and variance 1."""
+def complete(frame: pd.DataFrame, columns: list[str]) -> np.ndarray | None:
+    """Return the standardised rows without missing cells, or None where they are too few, many or alike."""
+    rows = frame[columns].dropna().to_numpy(float)
+    if not FEWEST <= len(rows) <= MOST or not all(varies(column) for column in rows.T):
+        return None
+    if len(columns) > 1:
+        apart = np.abs(np.corrcoef(rows.T))[np.triu_indices(len(columns), 1)]
+        if apart.max() > 0.99:
+            return None
     found: np.ndarray = (rows - rows.mean(0)) / rows.std(0)
     return found
 
 
-def complete(
-    frame: pd.DataFrame, columns: list[str], *, fewest: int, most: int, closest: float = 0.99
-) -> np.ndarray | None:
-    """Return the standardised rows without missing cells, or None where they are too few, many or alike."""
-    rows = frame[columns].dropna().to_numpy(float)
-    if not fewest <= len(rows) <= most or not all(varies(column) for column in rows.T):
-        return None
-    if len(columns) > 1:
-        apart = np.abs(np.corrcoef(rows.T))[np.triu_indices(len(columns), 1)]
-        if apart.max() > closest:
-            return None
-    return standardised(rows)
-
-
 def varies(column: np.ndarray) -> bool:
     """Return whether a column is neither sorted, nor of few values."""
-    if len(column) < 30 or not np.isfinite(column).all():
+    if len(column) < FEWEST or not np.isfinite(column).all():
         return False
     counts, steps = np.unique(column, return_counts=True)[1], np.diff(column)
     is_sorted = (steps >= 0).all() or (steps <= 0).all()

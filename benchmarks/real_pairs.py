@@ -44,7 +44,7 @@ def pairs() -> Iterator[tuple[str, np.ndarray]]:
     seen = set()
     for name, frame in frames(lambda share: share != REPORTED):
         columns = good_columns(frame)[:2]
-        values = complete(frame, columns, fewest=30, most=200) if len(columns) == 2 else None
+        values = complete(frame, columns) if len(columns) == 2 else None
         if values is None:
             continue
         content = np.sort(values.round(9), 0).tobytes()

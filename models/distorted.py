@@ -10,7 +10,7 @@ from pyro.distributions import Delta
 from torch import Tensor
 
 from pyroclust.counts import check_number
-from pyroclust.points import check_shape
+from pyroclust.points import check_shape, standardised
 from pyroclust.programs import SimulatedModel
 from pyroclust.protocols import Model
 
@@ -71,11 +71,6 @@ class DistortedClusters(SimulatedModel):
         """Shape of one point."""
         return tuple(self.model.event_shape)
 
-    @property
-    def typical_scale(self) -> float:
-        """Of standardised columns, 1."""
-        return 1.0
-
     def __call__(self, data: Tensor) -> Tensor:
         """Run the program on data sets (or a template of their shape) and return the data.
 
@@ -91,19 +86,14 @@ class DistortedClusters(SimulatedModel):
         nodes: Any = trace.nodes
         points, labels = nodes["data"]["value"], nodes["assignments"]["value"]
         with pyro.plate_stack("datasets", batch):
-            changed = self._changed(_standardised(points), labels).view(data.shape)
+            changed = self._changed(standardised(points), labels).view(data.shape)
             return pyro.sample("data", Delta(changed.to(data), event_dim=2), obs=data)
 
     def _changed(self, points: Tensor, labels: Tensor) -> Tensor:
         for change in (_tails, _bends, _skews, _contamination, _rounding):
             chosen = torch.rand(len(points), 1, 1) < self.probability
             points = torch.where(chosen, change(points, labels), points)
-        return _standardised(points)
-
-
-def _standardised(points: Tensor) -> Tensor:
-    spread = points.std(1, keepdim=True, correction=0)
-    return (points - points.mean(1, keepdim=True)) / torch.where(spread > 1e-6, spread, 1.0)
+        return standardised(points)
 
 
 def _uniform(like: Tensor, low: float, high: float) -> Tensor:

@@ -8,7 +8,7 @@ from pyro.distributions import Delta
 from torch import Tensor
 
 from pyroclust.counts import check_count
-from pyroclust.points import Points, as_points, check_finite, check_shape
+from pyroclust.points import Points, as_points, check_finite, check_shape, standardised
 from pyroclust.programs import SimulatedModel
 
 __all__ = ["UnlabelledTables"]
@@ -75,11 +75,6 @@ class UnlabelledTables(SimulatedModel):
         return (self._dim,)
 
     @property
-    def typical_scale(self) -> float:
-        """Of standardised columns, 1."""
-        return 1.0
-
-    @property
     def num_tables(self) -> int:
         """How many tables there are."""
         return len(self._rows)
@@ -112,10 +107,8 @@ class UnlabelledTables(SimulatedModel):
         width = self._columns[table].view(-1, 1, 1)
         rows, columns = _some(self._rows[table], points), _some(self._columns[table], self._dim)
         place = self._starts[table].view(-1, 1, 1) + rows.unsqueeze(-1) * width + columns.unsqueeze(1)
-        found = self._values[place]
-        spread = found.std(1, keepdim=True, correction=0)
         # A column may be constant over the rows that were drawn.
-        return (found - found.mean(1, keepdim=True)) / torch.where(spread > 1e-6, spread, 1.0)
+        return standardised(self._values[place])
 
 
 def _some(available: Tensor, number: int) -> Tensor:
@@ -137,8 +130,10 @@ def _columns(place: int, table: Points) -> Tensor:
         raise ValueError(f"table {place} has shape {tuple(points.shape)}, expected (n, columns)")
     points = points[:: -(-len(points) // _MOST_ROWS)]
     kept = [one for one in points.T if len(one.unique()) >= _FEWEST_VALUES]
-    if not kept:
-        return points[:, :0].float()
-    varied = torch.stack(kept, 1)
-    spread = varied.std(0, correction=0)
-    return ((varied - varied.mean(0)) / torch.where(spread > 0, spread, 1.0)).float()
+    # Before they are rounded to single precision: columns may be of any size.
+    return _scaled(torch.stack(kept, 1)) if kept else points[:, :0].float()
+
+
+def _scaled(points: Tensor) -> Tensor:
+    centred = points - points.mean(0)
+    return standardised(centred / centred.abs().amax(0)).float()

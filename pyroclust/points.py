@@ -20,9 +20,12 @@ __all__ = [
     "check_points",
     "check_shape",
     "check_tensor",
+    "standardised",
 ]
 
 _MANY = 1 << 24
+# A smaller spread, of numbers around 1 in single precision, is rounding.
+_CONSTANT = 1e-6
 _REALS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 Points = Tensor | ArrayLike
@@ -61,6 +64,21 @@ def as_points(data: Points, *, like: Tensor | None = None) -> Tensor:
     if like is None:
         return numbers.to(torch.get_default_dtype())
     return numbers.to(like)
+
+
+def standardised(points: Tensor) -> Tensor:
+    """Return data sets whose columns have mean 0 and variance 1; constant columns become 0.
+
+    Shape:
+        points, output: ``(*batch, N, D)``.
+
+    Example:
+        >>> standardised(torch.tensor([[1.0, 5.0], [3.0, 5.0]]))
+        tensor([[-1.,  0.],
+                [ 1.,  0.]])
+    """
+    spread = points.std(-2, keepdim=True, correction=0)
+    return (points - points.mean(-2, keepdim=True)) / torch.where(spread > _CONSTANT, spread, 1.0)
 
 
 def check_tensor(name: str, data: object) -> None:

@@ -107,8 +107,10 @@ def check_guide(
         wanted = replace(wanted, sampled_points=sampled_points)
     # A shelf name comes before a folder of that name; the folder found is meant.
     measured = certify(load_guide(folder.resolve()), settings=wanted, progress=progress)
-    certificate = replace(measured, made_for=card.made_for)
     stored = Certificate.from_dict(card.certificate) if card.certificate else None
+    # The tables are not at hand: what was found on them, with these weights, stands.
+    real_tables = None if stored is None else stored.real_tables
+    certificate = replace(measured, made_for=card.made_for, real_tables=real_tables)
     return CheckResult(folder, card, certificate, judge_certificate(certificate), stored)
 
 

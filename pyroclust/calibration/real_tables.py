@@ -15,7 +15,7 @@ from pyroclust.infer.mcmc.reference import Reference, reference_chains
 from pyroclust.points import Points, as_points
 from pyroclust.random_state import own_random_numbers
 
-__all__ = ["draw_errors", "real_tables_row"]
+__all__ = ["real_tables_row"]
 
 # The draws come in equal parts from so many posteriors, each with a visiting order of its own.
 _ORDERS = 8
@@ -57,7 +57,9 @@ def real_tables_row(
     tables = list(tables)
     if not tables:
         raise ValueError("tables is empty, expected one or more data sets")
-    _check_draws(num_draws)
+    each, rest = divmod(check_count("num_draws", num_draws), _ORDERS)
+    if rest:
+        raise ValueError(f"num_draws is {num_draws}, expected a multiple of {_ORDERS}, the visiting orders")
     baseline = exact_filter(guide.model, conditions=guide.conditions)
     chains = reference or (lambda _, points: reference_chains(guide.model, points, seed=seed))
     own, others, agreed, floors = [], [], 0, []
@@ -67,8 +69,8 @@ def real_tables_row(
         agreed += found.agreed
         floors.append(found.floor(num_draws)[0])
         with own_random_numbers(seed, place):
-            own.append(draw_errors(guide, points, found, num_draws=num_draws))
-            others.append(draw_errors(baseline, points, found, num_draws=num_draws))
+            own.append(_errors(guide, points, found, each))
+            others.append(_errors(baseline, points, found, each))
     (efficiency, largest, mean), of_filter = np.median(own, 0).tolist(), np.median(others, 0).tolist()
     return RealTablesRow(
         source=source,
@@ -76,6 +78,7 @@ def real_tables_row(
         num_draws=num_draws,
         num_agreed=agreed,
         median_efficiency=efficiency,
+        lower_efficiency=float(np.quantile([one[0] for one in own], 0.25)),
         median_largest=largest,
         median_mean=mean,
         median_floor=float(np.median(floors)),
@@ -85,32 +88,11 @@ def real_tables_row(
     )
 
 
-def draw_errors(
-    guide: Any, points: Tensor, found: Reference, *, num_draws: int = 1000
-) -> tuple[float, float, float]:
-    """Return efficiency, largest and mean error of draws of one table, in equal parts of eight posteriors.
-
-    Args:
-        guide: of a model with a log joint.
-        points: the table.
-        found: long chains of the same model.
-        num_draws: a multiple of 8.
-
-    Shape:
-        points: ``(N, D)``.
-
-    Raises:
-        ValueError: if the number of draws is another.
-    """
-    _check_draws(num_draws)
+def _errors(guide: Any, points: Tensor, found: Reference, each: int) -> tuple[float, float, float]:
+    """Return efficiency, largest and mean error of draws of one table, so many of every posterior."""
     with torch.no_grad():
-        parts = [guide.posterior(points).sample_and_log_prob((num_draws // _ORDERS,)) for _ in range(_ORDERS)]
+        parts = [guide.posterior(points).sample_and_log_prob((each,)) for _ in range(_ORDERS)]
     draws, log_q = (torch.cat(one) for one in zip(*parts, strict=True))
     log_weights = guide.model.log_joint(points, draws).double() - log_q.double()
     efficiency = float(importance_efficiency(log_weights.numpy()))
     return efficiency, *found.errors(co_assignment(draws.numpy()))
-
-
-def _check_draws(num_draws: int) -> None:
-    if check_count("num_draws", num_draws) % _ORDERS:
-        raise ValueError(f"num_draws is {num_draws}, expected a multiple of {_ORDERS}, the visiting orders")

@@ -308,8 +308,9 @@ class RealTablesRow:
         source: which tables, in words.
         num_tables: how many.
         num_draws: draws a table.
-        num_agreed: tables on which two halves of the chains agreed within .02.
+        num_agreed: tables on which two halves of the chains agreed.
         median_efficiency: median over tables of the importance-sampling ESS over the number of draws.
+        lower_efficiency: its lower quarter.
         median_largest: of the largest error of a co-assignment probability.
         median_mean: of their mean error.
         median_floor: of the largest error that as many draws of the chains would have.
@@ -323,6 +324,7 @@ class RealTablesRow:
     num_draws: int
     num_agreed: int
     median_efficiency: float
+    lower_efficiency: float
     median_largest: float
     median_mean: float
     median_floor: float

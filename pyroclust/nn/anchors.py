@@ -61,7 +61,7 @@ class StratifiedAnchors:
         sets, size = points.shape[:2]
         order = torch.arange(size, device=points.device).expand(sets, size)
         places = torch.arange(size, device=points.device)
-        for level in range(max(number - 1, 0).bit_length()):
+        for level in range((number - 1).bit_length()):
             part = (places << level) // size
             order = order.gather(1, _sorted_within(points, order, part, 1 << level))
         ends = torch.arange(number + 1, device=points.device) * size // number

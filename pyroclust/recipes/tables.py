@@ -82,10 +82,10 @@ def posterior_pool(
     tables: float = 0.0,
     folder: str | None = None,
     distorted: float = 0.0,
-    partitions: int = 8,
-    sweeps: int = 4,
-    visits: int = 20,
-    burn_in: int = 50,
+    partitions: int | None = None,
+    sweeps: int | None = None,
+    visits: int | None = None,
+    burn_in: int | None = None,
 ) -> PosteriorPool:
     """``[data]`` without a source: real tables and distorted simulations beside those of the model.
 
@@ -96,7 +96,8 @@ def posterior_pool(
         tables: share of rows and columns of real tables.
         folder: holds these, files with the ending csv; relative to the recipe.
         distorted: share of simulations that are bent, skewed, heavy-tailed, contaminated or rounded.
-        partitions: draws of a chain that a visit gives.
+        partitions: draws of a chain that a visit gives; this and what follows as a
+            :class:`~pyroclust.infer.PosteriorPool` has it by default.
         sweeps: draws of the kernel between two of these.
         visits: how often a data set is used.
         burn_in: draws of the kernel before the first visit.
@@ -115,9 +116,9 @@ def posterior_pool(
         laws[DistortedClusters(model)] = distorted
     if not laws:
         raise ValueError("tables and distorted are both 0, expected a share of one, or a source")
-    return PosteriorPool(
-        model, laws, prior=prior, partitions=partitions, sweeps=sweeps, visits=visits, burn_in=burn_in
-    )
+    asked = {"partitions": partitions, "sweeps": sweeps, "visits": visits, "burn_in": burn_in}
+    chains = {name: one for name, one in asked.items() if one is not None}
+    return PosteriorPool(model, laws, prior=prior, **chains)
 
 
 def _unlabelled_tables(folder: Path, *, dim: int) -> UnlabelledTables:

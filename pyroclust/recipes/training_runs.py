@@ -68,7 +68,7 @@ def train_recipe(
 ) -> TrainedGuide:
     """Train the guide of a recipe, save it, and measure its certificate on fresh data.
 
-    A recipe with ``[data]`` has no law of fresh data, and its guide no certificate. The folder then holds the
+    A guide that learns its model from data has no certificate. The folder then holds the
     guide (``weights.safetensors``, ``card.json``), the recipe, the logs, a picture of the training and the
     last checkpoint. Whatever stops the work, what is done so far can be resumed.
 
@@ -120,7 +120,7 @@ def train_recipe(
         _try_to_draw(folder, say or _on_standard_error)
         if interrupt.requested:
             return TrainedGuide(guide, replace(result, interrupted=True), None)
-    if recipe.data is not None:
+    if getattr(recipe.model, "is_trained_with_guide", False):
         (say or _on_standard_error)(_NOT_CERTIFIED)
         return TrainedGuide(guide, result, None)
     settings = (certificate or CertificateSettings()).within(

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pyroclust.calibration import Certificate, CertificateSettings, certify
+from pyroclust import load_guide, save_guide
+from pyroclust.calibration import Certificate, CertificateSettings, certify, check_guide
+from pyroclust.calibration.checking import store_certificate
 from pyroclust.calibration.real_tables import real_tables_row
 from pyroclust.cli.certificate_table import _lines
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
@@ -48,6 +50,16 @@ def test_certificates_keep_the_row_and_do_without() -> None:
     assert line.startswith("On 1 real tables (two of mine), against long chains: largest error of a pair")
     assert line.endswith("(medians)")
     assert replace(found, real_tables=None).to_dict().keys() == plain.to_dict().keys()
+
+
+def test_a_check_keeps_what_was_found_on_tables(tmp_path) -> None:
+    guide, settings = NeuralClusteringProcess(gaussian2d()), CertificateSettings.nothing()
+    save_guide(guide, tmp_path / "one")
+    found = certify(load_guide(tmp_path / "one"), settings=settings, tables=TABLES)
+    store_certificate(tmp_path / "one", found)
+    again = check_guide(tmp_path / "one", settings=settings)
+    assert again.certificate.real_tables == found.real_tables
+    assert found.real_tables.lower_efficiency <= found.real_tables.median_efficiency
 
 
 def test_what_cannot_be_measured_is_said() -> None:

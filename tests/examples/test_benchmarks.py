@@ -61,11 +61,11 @@ def test_columns_are_those_that_vary(script):
     x, y = generator.normal(size=(2, 60))
     frame = pd.DataFrame({"index": np.arange(60), "few": np.arange(60) % 5, "x": x, "twice": 2 * x, "y": y})
     assert rdata.good_columns(frame) == ["x", "twice", "y"]
-    assert rdata.complete(frame, ["x", "twice"], fewest=30, most=200) is None
-    points = rdata.complete(frame, ["x", "y"], fewest=30, most=200)
+    assert rdata.complete(frame, ["x", "twice"]) is None
+    points = rdata.complete(frame, ["x", "y"])
     assert np.allclose(points.mean(0), 0)
     assert np.allclose(points.std(0), 1)
-    assert rdata.complete(frame.head(29), ["x", "y"], fewest=20, most=200) is None
+    assert rdata.complete(frame.head(29), ["x", "y"]) is None
     assert rdata.share_of("datasets", "iris") == rdata.share_of("palmerpenguins", "penguins") == 0
 
 

@@ -447,6 +447,14 @@ def test_a_recipe_names_tables_and_shares_beside_its_model(tmp_path: Path) -> No
     assert any(not torch.equal(value, before[name]) for name, value in guide.state_dict().items())
 
 
+def test_a_guide_trained_beside_its_model_gets_a_certificate(tmp_path: Path) -> None:
+    numbers(tmp_path / "tables")
+    (tmp_path / "one.toml").write_text(POOL)
+    found = train_recipe(tmp_path / "one.toml", tmp_path / "out", certificate=SMALL, progress=False)
+    assert found.certificate is not None
+    assert read_card(tmp_path / "out").certificate["exact"][0]["num_datasets"] == 4
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -13,6 +13,7 @@ from pyroclust.distributions.priors.dirichlet_multinomial import expected_occupi
 from pyroclust.distributions.priors.finite_mixtures_v import (
     check_extra_components,
     log_component_numbers,
+    log_component_terms,
     log_finite_mixtures_v,
 )
 from pyroclust.distributions.priors.gibbs_type import block_sizes, log_block_weights
@@ -191,14 +192,10 @@ class FiniteMixturesPrior(PartitionPrior):
             raise ValueError(
                 f"the prior has the batch shape {tuple(self.batch_shape)}, expected (): take one prior"
             )
-        weight = self.value("weight_concentration")
         log_p = log_component_numbers(self.extra_components, at_least=int(clusters.max()))
-        number = torch.arange(1, len(log_p) + 1, dtype=torch.float64, device=log_p.device)
-        occupied = clusters.to(number).unsqueeze(-1)
-        spare = (number - occupied).clamp(min=0)
-        terms = log_p + (number + 1).lgamma() - (spare + 1).lgamma()
-        terms = terms + (weight * number).lgamma() - (weight * number + num_points).lgamma()
-        found = torch.where(number < occupied, -torch.inf, terms)
+        terms = log_component_terms(log_p, self.value("weight_concentration"), num_points)
+        spare = torch.arange(1, len(log_p) + 1, device=log_p.device) - clusters.unsqueeze(-1)
+        found = torch.where(spare < 0, -torch.inf, terms - (spare.clamp(min=0).double() + 1).lgamma())
         if bool((found.amax(-1) == -torch.inf).any()):
             raise ValueError(
                 f"clusters is {int(clusters.max())}, expected at most as many as the prior has components"

@@ -19,6 +19,7 @@ __all__ = [
     "ShiftedSums",
     "check_extra_components",
     "log_component_numbers",
+    "log_component_terms",
     "log_finite_mixtures_v",
     "shifted_log_sums",
 ]
@@ -90,6 +91,22 @@ def log_component_numbers(extra_components: Distribution, *, at_least: int = 1) 
                 f"than {_NEGLIGIBLE:g} of the probability; cut it off with a Categorical"
             )
         terms *= 2
+
+
+def log_component_terms(log_p: Tensor, weights: Tensor, num_points: int) -> Tensor:
+    r"""Return what M components add to V_N(K), but for the factor that has K in it, in nats.
+
+    .. math:: \log p(M) + \log M! - \log (\gamma M)_N
+
+    Shape:
+        log_p: ``(*any, T)`` for M = 1, ..., T; weights: gamma, ``(*any, 1)``; output: ``(*any, T)`` float64.
+
+    Example:
+        >>> log_component_terms(torch.zeros(2), torch.ones(1), 2).exp()
+        tensor([0.5000, 0.3333], dtype=torch.float64)
+    """
+    count = torch.arange(1, log_p.shape[-1] + 1, dtype=torch.float64, device=log_p.device)
+    return log_p + (count + 1).lgamma() - log_rising(weights * count, num_points)
 
 
 def _log_probs(extra_components: Distribution, terms: int) -> Tensor:
@@ -197,9 +214,8 @@ class _Parameters:
         """Return log p(M) + log M! - log (gamma M)_N for M = 0, ..., at least ``terms``, ``(rows, M)``."""
         table = log_component_numbers(self.extra_components, at_least=terms)
         log_p = table.reshape(len(table), -1).T.cpu()[self.column[rows]]
-        count = torch.arange(1, len(table) + 1, dtype=torch.float64)
-        rising = log_rising(self.weights[rows].unsqueeze(-1) * count, num_points)
-        return torch.nn.functional.pad(log_p + (count + 1).lgamma() - rising, (1, 0), value=-torch.inf)
+        found = log_component_terms(log_p, self.weights[rows].unsqueeze(-1), num_points)
+        return torch.nn.functional.pad(found, (1, 0), value=-torch.inf)
 
 
 def log_finite_mixtures_v(

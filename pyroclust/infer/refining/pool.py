@@ -49,8 +49,8 @@ class PosteriorPool:
     ``fit(..., resume=True)`` comes to the same weights.
 
     Cost of a step: O(B T N K) predictives for B partitions and T sweeps, and some 3 ms of preparation a data
-    set. Memory O(N D) a data set of the pool, of which there are four times as many as a step visits, for
-    each size.
+    set, one after the other. Memory O(N D) a data set of the pool, of which there are four times as many as a
+    step visits, for each size.
 
     Args:
         model: a mixture of a conjugate family with known hyperparameters; a
@@ -194,8 +194,7 @@ class PosteriorPool:
         some = max(1, numbers // (size * self.partitions))
         group = self._groups.get(size)
         if group is None or len(group.visited) < some:
-            fresh = self._fresh(size, 4 * some)
-            group = self._groups[size] = fresh
+            group = self._groups[size] = self._fresh(size, 4 * some)
         chosen = torch.randperm(len(group.visited))[:some]
         draws = [self._advance(group, int(place), self.partitions) for place in chosen]
         labels, points = torch.cat(draws), group.points[chosen].repeat_interleave(self.partitions, 0)

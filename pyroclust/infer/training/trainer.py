@@ -229,11 +229,8 @@ class Trainer:
 
     def _check_possible(self, state: dict[str, Any]) -> None:
         check_figures(state, self.settings)
-        for name in {"choice", _DATA} & set(state):
-            if not isinstance(state[name], dict | type(None)):
-                raise ValueError(
-                    f"the checkpoint was changed: its entry '{name}' is no table; restore the file"
-                )
+        if not isinstance(state["choice"], dict | type(None)):
+            raise ValueError("the checkpoint was changed: its entry 'choice' is no table; restore the file")
         check_tensors("weights", state["weights"], self.guide.state_dict())
         check_averages(state["averages"], self.averages.values)
         names = {id(one): name for name, one in self.guide.named_parameters()}

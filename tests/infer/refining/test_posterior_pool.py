@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pyro
 import pytest
 import torch
 from pyro import poutine
@@ -24,8 +25,6 @@ class OneTable:
     name, event_shape = "one_table", (2,)
 
     def __call__(self, data: torch.Tensor) -> torch.Tensor:
-        import pyro
-
         with pyro.plate("datasets", len(data)):
             value = TABLE[: data.shape[1]].expand(data.shape)
             return pyro.sample("data", Delta(value, event_dim=2), obs=data)
