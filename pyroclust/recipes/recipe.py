@@ -182,6 +182,7 @@ def _recipe(content: dict[str, Any], path: Path) -> Recipe:
     training = call(FitSettings, tables["training"], where="training")
     validation = call(Validation, tables["validation"], where="validation")
     training.check_memory(model.event_shape)
+    training.check_size_of(data)
     validation.up_to(training.max_points).check_memory()
     return Recipe(
         about=text_entry(content, "about", ""),

@@ -464,6 +464,7 @@ def test_a_guide_trained_beside_its_model_gets_a_certificate(tmp_path: Path) -> 
         (("distorted = 0.4", "distorted = -0.4"), "distorted is -0.4, expected"),
         (("partitions = 2", "partitions = 0"), "partitions is 0"),
         (("dim = 2", "dim = 3"), "none with 3 columns"),
+        (("max_points = 20", "max_points = 50"), "max_points is 50, expected at most 40, the rows of the"),
     ],
 )
 def test_wrong_shares_of_a_recipe_are_named(change: tuple[str, str], words: str, tmp_path: Path) -> None:

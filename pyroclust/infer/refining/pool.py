@@ -136,6 +136,12 @@ class PosteriorPool:
         return tuple(self.model.event_shape)
 
     @property
+    def most_points(self) -> int | None:
+        """Points of the largest data set that every law can make; None for any."""
+        known = [one.most_points for one in self.laws if hasattr(one, "most_points")]
+        return min(known, default=None)
+
+    @property
     def num_datasets(self) -> int:
         """Data sets that the pool holds now."""
         return sum(len(one.visited) for one in self._groups.values())

@@ -113,6 +113,7 @@ def fit(
     with _alone_in(folder):
         shape = as_model(model).event_shape if event_shape is None else event_shape
         settings.check_memory(shape)
+        settings.check_size_of(data)
         fabric = (Devices() if devices is None else devices).launch()
         trainer = Trainer(
             model, guide, settings=settings, choice=choice, event_shape=shape, fabric=fabric, data=data

@@ -119,6 +119,25 @@ class FitSettings:
         """
         return VisitingOrders(self.orders, antithetic=self.antithetic, consistency=self.consistency)
 
+    def check_size_of(self, data: object) -> None:
+        """Refuse, before a training, more points than a law of data has.
+
+        Args:
+            data: a law of data, whose ``most_points`` counts if it has one that is not None; or None.
+
+        Raises:
+            ValueError: if there are fewer.
+
+        Example:
+            >>> FitSettings().check_size_of(None)
+        """
+        most = getattr(data, "most_points", None)
+        if most is not None and self.max_points > most:
+            raise ValueError(
+                f"max_points is {self.max_points}, expected at most {most}, the rows of the longest table "
+                "that is trained on"
+            )
+
     def check_memory(self, event_shape: Sequence[int]) -> None:
         """Refuse, before a training, batches whose points alone are more than the memory that is left.
 
