@@ -21,7 +21,7 @@ import numpy as np
 import torch
 import typer
 from handwriting import digits, mnist
-from kept import kept, write_report
+from kept import add_to_report, kept
 from rich.console import Console
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
@@ -200,8 +200,8 @@ def main(
             report[f"{name}, lowest loss of {RESTARTS}"] = summary(both)
     for name, figures in report.items():
         console.print(name, figures)
-    if not explore and not system:
-        write_report(RESULTS / f"deep-{data}.json", report)
+    if not explore:
+        add_to_report(RESULTS / f"deep-{data}.json", report)
 
 
 def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:

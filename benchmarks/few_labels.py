@@ -20,7 +20,7 @@ import numpy as np
 import torch
 import typer
 from deep import COLLECTIONS, DEFORMATIONS, summary
-from kept import kept, write_report
+from kept import add_to_report, kept
 from rich.console import Console
 from sklearn.datasets import make_circles, make_moons
 from sklearn.neighbors import KNeighborsClassifier
@@ -158,8 +158,8 @@ def main(data: str = "digits", *, seeds: int = 10, explore: bool = False, system
             console.print(f"{name}, seed {seed}: ACC {runs[-1]['accuracy']:.4f}, {runs[-1]['seconds']:.0f} s")
         report[name] = summary(runs)
         console.print(name, report[name])
-    if not explore and not system:
-        write_report(RESULTS / f"few_labels-{data}.json", report)
+    if not explore:
+        add_to_report(RESULTS / f"few_labels-{data}.json", report)
 
 
 if __name__ == "__main__":

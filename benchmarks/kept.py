@@ -8,7 +8,7 @@ from typing import Any
 
 from pyroclust.files import replace_file
 
-__all__ = ["kept", "weights_of", "write_report"]
+__all__ = ["add_to_report", "kept", "weights_of", "write_report"]
 
 
 def kept(path: Path, measure: Callable[[], Any]) -> Any:
@@ -28,3 +28,9 @@ def weights_of(guide: Any) -> str:
 def write_report(path: Path, report: Any) -> None:
     """Replace the last report of a benchmark."""
     replace_file(path, (json.dumps(report, indent=1) + "\n").encode())
+
+
+def add_to_report(path: Path, rows: dict[str, Any]) -> None:
+    """Replace rows of the last report of a benchmark, and keep its others."""
+    last = json.loads(path.read_text()) if path.exists() else {}
+    write_report(path, last | rows)

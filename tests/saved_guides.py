@@ -34,6 +34,7 @@ from pyroclust.nn import (
     ClusterwiseNetwork,
     DensestFirst,
     DiscreteLatents,
+    FarthestLast,
     FutureAttention,
     GaussianLatents,
     ImageEncoder,
@@ -95,6 +96,9 @@ GUIDES: dict[str, Callable[[], Any]] = {
     "light": lambda: light(nig_mixture(2), num_bandwidths=2, second_moments=True, num_attention=1),
     "light, no filter": lambda: light(gaussian2d(), use_filter=False, num_bandwidths=0),
     "light, future": lambda: light(gaussian2d(), future=FutureAttention(8, num_blocks=2, num_heads=2)),
+    "light, foresight": lambda: NeuralClusteringProcess(
+        nig_mixture(2), scorer=light_scorer_for(nig_mixture(2), width=8, foresight=4), order=FarthestLast()
+    ),
     "light, conditions": lambda: light(sensitivity2d(), conditions=["concentration", "prior_scale"]),
     "light, images": lambda: light(images(), encoder=ImageEncoder(8, 8, dim=3, channels=2)),
     "light, arcs": lambda: light(arcs(ChineseRestaurantPrior(0.7), centre_scale=7.0)),

@@ -33,7 +33,7 @@ from pyroclust.nn.look_ahead import KernelLookAhead
 from pyroclust.nn.mixture_network import AttentiveDecoder, MeanDecoder, MixtureNetwork, RecurrentDecoder
 from pyroclust.nn.neighbour_scorer import NeighbourScorer
 from pyroclust.nn.network_scorer import NetworkScorer
-from pyroclust.nn.orders import DensestFirst, NearestNext, Order, RandomOrder
+from pyroclust.nn.orders import DensestFirst, FarthestLast, NearestNext, Order, RandomOrder
 from pyroclust.nn.pools import AttentivePool, GatedPool, SummedPool
 from pyroclust.nn.summed_scorer import SummedScorer
 
@@ -55,6 +55,7 @@ __all__ = [
     "DiscreteLatents",
     "Encoder",
     "ExactSum",
+    "FarthestLast",
     "FilteringNetwork",
     "FixedShape",
     "FlowDensity",

@@ -10,10 +10,12 @@ from torch import Tensor, nn
 from pyroclust.adjacency import in_order
 from pyroclust.counts import check_count
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
+from pyroclust.distributions.sequential.scorer import Candidates
 from pyroclust.nn.attention import InducedSetAttention
 from pyroclust.nn.cluster_shape import ClusterShape
 from pyroclust.nn.conditions import ConditionInputs, ConditionShift
 from pyroclust.nn.encoders.encoder import Encoder
+from pyroclust.nn.foresight import NUM_FEATURES, can_foresee, foresee
 from pyroclust.nn.futures import Future
 from pyroclust.nn.look_ahead import KernelLookAhead
 from pyroclust.nn.network_scorer import NetworkScorer
@@ -62,10 +64,12 @@ class LightScorer(NetworkScorer[LightEncoding]):
         future: attention to the points still to come, added to the contexts, of the same width; it needs no
             distance, and can stand beside the kernels or in their place. None for none.
         filter: log-weights of the exact filter of a conjugate model, or None.
+        foresight: points to come that each candidate is tried on, in the exact predictive density of one of
+            them at a time (:func:`~pyroclust.nn.foresight.foresee`); 0 for none.
         conditions: how hyperparameters that :meth:`encode` takes enter; None for none.
 
     Raises:
-        ValueError: if ``future`` has another width.
+        ValueError: if ``future`` has another width, or there is no filter to look ahead with.
     """
 
     def __init__(
@@ -79,9 +83,12 @@ class LightScorer(NetworkScorer[LightEncoding]):
         num_attention: int = 0,
         future: Future | None = None,
         filter: FilterScorer | None = None,
+        foresight: int = 0,
         conditions: ConditionInputs | None = None,
     ) -> None:
         super().__init__()
+        self.foresight = check_count("foresight", foresight, at_least=0)
+        _check_foresight(self.foresight, filter)
         if future is not None and future.width != width:
             raise ValueError(f"future has width {future.width}, expected that of the scorer, {width}")
         width = check_count("width", width)
@@ -118,6 +125,11 @@ class LightScorer(NetworkScorer[LightEncoding]):
             for layer in (self.to_join, self.to_open):
                 nn.init.zeros_(layer.weight)
                 nn.init.zeros_(layer.bias)
+        if self.foresight:
+            self.ahead_to_head = nn.Linear(NUM_FEATURES, width, bias=False)
+            self.trust = nn.Linear(width, NUM_FEATURES)
+            for weight in (self.ahead_to_head.weight, self.trust.weight, self.trust.bias):
+                nn.init.zeros_(weight)
         if conditions is not None:
             self.condition_shift = ConditionShift(len(conditions.names), width)
 
@@ -133,6 +145,7 @@ class LightScorer(NetworkScorer[LightEncoding]):
             "num_attention": len(self.attend),
             "future": self.future,
             "filter": self.filter,
+            "foresight": self.foresight,
             "conditions": self.conditions,
         }
 
@@ -266,7 +279,14 @@ class LightScorer(NetworkScorer[LightEncoding]):
         return torch.cat(parts, -1)
 
     def join(self, query: Tensor, states: Tensor) -> Tensor:
-        """Score existing clusters."""
+        """Score existing clusters, the points to come left out of account."""
+        return self._join(query, states, None)
+
+    def open(self, query: Tensor) -> Tensor:
+        """Score a new cluster, the points to come left out of account."""
+        return self._open(query, None)
+
+    def _join(self, query: Tensor, states: Tensor, ahead: Tensor | None) -> Tensor:
         dim, width = self.shape.dim, self.width
         point, shared, filter_query = query.tensor_split((dim, dim + width), -1)
         cuts = (dim, dim + dim * dim, dim + dim * dim + width, dim + dim * dim + 2 * width)
@@ -274,15 +294,43 @@ class LightScorer(NetworkScorer[LightEncoding]):
         offset = (whiten.unflatten(-1, (dim, dim)) * (point - mean).unsqueeze(-2)).sum(-1)
         squared = offset.square().sum(-1, keepdim=True)
         seen = torch.cat([offset.asinh(), ((point - mean) / self.shape.scale).asinh(), squared.log1p()], -1)
-        logit = self.to_join(self.head(shared + state + self.difference(seen))).squeeze(-1)
+        logit = self._logit(shared, state + self.difference(seen), self.to_join, ahead)
         if self.filter is None:
             return logit
         # Families that compute in float64 whatever they are given would mix dtypes.
         return logit + self.filter.join(filter_query, filter_state).to(logit.dtype)
 
-    def open(self, query: Tensor) -> Tensor:
-        """Score a new cluster."""
+    def _open(self, query: Tensor, ahead: Tensor | None) -> Tensor:
         dim = self.shape.dim
         _, shared, filter_query = query.tensor_split((dim, dim + self.width), -1)
-        logit = self.to_open(self.head(shared + self.new_cluster)).squeeze(-1)
+        logit = self._logit(shared, self.new_cluster, self.to_open, ahead)
         return logit if self.filter is None else logit + self.filter.open(filter_query)
+
+    def _logit(self, shared: Tensor, own: Tensor, last: nn.Linear, ahead: Tensor | None) -> Tensor:
+        """Apply the head to what a decision shares and what a candidate has for itself."""
+        if ahead is None:
+            return last(self.head(shared + own)).squeeze(-1)
+        ahead = ahead.to(shared.dtype)
+        trusted = (self.trust(shared) * ahead).sum(-1)
+        return last(self.head(shared + own + self.ahead_to_head(ahead))).squeeze(-1) + trusted
+
+    def decide(
+        self, encoding: LightEncoding, query: Tensor, states: Tensor, candidates: Candidates
+    ) -> tuple[Tensor, Tensor]:
+        """Score all candidates, by what they do to the points to come too."""
+        if not self.foresight or encoding.filter is None:
+            return super().decide(encoding, query, states, candidates)
+        joining, opening = foresee(
+            encoding.filter, candidates, skip=self.shape.num_moments, references=self.foresight
+        )
+        joined = self._join(query.index_select(0, candidates.decision), states, joining)
+        return joined, self._open(query, opening)
+
+
+def _check_foresight(foresight: int, filter: FilterScorer | None) -> None:
+    """Refuse foresight where there are no compiled predictive densities for it."""
+    if foresight and (filter is None or filter.conditions or not can_foresee(filter.component)):
+        raise ValueError(
+            f"foresight is {foresight}, expected 0: it needs the exact filter of a model with normal "
+            "clusters, without conditions"
+        )

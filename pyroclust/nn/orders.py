@@ -11,7 +11,15 @@ from pyroclust.nn.look_ahead import gaussian_kernel
 from pyroclust.nn.sizes import check_scale
 from pyroclust.registry import register
 
-__all__ = ["DensestFirst", "NearestNext", "Order", "RandomOrder", "antithetic_orders", "random_orders"]
+__all__ = [
+    "DensestFirst",
+    "FarthestLast",
+    "NearestNext",
+    "Order",
+    "RandomOrder",
+    "antithetic_orders",
+    "random_orders",
+]
 
 _PAIRS_AT_ONCE = 1 << 23
 _REFERENCES = 4096
@@ -185,6 +193,48 @@ class NearestNext(DensestFirst):
             latest = (gap + taken).argmin(-1)
             order.append(latest)
         return torch.stack(order, -1)
+
+
+@register(Order)
+class FarthestLast:
+    r"""Farthest-first traversal backwards: of all points still to come, those far from each other come last.
+
+    .. math:: \pi_N = \arg\min_i |x_i - \bar x|, \qquad
+        \pi_n = \arg\max_{i \notin \pi_{n+1:N}} \min_{m > n} |x_i - x_{\pi_m}|
+
+    A function of the data alone, without a scale. The first points are those that have another close by,
+    wherever in the data they lie, and whatever was decided, a few points are still to come near each cluster.
+    Cost O(N^2) time, one batched step a point, and O(N) memory.
+
+    Example:
+        >>> FarthestLast()(torch.tensor([[[0.0], [0.1], [9.0], [1.0], [5.0]]]))
+        tensor([[1, 3, 2, 0, 4]])
+
+    References:
+        Gonzalez (1985), Clustering to minimize the maximum intercluster distance.
+        https://doi.org/10.1016/0304-3975(85)90224-5
+    """
+
+    def __call__(self, positions: Tensor) -> Tensor:
+        """Return a permutation a data set, ``(B, N, D) -> (B, N)``.
+
+        Raises:
+            ValueError: if the positions are no finite floating-point numbers, ``(B, N, D)`` or of points of
+                another shape, which are laid flat.
+        """
+        points = _as_vectors(positions).detach()
+        every = torch.arange(len(points), device=points.device)
+        # Halves first, so that sums and differences of the largest numbers are finite.
+        points = points / 2
+        latest = (points - points.mean(1, keepdim=True)).norm(dim=-1).argmin(-1)
+        gap = torch.full_like(points[..., 0], torch.inf)
+        order = [latest]
+        for _ in range(points.shape[1] - 1):
+            gap = torch.minimum(gap, (points - points[every, latest].unsqueeze(1)).norm(dim=-1))
+            gap[every, latest] = -torch.inf
+            latest = gap.argmax(-1)
+            order.append(latest)
+        return torch.stack(order[::-1], -1)
 
 
 def _as_vectors(positions: Tensor) -> Tensor:

@@ -90,7 +90,9 @@ def like_its_own(found: torch.Tensor, **_: Any) -> None:
     torch.testing.assert_close(found[0], found[1])
 
 
-def _light(*, width: int, num_bandwidths: int, bandwidth_ratio: float, num_attention: int) -> torch.Tensor:
+def _light(
+    *, width: int, num_bandwidths: int, bandwidth_ratio: float, num_attention: int, foresight: int
+) -> torch.Tensor:
     torch.manual_seed(0)
     scorer = guides.light_scorer_for(
         MODEL,
@@ -98,6 +100,7 @@ def _light(*, width: int, num_bandwidths: int, bandwidth_ratio: float, num_atten
         num_bandwidths=num_bandwidths,
         bandwidth_ratio=bandwidth_ratio,
         num_attention=num_attention,
+        foresight=foresight,
     )
     guide = guides.NeuralClusteringProcess(MODEL, scorer=scorer, order=nn.DensestFirst(1.0))
     data = torch.tensor([[0.0, 0.0], [1.0, 0.0], [5.0, 5.0]])
@@ -135,6 +138,7 @@ CALLS = [
     ),
     Call("nn.DensestFirst", _ordered(nn.DensestFirst), ORDERED, a_permutation),
     Call("nn.NearestNext", _ordered(nn.NearestNext), ORDERED, a_permutation),
+    Call("nn.FarthestLast", nn.FarthestLast().__call__, made_of(positions=POSITIONS), a_permutation),
     *(Call(f"guides.{name}", _posterior(make), DATA, sums_to_one) for name, make in TRAINED.items()),
     Call(
         "guides.retarget",
@@ -157,6 +161,7 @@ CALLS = [
             num_bandwidths=st.integers(0, 3),
             bandwidth_ratio=st.floats(1, 3),
             num_attention=st.integers(0, 1),
+            foresight=st.integers(0, 2),
         ),
         sums_to_one,
     ),

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import torch
@@ -11,7 +12,7 @@ from pyroclust.distributions.components.component import Component
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.steps import ForcedSteps, pooled_before, prefix_sums
 
-__all__ = ["Encoding", "Scorer"]
+__all__ = ["Candidates", "Encoding", "Scorer"]
 
 
 class Encoding(Protocol):
@@ -30,6 +31,29 @@ class Encoding(Protocol):
 EncodingT = TypeVar("EncodingT", bound=Encoding)
 
 
+@dataclass(frozen=True)
+class Candidates:
+    """Where points may go, as flat indices: Q decisions with M clusters to join, by decision.
+
+    Attributes:
+        dataset: row of the encoding of each decision, ``(Q,)``.
+        step: the point to be labelled, in visiting order, ``(Q,)``.
+        clusters: number of clusters before each decision, ``(Q,)``.
+        decision: the decision of each candidate, ascending, ``(M,)``.
+        place: where it stands in the two tables, laid flat, ``(M,)``.
+        counts: points of clusters, ``(A, B)`` float64.
+        moments: sums of moments over them, ``(A, B, F)`` float64.
+    """
+
+    dataset: Tensor
+    step: Tensor
+    clusters: Tensor
+    decision: Tensor
+    place: Tensor
+    counts: Tensor
+    moments: Tensor
+
+
 class Scorer(ABC, Generic[EncodingT]):
     """Scores the candidates of one decision: join an existing cluster, or open a new one.
 
@@ -39,8 +63,9 @@ class Scorer(ABC, Generic[EncodingT]):
 
     Subclasses write :meth:`encode`, :meth:`absorb`, :meth:`contribution`, :meth:`query`, :meth:`join` and
     :meth:`open`. Those that can save work override :meth:`encode_over_orders` and :meth:`forced_logits`.
-    Those whose clusters bear on one another override :meth:`forced_logits` and :meth:`step_logits`, and leave
-    the last three of the six out.
+    Those that look at all candidates of a decision together override :meth:`decide`. Those whose clusters
+    bear on one another otherwise override :meth:`forced_logits` and :meth:`step_logits`, and leave the last
+    three of the six out.
 
     Shape:
         R rows (partitions), T steps, Q decisions, M candidates; S, G, C are the scorer's own widths.
@@ -111,6 +136,24 @@ class Scorer(ABC, Generic[EncodingT]):
         index = order.reshape(*order.shape, *(1,) * (data.dim() - 2))
         return data.gather(1, index.expand(data.shape))
 
+    def decide(
+        self, encoding: EncodingT, query: Tensor, states: Tensor, candidates: Candidates
+    ) -> tuple[Tensor, Tensor]:
+        """Return the logits of joining and of opening, for many decisions at once.
+
+        Each candidate by itself, unless overridden.
+
+        Args:
+            encoding: the data sets.
+            query: of every decision, ``(Q, C)``.
+            states: of every candidate, ``(M, S)``.
+            candidates: which these are.
+
+        Shape:
+            output: ``(M,)`` and ``(Q,)``.
+        """
+        return self.join(query.index_select(0, candidates.decision), states), self.open(query)
+
     def step_logits(self, encoding: EncodingT, step: int, prefixes: Any) -> Tensor:
         """Score where the point of one step may go after each of many prefixes, O(K) a prefix.
 
@@ -130,11 +173,13 @@ class Scorer(ABC, Generic[EncodingT]):
         row, cluster = exists.nonzero(as_tuple=True)
         at = torch.full_like(prefixes.dataset, step)
         query = self.query(encoding, prefixes.dataset, at, prefixes.pooled, clusters)
-        state = prefixes.states.flatten(0, 1).index_select(0, row * prefixes.states.shape[1] + cluster)
-        joined = self.join(query.index_select(0, row), state)
+        place = row * prefixes.states.shape[1] + cluster
+        candidates = Candidates(prefixes.dataset, at, clusters, row, place, prefixes.counts, prefixes.moments)
+        states = prefixes.states.flatten(0, 1).index_select(0, place)
+        joined, opened = self.decide(encoding, query, states, candidates)
         logits = joined.new_full((len(exists), slots + 1), -torch.inf)
         logits[row, cluster] = joined
-        logits[torch.arange(len(exists), device=row.device), clusters] = self.open(query)
+        logits[torch.arange(len(exists), device=row.device), clusters] = opened
         return logits
 
     def forced_logits(
@@ -152,15 +197,19 @@ class Scorer(ABC, Generic[EncodingT]):
         every = torch.arange(points, device=dataset.device)
         states = self.absorb(encoding, dataset, every, counts, sums)
         pooled = pooled_before(self.contribution(states), previous)[:, :-1]
-        query = self.query(
-            encoding,
+        candidates = Candidates(
             dataset.repeat_interleave(points - 1),
             every[1:].repeat(rows),
-            pooled.flatten(0, 1),
             steps.clusters,
+            steps.decision,
+            steps.member,
+            counts,
+            sums,
         )
-        state = states.flatten(0, 1).index_select(0, steps.member)
-        return self.join(query.index_select(0, steps.decision), state), self.open(query)
+        query = self.query(
+            encoding, candidates.dataset, candidates.step, pooled.flatten(0, 1), candidates.clusters
+        )
+        return self.decide(encoding, query, states.flatten(0, 1).index_select(0, steps.member), candidates)
 
     def is_filter_of(self, prior: PartitionPrior, component: Component) -> bool:
         """Say whether this is the exact filter of a prior and a family, these very objects."""
