@@ -35,7 +35,7 @@ _DIGEST = 16
 
 _LIBRARY = Path(__file__).parent
 # The code of these is inlined into that of functions elsewhere.
-_KERNELS = _LIBRARY / "infer" / "mcmc"
+_FAMILIES, _KERNELS = _LIBRARY / "distributions" / "compiled", _LIBRARY / "infer" / "mcmc"
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -155,7 +155,7 @@ def _stamp(path: Path) -> str:
     """Return a digest of all files that the code of a file may come from."""
     inside = path.is_relative_to(_LIBRARY) and not path.is_relative_to(_KERNELS)
     folder = _LIBRARY.joinpath(*path.relative_to(_LIBRARY).parts[:-1][:2]) if inside else _KERNELS
-    files = {path, Path(__file__), *folder.rglob("*.py")}
+    files = {path, Path(__file__), *folder.rglob("*.py"), *_FAMILIES.rglob("*.py")}
     return _digest([numba_version, *(f"{one.name}\0{one.read_text('utf-8')}" for one in sorted(files))])
 
 
@@ -172,7 +172,7 @@ def _named_tuples(one: Any) -> Iterator[str]:
         source = getattr(modules.get(kind.__module__), "__file__", None)
         if source is None:
             raise LookupError(f"{kind.__name__} has no file: what its code depends on cannot be looked up")
-        if not Path(source).is_relative_to(_KERNELS):
+        if not any(Path(source).is_relative_to(folder) for folder in (_FAMILIES, _KERNELS)):
             yield Path(source).read_text("utf-8")
     for part in getattr(one, "types", ()):
         yield from _named_tuples(part)

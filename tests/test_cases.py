@@ -14,9 +14,11 @@ from cases import (
 
 from pyroclust import distributions
 from pyroclust.distributions import Component, ConjugateComponent, PartitionPrior
+from pyroclust.distributions.compiled.protocol import (
+    compile_family,
+)
 from pyroclust.infer import mcmc
 from pyroclust.infer.mcmc import Compose, PartitionKernel
-from pyroclust.infer.mcmc.compiled.protocol import compile_family
 from pyroclust.models import overlap2d
 
 # Kernels that draw hyperparameters alone have no posterior of their own to be compared with.

@@ -26,7 +26,10 @@ def twice(x):
 FAMILY = """
 from typing import NamedTuple
 import numpy as np
-from pyroclust.infer.mcmc.compiled.protocol import implements, log_marginal
+from pyroclust.distributions.compiled.protocol import (
+    implements,
+    log_marginal,
+)
 
 class {name}(NamedTuple):
     hyper: np.ndarray
@@ -37,7 +40,9 @@ def _log_marginal(family, sums, slot, size):
 """
 CALLER = """
 from pyroclust.compiling import lean
-from pyroclust.infer.mcmc.compiled.protocol import log_marginal
+from pyroclust.distributions.compiled.protocol import (
+    log_marginal,
+)
 
 @lean
 def call(family, sums):
@@ -216,7 +221,7 @@ def test_the_users_folder_is_used_where_the_package_is_read_only(tmp_path, monke
 
 SCRIPT = """
 import pyroclust
-from pyroclust.infer.mcmc.compiled.log_rising import log_rising
+from pyroclust.distributions.compiled.log_rising import log_rising
 assert pyroclust.__file__.startswith({root!r}), pyroclust.__file__
 assert log_rising(1.0, 3.0) > 1.79
 """

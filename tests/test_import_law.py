@@ -37,6 +37,7 @@ GROUND = {
 LAWS = {
     "distributions",
     "distributions.clusterwise",
+    "distributions.compiled",
     "distributions.components",
     "distributions.forests",
     "distributions.priors",
@@ -53,7 +54,7 @@ DIAGNOSTICS = {
     "diagnostics.verdicts",
     "diagnostics.weights",
 }
-MCMC = {"infer.mcmc.compiled", "infer.mcmc.families", "infer.mcmc.parameters"}
+MCMC = {"infer.mcmc.compiled", "infer.mcmc.parameters"}
 
 # A row is a module or a package, without "pyroclust."; a module belongs to the longest row that it begins
 # with. Beside a row stand the rows that its modules may import. Modules of one row may import one another,
@@ -95,6 +96,7 @@ LAW: dict[str, set[str]] = {
         "registry",
         "threads",
     },
+    "distributions.compiled": {"compiling", "distributions"},
     "distributions.components": {
         "counts",
         "distributions",
@@ -176,8 +178,14 @@ LAW: dict[str, set[str]] = {
     },
     "infer": GROUND | DIAGNOSTICS | LAWS | {"nn", "programs", "protocols"},
     "infer.training": GROUND | DIAGNOSTICS | LAWS | {"nn", "infer", "programs", "protocols"},
-    "infer.mcmc.compiled": {"compiling", "constraints", "partitions", "distributions", "protocols"},
-    "infer.mcmc.families": {"compiling", "distributions", "infer.mcmc.compiled"},
+    "infer.mcmc.compiled": {
+        "compiling",
+        "constraints",
+        "partitions",
+        "distributions",
+        "distributions.compiled",
+        "protocols",
+    },
     "infer.mcmc.parameters": {"compiling", "counts", "distributions", "infer.mcmc.compiled", "protocols"},
     "infer.mcmc": GROUND | DIAGNOSTICS | LAWS | {"infer", "protocols"} | MCMC,
     "infer.refining": GROUND | DIAGNOSTICS | LAWS | {"infer", "infer.mcmc", "protocols"},
@@ -231,7 +239,7 @@ LAW: dict[str, set[str]] = {
 # Modules that import others by names made up as they run, which the other tests cannot see: the face of the
 # library, whose names are loaded when they are asked for, and that of the families, which loads every file
 # beside it.
-BY_NAME = {"pyroclust", "pyroclust.infer.mcmc.families"}
+BY_NAME = {"pyroclust", "pyroclust.distributions.compiled.families"}
 IMPORTERS = {"import_module", "__import__", "exec", "eval", "runpy"}
 # What diagnostics may import from elsewhere, besides the standard library.
 ARRAYS = {"numpy", "scipy", "numba", "arviz_stats", "pyroclust"}

@@ -15,7 +15,7 @@ from pyroclust.nn.attention import InducedSetAttention
 from pyroclust.nn.cluster_shape import ClusterShape
 from pyroclust.nn.conditions import ConditionInputs, ConditionShift
 from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.foresight import NUM_FEATURES, can_foresee, foresee
+from pyroclust.nn.foresight import Foresight, can_foresee
 from pyroclust.nn.futures import Future
 from pyroclust.nn.look_ahead import KernelLookAhead
 from pyroclust.nn.network_scorer import NetworkScorer
@@ -34,6 +34,7 @@ class LightEncoding:
     context: Tensor  # (B, N, W)
     state_shift: Tensor | None  # (B, W), what the conditions add to the states
     filter: FilterEncoding | None
+    foresight: Foresight | None
 
 
 @register(NetworkScorer)
@@ -64,8 +65,8 @@ class LightScorer(NetworkScorer[LightEncoding]):
         future: attention to the points still to come, added to the contexts, of the same width; it needs no
             distance, and can stand beside the kernels or in their place. None for none.
         filter: log-weights of the exact filter of a conjugate model, or None.
-        foresight: points to come that each candidate is tried on, in the exact predictive density of one of
-            them at a time (:func:`~pyroclust.nn.foresight.foresee`); 0 for none.
+        foresight: points to come that each candidate is tried on, as
+            :class:`~pyroclust.nn.foresight.Foresight` says; 0 for none.
         conditions: how hyperparameters that :meth:`encode` takes enter; None for none.
 
     Raises:
@@ -126,8 +127,8 @@ class LightScorer(NetworkScorer[LightEncoding]):
                 nn.init.zeros_(layer.weight)
                 nn.init.zeros_(layer.bias)
         if self.foresight:
-            self.ahead_to_head = nn.Linear(NUM_FEATURES, width, bias=False)
-            self.trust = nn.Linear(width, NUM_FEATURES)
+            self.ahead_to_head = nn.Linear(Foresight.num_features, width, bias=False)
+            self.trust = nn.Linear(width, Foresight.num_features)
             for weight in (self.ahead_to_head.weight, self.trust.weight, self.trust.bias):
                 nn.init.zeros_(weight)
         if conditions is not None:
@@ -208,7 +209,8 @@ class LightScorer(NetworkScorer[LightEncoding]):
         filtered = None if self.filter is None else self.filter.encode(data, hyperparameters)
         if filtered is not None:
             moments = torch.cat([moments, filtered.moments], -1)
-        return LightEncoding(positions, moments, context, state_shift, filtered)
+        ahead = Foresight(filtered, self.foresight) if self.foresight and filtered is not None else None
+        return LightEncoding(positions, moments, context, state_shift, filtered, ahead)
 
     def _context(self, positions: Tensor) -> Tensor:
         """Embed the points and look ahead at each of them."""
@@ -318,19 +320,17 @@ class LightScorer(NetworkScorer[LightEncoding]):
         self, encoding: LightEncoding, query: Tensor, states: Tensor, candidates: Candidates
     ) -> tuple[Tensor, Tensor]:
         """Score all candidates, by what they do to the points to come too."""
-        if not self.foresight or encoding.filter is None:
+        if encoding.foresight is None:
             return super().decide(encoding, query, states, candidates)
-        joining, opening = foresee(
-            encoding.filter, candidates, skip=self.shape.num_moments, references=self.foresight
-        )
+        joining, opening = encoding.foresight(candidates, skip=self.shape.num_moments)
         joined = self._join(query.index_select(0, candidates.decision), states, joining)
         return joined, self._open(query, opening)
 
 
 def _check_foresight(foresight: int, filter: FilterScorer | None) -> None:
     """Refuse foresight where there are no compiled predictive densities for it."""
-    if foresight and (filter is None or filter.conditions or not can_foresee(filter.component)):
+    if foresight and not can_foresee(filter):
         raise ValueError(
-            f"foresight is {foresight}, expected 0: it needs the exact filter of a model with normal "
-            "clusters, without conditions"
+            f"foresight is {foresight}, expected 0: it needs the exact filter of a compiled family, without "
+            "conditions"
         )

@@ -7,20 +7,24 @@ import torch
 from torch import Tensor
 
 from pyroclust.distributions import (
+    BernoulliBeta,
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,
+    NormalIndependent,
     NormalInverseGamma,
     NormalInverseWishart,
     NormalKnownVariance,
     PitmanYorPrior,
     PoissonGamma,
+    Product,
+    student_t,
 )
 from pyroclust.distributions.sequential.scorer import Candidates
 from pyroclust.guides import NeuralClusteringProcess, light_scorer_for
 from pyroclust.infer import exact_posterior
 from pyroclust.models import Mixture, gaussian2d, sensitivity2d
 from pyroclust.nn import RandomOrder
-from pyroclust.nn.foresight import foresee
+from pyroclust.nn.foresight import Foresight
 
 MODELS = [
     Mixture(ChineseRestaurantPrior(0.7), NormalKnownVariance(2, prior_scale=3.0), name="known"),
@@ -28,10 +32,24 @@ MODELS = [
     Mixture(
         DirichletMultinomialPrior(3, 0.5), NormalInverseWishart(3, 0.1, dof=5.0, scale=0.3), name="wishart"
     ),
+    Mixture(
+        ChineseRestaurantPrior(0.7),
+        Product(
+            [
+                PoissonGamma(1, 2.0, rate=0.5),
+                BernoulliBeta(2, 0.6),
+                NormalIndependent(0.0, 4.0, shape=2.0, rate=0.3),
+            ]
+        ),
+        name="mixed",
+    ),
 ]
 
 
 def points_of(model: Mixture, number: int) -> Tensor:
+    if model.name == "mixed":
+        counts, flags = torch.randint(6, (number, 1)), torch.randint(2, (number, 2))
+        return torch.cat([counts, flags, torch.randn(number, 1)], -1).double()
     return 2 * torch.randn(number, *model.event_shape, dtype=torch.float64)
 
 
@@ -43,38 +61,80 @@ def log_next(model: Mixture, data: Tensor, labels: Tensor, point: Tensor) -> Ten
     return joint.logsumexp(0) - model.log_joint(data, labels)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
-def test_gains_are_ratios_of_predictive_densities(model: Mixture) -> None:
-    data, labels = points_of(model, 9), torch.tensor([0, 1, 0, 1])
-    scorer: Any = light_scorer_for(model, foresight=1)
+def encoded(model: Mixture, data: Tensor, labels: Tensor) -> tuple[Any, Candidates]:
+    """Return the filter's encoding, and the decision of the first point without a label."""
+    scorer: Any = light_scorer_for(model)
     encoding = scorer.filter.encode(data.unsqueeze(0))
     zero, member = torch.zeros(1, dtype=torch.int64), torch.nn.functional.one_hot(labels).double()
-    sums = (member.T @ encoding.moments[0, :4]).unsqueeze(0)
-    candidates = Candidates(
-        zero, zero + 4, zero + 2, torch.tensor([0, 0]), torch.tensor([0, 1]), member.sum(0), sums
+    seen, clusters = member.shape
+    every = torch.arange(clusters)
+    sums = (member.T @ encoding.moments[0, :seen]).unsqueeze(0)
+    return encoding, Candidates(
+        zero, zero + seen, zero + clusters, torch.zeros_like(every), every, member.sum(0), sums
     )
-    joining, opening = foresee(encoding, candidates, references=100)
-    for candidate, found in enumerate([*joining, *opening]):
-        now = torch.cat([labels, torch.tensor([candidate])])
+
+
+def completion(model: Mixture, data: Tensor, labels: Tensor) -> Tensor:
+    """Label the points to come where the joint density is largest, and return their log evidence."""
+    total = torch.zeros((), dtype=torch.float64)
+    for n in range(len(labels), len(data)):
+        total = total + log_next(model, data[:n], labels, data[n])
+        every = [torch.cat([labels, torch.tensor([k])]) for k in range(int(labels.max()) + 2)]
+        best = torch.stack([model.log_joint(data[: n + 1], one) for one in every]).argmax()
+        labels = every[int(best)]
+    return total
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_features_are_their_formulas(model: Mixture) -> None:
+    data, labels = points_of(model, 9), torch.tensor([0, 1, 0, 1])
+    encoding, candidates = encoded(model, data, labels)
+    joining, opening = Foresight(encoding, 100)(candidates)
+    every = [torch.cat([labels, torch.tensor([k])]) for k in range(3)]
+    weights = torch.stack([model.log_joint(data[:5], one) for one in every]).log_softmax(0)
+    evidence = torch.stack([completion(model, data, one) for one in every])
+    evidence = evidence - (weights + evidence).logsumexp(0)
+    for now, found, after in zip(every, [*joining, *opening], evidence, strict=True):
         gains = torch.stack(
             [log_next(model, data[:5], now, one) - log_next(model, data[:4], labels, one) for one in data[5:]]
         )
         net, gained, lost = gains.sum(), gains.clamp(min=0).sum(), (-gains).clamp(min=0).sum()
-        wanted = torch.stack([net.asinh(), net / 5**0.5, gained.log1p(), lost.log1p()])
-        torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1e-8)
+        wanted = [net / 5**0.5, after / 5**0.5, net.asinh(), after.asinh(), gained.log1p(), lost.log1p()]
+        wanted.append(after.clamp(-10, 10) / 4)
+        torch.testing.assert_close(found, torch.stack(wanted), rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("feature", [0, 1])
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
-def test_filter_and_gains_are_the_posterior_of_three_points(model: Mixture) -> None:
+def test_with_either_the_filter_is_the_posterior_of_three_points(model: Mixture, feature: int) -> None:
     """The first decision has one point to come, the second none."""
     guide = NeuralClusteringProcess(model, scorer=light_scorer_for(model, foresight=8), order=RandomOrder())
     with torch.no_grad():
-        guide.scorer.trust.bias[1] = 2**0.5
+        guide.scorer.trust.bias[feature] = 2**0.5
         for _ in range(5):
             data = points_of(model, 3)
             partitions, log_probs = exact_posterior(model, data)
             found = guide.posterior(data).log_prob(partitions)
             torch.testing.assert_close(found, log_probs, rtol=1e-4, atol=1e-4)
+
+
+def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = MODELS[1]
+    encoding, candidates = encoded(model, points_of(model, 30), torch.tensor([0, 1, 2]))
+    many = Candidates(
+        candidates.dataset.repeat(5),
+        candidates.step.repeat(5),
+        candidates.clusters.repeat(5),
+        torch.arange(5).repeat_interleave(3),
+        candidates.place.repeat(5),
+        candidates.counts,
+        candidates.moments,
+    )
+    alone = Foresight(encoding, 20)(many)
+    monkeypatch.setattr("pyroclust.nn.foresight._PREDICTIVES_A_THREAD", 1)
+    monkeypatch.setattr("pyroclust.nn.foresight.num_threads", lambda: 3)
+    for one, other in zip(alone, Foresight(encoding, 20)(many), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
 def test_sampling_and_scoring_agree() -> None:
@@ -97,21 +157,18 @@ def test_sampling_and_scoring_agree() -> None:
 
 def test_every_kth_point_stands_for_k() -> None:
     model = MODELS[0]
-    scorer: Any = light_scorer_for(model, foresight=1)
     data = torch.cat([points_of(model, 2), torch.ones(12, 2, dtype=torch.float64)])
-    encoding = scorer.filter.encode(data.unsqueeze(0))
-    zero = torch.zeros(1, dtype=torch.int64)
-    one_point = torch.ones(1, 1, dtype=torch.float64)
-    candidates = Candidates(zero, zero + 1, zero + 1, zero, zero, one_point, encoding.moments[:, :1])
-    every, some = (foresee(encoding, candidates, references=number) for number in (100, 5))
+    encoding, candidates = encoded(model, data, torch.tensor([0]))
+    every, some = (Foresight(encoding, number)(candidates) for number in (100, 5))
+    gains = [0, 2, 4, 5]
     for one, other in zip(every, some, strict=True):
-        torch.testing.assert_close(one, other)
+        torch.testing.assert_close(one[:, gains], other[:, gains])
 
 
-def test_foresight_needs_the_filter_of_normal_clusters() -> None:
-    counts = Mixture(ChineseRestaurantPrior(0.7), PoissonGamma(2, 2.0, rate=0.5), name="counts")
+def test_foresight_needs_the_filter_of_a_compiled_family() -> None:
+    student = Mixture(ChineseRestaurantPrior(0.7), student_t(2, dof=3.0), name="student")
     for make in (
-        lambda: light_scorer_for(counts, foresight=8),
+        lambda: light_scorer_for(student, foresight=8),
         lambda: light_scorer_for(gaussian2d(), use_filter=False, foresight=8),
         lambda: light_scorer_for(sensitivity2d(), conditions=["concentration", "prior_scale"], foresight=8),
     ):

@@ -5,8 +5,10 @@ from typing import NamedTuple
 from torch import Tensor
 
 from pyroclust.infer.mcmc.compiled.groups import Groups, GroupSweep
-from pyroclust.infer.mcmc.compiled.protocol import require_conjugate
 from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
+from pyroclust.infer.mcmc.compiled.steps import (
+    require_conjugate,
+)
 from pyroclust.infer.mcmc.compiled.sweep import GibbsSweep
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel
 from pyroclust.infer.mcmc.starts import Starts

@@ -9,6 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.distributions.compiled.pointers import Address
+from pyroclust.distributions.compiled.protocol import (
+    compile_family,
+)
 from pyroclust.distributions.sequential.anchored import AnchoredPartition
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
@@ -18,8 +22,6 @@ from pyroclust.infer.mcmc.compiled.filtering import (
     in_own_order,
     tabulate_family,
 )
-from pyroclust.infer.mcmc.compiled.pointers import Address
-from pyroclust.infer.mcmc.compiled.protocol import compile_family
 from pyroclust.partitions import canonical
 from pyroclust.threads import num_threads
 

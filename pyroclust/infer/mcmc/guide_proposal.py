@@ -10,7 +10,9 @@ from torch import Tensor
 
 from pyroclust.counts import check_count
 from pyroclust.distributions.sequential.partition import OrderAveragedPartition, SequentialPartition
-from pyroclust.infer.mcmc.compiled.protocol import require_conjugate
+from pyroclust.infer.mcmc.compiled.steps import (
+    require_conjugate,
+)
 from pyroclust.infer.mcmc.guide_moves import (
     MovedChains,
     block_steps,

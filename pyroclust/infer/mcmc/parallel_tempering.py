@@ -11,8 +11,10 @@ from torch import Tensor
 
 from pyroclust.counts import check_number
 from pyroclust.infer.mcmc.compiled.chain import Chain, place, start_chain
-from pyroclust.infer.mcmc.compiled.protocol import require_conjugate
 from pyroclust.infer.mcmc.compiled.runner import Program, total_of
+from pyroclust.infer.mcmc.compiled.steps import (
+    require_conjugate,
+)
 from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel, advance_chain, same_states, trace_of
 from pyroclust.infer.mcmc.compose import Compose
 from pyroclust.infer.mcmc.kernel import PartitionKernel

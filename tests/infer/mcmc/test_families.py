@@ -22,18 +22,18 @@ from pyroclust.distributions import (
     Product,
     student_t,
 )
-from pyroclust.distributions.components.clustered_data import block_moments
-from pyroclust.infer import exact_posterior
-from pyroclust.infer.mcmc import CollapsedGibbs, MergeSplit, SplitMerge
-from pyroclust.infer.mcmc.compiled.chain import place, start_chain
-from pyroclust.infer.mcmc.compiled.log_rising import log_rising
-from pyroclust.infer.mcmc.compiled.protocol import (
+from pyroclust.distributions.compiled.families.independent_normal import log_integral, no_nodes
+from pyroclust.distributions.compiled.log_rising import log_rising
+from pyroclust.distributions.compiled.protocol import (
     compile_family,
     log_marginal,
     log_predictive,
     log_predictive_without,
 )
-from pyroclust.infer.mcmc.families.independent_normal import log_integral, no_nodes
+from pyroclust.distributions.components.clustered_data import block_moments
+from pyroclust.infer import exact_posterior
+from pyroclust.infer.mcmc import CollapsedGibbs, MergeSplit, SplitMerge
+from pyroclust.infer.mcmc.compiled.chain import place, start_chain
 from pyroclust.models import Mixture
 
 SIZES = (1, 2, 3, 9, 25)

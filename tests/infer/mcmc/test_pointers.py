@@ -10,9 +10,9 @@ from numba.core.errors import TypingError
 
 from pyroclust.compiling import lean
 from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
+from pyroclust.distributions.compiled.pointers import Address, check_layout
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.infer.mcmc.compiled.chain import start_chain
-from pyroclust.infer.mcmc.compiled.pointers import Address, check_layout
 from pyroclust.infer.mcmc.compiled.runner import Program
 from pyroclust.models import Mixture, nig_mixture
 

@@ -12,6 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.compiling import lean
+from pyroclust.distributions.compiled.protocol import (
+    implements,
+    log_predictive,
+    log_predictive_without,
+)
 from pyroclust.infer.mcmc.compiled.proposals import (
     UNDECIDED,
     allocate,
@@ -21,10 +26,7 @@ from pyroclust.infer.mcmc.compiled.proposals import (
     put,
     take,
 )
-from pyroclust.infer.mcmc.compiled.protocol import (
-    implements,
-    log_predictive,
-    log_predictive_without,
+from pyroclust.infer.mcmc.compiled.steps import (
     step_of,
 )
 

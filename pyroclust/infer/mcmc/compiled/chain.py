@@ -8,7 +8,15 @@ from torch import Tensor
 
 from pyroclust.compiling import lean
 from pyroclust.distributions import Component, ConjugateComponent
-from pyroclust.infer.mcmc.compiled.pointers import Address
+from pyroclust.distributions.compiled.pointers import Address
+from pyroclust.distributions.compiled.protocol import (
+    compile_family,
+    for_most_families,
+    log_marginal,
+    log_predictive,
+    refresh,
+    tabulate,
+)
 from pyroclust.infer.mcmc.compiled.powered import Powered
 from pyroclust.infer.mcmc.compiled.prior_tables import (
     CONCENTRATION,
@@ -17,14 +25,8 @@ from pyroclust.infer.mcmc.compiled.prior_tables import (
     prior_tables,
     tabulate_prior,
 )
-from pyroclust.infer.mcmc.compiled.protocol import (
-    compile_family,
-    for_most_families,
-    log_marginal,
-    log_predictive,
-    refresh,
+from pyroclust.infer.mcmc.compiled.steps import (
     step_of,
-    tabulate,
 )
 from pyroclust.partitions import canonical
 from pyroclust.protocols import CollapsedModel

@@ -6,7 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.compiling import lean
-from pyroclust.infer.mcmc.compiled.protocol import log_predictive, refresh, tabulate
+from pyroclust.distributions.compiled.protocol import (
+    log_predictive,
+    refresh,
+    tabulate,
+)
 from pyroclust.infer.mcmc.compiled.sweep import draw_index
 
 __all__ = ["FilterState", "filter_points", "in_own_order", "tabulate_family"]

@@ -15,6 +15,12 @@ import numpy as np
 
 from pyroclust.compiling import lean
 from pyroclust.constraints import Constraints
+from pyroclust.distributions.compiled.protocol import (
+    log_marginal,
+    log_predictive,
+    log_predictive_without,
+    refresh,
+)
 from pyroclust.infer.mcmc.compiled.allocations import shuffle
 from pyroclust.infer.mcmc.compiled.chain import accumulate
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
@@ -32,11 +38,7 @@ from pyroclust.infer.mcmc.compiled.proposals import (
     log_ratio_of,
     release,
 )
-from pyroclust.infer.mcmc.compiled.protocol import (
-    log_marginal,
-    log_predictive,
-    log_predictive_without,
-    refresh,
+from pyroclust.infer.mcmc.compiled.steps import (
     step_of,
 )
 from pyroclust.infer.mcmc.compiled.sweep import draw_index

@@ -12,7 +12,9 @@ from torch.distributions import Distribution
 from pyroclust.compiling import lean
 from pyroclust.infer.mcmc.compiled.chain import recompute, total_log_marginal
 from pyroclust.infer.mcmc.compiled.prior_tables import CONCENTRATION, DISCOUNT, tabulate_prior
-from pyroclust.infer.mcmc.compiled.protocol import step_of
+from pyroclust.infer.mcmc.compiled.steps import (
+    step_of,
+)
 
 __all__ = [
     "DrawConcentration",

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.infer.mcmc.compiled.protocol import (
+from pyroclust.distributions.compiled.protocol import (
     implements,
     log_marginal,
     log_predictive,

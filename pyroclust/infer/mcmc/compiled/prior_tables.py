@@ -12,40 +12,11 @@ from pyroclust.distributions import PartitionPrior
 __all__ = [
     "CONCENTRATION",
     "DISCOUNT",
-    "NonZero",
     "PriorTables",
     "log_open",
-    "non_zero",
     "prior_tables",
     "tabulate_prior",
 ]
-
-
-class NonZero(NamedTuple):
-    """The nonzero entries of N points of counts.
-
-    Attributes:
-        begin: where the entries of each point begin, ``(N + 1,)``.
-        column: their columns.
-        value: their values.
-        total: sum of the counts of each point, ``(N,)``.
-    """
-
-    begin: np.ndarray
-    column: np.ndarray
-    value: np.ndarray
-    total: np.ndarray
-
-
-def non_zero(data: np.ndarray) -> NonZero:
-    """List the nonzero counts of points, ``(N, D)``."""
-    row, column = np.nonzero(data)
-    return NonZero(
-        begin=np.searchsorted(row, np.arange(len(data) + 1)),
-        column=column,
-        value=np.rint(data[row, column]).astype(np.int64),
-        total=np.rint(data.sum(1)).astype(np.int64),
-    )
 
 
 DISCOUNT, CONCENTRATION = 0, 1

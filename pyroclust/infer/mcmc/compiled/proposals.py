@@ -14,9 +14,13 @@ import math
 from typing import Any
 
 from pyroclust.compiling import lean
+from pyroclust.distributions.compiled.protocol import (
+    for_most_families,
+    log_marginal,
+    refresh,
+)
 from pyroclust.infer.mcmc.compiled.chain import accumulate
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
-from pyroclust.infer.mcmc.compiled.protocol import for_most_families, log_marginal, refresh
 
 __all__ = [
     "ACCEPTED",

@@ -6,10 +6,12 @@ import numpy as np
 from numba import typeof, types
 
 from pyroclust.compiling import compiled
+from pyroclust.distributions.compiled.pointers import Address, address_of, call_number, call_step
 from pyroclust.infer.mcmc.compiled.chain import Chain, RebuildSums, total_log_marginal, write_labels
 from pyroclust.infer.mcmc.compiled.hyperparameters import DrawConcentration
-from pyroclust.infer.mcmc.compiled.pointers import Address, address_of, call_number, call_step
-from pyroclust.infer.mcmc.compiled.protocol import STEPS
+from pyroclust.infer.mcmc.compiled.steps import (
+    STEPS,
+)
 
 __all__ = ["END_OF_STEP", "Program", "run_draws", "total_of"]
 

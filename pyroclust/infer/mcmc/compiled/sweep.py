@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.compiling import lean
-from pyroclust.infer.mcmc.compiled.chain import move_point
-from pyroclust.infer.mcmc.compiled.prior_tables import log_open
-from pyroclust.infer.mcmc.compiled.protocol import (
+from pyroclust.distributions.compiled.protocol import (
     for_most_families,
     log_predictive,
     log_predictive_without,
+)
+from pyroclust.infer.mcmc.compiled.chain import move_point
+from pyroclust.infer.mcmc.compiled.prior_tables import log_open
+from pyroclust.infer.mcmc.compiled.steps import (
     step_of,
 )
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.distributions import NormalInverseGamma
-from pyroclust.infer.mcmc.compiled.protocol import (
+from pyroclust.distributions.compiled.protocol import (
     compile_family,
     hyper_array,
     implements,

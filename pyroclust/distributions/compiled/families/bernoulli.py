@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.distributions import BernoulliBeta
-from pyroclust.infer.mcmc.compiled.log_rising import log_rising
-from pyroclust.infer.mcmc.compiled.protocol import (
+from pyroclust.distributions.compiled.log_rising import log_rising
+from pyroclust.distributions.compiled.protocol import (
     compile_family,
     hyper_array,
     implements,

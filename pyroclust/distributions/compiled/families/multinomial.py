@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from pyroclust.distributions import MultinomialDirichlet
-from pyroclust.infer.mcmc.compiled.log_rising import log_rising, look_up, table_of, tabulate_rising
-from pyroclust.infer.mcmc.compiled.prior_tables import NonZero, non_zero
-from pyroclust.infer.mcmc.compiled.protocol import (
+from pyroclust.distributions.compiled.log_rising import log_rising, look_up, table_of, tabulate_rising
+from pyroclust.distributions.compiled.non_zero import NonZero, non_zero
+from pyroclust.distributions.compiled.protocol import (
     compile_family,
     hyper_array,
     implements,

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.distributions import PyroComponent
-from pyroclust.infer.mcmc.compiled.protocol import (
+from pyroclust.distributions.compiled.protocol import (
     compile_family,
     implements,
     log_marginal,

@@ -13,6 +13,14 @@ import numpy as np
 
 from pyroclust.compiling import lean
 from pyroclust.distributions import BlockRates
+from pyroclust.distributions.compiled.protocol import (
+    INTERLINKED,
+    compile_family,
+    implements,
+    log_predictive,
+    refresh,
+    tabulate,
+)
 from pyroclust.distributions.rate_tables import RateTable, log_edges, log_no_edges, rate_table
 from pyroclust.infer.mcmc.compiled.allocations import RestrictedGibbs, SequentialAllocation, shuffle
 from pyroclust.infer.mcmc.compiled.chain import log_likelihood, sum_up
@@ -32,14 +40,6 @@ from pyroclust.infer.mcmc.compiled.proposals import (
     home_side,
     list_members,
     propose,
-)
-from pyroclust.infer.mcmc.compiled.protocol import (
-    INTERLINKED,
-    compile_family,
-    implements,
-    log_predictive,
-    refresh,
-    tabulate,
 )
 from pyroclust.infer.mcmc.compiled.sweep import draw_index, sweep
 

@@ -1,15 +1,12 @@
-"""What compiled chains are made of: families and moves that numba resolves by their types.
+"""Compiled families: functions of a component family that numba resolves by the type of its tables.
 
-Everything a chain needs is a named tuple of arrays: the *family* (tables and caches of the components) and
-the *moves* (what a kernel does, with its settings). The functions of families below are stubs; numba finds
-their machine code by the type of the named tuple (:func:`numba.extending.overload`). The step of a move is
-compiled once for every family it meets, and called by its address: the loop over draws is one for all.
+A *family* is a named tuple of arrays, tables and caches of the components. Its functions below are stubs;
+numba finds their machine code by the type of the named tuple (:func:`numba.extending.overload`), so that a
+loop over points and clusters is written once for all families.
 
-A new family registers :func:`compile_family` and overloads five stubs by :func:`implements`; a new move
-registers its step by :func:`step_of`; nothing else changes.
-
-Machine code stays on disk until a file of ``pyroclust/infer/mcmc`` changes, or the file of a family of one's
-own: its functions lie beside its named tuple.
+A new family registers :func:`compile_family` and overloads five stubs by :func:`implements`; nothing else
+changes. Machine code stays on disk until a file beside this one or the caller's changes, or the file of a
+family of one's own: its functions lie beside its named tuple.
 """
 
 from collections.abc import Callable
@@ -20,15 +17,12 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from pyroclust.compiling import LEAN_OPTIONS, lean
+from pyroclust.compiling import LEAN_OPTIONS
 from pyroclust.distributions import Component, ConjugateComponent
-from pyroclust.infer.mcmc.compiled.pointers import PointerType
-from pyroclust.protocols import CollapsedModel
+from pyroclust.distributions.compiled.pointers import PointerType
 
 __all__ = [
     "INTERLINKED",
-    "STEPS",
-    "Step",
     "compile_family",
     "for_most_families",
     "hyper_array",
@@ -38,8 +32,6 @@ __all__ = [
     "log_predictive",
     "log_predictive_without",
     "refresh",
-    "require_conjugate",
-    "step_of",
     "tabulate",
 ]
 
@@ -97,39 +89,6 @@ def log_predictive_without(family: Any, point: Any, slot: Any, size: Any) -> flo
 def log_marginal(family: Any, sums: Any, slot: Any, size: Any) -> float:
     """Return the log marginal likelihood of a cluster from ``family.hyper`` and its sums alone (a stub)."""
     raise NotImplementedError
-
-
-class Step(NamedTuple):
-    """What a kind of move does to a chain.
-
-    Attributes:
-        function: takes pointers to the move, to the family, to the state and to the prior, and a random
-            number generator.
-        needs_family: whether it looks at the family; where it does not, it is compiled once for all.
-    """
-
-    function: Any
-    needs_family: bool
-
-
-STEPS: dict[type, Step] = {}
-
-
-def step_of(kind: type, *, needs_family: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register a function as the :class:`Step` of a kind of move: its named tuple, which has its settings.
-
-    It must not allocate arrays. Every combination of move and family is compiled once.
-
-    Args:
-        kind: the named tuple.
-        needs_family: whether the function looks at the family.
-    """
-
-    def register(function: Callable[..., None]) -> Callable[..., None]:
-        STEPS[kind] = Step(lean(function), needs_family)
-        return function
-
-    return register
 
 
 def is_tuple_of(numba_type: types.Type, kind: type) -> bool:
@@ -191,12 +150,3 @@ def for_most_families(stub: Callable[..., Any], *, place: int = 0) -> Callable[.
         return function
 
     return register
-
-
-def require_conjugate(model: CollapsedModel) -> None:
-    """Refuse a model whose component parameters do not integrate out.
-
-    Raises:
-        ValueError: if so.
-    """
-    ConjugateComponent.of(model.component, otherwise="use AuxiliaryGibbs")

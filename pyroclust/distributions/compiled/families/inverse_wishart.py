@@ -7,7 +7,7 @@ import numpy as np
 
 from pyroclust.compiling import lean
 from pyroclust.distributions import NormalInverseWishart
-from pyroclust.infer.mcmc.compiled.protocol import (
+from pyroclust.distributions.compiled.protocol import (
     compile_family,
     hyper_array,
     implements,
