@@ -90,19 +90,15 @@ class Foresight:
         moments = candidates.moments.flatten(0, 1).index_select(0, candidates.place)[:, skip:]
         number = len(clusters)
         found = np.empty((len(counts) + number, 3))
+        starts = torch.cat([clusters.new_zeros(1), clusters.cumsum(0)])
         decisions = Address(
             Decisions(
                 self._references,
-                *(
-                    np.ascontiguousarray(one.cpu().numpy())
-                    for one in (
-                        candidates.dataset,
-                        candidates.step,
-                        torch.cat([clusters.new_zeros(1), clusters.cumsum(0)]),
-                        counts.long(),
-                        moments,
-                    )
-                ),
+                _array(candidates.dataset),
+                _array(candidates.step),
+                _array(starts),
+                _array(counts.long()),
+                _array(moments),
                 found,
             )
         )
@@ -131,7 +127,7 @@ class Foresight:
             self._data = Address(self._tables(self._width))
         while len(self._parts) < threads:
             family = compile_family(
-                self._encoding.component, _laid_end_to_end(self._encoding.points), self._width
+                self._encoding.component, _array(self._encoding.points.flatten(0, 1)), self._width
             )
             work = Work(
                 np.zeros(self._width, np.int64),
@@ -157,15 +153,15 @@ class Foresight:
         return DataSets(
             points,
             discount,
-            _laid_end_to_end(encoding.moments),
-            _laid_end_to_end(encoding.opening),
+            _array(encoding.moments.flatten(0, 1)),
+            _array(encoding.opening.flatten()),
             log_join,
-            np.ascontiguousarray(log_open.view(points + 1, -1).cpu().numpy()),
+            _array(log_open.view(points + 1, -1)),
         )
 
 
-def _laid_end_to_end(values: Tensor) -> np.ndarray:
-    return np.ascontiguousarray(values.flatten(0, 1).cpu().numpy())
+def _array(values: Tensor) -> np.ndarray:
+    return np.ascontiguousarray(values.cpu().numpy())
 
 
 def _run(data: Address, decisions: Address, family: Address, work: Address, begin: int, end: int) -> None:

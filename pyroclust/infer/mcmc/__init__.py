@@ -1,10 +1,10 @@
 """Markov chain Monte Carlo over partitions, as kernels of ``pyro.infer.MCMC``."""
 
 from pyroclust.distributions.compiled import families  # noqa: F401  (registers them)
-from pyroclust.infer.mcmc.compiled import blocks  # noqa: F401  (registers it)
 from pyroclust.infer.mcmc.auxiliary_gibbs import AuxiliaryGibbs
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedGibbs
 from pyroclust.infer.mcmc.companion_nuts import CompanionNUTS
+from pyroclust.infer.mcmc.compiled import blocks  # noqa: F401  (registers it)
 from pyroclust.infer.mcmc.compose import Compose
 from pyroclust.infer.mcmc.draws import ChainDraws, assignments
 from pyroclust.infer.mcmc.guide_proposal import GuideProposal, NeighbourBlocks, UniformBlocks
