@@ -7,17 +7,25 @@ from typing import Any
 from pyroclust.counts import check_count
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.standardise import principal_components, standardise
+from pyroclust.distributions import (
+    NormalIndependent,
+    NormalInverseGamma,
+    NormalInverseWishart,
+    NormalKnownVariance,
+)
 from pyroclust.models import Mixture, in_words, standardised_mixture
 from pyroclust.saving.models import describe_model
 from pyroclust.text import visible
 
 __all__ = ["recipe_for", "write_recipe"]
 
-_STEPS = 26_000
+_STEPS, _STEPS_WITH_FORESIGHT = 26_000, 8000
+_FORESIGHT = 32
 # Training is dear beyond the second; a guide labels larger data sets too.
 _FEWEST_POINTS, _MOST_POINTS = 20, 1000
-# Neighbourhoods say little about density in more dimensions.
-_MOST_DIMENSIONS_OF_DENSITY = 4
+# In more dimensions second moments of neighbourhoods are many numbers that say little.
+_MOST_DIMENSIONS_OF_MOMENTS = 2
+_NORMAL = (NormalIndependent, NormalInverseGamma, NormalInverseWishart, NormalKnownVariance)
 
 
 def recipe_for(
@@ -99,27 +107,34 @@ def write_recipe(model: Mixture, *, num_points: int, name: str = "") -> str:
     most = min(max(num_points, _FEWEST_POINTS), _MOST_POINTS)
     dim = model.component.dim
     meant = f", as {visible(name)}" if name else ""
-    dense = model.is_conjugate and 1 < dim <= _MOST_DIMENSIONS_OF_DENSITY
-    order: dict[str, Any] = {"class": "RandomOrder"}
-    if dense:
-        order = {"class": "DensestFirst", "bandwidth": round(model.typical_scale, 3)}
     about = f"{model.name} in {dim}-D for data sets of up to {most:,} points{meant}"
-    network: dict[str, Any] = {
-        "width": 64,
-        "num_bandwidths": 7 if dim == 1 else 5,
-        "second_moments": True,
-    }
-    tables = {
-        **_model_tables(model),
-        "light": network,
-        "order": order,
-        "training": {"steps": _STEPS, "max_points": most},
-        "choice": {"oversampling": 16, "hardness": 4},
-    }
+    tables = {**_model_tables(model), **_training_tables(model, most)}
     lines = [f"about = {_toml(about)}", "seed = 0", "", f"# {visible(in_words(model))}"]
     for table, entries in tables.items():
         lines += [f"[{table}]", *(f"{key} = {_toml(value)}" for key, value in entries.items()), ""]
     return "\n".join(lines)
+
+
+def _training_tables(model: Mixture, most: int) -> dict[str, dict[str, Any]]:
+    """Return what the guide is and how it is trained: as those of the shelf whose model has a filter too."""
+    if not model.is_conjugate:
+        return {
+            "light": {"width": 64, "num_bandwidths": 5, "second_moments": True},
+            "order": {"class": "RandomOrder"},
+            "training": {"steps": _STEPS, "max_points": most},
+            "choice": {"oversampling": 16, "hardness": 4},
+        }
+    light: dict[str, Any] = {"width": 64, "num_bandwidths": 4}
+    if model.component.dim <= _MOST_DIMENSIONS_OF_MOMENTS:
+        light |= {"num_bandwidths": 5, "second_moments": True}
+    tables = {
+        "light": light | {"foresight": _FORESIGHT},
+        "order": {"class": "FarthestLast"},
+        "training": {"steps": _STEPS_WITH_FORESIGHT, "max_points": most, "points_per_step": 1800},
+    }
+    # Counts and yes or no stay what they are: they have no scale to be distorted on.
+    distorted = {"data": {"prior": 0.5, "distorted": 0.5}}
+    return tables | distorted if isinstance(model.component, _NORMAL) else tables
 
 
 def _model_tables(model: Mixture) -> dict[str, dict[str, Any]]:
