@@ -113,7 +113,7 @@ class GuideCard:
         """How many tests of its certificate the guide fails; ``None`` where nothing was tested.
 
         Example:
-            >>> read_card(find_guide("ncp-niw3d")).num_failed
+            >>> read_card(find_guide("ncp-mfm2d")).num_failed
             1
         """
         findings = (self.certificate.get("verdict") or {}).get("findings")
@@ -134,8 +134,8 @@ class GuideCard:
         """What the certificate says, in one line, or why it does not count; empty where nothing was tested.
 
         Example:
-            >>> read_card(find_guide("ncp-niw3d")).verdict
-            'fails 1 of 18 tests of its certificate: calibration of log_joint at N = 30'
+            >>> read_card(find_guide("ncp-mfm2d")).verdict
+            'fails 1 of 18 tests of its certificate: share of Pareto k above 0.7 at N = 300'
         """
         findings = (self.certificate.get("verdict") or {}).get("findings") or []
         failed = [

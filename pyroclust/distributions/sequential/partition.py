@@ -228,7 +228,7 @@ def num_orders_of(posteriors: Sequence[Any]) -> int:
 
     Example:
         >>> from pyroclust import load_guide
-        >>> points, names = torch.randn(30, 1), ("ncp-nig1d", "ncp-nig1d")
+        >>> points, names = torch.randn(30, 2), ("ncp-overlap2d", "ncp-overlap2d")
         >>> num_orders_of([load_guide(name).posterior(points) for name in names])
         2
     """
