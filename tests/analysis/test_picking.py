@@ -110,7 +110,8 @@ def test_more_columns_than_any_guide_has_get_the_exact_filter_of_the_same_model(
     [
         (2, {}, "ncp-niw2d"),
         (2, {"family": "niw", "prior": "gamma-crp"}, "ncp-niw2d"),
-        (2, {"prior": "py"}, "exact filter"),
+        (2, {"prior": "py"}, "ncp-py2d"),
+        (2, {"prior": "mfm"}, "exact filter"),
         (1, {"family": "nig", "prior": "gamma-crp"}, "ncp-nig1d"),
         (2, {"family": "nig"}, "exact filter"),
         (3, {"concentration": 1.0}, "exact filter"),
@@ -126,13 +127,14 @@ def test_a_model_by_name_gets_the_guide_of_this_very_model_or_its_filter(dim, as
 
 @pytest.mark.parametrize(("prior", "name"), [("py", "ncp-py2d"), ("mfm", "ncp-mfm2d")])
 def test_guides_of_every_named_model_are_found_and_their_certificates_decide(monkeypatch, prior, name):
-    asked = picking.AskedModel(prior=prior)
-    picked = picking.pick_guide(None, dim=2, num_points=100, conditions={}, asked=asked)
-    assert f"column(s) passes its certificate ({name} fails" in picked.about[0]
-    verdict = {"passed": True, "findings": [{"what": "x", "passed": True}]}
-    cards = [replace(card, certificate={"verdict": verdict}) for card in list_guides()]
-    monkeypatch.setattr(picking, "list_guides", lambda: tuple(cards))
-    assert picking.pick_guide(None, dim=2, num_points=100, conditions={}, asked=asked).name == name
+    asked, listed = picking.AskedModel(prior=prior), list_guides()
+    for passed in (False, True):
+        verdict = {"passed": passed, "findings": [{"what": "x", "passed": passed}]}
+        cards = tuple(replace(card, certificate={"verdict": verdict}) for card in listed)
+        monkeypatch.setattr(picking, "list_guides", lambda cards=cards: cards)
+        picked = picking.pick_guide(None, dim=2, num_points=100, conditions={}, asked=asked)
+        assert picked.name == (name if passed else "exact filter")
+        assert passed or f"column(s) passes its certificate ({name} fails" in picked.about[0]
 
 
 def test_without_conjugacy_or_by_the_name_none_there_is_no_guide():
