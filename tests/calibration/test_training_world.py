@@ -33,8 +33,8 @@ def test_p_values_of_data_of_the_model_keep_their_level(monkeypatch, points_weig
 
 def test_a_guide_that_is_wrong_on_a_lattice_is_seen():
     side = np.linspace(-1, 1, 8) / np.sqrt(3 / 7)
-    data = torch.from_numpy(np.stack(np.meshgrid(side, side), -1).reshape(64, 2))
-    guide = load_guide("ncp-niw2d")
+    data = 5 * torch.from_numpy(np.stack(np.meshgrid(side, side), -1).reshape(64, 2))
+    guide = load_guide("ncp-gaussian2d")
     refined = refine(guide.model, guide, data, num_draws=300, seed=0)
     gaps = np.abs(co_assignment(refined.assignments) - co_assignment(refined.proposals.assignments[::5]))
     assert refined.settled
