@@ -68,5 +68,5 @@ def test_the_filter_is_the_default_of_large_tables():
     assert pick_guide(None, dim=2, num_points=LARGE_TABLE, conditions={}).name == "ncp-niw2d"
     found = pick_guide(None, dim=2, num_points=LARGE_TABLE + 1, conditions={})
     assert found.name == "exact filter"
-    assert "learnt from at most 500 points" in found.about[0]
+    assert "learnt from at most 1000 points" in found.about[0]
     assert pick_guide("ncp-niw2d", dim=2, num_points=5000, conditions={}).name == "ncp-niw2d"
