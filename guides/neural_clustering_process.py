@@ -190,8 +190,8 @@ def light_scorer_for(
         encoder: maps data to vectors ``(B, N, E)``, E its attribute ``dim``, whose differences the scorer
             looks at in units of 1, without a filter; None for the data's own.
         use_filter: add the exact filter's log-weights to the logits, where the model is conjugate.
-        foresight: points to come that the exact predictive density of each candidate is tried on, for normal
-            clusters; 0 for none. It is the better guide, at two to ten times the cost of a draw.
+        foresight: points to come that each candidate is tried on, see :class:`~pyroclust.nn.LightScorer`; 0
+            for none. Guides with it are better, and their draws dearer.
         conditions: names of random hyperparameters of the model, or how they enter; where one of them is the
             scale of clusters, frames and bandwidths are in units of the data set's own scale.
 

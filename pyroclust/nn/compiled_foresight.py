@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.compiling import lean
-from pyroclust.distributions.compiled.protocol import log_predictive, refresh, tabulate
+from pyroclust.distributions.compiled.clusters import add_point
+from pyroclust.distributions.compiled.protocol import log_predictive, refresh
 
-__all__ = ["ROOM", "DataSets", "Decisions", "Work", "add_up_ahead", "tabulate_family"]
+__all__ = ["ROOM", "DataSets", "Decisions", "Work", "add_up_ahead"]
 
 ROOM = 8
 """Clusters that a completion may open."""
@@ -87,12 +88,6 @@ class Work(NamedTuple):
 
 
 @lean
-def tabulate_family(family: Any) -> None:
-    """Fill the tables of a family by cluster size."""
-    tabulate(family)
-
-
-@lean
 def _restore(family: Any, work: Any, decisions: Any, first: int, cluster: int) -> None:
     """Give a cluster the points that it has at a decision."""
     work.sizes[cluster] = decisions.sizes[first + cluster]
@@ -104,15 +99,9 @@ def _restore(family: Any, work: Any, decisions: Any, first: int, cluster: int) -
 
 @lean
 def _put(family: Any, work: Any, data: Any, point: int, cluster: int) -> None:
-    """Put a point into a cluster; one of size 0 is emptied first."""
-    if work.sizes[cluster] == 0:
-        for f in range(work.sums.shape[1]):
-            work.sums[cluster, f] = 0.0
-    work.sizes[cluster] += 1
-    for f in range(work.sums.shape[1]):
-        work.sums[cluster, f] += data.moments[point, f]
+    """Put a point into a cluster that has to be restored."""
+    add_point(family, work.sizes, work.sums, data.moments, point, cluster)
     work.changed[cluster] = True
-    refresh(family, work.sums, cluster, work.sizes[cluster])
 
 
 @lean

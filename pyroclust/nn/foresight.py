@@ -8,11 +8,12 @@ import torch
 from torch import Tensor
 
 from pyroclust.distributions.compiled import families  # noqa: F401  (registers them)
+from pyroclust.distributions.compiled.clusters import tabulate_family
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import compile_family
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.distributions.sequential.scorer import Candidates
-from pyroclust.nn.compiled_foresight import ROOM, DataSets, Decisions, Work, add_up_ahead, tabulate_family
+from pyroclust.nn.compiled_foresight import ROOM, DataSets, Decisions, Work, add_up_ahead
 from pyroclust.threads import num_threads
 
 __all__ = ["Foresight", "can_foresee"]
@@ -143,20 +144,14 @@ class Foresight:
             tabulate_family(self._parts[-1][0])
 
     def _tables(self, width: int) -> DataSets:
-        encoding, points = self._encoding, self._num_points
-        grid = torch.meshgrid(torch.arange(points + 1), torch.arange(width + 1), indexing="ij")
-        steps, clusters = (one.flatten() for one in grid)
-        log_open = encoding.odds(torch.zeros_like(steps), step=steps, clusters=clusters)
-        discount, sizes = float(encoding.discount), np.arange(points + 1.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_join = np.where(sizes > 0, np.log(sizes - discount), -np.inf)
+        encoding = self._encoding
         return DataSets(
-            points,
-            discount,
+            self._num_points,
+            float(encoding.discount),
             _array(encoding.moments.flatten(0, 1)),
             _array(encoding.opening.flatten()),
-            log_join,
-            _array(log_open.view(points + 1, -1)),
+            _array(encoding.log_join()),
+            _array(encoding.log_open(width)),
         )
 
 

@@ -280,15 +280,8 @@ class LightScorer(NetworkScorer[LightEncoding]):
             )
         return torch.cat(parts, -1)
 
-    def join(self, query: Tensor, states: Tensor) -> Tensor:
-        """Score existing clusters, the points to come left out of account."""
-        return self._join(query, states, None)
-
-    def open(self, query: Tensor) -> Tensor:
-        """Score a new cluster, the points to come left out of account."""
-        return self._open(query, None)
-
-    def _join(self, query: Tensor, states: Tensor, ahead: Tensor | None) -> Tensor:
+    def join(self, query: Tensor, states: Tensor, *, ahead: Tensor | None = None) -> Tensor:
+        """Score existing clusters, told what they do to the points to come or not, ``(M, 7)``."""
         dim, width = self.shape.dim, self.width
         point, shared, filter_query = query.tensor_split((dim, dim + width), -1)
         cuts = (dim, dim + dim * dim, dim + dim * dim + width, dim + dim * dim + 2 * width)
@@ -302,7 +295,8 @@ class LightScorer(NetworkScorer[LightEncoding]):
         # Families that compute in float64 whatever they are given would mix dtypes.
         return logit + self.filter.join(filter_query, filter_state).to(logit.dtype)
 
-    def _open(self, query: Tensor, ahead: Tensor | None) -> Tensor:
+    def open(self, query: Tensor, *, ahead: Tensor | None = None) -> Tensor:
+        """Score a new cluster, told what it does to the points to come or not, ``(Q, 7)``."""
         dim = self.shape.dim
         _, shared, filter_query = query.tensor_split((dim, dim + self.width), -1)
         logit = self._logit(shared, self.new_cluster, self.to_open, ahead)
@@ -323,8 +317,8 @@ class LightScorer(NetworkScorer[LightEncoding]):
         if encoding.foresight is None:
             return super().decide(encoding, query, states, candidates)
         joining, opening = encoding.foresight(candidates, skip=self.shape.num_moments)
-        joined = self._join(query.index_select(0, candidates.decision), states, joining)
-        return joined, self._open(query, opening)
+        joined = self.join(query.index_select(0, candidates.decision), states, ahead=joining)
+        return joined, self.open(query, ahead=opening)
 
 
 def _check_foresight(foresight: int, filter: FilterScorer | None) -> None:

@@ -224,7 +224,7 @@ class FarthestLast:
         """
         points = _as_vectors(positions).detach()
         every = torch.arange(len(points), device=points.device)
-        # Halves first, so that sums and differences of the largest numbers are finite.
+        # Halves, so that differences of the largest numbers are finite.
         points = points / 2
         latest = (points - points.mean(1, keepdim=True)).norm(dim=-1).argmin(-1)
         gap = torch.full_like(points[..., 0], torch.inf)

@@ -117,15 +117,16 @@ def write_recipe(model: Mixture, *, num_points: int, name: str = "") -> str:
 
 def _training_tables(model: Mixture, most: int) -> dict[str, dict[str, Any]]:
     """Return what the guide is and how it is trained: as those of the shelf whose model has a filter too."""
+    dim = model.component.dim
     if not model.is_conjugate:
         return {
-            "light": {"width": 64, "num_bandwidths": 5, "second_moments": True},
+            "light": {"width": 64, "num_bandwidths": 7 if dim == 1 else 5, "second_moments": True},
             "order": {"class": "RandomOrder"},
             "training": {"steps": _STEPS, "max_points": most},
             "choice": {"oversampling": 16, "hardness": 4},
         }
     light: dict[str, Any] = {"width": 64, "num_bandwidths": 4}
-    if model.component.dim <= _MOST_DIMENSIONS_OF_MOMENTS:
+    if dim <= _MOST_DIMENSIONS_OF_MOMENTS:
         light |= {"num_bandwidths": 5, "second_moments": True}
     tables = {
         "light": light | {"foresight": _FORESIGHT},

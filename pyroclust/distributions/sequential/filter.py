@@ -29,6 +29,17 @@ class FilterEncoding:
     component: ConjugateComponent  # its hyperparameters numbers, or of shape (B,)
     hyperparameters: Tensor  # (B, H) float64, those of the component that are conditions
 
+    def log_join(self) -> Tensor:
+        """Tabulate log(n - d), the weight of joining a cluster of n points, ``(N + 1,)``; no conditions."""
+        sizes = torch.arange(self.opening.shape[1] + 1, dtype=torch.float64)
+        return torch.where(sizes > 0, (sizes - self.discount).log(), -torch.inf)
+
+    def log_open(self, width: int) -> Tensor:
+        """Tabulate the weight of a new cluster after n points in K clusters, ``(N + 1, width)``."""
+        grid = torch.meshgrid(torch.arange(self.opening.shape[1] + 1), torch.arange(width), indexing="ij")
+        steps, clusters = (one.flatten() for one in grid)
+        return self.odds(torch.zeros_like(steps), step=steps, clusters=clusters).view(-1, width)
+
 
 @register(Scorer)
 class FilterScorer(Scorer[FilterEncoding]):

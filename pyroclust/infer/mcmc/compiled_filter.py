@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.distributions.compiled.clusters import tabulate_family
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import (
     compile_family,
@@ -20,7 +21,6 @@ from pyroclust.infer.mcmc.compiled.filtering import (
     FilterState,
     filter_points,
     in_own_order,
-    tabulate_family,
 )
 from pyroclust.partitions import canonical
 from pyroclust.threads import num_threads
@@ -145,7 +145,7 @@ class CompiledFilter:
         while width <= most:
             width *= 2
         while len(rows):
-            log_open = self._log_open(width)
+            log_open = np.ascontiguousarray(self._encoding.log_open(width).numpy())
             parts = np.array_split(rows, min(num_threads(), len(rows)))
 
             def run(part: np.ndarray, log_open: np.ndarray = log_open) -> None:
@@ -157,26 +157,16 @@ class CompiledFilter:
                 list(pool.map(run, parts))
             rows, width = rows[np.isposinf(log_prob[rows])], 2 * width
 
-    def _log_open(self, width: int) -> np.ndarray:
-        steps, clusters = torch.meshgrid(torch.arange(len(self._order)), torch.arange(width), indexing="ij")
-        flat = steps.reshape(-1), clusters.reshape(-1)
-        found = self._encoding.odds(torch.zeros_like(flat[0]), step=flat[0], clusters=flat[1])
-        return np.ascontiguousarray(found.view(steps.shape).numpy())
-
     def _runs(self, log_open: np.ndarray) -> _Runs:
         """Return the compiled function with work arrays of its own."""
         encoding, width = self._encoding, log_open.shape[1]
         points, moments = (
             np.ascontiguousarray(one[0].numpy()) for one in (encoding.points, encoding.moments)
         )
-        discount = float(encoding.discount)
-        sizes = np.arange(len(points) + 1.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_join = np.where(sizes > 0, np.log(sizes - discount), -np.inf)
         state = FilterState(
             moments=moments,
             log_alone=np.ascontiguousarray(encoding.opening[0].numpy()),
-            log_join=log_join,
+            log_join=encoding.log_join().numpy(),
             log_open=log_open,
             sizes=np.zeros(width, np.int64),
             sums=np.zeros((width, moments.shape[1])),

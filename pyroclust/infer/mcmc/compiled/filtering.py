@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.compiling import lean
+from pyroclust.distributions.compiled.clusters import add_point
 from pyroclust.distributions.compiled.protocol import (
     log_predictive,
-    refresh,
-    tabulate,
 )
 from pyroclust.infer.mcmc.compiled.sweep import draw_index
 
-__all__ = ["FilterState", "filter_points", "in_own_order", "tabulate_family"]
+__all__ = ["FilterState", "filter_points", "in_own_order"]
 
 
 class FilterState(NamedTuple):
@@ -23,7 +22,7 @@ class FilterState(NamedTuple):
         moments: of single points, ``(N, F)``.
         log_alone: log predictive density of single points in an empty cluster, ``(N,)``.
         log_join: log(n - d), the weight of joining a cluster of n points, ``(N + 1,)``.
-        log_open: weight of a new cluster after n points in K clusters, ``(N, W)``.
+        log_open: weight of a new cluster after n points in K clusters, ``(N + 1, W)``.
         sizes: points in each cluster, ``(W,)``.
         sums: their summed moments, ``(W, F)``.
         weights: scratch space, ``(W + 1,)``.
@@ -38,17 +37,6 @@ class FilterState(NamedTuple):
     sums: np.ndarray
     weights: np.ndarray
     logs: np.ndarray
-
-
-@lean
-def _put(family: Any, state: Any, point: int, cluster: int) -> None:
-    if state.sizes[cluster] == 0:
-        for f in range(state.moments.shape[1]):
-            state.sums[cluster, f] = 0.0
-    state.sizes[cluster] += 1
-    for f in range(state.moments.shape[1]):
-        state.sums[cluster, f] += state.moments[point, f]
-    refresh(family, state.sums, cluster, state.sizes[cluster])
 
 
 @lean
@@ -74,7 +62,7 @@ def filter_points(family: Any, state: Any, uniforms: np.ndarray, labels: np.ndar
         clusters = max(clusters, labels[point] + 1)
         if clusters >= len(state.sizes):
             return math.inf
-        _put(family, state, point, labels[point])
+        add_point(family, state.sizes, state.sums, state.moments, point, labels[point])
     for point in range(first, len(labels)):
         best = -math.inf
         for k in range(clusters):
@@ -97,14 +85,8 @@ def filter_points(family: Any, state: Any, uniforms: np.ndarray, labels: np.ndar
             # The next point needs the weight of one more cluster.
             if clusters == len(state.sizes):
                 return math.inf
-        _put(family, state, point, chosen)
+        add_point(family, state.sizes, state.sums, state.moments, point, chosen)
     return total
-
-
-@lean
-def tabulate_family(family: Any) -> None:
-    """Fill the tables of a family by cluster size."""
-    tabulate(family)
 
 
 @lean
