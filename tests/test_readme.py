@@ -101,7 +101,7 @@ def test_figures_of_the_readme_are_those_of_the_benchmarks(monkeypatch):
     assert errors
     assert ahead
     assert f"{slower[1]} to {slower[2]} times sooner than a guide" in ours
-    assert f"largest co-assignment error is {errors[1]} as drawn, and {errors[2]} refined, where" in ours
+    assert f"largest co-assignment error was {errors[1]} as drawn, and {errors[2]} refined, where" in ours
     assert f"1,000 independent draws have {errors[3]} (medians)" in ours
     assert f"MCMC is ahead in {ahead[1]} rows of time to accuracy" in ours
     assert f"there it arrives {ahead[2]} times sooner (median)" in ours

@@ -11,6 +11,7 @@ import torch
 from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
+from pyroclust.guides.anchored_guide import AnchoredGuide
 from pyroclust.guides.exact_filter import exact_filter
 from pyroclust.large_tables import LARGE_TABLE
 from pyroclust.models import Mixture, StochasticBlockModel, standardised_mixture
@@ -20,6 +21,7 @@ from pyroclust.saving.cards import NO_GUIDE, GuideCard, find_guide, list_guides,
 from pyroclust.saving.guides import load_guide
 from pyroclust.saving.models import build_model
 
+_ANCHORS = 200
 _HOW_TO_TRAIN = " The command 'pyroclust recipe' writes how to train a guide of this model."
 # What to do where no guide is for such points, by what one of these is called.
 _REMEDIES = {
@@ -168,8 +170,9 @@ def pick_guide(
 ) -> PickedGuide | NoGuide:
     """Return a guide by name, folder or as it is; by default one of the model that was asked for.
 
-    The default is the trained guide of this very model that passes its certificate, where none does, or the
-    table has more than 1,000 rows, the exact filter, and where the model has no filter either, no guide.
+    The default is the trained guide of this very model that passes its certificate. Of tables larger than it
+    learnt from, and than 1,000 rows, it labels 200 rows, and the exact filter the others. Where no guide
+    passes the default is the exact filter alone, and where the model has none either, no guide.
 
     Args:
         guide: name on the shelf, folder, or a guide; ``None`` for the default, ``"none"`` for none at all.
@@ -249,7 +252,8 @@ def _guide_for(shape: PointShape) -> str:
 def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -> PickedGuide | NoGuide:
     """Return the trained guide of a model that passes its certificate, the exact filter, or no guide.
 
-    Of large tables the filter comes first: it is a hundred times as fast there, and guides have seen none.
+    On large tables guides are slow, and have seen none such: there they label a few rows, and the filter the
+    others.
     """
     trained = [card for card in list_guides() if card.weights_sha256 and _is_of(card, model)]
     passed = next((card for card in trained if card.passed), None)
@@ -262,6 +266,8 @@ def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -
             f"There is no trained guide of the model {model.name}, and no exact filter: the parameters of "
             "its clusters do not integrate out. This is MCMC alone.",
         )
+    if passed is not None and not is_of_graphs(model):
+        return _anchored(passed, num_points, conditions)
     columns = "" if is_of_graphs(model) else f" for {model.component.dim} column(s)"
     what = f"of the model {model.name}{columns}"
     failed = "; ".join(f"{card.name} {card.verdict}" for card in trained)
@@ -279,6 +285,18 @@ def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -
     )
     module = _conditioned(exact_filter(model).eval(), "exact filter", conditions)
     return PickedGuide("exact filter", module, None, {}, (note,))
+
+
+def _anchored(card: GuideCard, num_points: int, conditions: Mapping[str, float]) -> PickedGuide:
+    """Return a guide that labels some rows of a table that is too large for it, and the filter the others."""
+    guide = _conditioned(load_guide(card.name), card.name, conditions)
+    note = (
+        f"Guide {card.name} learnt from at most {card.max_points:,} points, and here are {num_points:,}. It "
+        f"labels {_ANCHORS} of them, one of each part of the table, and the exact filter of the same model, "
+        "which looks at no later point, labels the others: draws need the weights or the comparison with MCMC."
+    )
+    module = AnchoredGuide(guide, num_anchors=_ANCHORS).eval()
+    return PickedGuide(f"{card.name} on {_ANCHORS} anchors", module, None, {}, (note,))
 
 
 def _without(model: Mixture, conditions: Mapping[str, float], *about: str) -> NoGuide:

@@ -8,7 +8,7 @@ import pytest
 
 from pyroclust.analysis import picking
 from pyroclust.data.shapes import Images, Waveforms
-from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
+from pyroclust.guides import AnchoredGuide, NeuralClusteringProcess, PredictiveFilter
 from pyroclust.models import niw_mixture
 from pyroclust.saving.cards import GuideCard, list_guides
 
@@ -123,6 +123,17 @@ def test_a_model_by_name_gets_the_guide_of_this_very_model_or_its_filter(dim, as
     picked = picking.pick_guide(None, dim=dim, num_points=100, conditions={}, asked=asked)
     assert picked.name == name
     assert picked.module.model == asked.build(dim, 100)
+
+
+def test_on_large_tables_the_guide_labels_anchors_and_the_filter_the_others():
+    card = next(one for one in list_guides() if one.name == "ncp-niw2d")
+    assert picking.pick_guide(None, dim=2, num_points=card.max_points, conditions={}).name == card.name
+    picked = picking.pick_guide(None, dim=2, num_points=card.max_points + 1, conditions={})
+    assert isinstance(picked.module, AnchoredGuide)
+    assert (picked.name, picked.module.num_anchors) == ("ncp-niw2d on 200 anchors", 200)
+    assert picked.about[0].startswith("Guide ncp-niw2d learnt from at most 1,000 points, and here are 1,001.")
+    # A guide that was never certified on anchors has no certificate there.
+    assert (picked.certificate, picked.max_points) == ({}, None)
 
 
 @pytest.mark.parametrize(("prior", "name"), [("py", "ncp-py2d"), ("mfm", "ncp-mfm2d")])
