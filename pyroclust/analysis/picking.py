@@ -293,7 +293,7 @@ def _anchored(card: GuideCard, num_points: int, conditions: Mapping[str, float])
     note = (
         f"Guide {card.name} learnt from at most {card.max_points:,} points, and here are {num_points:,}. It "
         f"labels {_ANCHORS} of them, one of each part of the table, and the exact filter of the same model, "
-        "which looks at no later point, labels the others: draws need the weights or the comparison with MCMC."
+        "which looks at no later point, the others: draws need the weights or the comparison with MCMC."
     )
     module = AnchoredGuide(guide, num_anchors=_ANCHORS).eval()
     return PickedGuide(f"{card.name} on {_ANCHORS} anchors", module, None, {}, (note,))

@@ -26,7 +26,7 @@ def test_thousands_of_rows_are_compared_without_a_matrix_of_pairs(table, tmp_pat
     # What is left at the end are results, and modules that were imported.
     assert peak - now < 8 * ROWS**2
     summary = result.summary
-    assert summary.comparison.guide_name == "exact filter"
+    assert summary.comparison.guide_name == "ncp-niw2d on 200 anchors"
     assert summary.guide.co_assignment.shape == (2000, 2000)
     assert len(summary.reference.estimate.uncertainty) == ROWS
     assert summary.failures == ()
