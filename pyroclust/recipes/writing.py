@@ -19,8 +19,8 @@ from pyroclust.text import visible
 
 __all__ = ["recipe_for", "write_recipe"]
 
-_STEPS, _STEPS_WITH_FORESIGHT = 26_000, 8000
-_FORESIGHT = 32
+_STEPS, _STEPS_WITH_FORESIGHT = 26_000, 3000
+_FORESIGHT = 128
 # Training is dear beyond the second; a guide labels larger data sets too.
 _FEWEST_POINTS, _MOST_POINTS = 20, 1000
 # In more dimensions second moments of neighbourhoods are many numbers that say little.
