@@ -5,7 +5,6 @@ import itertools
 import pytest
 import torch
 
-from pyroclust.analysis.picking import pick_guide
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import refine
 from pyroclust.infer.mcmc import CollapsedGibbs
@@ -62,11 +61,3 @@ def test_long_chains_know_the_limit():
     chains = LongChains(CollapsedGibbs(niw_mixture(2)), torch.randn(2000, 2), num_chains=4, seed=0)
     assert chains.may_go_on(64_980, seconds=0.0)
     assert not chains.may_go_on(64_981, seconds=0.0)
-
-
-def test_the_default_of_large_tables_is_the_filter_after_anchors():
-    assert pick_guide(None, dim=2, num_points=LARGE_TABLE, conditions={}).name == "ncp-niw2d"
-    found = pick_guide(None, dim=2, num_points=LARGE_TABLE + 1, conditions={})
-    assert found.name == "ncp-niw2d on 200 anchors"
-    assert "learnt from at most 1,000 points" in found.about[0]
-    assert pick_guide("ncp-niw2d", dim=2, num_points=5000, conditions={}).name == "ncp-niw2d"

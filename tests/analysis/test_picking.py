@@ -134,6 +134,7 @@ def test_on_large_tables_the_guide_labels_anchors_and_the_filter_the_others():
     assert picked.about[0].startswith("Guide ncp-niw2d learnt from at most 1,000 points, and here are 1,001.")
     # A guide that was never certified on anchors has no certificate there.
     assert (picked.certificate, picked.max_points) == ({}, None)
+    assert picking.pick_guide("ncp-niw2d", dim=2, num_points=5000, conditions={}).name == "ncp-niw2d"
 
 
 @pytest.mark.parametrize(("prior", "name"), [("py", "ncp-py2d"), ("mfm", "ncp-mfm2d")])

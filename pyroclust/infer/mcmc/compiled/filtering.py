@@ -7,9 +7,7 @@ import numpy as np
 
 from pyroclust.compiling import lean
 from pyroclust.distributions.compiled.clusters import add_point
-from pyroclust.distributions.compiled.protocol import (
-    log_predictive,
-)
+from pyroclust.distributions.compiled.protocol import log_predictive
 from pyroclust.infer.mcmc.compiled.sweep import draw_index
 
 __all__ = ["FilterState", "filter_points", "in_own_order"]
