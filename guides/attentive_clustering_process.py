@@ -6,7 +6,11 @@ from typing import Any
 from torch import Tensor
 
 from pyroclust.guides.base import AmortizedGuide, bandwidths, num_columns
-from pyroclust.guides.clusterwise_clustering_process import ClusterwiseClusteringProcess, latents_for
+from pyroclust.guides.clusterwise_clustering_process import (
+    ClusterwiseClusteringProcess,
+    filter_for,
+    latents_for,
+)
 from pyroclust.nn.attention import SetEncoder
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.encoders.encoder import Encoder
@@ -62,6 +66,7 @@ def attentive_network_for(
     num_bandwidths: int = 4,
     differences: bool = True,
     encoder: Encoder | None = None,
+    foresight: bool = False,
 ) -> ClusterwiseNetwork:
     """Return an untrained network with attention that fits a model.
 
@@ -79,6 +84,11 @@ def attentive_network_for(
         differences: see points relative to anchors and centres.
         encoder: maps points of any shape to vectors whose differences are looked at in units of 1; None for
             vectors.
+        foresight: let the exact filter of a conjugate model label the points that are left, see
+            :class:`~pyroclust.nn.ClusterwiseNetwork`.
+
+    Raises:
+        ValueError: if there is no filter to look ahead with.
     """
     attention = SetEncoder(width, num_blocks=num_blocks, num_inducing=num_inducing)
     model = as_model(model)
@@ -92,6 +102,7 @@ def attentive_network_for(
         pool=AttentivePool,
         bandwidths=bandwidths(num_bandwidths),
         differences=differences,
+        filter=filter_for(model) if foresight else None,
         up_front=None if anchored else attention,
         each_step=attention if anchored else None,
     )

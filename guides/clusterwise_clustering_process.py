@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import pyro
 import torch
@@ -12,7 +12,9 @@ from torch import Tensor
 from pyroclust.counts import check_count
 from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
 from pyroclust.distributions.clusterwise.steps import ClusterwiseScorer
+from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.guides.base import AmortizedGuide, bandwidths, checked_order, checked_permutations, num_columns
+from pyroclust.guides.predictive_filter import filter_scorer
 from pyroclust.nn import Order
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
 from pyroclust.nn.encoders.encoder import Encoder
@@ -20,10 +22,10 @@ from pyroclust.nn.latents import ClusterLatents, DiscreteLatents, GaussianLatent
 from pyroclust.nn.pools import GatedPool, SummedPool
 from pyroclust.points import Points
 from pyroclust.programs import as_model
-from pyroclust.protocols import Model
+from pyroclust.protocols import CollapsedModel, Model
 from pyroclust.registry import register
 
-__all__ = ["ClusterwiseClusteringProcess", "clusterwise_network_for", "latents_for"]
+__all__ = ["ClusterwiseClusteringProcess", "clusterwise_network_for", "filter_for", "latents_for"]
 
 
 @register(AmortizedGuide)
@@ -171,6 +173,7 @@ def clusterwise_network_for(
     differences: bool = True,
     gates: bool = True,
     encoder: Encoder | None = None,
+    foresight: bool = False,
 ) -> ClusterwiseNetwork:
     """Return an untrained network that fits a model.
 
@@ -185,6 +188,11 @@ def clusterwise_network_for(
         gates: pool by learned gates; else by plain sums.
         encoder: maps points of any shape to vectors whose differences are looked at in units of 1; None for
             vectors.
+        foresight: let the exact filter of a conjugate model label the points that are left, see
+            :class:`~pyroclust.nn.ClusterwiseNetwork`.
+
+    Raises:
+        ValueError: if there is no filter to look ahead with.
     """
     model = as_model(model)
     return ClusterwiseNetwork(
@@ -197,9 +205,23 @@ def clusterwise_network_for(
         pool=GatedPool if gates else SummedPool,
         bandwidths=bandwidths(num_bandwidths),
         differences=differences,
+        filter=filter_for(model) if foresight else None,
     )
 
 
 def latents_for(num_latents: int, num_values: int) -> ClusterLatents:
     """Return a discrete latent of so many values, or a Gaussian one where they are none."""
     return DiscreteLatents(num_latents, num_values) if num_values else GaussianLatents(num_latents)
+
+
+def filter_for(model: Model) -> FilterScorer:
+    """Return the exact filter of a model, for a network with foresight.
+
+    Raises:
+        ValueError: if the model has none.
+    """
+    if not model.is_conjugate:
+        raise ValueError(
+            "foresight is True, expected False: the model is not conjugate, so that it has no exact filter"
+        )
+    return filter_scorer(cast(CollapsedModel, model))

@@ -27,6 +27,7 @@ from pyroclust.guides import (
     PredictiveFilter,
 )
 from pyroclust.guides.neural_clustering_process import light_scorer_for
+from pyroclust.guides.predictive_filter import filter_scorer
 from pyroclust.models import LabelledImages, LabelledTables, Mixture, gaussian2d, nig_mixture, sensitivity2d
 from pyroclust.models import warped_clusters as arcs
 from pyroclust.nn import (
@@ -127,6 +128,9 @@ GUIDES: dict[str, Callable[[], Any]] = {
     ),
     "clusterwise": lambda: ClusterwiseClusteringProcess(
         gaussian2d(), network=network(latents=GaussianLatents(3)), num_particles=5
+    ),
+    "clusterwise, foresight": lambda: ClusterwiseClusteringProcess(
+        gaussian2d(), network=network(filter=filter_scorer(gaussian2d())), order=DensestFirst(1.0)
     ),
     "clusterwise, plain": lambda: ClusterwiseClusteringProcess(
         RANDOM,

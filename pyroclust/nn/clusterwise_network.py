@@ -9,8 +9,11 @@ from torch import Tensor, nn
 
 from pyroclust.counts import check_count
 from pyroclust.distributions.clusterwise.steps import ClusterStep, ClusterwiseScorer
+from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.nn.attention import SetEncoder
+from pyroclust.nn.cluster_foresight import ClusterForesight, Completions
 from pyroclust.nn.encoders.encoder import Encoder
+from pyroclust.nn.filter_tables import can_foresee
 from pyroclust.nn.latents import ClusterLatents, DiscreteMemberships, GaussianLatents, GaussianMemberships
 from pyroclust.nn.look_ahead import KernelSummary
 from pyroclust.nn.pools import GatedPool, PointPool
@@ -28,6 +31,7 @@ class ClusterwiseEncoding:
     embedded: Tensor  # (B, N, W)
     pooled: Tensor | None  # (B, N, W): the first layer of the pools, None where it waits for the step
     decoded: Tensor | None  # (B, N, V): the first layer of the decoder, likewise
+    foresight: ClusterForesight | None = None
 
 
 @register(None)
@@ -43,6 +47,15 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
     Without ``differences`` and ``bandwidths`` this is the published network up to widths. Cost of a cluster:
     O(T W^2 + P T V^2) for T unassigned points and P latents.
 
+    With the exact filter of the model, :class:`~pyroclust.nn.cluster_foresight.ClusterForesight` says who
+    belongs with the anchor where the points that are left are labelled by the model. The log-odds
+    :math:`\ell_{is}` that it has for three states s of the cluster are added,
+
+    .. math:: \text{logit}_i = \textstyle\sum_s t_s(C, z) \, \ell_{is} + \rho(\cdots)
+
+    and all that it says is seen by context, pools and decoder. Before training the logits are those of the
+    first state.
+
     Args:
         dim: dimension D.
         scale: typical standard deviation within a cluster.
@@ -56,9 +69,11 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
         bandwidths: of the kernels, in units of the scale; empty for none.
         differences: whether points are seen relative to anchor and centre.
         encoder: maps points of any shape to vectors ``(B, N, D)``, once a data set; None for vectors.
+        filter: the exact filter of a conjugate model; None for none.
 
     Raises:
-        ValueError: if the vectors of the encoder have another dimension.
+        ValueError: if the vectors of the encoder have another dimension, or the filter is of a family that is
+            not compiled or has conditions.
     """
 
     def __init__(
@@ -75,8 +90,12 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
         bandwidths: Sequence[float] = (0.7, 1.4, 2.8, 5.6),
         differences: bool = True,
         encoder: Encoder | None = None,
+        filter: FilterScorer | None = None,
     ) -> None:
         super().__init__()
+        if filter is not None and not can_foresee(filter):
+            raise ValueError("filter is not of a compiled family or has conditions, expected None")
+        self.filter = filter
         if encoder is not None and encoder.dim != dim:
             raise ValueError(f"dim is {dim}, expected {encoder.dim}, that of the encoder's vectors")
         self.encoder: Any = nn.Identity() if encoder is None else encoder
@@ -102,19 +121,28 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
             self.pool_in, self.pool_out = pool(width), pool(width)
         self.contribute = nn.Sequential(nn.Linear(width + 2, width), nn.SiLU(), nn.Linear(width, width))
         self.closed = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width))
+        ahead = Completions.num_row_features if filter is not None else 0
         self.context = nn.Sequential(
-            nn.Linear(3 * width + 2 * look + 3, width), nn.SiLU(), nn.Linear(width, width)
+            nn.Linear(3 * width + 2 * look + 3 + ahead, width), nn.SiLU(), nn.Linear(width, width)
         )
         self.context_to_decoder = nn.Sequential(nn.SiLU(), nn.Linear(width, decoder_width))
         self.latent_to_decoder = nn.Linear(self.latents.num_latents, decoder_width, bias=False)
-        self.head = nn.Sequential(
-            nn.SiLU(), nn.Linear(decoder_width, decoder_width), nn.SiLU(), nn.Linear(decoder_width, 1)
-        )
+        hidden, answer = nn.Linear(decoder_width, decoder_width), nn.Linear(decoder_width, 1)
+        self.head = nn.Sequential(nn.SiLU(), hidden, nn.SiLU(), answer)
         if differences:
             self.difference_to_pool = nn.Linear(seen, width, bias=False)
             self.difference_to_decoder = nn.Linear(seen, decoder_width, bias=False)
             self.centre = nn.Sequential(nn.SiLU(), nn.Linear(decoder_width, dim))
             self.from_centre = nn.Linear(seen, decoder_width, bias=False)
+        if filter is not None:
+            self.ahead_to_pool = nn.Linear(Completions.num_point_features, width, bias=False)
+            self.ahead_to_decoder = nn.Linear(Completions.num_point_features, decoder_width, bias=False)
+            trust = nn.Linear(decoder_width, Completions.num_states)
+            self.trust = nn.Sequential(nn.SiLU(), trust)
+            # At first the log-odds are those of the completion as it is.
+            for values in (trust.weight, trust.bias, answer.weight, answer.bias):
+                nn.init.zeros_(values)
+            nn.init.ones_(trust.bias[:1])
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -131,6 +159,7 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
             "bandwidths": self.bandwidths,
             "differences": self.differences,
             "encoder": None if isinstance(self.encoder, nn.Identity) else self.encoder,
+            "filter": self.filter,
         }
 
     @property
@@ -161,9 +190,11 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
         embedded = self.embed(torch.cat(features, -1))
         if self.up_front is not None:
             embedded = self.up_front(embedded)
+        foresight = None if self.filter is None else ClusterForesight(self.filter.encode(data))
         if self.each_step is not None:
-            return ClusterwiseEncoding(positions, embedded, None, None)
-        return ClusterwiseEncoding(positions, embedded, self.to_pool(embedded), self.to_decoder(embedded))
+            return ClusterwiseEncoding(positions, embedded, None, None, foresight)
+        pooled, decoded = self.to_pool(embedded), self.to_decoder(embedded)
+        return ClusterwiseEncoding(positions, embedded, pooled, decoded, foresight)
 
     def contribution(self, encoding: ClusterwiseEncoding, step: ClusterStep, joined: Tensor) -> Tensor:
         """Return what finished clusters add to the sum over all of them, ``(R, G)``."""
@@ -187,8 +218,14 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
             seen = seen_offsets(offsets)
             pooled = pooled + self.difference_to_pool(seen)
             decoded = decoded + self.difference_to_decoder(seen)
+        completions = None if encoding.foresight is None else encoding.foresight(step)
+        if completions is not None:
+            told_of_points = completions.of_points().to(pooled)
+            pooled = pooled + self.ahead_to_pool(told_of_points)
+            decoded = decoded + self.ahead_to_decoder(told_of_points)
         pooled = nn.functional.silu(pooled)
-        context = self._context(anchor, self.pool(pooled, step.mask), offsets, step, encoding)
+        unassigned = self.pool(pooled, step.mask)
+        context = self._context(anchor, unassigned, offsets, step, encoding, completions)
         into_decoder = self.context_to_decoder(context)
 
         def logits(latents: Tensor) -> Tensor:
@@ -198,6 +235,9 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
                 centre = 3 * self.centre(told).unsqueeze(-2)
                 hidden = hidden + self.from_centre(seen_offsets(offsets - centre))
             found: Tensor = self.head(hidden).squeeze(-1)
+            if completions is not None:
+                trusted = self.trust(told).unsqueeze(-2) @ completions.log_odds.to(told).mT
+                found = found + trusted.squeeze(-2)
             return found
 
         def summary(joined: Tensor) -> Tensor:
@@ -230,6 +270,7 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
         offsets: Tensor,
         step: ClusterStep,
         encoding: ClusterwiseEncoding,
+        completions: Completions | None,
     ) -> Tensor:
         left = step.mask.sum(-1)
         assigned = encoding.positions.shape[1] - 1 - left
@@ -239,6 +280,8 @@ class ClusterwiseNetwork(nn.Module, ClusterwiseScorer):
             here, shift = self.kernels(offsets, step.mask)
             there, _ = self.kernels(offsets - shift.unsqueeze(1), step.mask)
             parts += [here, there]
+        if completions is not None:
+            parts.append(completions.of_rows().to(anchor))
         context: Tensor = self.context(torch.cat(parts, -1))
         return context
 

@@ -9,7 +9,7 @@ from pyroclust.compiling import lean
 from pyroclust.distributions.compiled.clusters import add_point
 from pyroclust.distributions.compiled.protocol import log_predictive, refresh
 
-__all__ = ["ROOM", "DataSets", "Decisions", "Work", "add_up_ahead"]
+__all__ = ["ROOM", "Decisions", "Work", "add_up_ahead"]
 
 ROOM = 8
 """Clusters that a completion may open."""
@@ -19,26 +19,6 @@ _GAIN, _LOSS, _EVIDENCE = range(3)
 _EQUAL = 1e-7
 # Where every density underflows, no candidate is better than another.
 _TINY = 1e-300
-
-
-class DataSets(NamedTuple):
-    """Data sets in visiting order, laid end to end.
-
-    Attributes:
-        num_points: N, of each.
-        discount: of the prior.
-        moments: of single points, ``(B N, F)``.
-        log_alone: log predictive density of single points in an empty cluster, ``(B N,)``.
-        log_join: log(n - d), the weight of joining a cluster of n points, ``(N + 1,)``.
-        log_open: weight of a new cluster after n points in K clusters, ``(N + 1, W)``.
-    """
-
-    num_points: int
-    discount: float
-    moments: np.ndarray
-    log_alone: np.ndarray
-    log_join: np.ndarray
-    log_open: np.ndarray
 
 
 class Decisions(NamedTuple):

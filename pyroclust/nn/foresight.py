@@ -1,35 +1,19 @@
 """What the points to come would say of a decision, by the exact filter: features for sequential guides."""
 
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-
 import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.distributions.compiled import families  # noqa: F401  (registers them)
-from pyroclust.distributions.compiled.clusters import tabulate_family
 from pyroclust.distributions.compiled.pointers import Address
-from pyroclust.distributions.compiled.protocol import compile_family
-from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
+from pyroclust.distributions.sequential.filter import FilterEncoding
 from pyroclust.distributions.sequential.scorer import Candidates
-from pyroclust.nn.compiled_foresight import ROOM, DataSets, Decisions, Work, add_up_ahead
-from pyroclust.threads import num_threads
+from pyroclust.nn.compiled_foresight import ROOM, Decisions, Work, add_up_ahead
+from pyroclust.nn.filter_tables import array_of, compiled_family, in_threads, tables_of, threads_for
 
-__all__ = ["Foresight", "can_foresee"]
+__all__ = ["Foresight"]
 
 # Fewer predictives than this are not worth a thread.
 _PREDICTIVES_A_THREAD = 1 << 16
-
-
-def can_foresee(scorer: FilterScorer | None) -> bool:
-    """Return whether there is an exact filter, of a compiled family, whose hyperparameters are numbers.
-
-    Example:
-        >>> can_foresee(None)
-        False
-    """
-    return scorer is not None and not scorer.conditions and type(scorer.component) in compile_family.registry
 
 
 class Foresight:
@@ -56,7 +40,8 @@ class Foresight:
     threads; memory O(B N F).
 
     Args:
-        encoding: B data sets in visiting order, of a filter for which :func:`can_foresee` holds.
+        encoding: B data sets in visiting order, of a filter for which
+            :func:`~pyroclust.nn.filter_tables.can_foresee` holds.
         references: R, points to come that are looked at; of more than these every k-th.
 
     Attributes:
@@ -95,24 +80,23 @@ class Foresight:
         decisions = Address(
             Decisions(
                 self._references,
-                _array(candidates.dataset),
-                _array(candidates.step),
-                _array(starts),
-                _array(counts.long()),
-                _array(moments),
+                array_of(candidates.dataset),
+                array_of(candidates.step),
+                array_of(starts),
+                array_of(counts.long()),
+                array_of(moments),
                 found,
             )
         )
         predictives = len(counts) * min(self._references, self._num_points) * max(1, most)
-        threads = min(num_threads(), max(1, predictives // _PREDICTIVES_A_THREAD), number)
+        threads = threads_for(predictives, _PREDICTIVES_A_THREAD, number)
         self._prepare(most + ROOM + 2, threads)
-        cuts = np.linspace(0, number, threads + 1).astype(int).tolist()
-        parts = [(*part, *cut) for part, cut in zip(self._parts, pairwise(cuts), strict=False)]
-        if threads == 1:
-            _run(self._data, decisions, *parts[0])
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(lambda part: _run(self._data, decisions, *part), parts))
+
+        def describe(part: tuple[Address, Address], begin: int, end: int) -> None:
+            family, work = part
+            add_up_ahead(family, work, self._data, decisions, begin, end)
+
+        in_threads(describe, self._parts[:threads], number)
         joining, opening = torch.from_numpy(found).to(moments.device).tensor_split((len(counts),))
         to_come = (self._num_points - 1 - candidates.step).double()
         return _features(joining, to_come.index_select(0, candidates.decision)), _features(opening, to_come)
@@ -125,11 +109,8 @@ class Foresight:
         """Make tables and scratch space for so many clusters, for each thread."""
         if width > self._width:
             self._width, self._parts = width + width // 2, []
-            self._data = Address(self._tables(self._width))
+            self._data = Address(tables_of(self._encoding, self._width))
         while len(self._parts) < threads:
-            family = compile_family(
-                self._encoding.component, _array(self._encoding.points.flatten(0, 1)), self._width
-            )
             work = Work(
                 np.zeros(self._width, np.int64),
                 np.zeros((self._width, self._encoding.moments.shape[-1])),
@@ -140,27 +121,7 @@ class Foresight:
                 np.zeros((self._references, self._width)),
                 np.zeros(self._references),
             )
-            self._parts.append((Address(family), Address(work)))
-            tabulate_family(self._parts[-1][0])
-
-    def _tables(self, width: int) -> DataSets:
-        encoding = self._encoding
-        return DataSets(
-            self._num_points,
-            float(encoding.discount),
-            _array(encoding.moments.flatten(0, 1)),
-            _array(encoding.opening.flatten()),
-            _array(encoding.log_join()),
-            _array(encoding.log_open(width)),
-        )
-
-
-def _array(values: Tensor) -> np.ndarray:
-    return np.ascontiguousarray(values.cpu().numpy())
-
-
-def _run(data: Address, decisions: Address, family: Address, work: Address, begin: int, end: int) -> None:
-    add_up_ahead(family, work, data, decisions, begin, end)
+            self._parts.append((compiled_family(self._encoding, self._width), Address(work)))
 
 
 def _features(sums: Tensor, to_come: Tensor) -> Tensor:

@@ -15,7 +15,8 @@ from pyroclust.nn.attention import InducedSetAttention
 from pyroclust.nn.cluster_shape import ClusterShape
 from pyroclust.nn.conditions import ConditionInputs, ConditionShift
 from pyroclust.nn.encoders.encoder import Encoder
-from pyroclust.nn.foresight import Foresight, can_foresee
+from pyroclust.nn.filter_tables import can_foresee
+from pyroclust.nn.foresight import Foresight
 from pyroclust.nn.futures import Future
 from pyroclust.nn.look_ahead import KernelLookAhead
 from pyroclust.nn.network_scorer import NetworkScorer

@@ -4,53 +4,16 @@ from typing import Any
 
 import pytest
 import torch
+from compiled_models import MODELS, points_of
 from torch import Tensor
 
-from pyroclust.distributions import (
-    BernoulliBeta,
-    ChineseRestaurantPrior,
-    DirichletMultinomialPrior,
-    NormalIndependent,
-    NormalInverseGamma,
-    NormalInverseWishart,
-    NormalKnownVariance,
-    PitmanYorPrior,
-    PoissonGamma,
-    Product,
-    student_t,
-)
+from pyroclust.distributions import ChineseRestaurantPrior, student_t
 from pyroclust.distributions.sequential.scorer import Candidates
 from pyroclust.guides import NeuralClusteringProcess, light_scorer_for
 from pyroclust.infer import exact_posterior
 from pyroclust.models import Mixture, gaussian2d, sensitivity2d
 from pyroclust.nn import RandomOrder
 from pyroclust.nn.foresight import Foresight
-
-MODELS = [
-    Mixture(ChineseRestaurantPrior(0.7), NormalKnownVariance(2, prior_scale=3.0), name="known"),
-    Mixture(PitmanYorPrior(0.3, 0.5), NormalInverseGamma(2, 0.2, shape=2.0, rate=0.4), name="gamma"),
-    Mixture(
-        DirichletMultinomialPrior(3, 0.5), NormalInverseWishart(3, 0.1, dof=5.0, scale=0.3), name="wishart"
-    ),
-    Mixture(
-        ChineseRestaurantPrior(0.7),
-        Product(
-            [
-                PoissonGamma(1, 2.0, rate=0.5),
-                BernoulliBeta(2, 0.6),
-                NormalIndependent(0.0, 4.0, shape=2.0, rate=0.3),
-            ]
-        ),
-        name="mixed",
-    ),
-]
-
-
-def points_of(model: Mixture, number: int) -> Tensor:
-    if model.name == "mixed":
-        counts, flags = torch.randint(6, (number, 1)), torch.randint(2, (number, 2))
-        return torch.cat([counts, flags, torch.randn(number, 1)], -1).double()
-    return 2 * torch.randn(number, *model.event_shape, dtype=torch.float64)
 
 
 def log_next(model: Mixture, data: Tensor, labels: Tensor, point: Tensor) -> Tensor:
@@ -132,7 +95,7 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     alone = Foresight(encoding, 20)(many)
     monkeypatch.setattr("pyroclust.nn.foresight._PREDICTIVES_A_THREAD", 1)
-    monkeypatch.setattr("pyroclust.nn.foresight.num_threads", lambda: 3)
+    monkeypatch.setattr("pyroclust.nn.filter_tables.num_threads", lambda: 3)
     for one, other in zip(alone, Foresight(encoding, 20)(many), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=0)
 

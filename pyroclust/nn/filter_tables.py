@@ -1,0 +1,110 @@
+"""Data sets and an exact filter as compiled functions read them, and such functions in threads."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from torch import Tensor
+
+from pyroclust.distributions.compiled import families  # noqa: F401  (registers them)
+from pyroclust.distributions.compiled.clusters import tabulate_family
+from pyroclust.distributions.compiled.pointers import Address
+from pyroclust.distributions.compiled.protocol import compile_family
+from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
+from pyroclust.threads import num_threads
+
+__all__ = ["DataSets", "array_of", "can_foresee", "compiled_family", "in_threads", "tables_of", "threads_for"]
+
+
+class DataSets(NamedTuple):
+    """Data sets in visiting order, laid end to end.
+
+    Attributes:
+        num_points: N, of each.
+        discount: of the prior.
+        moments: of single points, ``(B N, F)``.
+        log_alone: log predictive density of single points in an empty cluster, ``(B N,)``.
+        log_join: log(n - d), the weight of joining a cluster of n points, ``(N + 1,)``.
+        log_open: weight of a new cluster after n points in K clusters, ``(N + 1, W)``.
+    """
+
+    num_points: int
+    discount: float
+    moments: np.ndarray
+    log_alone: np.ndarray
+    log_join: np.ndarray
+    log_open: np.ndarray
+
+
+def can_foresee(scorer: FilterScorer | None) -> bool:
+    """Return whether there is an exact filter, of a compiled family, whose hyperparameters are numbers.
+
+    Example:
+        >>> can_foresee(None)
+        False
+    """
+    return scorer is not None and not scorer.conditions and type(scorer.component) in compile_family.registry
+
+
+def tables_of(encoding: FilterEncoding, width: int) -> DataSets:
+    """Lay data sets out for compiled functions, with weights of up to W clusters.
+
+    Args:
+        encoding: data sets, of a filter for which :func:`can_foresee` holds.
+        width: W.
+    """
+    return DataSets(
+        encoding.opening.shape[1],
+        float(encoding.discount),
+        array_of(encoding.moments.flatten(0, 1)),
+        array_of(encoding.opening.flatten()),
+        array_of(encoding.log_join()),
+        array_of(encoding.log_open(width)),
+    )
+
+
+def compiled_family(encoding: FilterEncoding, num_slots: int) -> Address:
+    """Return the tables and caches of the filter's family for so many clusters, filled.
+
+    Args:
+        encoding: data sets.
+        num_slots: how many clusters there may be.
+    """
+    family = Address(compile_family(encoding.component, array_of(encoding.points.flatten(0, 1)), num_slots))
+    tabulate_family(family)
+    return family
+
+
+def in_threads(function: Callable[[Any, int, int], None], parts: list[Any], number: int) -> None:
+    """Share work out: one contiguous block of it for each part.
+
+    Args:
+        function: does a block, of a part from a first item to the one before a last.
+        parts: what a thread has for itself.
+        number: of items.
+    """
+    cuts = np.linspace(0, number, len(parts) + 1).astype(int).tolist()
+    blocks = [(part, *cut) for part, cut in zip(parts, pairwise(cuts), strict=True)]
+    if len(blocks) == 1:
+        function(*blocks[0])
+        return
+    with ThreadPoolExecutor(len(blocks)) as pool:
+        list(pool.map(lambda block: function(*block), blocks))
+
+
+def threads_for(work: int, least: int, number: int) -> int:
+    """Return how many threads some work is worth.
+
+    Args:
+        work: all of it.
+        least: what is worth a thread.
+        number: of items that it can be cut into.
+    """
+    return min(num_threads(), max(1, work // least), number)
+
+
+def array_of(values: Tensor) -> np.ndarray:
+    """Return a contiguous array of a tensor's values."""
+    return np.ascontiguousarray(values.cpu().numpy())
