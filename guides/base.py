@@ -22,7 +22,7 @@ from pyroclust.distributions.partition_distribution import PartitionDistribution
 from pyroclust.nn.sizes import MAX_BLOCKS, check_bandwidths, check_scale
 from pyroclust.points import Points, as_points, check_points
 from pyroclust.programs import as_model, own_name
-from pyroclust.protocols import Model, is_of_graphs
+from pyroclust.protocols import Model, is_of_graphs, takes_missing
 
 __all__ = [
     "AmortizedGuide",
@@ -217,7 +217,7 @@ class AmortizedGuide(PyroModule):
             weight = next(self.parameters(), None)
             return graphs if weight is None else graphs.to(weight)
         points = as_points(data, like=next(self.parameters(), None))
-        check_points(points, self.model.event_shape)
+        check_points(points, self.model.event_shape, missing=takes_missing(self.model))
         if isinstance(component := getattr(self.model, "component", None), Component):
             component.check_reach(points)
         return points

@@ -17,6 +17,7 @@ from pyroclust.distributions.components.component import parameters_of_points
 from pyroclust.models.mixture import Mixture
 from pyroclust.partitions import as_partitions, label_range
 from pyroclust.points import Points, as_points, check_points, check_tensor
+from pyroclust.protocols import takes_missing
 
 __all__ = ["PosteriorPredictive", "Replicated"]
 
@@ -242,7 +243,7 @@ class Replicated:
             model.component, otherwise="parameters of others have no posterior in closed form"
         )
         self.model, self.data = model, as_points(data)
-        check_points(self.data, model.event_shape)
+        check_points(self.data, model.event_shape, missing=takes_missing(model))
         component.check(self.data)
 
     def __call__(self) -> Tensor:

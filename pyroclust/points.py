@@ -123,8 +123,12 @@ def _unusual(data: Tensor) -> dict[str, bool]:
     }
 
 
-def check_finite(data: Tensor) -> None:
+def check_finite(data: Tensor, *, missing: bool = False) -> None:
     """Refuse data with missing or infinite values.
+
+    Args:
+        data: any.
+        missing: take nan for cells that are missing.
 
     Raises:
         ValueError: if an entry of ``data`` is nan or infinite.
@@ -139,16 +143,28 @@ def check_finite(data: Tensor) -> None:
             f"data has {data.numel():,} values, which",
             remedy="take fewer",
         )
-    if data.is_floating_point() and not bool(torch.isfinite(data).all()):
-        count = int((~torch.isfinite(data)).sum())
+    wrong = torch.isinf if missing else _not_finite
+    if data.is_floating_point() and bool(wrong(data).any()):
+        count = int(wrong(data).sum())
+        if missing:
+            raise ValueError(f"data holds {count} infinite values, expected finite numbers, or nan for none")
         raise ValueError(
             f"data holds {count} nan or infinite values, expected finite numbers: "
             "remove or impute these rows first"
         )
 
 
-def check_points(data: Tensor, event_shape: Sequence[int]) -> None:
+def _not_finite(data: Tensor) -> Tensor:
+    return ~torch.isfinite(data)
+
+
+def check_points(data: Tensor, event_shape: Sequence[int], *, missing: bool = False) -> None:
     """Refuse what are not data sets of finite points of a shape.
+
+    Args:
+        data: any.
+        event_shape: of a point.
+        missing: take nan for cells that are missing.
 
     Raises:
         ValueError: as :func:`check_shape`, if there is no data set, or if a value is not finite.
@@ -159,7 +175,7 @@ def check_points(data: Tensor, event_shape: Sequence[int]) -> None:
     check_shape(data, event_shape)
     if 0 in data.shape:
         raise ValueError(f"data has shape {tuple(data.shape)}, expected at least one data set")
-    check_finite(data)
+    check_finite(data, missing=missing)
 
 
 def check_shape(data: Tensor, event_shape: Sequence[int]) -> None:
@@ -183,8 +199,13 @@ def check_shape(data: Tensor, event_shape: Sequence[int]) -> None:
         )
 
 
-def check_data_set(data: Tensor, dim: int) -> None:
+def check_data_set(data: Tensor, dim: int, *, missing: bool = False) -> None:
     """Refuse anything but one data set of at least two finite points.
+
+    Args:
+        data: any.
+        dim: of a point.
+        missing: take nan for cells that are missing.
 
     Raises:
         ValueError: if ``data`` is not ``(N, dim)`` with N of at least 2, or not finite.
@@ -199,7 +220,7 @@ def check_data_set(data: Tensor, dim: int) -> None:
         )
     if data.shape[0] < 2:
         raise ValueError(f"data has {data.shape[0]} points, expected at least 2: there is nothing to cluster")
-    check_finite(data)
+    check_finite(data, missing=missing)
 
 
 def _numbers(data: Any) -> np.ndarray:

@@ -24,6 +24,7 @@ __all__ = [
     "is_of_graphs",
     "points_shape",
     "some_points",
+    "takes_missing",
 ]
 
 
@@ -241,3 +242,14 @@ def points_shape(event_shape: tuple[int, ...], num_points: int) -> tuple[int, ..
         ((5, 2), (5, 5))
     """
     return (num_points, *(num_points if size == -1 else size for size in event_shape))
+
+
+def takes_missing(model: object) -> bool:
+    """Return whether cells of a model's points may be missing, nan.
+
+    Example:
+        >>> from pyroclust.models import gaussian2d
+        >>> takes_missing(gaussian2d())
+        False
+    """
+    return bool(getattr(getattr(model, "component", None), "takes_missing", False))

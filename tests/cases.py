@@ -13,6 +13,7 @@ from pyro.distributions import Beta, Categorical, Gamma, Geometric, NegativeBino
 
 from pyroclust.distributions import (
     BernoulliBeta,
+    Categories,
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,
     FiniteMixturesPrior,
@@ -23,6 +24,7 @@ from pyroclust.distributions import (
     NormalInverseWishart,
     NormalKnownVariance,
     PartitionPrior,
+    PartlyObserved,
     PitmanYorPrior,
     PoissonGamma,
     Product,
@@ -70,6 +72,10 @@ CONJUGATE = {
     "poisson_2": PoissonGamma(2, 3.0, rate=0.5),
     "multinomial_2": MultinomialDirichlet(2, 0.8),
     "multinomial_3": MultinomialDirichlet(3, 0.7, total=4),
+    "categories_1": Categories([3], 0.7),
+    "categories_3": Categories([2, 4, 3], 1.3),
+    "partly_1": PartlyObserved(NormalInverseGamma(1, 0.5, shape=3.0, rate=2.0), 1),
+    "partly_3": PartlyObserved(PoissonGamma(1, 1.5, rate=0.8), 3),
     "product": Product(
         [NormalInverseGamma(2, 0.5, shape=3.0, rate=2.0), BernoulliBeta(1), PoissonGamma(1, 2.0, rate=1.0)]
     ),
@@ -88,6 +94,8 @@ FINITE = {
     "bernoulli_4": CONJUGATE["bernoulli_4"],
     "multinomial_2": CONJUGATE["multinomial_2"],
     "multinomial_3": CONJUGATE["multinomial_3"],
+    "categories": Categories([2, 3], 0.6),
+    "partly": PartlyObserved(BernoulliBeta(1, 0.6, beta=1.3), 3),
     "pair": Product([BernoulliBeta(1, 0.6, beta=1.3), MultinomialDirichlet(2, 0.8)]),
 }
 
@@ -138,6 +146,10 @@ POSTERIOR_FAMILIES = {
         rate=0.3)]
     ),
     "independent": NormalIndependent(1.0, 4.0, shape=2.0, rate=1.0),
+    "categories": Categories([3, 2, 4], 0.5),
+    "partly": Product(
+        [PartlyObserved(NormalInverseGamma(1, 0.3, shape=2.0, rate=1.0), 2), Categories([3], 0.5)]
+    ),
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from pyroclust.distributions.clusterwise.partition import ClusterwisePartition
 from pyroclust.distributions.clusterwise.surest_first import SurestFirstPartition
 from pyroclust.distributions.component_labels import ComponentLabels
 from pyroclust.distributions.components.bernoulli_beta import BernoulliBeta
+from pyroclust.distributions.components.categories import CategoricalColumns, Categories
 from pyroclust.distributions.components.clustered_data import ClusteredData
 from pyroclust.distributions.components.component import Component, ConjugateComponent
 from pyroclust.distributions.components.inverse_wishart import InverseWishartCholesky
@@ -14,6 +15,7 @@ from pyroclust.distributions.components.normal_independent import NormalIndepend
 from pyroclust.distributions.components.normal_inverse_gamma import NormalInverseGamma
 from pyroclust.distributions.components.normal_inverse_wishart import NormalInverseWishart
 from pyroclust.distributions.components.normal_known_variance import NormalKnownVariance
+from pyroclust.distributions.components.partly_observed import ObservedParts, PartlyObserved
 from pyroclust.distributions.components.poisson_gamma import PoissonGamma
 from pyroclust.distributions.components.product import Product
 from pyroclust.distributions.components.pyro_component import PyroComponent
@@ -49,6 +51,8 @@ __all__ = [
     "BernoulliBeta",
     "BernoulliObservation",
     "BlockRates",
+    "CategoricalColumns",
+    "Categories",
     "ChineseRestaurantPrior",
     "ChineseRestaurantProcess",
     "ClusteredData",
@@ -75,9 +79,11 @@ __all__ = [
     "NormalKnownVariance",
     "NormalObservation",
     "Observation",
+    "ObservedParts",
     "OrderAveragedPartition",
     "PartitionDistribution",
     "PartitionPrior",
+    "PartlyObserved",
     "PerturbedSpanningForest",
     "PitmanYorPrior",
     "PitmanYorProcess",

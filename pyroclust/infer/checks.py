@@ -14,7 +14,7 @@ from torch import Tensor
 from pyroclust.adjacency import as_adjacency
 from pyroclust.points import Points, as_points, check_points
 from pyroclust.programs import as_model
-from pyroclust.protocols import Guide, JointModel, Model, is_of_graphs
+from pyroclust.protocols import Guide, JointModel, Model, is_of_graphs, takes_missing
 
 __all__ = [
     "MAX_LEARNING_RATE",
@@ -80,7 +80,8 @@ def points_of(model: JointModel, data: Points) -> Tensor:
         return as_adjacency(data, name="data")
     points = as_points(data)
     event = points.shape[points.dim() - model.event_dim + 1 :] if points.dim() >= model.event_dim else ()
-    check_points(points, getattr(model, "event_shape", event or (0,) * (model.event_dim - 1)))
+    shape = getattr(model, "event_shape", event or (0,) * (model.event_dim - 1))
+    check_points(points, shape, missing=takes_missing(model))
     return points
 
 

@@ -39,6 +39,7 @@ class Component(Hyperparameterised, ABC):
         dim: dimension D of a point.
         support: where points lie, a constraint of event dimension 1.
         expected: the support in words, for errors.
+        takes_missing: whether cells of points may be missing, nan.
         reach: how many typical scales from 0 points may lie before sums lose the digits that matter.
 
     Raises:
@@ -48,6 +49,7 @@ class Component(Hyperparameterised, ABC):
     support: constraints.Constraint = constraints.real_vector
     expected: str = "finite numbers"
     reach: float = math.inf
+    takes_missing: bool = False
 
     def __init__(self, dim: int) -> None:
         self.dim = check_count("dim", dim)

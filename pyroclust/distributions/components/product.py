@@ -169,6 +169,11 @@ class Product(ConjugateComponent):
         return GroupedSupport([(part.support, part.dim) for part in self.parts])
 
     @property
+    def takes_missing(self) -> bool:  # type: ignore[override]
+        """Whether cells of a part may be missing."""
+        return any(part.takes_missing for part in self.parts)
+
+    @property
     def typical_scale(self) -> float:
         """Root mean square of the typical scales over columns."""
         return (sum(part.dim * part.typical_scale**2 for part in self.parts) / self.dim) ** 0.5

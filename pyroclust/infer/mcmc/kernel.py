@@ -18,7 +18,7 @@ from pyroclust.infer.mcmc.starts import Overdispersed, Starts, as_starts
 from pyroclust.infer.mcmc.states import ChainStates, log_joint
 from pyroclust.partitions import as_partitions, canonical, check_num_points
 from pyroclust.points import Points, as_points, check_data_set
-from pyroclust.protocols import CollapsedModel, is_of_graphs
+from pyroclust.protocols import CollapsedModel, is_of_graphs, takes_missing
 from pyroclust.random_state import seed_from_torch, seeded
 
 __all__ = ["DOUBLE", "PartitionKernel"]
@@ -111,7 +111,7 @@ class PartitionKernel(MCMCKernel, ABC):
         if is_of_graphs(self.model):
             check_graph(data)
         else:
-            check_data_set(data, self.model.component.dim)
+            check_data_set(data, self.model.component.dim, missing=takes_missing(self.model))
             self.model.component.check(data)
         if self.model.constraints is not None:
             self.model.constraints.over(len(data))

@@ -1,0 +1,107 @@
+"""Compiled functions of columns of which some cells are missing: those of one family, cell by cell."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyroclust.distributions import PartlyObserved
+from pyroclust.distributions.compiled.protocol import (
+    compile_family,
+    implements,
+    log_marginal,
+    log_predictive,
+    log_predictive_without,
+    refresh,
+    tabulate,
+)
+
+__all__ = ["Cells"]
+
+
+class Cells(NamedTuple):
+    """The family of one group of columns, with a point for every cell and a cluster for every group of one.
+
+    Attributes:
+        hyper: that of the family.
+        part: the family, on the N G cells as points; cluster k of group g is its slot k G + g, and the last
+            slot is always empty.
+        there: which cells are there, ``(N, G)``.
+        counts: cells that are there in every group of every cluster, ``(S, G)``.
+        sums: moments of the part's clusters, ``(S G + 1, F)``.
+    """
+
+    hyper: np.ndarray
+    part: Any
+    there: np.ndarray
+    counts: np.ndarray
+    sums: np.ndarray
+
+
+@compile_family.register
+def _(component: PartlyObserved, data: np.ndarray, num_slots: int) -> Cells:
+    groups, width = component.num_groups, component.part.dim
+    cells = np.ascontiguousarray(data.reshape(-1, width))
+    there = ~np.isnan(cells).any(-1)
+    part: Any = compile_family(component.part, np.where(there[:, None], cells, 0.0), num_slots * groups + 1)
+    return Cells(
+        hyper=part.hyper,
+        part=part,
+        there=there.reshape(-1, groups),
+        counts=np.zeros((num_slots, groups), np.int64),
+        sums=np.zeros((num_slots * groups + 1, component.part.num_moments)),
+    )
+
+
+@implements(tabulate, Cells)
+def _tabulate(family: Any) -> None:
+    tabulate(family.part)
+    empty = len(family.sums) - 1
+    refresh(family.part, family.sums, empty, 0)
+
+
+@implements(refresh, Cells)
+def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
+    groups, width = family.there.shape[1], family.sums.shape[1]
+    for g in range(groups):
+        count, own = int(sums[slot, g] + 0.5), slot * groups + g
+        family.counts[slot, g] = count
+        for f in range(width):
+            # What is left of a sum that was taken apart again is rounding.
+            family.sums[own, f] = sums[slot, groups + g * width + f] if count else 0.0
+        refresh(family.part, family.sums, own, count)
+
+
+@implements(log_predictive, Cells)
+def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
+    groups, total = family.there.shape[1], 0.0
+    for g in range(groups):
+        if family.there[point, g]:
+            total += log_predictive(
+                family.part, point * groups + g, slot * groups + g, family.counts[slot, g]
+            )
+    return total
+
+
+@implements(log_predictive_without, Cells)
+def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
+    groups, total = family.there.shape[1], 0.0
+    for g in range(groups):
+        if not family.there[point, g]:
+            continue
+        cell, count = point * groups + g, family.counts[slot, g]
+        if count > 1:
+            total += log_predictive_without(family.part, cell, slot * groups + g, count)
+        else:
+            total += log_predictive(family.part, cell, len(family.sums) - 1, 0)
+    return total
+
+
+@implements(log_marginal, Cells)
+def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
+    groups, width, total = family.there.shape[1], family.sums.shape[1], 0.0
+    for g in range(groups):
+        count = int(sums[slot, g] + 0.5)
+        if count:
+            first = groups + g * width
+            total += log_marginal(family.part, sums[:, first : first + width], slot, count)
+    return total
