@@ -77,9 +77,10 @@ class PosteriorPredictive(TorchDistribution):
         labels = as_partitions("assignments", assignments, num_points=len(data))
         _check_draws(labels, given)
         labels = labels.reshape(-1, len(data))
+        self._labels = labels
         self._hyper = {name: one.detach().reshape(-1) for name, one in given.items()}
-        self._mixture = model
-        known = model.given(self._hyper)
+        self._mixture, self._data = model, data
+        self._known = known = model.given(self._hyper)
         self._component = cast(ConjugateComponent, known.component)
         counts, moments = block_moments(self._component, data, labels)
         self._counts = torch.nn.functional.pad(counts, (0, 1))
@@ -118,6 +119,82 @@ class PosteriorPredictive(TorchDistribution):
         """
         points = self._checked(points)
         return self._in_blocks(points, self._log_new).reshape(points.shape[:-1])
+
+    def cluster_probs(self, points: Tensor, partition: Tensor) -> Tensor:
+        r"""Return how likely points belong to the clusters of one partition, such as a point estimate.
+
+        .. math:: P(j \mid x^*) = \frac{\sum_s \sum_k p(c^* = k, x^* \mid c^{(s)}, x) \,
+            |k \cap j| / |k|}{\sum_s p(x^* \mid c^{(s)}, x)}
+
+        A cluster of a draw counts for those of the partition by the shares of its points that lie in them:
+        this is the probability that a companion of the new point, chosen at random, is in cluster j. The last
+        column is that of a new cluster, and rows sum to 1. Cost O(S K (D + J)) a point.
+
+        Shape:
+            points: ``(..., D)``; partition: canonical labels ``(N,)`` of J clusters; output: ``(..., J + 1)``
+            float64.
+
+        Raises:
+            ValueError: if the partition is of other points, or not canonical.
+
+        Example:
+            >>> from pyroclust.models import gaussian2d
+            >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
+            >>> law = PosteriorPredictive(gaussian2d(), data, torch.tensor([[0, 0, 1], [0, 1, 2]]))
+            >>> law.cluster_probs(torch.zeros(2), torch.tensor([0, 0, 1])).mul(100).round()  # per cent
+            tensor([100.,   0.,   0.], dtype=torch.float64)
+        """
+        points = self._checked(points)
+        partition = as_partitions("partition", partition, num_points=self._labels.shape[-1])
+        shares = self._shares(partition)
+        width = int(shares.shape[-1])
+
+        def probs(some: Tensor) -> Tensor:
+            joint = self._log_joint(some).flatten(1).softmax(-1)
+            return joint @ shares.flatten(0, 1)
+
+        return self._in_blocks(points, probs).reshape(*points.shape[:-1], width)
+
+    def log_prob_left_out(self, rows: Tensor) -> Tensor:
+        r"""Return the log predictive density of points of the data, each taken out of its cluster first.
+
+        .. math:: \log \frac{1}{S} \sum_s p(x_i \mid x_{-i}, c^{(s)}_{-i})
+
+        What :meth:`log_prob` says of new points like the data; a little more, as the partitions were drawn
+        with the point. Cost O(S K D) a point.
+
+        Shape:
+            rows: places of points, ``(M,)`` int64; output: ``(M,)`` float64, in nats.
+        """
+        every = torch.arange(len(self._labels))
+        found = []
+        for row in rows.tolist():
+            own = self._labels[:, row]
+            counts = self._counts.clone()
+            counts[every, own] -= 1
+            moments = self._moments[every, own] - self._component.moments(self._data[row])
+            packed = self._component.predictive_parameters(
+                counts[every, own].unsqueeze(-1), moments.unsqueeze(-2)
+            ).squeeze(-2)
+            point = self._data[row].double()
+            density = self._component.log_predictive(point, self._packed).clone()
+            density[every, own] = self._component.log_predictive(point, packed)
+            left = self._clusters - (counts[every, own] == 0).long()
+            weights = _log_weights(self._known, counts, left, new_at=self._clusters)
+            found.append((density + weights).logsumexp((-1, -2)) - math.log(len(self._labels)))
+        return torch.stack(found)
+
+    def _shares(self, partition: Tensor) -> Tensor:
+        """Return the shares of the clusters of all draws in those of a partition, ``(S, K + 1, J + 1)``."""
+        draws, slots, clusters = len(self._labels), self._counts.shape[-1], label_range(partition)
+        width = int(clusters) + 1
+        place = self._labels * width + partition
+        both = place.new_zeros(draws, slots * width, dtype=torch.float64)
+        both.scatter_add_(1, place, torch.ones_like(place, dtype=torch.float64))
+        shares = both.view(draws, slots, width) / self._counts.clamp(min=1).unsqueeze(-1)
+        # What is no cluster of the draw is the new one.
+        shares[..., -1] = (self._counts == 0).double()
+        return shares
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the log predictive density of points in nats, ``(..., D) -> (...)``; O(S K D) a point."""
@@ -166,15 +243,19 @@ class PosteriorPredictive(TorchDistribution):
         return density + self.log_weights
 
 
-def _log_weights(known: Mixture, counts: Tensor, clusters: Tensor) -> Tensor:
-    """Return the log-probabilities of the next point's cluster, ``(S, K + 1)``, the new one in column K_s."""
+def _log_weights(known: Mixture, counts: Tensor, clusters: Tensor, *, new_at: Tensor | None = None) -> Tensor:
+    """Return the log-probabilities of the next point's cluster, ``(S, K + 1)``.
+
+    The new one is in column K_s, or in another.
+    """
     prior = known.prior
     num_points = int(counts[0].sum())
     column = torch.arange(counts.shape[-1])
     discount = prior.block_discount
     join = (counts - (discount.unsqueeze(-1) if discount.dim() else discount)).log()
     open_ = prior.log_opening_odds(num_points, clusters).unsqueeze(-1)
-    weights = torch.where(column == clusters.unsqueeze(-1), open_, torch.where(counts > 0, join, -torch.inf))
+    is_new = column == (clusters if new_at is None else new_at).unsqueeze(-1)
+    weights = torch.where(is_new, open_, torch.where(counts > 0, join, -torch.inf))
     return weights.log_softmax(-1)
 
 

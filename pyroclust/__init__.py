@@ -49,6 +49,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyroclust.analysis.compare import compare as compare
     from pyroclust.analysis.diagnose import diagnose as diagnose
+    from pyroclust.analysis.predicting import predict as predict
     from pyroclust.calibration import calibrate as calibrate
     from pyroclust.calibration import calibrate_near as calibrate_near
     from pyroclust.calibration import certify as certify
@@ -72,6 +73,7 @@ __all__ = [
     "from_pyro",
     "list_guides",
     "load_guide",
+    "predict",
     "read_draws",
     "read_table",
     "register",
@@ -91,6 +93,7 @@ _HOMES = {
     "from_pyro": "pyroclust.io.pyro_results",
     "list_guides": "pyroclust.saving.cards",
     "load_guide": "pyroclust.saving.guides",
+    "predict": "pyroclust.analysis.predicting",
     "read_draws": "pyroclust.io",
     "read_table": "pyroclust.data",
     "register": "pyroclust.registry",

@@ -38,6 +38,7 @@ from pyroclust.results.evidence import own_evidences
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
 from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary, summarise_mcmc
 from pyroclust.saving.cards import NO_GUIDE
+from pyroclust.saving.models import describe_model
 
 __all__ = ["compare_points"]
 
@@ -235,6 +236,7 @@ def _about(table: Table, points: Standardised, model: Any, notes: tuple[str, ...
         "source": table.name,
         "model_name": model.name,
         "model_in_words": in_words(model),
+        "model_description": _described(model),
         "columns": points.columns,
         "data": points.data,
         "location": points.location,
@@ -244,6 +246,15 @@ def _about(table: Table, points: Standardised, model: Any, notes: tuple[str, ...
         "shape": table.shape,
         "notes": (*table.notes, *points.notes, *_about_size(len(points.data)), *notes),
     }
+
+
+def _described(model: Any) -> dict[str, Any] | None:
+    """Return what builds a model again; ``None`` for programs that nothing describes."""
+    free = model.under(None) if getattr(model, "constraints", None) is not None else model
+    try:
+        return describe_model(free)
+    except ValueError:
+        return None
 
 
 def _as_guides_see(table: Table, points: Standardised) -> Tensor:

@@ -14,6 +14,7 @@ from pyroclust.cli.diagnosing import diagnose
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.cli.knowing import CannotLink, MustLink, PartialLabels
 from pyroclust.cli.modelling import Between, Concentration, ExpectedClusters, Family, Prior, Within
+from pyroclust.cli.predicting import predict
 from pyroclust.cli.reading import (
     TABLE,
     Columns,
@@ -288,3 +289,4 @@ app.command(cls=Once)(train)
 app.command(cls=Once)(check)
 app.command(cls=Once)(cluster)
 app.command(cls=Once)(diagnose)
+app.command(cls=Once)(predict)

@@ -26,9 +26,9 @@ from pyroclust.data.shaped_tables import BUILT_IN_IMAGES, images_table, shaped_t
 from pyroclust.data.tables import Table, chosen_table
 from pyroclust.delimited import ReadingOptions
 from pyroclust.errors import unknown_name
-from pyroclust.text import visible
+from pyroclust.text import listed, visible
 
-__all__ = ["BUILT_IN", "BuiltIn", "Source", "read_table"]
+__all__ = ["BUILT_IN", "BuiltIn", "Source", "read_new_rows", "read_table"]
 
 Source: TypeAlias = str | PathLike[str] | pd.DataFrame | NDArray[np.generic] | Table
 """A name, a path, or numbers: tensors and whatever else numpy can read are arrays."""
@@ -170,6 +170,49 @@ def read_table(
         )
     table = chosen_table(read_raw(path, told), path.stem, **beside)
     return replace(table, notes=(*like_a_graph(table.data), *table.notes))
+
+
+def read_new_rows(
+    source: Source,
+    columns: Sequence[str],
+    *,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    header: bool | None = None,
+) -> Table:
+    """Read rows that have the columns of a table that was clustered; one is enough.
+
+    Files and data frames are asked for the columns by their names, and may have others; arrays have as many.
+
+    Args:
+        source: as :func:`read_table` takes it, but for built-in data sets, graphs and images.
+        columns: of the table.
+        delimiter: what divides the cells of a text file; found out by default.
+        decimal: its decimal mark; found out by default.
+        header: whether its first line names the columns; found out by default.
+
+    Raises:
+        ValueError: if a column is missing, or a value.
+
+    Example:
+        >>> read_new_rows([[1.0, 2.0]], ["width", "height"]).data
+        array([[1., 2.]])
+    """
+    told = ReadingOptions(delimiter, decimal, header)
+    if isinstance(source, Table):
+        raw = raw_array(source.data)
+    elif isinstance(source, pd.DataFrame):
+        return chosen_table(raw_frame(source), "table", columns=columns, fewest=1)
+    elif isinstance(source, str | PathLike):
+        path = Path(source)
+        return chosen_table(read_raw(path, told), path.stem, columns=columns, fewest=1)
+    else:
+        raw = raw_array(_array(source))
+    if len(raw.names) != len(columns):
+        raise ValueError(
+            f"new has {len(raw.names)} column(s), expected {len(columns)}: {listed(tuple(columns))}"
+        )
+    return chosen_table(raw, "array", fewest=1)
 
 
 def _graph(

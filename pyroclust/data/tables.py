@@ -69,6 +69,7 @@ def chosen_table(
     label: str | None = None,
     partial_labels: str | None = None,
     preferred: Sequence[str] = (),
+    fewest: int = 2,
 ) -> Table:
     """Choose columns of a table and check that they can be clustered.
 
@@ -79,10 +80,11 @@ def chosen_table(
         label: column of reference labels.
         partial_labels: column of what is known of the clusters.
         preferred: columns that are clustered where none are named, if not all.
+        fewest: rows that are needed.
 
     Raises:
         ValueError: if a column is unknown, named twice, not numeric, or holds missing or infinite values, or
-            if there are fewer than two rows or no labels.
+            if there are too few rows or no labels.
 
     Example:
         >>> from pyroclust.data.frames import raw_frame
@@ -122,8 +124,8 @@ def chosen_table(
     if len(set(chosen)) < len(chosen):
         twice = next(one for one in chosen if chosen.count(one) > 1)
         raise ValueError(f"{name}: a column name appears twice, '{short(twice, 60)}'; name each column once")
-    if raw.num_rows < 2:
-        raise ValueError(f"{name} has {raw.num_rows} row(s), expected at least 2 points to cluster")
+    if raw.num_rows < fewest:
+        raise ValueError(f"{name} has {raw.num_rows} row(s), expected at least {fewest} points to cluster")
     data = _numbers(raw, places, name)
     notes = list(raw.notes)
     if columns is None and not preferred:

@@ -1,5 +1,6 @@
 """Draws of partitions as ArviZ data, in memory and as NetCDF files."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -207,8 +208,14 @@ def _observed(source: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
         columns=source.columns,
         per_column={"location": source.location, "scale": source.scale},
         labels=source.true_labels,
-        attributes={"source": source.source},
+        attributes={"source": source.source} | _model_of(source),
     )
+
+
+def _model_of(source: DrawsOnData) -> dict[str, str]:
+    """Return what builds the model again, as text."""
+    described = getattr(source, "model_description", None)
+    return {} if described is None else {"model": json.dumps(described)}
 
 
 def _log_likelihood(

@@ -1,7 +1,7 @@
 """What a comparison of a guide with MCMC holds: one data set, and draws of its partition."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +93,7 @@ class OnData:
         failures: why parts are missing, a sentence each.
         annealed: log p(data) by annealing over the points; empty where it was not needed, or not possible.
         knowledge: constraints on the rows, which all draws keep; ``None`` without any.
+        model_description: what builds the model again, as cards have it; ``None`` where nothing does.
 
     Raises:
         ValueError: if the shapes do not fit.
@@ -112,6 +113,7 @@ class OnData:
     failures: tuple[str, ...] = ()
     annealed: tuple[LogEvidence, ...] = ()
     knowledge: Knowledge | None = None
+    model_description: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         """Check the shapes."""

@@ -1,0 +1,278 @@
+"""New rows among the clusters that a comparison found: to which they belong, and whether they are alike."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+import xarray as xr
+from numpy.typing import NDArray
+from scipy.stats import mannwhitneyu
+
+from pyroclust.counts import check_count
+from pyroclust.data.datasets import Source, read_new_rows
+from pyroclust.models.predictive import PosteriorPredictive
+from pyroclust.results.comparison import ROWS_FILE
+from pyroclust.results.comparison_result import ComparisonResult
+from pyroclust.saving.models import build_model
+
+__all__ = ["Prediction", "predict"]
+
+DRIFT_LEVEL = 0.01
+"""New rows are called unlike the old ones where a rank test of their densities has a smaller p-value."""
+_OLD_ROWS = 300
+# Fewer rows have no ranks to speak of.
+_FEWEST_TESTED = 5
+_ESTIMATES = ("answer", "mcmc", "guide")
+_GROUPS = {"refined": "refined", "guide": "guide", "weighted": "guide"}
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a posterior says of new rows.
+
+    Attributes:
+        row_names: of the M new rows.
+        probabilities: of the J clusters of the point estimate, and of a new one last, ``(M, J + 1)``; rows
+            sum to 1.
+        log_density: log predictive density of each row in nats, in the units of the columns, ``(M,)``.
+        typicality: share of old rows, each left out, that are no more likely than the row, ``(M,)``.
+        sizes: points of the clusters of the point estimate, ``(J,)``.
+        p_value: of a rank test that new rows are less likely than old ones; nan of fewer than five.
+        notes: sentences on what was left out.
+    """
+
+    row_names: tuple[str, ...]
+    probabilities: NDArray[np.float64]
+    log_density: NDArray[np.float64]
+    typicality: NDArray[np.float64]
+    sizes: NDArray[np.int64]
+    p_value: float
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return how many rows there are, and how many are new."""
+        return f"Prediction({len(self.row_names)} rows, {int(self.is_new.sum())} of them in a new cluster)"
+
+    @property
+    def clusters(self) -> NDArray[np.int64]:
+        """The most probable cluster of each row, J for a new one."""
+        found: NDArray[np.int64] = self.probabilities.argmax(-1)
+        return found
+
+    @property
+    def is_new(self) -> NDArray[np.bool_]:
+        """Whether a row is in no cluster that there is, more probably than in any one of them."""
+        return self.clusters == len(self.sizes)
+
+    @property
+    def warning(self) -> str | None:
+        """Say that the new rows are unlike the old ones; ``None`` where nothing says so."""
+        if not self.p_value < DRIFT_LEVEL:
+            return None
+        return (
+            "The new rows are unlike those that were clustered: half of them are less likely than "
+            f"{1 - np.median(self.typicality):.0%} of the old rows (rank test, p = {self.p_value:.2g}). "
+            "Probabilities of clusters hold only for rows from the same source: if these are from another, "
+            "compare all rows anew."
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row a new row: most probable cluster, all probabilities, log density, typicality."""
+        clusters = [*map(str, range(len(self.sizes))), "new"]
+        found: dict[str, Any] = {
+            "row": list(self.row_names),
+            "cluster": [clusters[one] for one in self.clusters],
+            **{f"probability_{name}": self.probabilities[:, at] for at, name in enumerate(clusters)},
+            "log_density": self.log_density,
+            "typicality": self.typicality,
+        }
+        return pd.DataFrame(found)
+
+
+def predict(
+    source: "ComparisonResult | str | PathLike[str]",
+    new: Source,
+    *,
+    num_draws: int = 400,
+    seed: int = 0,
+    **reading: Any,
+) -> Prediction:
+    r"""Say to which clusters of a comparison new rows belong, and whether they are like the old ones.
+
+    .. math:: P(j \mid x^*) = \frac{\sum_s \sum_k p(c^* = k, x^* \mid c^{(s)}, x) \, |k \cap j| / |k|}
+        {\sum_s p(x^* \mid c^{(s)}, x)}
+
+    Averaged over the draws that are the answer of the comparison, or those of MCMC where none passed. New
+    rows are put on the scale of the old ones. Cost O(S K D) a row.
+
+    Args:
+        source: what :func:`pyroclust.compare` returned, or the folder that it wrote.
+        new: rows with the same columns, as :func:`pyroclust.read_table` takes them; other columns are left
+            out.
+        num_draws: most draws S that are averaged over.
+        seed: of which draws and old rows these are.
+        **reading: how a text file is read, as :func:`pyroclust.read_table` says: ``delimiter``, ``decimal``,
+            ``header``.
+
+    Raises:
+        ValueError: if the folder holds no comparison, its model has no predictive density, or a column is
+            missing.
+
+    Example:
+        >>> import numpy as np
+        >>> from pyroclust import compare
+        >>> old = np.concatenate([np.zeros(10), np.ones(10)]) + np.linspace(0, 0.1, 20)
+        >>> found = compare(old, guide="none", mcmc_draws=50, num_chains=2, warmup=50)
+        >>> predict(found, [0.05, 1.05]).clusters
+        array([0, 1])
+    """
+    check_count("num_draws", num_draws)
+    found = _Found.in_folder(Path(source)) if isinstance(source, str | PathLike) else _Found.of(source)
+    rng = np.random.default_rng(seed)
+    law = found.predictive(num_draws, rng)
+    table = read_new_rows(new, found.columns, **reading)
+    points = torch.from_numpy((table.data - found.location) / found.scale)
+    estimate = torch.tensor(found.estimate)
+    old = torch.from_numpy(rng.permutation(len(found.data))[:_OLD_ROWS])
+    with torch.no_grad():
+        probabilities = law.cluster_probs(points, estimate).numpy()
+        density, usual = law.log_prob(points).numpy(), law.log_prob_left_out(old).numpy()
+    enough = len(density) >= _FEWEST_TESTED
+    return Prediction(
+        row_names=table.row_names,
+        probabilities=probabilities,
+        log_density=density - float(np.log(found.scale).sum()),
+        typicality=np.searchsorted(np.sort(usual), density, side="right") / len(usual),
+        sizes=np.bincount(found.estimate),
+        p_value=float(mannwhitneyu(density, usual, alternative="less").pvalue) if enough else float("nan"),
+        notes=(*table.notes, f"Clusters are those of {found.drawn_by}."),
+    )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a comparison leaves for later: its points, its draws and its model.
+
+    Attributes:
+        data: as the model saw them, ``(N, D)``.
+        draws: that are the answer, ``(S, N)``.
+        log_weights: of the draws, ``(S,)``, where they are weighted; ``None`` otherwise.
+        estimate: the point estimate of the report, ``(N,)``.
+        described: what builds the model again.
+        drawn_by: what the draws are, in words.
+    """
+
+    data: np.ndarray
+    location: np.ndarray
+    scale: np.ndarray
+    columns: tuple[str, ...]
+    draws: np.ndarray
+    log_weights: np.ndarray | None
+    estimate: np.ndarray
+    described: Mapping[str, Any]
+    drawn_by: str
+
+    @classmethod
+    def of(cls, result: ComparisonResult) -> "_Found":
+        """Take it from a result."""
+        drawn = result.comparison
+        if drawn.model_description is None or drawn.shape is not None:
+            raise ValueError(_without(drawn.model_name))
+        answer = getattr(result.summary, "answer", None)
+        name = "mcmc" if answer is None else answer.value
+        refined = getattr(drawn, "refined", None)
+        every = {
+            "refined": None if refined is None else refined.draws,
+            "guide": getattr(drawn, "guide", None),
+            "weighted": getattr(drawn, "guide", None),
+            "mcmc": getattr(drawn, "mcmc", None),
+        }
+        draws = every[name] or every["guide"]
+        if draws is None:
+            raise ValueError(f"source has no draws of {name}, expected some")
+        ratio = None
+        if name == "weighted" and draws.log_joint is not None and draws.log_prob is not None:
+            ratio = (draws.log_joint - draws.log_prob).reshape(-1)
+        return cls(
+            drawn.data,
+            drawn.location,
+            drawn.scale,
+            drawn.columns,
+            draws.assignments.reshape(-1, len(drawn.data)),
+            ratio,
+            _first(result.summary.estimates).assignments,
+            drawn.model_description,
+            draws.name,
+        )
+
+    @classmethod
+    def in_folder(cls, folder: Path) -> "_Found":
+        """Read it from the folder of a comparison."""
+        try:
+            summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+            name = summary.get("answer") or "mcmc"
+            with xr.open_dataset(folder / "draws.nc", group="observed_data", engine="h5netcdf") as read:
+                observed = read.load()
+            group = _GROUPS.get(name, "posterior")
+            with xr.open_dataset(folder / "draws.nc", group=group, engine="h5netcdf") as read:
+                posterior = read.load()
+            rows = pd.read_csv(folder / ROWS_FILE)
+        except (OSError, ValueError, AttributeError) as error:
+            raise ValueError(
+                f"folder '{folder}' holds no comparison (draws.nc and summary.json) that can be read; run "
+                "pyroclust compare with --out first"
+            ) from error
+        if "model" not in observed.attrs or summary.get("points") != "rows":
+            raise ValueError(_without(summary.get("model", "of the folder")))
+        draws, ratio = posterior["assignments"].values, None
+        clusters = {name: rows[f"{name}_cluster"] for name in _ESTIMATES if f"{name}_cluster" in rows}
+        if name == "weighted":
+            ratio = (posterior["log_joint"].values - posterior["log_prob"].values).reshape(-1)
+        return cls(
+            observed["data"].values,
+            observed["location"].values,
+            observed["scale"].values,
+            tuple(map(str, observed["column"].values)),
+            draws.reshape(-1, draws.shape[-1]),
+            ratio,
+            _first(clusters).to_numpy(),
+            json.loads(observed.attrs["model"]),
+            str(posterior.attrs.get("sampler", group)),
+        )
+
+    def predictive(self, num_draws: int, rng: np.random.Generator) -> PosteriorPredictive:
+        """Return the law of a new point, over some of the draws."""
+        model = build_model(self.described)
+        if not getattr(model, "is_conjugate", False):
+            raise ValueError(_without(model.name))
+        if self.log_weights is not None:
+            some = rng.choice(len(self.draws), num_draws, p=_normalised(self.log_weights))
+        else:
+            some = np.linspace(0, len(self.draws) - 1, min(num_draws, len(self.draws))).round().astype(int)
+        return PosteriorPredictive(model, torch.from_numpy(self.data), torch.from_numpy(self.draws[some]))
+
+
+def _first(estimates: Mapping[str, Any]) -> Any:
+    """Return the point estimate whose clusters reports show."""
+    found = next((estimates[name] for name in _ESTIMATES if name in estimates), None)
+    if found is None:
+        raise ValueError("source has no point estimate, so that there are no clusters to belong to")
+    return found
+
+
+def _normalised(log_weights: np.ndarray) -> np.ndarray:
+    weights: np.ndarray = np.exp(log_weights - log_weights.max())
+    return weights / weights.sum()
+
+
+def _without(model: str) -> str:
+    return (
+        f"model {model} has no predictive density in closed form, expected rows of columns under a conjugate "
+        "mixture: compare with --family niw or nig"
+    )
