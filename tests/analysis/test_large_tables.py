@@ -16,7 +16,9 @@ def table():
     return rng.normal(size=(ROWS, 2)) + 6.0 * rng.integers(3, size=(ROWS, 1))
 
 
-def test_thousands_of_rows_are_compared_without_a_matrix_of_pairs(table, tmp_path):
+def test_thousands_of_rows_are_compared_without_a_matrix_of_pairs(table, tmp_path, monkeypatch):
+    # Draws of 199 simulations would take longer than all the rest, and are tested elsewhere.
+    monkeypatch.setattr("pyroclust.calibration.training_world._SIMULATIONS", 39)
     tracemalloc.start()
     try:
         result = compare(table, num_draws=10, mcmc_draws=10, num_chains=2, warmup=20, out=tmp_path / "out")

@@ -12,6 +12,7 @@ from properties.hostile import any_labels, finite
 
 from pyroclust import distributions as laws
 from pyroclust.constraints import Constraints
+from pyroclust.counts import check_count
 from pyroclust.partitions import canonical, enumerate_partitions, is_canonical
 
 POSITIVE = st.floats(0.05, 20)
@@ -107,6 +108,18 @@ def product_of_two(size: int, dim: int) -> SearchStrategy[Any]:
     return st.tuples(usual(size, 1), counts(size, dim)).map(np.hstack)
 
 
+def with_gaps(size: int, dim: int) -> SearchStrategy[Any]:
+    """Numbers of which some are missing."""
+    return st.tuples(usual(size, dim), any_labels(size, dim, top=2)).map(
+        lambda both: np.where(both[1] == 2, np.nan, both[0])
+    )
+
+
+def categories(size: int, dim: int) -> SearchStrategy[Any]:
+    """Categories of three, of which some are missing."""
+    return any_labels(size, dim, top=3).map(lambda one: np.where(one == 3, np.nan, one))
+
+
 def one_each(size: int, dim: int) -> SearchStrategy[Any]:
     """Counts of a total of one."""
     return any_labels(size, top=dim - 1).map(lambda one: np.eye(dim)[one])
@@ -152,6 +165,12 @@ def _families() -> list[Call]:
                 laws.PoissonGamma(dim, shape=shape, rate=1.0),
             ]
         ),
+        "PartlyObserved": lambda dim, kappa, **more: laws.PartlyObserved(
+            laws.NormalInverseGamma(1, kappa, **more), dim
+        ),
+        "Categories": lambda dim, concentration: laws.Categories(
+            [3] * check_count("dim", dim, at_most=99), concentration
+        ),
     }
     known: dict[str, tuple[Any, dict[str, Any]]] = {
         "NormalKnownVariance": (usual, {"prior_scale": POSITIVE, "scale": POSITIVE}),
@@ -160,6 +179,8 @@ def _families() -> list[Call]:
         "PoissonGamma": (counts, positive),
         "BernoulliBeta": (bits, {"alpha": POSITIVE, "beta": POSITIVE}),
         "Product": (product_of_two, {"prior_scale": POSITIVE, "shape": POSITIVE}),
+        "PartlyObserved": (with_gaps, {"kappa": POSITIVE, **positive}),
+        "Categories": (categories, {"concentration": POSITIVE}),
         "MultinomialDirichlet": (one_each, {"concentration": POSITIVE}),
         "NormalIndependent": (usual, {"mean": st.floats(-5, 5), "variance": POSITIVE, **positive}),
     }
@@ -329,6 +350,8 @@ NOT_TESTED = {
     "distributions.ClusterwisePartition": _GUIDED,
     "distributions.CompletedPartition": _GUIDED,
     "distributions.ComponentLabels": _GUIDED,
+    "distributions.CategoricalColumns": "the likelihood of Categories",
+    "distributions.ObservedParts": "the likelihood of PartlyObserved",
     **{
         f"distributions.{name}": "takes the outputs of a decoder: tests/distributions/test_observations.py"
         for name in (
