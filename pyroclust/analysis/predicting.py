@@ -21,7 +21,7 @@ from pyroclust.results.comparison import ROWS_FILE
 from pyroclust.results.comparison_result import ComparisonResult
 from pyroclust.saving.models import build_model
 
-__all__ = ["Prediction", "predict"]
+__all__ = ["Prediction", "answer_draws", "predict"]
 
 DRIFT_LEVEL = 0.01
 """New rows are called unlike the old ones where a rank test of their densities has a smaller p-value."""
@@ -155,6 +155,21 @@ def predict(
     )
 
 
+def answer_draws(result: ComparisonResult) -> tuple[np.ndarray, np.ndarray]:
+    """Return the draws that are the answer of a comparison, or those of MCMC, and the point estimate.
+
+    Weighted draws are resampled.
+
+    Args:
+        result: what :func:`pyroclust.compare` returned.
+
+    Shape:
+        output: ``(S, N)`` and ``(N,)`` canonical labels.
+    """
+    found = _Found.drawn(result)
+    return found.draws[found.some(len(found.draws), np.random.default_rng(0))], found.estimate
+
+
 @dataclass(frozen=True)
 class _Found:
     """What a comparison leaves for later: its points, its draws and its model.
@@ -175,15 +190,21 @@ class _Found:
     draws: np.ndarray
     log_weights: np.ndarray | None
     estimate: np.ndarray
-    described: Mapping[str, Any]
+    described: Mapping[str, Any] | None
     drawn_by: str
 
     @classmethod
     def of(cls, result: ComparisonResult) -> "_Found":
-        """Take it from a result."""
+        """Take it from a result, and refuse one without a predictive density."""
+        found = cls.drawn(result)
+        if found.described is None or result.comparison.shape is not None:
+            raise ValueError(_without(result.comparison.model_name))
+        return found
+
+    @classmethod
+    def drawn(cls, result: ComparisonResult) -> "_Found":
+        """Take it from a result, whatever its model."""
         drawn = result.comparison
-        if drawn.model_description is None or drawn.shape is not None:
-            raise ValueError(_without(drawn.model_name))
         answer = getattr(result.summary, "answer", None)
         name = "mcmc" if answer is None else answer.value
         refined = getattr(drawn, "refined", None)
@@ -248,14 +269,18 @@ class _Found:
 
     def predictive(self, num_draws: int, rng: np.random.Generator) -> PosteriorPredictive:
         """Return the law of a new point, over some of the draws."""
+        assert self.described is not None
         model = build_model(self.described)
         if not getattr(model, "is_conjugate", False):
             raise ValueError(_without(model.name))
+        draws = torch.from_numpy(self.draws[self.some(num_draws, rng)])
+        return PosteriorPredictive(model, torch.from_numpy(self.data), draws)
+
+    def some(self, number: int, rng: np.random.Generator) -> np.ndarray:
+        """Choose draws: by their weights, or at equal distances."""
         if self.log_weights is not None:
-            some = rng.choice(len(self.draws), num_draws, p=_normalised(self.log_weights))
-        else:
-            some = np.linspace(0, len(self.draws) - 1, min(num_draws, len(self.draws))).round().astype(int)
-        return PosteriorPredictive(model, torch.from_numpy(self.data), torch.from_numpy(self.draws[some]))
+            return rng.choice(len(self.draws), number, p=_normalised(self.log_weights))
+        return np.linspace(0, len(self.draws) - 1, min(number, len(self.draws))).round().astype(int)
 
 
 def _first(estimates: Mapping[str, Any]) -> Any:

@@ -1,0 +1,172 @@
+"""A thin door for scikit-learn: the posterior of a partition as an estimator."""
+
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pyroclust.analysis.compare import compare
+from pyroclust.analysis.predicting import answer_draws, predict
+from pyroclust.diagnostics import Verdict, co_assignment
+
+__all__ = ["PartitionPosterior"]
+
+
+class PartitionPosterior(ClusterMixin, BaseEstimator):
+    r"""Cluster rows by the posterior of their partition: ``labels_`` is a summary, ``draws_`` the answer.
+
+    :meth:`fit` does what :func:`pyroclust.compare` does: draws of a guide, refined, beside MCMC of the same
+    model, or MCMC alone. No number of clusters is asked for; the posterior of it is ``num_clusters_``. Labels
+    are the point estimate with the least expected variation of information, and say nothing of how sure they
+    are: look at ``verdict_`` first, and at ``co_assignment_`` or ``probabilities_`` for single rows.
+
+    Args:
+        family: of the clusters: ``"niw"``, ``"nig"`` or ``"student-t"``; see
+            :func:`pyroclust.models.standardised_mixture`.
+        prior: of the partitions: ``"gamma-crp"``, ``"crp"``, ``"py"`` or ``"mfm"``.
+        concentration: of the prior, where it has one to set.
+        expected_clusters: prior mean of the number of clusters, in place of the concentration.
+        guide: name or folder of a guide, a guide, or ``"none"`` for MCMC alone; by default one of the model.
+        standardise: whether columns are shifted and scaled to mean 0 and variance 1 first.
+        num_draws: draws of the guide; 1,000 by default.
+        num_chains: chains of MCMC.
+        mcmc_draws: draws that each chain keeps.
+        warmup: sweeps that each chain drops first; by default they go on until they have converged.
+        random_state: seed of all draws: an integer, a generator of numpy, or ``None`` for another one each
+            time.
+
+    Attributes:
+        labels_: point estimate, ``(N,)``, clusters numbered from 0 in order of first appearance.
+        draws_: draws of the posterior, canonical labels ``(S, N)``.
+        num_clusters_: its posterior, numbers of clusters with their probabilities.
+        probabilities_: of the rows to be in each cluster of ``labels_``, ``(N, J)``: how the companions that
+            a row has in the draws are divided; rows sum to 1.
+        verdict_: whether to trust the draws, with its findings.
+        result_: all that :func:`pyroclust.compare` returned.
+        n_features_in_: D.
+        feature_names_in_: names of the columns, where they are text.
+
+    Example:
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.preprocessing import RobustScaler
+        >>> X = np.concatenate([np.zeros((10, 1)), np.ones((10, 1))]) + np.linspace(0, 0.1, 20)[:, None]
+        >>> posterior = PartitionPosterior(guide="none", mcmc_draws=50, num_chains=2, random_state=0)
+        >>> make_pipeline(RobustScaler(), posterior).fit_predict(X).tolist() == [0] * 10 + [1] * 10
+        True
+        >>> max(posterior.num_clusters_, key=posterior.num_clusters_.get)
+        2
+    """
+
+    def __init__(
+        self,
+        *,
+        family: str | None = None,
+        prior: str | None = None,
+        concentration: float | None = None,
+        expected_clusters: float | None = None,
+        guide: Any = None,
+        standardise: bool = True,
+        num_draws: int | None = None,
+        num_chains: int = 4,
+        mcmc_draws: int | None = None,
+        warmup: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.family, self.prior = family, prior
+        self.concentration, self.expected_clusters = concentration, expected_clusters
+        self.guide, self.standardise = guide, standardise
+        self.num_draws, self.num_chains = num_draws, num_chains
+        self.mcmc_draws, self.warmup = mcmc_draws, warmup
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Draw from the posterior of the partition of the rows.
+
+        Args:
+            X: ``(N, D)`` numbers, at least two rows; a data frame keeps the names of its columns.
+            y: not used.
+
+        Raises:
+            ValueError: if the rows cannot be clustered, or an argument cannot be used.
+        """
+        values = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        self.result_ = compare(
+            self._frame(values),
+            guide=self.guide,
+            family=self.family,
+            prior=self.prior,
+            concentration=self.concentration,
+            expected_clusters=self.expected_clusters,
+            raw=not self.standardise,
+            num_draws=self.num_draws,
+            num_chains=self.num_chains,
+            mcmc_draws=self.mcmc_draws,
+            warmup=self.warmup,
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+        )
+        self.draws_, self.labels_ = answer_draws(self.result_)
+        return self
+
+    @property
+    def verdict_(self) -> Verdict:
+        """Whether to trust the draws, with its findings."""
+        check_is_fitted(self)
+        return self.result_.verdict
+
+    @property
+    def num_clusters_(self) -> dict[int, float]:
+        """The posterior of the number of clusters: numbers with their probabilities."""
+        check_is_fitted(self)
+        numbers, times = np.unique(self.draws_.max(-1) + 1, return_counts=True)
+        return {int(one): float(often) for one, often in zip(numbers, times / times.sum(), strict=True)}
+
+    @property
+    def co_assignment_(self) -> NDArray[np.float64]:
+        """How probable it is that two rows are together, ``(N, N)``; memory O(N^2)."""
+        check_is_fitted(self)
+        return co_assignment(self.draws_)
+
+    @property
+    def probabilities_(self) -> NDArray[np.float64]:
+        """Probabilities of the rows to be in each cluster of ``labels_``, ``(N, J)``; cost O(S N)."""
+        check_is_fitted(self)
+        clusters = int(self.labels_.max()) + 1
+        found = np.zeros((len(self.labels_), clusters))
+        for draw in self.draws_:
+            table = np.zeros((int(draw.max()) + 1, clusters))
+            np.add.at(table, (draw, self.labels_), 1.0)
+            found += (table / table.sum(-1, keepdims=True))[draw]
+        return found / len(self.draws_)
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return how probable it is that new rows are in each cluster, and last in a new one.
+
+        Args:
+            X: ``(M, D)``.
+
+        Returns:
+            ``(M, J + 1)``, rows sum to 1; see :func:`pyroclust.predict`.
+        """
+        new = self._new(X)
+        return predict(self.result_, new).probabilities
+
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the log predictive density of new rows in nats, in the units of the columns, ``(M,)``.
+
+        Args:
+            X: ``(M, D)``.
+        """
+        new = self._new(X)
+        return predict(self.result_, new).log_density
+
+    def _new(self, X: ArrayLike) -> pd.DataFrame:
+        check_is_fitted(self)
+        return self._frame(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def _frame(self, values: NDArray[np.float64]) -> pd.DataFrame:
+        names = getattr(self, "feature_names_in_", [f"x{at}" for at in range(1, values.shape[1] + 1)])
+        return pd.DataFrame(values, columns=list(names))

@@ -1,0 +1,106 @@
+"""The estimator for scikit-learn: its own checks, pipelines and data frames."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from pyroclust.models.predictive import PosteriorPredictive
+from pyroclust.saving.models import build_model
+from pyroclust.sklearn import PartitionPosterior
+
+QUICK = PartitionPosterior(guide="none", mcmc_draws=10, num_chains=2, warmup=10, random_state=0)
+
+
+def two_groups(number):
+    rng = np.random.default_rng(0)
+    centres = np.repeat([[0.0, 0.0], [8.0, 8.0]], number, 0)
+    return pd.DataFrame(rng.normal(size=centres.shape) + centres, columns=["a", "b"])
+
+
+@parametrize_with_checks([QUICK])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_takes_it_for_one_of_its_own(estimator, check):
+    check(estimator)
+
+
+def test_what_is_fitted_is_the_posterior():
+    frame = two_groups(15)
+    found = clone(QUICK).set_params(mcmc_draws=100, warmup=50).fit(frame)
+    assert found.labels_.tolist() == [0] * 15 + [1] * 15
+    assert found.draws_.shape == (200, 30)
+    assert sum(found.num_clusters_.values()) == pytest.approx(1.0)
+    numbers, times = np.unique(found.draws_.max(-1) + 1, return_counts=True)
+    assert found.num_clusters_ == dict(zip(numbers.tolist(), times / 200, strict=True))
+    together = found.co_assignment_
+    assert together[0, 1] > 0.8
+    assert together[0, 20] < 0.1
+    np.testing.assert_allclose(found.probabilities_.sum(-1), 1.0)
+    assert (found.probabilities_.argmax(-1) == found.labels_).all()
+    assert found.verdict_.sentence == found.result_.verdict.sentence
+    assert list(found.feature_names_in_) == ["a", "b"]
+
+
+def test_probabilities_of_rows_count_their_companions():
+    found = clone(QUICK)
+    found.draws_ = np.array([[0, 0, 1], [0, 0, 0]])
+    found.labels_, found.result_ = np.array([0, 0, 1]), None
+    np.testing.assert_allclose(found.probabilities_, [[5 / 6, 1 / 6], [5 / 6, 1 / 6], [1 / 3, 2 / 3]])
+
+
+def test_new_rows_have_probabilities_and_densities():
+    frame = two_groups(15)
+    found = clone(QUICK).set_params(mcmc_draws=50, warmup=50).fit(frame)
+    new = pd.DataFrame({"a": [0.0, 8.0, 90.0], "b": [0.0, 8.0, -90.0]})
+    probabilities = found.predict_proba(new)
+    assert probabilities.argmax(-1).tolist() == [0, 1, 2]
+    np.testing.assert_allclose(probabilities.sum(-1), 1.0)
+    density = found.score_samples(new)
+    assert density[2] < density[:2].min()
+
+
+def test_in_a_pipeline_with_data_frames():
+    frame = two_groups(15)
+    scaler = StandardScaler().set_output(transform="pandas")
+    pipeline = make_pipeline(scaler, clone(QUICK).set_params(standardise=False, mcmc_draws=50, warmup=50))
+    assert pipeline.fit_predict(frame).tolist() == [0] * 15 + [1] * 15
+    assert pipeline.predict_proba(frame[:2]).argmax(-1).tolist() == [0, 0]
+    # Densities are in the units that the last step sees.
+    assert np.isfinite(pipeline.score_samples(frame)).all()
+
+
+def test_the_seed_is_the_seed():
+    frame = two_groups(8)
+    one, other = clone(QUICK).fit(frame), clone(QUICK).fit(frame)
+    np.testing.assert_array_equal(one.draws_, other.draws_)
+    third = clone(QUICK).set_params(random_state=np.random.RandomState(3)).fit(frame)
+    assert (one.draws_ != third.draws_).any()
+
+
+def test_errors_are_clear():
+    with pytest.raises(NotFittedError):
+        _ = PartitionPosterior().num_clusters_
+    with pytest.raises(ValueError, match="unknown family 'normal'"):
+        clone(QUICK).set_params(family="normal").fit(two_groups(5))
+    points = two_groups(6)
+    heavy_tailed = clone(QUICK).set_params(family="student-t").fit(points)
+    with pytest.raises(ValueError, match="no predictive density"):
+        heavy_tailed.predict_proba(points)
+
+
+def test_the_law_of_new_rows_is_that_of_the_draws():
+    """The mean of predictive densities over draws is that of the model's own law."""
+    frame = two_groups(6)
+    found = clone(QUICK).fit(frame)
+    drawn = found.result_.comparison
+    law = PosteriorPredictive(
+        build_model(drawn.model_description), torch.tensor(drawn.data), torch.tensor(found.draws_)
+    )
+    points = torch.tensor((frame.to_numpy() - drawn.location) / drawn.scale)
+    wanted = law.log_prob(points).numpy() - np.log(drawn.scale).sum()
+    np.testing.assert_allclose(found.score_samples(frame), wanted)
