@@ -230,6 +230,7 @@ LAW: dict[str, set[str]] = {
         "results",
         "saving",
     },
+    "sklearn": {"analysis", "diagnostics"},
     "cli": GROUND
     | DIAGNOSTICS
     | {"analysis", "calibration", "data", "infer", "infer.training", "io", "plots"}

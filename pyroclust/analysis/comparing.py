@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pyroclust.analysis import showing  # noqa: F401  (results show themselves)
 from pyroclust.analysis.chains import ChainsOfModel, draw_mcmc
 from pyroclust.analysis.constraining import ABOUT_SIMULATIONS, Known, free_of, held, knowledge_of
 from pyroclust.analysis.drawing import cross_scored, draw_and_refine

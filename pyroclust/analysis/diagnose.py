@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
 
+from pyroclust.analysis import showing  # noqa: F401  (results show themselves)
 from pyroclust.attempts import Attempts
 from pyroclust.counts import check_seed
 from pyroclust.data.datasets import Source, read_table

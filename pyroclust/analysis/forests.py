@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.analysis import showing  # noqa: F401  (results show themselves)
 from pyroclust.analysis.constraining import Known
 from pyroclust.constraints import Constraints
 from pyroclust.data.standardise import Standardised

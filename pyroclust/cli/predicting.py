@@ -44,7 +44,8 @@ def predict(
 
     Rows get the probability of every cluster of the point estimate and of a
     new one, their log density, and the share of old rows that are no more
-    likely. Says so where the new rows are unlike the old ones.
+    likely. Says so where the new rows are unlike the old ones. Clusters are
+    numbered as in assignments.csv.
     """
     from rich.table import Table
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from rich.console import RenderableType
 
 from pyroclust.report.html import render_page, write_page
+from pyroclust.report.notebook import notebook_view
 from pyroclust.report.page import page_of
 from pyroclust.report.parts import Page
 from pyroclust.report.terminal import terminal_page
@@ -13,6 +14,7 @@ from pyroclust.results.contents import Result
 
 __all__ = [
     "Page",
+    "notebook_view",
     "page_of",
     "render",
     "render_page",

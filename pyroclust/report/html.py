@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from pyroclust.report.parts import Page
 
-__all__ = ["render_page", "write_page"]
+__all__ = ["environment", "render_page", "write_page"]
 
 FILE_NAME = "report.html"
 
@@ -23,22 +23,30 @@ def render_page(page: Page) -> str:
     Args:
         page: what it says.
     """
-    environment = Environment(
+    page.draw()
+    style, script = _own_file("report.css"), _own_file("page.js")
+    return (
+        environment()
+        .get_template("page.html.jinja")
+        .render(
+            page=page,
+            notes=tuple(dict.fromkeys((*page.notes, *page.failures))),
+            style=Markup(style),
+            script=Markup(script),
+            policy=_policy(style, script),
+            version=version("pyroclust"),
+        )
+    )
+
+
+def environment() -> Environment:
+    """Return where the templates are, with all text escaped."""
+    return Environment(
         loader=PackageLoader("pyroclust.report", ""),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-    )
-    page.draw()
-    style, script = _own_file("report.css"), _own_file("page.js")
-    return environment.get_template("page.html.jinja").render(
-        page=page,
-        notes=tuple(dict.fromkeys((*page.notes, *page.failures))),
-        style=Markup(style),
-        script=Markup(script),
-        policy=_policy(style, script),
-        version=version("pyroclust"),
     )
 
 

@@ -15,12 +15,13 @@ from pyroclust.results.contents import Contents
 from pyroclust.results.frames import points_frame
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone
 from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary
+from pyroclust.results.showing import Shown
 
 __all__ = ["ComparisonResult"]
 
 
 @dataclass(frozen=True)
-class ComparisonResult:
+class ComparisonResult(Shown):
     """What :func:`pyroclust.compare` returns.
 
     Attributes:

@@ -16,12 +16,13 @@ from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.contents import Contents, RowsOfData, Source, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary
 from pyroclust.results.frames import points_frame
+from pyroclust.results.showing import Shown
 
 __all__ = ["Diagnosis"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diagnosis:
+class Diagnosis(Shown):
     """One or two sources of draws of the same partition.
 
     Attributes:

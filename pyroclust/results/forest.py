@@ -19,6 +19,7 @@ from pyroclust.results.contents import Contents, Source, posteriors_of_k
 from pyroclust.results.draws_summary import DrawsSummary, Estimate, summarise_draws
 from pyroclust.results.frames import points_frame
 from pyroclust.results.partition_draws import PartitionDraws
+from pyroclust.results.showing import Shown
 
 __all__ = ["FOREST", "ForestClustering", "ForestOnData", "summarise_forest"]
 
@@ -66,7 +67,7 @@ class ForestOnData(OnData):
 
 
 @dataclass(frozen=True)
-class ForestClustering:
+class ForestClustering(Shown):
     """Partitions by spanning forests, and everything that a page, a table or a JSON file says of them.
 
     Attributes:
