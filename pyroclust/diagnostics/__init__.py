@@ -57,6 +57,13 @@ from pyroclust.diagnostics.estimates.searches import (
     LinkageSearch,
     PartitionSearch,
 )
+from pyroclust.diagnostics.estimates.separation import (
+    ClusterContrasts,
+    ColumnShares,
+    cluster_contrasts,
+    column_shares,
+    outlier_probabilities,
+)
 from pyroclust.diagnostics.simulations.coverage import BallCoverage, ball_coverage
 from pyroclust.diagnostics.simulations.familiarity import Familiarity, FamiliarityRow, familiarity
 from pyroclust.diagnostics.simulations.reliability import PairReliability, pair_reliability
@@ -105,8 +112,10 @@ __all__ = [
     "Answer",
     "BallCoverage",
     "Binder",
+    "ClusterContrasts",
     "ClusterProfiles",
     "CoMembershipEss",
+    "ColumnShares",
     "Convergence",
     "CredibleBall",
     "DistanceRhat",
@@ -150,10 +159,12 @@ __all__ = [
     "binder",
     "bridge_log_evidence",
     "classifier_test",
+    "cluster_contrasts",
     "cluster_count_posterior",
     "cluster_profiles",
     "co_assignment",
     "co_membership_ess",
+    "column_shares",
     "compare_sources",
     "convergence",
     "count_test",
@@ -184,6 +195,7 @@ __all__ = [
     "nested_rhat",
     "noise_floor",
     "normalised_vi",
+    "outlier_probabilities",
     "pair_reliability",
     "pairwise_loss",
     "pareto_k",

@@ -4,16 +4,26 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pyroclust import plots
-from pyroclust.diagnostics import ClusterProfiles, dendrogram_order
+from pyroclust.diagnostics import (
+    ClusterContrasts,
+    ClusterProfiles,
+    cluster_contrasts,
+    column_shares,
+    dendrogram_order,
+    outlier_probabilities,
+)
 from pyroclust.plots.names import counted, plain_text
-from pyroclust.report.parts import FigureTable, Picture, Section
+from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
 from pyroclust.report.words import axis_names, number
 from pyroclust.results.contents import Contents, Source
 from pyroclust.results.draws_summary import Estimate
 
-__all__ = ["clustering_section", "counts_section", "pairs_section", "profile_section"]
+__all__ = ["apart_section", "clustering_section", "counts_section", "pairs_section", "profile_section"]
 
 _MOST_COLUMNS = 4
+# Of one cluster, and only where means differ by half of the spread within clusters.
+_MOST_NAMED, _LEAST_EFFECT = 3, 0.5
+_MOST_SENTENCES, _MOST_SHARES = 12, 30
 _MOST_COUNTS = 12
 
 
@@ -228,3 +238,63 @@ def _sizes(profiles: ClusterProfiles) -> FigureTable:
         ("cluster", "rows", "share (95 %)", "stability"),
         rows,
     )
+
+
+def apart_section(found: Contents, view: Source) -> Section:
+    """Say which columns tell the clusters apart, and in a sentence a cluster what sets it apart.
+
+    Args:
+        found: a result with columns.
+        view: the source whose estimate is shown.
+    """
+    names = axis_names(tuple(name for name, _ in found.rows.columns))
+    data = np.stack([values for _, values in found.rows.columns], -1)
+    shares = column_shares(view.draws, data=data)
+    best = np.argsort(-shares.mean, kind="stable")[:_MOST_SHARES]
+    table = FigureTable(
+        "Share of the variance of a column that lies between clusters, by the draws of "
+        f"{view.name}, with its 95 % interval: 1 where clusters have nothing in common, around 0 where the "
+        "column has nothing to do with them.",
+        ("column", "between clusters", "95 %"),
+        tuple(
+            (
+                names[d],
+                number(shares.mean[d], 2),
+                f"{number(shares.low[d], 2)} to {number(shares.high[d], 2)}",
+            )
+            for d in best
+        ),
+    )
+    contrasts = cluster_contrasts(_estimate(view).assignments, data=data)
+    sentences = [_contrast(contrasts, k, names) for k in np.argsort(-contrasts.sizes, kind="stable")]
+    more = len(sentences) - _MOST_SENTENCES
+    said = [*sentences[:_MOST_SENTENCES], *([f"And {more} smaller clusters."] if more > 0 else [])]
+    alone = outlier_probabilities(view.draws)
+    said.append(_alone(alone, found.rows.names, view.name))
+    gist = f"Most by {names[best[0]]}"
+    return Section("What sets them apart", (table, *map(Paragraph, said)), gist=gist)
+
+
+def _contrast(contrasts: ClusterContrasts, k: int, names: tuple[str, ...]) -> str:
+    size, effect = contrasts.sizes[k], contrasts.effect[k]
+    begin = f"Cluster {k + 1} ({counted(int(size), 'row')})"
+    if np.isnan(effect).all():
+        return f"{begin} has all rows."
+    strong = [d for d in np.argsort(-np.abs(effect), kind="stable") if abs(effect[d]) >= _LEAST_EFFECT]
+    if not strong:
+        return f"{begin} differs from the others in no single column by half of the spread within clusters."
+    parts = [
+        f"{'higher' if effect[d] > 0 else 'lower'} {names[d]} ({number(contrasts.inside[k, d], 3)} ± "
+        f"{number(contrasts.spread_inside[k, d], 2)}, the others {number(contrasts.outside[k, d], 3)})"
+        for d in strong[:_MOST_NAMED]
+    ]
+    return f"{begin} has {', '.join(parts)}."
+
+
+def _alone(probabilities: np.ndarray, names: tuple[str, ...], source: str) -> str:
+    likely = np.flatnonzero(probabilities >= 0.5)
+    if not len(likely):
+        return f"No row is alone with a probability of at least 0.5 by {source}."
+    some = ", ".join(names[row] for row in likely[np.argsort(-probabilities[likely], kind="stable")][:8])
+    more = f" and {len(likely) - 8:,} more" if len(likely) > 8 else ""
+    return f"Alone with a probability of at least 0.5 by {source}: {plain_text(some)}{more}."

@@ -14,7 +14,13 @@ from pyroclust.report.agreement import agreement_section, refined_agreement_sect
 from pyroclust.report.certainty import certainty_section
 from pyroclust.report.chains import convergence_section
 from pyroclust.report.classical import baseline_section
-from pyroclust.report.clusters import clustering_section, counts_section, pairs_section, profile_section
+from pyroclust.report.clusters import (
+    apart_section,
+    clustering_section,
+    counts_section,
+    pairs_section,
+    profile_section,
+)
 from pyroclust.report.constraints import constraints_section
 from pyroclust.report.costs import cost_section, unit_of_cost, weights_section
 from pyroclust.report.evidence import evidence_section, evidence_tile
@@ -94,6 +100,8 @@ def _sections(found: Contents) -> dict[str, Callable[[], Section]]:
         )
     if own.summary.profiles is not None:
         every["profiles"] = partial(profile_section, own, own.summary.profiles)
+    if found.rows.columns and own.summary.estimate is not None:
+        every["what sets clusters apart"] = lambda: apart_section(found, own)
     if found.baselines:
         every["classical methods"] = lambda: baseline_section(found.baselines, own)
     every["rows"] = lambda: rows_section(found)

@@ -145,6 +145,18 @@ def similarities(draw: DrawFn) -> dict[str, Any]:
     return {"similarity": diagnostics.co_assignment(draw(chains()))}
 
 
+@st.composite
+def spread(draw: DrawFn) -> dict[str, Any]:
+    found = draw(weighted())
+    return found | {"data": draw(points(found["draws"].shape[-1]))}
+
+
+@st.composite
+def divided(draw: DrawFn) -> dict[str, Any]:
+    width = draw(st.integers(1, 6))
+    return {"partition": draw(any_labels(width)), "data": draw(points(width))}
+
+
 def together(found: np.ndarray, *, draws: np.ndarray, weights: Any) -> None:
     same = flat(draws)[:, :, None] == flat(draws)[:, None]
     close(found, np.einsum("s,sij->ij", shares(weights, len(same)), same))
@@ -336,6 +348,25 @@ def two_laws(draw: DrawFn) -> dict[str, Any]:
     return {"p": row, "q": row[::-1].copy()}
 
 
+def between_clusters(found: Any, **_: Any) -> None:
+    assert (found.mean <= 1 + 1e-9).all()
+    assert (found.low <= found.high).all()
+
+
+def set_apart(found: Any, *, partition: np.ndarray, data: np.ndarray) -> None:
+    labels, data = np.array(key(partition)), np.asarray(data, float)
+    for k in range(labels.max() + 1):
+        close(found.inside[k], data[labels == k].mean(0))
+        if (labels != k).any():
+            close(found.outside[k], data[labels != k].mean(0))
+    assert found.sizes.sum() == len(labels)
+
+
+def nearly_alone(found: np.ndarray, *, draws: np.ndarray, fewest: int, weights: Any) -> None:
+    small = np.array([[np.sum(row == one) < fewest for one in row] for row in flat(draws)])
+    close(found, shares(weights, len(small)) @ small)
+
+
 def _call(name: str, arguments: SearchStrategy[dict[str, Any]], right: Any) -> Call:
     return Call(f"diagnostics.{name}", getattr(diagnostics, name), arguments, right, never_broken=INSIDE)
 
@@ -355,6 +386,9 @@ CALLS = [
     ),
     _call("most_informative_pairs", pairs_to_ask(), informative),
     _call("cluster_profiles", described(), profiled),
+    _call("column_shares", spread(), between_clusters),
+    _call("cluster_contrasts", divided(), set_apart),
+    _call("outlier_probabilities", weighted(fewest=st.integers(2, 5)), nearly_alone),
     _call("variation_of_information", two_partitions(weight=True), pairs_of(direct_vi)),
     _call("binder", two_partitions(weight=True), pairs_of(direct_binder)),
     _call("normalised_vi", two_partitions(), pairs_of(direct_nvi)),

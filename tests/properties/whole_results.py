@@ -12,6 +12,7 @@ NOT_TESTED = {
     "calibration.certify": _SAMPLER,
     "calibration.check_guide": "takes the name or the folder of a guide: cases of tests/faults",
     "calibration.judge_certificate": "takes a certificate, no data",
+    "report.notebook_view": _RESULT,
     "report.page_of": _RESULT,
     "report.render": _RESULT,
     "report.render_page": _RESULT,

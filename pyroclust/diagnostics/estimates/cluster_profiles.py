@@ -9,7 +9,7 @@ from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
 from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten, renumbered
 from pyroclust.diagnostics.limits import STABLE
 
-__all__ = ["ClusterProfiles", "cluster_profiles"]
+__all__ = ["ClusterProfiles", "cluster_profiles", "interval"]
 
 _MAX_CELLS = 4_000_000
 
@@ -103,8 +103,8 @@ def cluster_profiles(
     own = member.sum(0)
     centres = member.T @ data / own[:, None]
     squares = member.T @ (data - centres[estimate]) ** 2 / own[:, None]
-    shares = _interval(sizes / points, share)
-    places = (unit * one for one in _interval(means, share))
+    shares = interval(sizes / points, share)
+    places = (unit * one for one in interval(means, share))
     return ClusterProfiles(
         own.astype(np.int64), share @ jaccard, *shares, unit * centres, unit * np.sqrt(squares), *places
     )
@@ -135,7 +135,7 @@ def _counterparts(
     return np.take_along_axis(jaccard, best[..., None], 2)[..., 0], size, total / size[..., None]
 
 
-def _interval(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def interval(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return weighted 2.5 % and 97.5 % quantiles over the first dimension."""
     order = values.argsort(0, kind="stable")
     ranked = np.take_along_axis(values, order, 0)

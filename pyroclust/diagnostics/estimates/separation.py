@@ -1,0 +1,209 @@
+"""Which columns tell the clusters apart, what sets each cluster apart, and which rows are nearly alone."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyroclust.arrays import as_finite, unit_of
+from pyroclust.counts import check_count
+from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
+from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten, renumbered
+from pyroclust.diagnostics.estimates.cluster_profiles import interval
+
+__all__ = [
+    "ClusterContrasts",
+    "ColumnShares",
+    "cluster_contrasts",
+    "column_shares",
+    "outlier_probabilities",
+]
+
+_MAX_CELLS = 4_000_000
+
+
+@dataclass(frozen=True)
+class ColumnShares:
+    """How much of the variance of each column lies between clusters; intervals hold 95 % of the draws.
+
+    Attributes:
+        mean: posterior mean of the share, ``(D,)``; around 0 for a column that has nothing to do with the
+            clusters, 1 for one that is constant in each.
+        low: 2.5 % quantile.
+        high: 97.5 % quantile.
+    """
+
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def column_shares(draws: DrawsLike, *, data: np.ndarray, weights: np.ndarray | None = None) -> ColumnShares:
+    r"""Say for every column how much of its variance lies between clusters, over posterior draws.
+
+    .. math:: 1 - \frac{\sum_k \sum_{i \in k} (x_{id} - \bar x_{kd})^2 / (N - K)}
+        {\sum_i (x_{id} - \bar x_d)^2 / (N - 1)}
+
+    The adjusted coefficient of determination: clusters that have nothing to do with a column have a share of
+    0 on average, whatever their number. A draw whose clusters are all of one point, and a constant column,
+    have 0. Cost O(S N D).
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(S, N)``; data: ``(N, D)``; weights: S entries.
+
+    Args:
+        draws: posterior draws.
+        data: the points.
+        weights: importance weights of the draws; equal by default.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, or shapes do not fit.
+
+    References:
+        Ezekiel (1930), Methods of Correlation Analysis. https://archive.org/details/methodsofcorrela00ezek
+
+    Example:
+        >>> data = np.array([[0.0, 0.0], [0.0, 1.0], [5.0, 0.0], [5.0, 1.0]])
+        >>> column_shares(np.array([[0, 0, 1, 1]]), data=data).mean.round(2).tolist()
+        [1.0, -0.5]
+    """
+    labels, weights = labels_and_weights("draws", draws, weights)
+    labels, data = flatten(labels), as_finite("data", data)
+    points = labels.shape[-1]
+    if data.ndim != 2 or len(data) != points:
+        raise ValueError(
+            f"draws and data have shapes {labels.shape} and {data.shape}, expected (S, N) and (N, D)"
+        )
+    share = checked_weights(weights, len(labels))
+    data = data / unit_of(data)
+    data = data - data.mean(0)
+    total = (data**2).sum(0)
+    step = max(1, _MAX_CELLS // (points * max(1, data.shape[1])))
+    found = np.concatenate(
+        [_shares(labels[begin : begin + step], data, total) for begin in range(0, len(labels), step)]
+    )
+    return ColumnShares(share @ found, *interval(found, share))
+
+
+def _shares(draws: np.ndarray, data: np.ndarray, total: np.ndarray) -> np.ndarray:
+    count, (points, dim) = len(draws), data.shape
+    columns = int(draws.max()) + 1
+    place = (np.arange(count)[:, None] * columns + draws).ravel()
+    sizes = np.bincount(place, minlength=count * columns).reshape(count, columns)
+    between = np.empty((count, dim))
+    for d, column in enumerate(data.T):
+        sums = np.bincount(place, np.tile(column, count), count * columns).reshape(count, columns)
+        between[:, d] = (sums**2 / np.maximum(sizes, 1)).sum(-1)
+    left = points - (sizes > 0).sum(-1, keepdims=True)
+    within = np.maximum(total - between, 0.0)
+    known = (left > 0) & (total > 0)
+    ratio = within * (points - 1) / np.where(known, left * total, 1.0)
+    return np.where(known, 1 - ratio, 0.0)
+
+
+@dataclass(frozen=True)
+class ClusterContrasts:
+    """What sets each cluster of a partition apart from all other points, column by column.
+
+    Attributes:
+        sizes: points of the cluster, ``(K,)``.
+        inside: means of its points, ``(K, D)``.
+        spread_inside: standard deviations of its points, ``(K, D)``; 0 for a single point.
+        outside: means of all other points, ``(K, D)``; nan where there are none.
+        effect: difference of the means in units of the standard deviation within clusters, ``(K, D)``: pooled
+            over all clusters, so that it can be compared between them; nan where there are no others.
+    """
+
+    sizes: np.ndarray
+    inside: np.ndarray
+    spread_inside: np.ndarray
+    outside: np.ndarray
+    effect: np.ndarray
+
+
+def cluster_contrasts(partition: np.ndarray, *, data: np.ndarray) -> ClusterContrasts:
+    r"""Compare each cluster of a partition with all points outside of it.
+
+    .. math:: \delta_{kd} = (\bar x_{kd} - \bar x_{\setminus k, d}) / s_d, \qquad
+        s_d^2 = \tfrac{1}{N - K} \sum_k \sum_{i \in k} (x_{id} - \bar x_{kd})^2
+
+    Where clusters have no spread at all in a column, that of the column takes its place. Cost O(N K D).
+
+    Shape:
+        partition: ``(N,)`` labels; data: ``(N, D)``.
+
+    Args:
+        partition: such as :func:`~pyroclust.diagnostics.point_estimate`.
+        data: the points.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, or shapes do not fit.
+
+    References:
+        Cohen (1988), Statistical Power Analysis for the Behavioral Sciences, chapter 2.
+        https://doi.org/10.4324/9780203771587
+
+    Example:
+        >>> found = cluster_contrasts(np.array([0, 0, 1, 1]), data=np.array([[0.0], [2.0], [6.0], [8.0]]))
+        >>> found.inside.ravel().tolist(), found.effect.round(2).ravel().tolist()
+        ([1.0, 7.0], [-4.24, 4.24])
+    """
+    labels, data = renumbered(checked_labels("partition", partition)[None])[0], as_finite("data", data)
+    if data.ndim != 2 or labels.ndim != 1 or len(data) != len(labels):
+        raise ValueError(
+            f"partition and data have shapes {labels.shape} and {data.shape}, expected (N,) and (N, D)"
+        )
+    unit = unit_of(data)
+    data = data / unit
+    points, clusters = len(data), int(labels.max()) + 1
+    member = np.eye(clusters)[labels]
+    sizes = member.sum(0)
+    inside = member.T @ data / sizes[:, None]
+    squares = member.T @ (data - inside[labels]) ** 2
+    others = points - sizes[:, None]
+    outside = np.where(others > 0, (1 - member).T @ data / np.maximum(others, 1), np.nan)
+    spread = np.sqrt(squares.sum(0) / max(1, points - clusters))
+    spread = np.where(spread > 0, spread, np.where(data.std(0) > 0, data.std(0), 1.0))
+    return ClusterContrasts(
+        sizes.astype(np.int64),
+        unit * inside,
+        unit * np.sqrt(squares / sizes[:, None]),
+        unit * outside,
+        (inside - outside) / spread,
+    )
+
+
+def outlier_probabilities(
+    draws: DrawsLike, *, fewest: int = 2, weights: np.ndarray | None = None
+) -> np.ndarray:
+    r"""Return how probable it is that each point is in a cluster of fewer than so many points.
+
+    .. math:: P(n_{c_i} < m \mid x) \approx \sum_s w_s \, 1[n^{(s)}_{c_i} < m]
+
+    With m = 2: that it is alone. Cost O(S N).
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries; output: ``(N,)``.
+
+    Args:
+        draws: posterior draws.
+        fewest: m.
+        weights: importance weights of the draws; equal by default.
+
+    Raises:
+        ValueError: if the labels are not integers from 0 to N - 1, or ``fewest`` is below 2.
+
+    Example:
+        >>> outlier_probabilities(np.array([[0, 0, 1], [0, 0, 0]])).tolist()
+        [0.0, 0.0, 0.5]
+    """
+    labels, weights = labels_and_weights("draws", draws, weights)
+    labels, fewest = flatten(labels), check_count("fewest", fewest, at_least=2)
+    share, found = checked_weights(weights, len(labels)), np.zeros(labels.shape[-1])
+    columns = int(labels.max()) + 1
+    step = max(1, _MAX_CELLS // max(columns, labels.shape[-1]))
+    for begin in range(0, len(labels), step):
+        some = labels[begin : begin + step]
+        place = np.arange(len(some))[:, None] * columns + some
+        sizes = np.bincount(place.ravel(), minlength=len(some) * columns)
+        found += share[begin : begin + step] @ (sizes[place] < fewest)
+    return found

@@ -1,0 +1,93 @@
+"""Which columns tell clusters apart, what sets clusters apart, rows that are nearly alone."""
+
+import numpy as np
+import pytest
+
+from pyroclust import compare
+from pyroclust.diagnostics import cluster_contrasts, column_shares, outlier_probabilities
+from pyroclust.report import page_of
+from pyroclust.report.clusters import apart_section
+
+
+def drawn(seed=0):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(4, size=(50, 30))
+    return labels, rng.normal(size=(30, 3)) * [1.0, 10.0, 0.1] + [0.0, 5.0, -3.0]
+
+
+def test_shares_are_adjusted_coefficients_of_determination():
+    draws, data = drawn()
+    weights = np.random.default_rng(1).random(50)
+    every = []
+    for labels in draws:
+        design = np.eye(4)[labels][:, np.unique(labels)]
+        fitted = design @ np.linalg.lstsq(design, data, rcond=None)[0]
+        within = ((data - fitted) ** 2).sum(0) / (30 - design.shape[1])
+        every.append(1 - within / data.var(0, ddof=1))
+    found = column_shares(draws, data=data, weights=weights)
+    np.testing.assert_allclose(found.mean, np.average(every, axis=0, weights=weights))
+    plain = column_shares(draws, data=data)
+    np.testing.assert_allclose(plain.low, np.sort(every, 0)[1])
+    np.testing.assert_allclose(plain.high, np.sort(every, 0)[48])
+
+
+def test_a_column_of_noise_has_a_share_of_nothing():
+    rng = np.random.default_rng(2)
+    draws, data = rng.integers(6, size=(2000, 40)), rng.normal(size=(40, 1))
+    assert abs(column_shares(draws, data=data).mean[0]) < 0.01
+
+
+def test_shares_where_nothing_varies_or_nothing_is_together():
+    data = np.array([[1.0, 0.0], [1.0, 2.0], [1.0, 4.0]])
+    assert column_shares(np.array([[0, 1, 2]]), data=data).mean.tolist() == [0.0, 0.0]
+    assert column_shares(np.array([[0, 0, 1]]), data=data).mean[0] == 0.0
+
+
+def test_contrasts_are_differences_of_means_in_pooled_units():
+    draws, data = drawn(3)
+    found = cluster_contrasts(draws[0], data=data)
+    labels = draws[0]
+    order = list(dict.fromkeys(labels.tolist()))
+    pooled = sum(((data[labels == k] - data[labels == k].mean(0)) ** 2).sum(0) for k in order) / (30 - 4)
+    for place, k in enumerate(order):
+        inside, outside = data[labels == k], data[labels != k]
+        np.testing.assert_allclose(found.inside[place], inside.mean(0))
+        np.testing.assert_allclose(found.spread_inside[place], inside.std(0), atol=1e-12)
+        np.testing.assert_allclose(found.outside[place], outside.mean(0))
+        np.testing.assert_allclose(
+            found.effect[place], (inside.mean(0) - outside.mean(0)) / np.sqrt(pooled), rtol=1e-9
+        )
+
+
+def test_one_cluster_has_nothing_beside_it():
+    found = cluster_contrasts(np.zeros(3, int), data=np.array([[0.0], [1.0], [2.0]]))
+    assert np.isnan(found.outside).all()
+    assert np.isnan(found.effect).all()
+
+
+def test_outliers_are_counted_over_draws():
+    draws, _ = drawn(4)
+    for fewest in (2, 9):
+        wanted = np.mean([np.bincount(one, minlength=4)[one] < fewest for one in draws], 0)
+        np.testing.assert_allclose(outlier_probabilities(draws, fewest=fewest), wanted)
+    with pytest.raises(ValueError, match="fewest is 1"):
+        outlier_probabilities(draws, fewest=1)
+    with pytest.raises(ValueError, match=r"expected \(S, N\) and \(N, D\)"):
+        column_shares(draws, data=np.zeros((3, 2)))
+    with pytest.raises(ValueError, match=r"expected \(N,\) and \(N, D\)"):
+        cluster_contrasts(draws[0], data=np.zeros((3, 2)))
+
+
+def test_the_page_says_it_in_sentences():
+    rng = np.random.default_rng(0)
+    right = rng.normal(size=(15, 2))
+    right[:, 0] += 8.0
+    points = np.concatenate([rng.normal(size=(15, 2)), right, [[4.0, 60.0]]])
+    result = compare(points, guide="none", mcmc_draws=50, num_chains=2, warmup=50)
+    page = page_of(result)
+    section = next(one for one in page.sections if one.title == "What sets them apart")
+    assert section.gist.startswith("Most by x")
+    said = " ".join(part.text for part in section.parts[1:])
+    assert "Cluster 1 (15 rows) has lower x1" in said
+    assert "Alone with a probability of at least 0.5 by MCMC: 31." in said
+    assert apart_section(result.contents(), result.contents().reference).gist == section.gist
