@@ -147,9 +147,7 @@ POSTERIOR_FAMILIES = {
     ),
     "independent": NormalIndependent(1.0, 4.0, shape=2.0, rate=1.0),
     "categories": Categories([3, 2, 4], 0.5),
-    "partly": Product(
-        [PartlyObserved(NormalInverseGamma(1, 0.3, shape=2.0, rate=1.0), 2), Categories([3], 0.5)]
-    ),
+    "partly": PartlyObserved(NormalInverseGamma(1, 0.3, shape=2.0, rate=1.0), 2),
 }  # fmt: skip
 
 

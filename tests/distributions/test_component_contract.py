@@ -15,7 +15,7 @@ from pyro.distributions import Gamma
 from scipy import stats
 from scipy.integrate import quad
 
-from pyroclust.distributions import ChineseRestaurantPrior, ClusteredData, Product
+from pyroclust.distributions import Categories, ChineseRestaurantPrior, ClusteredData, Product
 from pyroclust.distributions.components.clustered_data import block_moments
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior
@@ -42,6 +42,9 @@ def all_points(family):
     if isinstance(family, Product):
         pairs = itertools.product(*(all_points(part) for part in family.parts))
         return torch.stack([torch.cat(pair) for pair in pairs])
+    if isinstance(family, Categories):
+        every = itertools.product(*(range(levels) for levels in family.levels))
+        return torch.tensor(list(every), dtype=torch.float64)
     top = getattr(family, "total", 1)
     grid = torch.tensor(list(itertools.product(range(top + 1), repeat=family.dim)), dtype=torch.float64)
     return grid[grid.sum(-1) == top] if hasattr(family, "total") else grid
@@ -444,15 +447,15 @@ def test_points_outside_the_support_are_refused(family):
     points = points_of(family, 4)
     family.check(points)
     wrong = points.clone()
-    wrong[2, -1] = torch.nan
-    with pytest.raises(ValueError, match=r"data has the point \[.*nan\] at index \(2,\), expected"):
+    wrong[2, -1] = torch.inf if family.takes_missing else torch.nan
+    with pytest.raises(ValueError, match=r"data has the point \[.*(nan|inf)\] at index \(2,\), expected"):
         family.check(wrong)
     with pytest.raises(
         ValueError, match=rf"data has shape \(4, {family.dim + 1}\), expected \(\.\.\., {family.dim}\)"
     ):
         family.check(torch.zeros(4, family.dim + 1))
     if not family.support.check(torch.full((family.dim,), 5.5)):
-        with pytest.raises(ValueError, match=r"expected (0 or 1|counts|angles)"):
+        with pytest.raises(ValueError, match=r"expected (0 or 1|counts|angles|the number 0)"):
             family.check(torch.full((3, family.dim), 5.5).double().index_fill(0, torch.tensor([0]), 1.0))
 
 
@@ -476,6 +479,6 @@ def test_families_can_be_copied_and_pickled(family):
 
 def test_known_families_compare_by_their_numbers():
     for name, family in CONJUGATE.items():
-        if name != "product":
+        if name != "product" and not name.startswith("partly"):
             assert vars(copy.deepcopy(family)) == vars(family)
             assert all(isinstance(getattr(family, one), float) for one in family.hyper_names)

@@ -38,8 +38,7 @@ class ObservedParts(SideBySide):
         """Return the sum of the log-densities of the parts that are there, in nats."""
         found: Tensor | float = 0.0
         for part, own in zip(self.parts, value.split(self._widths, -1), strict=True):
-            there = own.nan_to_num(0.0) if own.is_floating_point() else own
-            found = found + torch.where(own.isnan().any(-1), 0.0, part.log_prob(there))
+            found = found + torch.where(own.isnan().any(-1), 0.0, part.log_prob(_filled(own)))
         assert isinstance(found, Tensor)
         return found
 
@@ -60,7 +59,7 @@ class _OrMissing(constraints.Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         """Say of every vector whether it satisfies the constraint with zeros for what is missing."""
-        return self.base.check(value.nan_to_num(0.0) if value.is_floating_point() else value)
+        return self.base.check(_filled(value))
 
     def __repr__(self) -> str:
         return f"{self.base!r} or missing"
@@ -168,7 +167,7 @@ class PartlyObserved(ConjugateComponent):
 
     def check_reach(self, data: Tensor) -> None:
         """Refuse points that lie too far away for the family."""
-        self.part.check_reach(data.nan_to_num(0.0) if data.is_floating_point() else data)
+        self.part.check_reach(_filled(data))
 
     def check(self, data: Tensor) -> None:
         """Refuse data outside the support, and groups of which some columns are missing and some are not.
@@ -184,39 +183,34 @@ class PartlyObserved(ConjugateComponent):
                     f"{self.part.dim} columns are missing and others are not, expected all or none: take "
                     "independent columns, or leave these points out"
                 )
-            data = data.nan_to_num(0.0, posinf=torch.inf, neginf=-torch.inf)
-        super().check(data)
+        super().check(_filled(data))
 
     def moments(self, data: Tensor) -> Tensor:
         """Return what is observed, and the moments of that, ``(..., G (1 + F))``."""
         groups = self._in_groups(data.double())
         there = ~groups.isnan().any(-1)
-        own = self.part.moments(groups.nan_to_num(0.0))
+        own = self.part.moments(_filled(groups))
         own = torch.where(there.unsqueeze(-1), own, 0.0)
         return torch.cat([there.double(), own.flatten(-2)], -1)
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
         """Return the log marginal likelihood of blocks in nats, the sum over groups."""
-        return self.part.log_marginal(*self._by_group(moments)).sum(0)
+        return self.part.log_marginal(*self._by_group(counts, moments)).sum(0)
 
     def predictive_parameters(self, counts: Tensor, moments: Tensor) -> Tensor:
         """Pack the predictives of all groups, one after the other."""
-        packed = self.part.predictive_parameters(*self._by_group(moments))
+        packed = self.part.predictive_parameters(*self._by_group(counts, moments))
         return packed.movedim(0, -2).flatten(-2)
 
     def log_predictive(self, data: Tensor, parameters: Tensor) -> Tensor:
         """Return the log predictive density of the cells that are there, in nats."""
         groups = self._in_groups(data)
-        there = (
-            ~groups.isnan().any(-1) if groups.is_floating_point() else torch.ones_like(groups[..., 0]).bool()
-        )
-        filled = groups.nan_to_num(0.0) if groups.is_floating_point() else groups
-        found = self.part.log_predictive(filled, parameters.unflatten(-1, (self.num_groups, -1)))
-        return torch.where(there, found, 0.0).sum(-1)
+        found = self.part.log_predictive(_filled(groups), parameters.unflatten(-1, (self.num_groups, -1)))
+        return torch.where(groups.isnan().any(-1), 0.0, found).sum(-1)
 
     def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
         """Draw the parameters of all groups from their posteriors."""
-        drawn = self.part.sample_parameters(*self._by_group(moments))
+        drawn = self.part.sample_parameters(*self._by_group(counts, moments))
         return {
             f"{group}.{name}": values[group]
             for group in range(self.num_groups)
@@ -230,7 +224,13 @@ class PartlyObserved(ConjugateComponent):
     def _in_groups(self, data: Tensor) -> Tensor:
         return data.unflatten(-1, (self.num_groups, self.part.dim))
 
-    def _by_group(self, moments: Tensor) -> tuple[Tensor, Tensor]:
+    def _by_group(self, counts: Tensor, moments: Tensor) -> tuple[Tensor, Tensor]:
         """Return observed cells ``(G, ..., K)`` and their moments ``(G, ..., K, F)``."""
+        _, moments = self.over_batch(counts, moments)
         there, own = moments.tensor_split((self.num_groups,), -1)
         return there.movedim(-1, 0), own.unflatten(-1, (self.num_groups, -1)).movedim(-2, 0)
+
+
+def _filled(data: Tensor) -> Tensor:
+    """Put zeros, which every family takes, where cells are missing."""
+    return data.nan_to_num(0.0, posinf=torch.inf, neginf=-torch.inf) if data.is_floating_point() else data
