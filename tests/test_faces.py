@@ -22,6 +22,7 @@ FACES = (
     "pyroclust.models",
     "pyroclust.nn",
     "pyroclust.partitions",
+    "pyroclust.sklearn",
     "pyroclust.plots",
 )
 # Benchmarks time parts of the library that users do not call, and the gallery shows pictures of such parts.

@@ -159,7 +159,9 @@ LAW: dict[str, set[str]] = {
         "memory",
         "text",
     },
-    "diagnostics.differences": {"counts", "diagnostics.chains", "diagnostics.draws", "memory"},
+    "diagnostics.differences": {
+        *("arrays", "counts", "diagnostics.chains", "diagnostics.draws", "diagnostics.limits", "memory"),
+    },
     "diagnostics.verdicts": {
         "arrays",
         "counts",

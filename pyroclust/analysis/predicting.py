@@ -12,10 +12,11 @@ import pandas as pd
 import torch
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.stats import mannwhitneyu
 
 from pyroclust.counts import check_count
 from pyroclust.data.datasets import Source, read_new_rows
+from pyroclust.diagnostics import Likeness, likeness
+from pyroclust.diagnostics.limits import written_p
 from pyroclust.models.predictive import PosteriorPredictive
 from pyroclust.results.comparison import ROWS_FILE
 from pyroclust.results.comparison_result import ComparisonResult
@@ -23,11 +24,7 @@ from pyroclust.saving.models import build_model
 
 __all__ = ["Prediction", "answer_draws", "predict"]
 
-DRIFT_LEVEL = 0.01
-"""New rows are called unlike the old ones where a rank test of their densities has a smaller p-value."""
 _OLD_ROWS = 300
-# Fewer rows have no ranks to speak of.
-_FEWEST_TESTED = 5
 _ESTIMATES = ("answer", "mcmc", "guide")
 _GROUPS = {"refined": "refined", "guide": "guide", "weighted": "guide"}
 
@@ -41,18 +38,16 @@ class Prediction:
         probabilities: of the J clusters of the point estimate, and of a new one last, ``(M, J + 1)``; rows
             sum to 1.
         log_density: log predictive density of each row in nats, in the units of the columns, ``(M,)``.
-        typicality: share of old rows, each left out, that are no more likely than the row, ``(M,)``.
+        likeness: where the densities lie among those of old rows, each left out of its cluster.
         sizes: points of the clusters of the point estimate, ``(J,)``.
-        p_value: of a rank test that new rows are less likely than old ones; nan of fewer than five.
         notes: sentences on what was left out.
     """
 
     row_names: tuple[str, ...]
     probabilities: NDArray[np.float64]
     log_density: NDArray[np.float64]
-    typicality: NDArray[np.float64]
+    likeness: Likeness
     sizes: NDArray[np.int64]
-    p_value: float
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -66,6 +61,11 @@ class Prediction:
         return found
 
     @property
+    def typicality(self) -> NDArray[np.float64]:
+        """Share of old rows, each left out, that are no more likely than each new one, ``(M,)``."""
+        return self.likeness.typicality
+
+    @property
     def is_new(self) -> NDArray[np.bool_]:
         """Whether a row is in no cluster that there is, more probably than in any one of them."""
         return self.clusters == len(self.sizes)
@@ -73,13 +73,13 @@ class Prediction:
     @property
     def warning(self) -> str | None:
         """Say that the new rows are unlike the old ones; ``None`` where nothing says so."""
-        if not self.p_value < DRIFT_LEVEL:
+        if not self.likeness.is_unlike:
             return None
         return (
             "The new rows are unlike those that were clustered: half of them are less likely than "
-            f"{1 - np.median(self.typicality):.0%} of the old rows (rank test, p = {self.p_value:.2g}). "
-            "Probabilities of clusters hold only for rows from the same source: if these are from another, "
-            "compare all rows anew."
+            f"{1 - np.median(self.typicality):.0%} of the old rows (rank test, "
+            f"{written_p(self.likeness.p_value)}). Probabilities of clusters hold only for rows from the "
+            "same source: if these are from another, compare all rows anew."
         )
 
     def frame(self) -> pd.DataFrame:
@@ -143,14 +143,12 @@ def predict(
     with torch.no_grad():
         probabilities = law.cluster_probs(points, estimate).numpy()
         density, usual = law.log_prob(points).numpy(), law.log_prob_left_out(old).numpy()
-    enough = len(density) >= _FEWEST_TESTED
     return Prediction(
         row_names=table.row_names,
         probabilities=probabilities,
         log_density=density - float(np.log(found.scale).sum()),
-        typicality=np.searchsorted(np.sort(usual), density, side="right") / len(usual),
+        likeness=likeness(density, usual),
         sizes=np.bincount(found.estimate),
-        p_value=float(mannwhitneyu(density, usual, alternative="less").pvalue) if enough else float("nan"),
         notes=(*table.notes, f"Clusters are those of {found.drawn_by}."),
     )
 

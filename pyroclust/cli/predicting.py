@@ -64,9 +64,8 @@ def predict(
         raise ValueError(f"cannot write '{path}' ({error.strerror}); choose another with --out") from None
     if as_json:
         rows = json.loads(frame.to_json(orient="records", double_precision=15))
-        print(
-            json.dumps({"rows": rows, "p_value": _known(found.p_value), "warning": found.warning}, indent=2)
-        )
+        p_value = _known(found.likeness.p_value)
+        print(json.dumps({"rows": rows, "p_value": p_value, "warning": found.warning}, indent=2))
         return
     console = standard_output()
     shown = Table("row", "cluster", "probability", "new", "log density", "typicality")

@@ -23,6 +23,7 @@ from pyroclust.diagnostics.chains.short_chains import (
 )
 from pyroclust.diagnostics.differences.agreement import Agreement, Noise, agreement, noise_floor
 from pyroclust.diagnostics.differences.effects import Effect
+from pyroclust.diagnostics.differences.likeness import Likeness, likeness
 from pyroclust.diagnostics.differences.two_sample import TwoSampleTest, classifier_test, count_test, mmd_test
 from pyroclust.diagnostics.draws.co_assignment import co_assignment, dendrogram_order
 from pyroclust.diagnostics.draws.frequencies import (
@@ -62,6 +63,7 @@ from pyroclust.diagnostics.estimates.separation import (
     ColumnShares,
     cluster_contrasts,
     column_shares,
+    likely_outliers,
     outlier_probabilities,
 )
 from pyroclust.diagnostics.simulations.coverage import BallCoverage, ball_coverage
@@ -130,6 +132,7 @@ __all__ = [
     "Finding",
     "GuideFigures",
     "InformativePairs",
+    "Likeness",
     "LinkageSearch",
     "LogEvidence",
     "Mark",
@@ -187,6 +190,8 @@ __all__ = [
     "importance_weights",
     "judge",
     "judge_draws",
+    "likely_outliers",
+    "likeness",
     "log_evidences",
     "max_rhat",
     "min_ess",

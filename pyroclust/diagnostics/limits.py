@@ -28,6 +28,8 @@ MAX_CHANCE = 0.01
 MIN_FAMILIARITY, MIN_CALIBRATION = 0.01, 0.01
 # Of what a guide's weights say on a data set beside its own on simulations: how often it warns for nothing.
 MIN_WITNESSED = 0.05
+# Of a test that new points are like those that were clustered.
+MIN_ALIKE = 0.01
 # Of each test of calibration in a certificate, of which there are about ten.
 MIN_CERTIFIED = 0.005
 # Above it a test that refined draws still move says that they do not, and from it on that they have forgotten
@@ -49,6 +51,11 @@ MIN_KEPT = 10.0
 CLEAR, PARTLY_CLEAR = 0.1, 0.3
 # Adjusted Rand index to known labels: close from the first, partly from the second.
 CLOSE_TO_LABELS, PARTLY_LABELS = 0.9, 0.5
+
+# Probability from which on something is called likely.
+LIKELY = 0.5
+# Difference of means, in units of the spread within clusters, from which on it is said of a cluster.
+TELLING_EFFECT = 0.5
 
 
 def tolerance_of(tolerance: float | None, *, refined: bool) -> float:

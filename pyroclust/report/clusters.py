@@ -1,5 +1,7 @@
 """What the clusters are: the data by cluster, how many there are, which rows belong together, profiles."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -10,7 +12,7 @@ from pyroclust.diagnostics import (
     cluster_contrasts,
     column_shares,
     dendrogram_order,
-    outlier_probabilities,
+    likely_outliers,
 )
 from pyroclust.plots.names import counted, plain_text
 from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
@@ -21,9 +23,7 @@ from pyroclust.results.draws_summary import Estimate
 __all__ = ["apart_section", "clustering_section", "counts_section", "pairs_section", "profile_section"]
 
 _MOST_COLUMNS = 4
-# Of one cluster, and only where means differ by half of the spread within clusters.
-_MOST_NAMED, _LEAST_EFFECT = 3, 0.5
-_MOST_SENTENCES, _MOST_SHARES = 12, 30
+_MOST_NAMED, _MOST_SENTENCES, _MOST_SHARES, _MOST_ALONE = 3, 12, 30, 8
 _MOST_COUNTS = 12
 
 
@@ -269,8 +269,7 @@ def apart_section(found: Contents, view: Source) -> Section:
     sentences = [_contrast(contrasts, k, names) for k in np.argsort(-contrasts.sizes, kind="stable")]
     more = len(sentences) - _MOST_SENTENCES
     said = [*sentences[:_MOST_SENTENCES], *([f"And {more} smaller clusters."] if more > 0 else [])]
-    alone = outlier_probabilities(view.draws)
-    said.append(_alone(alone, found.rows.names, view.name))
+    said.append(_alone(likely_outliers(view.draws), found.rows.names, view.name))
     gist = f"Most by {names[best[0]]}"
     return Section("What sets them apart", (table, *map(Paragraph, said)), gist=gist)
 
@@ -280,7 +279,7 @@ def _contrast(contrasts: ClusterContrasts, k: int, names: tuple[str, ...]) -> st
     begin = f"Cluster {k + 1} ({counted(int(size), 'row')})"
     if np.isnan(effect).all():
         return f"{begin} has all rows."
-    strong = [d for d in np.argsort(-np.abs(effect), kind="stable") if abs(effect[d]) >= _LEAST_EFFECT]
+    strong = contrasts.telling(k)
     if not strong:
         return f"{begin} differs from the others in no single column by half of the spread within clusters."
     parts = [
@@ -291,10 +290,10 @@ def _contrast(contrasts: ClusterContrasts, k: int, names: tuple[str, ...]) -> st
     return f"{begin} has {', '.join(parts)}."
 
 
-def _alone(probabilities: np.ndarray, names: tuple[str, ...], source: str) -> str:
-    likely = np.flatnonzero(probabilities >= 0.5)
+def _alone(likely: np.ndarray, names: Sequence[str], source: str) -> str:
     if not len(likely):
-        return f"No row is alone with a probability of at least 0.5 by {source}."
-    some = ", ".join(names[row] for row in likely[np.argsort(-probabilities[likely], kind="stable")][:8])
-    more = f" and {len(likely) - 8:,} more" if len(likely) > 8 else ""
-    return f"Alone with a probability of at least 0.5 by {source}: {plain_text(some)}{more}."
+        return f"No row is more likely alone than not, by {source}."
+    some = ", ".join(names[row] for row in likely[:_MOST_ALONE])
+    more = len(likely) - _MOST_ALONE
+    rest = f" and {more:,} more" if more > 0 else ""
+    return f"More likely alone than not, by {source}: {plain_text(some)}{rest}."

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyroclust import compare
-from pyroclust.diagnostics import cluster_contrasts, column_shares, outlier_probabilities
+from pyroclust.diagnostics import cluster_contrasts, column_shares, likely_outliers, outlier_probabilities
 from pyroclust.report import page_of
 from pyroclust.report.clusters import apart_section
 
@@ -69,7 +69,11 @@ def test_outliers_are_counted_over_draws():
     draws, _ = drawn(4)
     for fewest in (2, 9):
         wanted = np.mean([np.bincount(one, minlength=4)[one] < fewest for one in draws], 0)
-        np.testing.assert_allclose(outlier_probabilities(draws, fewest=fewest), wanted)
+        found = outlier_probabilities(draws, fewest=fewest)
+        np.testing.assert_allclose(found, wanted)
+        likely = likely_outliers(draws, fewest=fewest)
+        assert set(likely.tolist()) == set(np.flatnonzero(wanted >= 0.5).tolist())
+        assert (np.diff(found[likely]) <= 0).all()
     with pytest.raises(ValueError, match="fewest is 1"):
         outlier_probabilities(draws, fewest=1)
     with pytest.raises(ValueError, match=r"expected \(S, N\) and \(N, D\)"):
@@ -89,5 +93,5 @@ def test_the_page_says_it_in_sentences():
     assert section.gist.startswith("Most by x")
     said = " ".join(part.text for part in section.parts[1:])
     assert "Cluster 1 (15 rows) has lower x1" in said
-    assert "Alone with a probability of at least 0.5 by MCMC: 31." in said
+    assert "More likely alone than not, by MCMC: 31." in said
     assert apart_section(result.contents(), result.contents().reference).gist == section.gist

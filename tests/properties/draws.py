@@ -367,11 +367,28 @@ def nearly_alone(found: np.ndarray, *, draws: np.ndarray, fewest: int, weights: 
     close(found, shares(weights, len(small)) @ small)
 
 
+def mostly_alone(found: np.ndarray, *, draws: np.ndarray, fewest: int, weights: Any) -> None:
+    assert len(set(found.tolist())) == len(found)
+
+
 def _call(name: str, arguments: SearchStrategy[dict[str, Any]], right: Any) -> Call:
     return Call(f"diagnostics.{name}", getattr(diagnostics, name), arguments, right, never_broken=INSIDE)
 
 
+def alike(found: Any, *, new: np.ndarray, usual: np.ndarray) -> None:
+    close(found.typicality, [np.mean(np.asarray(usual) <= one) for one in np.asarray(new)])
+    assert np.isnan(found.p_value) == (len(new) < 5)
+
+
+DENSITIES = st.fixed_dictionaries(
+    {
+        "new": st.integers(1, 8).flatmap(lambda size: finite(size, extreme=False)),
+        "usual": st.integers(1, 9).flatmap(lambda size: finite(size, extreme=False)),
+    }
+)
+
 CALLS = [
+    _call("likeness", DENSITIES, alike),
     _call("co_assignment", weighted(), together),
     _call("cluster_count_posterior", weighted(), of_clusters),
     _call("ranked_partitions", weighted(), ranked),
@@ -388,6 +405,7 @@ CALLS = [
     _call("cluster_profiles", described(), profiled),
     _call("column_shares", spread(), between_clusters),
     _call("cluster_contrasts", divided(), set_apart),
+    _call("likely_outliers", weighted(fewest=st.integers(2, 5)), mostly_alone),
     _call("outlier_probabilities", weighted(fewest=st.integers(2, 5)), nearly_alone),
     _call("variation_of_information", two_partitions(weight=True), pairs_of(direct_vi)),
     _call("binder", two_partitions(weight=True), pairs_of(direct_binder)),

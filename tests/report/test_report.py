@@ -258,6 +258,7 @@ def test_every_kind_of_page_has_its_sections():
         "Is the guide calibrated near these data": "one column, alone",
         "Convergence of": f"{MCMC_ALONE}, {BESIDE_MCMC}, draws, two sources, two sources",
         "What the clusters are like": f"{MCMC_ALONE}, forest, {BESIDE_MCMC}, alone, two sources",
+        "What sets them apart": f"{MCMC_ALONE}, forest, {BESIDE_MCMC}, alone, two sources",
         "What classical methods find": f"{MCMC_ALONE}, forest, {BESIDE_MCMC}, alone, two sources",
         "Every row": EVERY,
     }

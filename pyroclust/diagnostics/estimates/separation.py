@@ -9,12 +9,14 @@ from pyroclust.counts import check_count
 from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
 from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten, renumbered
 from pyroclust.diagnostics.estimates.cluster_profiles import interval
+from pyroclust.diagnostics.limits import LIKELY, TELLING_EFFECT
 
 __all__ = [
     "ClusterContrasts",
     "ColumnShares",
     "cluster_contrasts",
     "column_shares",
+    "likely_outliers",
     "outlier_probabilities",
 ]
 
@@ -119,6 +121,15 @@ class ClusterContrasts:
     outside: np.ndarray
     effect: np.ndarray
 
+    def telling(self, cluster: int) -> list[int]:
+        """Return the columns in which a cluster differs by at least half of the spread, the clearest first.
+
+        Args:
+            cluster: its number.
+        """
+        size = np.nan_to_num(np.abs(self.effect[cluster]))
+        return [int(d) for d in np.argsort(-size, kind="stable") if size[d] >= TELLING_EFFECT]
+
 
 def cluster_contrasts(partition: np.ndarray, *, data: np.ndarray) -> ClusterContrasts:
     r"""Compare each cluster of a partition with all points outside of it.
@@ -207,3 +218,27 @@ def outlier_probabilities(
         sizes = np.bincount(place.ravel(), minlength=len(some) * columns)
         found += share[begin : begin + step] @ (sizes[place] < fewest)
     return found
+
+
+def likely_outliers(draws: DrawsLike, *, fewest: int = 2, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the points that are rather in a cluster of fewer than so many points than not.
+
+    Shape:
+        draws: ``(chains, draws, N)`` or ``(S, N)``; weights: S entries; output: their places, the most
+            probable first.
+
+    Args:
+        draws: posterior draws.
+        fewest: m, as :func:`outlier_probabilities` says.
+        weights: importance weights of the draws; equal by default.
+
+    Raises:
+        ValueError: as :func:`outlier_probabilities`.
+
+    Example:
+        >>> likely_outliers(np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]])).tolist()
+        [2]
+    """
+    found = outlier_probabilities(draws, fewest=fewest, weights=weights)
+    likely = np.flatnonzero(found >= LIKELY)
+    return likely[np.argsort(-found[likely], kind="stable")]
