@@ -41,10 +41,12 @@ ABOUT = {
     "results": "what analyses return",
     "report": "page, HTML, terminal",
     "analysis": "compare, diagnose",
+    "sklearn": "an estimator",
     "cli": "commands",
 }
 # Faces that CONTRIBUTING promises, see tests/test_faces.py.
 FACES = {
+    "sklearn",
     "models",
     "guides",
     "distributions",
