@@ -25,7 +25,7 @@ from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
 from pyroclust.data.shaped_tables import BUILT_IN_IMAGES, images_table, shaped_table
 from pyroclust.data.tables import Table, chosen_table
 from pyroclust.delimited import ReadingOptions
-from pyroclust.errors import unknown_name
+from pyroclust.errors import first_line, unknown_name
 from pyroclust.text import listed, visible
 
 __all__ = ["BUILT_IN", "BuiltIn", "Source", "read_new_rows", "read_table"]
@@ -97,8 +97,8 @@ def read_table(
 
     Args:
         source: ``"galaxies"``, ``"iris"``, ``"digits"`` (images), the path of a file or of a folder of
-            images, a data frame, an array or a tensor ``(N,)`` or ``(N, D)``, or one of images ``(N, H, W)``
-            or waveforms ``(N, channels, samples)``; a graph: ``"karate"``, ``"les-miserables"``, a .graphml
+            images, a data frame of pandas or polars, an array or a tensor ``(N,)`` or ``(N, D)``, or one of
+            images ``(N, H, W)`` or waveforms ``(N, channels, samples)``; a graph: ``"karate"``, ``"les-miserables"``, a .graphml
             or .npz file, a graph of networkx or a sparse matrix; or a table, which comes back as it is.
         columns: columns to cluster; by default all but the label, and the petals of iris. Of a file of edges
             the two that name their ends.
@@ -127,7 +127,7 @@ def read_table(
         >>> sorted(set(read_table("iris").labels.tolist()))
         ['setosa', 'versicolor', 'virginica']
     """
-    told = ReadingOptions(delimiter, decimal, header)
+    told, source = ReadingOptions(delimiter, decimal, header), _in_pandas(source)
     if isinstance(source, Table):
         return _chosen_before(source, {"columns": columns, "label": label, "partial_labels": partial_labels})
     if told.told and not _is_file(source):
@@ -198,7 +198,7 @@ def read_new_rows(
         >>> read_new_rows([[1.0, 2.0]], ["width", "height"]).data
         array([[1., 2.]])
     """
-    told = ReadingOptions(delimiter, decimal, header)
+    told, source = ReadingOptions(delimiter, decimal, header), _in_pandas(source)
     if isinstance(source, Table):
         raw = raw_array(source.data)
     elif isinstance(source, pd.DataFrame):
@@ -213,6 +213,20 @@ def read_new_rows(
             f"new has {len(raw.names)} column(s), expected {len(columns)}: {listed(tuple(columns))}"
         )
     return chosen_table(raw, "array", fewest=1)
+
+
+def _in_pandas(source: Any) -> Any:
+    """Return frames of other libraries, such as polars, as those of pandas, and all else as it is."""
+    convert = getattr(source, "to_pandas", None)
+    if convert is None or not hasattr(source, "columns"):
+        return source
+    try:
+        return convert()
+    except Exception as error:
+        raise ValueError(
+            f"source is a {type(source).__name__} that does not turn into a data frame of pandas "
+            f"({first_line(error)}): write it as Parquet, and give the file"
+        ) from None
 
 
 def _graph(

@@ -157,3 +157,27 @@ def test_principal_components_keep_the_proportions_of_distances():
     assert "of the variance" in principal_components(points, 2).notes[0]
     with pytest.raises(ValueError, match="expected 1 to 3"):
         principal_components(points, 4)
+
+
+class OtherFrame:
+    """A frame of another library, as those of polars: it turns into one of pandas."""
+
+    def __init__(self, frame):
+        self._frame, self.columns = frame, list(frame.columns)
+
+    def to_pandas(self):
+        return self._frame
+
+
+def test_frames_of_other_libraries_are_read_by_way_of_pandas():
+    frame = pd.DataFrame({"width": [1.0, 2.0], "height": [0.5, 0.1]})
+    table = read_table(OtherFrame(frame))
+    assert table.columns == ("width", "height")
+    np.testing.assert_array_equal(table.data, frame.to_numpy())
+
+
+def test_frames_that_do_not_turn_into_one_of_pandas_are_refused():
+    frame = OtherFrame(pd.DataFrame({"width": [1.0]}))
+    frame.to_pandas = lambda: 1 / 0
+    with pytest.raises(ValueError, match="source is a OtherFrame that does not turn into a data frame"):
+        read_table(frame)
