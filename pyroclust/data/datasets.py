@@ -98,8 +98,9 @@ def read_table(
     Args:
         source: ``"galaxies"``, ``"iris"``, ``"digits"`` (images), the path of a file or of a folder of
             images, a data frame of pandas or polars, an array or a tensor ``(N,)`` or ``(N, D)``, or one of
-            images ``(N, H, W)`` or waveforms ``(N, channels, samples)``; a graph: ``"karate"``, ``"les-miserables"``, a .graphml
-            or .npz file, a graph of networkx or a sparse matrix; or a table, which comes back as it is.
+            images ``(N, H, W)`` or waveforms ``(N, channels, samples)``; a graph: ``"karate"``,
+            ``"les-miserables"``, a .graphml or .npz file, a graph of networkx or a sparse matrix;
+            or a table, which comes back as it is.
         columns: columns to cluster; by default all but the label, and the petals of iris. Of a file of edges
             the two that name their ends.
         label: column of reference labels, or of a graph the attribute of its nodes, kept and never used for
