@@ -142,7 +142,7 @@ class PosteriorPredictive(TorchDistribution):
             >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
             >>> law = PosteriorPredictive(gaussian2d(), data, torch.tensor([[0, 0, 1], [0, 1, 2]]))
             >>> law.cluster_probs(torch.zeros(2), torch.tensor([0, 0, 1])).mul(100).round()  # per cent
-            tensor([100.,   0.,   0.], dtype=torch.float64)
+            tensor([99.,  0.,  1.], dtype=torch.float64)
         """
         points = self._checked(points)
         partition = as_partitions("partition", partition, num_points=self._labels.shape[-1])

@@ -50,7 +50,7 @@ def test_visiting_orders_are_asked_where_a_guide_has_several():
 
 
 def test_no_weights_no_witnesses():
-    world = simulated_world(load_guide("acp-gaussian2d"), torch.zeros(5, 2), max_points=None, seed=0)
+    world = simulated_world(load_guide("ccp-gaussian2d"), torch.zeros(5, 2), max_points=None, seed=0)
     assert world.log_weights is None
     assert world.witnesses() is None
     assert world.failures == ()

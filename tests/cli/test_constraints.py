@@ -112,7 +112,7 @@ def test_bad_constraints_get_one_sentence(command, options, said, capsys, files)
         ("compare t.csv --columns a,b --must-link must.csv --family student-t", "take --family niw or nig"),
         ("compare t.csv --columns a,b --raw --must-link must.csv --guide dac-mog", "can only be simulated"),
         (
-            "compare t.csv --columns a,b --raw --must-link must.csv --guide acp-gaussian2d",
+            "compare t.csv --columns a,b --raw --must-link must.csv --guide ccp-gaussian2d",
             "leave --guide out",
         ),
         ("compare t.csv --columns a,b --must-link must.csv --kernel auxiliary", "cannot keep to them"),

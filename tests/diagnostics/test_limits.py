@@ -8,11 +8,14 @@ import pytest
 from chain_cases import restaurant_draws
 
 from pyroclust.diagnostics import (
+    ClusterContrasts,
     EvidenceMethod,
+    Likeness,
     LogEvidence,
     Trust,
     compare_sources,
     evidence_headline,
+    likely_outliers,
     limits,
 )
 from pyroclust.diagnostics.chains.short_chains import Round
@@ -191,6 +194,19 @@ LIMITS: dict[str, tuple[Callable[[float], bool], float, float]] = {
         lambda value: witnesses_finding(Witnesses((), value, 199, 32, 9)).passed,
         0.0501,
         0.05,
+    ),
+    "MIN_ALIKE": (lambda value: not Likeness(np.zeros(1), value).is_unlike, 0.01, 0.00999),
+    "LIKELY": (
+        lambda value: (
+            len(likely_outliers(np.array([[0, 1], [0, 0]]), weights=np.array([value, 1 - value]))) == 2
+        ),
+        0.5,
+        0.4999,
+    ),
+    "TELLING_EFFECT": (
+        lambda value: ClusterContrasts(*[np.zeros((1, 1))] * 4, np.array([[value]])).telling(0) == [0],
+        0.5,
+        0.4999,
     ),
     "MIN_CALIBRATION": (calibrated, 0.01, 0.00999),
     "MIN_CALIBRATION of two": (lambda value: calibrated(value, 0.5), 0.005, 0.00499),
