@@ -166,23 +166,23 @@ class PosteriorPredictive(TorchDistribution):
         Shape:
             rows: places of points, ``(M,)`` int64; output: ``(M,)`` float64, in nats.
         """
-        every = torch.arange(len(self._labels))
-        found = []
-        for row in rows.tolist():
-            own = self._labels[:, row]
-            counts = self._counts.clone()
-            counts[every, own] -= 1
-            moments = self._moments[every, own] - self._component.moments(self._data[row])
-            packed = self._component.predictive_parameters(
-                counts[every, own].unsqueeze(-1), moments.unsqueeze(-2)
-            ).squeeze(-2)
-            point = self._data[row].double()
-            density = self._component.log_predictive(point, self._packed).clone()
-            density[every, own] = self._component.log_predictive(point, packed)
-            left = self._clusters - (counts[every, own] == 0).long()
-            weights = _log_weights(self._known, counts, left, new_at=self._clusters)
-            found.append((density + weights).logsumexp((-1, -2)) - math.log(len(self._labels)))
-        return torch.stack(found)
+        block = max(1, _MAX_ENTRIES // self._packed.numel())
+        return torch.cat([self._left_out(some) for some in rows.split(block)])
+
+    def _left_out(self, rows: Tensor) -> Tensor:
+        draws, points = torch.arange(len(self._labels)), self._data[rows].double()
+        own = self._labels[:, rows].T.unsqueeze(-1)  # (M, S, 1)
+        counts = self._counts.expand(len(rows), *self._counts.shape)
+        counts = counts.scatter_add(-1, own, torch.full_like(own, -1, dtype=counts.dtype))
+        left = counts.gather(-1, own)
+        moments = self._moments[draws, own.squeeze(-1)] - self._component.moments(points).unsqueeze(1)
+        packed = self._component.predictive_parameters(left, moments.unsqueeze(-2))
+        points = points[:, None, None]
+        density = self._component.log_predictive(points, self._packed)
+        density = density.scatter(-1, own, self._component.log_predictive(points, packed))
+        clusters = self._clusters - (left.squeeze(-1) == 0).long()
+        weights = _log_weights(self._known, counts, clusters, new_at=self._clusters)
+        return (density + weights).logsumexp((-1, -2)) - math.log(len(draws))
 
     def _shares(self, partition: Tensor) -> Tensor:
         """Return the shares of the clusters of all draws in those of a partition, ``(S, K + 1, J + 1)``."""
@@ -249,7 +249,7 @@ def _log_weights(known: Mixture, counts: Tensor, clusters: Tensor, *, new_at: Te
     The new one is in column K_s, or in another.
     """
     prior = known.prior
-    num_points = int(counts[0].sum())
+    num_points = int(counts.flatten(0, -2)[0].sum())
     column = torch.arange(counts.shape[-1])
     discount = prior.block_discount
     join = (counts - (discount.unsqueeze(-1) if discount.dim() else discount)).log()

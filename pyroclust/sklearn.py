@@ -134,13 +134,17 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
     def probabilities_(self) -> NDArray[np.float64]:
         """Probabilities of the rows to be in each cluster of ``labels_``, ``(N, J)``; cost O(S N)."""
         check_is_fitted(self)
-        clusters = int(self.labels_.max()) + 1
-        found = np.zeros((len(self.labels_), clusters))
-        for draw in self.draws_:
-            table = np.zeros((int(draw.max()) + 1, clusters))
-            np.add.at(table, (draw, self.labels_), 1.0)
-            found += (table / table.sum(-1, keepdims=True))[draw]
-        return found / len(self.draws_)
+        draws, clusters = self.draws_, int(self.labels_.max()) + 1
+        slots = int(draws.max()) + 1
+        place = np.arange(len(draws))[:, None] * slots + draws
+        table = np.bincount(
+            (place * clusters + self.labels_).ravel(), minlength=len(draws) * slots * clusters
+        )
+        shares = table.reshape(-1, clusters) / np.maximum(
+            table.reshape(-1, clusters).sum(-1, keepdims=True), 1
+        )
+        found: NDArray[np.float64] = np.stack([column[place].mean(0) for column in shares.T], -1)
+        return found
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return how probable it is that new rows are in each cluster, and last in a new one.

@@ -1,6 +1,7 @@
 """The command ``pyroclust predict``."""
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -88,4 +89,4 @@ def predict(
 
 
 def _known(value: float) -> float | None:
-    return value if value == value else None
+    return None if math.isnan(value) else value
