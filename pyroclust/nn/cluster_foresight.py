@@ -121,9 +121,8 @@ class ClusterForesight:
         in_threads(ask, self._parts[:threads], rows)
         device = step.others.device
         found, where, whole = (torch.from_numpy(one).to(device) for one in (log_odds, parts, gains))
-        return Completions(
-            found.nan_to_num(0.0).clamp(-_SURE, _SURE), where, whole[:, :2].clamp(-_SURE, _SURE), whole[:, 2:]
-        )
+        found, unlike = found.clamp(-_SURE, _SURE), whole[:, :2].clamp(-_SURE, _SURE)
+        return Completions(found, where, unlike, whole[:, 2:])
 
     def _prepare(self, width: int, threads: int) -> None:
         """Make tables for so many clusters, and scratch space for each thread."""

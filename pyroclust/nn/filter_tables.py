@@ -19,7 +19,7 @@ __all__ = ["DataSets", "array_of", "can_foresee", "compiled_family", "in_threads
 
 
 class DataSets(NamedTuple):
-    """Data sets in visiting order, laid end to end.
+    """Data sets laid end to end, in the order of their encoding.
 
     Attributes:
         num_points: N, of each.

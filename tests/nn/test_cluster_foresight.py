@@ -17,7 +17,7 @@ from pyroclust.infer import exact_posterior
 from pyroclust.models import Mixture, gaussian2d
 from pyroclust.nn import DensestFirst
 from pyroclust.nn.cluster_foresight import ClusterForesight, Completions
-from pyroclust.partitions import canonical
+from pyroclust.partitions import canonical, enumerate_partitions
 
 CLOSED = [0, 0, 1]
 
@@ -159,6 +159,21 @@ def test_two_points_are_exact_before_training() -> None:
         with torch.no_grad():
             found = guide.posterior(data).log_prob(partitions)
         torch.testing.assert_close(found, log_probs, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_probabilities_of_all_partitions_sum_to_one_and_are_those_of_the_draws(model: Mixture) -> None:
+    torch.manual_seed(2)
+    network = clusterwise_network_for(model, num_values=3, foresight=True)
+    with torch.no_grad():
+        for weight in (*network.trust.parameters(), *network.head.parameters()):
+            weight.normal_()
+        guide = ClusterwiseClusteringProcess(model, network=network.double(), order=DensestFirst(1.0))
+        law = guide.posterior(points_of(model, 5))
+        every = law.log_prob(enumerate_partitions(5))
+        draws, log_q = law.sample_and_log_prob((200,))
+    torch.testing.assert_close(every.logsumexp(0).exp(), torch.ones((), dtype=torch.float64))
+    torch.testing.assert_close(log_q, law.log_prob(draws).detach())
 
 
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
