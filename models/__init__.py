@@ -24,6 +24,7 @@ from pyroclust.models.sensitivity2d import sensitivity2d
 from pyroclust.models.spike_waveforms import SpikeRecording, SpikeWaveforms
 from pyroclust.models.standardised import FAMILIES, PRIORS, NamedPrior, standardised_mixture
 from pyroclust.models.stochastic_block_model import StochasticBlockModel
+from pyroclust.models.table_mixture import table_mixture
 from pyroclust.models.unlabelled_tables import UnlabelledTables
 from pyroclust.models.warped_clusters import WarpedArc, warped_arcs, warped_clusters
 from pyroclust.programs import Program
@@ -66,6 +67,7 @@ __all__ = [
     "sensitivity2d",
     "set_transformer_clusters",
     "standardised_mixture",
+    "table_mixture",
     "warped_arcs",
     "warped_clusters",
 ]

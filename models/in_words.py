@@ -1,8 +1,10 @@
 """Which model a mixture is, in words and as a formula."""
 
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
 
+from pyroclust.distributions import Component, PartlyObserved, Product
 from pyroclust.distributions.hyperparameters import in_short
 from pyroclust.models.mixture import Mixture
 from pyroclust.models.stochastic_block_model import StochasticBlockModel
@@ -43,6 +45,18 @@ _FAMILIES: Mapping[str, tuple[str, str]] = {
         "normal clusters with independent columns, each with a mean and a variance of its own",
         "σ²_kd ~ IG({shape}, {rate}), μ_kd ~ N({mean}, σ²_kd / {kappa}), x_id ~ N(μ_kd, σ²_kd)",
     ),
+    "PoissonGamma": (
+        "counts, each with a mean of its own",
+        "λ_kd ~ Gamma({shape}, {rate}), x_id ~ Poisson(λ_kd)",
+    ),
+    "BernoulliBeta": (
+        "answers, each with a probability of its own",
+        "p_kd ~ Beta({alpha}, {beta}), x_id ~ Bernoulli(p_kd)",
+    ),
+    "Categories": (
+        "categories, each with probabilities of their own",
+        "q_kd ~ Dirichlet({concentration}, ..., {concentration}), x_id ~ Categorical(q_kd)",
+    ),
     "NormalKnownVariance": (
         "normal clusters of one known variance, each with a mean of its own",
         "μ_kd ~ N({mean}, {prior_scale}²), x_id ~ N(μ_kd, {scale}²)",
@@ -82,12 +96,32 @@ def in_words(model: Any) -> str:
         )
     if not isinstance(model, Mixture):
         return f"The model {model.name} is known by its simulations alone."
-    family, formula = _written(model.component, _FAMILIES)
+    family, formula = _family(model.component)
     prior, first = _written(model.prior, _PRIORS)
     return (
         f"The model {model.name}: {family}; their partition is that of {prior}. In symbols: {first}; "
         f"{formula}."
     )
+
+
+def _family(component: Component, begin: int = 1) -> tuple[str, str]:
+    """Return words and formula of a family, of the families of groups of columns one after the other."""
+    if isinstance(component, Product):
+        begins = [begin, *(begin + end for end in accumulate(part.dim for part in component.parts))]
+        every = [
+            (_columns(first, part.dim), *_family(part))
+            for first, part in zip(begins, component.parts, strict=False)
+        ]
+        words = "; ".join(f"{columns}: {words}" for columns, words, _ in every)
+        return f"columns independent given the cluster; {words}", "; ".join(one for _, _, one in every)
+    if isinstance(component, PartlyObserved):
+        words, formula = _family(component.part)
+        return f"{words}, missing cells integrated out", formula
+    return _written(component, _FAMILIES)
+
+
+def _columns(first: int, number: int) -> str:
+    return f"column {first}" if number == 1 else f"columns {first} to {first + number - 1}"
 
 
 def _written(part: Any, known: Mapping[str, tuple[str, str]]) -> tuple[str, str]:

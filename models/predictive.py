@@ -91,9 +91,31 @@ class PosteriorPredictive(TorchDistribution):
         super().__init__(Size(), Size((data.shape[-1],)), validate_args=validate_args)
 
     @property
+    def model(self) -> Mixture:
+        """The mixture."""
+        return self._mixture
+
+    @property
     def support(self) -> constraints.Constraint:
         """Where points lie."""
         return self._component.support
+
+    def sample_missing(self) -> Tensor:
+        r"""Draw the cells of the data that are missing, once for every draw of the partition.
+
+        .. math:: \theta_k \sim p(\theta_k \mid x_k), \qquad x_{id} \sim F_d(\theta_{c_i})
+
+        Cost O(S N D).
+
+        Shape:
+            output: ``(S, missing cells)`` float64, cells in the order of ``data.isnan().nonzero()``.
+        """
+        lost = self._data.isnan()
+        rows = lost.any(-1).nonzero().squeeze(-1)
+        with torch.no_grad():
+            drawn = self._component.sample_parameters(self._counts, self._moments)
+            law = self._component.likelihood(parameters_of_points(drawn, self._labels[:, rows]))
+            return law.sample()[:, lost[rows]].double()
 
     def log_cluster_probs(self, points: Tensor) -> Tensor:
         r"""Return the log-probability of every cluster of a point, given each draw of the others' partition.
@@ -155,7 +177,7 @@ class PosteriorPredictive(TorchDistribution):
 
         return self._in_blocks(points, probs).reshape(*points.shape[:-1], width)
 
-    def log_prob_left_out(self, rows: Tensor) -> Tensor:
+    def log_prob_left_out(self, rows: Tensor, *, hidden: Tensor | None = None) -> Tensor:
         r"""Return the log predictive density of points of the data, each taken out of its cluster first.
 
         .. math:: \log \frac{1}{S} \sum_s p(x_i \mid x_{-i}, c^{(s)}_{-i})
@@ -164,12 +186,16 @@ class PosteriorPredictive(TorchDistribution):
         with the point. Cost O(S K D) a point.
 
         Shape:
-            rows: places of points, ``(M,)`` int64; output: ``(M,)`` float64, in nats.
+            rows: places of points, ``(M,)`` int64; hidden: ``(D,)`` of bool; output: ``(M,)`` float64, in nats.
+
+        Args:
+            rows: which points.
+            hidden: columns that the density is not of, as of a point where they are missing.
         """
         block = max(1, _MAX_ENTRIES // self._packed.numel())
-        return torch.cat([self._left_out(some) for some in rows.split(block)])
+        return torch.cat([self._left_out(some, hidden) for some in rows.split(block)])
 
-    def _left_out(self, rows: Tensor) -> Tensor:
+    def _left_out(self, rows: Tensor, hidden: Tensor | None) -> Tensor:
         draws, points = torch.arange(len(self._labels)), self._data[rows].double()
         own = self._labels[:, rows].T.unsqueeze(-1)  # (M, S, 1)
         counts = self._counts.expand(len(rows), *self._counts.shape)
@@ -177,7 +203,7 @@ class PosteriorPredictive(TorchDistribution):
         left = counts.gather(-1, own)
         moments = self._moments[draws, own.squeeze(-1)] - self._component.moments(points).unsqueeze(1)
         packed = self._component.predictive_parameters(left, moments.unsqueeze(-2))
-        points = points[:, None, None]
+        points = (points if hidden is None else points.masked_fill(hidden, torch.nan))[:, None, None]
         density = self._component.log_predictive(points, self._packed)
         density = density.scatter(-1, own, self._component.log_predictive(points, packed))
         clusters = self._clusters - (left.squeeze(-1) == 0).long()

@@ -50,6 +50,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyroclust.analysis.compare import compare as compare
     from pyroclust.analysis.diagnose import diagnose as diagnose
+    from pyroclust.analysis.filling import missing_cells as missing_cells
     from pyroclust.analysis.predicting import predict as predict
     from pyroclust.calibration import calibrate as calibrate
     from pyroclust.calibration import calibrate_near as calibrate_near
@@ -74,6 +75,7 @@ __all__ = [
     "from_pyro",
     "list_guides",
     "load_guide",
+    "missing_cells",
     "predict",
     "read_draws",
     "read_table",
@@ -94,6 +96,7 @@ _HOMES = {
     "from_pyro": "pyroclust.io.pyro_results",
     "list_guides": "pyroclust.saving.cards",
     "load_guide": "pyroclust.saving.guides",
+    "missing_cells": "pyroclust.analysis.filling",
     "predict": "pyroclust.analysis.predicting",
     "read_draws": "pyroclust.io",
     "read_table": "pyroclust.data",

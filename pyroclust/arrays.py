@@ -63,6 +63,26 @@ def as_finite(name: str, values: Any) -> np.ndarray:
     return found
 
 
+def as_finite_or_missing(name: str, values: Any) -> np.ndarray:
+    """Return real numbers as float64, nan where there is none, and refuse infinite ones.
+
+    Args:
+        name: of the argument, for errors.
+        values: the numbers.
+
+    Raises:
+        ValueError: if these are no real numbers, or one is infinite.
+
+    Example:
+        >>> as_finite_or_missing("values", [0.5, np.nan]).tolist()
+        [0.5, nan]
+    """
+    found = as_numbers(name, values)
+    if lost := int(np.isinf(found).sum()):
+        raise ValueError(f"{name} has {lost} infinite numbers, expected finite ones, or nan for none")
+    return found
+
+
 def whole_numbers(name: str, values: Any) -> np.ndarray:
     """Return whole numbers as int64, whatever type they have.
 
@@ -89,13 +109,13 @@ def unit_of(values: np.ndarray) -> float:
     It is 1 unless the numbers are very large: division by it rounds nothing.
 
     Args:
-        values: finite numbers.
+        values: finite numbers, or nan.
 
     Example:
         >>> unit_of(np.array([3.0])), unit_of(np.array([1e308])) > 1e307
         (1.0, True)
     """
-    largest = float(np.abs(values).max(initial=0.0))
+    largest = float(np.nanmax(np.abs(values), initial=0.0))
     return 1.0 if largest < 1e140 else 2.0 ** math.frexp(largest / 2)[1]
 
 

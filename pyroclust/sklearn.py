@@ -1,12 +1,13 @@
 """A thin door for scikit-learn: the posterior of a partition as an estimator."""
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyroclust.analysis.compare import compare
@@ -30,6 +31,8 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
         prior: of the partitions: ``"gamma-crp"``, ``"crp"``, ``"py"`` or ``"mfm"``.
         concentration: of the prior, where it has one to set.
         expected_clusters: prior mean of the number of clusters, in place of the concentration.
+        kinds: kinds of columns of a data frame by name, ``"number"``, ``"count"``, ``"yes/no"`` or
+            ``"category"``; those of others are found out, while arrays hold numbers.
         guide: name or folder of a guide, a guide, or ``"none"`` for MCMC alone; by default one of the model.
         standardise: whether columns are shifted and scaled to mean 0 and variance 1 first.
         num_draws: draws of the guide; 1,000 by default.
@@ -68,6 +71,7 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
         prior: str | None = None,
         concentration: float | None = None,
         expected_clusters: float | None = None,
+        kinds: Mapping[str, str] | None = None,
         guide: Any = None,
         standardise: bool = True,
         num_draws: int | None = None,
@@ -78,6 +82,7 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
     ) -> None:
         self.family, self.prior = family, prior
         self.concentration, self.expected_clusters = concentration, expected_clusters
+        self.kinds = kinds
         self.guide, self.standardise = guide, standardise
         self.num_draws, self.num_chains = num_draws, num_chains
         self.mcmc_draws, self.warmup = mcmc_draws, warmup
@@ -87,15 +92,17 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
         """Draw from the posterior of the partition of the rows.
 
         Args:
-            X: ``(N, D)`` numbers, at least two rows; a data frame keeps the names of its columns.
+            X: ``(N, D)`` numbers, at least two rows; or a data frame, as it is: of numbers, counts, answers
+                and categories. Cells may be missing.
             y: not used.
 
         Raises:
             ValueError: if the rows cannot be clustered, or an argument cannot be used.
         """
-        values = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        frame = self._checked(X, reset=True)
         self.result_ = compare(
-            self._frame(values),
+            frame,
+            kinds=self._kinds_of(frame, X),
             guide=self.guide,
             family=self.family,
             prior=self.prior,
@@ -169,8 +176,34 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
 
     def _new(self, X: ArrayLike) -> pd.DataFrame:
         check_is_fitted(self)
-        return self._frame(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._checked(X, reset=False)
 
-    def _frame(self, values: NDArray[np.float64]) -> pd.DataFrame:
+    def _checked(self, X: ArrayLike, *, reset: bool) -> pd.DataFrame:
+        """Return a data frame as it is, and other rows as one of numbers."""
+        if isinstance(X, pd.DataFrame) and not all(map(pd.api.types.is_float_dtype, X.dtypes)):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        rows = 2 if reset else 1
+        values = validate_data(
+            self,
+            X,
+            dtype=np.float64,
+            reset=reset,
+            ensure_min_samples=rows,
+            ensure_all_finite="allow-nan",
+        )
         names = getattr(self, "feature_names_in_", [f"x{at}" for at in range(1, values.shape[1] + 1)])
         return pd.DataFrame(values, columns=list(names))
+
+    def _kinds_of(self, frame: pd.DataFrame, X: ArrayLike) -> Mapping[str, str] | None:
+        """Return the kinds that :func:`pyroclust.compare` is told."""
+        if isinstance(X, pd.DataFrame):
+            return self.kinds
+        return dict.fromkeys(frame.columns, "number") | dict(self.kinds or {})
+
+    def __sklearn_tags__(self) -> Tags:
+        """Say that cells may be missing, and that columns may be categories."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = tags.input_tags.string = True
+        return tags

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyroclust.data.tables import Table
     from pyroclust.results.comparison_result import ComparisonResult
 
-__all__ = ["compare"]
+__all__ = ["compare", "kinds_to_read"]
 
 # Labels as drawn, canonical, and as chains of draws.
 _BYTES_A_LABEL = 3 * 8
@@ -39,6 +39,7 @@ def compare(
     concentration: float | None = None,
     expected_clusters: float | None = None,
     columns: Sequence[str] | None = None,
+    kinds: Mapping[str, str] | None = None,
     label: str | None = None,
     pca: int | None = None,
     raw: bool = False,
@@ -92,6 +93,12 @@ def compare(
     conjugate there is no filter either, and with ``guide="none"`` no guide is used: the draws of MCMC then
     stand alone, and the verdict says whether they have converged.
 
+    Columns of files and data frames may be numbers, counts, answers or categories, and cells may be missing;
+    arrays hold numbers, and so do all columns beside a guide, which has a model of its own. Where not all columns are numbers, or a cell is missing, columns are independent
+    given the cluster: see :func:`~pyroclust.models.table_mixture` for the model. Missing cells are integrated
+    out. Pictures and classical methods, which need complete vectors, have those of
+    :func:`~pyroclust.data.standardise.as_vectors`.
+
     What is known of rows, by ``must_link``, ``cannot_link`` and ``partial_labels``, holds in every draw: of
     the guide, weighted, refined and of MCMC, and the evidence is that of data and constraints. The result
     then says what the data say of the constraints, which rows they moved, and how far the uncertainty fell.
@@ -112,6 +119,8 @@ def compare(
         concentration: of that prior.
         expected_clusters: prior mean of the number of clusters in the rows.
         columns: columns to cluster.
+        kinds: kinds of columns by name, ``"number"``, ``"count"``, ``"yes/no"`` or ``"category"``, instead of
+            those that are found out.
         label: column of reference labels, never used for clustering.
         pca: cluster this many principal components of the standardised columns.
         raw: leave the columns as they are, for guides whose model fixes the scale of the data.
@@ -172,6 +181,7 @@ def compare(
         image_size=image_size,
         edges=edges,
         partial_labels=partial_labels,
+        kinds=kinds_to_read(guide, kinds),
     )
     pairs = {
         name: None if given is None else _pairs_of(table, name, given)
@@ -179,6 +189,11 @@ def compare(
     }
     if pca is not None and table.shape is not None:
         raise ValueError(f"pca is {pca}, but {table.name} has {table.shape}, which guides take as they are")
+    if pca is not None and not table.are_numbers:
+        raise ValueError(
+            f"pca is {pca}, but {table.name} has columns that are no numbers, and principal components need "
+            "numbers: choose columns with --columns, or leave --pca out"
+        )
     points = unscaled(table) if raw or table.shape is not None else standardise(table)
     points = points if pca is None else principal_components(points, pca)
     usual = draws_of(len(points.data))
@@ -189,7 +204,7 @@ def compare(
     # This brings torch and Pyro; arguments and table are right by now.
     from pyroclust.analysis.comparing import compare_points
     from pyroclust.analysis.constraining import known_of
-    from pyroclust.analysis.picking import AskedModel
+    from pyroclust.analysis.asked_model import AskedModel
     from pyroclust.analysis.settings import CompareSettings
 
     by_name = any(isinstance(one, str | PathLike) for one in (must_link, cannot_link))
@@ -223,6 +238,22 @@ def compare(
         overwrite=overwrite,
         tell=progress or (lambda stage: None),
     )
+
+
+def kinds_to_read(guide: object, kinds: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    """Return the kinds that a table is read with: found out, or numbers beside a guide of one's own.
+
+    Args:
+        guide: as :func:`compare` takes it.
+        kinds: that were told.
+
+    Example:
+        >>> kinds_to_read(None, None), kinds_to_read("ncp-niw2d", None)
+        ({}, None)
+    """
+    if kinds is None and guide is not None and guide != NO_GUIDE:
+        return None
+    return {} if kinds is None else kinds
 
 
 def _pairs_of(table: "Table", name: str, given: PairsLike) -> "NDArray[np.int64]":

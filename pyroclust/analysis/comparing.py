@@ -6,21 +6,24 @@ from functools import partial
 from os import PathLike
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from pyroclust.analysis import showing  # noqa: F401  (results show themselves)
+from pyroclust.analysis.asked_model import AskedModel, ColumnsOfTable
 from pyroclust.analysis.chains import ChainsOfModel, draw_mcmc
 from pyroclust.analysis.constraining import ABOUT_SIMULATIONS, Known, free_of, held, knowledge_of
 from pyroclust.analysis.drawing import cross_scored, draw_and_refine
 from pyroclust.analysis.evidence import annealed_where_needed
+from pyroclust.analysis.filling import missing_cells
 from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result
-from pyroclust.analysis.picking import AskedModel, NoGuide, PickedGuide, pick_guide
+from pyroclust.analysis.picking import NoGuide, PickedGuide, pick_guide
 from pyroclust.analysis.settings import CompareSettings
 from pyroclust.attempts import Attempts, left_out
 from pyroclust.calibration import calibrate_near
 from pyroclust.calibration.training_world import simulated_world
-from pyroclust.data.standardise import Standardised
+from pyroclust.data.standardise import Standardised, indicators, without_gaps
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Finding
 from pyroclust.diagnostics.draws.pairs import about_pairs
@@ -85,6 +88,7 @@ def compare_points(
         asked=asked,
         is_raw=points.is_raw,
         shape=table.shape,
+        columns=None if table.shape is not None else ColumnsOfTable.of(table, points),
     )
     if isinstance(picked, PickedGuide):
         picked = replace(picked, about=picked.notes_on(table, points))
@@ -108,11 +112,21 @@ def compare_points(
     with results_folder(out, run=run, overwrite=overwrite) as folder, lines_instead_of_bars(tell):
         run_of = _Run(table, points, settings, tell, known, free)
         summary = _by_mcmc(run_of, picked) if isinstance(picked, NoGuide) else _by_guide(run_of, picked)
-        result = ComparisonResult(table, summary, folder, run)
+        result = _with_missing(ComparisonResult(table, summary, folder, run), seed=settings.seed)
         if folder is not None:
             tell("writing the report")
             result = write_result(folder, result, draws=result.comparison)
     return result
+
+
+def _with_missing(result: ComparisonResult, *, seed: int) -> ComparisonResult:
+    """Say what missing cells may hold, where there are some and the model has a predictive law of them."""
+    if not result.table.has_missing:
+        return result
+    tries = Attempts()
+    found = tries.make("What the missing cells may hold", lambda: missing_cells(result, seed=seed))
+    result = result.with_failures(tries.failures) if tries.failures else result
+    return replace(result, missing=found)
 
 
 @dataclass(frozen=True)
@@ -140,7 +154,7 @@ def _by_guide(run: _Run, picked: PickedGuide) -> ComparisonSummary | AloneSummar
     data, model = _as_guides_see(table, points), picked.module.model
     # Simulations know of no constraints.
     free = picked if isinstance(run.free, NoGuide) else run.free
-    simulated = _simulated(free, data, calibrate=settings.calibrate, seed=seed, tell=tell)
+    simulated = _simulated(free, data, run, tell)
     drawn = draw_and_refine(
         picked, data, num_draws=settings.num_draws, refine=settings.refine, seed=seed, tell=tell
     )
@@ -245,8 +259,21 @@ def _about(table: Table, points: Standardised, model: Any, notes: tuple[str, ...
         "true_labels": table.labels,
         "row_names": table.row_names,
         "shape": table.shape,
-        "notes": (*table.notes, *points.notes, *_about_size(len(points.data)), *notes),
+        **_kinds_of(table, points),
+        "notes": (*table.notes, *points.notes, *_about_vectors(table), *_about_size(len(points.data)), *notes),
     }
+
+
+def _kinds_of(table: Table, points: Standardised) -> dict[str, Any]:
+    """Return kinds and levels of the columns, those of a table that its principal components do not have."""
+    if table.shape is not None or points.data.shape[1] != len(table.kinds):
+        return {}
+    return {"kinds": table.kinds, "levels": table.levels}
+
+
+def _summarised(kinds: dict[str, Any]) -> Callable[[np.ndarray], np.ndarray] | None:
+    """Return what turns simulations into what :attr:`OnData.summarised` is of the data."""
+    return (lambda data: without_gaps(indicators(data, **kinds))) if kinds else None
 
 
 def _described(model: Any) -> dict[str, Any] | None:
@@ -264,20 +291,31 @@ def _as_guides_see(table: Table, points: Standardised) -> Tensor:
     return data if table.shape is None else data.unflatten(-1, table.shape.event_shape)
 
 
+def _about_vectors(table: Table) -> tuple[str, ...]:
+    """Say what pictures and classical methods see of a table that is not all numbers."""
+    if table.are_numbers and not table.has_missing:
+        return ()
+    return (
+        "Pictures and classical methods need complete vectors: they have a column of 0 and 1 for each category, "
+        "and missing cells at the mean of their column. The posterior has neither.",
+    )
+
+
 def _about_size(num_points: int) -> tuple[str, ...]:
     return (*about_draws(num_points), *about_pairs(num_points))
 
 
 def _simulated(
-    picked: PickedGuide, data: Tensor, *, calibrate: bool, seed: int, tell: Callable[[str], None]
+    picked: PickedGuide, data: Tensor, run: _Run, tell: Callable[[str], None]
 ) -> dict[str, Any]:
     """Return what simulations of the guide's model say."""
     tell("simulating data sets like those of the training")
     tries, open_ones = Attempts(), list[Finding]()
     guide = picked.module
-    least, most = picked.min_points, picked.max_points
+    seed, least, most = run.settings.seed, picked.min_points, picked.max_points
+    see = _summarised(_kinds_of(run.table, run.points))
     world = tries.make(
-        _WORLD, lambda: simulated_world(guide, data, seed=seed, min_points=least, max_points=most)
+        _WORLD, lambda: simulated_world(guide, data, seed=seed, min_points=least, max_points=most, see=see)
     )
     failed = () if world is None else world.failures
     if (why := tries.reason(_WORLD)) is not None:
@@ -285,7 +323,7 @@ def _simulated(
     if failed or (why is not None and guide.model.has_likelihood):
         open_ones.append(untold(Question.WITNESSED, why))
     near, what = None, f"The calibration of guide '{picked.name}' near the data"
-    if calibrate:
+    if run.settings.calibrate:
         tell("calibrating on simulations near the data")
         near = tries.make(what, lambda: calibrate_near(guide, guide.model, data, seed=seed))
     if (why := tries.reason(what)) is not None:

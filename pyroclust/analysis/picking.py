@@ -1,22 +1,23 @@
 """Which model and which guide a table is clustered with, and whether the guide fits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import inf, prod
 from os import PathLike
 from typing import Any
 
 import torch
+from torch.distributions import constraints
 
+from pyroclust.analysis.asked_model import AskedModel, ColumnsOfTable
 from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.guides.anchored_guide import AnchoredGuide
 from pyroclust.guides.exact_filter import exact_filter
 from pyroclust.large_tables import LARGE_TABLE
-from pyroclust.models import Mixture, StochasticBlockModel, standardised_mixture
-from pyroclust.models.standardised import named_prior
-from pyroclust.protocols import is_of_graphs
+from pyroclust.models import Mixture
+from pyroclust.protocols import is_of_graphs, takes_missing
 from pyroclust.saving.cards import NO_GUIDE, GuideCard, find_guide, list_guides, read_card
 from pyroclust.saving.guides import load_guide
 from pyroclust.saving.models import build_model
@@ -30,62 +31,7 @@ _REMEDIES = {
     "waveform": "cut the waveforms so, or if these are images divide them by their largest number",
 }
 
-__all__ = ["AskedModel", "NoGuide", "PickedGuide", "pick_guide"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class AskedModel:
-    """The model that was asked for by name; see :func:`~pyroclust.models.standardised_mixture`.
-
-    Attributes:
-        family: name of the family of clusters.
-        prior: name of the prior of partitions.
-        concentration: of that prior.
-        expected_clusters: prior mean of the number of clusters.
-        within: (a, b) of the rate of edges within a block of a graph.
-        between: (a, b) of that between blocks.
-    """
-
-    family: str | None = None
-    prior: str | None = None
-    concentration: float | None = None
-    expected_clusters: float | None = None
-    within: tuple[float, float] | None = None
-    between: tuple[float, float] | None = None
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """What was asked for, by the names of the arguments."""
-        return {name: one for name, one in asdict(self).items() if one is not None}
-
-    def build(self, dim: int, num_points: int, shape: PointShape | None = None) -> Any:
-        """Return the model for that many columns and points; the default where nothing was asked for.
-
-        Raises:
-            ValueError: if points of that shape have no model by name, or it has no such part.
-        """
-        names = ("within", "between")
-        of_graphs = {name: one for name, one in self.given.items() if name in names}
-        if isinstance(shape, Graph):
-            return self._of_graphs(num_points, of_graphs)
-        if of_graphs:
-            raise ValueError(
-                f"{' and '.join(of_graphs)} given for rows of columns, expected a graph: leave it out"
-            )
-        of_tables = {name: one for name, one in asdict(self).items() if name not in names}
-        return standardised_mixture(dim, num_points=num_points, **of_tables)
-
-    def _of_graphs(self, num_points: int, rates: dict[str, Any]) -> StochasticBlockModel:
-        if self.family is not None:
-            raise ValueError(
-                f"family is '{self.family}', but the points are nodes of a graph, whose blocks have rates of "
-                "edges: leave it out"
-            )
-        number = {"concentration": self.concentration, "expected_clusters": self.expected_clusters}
-        if self.prior is None and self.concentration is None and self.expected_clusters is None:
-            return StochasticBlockModel(**rates)
-        prior = named_prior(self.prior or "crp", **number, num_points=num_points)
-        return StochasticBlockModel(prior, **rates)
+__all__ = ["NoGuide", "PickedGuide", "pick_guide"]
 
 
 @dataclass(frozen=True)
@@ -129,6 +75,7 @@ class PickedGuide:
         """
         num_points, given = points.data.shape
         self._check_shape(table)
+        self._check_columns(table)
         dim = prod(self.module.model.event_shape)
         if given != dim and not is_of_graphs(self.module.model):
             raise ValueError(
@@ -146,6 +93,21 @@ class PickedGuide:
             f"The guide was trained {beyond} and is used on {num_points}: "
             "trust it only as far as a comparison goes.",
         )
+
+    def _check_columns(self, table: Table) -> None:
+        """Refuse columns of other kinds than the guide's, and missing cells that it cannot take."""
+        model = self.module.model
+        if table.has_missing and not takes_missing(model):
+            raise ValueError(
+                f"{table.name} has missing cells, which guide '{self.name}' cannot take: leave --guide out, or "
+                "take the rows that have all cells"
+            )
+        of_numbers = getattr(getattr(model, "component", None), "support", None) is constraints.real_vector
+        if not table.are_numbers and of_numbers:
+            raise ValueError(
+                f"{table.name} has columns that are no numbers, and guide '{self.name}' takes numbers alone: "
+                "leave --guide out, choose columns with --columns, or say what they are with --kinds"
+            )
 
     def _check_shape(self, table: Table) -> None:
         """Refuse points of another shape, where one of both is no row of columns."""
@@ -168,6 +130,7 @@ def pick_guide(
     asked: AskedModel | None = None,
     is_raw: bool = False,
     shape: PointShape | None = None,
+    columns: ColumnsOfTable | None = None,
 ) -> PickedGuide | NoGuide:
     """Return a guide by name, folder or as it is; by default one of the model that was asked for.
 
@@ -184,6 +147,7 @@ def pick_guide(
         is_raw: whether the columns were left as they are.
         shape: what a point is where it is no row of columns; the default is then a guide of the shelf for
             such points.
+        columns: of the table, where they are not all numbers or cells are missing.
 
     Raises:
         ValueError: if there is none, its conditions are others, or a model is asked for beside it.
@@ -204,7 +168,7 @@ def pick_guide(
     if shape is not None and guide is None and not of_graphs:
         return pick_guide(_guide_for(shape), dim=dim, conditions=conditions)
     if guide is None or guide == NO_GUIDE:
-        model = asked.build(dim, num_points, shape)
+        model = asked.build(dim, num_points, shape, columns=columns)
         found = _without(model, conditions) if guide is not None else _default(model, conditions, num_points)
         told = is_raw and shape is None
         return replace(found, about=(*found.about, *_about_scale(model))) if told else found

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,18 @@ from numpy.typing import NDArray
 
 from pyroclust.counts import check_count
 from pyroclust.data.datasets import Source, read_new_rows
+from pyroclust.data.kinds import Kind
 from pyroclust.diagnostics import Likeness, likeness
 from pyroclust.diagnostics.limits import written_p
 from pyroclust.models.predictive import PosteriorPredictive
+from pyroclust.protocols import takes_missing
 from pyroclust.results.comparison import ROWS_FILE
 from pyroclust.results.comparison_result import ComparisonResult
 from pyroclust.saving.models import build_model
 
-__all__ = ["Prediction", "answer_draws", "predict"]
+__all__ = ["Found", "Prediction", "answer_draws", "predict"]
 
-_OLD_ROWS = 300
+_OLD_ROWS, _FEWEST_OLD_ROWS, _MOST_PATTERNS = 300, 30, 20
 _ESTIMATES = ("answer", "mcmc", "guide")
 _GROUPS = {"refined": "refined", "guide": "guide", "weighted": "guide"}
 
@@ -133,24 +135,51 @@ def predict(
         array([0, 1])
     """
     check_count("num_draws", num_draws)
-    found = _Found.in_folder(Path(source)) if isinstance(source, str | PathLike) else _Found.of(source)
+    found = Found.at(source)
     rng = np.random.default_rng(seed)
     law = found.predictive(num_draws, rng)
-    table = read_new_rows(new, found.columns, **reading)
+    table = read_new_rows(new, found.columns, kinds=found.kinds, levels=found.levels, **reading)
+    if table.has_missing and not takes_missing(law.model):
+        raise ValueError(
+            f"new has missing cells, which model {law.model.name} cannot take: leave these rows out, or compare "
+            "with --family nig and rows of which some cells are missing"
+        )
     points = torch.from_numpy((table.data - found.location) / found.scale)
     estimate = torch.tensor(found.estimate)
     old = torch.from_numpy(rng.permutation(len(found.data))[:_OLD_ROWS])
     with torch.no_grad():
         probabilities = law.cluster_probs(points, estimate).numpy()
-        density, usual = law.log_prob(points).numpy(), law.log_prob_left_out(old).numpy()
+        density = law.log_prob(points).numpy()
+        alike = _likeness(law, points, density, old)
     return Prediction(
         row_names=table.row_names,
         probabilities=probabilities,
-        log_density=density - float(np.log(found.scale).sum()),
-        likeness=likeness(density, usual),
+        log_density=density - ~np.isnan(table.data) @ np.log(found.scale),
+        likeness=alike,
         sizes=np.bincount(found.estimate),
         notes=(*table.notes, f"Clusters are those of {found.drawn_by}."),
     )
+
+
+def _likeness(law: PosteriorPredictive, points: torch.Tensor, density: np.ndarray, old: torch.Tensor) -> Likeness:
+    """Compare densities of new rows with those of old ones, of the same cells each.
+
+    Densities of fewer cells are larger: where some are missing, each new row has its share of old rows that
+    are no more likely in its own cells, and these shares are compared with even ones.
+    """
+    lost = points.isnan()
+    if not bool(lost.any()):
+        return likeness(density, law.log_prob_left_out(old).numpy())
+    patterns, which = torch.unique(lost, dim=0, return_inverse=True)
+    # Every pattern of missing cells costs as much as all old rows do; of many these are fewer.
+    old = old[: max(_FEWEST_OLD_ROWS, _OLD_ROWS * _MOST_PATTERNS // max(_MOST_PATTERNS, len(patterns)))]
+    shares = np.empty(len(density))
+    for place, hidden in enumerate(patterns):
+        own = (which == place).numpy()
+        usual = law.log_prob_left_out(old, hidden=hidden).numpy()
+        shares[own] = np.searchsorted(np.sort(usual), density[own], side="right") / len(usual)
+    found = likeness(shares, (np.arange(len(old)) + 1.0) / len(old))
+    return replace(found, typicality=shares)
 
 
 def answer_draws(result: ComparisonResult) -> tuple[np.ndarray, np.ndarray]:
@@ -164,12 +193,12 @@ def answer_draws(result: ComparisonResult) -> tuple[np.ndarray, np.ndarray]:
     Shape:
         output: ``(S, N)`` and ``(N,)`` canonical labels.
     """
-    found = _Found.drawn(result)
+    found = Found.drawn(result)
     return found.draws[found.some(len(found.draws), np.random.default_rng(0))], found.estimate
 
 
 @dataclass(frozen=True)
-class _Found:
+class Found:
     """What a comparison leaves for later: its points, its draws and its model.
 
     Attributes:
@@ -179,20 +208,31 @@ class _Found:
         estimate: the point estimate of the report, ``(N,)``.
         described: what builds the model again.
         drawn_by: what the draws are, in words.
+        kinds: of the columns; nothing where all are numbers.
+        levels: their categories.
+        row_names: of the old rows.
     """
 
     data: np.ndarray
     location: np.ndarray
     scale: np.ndarray
     columns: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    levels: tuple[tuple[str, ...], ...]
     draws: np.ndarray
     log_weights: np.ndarray | None
     estimate: np.ndarray
     described: Mapping[str, Any] | None
     drawn_by: str
+    row_names: tuple[str, ...]
 
     @classmethod
-    def of(cls, result: ComparisonResult) -> "_Found":
+    def at(cls, source: "ComparisonResult | str | PathLike[str]") -> "Found":
+        """Take it from a result or a folder."""
+        return cls.in_folder(Path(source)) if isinstance(source, str | PathLike) else cls.of(source)
+
+    @classmethod
+    def of(cls, result: ComparisonResult) -> "Found":
         """Take it from a result, and refuse one without a predictive density."""
         found = cls.drawn(result)
         if found.described is None or result.comparison.shape is not None:
@@ -200,7 +240,7 @@ class _Found:
         return found
 
     @classmethod
-    def drawn(cls, result: ComparisonResult) -> "_Found":
+    def drawn(cls, result: ComparisonResult) -> "Found":
         """Take it from a result, whatever its model."""
         drawn = result.comparison
         answer = getattr(result.summary, "answer", None)
@@ -223,15 +263,18 @@ class _Found:
             drawn.location,
             drawn.scale,
             drawn.columns,
+            drawn.kinds,
+            drawn.levels,
             draws.assignments.reshape(-1, len(drawn.data)),
             ratio,
             _first(result.summary.estimates).assignments,
             drawn.model_description,
             draws.name,
+            result.table.row_names,
         )
 
     @classmethod
-    def in_folder(cls, folder: Path) -> "_Found":
+    def in_folder(cls, folder: Path) -> "Found":
         """Read it from the folder of a comparison."""
         try:
             summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
@@ -258,11 +301,14 @@ class _Found:
             observed["location"].values,
             observed["scale"].values,
             tuple(map(str, observed["column"].values)),
+            tuple(map(Kind, json.loads(observed.attrs.get("kinds", "[]")))),
+            tuple(map(tuple, json.loads(observed.attrs.get("levels", "[]")))),
             draws.reshape(-1, draws.shape[-1]),
             ratio,
             _first(clusters).to_numpy(),
             json.loads(observed.attrs["model"]),
             str(posterior.attrs.get("sampler", group)),
+            tuple(map(str, rows["row"])),
         )
 
     def predictive(self, num_draws: int, rng: np.random.Generator) -> PosteriorPredictive:

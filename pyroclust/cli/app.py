@@ -23,11 +23,13 @@ from pyroclust.cli.reading import (
     Edges,
     Header,
     ImageSize,
+    Kinds,
     Label,
     Once,
     Pca,
     Source,
     folder_named,
+    kinds_of_columns,
     names_of_columns,
     told,
 )
@@ -73,6 +75,7 @@ def root(
 def compare(
     source: Source,
     columns: Columns = None,
+    kinds: Kinds = None,
     label: Label = None,
     pca: Pca = None,
     raw: Annotated[  # noqa: FBT002
@@ -199,6 +202,7 @@ def compare(
     conditions = _conditions(condition or [])
     with stages(first="reading the table and the guide", shown=not quiet) as tell:
         from pyroclust.analysis.compare import compare as run
+        from pyroclust.analysis.compare import kinds_to_read
         from pyroclust.data.datasets import read_table
 
         options = told(delimiter=delimiter, decimal=decimal, header=header)
@@ -211,6 +215,7 @@ def compare(
                 image_size=image_size,
                 edges=edges,
                 partial_labels=partial_labels,
+                kinds=kinds_to_read(guide, kinds_of_columns(kinds)),
                 **options,
             ),
             must_link=must_link,

@@ -19,12 +19,14 @@ __all__ = [
     "Edges",
     "Header",
     "ImageSize",
+    "Kinds",
     "Label",
     "Once",
     "Pca",
     "Source",
     "Told",
     "folder_named",
+    "kinds_of_columns",
     "names_of_columns",
     "told",
     "told_of",
@@ -61,6 +63,15 @@ Columns = Annotated[
 Label = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="Column of known labels, never clustered.", rich_help_panel=TABLE),
+]
+Kinds = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A=KIND",
+        help="Kinds of columns: number, count, yes/no or category, as in stage=category,visits=count; found "
+        "out by default.",
+        rich_help_panel=TABLE,
+    ),
 ]
 Pca = Annotated[
     int | None, typer.Option(metavar="N", help="Cluster N principal components.", rich_help_panel=TABLE)
@@ -147,17 +158,47 @@ def names_of_columns(text: str | None) -> list[str] | None:
     """
     if text is None:
         return None
-    try:
-        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
-    except csv.Error:
-        rows = []
-    names = [name.strip() for name in rows[0]] if len(rows) == 1 else []
-    if not names or not all(names):
+    names = _between_commas(text)
+    if not names:
         raise ValueError(
             f"--columns is '{visible(text)}', expected names between commas, as in width,height; quotes "
             "stand around a name with a comma"
         )
     return names
+
+
+def kinds_of_columns(text: str | None) -> dict[str, str] | None:
+    """Divide the kinds of an option at its commas; quotes stand around a name that holds one.
+
+    Raises:
+        ValueError: if a part has no name or no kind, or a name is there twice.
+
+    Example:
+        >>> kinds_of_columns("stage=category,visits=count")
+        {'stage': 'category', 'visits': 'count'}
+    """
+    if text is None:
+        return None
+    found: dict[str, str] = {}
+    for part in _between_commas(text) or [""]:
+        name, _, kind = (one.strip() for one in part.rpartition("="))
+        if not name or not kind or name in found:
+            raise ValueError(
+                f"--kinds is '{visible(text)}', expected a kind for each of some columns, as in "
+                "stage=category,visits=count"
+            )
+        found[name] = kind
+    return found
+
+
+def _between_commas(text: str) -> list[str]:
+    """Return what stands between commas; nothing where a part is empty or a quote is not closed."""
+    try:
+        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error:
+        return []
+    names = [name.strip() for name in rows[0]] if len(rows) == 1 else []
+    return names if all(names) else []
 
 
 class Once(TyperCommand):

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.delimited import Cells, Marks
+from pyroclust.delimited import MISSING, Cells, Marks
 from pyroclust.text import short, visible
 
 __all__ = ["Column", "RawTable", "SeriesColumn", "TextColumn"]
@@ -47,6 +47,21 @@ class Column(ABC):
     def are_codes(self) -> bool:
         """Whether numbers have zeros before them, as codes and not as measurements do."""
         return False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether all cells that are there can be read as text, so that they may be categories."""
+        return True
+
+    @property
+    def is_logical(self) -> bool:
+        """Whether the cells say true or false."""
+        return False
+
+    @property
+    def order(self) -> Sequence[str] | None:
+        """Categories in an order that the source gives; ``None`` where it gives none."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -82,6 +97,12 @@ class TextColumn(Column):
     def last(self) -> str | None:
         """Return the last cell."""
         return self.cells[-1] if self.cells else None
+
+    @property
+    def is_logical(self) -> bool:
+        """Whether there are cells, and all say true or false."""
+        there = {cell.strip().lower() for cell in self.cells} - {one.lower() for one in MISSING}
+        return bool(there) and there <= _LOGICAL.keys()
 
     @property
     def are_codes(self) -> bool:
@@ -125,6 +146,25 @@ class SeriesColumn(Column):
         """Return the last value if it is text."""
         value = self.series.iloc[-1] if len(self.series) else None
         return value if isinstance(value, str) else None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the cells that are there are text, or pandas' categories."""
+        if isinstance(self.series.dtype, pd.CategoricalDtype):
+            return True
+        return all(isinstance(one, str) for one in self.series.dropna())
+
+    @property
+    def is_logical(self) -> bool:
+        """Whether the cells that are there are true or false."""
+        there = self.series.dropna()
+        return len(there) > 0 and all(isinstance(one, bool | np.bool_) for one in there.unique())
+
+    @property
+    def order(self) -> Sequence[str] | None:
+        """The order of pandas' categories."""
+        kind = self.series.dtype
+        return list(map(str, kind.categories)) if isinstance(kind, pd.CategoricalDtype) else None
 
 
 def _beyond(series: "pd.Series[Any]") -> "pd.Series[bool]":

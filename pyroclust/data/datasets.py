@@ -21,9 +21,10 @@ from pyroclust.data.graph_tables import (
     like_a_graph,
     read_graph,
 )
+from pyroclust.data.kinds import Kind
 from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
 from pyroclust.data.shaped_tables import BUILT_IN_IMAGES, images_table, shaped_table
-from pyroclust.data.tables import Table, chosen_table
+from pyroclust.data.tables import Table, chosen_table, table_of_kinds
 from pyroclust.delimited import ReadingOptions
 from pyroclust.errors import first_line, unknown_name
 from pyroclust.text import listed, visible
@@ -92,6 +93,7 @@ def read_table(
     image_size: int | None = None,
     edges: bool = False,
     partial_labels: str | None = None,
+    kinds: Mapping[str, str] | None = None,
 ) -> Table:
     """Read a built-in data set, a file of a table or a graph, a folder of images, a frame or an array.
 
@@ -114,6 +116,9 @@ def read_table(
         edges: whether a CSV or TSV file holds the edges of a graph, a line each.
         partial_labels: column of what is known of the clusters, with empty cells where nothing is; kept, and
             not clustered.
+        kinds: kinds of columns by name: ``"number"``, ``"count"``, ``"yes/no"`` or ``"category"``; those of
+            other columns of a file or a data frame are found out, identifiers are left out, and cells may be
+            missing. By default all columns have to be numbers, and all cells there.
 
     What was guessed is said in the table's ``notes``; what could be read in two ways is refused.
 
@@ -130,7 +135,8 @@ def read_table(
     """
     told, source = ReadingOptions(delimiter, decimal, header), _in_pandas(source)
     if isinstance(source, Table):
-        return _chosen_before(source, {"columns": columns, "label": label, "partial_labels": partial_labels})
+        given = {"columns": columns, "label": label, "partial_labels": partial_labels, "kinds": kinds or None}
+        return _chosen_before(source, given)
     if told.told and not _is_file(source):
         raise ValueError(f"{told.told[0]} is told, but source is no file: leave it out")
     if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):
@@ -143,7 +149,7 @@ def read_table(
             )
         return graph
     if (shaped := _shaped(source, image_size)) is not None:
-        named = {"columns": columns, "label": label, "partial_labels": partial_labels}
+        named = {"columns": columns, "label": label, "partial_labels": partial_labels, "kinds": kinds or None}
         for what, given in (*named.items(), *((one, one) for one in told.told)):
             if given is not None:
                 raise ValueError(
@@ -151,10 +157,12 @@ def read_table(
                 )
         return shaped
     beside: dict[str, Any] = {"columns": columns, "label": label, "partial_labels": partial_labels}
+    beside["kinds"] = kinds
     if isinstance(source, pd.DataFrame):
         return chosen_table(raw_frame(source), "table", **beside)
     if not isinstance(source, str | PathLike):
-        table = chosen_table(raw_array(_array(source)), "array", **beside)
+        # Arrays hold numbers unless somebody says otherwise.
+        table = chosen_table(raw_array(_array(source)), "array", **beside, usual=Kind.NUMBER)
         return replace(table, notes=(*like_a_graph(table.data), *table.notes))
     name = str(source)
     if name in BUILT_IN:
@@ -180,6 +188,8 @@ def read_new_rows(
     delimiter: str | None = None,
     decimal: str | None = None,
     header: bool | None = None,
+    kinds: Sequence[Kind] = (),
+    levels: Sequence[tuple[str, ...]] = (),
 ) -> Table:
     """Read rows that have the columns of a table that was clustered; one is enough.
 
@@ -191,29 +201,41 @@ def read_new_rows(
         delimiter: what divides the cells of a text file; found out by default.
         decimal: its decimal mark; found out by default.
         header: whether its first line names the columns; found out by default.
+        kinds: of the columns of the table; numbers by default.
+        levels: their categories.
 
     Raises:
-        ValueError: if a column is missing, or a value.
+        ValueError: if a column is missing, or a cell holds something else than its column.
 
     Example:
         >>> read_new_rows([[1.0, 2.0]], ["width", "height"]).data
         array([[1., 2.]])
     """
     told, source = ReadingOptions(delimiter, decimal, header), _in_pandas(source)
+    name, is_named = "table", True
     if isinstance(source, Table):
-        raw = raw_array(source.data)
+        raw = raw_frame(pd.DataFrame(dict(source.written())))
     elif isinstance(source, pd.DataFrame):
-        return chosen_table(raw_frame(source), "table", columns=columns, fewest=1)
+        raw = raw_frame(source)
     elif isinstance(source, str | PathLike):
         path = Path(source)
-        return chosen_table(read_raw(path, told), path.stem, columns=columns, fewest=1)
+        raw, name = read_raw(path, told), path.stem
     else:
-        raw = raw_array(_array(source))
-    if len(raw.names) != len(columns):
-        raise ValueError(
-            f"new has {len(raw.names)} column(s), expected {len(columns)}: {listed(tuple(columns))}"
-        )
-    return chosen_table(raw, "array", fewest=1)
+        raw, name, is_named = raw_array(_array(source)), "array", False
+    if not is_named:
+        if len(raw.names) != len(columns):
+            raise ValueError(
+                f"new has {len(raw.names)} column(s), expected {len(columns)}: {listed(tuple(columns))}"
+            )
+        raw = replace(raw, names=tuple(columns))
+    number = len(columns)
+    return table_of_kinds(
+        raw,
+        name,
+        columns=columns,
+        kinds=kinds or (Kind.NUMBER,) * number,
+        levels=levels or ((),) * number,
+    )
 
 
 def _in_pandas(source: Any) -> Any:

@@ -64,9 +64,9 @@ def look_of(name: str, values: NDArray[np.float64], *, are_codes: bool = False) 
     is_whole = bool((values == np.round(values)).all())
     if len(distinct) == 1:
         return "it has one value only"
-    if is_whole and len(distinct) > 2 and _are_days(distinct):
+    if is_whole and len(distinct) > 2 and are_days(distinct):
         return "its numbers are dates such as 20201231"
-    if is_whole and len(distinct) == len(values) > 2 and _is_identifier(name, values):
+    if is_whole and len(distinct) == len(values) > 2 and is_identifier(name, values):
         return "it counts the rows" if _counts(values) else "it looks like an identifier"
     if len(distinct) == 2 < len(values):
         return f"it has two values only, {distinct[0]:g} and {distinct[1]:g}"
@@ -75,14 +75,14 @@ def look_of(name: str, values: NDArray[np.float64], *, are_codes: bool = False) 
     return None
 
 
-def _is_identifier(name: str, values: NDArray[np.float64]) -> bool:
+def is_identifier(name: str, values: NDArray[np.float64]) -> bool:
     named = bool(_IDENTIFIERS.fullmatch(name) or _CAMEL.fullmatch(name))
     digits = {len(f"{abs(value):.0f}") for value in values.tolist()}
     # All whole numbers of a range, each once; or long numbers of one length.
     return named or np.ptp(values) == len(values) - 1 or (len(digits) == 1 and digits.pop() >= 6)
 
 
-def _are_days(values: NDArray[np.float64]) -> bool:
+def are_days(values: NDArray[np.float64]) -> bool:
     years, months, days = values // 10_000, values // 100 % 100, values % 100
     ranges = ((years, 1800, 2100), (months, 1, 12), (days, 1, 31))
     return all(bool((part >= low).all() and (part <= high).all()) for part, low, high in ranges)

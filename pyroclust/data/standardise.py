@@ -1,11 +1,13 @@
 """Tables on the scale that models and guides for real data expect: mean 0, variance 1."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyroclust.counts import check_count
+from pyroclust.data.kinds import Kind
 from pyroclust.data.tables import Table
 from pyroclust.text import listed, short
 
@@ -14,7 +16,17 @@ _SMALLEST, _ROUNDING = 1e-150, 1e-12
 # Share of the variance that rounding leaves of a direction in which nothing varies.
 _NOTHING = 1e-14
 
-__all__ = ["Standardised", "leading_components", "principal_components", "standardise", "unscaled"]
+__all__ = [
+    "Standardised",
+    "as_vectors",
+    "indicator_names",
+    "indicators",
+    "leading_components",
+    "principal_components",
+    "standardise",
+    "unscaled",
+    "without_gaps",
+]
 
 
 @dataclass(frozen=True)
@@ -43,7 +55,9 @@ class Standardised:
 
 
 def standardise(table: Table) -> Standardised:
-    """Shift and scale every column to mean 0 and variance 1 (division by N).
+    """Shift and scale every column of numbers to mean 0 and variance 1 (division by N).
+
+    Counts, answers and categories stay as they are. Missing cells do not count, and stay missing.
 
     Raises:
         ValueError: if a column is constant, or so large that its variance overflows.
@@ -55,15 +69,28 @@ def standardise(table: Table) -> Standardised:
         (True, [20831.0])
     """
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        location, scale = table.data.mean(0), table.data.std(0)
+        location, scale = _mean_and_spread(table.data)
+    others = np.array([kind is not Kind.NUMBER for kind in table.kinds])
+    location[others], scale[others] = 0.0, 1.0
     for place, name in enumerate(table.columns):
+        if others[place]:
+            continue
         if (problem := _problem(table.data[:, place], location[place], scale[place])) is not None:
             raise ValueError(f"{table.name}: column '{short(name, 60)}' {problem}")
     return Standardised((table.data - location) / scale, location, scale, table.columns)
 
 
+def _mean_and_spread(data: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if not np.isnan(data).any():
+        return data.mean(0), data.std(0)
+    return np.nanmean(data, 0), np.nanstd(data, 0)
+
+
 def _problem(values: NDArray[np.float64], centre: float, spread: float) -> str | None:
     """Say why a column cannot be standardised; ``None`` where it can."""
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return "holds no value; leave it out with --columns"
     if (values == values[0]).all():
         return "is constant and cannot be standardised; leave it out with --columns"
     if not np.isfinite(spread):
@@ -112,6 +139,11 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
     from sklearn.decomposition import PCA
 
     num_points, dim = points.data.shape
+    if np.isnan(points.data).any():
+        raise ValueError(
+            f"--pca is {num_components}, but cells are missing, and principal components need all: leave --pca "
+            "or these rows out"
+        )
     num_components = check_count("--pca", num_components, at_least=0)
     if not 1 <= num_components <= min(num_points, dim):
         raise ValueError(
@@ -143,6 +175,105 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
         notes=(*points.notes, note),
         is_raw=points.is_raw,
     )
+
+
+def indicators(
+    data: NDArray[np.float64], *, kinds: Sequence[Kind], levels: Sequence[tuple[str, ...]]
+) -> NDArray[np.float64]:
+    """Return rows with a column of 0 and 1 for each category, and all other columns as they are.
+
+    Args:
+        data: points as models see them; missing cells are nan, and stay it.
+        kinds: of the columns.
+        levels: their categories.
+
+    Shape:
+        data: ``(..., N, D)``; output: ``(..., N, E)``, E the columns with one for each category.
+
+    Example:
+        >>> indicators(np.array([[1.0], [np.nan]]), kinds=(Kind.CATEGORY,), levels=(("a", "b"),)).tolist()
+        [[0.0, 1.0], [nan, nan]]
+    """
+    if Kind.CATEGORY not in kinds:
+        return data
+    parts = []
+    for place, (kind, names) in enumerate(zip(kinds, levels, strict=True)):
+        column = data[..., place : place + 1]
+        if kind is Kind.CATEGORY:
+            column = np.where(np.isnan(column), np.nan, column == np.arange(len(names)))
+        parts.append(column)
+    return np.concatenate(parts, -1)
+
+
+def indicator_names(
+    columns: Sequence[str], *, kinds: Sequence[Kind], levels: Sequence[tuple[str, ...]]
+) -> tuple[str, ...]:
+    """Return the names of the columns of :func:`indicators`.
+
+    Args:
+        columns: of the data.
+        kinds: of the columns.
+        levels: their categories.
+
+    Example:
+        >>> indicator_names(["stage"], kinds=(Kind.CATEGORY,), levels=(("early", "late"),))
+        ('stage = early', 'stage = late')
+    """
+    found: list[str] = []
+    for column, kind, names in zip(columns, kinds, levels, strict=True):
+        shown = names[1:] if kind is Kind.YES_NO else names
+        found += [f"{column} = {one}" for one in shown] or [column]
+    return tuple(found)
+
+
+def as_vectors(
+    data: NDArray[np.float64], *, kinds: Sequence[Kind], levels: Sequence[tuple[str, ...]]
+) -> NDArray[np.float64]:
+    r"""Return complete vectors of rows, for pictures and for methods that know distances alone.
+
+    They are :func:`indicators`: numbers stay as they are, all other columns are centred and divided by their
+    spread, and those of categories also by the root of their number, so that a category counts as one column
+    does. A cell that is missing lies at the mean of its column.
+
+    Args:
+        data: points as models see them.
+        kinds: of the columns.
+        levels: their categories.
+
+    Shape:
+        data: ``(..., N, D)``; output: ``(..., N, E)``, E the columns with one for each category.
+
+    Example:
+        >>> rows = np.array([[0.5, 0.0], [np.nan, 1.0], [-0.5, 2.0]])
+        >>> as_vectors(rows, kinds=(Kind.NUMBER, Kind.CATEGORY), levels=((), ("a", "b", "c"))).shape
+        (3, 4)
+    """
+    wide = without_gaps(indicators(data, kinds=kinds, levels=levels))
+    if all(kind is Kind.NUMBER for kind in kinds):
+        return wide
+    centred = wide - wide.mean(-2, keepdims=True)
+    spread = np.sqrt((centred**2).mean(-2, keepdims=True))
+    sizes = [len(names) if kind is Kind.CATEGORY else 1 for kind, names in zip(kinds, levels, strict=True)]
+    scaled = centred / np.where(spread > 0, spread, 1.0) / np.sqrt(np.repeat(sizes, sizes))
+    are_numbers = np.repeat([kind is Kind.NUMBER for kind in kinds], sizes)
+    return np.where(are_numbers, wide, scaled)
+
+
+def without_gaps(data: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return points with missing cells at the mean of their column, or 0 where all of it is missing.
+
+    Args:
+        data: ``(..., N, D)``.
+
+    Example:
+        >>> without_gaps(np.array([[1.0], [np.nan], [2.0]])).tolist()
+        [[1.0], [1.5], [2.0]]
+    """
+    lost = np.isnan(data)
+    if not lost.any():
+        return data
+    there = np.maximum((~lost).sum(-2, keepdims=True), 1)
+    return np.where(lost, np.where(lost, 0.0, data).sum(-2, keepdims=True) / there, data)
 
 
 def leading_components(points: NDArray[np.float64], most: int) -> NDArray[np.float64]:

@@ -2,21 +2,23 @@
 
 import shlex
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import RawTable
+from pyroclust.data.kinds import Kind, KindOfColumn, kind_of_column, kinds_note, told_kinds, values_of_kind
 from pyroclust.data.looks import footer_note, looks_note, stand_ins_note
 from pyroclust.data.shapes import PointShape
 from pyroclust.delimited import MISSING
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
 
-__all__ = ["Table", "chosen_table"]
+__all__ = ["Table", "chosen_table", "table_of_kinds", "written"]
 
 _MOST_SHOWN = 4
 # Words that stand for no label in many files, and are labels here.
@@ -31,7 +33,8 @@ class Table:
 
     Attributes:
         name: what reports call it.
-        data: ``(N, D)`` float64, finite.
+        data: ``(N, D)`` float64, finite, or nan where a cell is missing; of categories and answers the places
+            of their ``levels``.
         columns: D names; characters that are not printed are written as escapes.
         labels: N reference labels as text, ``None`` for rows without one; kept for comparison and never used
             for clustering. ``None`` where there are none at all.
@@ -41,6 +44,8 @@ class Table:
             columns being its numbers laid flat; ``None`` for rows.
         partial_labels: what is known of the clusters, N labels as text, ``None`` for rows of which nothing is
             known; unlike ``labels`` they are used. ``None`` where there are none at all.
+        kinds: of the D columns; numbers where nothing is said.
+        levels: of the D columns, their categories as written; empty for numbers and counts.
     """
 
     name: str
@@ -51,6 +56,29 @@ class Table:
     notes: tuple[str, ...] = ()
     shape: PointShape | None = None
     partial_labels: NDArray[np.object_] | None = None
+    kinds: tuple[Kind, ...] = ()
+    levels: tuple[tuple[str, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Columns of which nothing is said are numbers."""
+        if not self.kinds:
+            object.__setattr__(self, "kinds", (Kind.NUMBER,) * len(self.columns))
+        if not self.levels:
+            object.__setattr__(self, "levels", ((),) * len(self.columns))
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether all columns are numbers."""
+        return all(kind is Kind.NUMBER for kind in self.kinds)
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether a cell is missing."""
+        return bool(np.isnan(self.data).any())
+
+    def written(self) -> tuple[tuple[str, NDArray[Any]], ...]:
+        """Return names and values of the columns: numbers, or text where they hold answers or categories."""
+        return written(self.data, self.columns, self.levels)
 
     def __repr__(self) -> str:
         """Return the name, the size and the columns."""
@@ -59,6 +87,73 @@ class Table:
         if self.shape is not None:
             return f"Table({self.name!r}: {len(self.data)} {self.shape}{labels})"
         return f"Table({self.name!r}: {len(self.data)} points of {listed(self.columns)}{labels})"
+
+
+def table_of_kinds(
+    raw: RawTable,
+    name: str,
+    *,
+    columns: Sequence[str],
+    kinds: Sequence[Kind],
+    levels: Sequence[tuple[str, ...]],
+) -> Table:
+    """Take the columns of a table whose kinds are known, at least one row.
+
+    Args:
+        raw: the table.
+        name: what errors call it.
+        columns: to take.
+        kinds: of these columns.
+        levels: their categories.
+
+    Raises:
+        ValueError: if a column is missing, or holds something else.
+
+    Example:
+        >>> from pyroclust.data.frames import raw_frame
+        >>> import pandas as pd
+        >>> raw = raw_frame(pd.DataFrame({"stage": ["late"], "age": [31]}))
+        >>> table_of_kinds(raw, "new", columns=["age"], kinds=[Kind.NUMBER], levels=[()]).data
+        array([[31.]])
+    """
+    name = visible(name)
+    if not raw.num_rows:
+        raise ValueError(f"{name} has 0 rows, expected at least 1")
+    found = []
+    for column, kind, own in zip(columns, kinds, levels, strict=True):
+        try:
+            cells = raw.columns[_place(raw, column, name)]
+            found.append(values_of_kind(column, cells, kind, levels=own))
+        except ValueError as error:
+            said = str(error)
+            raise ValueError(said if said.startswith(f"{name}:") else f"{name}: {said}") from None
+    rows = raw.row_names or tuple(str(row) for row in range(1, raw.num_rows + 1))
+    data = np.stack(found, -1)
+    return Table(name, data, tuple(columns), None, rows, raw.notes, kinds=tuple(kinds), levels=tuple(levels))
+
+
+def written(
+    data: NDArray[np.float64], columns: Sequence[str], levels: Sequence[tuple[str, ...]]
+) -> tuple[tuple[str, NDArray[Any]], ...]:
+    """Return names and values of columns: numbers, or text where they have levels, ``None`` where it is missing.
+
+    Args:
+        data: ``(N, D)``.
+        columns: D names.
+        levels: of the D columns, none where they hold numbers.
+
+    Example:
+        >>> written(np.array([[1.0], [np.nan]]), ["stage"], [("early", "late")])[0][1].tolist()
+        ['late', None]
+    """
+    found: list[tuple[str, NDArray[Any]]] = []
+    for name, names, values in zip(columns, levels, data.T, strict=True):
+        if not names:
+            found.append((name, values))
+            continue
+        cells = np.array([*names, None], dtype=object)
+        found.append((name, cells[np.nan_to_num(values, nan=len(names)).astype(int)]))
+    return tuple(found)
 
 
 def chosen_table(
@@ -70,6 +165,8 @@ def chosen_table(
     partial_labels: str | None = None,
     preferred: Sequence[str] = (),
     fewest: int = 2,
+    kinds: Mapping[str, str] | None = None,
+    usual: Kind | None = None,
 ) -> Table:
     """Choose columns of a table and check that they can be clustered.
 
@@ -81,6 +178,9 @@ def chosen_table(
         partial_labels: column of what is known of the clusters.
         preferred: columns that are clustered where none are named, if not all.
         fewest: rows that are needed.
+        kinds: kinds of columns by name; others are found out, and cells may be missing. ``None`` where all
+            columns have to be numbers, and all cells there.
+        usual: kind of the columns that ``kinds`` does not name, instead of finding it out.
 
     Raises:
         ValueError: if a column is unknown, named twice, not numeric, or holds missing or infinite values, or
@@ -126,11 +226,24 @@ def chosen_table(
         raise ValueError(f"{name}: a column name appears twice, '{short(twice, 60)}'; name each column once")
     if raw.num_rows < fewest:
         raise ValueError(f"{name} has {raw.num_rows} row(s), expected at least {fewest} points to cluster")
-    data = _numbers(raw, places, name)
     notes = list(raw.notes)
-    if columns is None and not preferred:
-        looks = looks_note(chosen, [raw.columns[place] for place in places], data)
-        notes += [] if looks is None else [looks]
+    if kinds is None:
+        data = _numbers(raw, places, name)
+        of_columns: Mapping[str, Any] = {}
+        if columns is None and not preferred:
+            looks = looks_note(chosen, [raw.columns[place] for place in places], data)
+            notes += [] if looks is None else [looks]
+    else:
+        told = {_place(raw, column, name): kind for column, kind in told_kinds(kinds).items()}
+        if beside_them := sorted(told.keys() - set(places)):
+            raise ValueError(
+                f"{name}: kinds has column '{_said(raw, beside_them[0])}', which is not clustered; leave it out"
+            )
+        told = told if usual is None else dict.fromkeys(places, usual) | told
+        found = _of_any_kind(raw, places, name, told=told, may_go=columns is None and not preferred)
+        places, chosen = found.places, tuple(raw.names[place] for place in found.places)
+        data, of_columns = found.data, {"kinds": found.kinds, "levels": found.levels}
+        notes += found.notes
     notes += filter(None, (stand_ins_note(chosen, data), footer_note(_last_texts(raw, places))))
     labels = None
     if labelled is not None:
@@ -141,7 +254,72 @@ def chosen_table(
     if known is not None:
         partial = raw.columns[known].labels()
         notes += _about_partial(partial, _said(raw, known), name)
-    return Table(name, data, chosen, labels, rows, tuple(notes), partial_labels=partial)
+    return Table(name, data, chosen, labels, rows, tuple(notes), partial_labels=partial, **of_columns)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Columns of any kind, numbers first, and what to say of them."""
+
+    places: list[int]
+    data: NDArray[np.float64]
+    kinds: tuple[Kind, ...]
+    levels: tuple[tuple[str, ...], ...]
+    notes: list[str]
+
+
+def _of_any_kind(
+    raw: RawTable, places: Sequence[int], name: str, *, told: Mapping[int, Kind], may_go: bool
+) -> _Found:
+    found: dict[int, KindOfColumn] = {}
+    for place in places:
+        try:
+            found[place] = kind_of_column(
+                raw.names[place], raw.columns[place], told.get(place), may_go=may_go and place not in told
+            )
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    left = {place: one.why for place, one in found.items() if one.kind is None}
+    if len(left) == len(found):
+        # Of a table that is nothing but such columns they are all there is.
+        found = {place: _as_number(raw, place, name) for place in places}
+        left = {}
+    order = [place for kind in Kind for place in places if found[place].kind is kind]
+    counts = [place for place in order if found[place].kind is Kind.COUNT]
+    if counts:
+        # Models of counts take them by their means.
+        at = order.index(counts[0])
+        counts.sort(key=lambda place: float(np.nanmean(found[place].values)))
+        order[at : at + len(counts)] = counts
+    data = np.stack([found[place].values for place in order], -1)
+    of_kind = tuple(kind for place in order if (kind := found[place].kind) is not None)
+    levels = tuple(found[place].levels for place in order)
+    names = [raw.names[place] for place in order]
+    notes = [kinds_note(names, of_kind, levels), _left_note(raw, left), _missing_note(names, data)]
+    return _Found(order, data, of_kind, levels, [note for note in notes if note is not None])
+
+
+def _as_number(raw: RawTable, place: int, name: str) -> KindOfColumn:
+    return KindOfColumn(Kind.NUMBER, _numbers(raw, [place], name)[:, 0])
+
+
+def _left_note(raw: RawTable, left: Mapping[int, str]) -> str | None:
+    if not left:
+        return None
+    said = "; ".join(f"'{_said(raw, place)}': {why}" for place, why in list(left.items())[:_MOST_SHOWN])
+    more = f"; and {len(left) - _MOST_SHOWN:,} more" if len(left) > _MOST_SHOWN else ""
+    return f"Left out, and not clustered: {said}{more}. To cluster such a column, name it in --columns."
+
+
+def _missing_note(names: Sequence[str], data: NDArray[np.float64]) -> str | None:
+    lost = np.isnan(data).sum(0)
+    if not lost.any():
+        return None
+    counts = [f"{count:,} in '{short(one, 40)}'" for one, count in zip(names, lost, strict=True) if count]
+    return (
+        f"{int(lost.sum()):,} of {data.size:,} cells are missing ({listed(counts, _MOST_SHOWN)}). They are "
+        "integrated out: a missing cell says nothing of its row, and none is filled in."
+    )
 
 
 def _last_texts(raw: RawTable, numbers: Sequence[int]) -> list[str | None]:

@@ -208,7 +208,7 @@ def _observed(source: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
         columns=source.columns,
         per_column={"location": source.location, "scale": source.scale},
         labels=source.true_labels,
-        attributes={"source": source.source} | _model_of(source),
+        attributes={"source": source.source} | _model_of(source) | _kinds_of(source),
     )
 
 
@@ -216,6 +216,14 @@ def _model_of(source: DrawsOnData) -> dict[str, str]:
     """Return what builds the model again, as text."""
     described = getattr(source, "model_description", None)
     return {} if described is None else {"model": json.dumps(described)}
+
+
+def _kinds_of(source: DrawsOnData) -> dict[str, str]:
+    """Return kinds and categories of the columns, as text; nothing where all are numbers."""
+    kinds, levels = getattr(source, "kinds", ()), getattr(source, "levels", ())
+    if not any(levels) and len(set(kinds)) < 2:
+        return {}
+    return {"kinds": json.dumps(kinds), "levels": json.dumps(levels)}
 
 
 def _log_likelihood(

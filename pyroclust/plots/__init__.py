@@ -43,6 +43,7 @@ from pyroclust.plots.convergence import plot_convergence, plot_distances, plot_r
 from pyroclust.plots.familiarity import plot_familiarity
 from pyroclust.plots.graphs import plot_block_matrix, plot_graph
 from pyroclust.plots.log_weights import plot_log_weights
+from pyroclust.plots.missing_cells import plot_missing_levels, plot_missing_numbers
 from pyroclust.plots.num_clusters import plot_num_clusters
 from pyroclust.plots.style import CYCLE, GREY, INK, new_figure, png_bytes, style
 from pyroclust.plots.training import plot_training, plot_training_loss
@@ -76,6 +77,8 @@ __all__ = [
     "plot_generated",
     "plot_graph",
     "plot_log_weights",
+    "plot_missing_levels",
+    "plot_missing_numbers",
     "plot_modes",
     "plot_num_clusters",
     "plot_order_spread",

@@ -30,7 +30,7 @@ def plot_cluster_parameters(
         centre, low, high: ``(K, D)``; axes: D of them; sizes: ``(K,)``.
 
     Args:
-        centre: such as posterior means of the clusters' means.
+        centre: such as posterior means of the clusters' means; nan leaves a gap.
         low: lower ends of the intervals.
         high: upper ends of the intervals.
         axes: where to draw.
@@ -49,7 +49,7 @@ def plot_cluster_parameters(
         ['cluster 1 (7 points)', 'cluster 2 (3 points)']
     """
     centre, low, high = (
-        drawable(name, row) for name, row in (("centre", centre), ("low", low), ("high", high))
+        drawable(name, row, gaps=True) for name, row in (("centre", centre), ("low", low), ("high", high))
     )
     sizes = None if sizes is None else whole_numbers("sizes", sizes)
     if sizes is not None and sizes.shape != centre.shape[:1]:

@@ -247,8 +247,9 @@ def apart_section(found: Contents, view: Source) -> Section:
         found: a result with columns.
         view: the source whose estimate is shown.
     """
-    names = axis_names(tuple(name for name, _ in found.rows.columns))
-    data = np.stack([values for _, values in found.rows.columns], -1)
+    names = axis_names(tuple(name for name, _ in found.rows.numbers))
+    data = np.stack([values for _, values in found.rows.numbers], -1)
+    is_answer = [bool(np.isin(column, (0.0, 1.0)).all()) for column in _without_missing(data)]
     shares = column_shares(view.draws, data=data)
     best = np.argsort(-shares.mean, kind="stable")[:_MOST_SHARES]
     table = FigureTable(
@@ -266,7 +267,7 @@ def apart_section(found: Contents, view: Source) -> Section:
         ),
     )
     contrasts = cluster_contrasts(_estimate(view).assignments, data=data)
-    sentences = [_contrast(contrasts, k, names) for k in np.argsort(-contrasts.sizes, kind="stable")]
+    sentences = [_contrast(contrasts, k, names, is_answer) for k in np.argsort(-contrasts.sizes, kind="stable")]
     more = len(sentences) - _MOST_SENTENCES
     said = [*sentences[:_MOST_SENTENCES], *([f"And {more} smaller clusters."] if more > 0 else [])]
     said.append(_alone(likely_outliers(view.draws), found.rows.names, view.name))
@@ -274,7 +275,13 @@ def apart_section(found: Contents, view: Source) -> Section:
     return Section("What sets them apart", (table, *map(Paragraph, said)), gist=gist)
 
 
-def _contrast(contrasts: ClusterContrasts, k: int, names: tuple[str, ...]) -> str:
+def _without_missing(data: np.ndarray) -> list[np.ndarray]:
+    return [column[~np.isnan(column)] for column in data.T]
+
+
+def _contrast(
+    contrasts: ClusterContrasts, k: int, names: tuple[str, ...], is_answer: Sequence[bool]
+) -> str:
     size, effect = contrasts.sizes[k], contrasts.effect[k]
     begin = f"Cluster {k + 1} ({counted(int(size), 'row')})"
     if np.isnan(effect).all():
@@ -282,11 +289,16 @@ def _contrast(contrasts: ClusterContrasts, k: int, names: tuple[str, ...]) -> st
     strong = contrasts.telling(k)
     if not strong:
         return f"{begin} differs from the others in no single column by half of the spread within clusters."
-    parts = [
-        f"{'higher' if effect[d] > 0 else 'lower'} {names[d]} ({number(contrasts.inside[k, d], 3)} ± "
-        f"{number(contrasts.spread_inside[k, d], 2)}, the others {number(contrasts.outside[k, d], 3)})"
-        for d in strong[:_MOST_NAMED]
-    ]
+    parts = []
+    for d in strong[:_MOST_NAMED]:
+        inside, outside = contrasts.inside[k, d], contrasts.outside[k, d]
+        if is_answer[d]:
+            often = "more" if effect[d] > 0 else "less"
+            parts.append(f"{often} often {names[d]} ({inside:.0%} of its rows, {outside:.0%} of the others)")
+        else:
+            which = "higher" if effect[d] > 0 else "lower"
+            spread = number(contrasts.spread_inside[k, d], 2)
+            parts.append(f"{which} {names[d]} ({number(inside, 3)} ± {spread}, the others {number(outside, 3)})")
     return f"{begin} has {', '.join(parts)}."
 
 

@@ -24,6 +24,7 @@ from pyroclust.report.clusters import (
 from pyroclust.report.constraints import constraints_section
 from pyroclust.report.costs import cost_section, unit_of_cost, weights_section
 from pyroclust.report.evidence import evidence_section, evidence_tile
+from pyroclust.report.missing_cells import missing_section
 from pyroclust.report.orders import orders_section
 from pyroclust.report.parts import Page, Section, Tile
 from pyroclust.report.refining import refining_section
@@ -102,6 +103,8 @@ def _sections(found: Contents) -> dict[str, Callable[[], Section]]:
         every["profiles"] = partial(profile_section, own, own.summary.profiles)
     if found.rows.columns and own.summary.estimate is not None:
         every["what sets clusters apart"] = lambda: apart_section(found, own)
+    if found.missing is not None:
+        every["missing cells"] = partial(missing_section, found.missing)
     if found.baselines:
         every["classical methods"] = lambda: baseline_section(found.baselines, own)
     every["rows"] = lambda: rows_section(found)

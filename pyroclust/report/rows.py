@@ -18,7 +18,7 @@ def rows_section(found: Contents) -> Section:
     """
     rows, own = found.rows, found.reference
     columns = [RowColumn("row", rows.names, visible)]
-    columns += [RowColumn(title, values, "{:.6g}".format) for title, values in rows.columns]
+    columns += [RowColumn(title, values, _cell) for title, values in rows.columns]
     columns += [] if rows.labels is None else [RowColumn("known label", rows.labels, _label)]
     for source in (own, *(one for one in found.sources if one is not own)):
         estimate = source.summary.estimate
@@ -32,6 +32,12 @@ def rows_section(found: Contents) -> Section:
         (rows_table(caption, columns, elsewhere=rows.file),),
         gist=f"All {len(rows.names):,} rows with their clusters and uncertainties",
     )
+
+
+def _cell(value: object) -> str:
+    if value is None or value != value:
+        return ""
+    return visible(value) if isinstance(value, str) else f"{value:.6g}"
 
 
 def _label(label: object) -> str:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,16 @@ import numpy as np
 from pyroclust.baselines import BASELINES, GRAPH_BASELINES, Baseline
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld
+from pyroclust.data.kinds import Kind
 from pyroclust.data.shapes import Graph, PointShape
-from pyroclust.data.standardise import leading_components
+from pyroclust.data.standardise import (
+    as_vectors,
+    indicator_names,
+    indicators,
+    leading_components,
+    without_gaps,
+)
+from pyroclust.data.tables import written
 from pyroclust.diagnostics import Finding, LogEvidence
 from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.results.constraints import Knowledge
@@ -89,6 +98,8 @@ class OnData:
         true_labels: known labels, ``(N,)``, or ``None``.
         row_names: names of the N rows, or ``None``.
         shape: what a point is where it is no row of columns; its numbers are the columns then.
+        kinds: of the columns; numbers where nothing is said.
+        levels: of the columns, their categories.
         notes: sentences that reports repeat, such as what was left out of the table.
         failures: why parts are missing, a sentence each.
         annealed: log p(data) by annealing over the points; empty where it was not needed, or not possible.
@@ -109,6 +120,8 @@ class OnData:
     true_labels: np.ndarray | None = None
     row_names: tuple[str, ...] | None = None
     shape: PointShape | None = None
+    kinds: tuple[Kind, ...] = ()
+    levels: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     annealed: tuple[LogEvidence, ...] = ()
@@ -119,6 +132,32 @@ class OnData:
         """Check the shapes."""
         if self.data.ndim != 2 or self.data.shape[1] != len(self.columns):
             raise ValueError(f"data has shape {self.data.shape}, expected (N, {len(self.columns)})")
+        if not self.kinds:
+            object.__setattr__(self, "kinds", (Kind.NUMBER,) * len(self.columns))
+        if not self.levels:
+            object.__setattr__(self, "levels", ((),) * len(self.columns))
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether all columns are numbers, and all cells there."""
+        return all(kind is Kind.NUMBER for kind in self.kinds) and not np.isnan(self.data).any()
+
+    @cached_property
+    def complete(self) -> np.ndarray:
+        """The points as vectors without gaps, for pictures and for what knows distances alone."""
+        if self.shape is not None:
+            return self.data
+        return as_vectors(self.data, kinds=self.kinds, levels=self.levels)
+
+    @property
+    def summarised(self) -> np.ndarray:
+        """The points as they are compared with simulations: categories by indicators, without gaps."""
+        return self.data if self.profiled is None else without_gaps(self.profiled)
+
+    @property
+    def described_by(self) -> tuple[str, ...]:
+        """Names of the columns that describe clusters: one for each category."""
+        return indicator_names(self.columns, kinds=self.kinds, levels=self.levels)
 
     @property
     def drawn_by(self) -> str:
@@ -137,18 +176,22 @@ class OnData:
         """
         if isinstance(self.shape, Graph):
             return self.shape.positions
-        return self.data if self.data.shape[1] > 2 else self.in_units
+        if self.complete.shape[1] > 2 or not all(kind is Kind.NUMBER for kind in self.kinds):
+            return self.complete
+        return self.complete * self.scale + self.location
 
     @property
     def profiled(self) -> np.ndarray | None:
         """The points whose columns describe clusters; ``None`` where columns are pixels or samples."""
-        return self.data if self.shape is None else None
+        if self.shape is not None:
+            return None
+        return indicators(self.data, kinds=self.kinds, levels=self.levels)
 
     @property
     def vectors(self) -> np.ndarray:
         """The points as classical methods take them: images and waveforms by ten principal components."""
         as_they_are = self.shape is None or isinstance(self.shape, Graph)
-        return self.data if as_they_are else leading_components(self.data, _COMPONENTS)
+        return self.complete if as_they_are else leading_components(self.data, _COMPONENTS)
 
     @property
     def classical(self) -> tuple[Baseline, ...]:
@@ -176,9 +219,16 @@ class OnData:
     def rows(self) -> RowsOfData:
         """The rows in the units of the columns."""
         names = self.row_names or tuple(str(row + 1) for row in range(len(self.data)))
-        values, shown = self.in_units, self.columns if self.shape is None else ()
-        columns = tuple((name, values[:, place]) for place, name in enumerate(shown))
-        return RowsOfData(names, columns, self.true_labels, ROWS_FILE)
+        if self.shape is not None:
+            return RowsOfData(names, (), self.true_labels, ROWS_FILE)
+        values = indicators(self.in_units, kinds=self.kinds, levels=self.levels)
+        return RowsOfData(
+            names,
+            written(self.in_units, self.columns, self.levels),
+            self.true_labels,
+            ROWS_FILE,
+            tuple(zip(self.described_by, values.T, strict=True)),
+        )
 
     def about(self) -> dict[str, Any]:
         """Return what ``summary.json`` says of the data and of what drew."""
@@ -216,7 +266,7 @@ class OnData:
             draws.assignments,
             summary,
             self.shown,
-            ("across", "along") if isinstance(self.shape, Graph) else self.columns,
+            ("across", "along") if isinstance(self.shape, Graph) else self.described_by,
             is_independent=effective_draws is not None,
             seconds=paid.seconds,
             effective_draws=summary.effective_draws if effective_draws is None else effective_draws,

@@ -234,7 +234,7 @@ def _familiarity(comparison: Comparison, tries: Attempts, seed: int) -> Familiar
     world = comparison.world
     if world is None:
         return None
-    return tries.make(_FAMILIARITY, lambda: world.familiarity(comparison.data, seed=seed))
+    return tries.make(_FAMILIARITY, lambda: world.familiarity(comparison.summarised, seed=seed))
 
 
 def _untold(

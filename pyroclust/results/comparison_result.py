@@ -15,6 +15,7 @@ from pyroclust.results.contents import Contents
 from pyroclust.results.frames import points_frame
 from pyroclust.results.guide_alone import AloneSummary, GuideAlone
 from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary
+from pyroclust.results.missing_cells import MissingCells
 from pyroclust.results.showing import Shown
 
 __all__ = ["ComparisonResult"]
@@ -29,12 +30,14 @@ class ComparisonResult(Shown):
         summary: every figure, and the verdict.
         folder: where the files were written, or ``None``.
         run: checksum of all that the result depends on: data, guide, options and seed.
+        missing: what missing cells may hold; ``None`` where all are there.
     """
 
     table: Table
     summary: ComparisonSummary | AloneSummary | McmcSummary
     folder: Path | None = None
     run: str = ""
+    missing: MissingCells | None = None
     rows_file: ClassVar[str] = ROWS_FILE
 
     def __repr__(self) -> str:
@@ -59,7 +62,7 @@ class ComparisonResult(Shown):
 
     def contents(self) -> Contents:
         """Return what there is to show."""
-        return self.summary.contents()
+        return replace(self.summary.contents(), missing=self.missing)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``summary.json`` holds: what was compared, and every figure."""

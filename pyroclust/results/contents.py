@@ -13,6 +13,7 @@ from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.constraints import ConstraintSummary
 from pyroclust.results.draws_summary import DrawsSummary
+from pyroclust.results.missing_cells import MissingCells
 from pyroclust.results.orders import Orders
 from pyroclust.results.refinement import RefinedDraws
 
@@ -144,12 +145,20 @@ class RowsOfData:
         columns: title and values of each column; empty without a table.
         labels: known labels, or ``None``.
         file: the file that has all rows.
+        indicators: the same columns in numbers, with one of 0 and 1 for each category; ``None`` where all
+            hold numbers.
     """
 
     names: Sequence[str]
     columns: tuple[tuple[str, np.ndarray], ...]
     labels: Sequence[Any] | np.ndarray | None
     file: str
+    indicators: tuple[tuple[str, np.ndarray], ...] | None = None
+
+    @property
+    def numbers(self) -> tuple[tuple[str, np.ndarray], ...]:
+        """Title and numbers of what describes clusters."""
+        return self.columns if self.indicators is None else self.indicators
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,6 +193,7 @@ class Contents:
         baselines: classical clusterings, seen from the posterior of the reference.
         shape: what a point is where it is no row of columns.
         constraints: what is known of the rows, and what that changed.
+        missing: what missing cells may hold.
     """
 
     title: str
@@ -213,6 +223,7 @@ class Contents:
     baselines: tuple[BaselineRow | FailedRow, ...] = ()
     shape: PointShape | None = None
     constraints: ConstraintSummary | None = None
+    missing: MissingCells | None = None
 
 
 class Result(Protocol):

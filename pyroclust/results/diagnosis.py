@@ -123,8 +123,7 @@ class Diagnosis(Shown):
         table = self.table
         if table is None:
             return RowsOfData(self.point_names, (), None, self.rows_file)
-        columns = tuple((name, table.data[:, place]) for place, name in enumerate(table.columns))
-        return RowsOfData(self.point_names, columns, table.labels, self.rows_file)
+        return RowsOfData(self.point_names, table.written(), table.labels, self.rows_file)
 
     def frame(self) -> pd.DataFrame:
         """Return one row a point: name, columns and label as given, cluster and uncertainty by source."""

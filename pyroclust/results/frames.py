@@ -61,7 +61,8 @@ def points_frame(names: pd.Series, table: Table | None, estimates: Mapping[str, 
                 name += " (given)"
             columns.append(name)
         if table.shape is None:
-            parts.append(pd.DataFrame(table.data, columns=columns))
+            cells = dict(zip(columns, (values for _, values in table.written()), strict=True))
+            parts.append(pd.DataFrame(cells, index=names.index, columns=columns))
         if table.labels is not None:
             parts.append(pd.Series(table.labels, name="label", dtype=object))
         if table.partial_labels is not None:

@@ -303,7 +303,7 @@ def _not_refined(alone: GuideAlone) -> tuple[Finding, ...]:
 def _familiarity(alone: GuideAlone, seed: int) -> Familiarity:
     if alone.world is None:
         raise ValueError("there are no simulations")
-    return alone.world.familiarity(alone.data, seed=seed)
+    return alone.world.familiarity(alone.summarised, seed=seed)
 
 
 def _calibration(certificate: Mapping[str, Any]) -> list[bool]:

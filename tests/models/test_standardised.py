@@ -97,4 +97,6 @@ def test_models_without_a_formula_of_their_own_say_what_they_are():
     assert "known by its simulations alone" in in_words(type("Other", (), {"name": "mine"})())
     assert "PyroComponent" in in_words(warped_clusters())
     both = Product([NormalInverseWishart(2, 0.1, dof=4.0, scale=1.0)])
-    assert "Product" in in_words(Mixture(niw_mixture().prior, both))
+    assert "columns 1 to 2: normal clusters, each with a mean and a full" in in_words(
+        Mixture(niw_mixture().prior, both)
+    )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.arrays import as_finite, unit_of
+from pyroclust.arrays import as_finite_or_missing, unit_of
 from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
 from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten, renumbered
 from pyroclust.diagnostics.limits import STABLE
@@ -55,7 +55,8 @@ def cluster_profiles(
     .. math:: J(A, B) = \frac{|A \cap B|}{|A \cup B|}, \qquad B_s(A) = \arg\max_{B \in c^{(s)}} J(A, B)
 
     No model is needed: sizes and means of the counterparts B are those of points. For the posterior of a
-    model's own parameters given the estimate see :func:`pyroclust.infer.cluster_parameters`.
+    model's own parameters given the estimate see :func:`pyroclust.infer.cluster_parameters`. Missing cells,
+    nan, do not count; a cluster without any in a column has no mean there.
     Cost O(S (N D + K K_s)) in blocks.
 
     Shape:
@@ -83,7 +84,7 @@ def cluster_profiles(
     """
     draws, weights = labels_and_weights("draws", draws, weights)
     draws, estimate = flatten(draws), checked_labels("estimate", estimate)
-    data = as_finite("data", data)
+    data = as_finite_or_missing("data", data)
     unit = unit_of(data)
     data = data / unit
     points = draws.shape[-1]
@@ -101,8 +102,8 @@ def cluster_profiles(
     jaccard, sizes, means = (np.concatenate(part) for part in zip(*parts, strict=True))
     member = np.eye(int(estimate.max()) + 1)[estimate]
     own = member.sum(0)
-    centres = member.T @ data / own[:, None]
-    squares = member.T @ (data - centres[estimate]) ** 2 / own[:, None]
+    centres = means_of(member, data)
+    squares = means_of(member, (data - centres[estimate]) ** 2)
     shares = interval(sizes / points, share)
     places = (unit * one for one in interval(means, share))
     return ClusterProfiles(
@@ -123,25 +124,61 @@ def _counterparts(
     jaccard = shared / either
     best = jaccard.argmax(-1)
     place = (every * columns + draws).ravel()
-    sums = np.stack(
-        [
-            np.bincount(place, np.tile(column, count), count * columns).reshape(count, columns)
-            for column in data.T
-        ],
-        -1,
-    )
+    def of_best(values: np.ndarray) -> np.ndarray:
+        every = [np.bincount(place, np.tile(one, count), count * columns) for one in values.T]
+        sums = np.stack([one.reshape(count, columns) for one in every], -1)
+        return np.take_along_axis(sums, best[..., None], 1)
+
     size = np.take_along_axis(sizes, best, 1)
-    total = np.take_along_axis(sums, best[..., None], 1)
-    return np.take_along_axis(jaccard, best[..., None], 2)[..., 0], size, total / size[..., None]
+    lost = np.isnan(data)
+    if lost.any():
+        cells = of_best((~lost).astype(float))
+        mean = np.where(cells > 0, of_best(np.where(lost, 0.0, data)) / np.maximum(cells, 1), np.nan)
+    else:
+        mean = of_best(data) / size[..., None]
+    return np.take_along_axis(jaccard, best[..., None], 2)[..., 0], size, mean
+
+
+def means_of(member: np.ndarray, data: np.ndarray) -> np.ndarray:
+    """Return the means of the cells that are there of every cluster; nan where there are none.
+
+    Args:
+        member: 1 where a point belongs to a cluster.
+        data: the points, nan where a cell is missing.
+
+    Shape:
+        member: ``(N, K)``; data: ``(N, D)``; output: ``(K, D)``.
+
+    Example:
+        >>> means_of(np.array([[1.0], [1.0]]), np.array([[2.0, np.nan], [4.0, np.nan]])).tolist()
+        [[3.0, nan]]
+    """
+    lost = np.isnan(data)
+    cells = member.T @ ~lost
+    return np.where(cells > 0, member.T @ np.where(lost, 0.0, data) / np.maximum(cells, 1), np.nan)
+
+
+def _place(reached: np.ndarray, level: float) -> np.ndarray:
+    """Return where a level is reached first, in the first dimension."""
+    found: np.ndarray = (reached < level * (1 - 1e-12)).sum(0, keepdims=True)
+    return np.minimum(found, len(reached) - 1)
 
 
 def interval(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return weighted 2.5 % and 97.5 % quantiles over the first dimension."""
+    """Return weighted 2.5 % and 97.5 % quantiles over the first dimension, of the values that are there."""
     order = values.argsort(0, kind="stable")
     ranked = np.take_along_axis(values, order, 0)
-    reached = weights[order].cumsum(0)
+    each = weights[order]
+    lost = np.isnan(ranked)
+    if lost.any():
+        each = np.where(lost, 0.0, each)
+        each = each / np.where(each.sum(0) > 0, each.sum(0), 1.0)
+        # Missing values stand last, and weigh nothing.
+        ranked = np.where(lost, np.nanmax(np.where(lost.all(0), np.inf, ranked), 0), ranked)
+        ranked = np.where(np.isinf(ranked), np.nan, ranked)
+    reached = each.cumsum(0)
     low, high = (
-        np.take_along_axis(ranked, (reached < level * (1 - 1e-12)).sum(0, keepdims=True), 0)[0]
+        np.take_along_axis(ranked, _place(reached, level), 0)[0]
         for level in (0.025, 0.975)
     )
     return low, high

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyroclust.arrays import as_finite, unit_of
+from pyroclust.arrays import as_finite_or_missing, unit_of
 from pyroclust.counts import check_count
 from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
 from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten, renumbered
-from pyroclust.diagnostics.estimates.cluster_profiles import interval
+from pyroclust.diagnostics.estimates.cluster_profiles import interval, means_of
 from pyroclust.diagnostics.limits import LIKELY, TELLING_EFFECT
 
 __all__ = [
@@ -47,7 +47,7 @@ def column_shares(draws: DrawsLike, *, data: np.ndarray, weights: np.ndarray | N
 
     The adjusted coefficient of determination: clusters that have nothing to do with a column have a share of
     0 on average, whatever their number. A draw whose clusters are all of one point, and a constant column,
-    have 0. Cost O(S N D).
+    have 0. Missing cells, nan, do not count. Cost O(S N D).
 
     Shape:
         draws: ``(chains, draws, N)`` or ``(S, N)``; data: ``(N, D)``; weights: S entries.
@@ -69,7 +69,7 @@ def column_shares(draws: DrawsLike, *, data: np.ndarray, weights: np.ndarray | N
         [1.0, -0.5]
     """
     labels, weights = labels_and_weights("draws", draws, weights)
-    labels, data = flatten(labels), as_finite("data", data)
+    labels, data = flatten(labels), as_finite_or_missing("data", data)
     points = labels.shape[-1]
     if data.ndim != 2 or len(data) != points:
         raise ValueError(
@@ -77,8 +77,8 @@ def column_shares(draws: DrawsLike, *, data: np.ndarray, weights: np.ndarray | N
         )
     share = checked_weights(weights, len(labels))
     data = data / unit_of(data)
-    data = data - data.mean(0)
-    total = (data**2).sum(0)
+    data = data - means_of(np.ones((points, 1)), data)
+    total = np.nansum(data**2, 0)
     step = max(1, _MAX_CELLS // (points * max(1, data.shape[1])))
     found = np.concatenate(
         [_shares(labels[begin : begin + step], data, total) for begin in range(0, len(labels), step)]
@@ -87,18 +87,23 @@ def column_shares(draws: DrawsLike, *, data: np.ndarray, weights: np.ndarray | N
 
 
 def _shares(draws: np.ndarray, data: np.ndarray, total: np.ndarray) -> np.ndarray:
-    count, (points, dim) = len(draws), data.shape
+    count, dim = len(draws), data.shape[1]
     columns = int(draws.max()) + 1
     place = (np.arange(count)[:, None] * columns + draws).ravel()
-    sizes = np.bincount(place, minlength=count * columns).reshape(count, columns)
-    between = np.empty((count, dim))
-    for d, column in enumerate(data.T):
+    lost = np.isnan(data)
+    some_lost, sizes = lost.any(0), np.bincount(place, minlength=count * columns).reshape(count, columns)
+    between, left = np.empty((count, dim)), np.empty((count, dim))
+    for d, column in enumerate(np.where(lost, 0.0, data).T):
+        cells = sizes
+        if some_lost[d]:
+            there = np.tile((~lost[:, d]).astype(float), count)
+            cells = np.bincount(place, there, count * columns).reshape(count, columns)
         sums = np.bincount(place, np.tile(column, count), count * columns).reshape(count, columns)
-        between[:, d] = (sums**2 / np.maximum(sizes, 1)).sum(-1)
-    left = points - (sizes > 0).sum(-1, keepdims=True)
+        between[:, d] = (sums**2 / np.maximum(cells, 1)).sum(-1)
+        left[:, d] = cells.sum(-1) - (cells > 0).sum(-1)
     within = np.maximum(total - between, 0.0)
     known = (left > 0) & (total > 0)
-    ratio = within * (points - 1) / np.where(known, left * total, 1.0)
+    ratio = within * ((~lost).sum(0) - 1) / np.where(known, left * total, 1.0)
     return np.where(known, 1 - ratio, 0.0)
 
 
@@ -137,7 +142,8 @@ def cluster_contrasts(partition: np.ndarray, *, data: np.ndarray) -> ClusterCont
     .. math:: \delta_{kd} = (\bar x_{kd} - \bar x_{\setminus k, d}) / s_d, \qquad
         s_d^2 = \tfrac{1}{N - K} \sum_k \sum_{i \in k} (x_{id} - \bar x_{kd})^2
 
-    Where clusters have no spread at all in a column, that of the column takes its place. Cost O(N K D).
+    Where clusters have no spread at all in a column, that of the column takes its place. Missing cells, nan,
+    do not count. Cost O(N K D).
 
     Shape:
         partition: ``(N,)`` labels; data: ``(N, D)``.
@@ -158,7 +164,7 @@ def cluster_contrasts(partition: np.ndarray, *, data: np.ndarray) -> ClusterCont
         >>> found.inside.ravel().tolist(), found.effect.round(2).ravel().tolist()
         ([1.0, 7.0], [-4.24, 4.24])
     """
-    labels, data = renumbered(checked_labels("partition", partition)[None])[0], as_finite("data", data)
+    labels, data = renumbered(checked_labels("partition", partition)[None])[0], as_finite_or_missing("data", data)
     if data.ndim != 2 or labels.ndim != 1 or len(data) != len(labels):
         raise ValueError(
             f"partition and data have shapes {labels.shape} and {data.shape}, expected (N,) and (N, D)"
@@ -168,16 +174,16 @@ def cluster_contrasts(partition: np.ndarray, *, data: np.ndarray) -> ClusterCont
     points, clusters = len(data), int(labels.max()) + 1
     member = np.eye(clusters)[labels]
     sizes = member.sum(0)
-    inside = member.T @ data / sizes[:, None]
-    squares = member.T @ (data - inside[labels]) ** 2
-    others = points - sizes[:, None]
-    outside = np.where(others > 0, (1 - member).T @ data / np.maximum(others, 1), np.nan)
-    spread = np.sqrt(squares.sum(0) / max(1, points - clusters))
-    spread = np.where(spread > 0, spread, np.where(data.std(0) > 0, data.std(0), 1.0))
+    inside, outside = means_of(member, data), means_of(1 - member, data)
+    squares = (data - inside[labels]) ** 2
+    left = (~np.isnan(data)).sum(0) - (~np.isnan(inside)).sum(0)
+    spread = np.sqrt(np.nansum(squares, 0) / np.maximum(1, left))
+    own = np.sqrt(means_of(np.ones((points, 1)), (data - means_of(np.ones((points, 1)), data)) ** 2))[0]
+    spread = np.where(spread > 0, spread, np.where(own > 0, own, 1.0))
     return ClusterContrasts(
         sizes.astype(np.int64),
         unit * inside,
-        unit * np.sqrt(squares / sizes[:, None]),
+        unit * np.sqrt(means_of(member, squares)),
         unit * outside,
         (inside - outside) / spread,
     )

@@ -1,0 +1,136 @@
+"""A mixture for columns of several kinds, of which cells may be missing."""
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+
+from pyroclust.counts import check_count, check_number
+from pyroclust.distributions import (
+    BernoulliBeta,
+    Categories,
+    Component,
+    ConjugateComponent,
+    NormalInverseGamma,
+    NormalInverseWishart,
+    PartlyObserved,
+    PoissonGamma,
+    Product,
+)
+from pyroclust.models.mixture import Mixture
+from pyroclust.models.standardised import FAMILIES, named_prior, standardised_mixture
+
+__all__ = ["table_mixture"]
+
+# Half an observation of every answer and category: Jeffreys' prior.
+_HALF = 0.5
+
+
+def table_mixture(
+    *,
+    numbers: int = 0,
+    count_means: Sequence[float] = (),
+    yes_no: int = 0,
+    levels: Sequence[int] = (),
+    missing: bool = False,
+    family: str | None = None,
+    prior: str | None = None,
+    concentration: float | None = None,
+    expected_clusters: float | None = None,
+    num_points: int | None = None,
+) -> Mixture:
+    r"""Return a mixture for a table of numbers, counts, answers and categories, in this order of columns.
+
+    .. math::
+        \sigma^2_{kd} \sim IG(2, 0.2), \; \mu_{kd} \sim N(0, \sigma^2_{kd} / 0.08), \quad
+        \lambda_{kd} \sim \mathrm{Gamma}(1, 1 / m), \quad p_{kd} \sim \mathrm{Beta}(1/2, 1/2), \quad
+        q_{kd} \sim \mathrm{Dirichlet}(1/2, \ldots, 1/2)
+
+    Columns are independent given the cluster. Why these numbers:
+
+    * Numbers have mean 0 and variance 1; :func:`~pyroclust.models.nig_mixture` says what follows.
+    * A cluster's mean count is exponential around m, the mean of the columns: most clusters lie between a
+      twentieth and three times of it. Columns whose means have the same power of ten share m.
+    * Answers and categories have Jeffreys' prior: half an observation of each. A cluster says nearly always
+      yes, or nearly always no, more often than half and half, and two rows of it agree more often than not.
+
+    ``examples/prior_predictive.py`` draws the pictures. Missing cells are integrated out, as
+    :class:`~pyroclust.distributions.PartlyObserved` says.
+
+    Args:
+        numbers: how many columns of numbers.
+        count_means: mean of each column of counts, in rising order.
+        yes_no: how many columns of 0 and 1.
+        levels: number of categories of each other column.
+        missing: whether cells may be missing, nan.
+        family: of the numbers: ``"nig"`` by default, or ``"niw"`` with a full covariance where no cell is
+            missing. Numbers alone, all there, take any family, as :func:`standardised_mixture` says.
+        prior: name of the prior; see :func:`standardised_mixture`.
+        concentration: of that prior.
+        expected_clusters: prior mean of the number of clusters in ``num_points`` points.
+        num_points: N, where ``expected_clusters`` is given.
+
+    Raises:
+        ValueError: if there is no column, a number is out of range, or the family is another.
+
+    Example:
+        >>> model = table_mixture(numbers=2, count_means=[0.4, 3.0], yes_no=1, levels=[3, 5])
+        >>> model.name, model.component.dim, [type(part).__name__ for part in model.component.parts]
+        ('table', 7, ['NormalInverseGamma', 'PoissonGamma', 'PoissonGamma', 'BernoulliBeta', 'Categories'])
+    """
+    check_count("numbers", numbers, at_least=0)
+    check_count("yes_no", yes_no, at_least=0)
+    means = [check_number("count_means", one, above=0) for one in count_means]
+    if means != sorted(means):
+        raise ValueError(f"count_means is {list(count_means)}, expected numbers in rising order: sort the columns")
+    alone = bool(numbers) and not (means or yes_no or levels)
+    if alone and not missing:
+        return standardised_mixture(
+            numbers,
+            family=family,
+            prior=prior,
+            concentration=concentration,
+            expected_clusters=expected_clusters,
+            num_points=num_points,
+        )
+    parts: list[ConjugateComponent] = []
+    if numbers:
+        parts.append(_numbers(numbers, family, missing=missing))
+    for group in _alike(means):
+        rate = len(group) / sum(group)
+        parts.append(_with_gaps(PoissonGamma(1 if missing else len(group), 1.0, rate=rate), len(group), missing))
+    if yes_no:
+        parts.append(_with_gaps(BernoulliBeta(1 if missing else yes_no, _HALF, beta=_HALF), yes_no, missing))
+    if levels:
+        parts.append(Categories(list(levels), _HALF))
+    if not parts:
+        raise ValueError("there are no columns, expected at least one of numbers, counts, yes_no and levels")
+    law = named_prior(
+        ("gamma-crp" if concentration is None else "crp") if prior is None else prior,
+        concentration=concentration,
+        expected_clusters=expected_clusters,
+        num_points=num_points,
+    )
+    return Mixture(law, parts[0] if len(parts) == 1 else Product(parts), name="table")
+
+
+def _numbers(number: int, family: str | None, *, missing: bool) -> ConjugateComponent:
+    if family in (None, "nig"):
+        return _with_gaps(NormalInverseGamma(1 if missing else number, 0.08, shape=2.0, rate=0.2), number, missing)
+    found: Component | None = FAMILIES["niw"](number) if family == "niw" else None
+    if not isinstance(found, NormalInverseWishart):
+        raise ValueError(f"family is '{family}', expected 'nig' or 'niw' beside columns of other kinds")
+    if missing:
+        raise ValueError(
+            "family is 'niw', but cells are missing, which integrate out where columns are independent: "
+            "expected 'nig', or a table without these rows"
+        )
+    return found
+
+
+def _with_gaps(part: ConjugateComponent, number: int, missing: bool) -> ConjugateComponent:
+    return PartlyObserved(part, number) if missing else part
+
+
+def _alike(means: list[float]) -> list[list[float]]:
+    """Divide means by their powers of ten."""
+    return [list(group) for _, group in groupby(means, key=lambda mean: math.floor(math.log10(mean)))]

@@ -1,0 +1,107 @@
+"""The model of a comparison, as it was asked for by name, for the columns that a table has."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from pyroclust.data.kinds import Kind
+from pyroclust.data.shapes import Graph, PointShape
+from pyroclust.data.standardise import Standardised
+from pyroclust.data.tables import Table
+from pyroclust.models import StochasticBlockModel, table_mixture
+from pyroclust.models.standardised import named_prior
+
+__all__ = ["AskedModel", "ColumnsOfTable"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnsOfTable:
+    """What a table holds, as :func:`~pyroclust.models.table_mixture` wants to know it.
+
+    Attributes:
+        numbers: how many columns of numbers.
+        count_means: mean of each column of counts.
+        yes_no: how many columns of answers.
+        levels: number of categories of each other column.
+        missing: whether cells are missing.
+    """
+
+    numbers: int = 0
+    count_means: tuple[float, ...] = ()
+    yes_no: int = 0
+    levels: tuple[int, ...] = ()
+    missing: bool = False
+
+    @classmethod
+    def of(cls, table: Table, points: Standardised) -> "ColumnsOfTable":
+        """Look at a table; principal components of its columns are numbers."""
+        if points.data.shape[1] != len(table.kinds):
+            return cls(numbers=points.data.shape[1])
+        of_kind = {kind: [at for at, one in enumerate(table.kinds) if one is kind] for kind in Kind}
+        return cls(
+            numbers=len(of_kind[Kind.NUMBER]),
+            # A column of zeros alone has a mean of 0, where the prior needs a scale.
+            count_means=tuple(float(np.nanmean(table.data[:, at])) or 1.0 for at in of_kind[Kind.COUNT]),
+            yes_no=len(of_kind[Kind.YES_NO]),
+            levels=tuple(len(table.levels[at]) for at in of_kind[Kind.CATEGORY]),
+            missing=table.has_missing,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedModel:
+    """The model that was asked for by name; see :func:`~pyroclust.models.standardised_mixture`.
+
+    Attributes:
+        family: name of the family of clusters.
+        prior: name of the prior of partitions.
+        concentration: of that prior.
+        expected_clusters: prior mean of the number of clusters.
+        within: (a, b) of the rate of edges within a block of a graph.
+        between: (a, b) of that between blocks.
+    """
+
+    family: str | None = None
+    prior: str | None = None
+    concentration: float | None = None
+    expected_clusters: float | None = None
+    within: tuple[float, float] | None = None
+    between: tuple[float, float] | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What was asked for, by the names of the arguments."""
+        return {name: one for name, one in asdict(self).items() if one is not None}
+
+    def build(
+        self, dim: int, num_points: int, shape: PointShape | None = None, *, columns: ColumnsOfTable | None = None
+    ) -> Any:
+        """Return the model for such columns and points; the default where nothing was asked for.
+
+        Raises:
+            ValueError: if points of that shape have no model by name, or it has no such part.
+        """
+        names = ("within", "between")
+        of_graphs = {name: one for name, one in self.given.items() if name in names}
+        if isinstance(shape, Graph):
+            return self._of_graphs(num_points, of_graphs)
+        if of_graphs:
+            raise ValueError(
+                f"{' and '.join(of_graphs)} given for rows of columns, expected a graph: leave it out"
+            )
+        of_tables = {name: one for name, one in asdict(self).items() if name not in names}
+        columns = ColumnsOfTable(numbers=dim) if columns is None else columns
+        return table_mixture(**asdict(columns), num_points=num_points, **of_tables)
+
+    def _of_graphs(self, num_points: int, rates: dict[str, Any]) -> StochasticBlockModel:
+        if self.family is not None:
+            raise ValueError(
+                f"family is '{self.family}', but the points are nodes of a graph, whose blocks have rates of "
+                "edges: leave it out"
+            )
+        number = {"concentration": self.concentration, "expected_clusters": self.expected_clusters}
+        if self.prior is None and self.concentration is None and self.expected_clusters is None:
+            return StochasticBlockModel(**rates)
+        prior = named_prior(self.prior or "crp", **number, num_points=num_points)
+        return StochasticBlockModel(prior, **rates)

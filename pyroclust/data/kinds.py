@@ -1,0 +1,312 @@
+"""Kinds of columns: what is measured, counted, answered with yes or no, or one of several categories."""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyroclust.data.columns import Column
+from pyroclust.data.looks import are_days, is_identifier
+from pyroclust.delimited import MISSING, is_numeral
+from pyroclust.errors import unknown_name
+from pyroclust.text import listed, short, visible
+
+__all__ = ["Kind", "KindOfColumn", "kind_of_column", "kinds_note", "told_kinds", "values_of_kind"]
+
+_MOST_LEVELS = 50
+# Whole values that repeat so often, and are no more than so many, are codes rather than measurements.
+_LEAST_REPEATS, _MOST_CODES = 3, 10
+# Counts of more on average are nearly normal, and a Poisson law would cut them into slices.
+_MOST_MEAN_COUNT = 10.0
+_ANSWERS = (
+    ("no", "yes"),
+    ("n", "y"),
+    ("false", "true"),
+    ("f", "t"),
+    ("absent", "present"),
+    ("negative", "positive"),
+    ("off", "on"),
+)
+_DATE = re.compile(
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d.*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})([ T]\d.*)?"
+    r"|\d{1,2}[ .-]+[A-Za-z]{3,9}[ .,-]+\d{2,4}|[A-Za-z]{3,9} \d{1,2}, \d{4}"
+)
+
+
+class Kind(StrEnum):
+    """What a column holds."""
+
+    NUMBER = "number"
+    COUNT = "count"
+    YES_NO = "yes/no"
+    CATEGORY = "category"
+
+
+_PLURAL = {
+    Kind.NUMBER: "numbers",
+    Kind.COUNT: "counts",
+    Kind.YES_NO: "yes or no",
+    Kind.CATEGORY: "categories",
+}
+
+
+@dataclass(frozen=True)
+class KindOfColumn:
+    """A column as it is clustered, or why it is not.
+
+    Attributes:
+        kind: what it holds; ``None`` where it is left out.
+        values: ``(N,)``, nan where a cell is missing; of categories and answers the places of ``levels``.
+        levels: the categories as written, or what stands for no and for yes; empty for numbers and counts.
+        why: it was left out.
+    """
+
+    kind: Kind | None
+    values: NDArray[np.float64]
+    levels: tuple[str, ...] = ()
+    why: str = ""
+
+
+def told_kinds(kinds: Mapping[str, str]) -> dict[str, Kind]:
+    """Return kinds by names of columns, checked.
+
+    Raises:
+        ValueError: if one is unknown.
+
+    Example:
+        >>> told_kinds({"stage": "category"})
+        {'stage': <Kind.CATEGORY: 'category'>}
+    """
+    if not isinstance(kinds, Mapping):
+        raise ValueError(
+            f"kinds is of type {type(kinds).__name__}, expected kinds by names of columns, such as "
+            "{'stage': 'category'}"
+        )
+    found = {}
+    for name, kind in kinds.items():
+        if kind not in tuple(Kind):
+            raise ValueError(f"column '{short(visible(str(name)), 60)}': {unknown_name('kind', kind, Kind)}")
+        found[str(name)] = Kind(kind)
+    return found
+
+
+def kind_of_column(name: str, column: Column, told: Kind | None = None, *, may_go: bool = True) -> KindOfColumn:
+    """Find out what a column holds.
+
+    Numbers are measurements, unless they are whole and look otherwise: 0 and 1 alone are no and yes; up to
+    ten values that repeat are categories; whole numbers from 0 up, with a mean of at most 10, are counts; and
+    one that counts or names the rows is an identifier, which is left out. Text is yes or no, or a category
+    where at most 50 texts repeat; where every row has its own it is an identifier.
+
+    Args:
+        name: of the column.
+        column: its cells.
+        told: what it is.
+        may_go: whether it may be left out, which only a column that nobody named is.
+
+    Raises:
+        ValueError: if it holds dates, text among numbers, infinite values, or not what was told.
+
+    Example:
+        >>> import pandas as pd
+        >>> from pyroclust.data.columns import SeriesColumn
+        >>> found = kind_of_column("stage", SeriesColumn(pd.Series(["early", "late", None] * 4)))
+        >>> found.kind.value, found.levels, found.values[:3]
+        ('category', ('early', 'late'), array([ 0.,  1., nan]))
+    """
+    said = short(visible(name), 60)
+    if told in (Kind.YES_NO, Kind.CATEGORY):
+        return _of_levels(said, *_levels_of(column), kind=told)
+    try:
+        values = column.numbers()
+    except ValueError as error:
+        if told is not None or not column.is_text:
+            raise ValueError(_no_numbers(said, error, is_text=column.is_text)) from None
+        return _of_text(said, column, error, may_go=may_go)
+    there = values[~np.isnan(values)]
+    if np.isinf(there).any():
+        raise ValueError(f"column '{said}' holds {int(np.isinf(there).sum())} infinite values")
+    if told is not None:
+        if told is Kind.COUNT and _no_count(there).any():
+            raise ValueError(
+                f"column '{said}' is told to be counts, but holds {there[_no_count(there)][0]:g}, expected "
+                "whole numbers from 0 up"
+            )
+        return KindOfColumn(told, values)
+    return _of_numbers(name, said, column, values, may_go=may_go)
+
+
+def values_of_kind(name: str, column: Column, kind: Kind, *, levels: Sequence[str]) -> NDArray[np.float64]:
+    """Read new cells of a column whose kind and levels are known.
+
+    Args:
+        name: of the column.
+        column: its cells.
+        kind: what it holds.
+        levels: its categories, or what stands for no and for yes.
+
+    Raises:
+        ValueError: if a cell is none of these.
+
+    Example:
+        >>> import pandas as pd
+        >>> from pyroclust.data.columns import SeriesColumn
+        >>> cells = SeriesColumn(pd.Series(["late", None]))
+        >>> values_of_kind("stage", cells, Kind.CATEGORY, levels=("early", "late"))
+        array([ 1., nan])
+    """
+    if not levels:
+        return kind_of_column(name, column, kind).values
+    places = {_plain(one): float(place) for place, one in enumerate(levels)}
+    cells, _ = _levels_of(column)
+    strange = next((one for one in cells if one is not None and _plain(one) not in places), None)
+    if strange is not None:
+        raise ValueError(
+            f"column '{short(visible(name), 60)}' holds '{short(visible(strange), 40)}', which no row had that "
+            f"was clustered, expected one of {listed(levels)}, or an empty cell"
+        )
+    return np.array([np.nan if one is None else places[_plain(one)] for one in cells])
+
+
+def kinds_note(names: Sequence[str], kinds: Sequence[Kind], levels: Sequence[tuple[str, ...]]) -> str | None:
+    """Say as what columns were read, and how to say otherwise; ``None`` where all are numbers.
+
+    Args:
+        names: of the columns.
+        kinds: of the columns.
+        levels: their categories.
+
+    Example:
+        >>> kinds_note(["x", "s"], [Kind.NUMBER, Kind.CATEGORY], [(), ("a", "b", "c")])
+        "Columns are read as numbers: 'x'; categories: 's' (3). To read one otherwise, give --kinds ..."
+    """
+    if all(kind is Kind.NUMBER for kind in kinds):
+        return None
+    parts = []
+    for kind in Kind:
+        some = [
+            f"'{short(name, 40)}'" + (f" ({len(own)})" if kind is Kind.CATEGORY else "")
+            for name, one, own in zip(names, kinds, levels, strict=True)
+            if one is kind
+        ]
+        parts += [f"{_PLURAL[kind]}: {listed(some)}"] if some else []
+    return (
+        f"Columns are read as {'; '.join(parts)}. To read one otherwise, give --kinds NAME=KIND, with "
+        f"{', '.join(Kind)}."
+    )
+
+
+def _of_numbers(
+    name: str, said: str, column: Column, values: NDArray[np.float64], *, may_go: bool
+) -> KindOfColumn:
+    there = values[~np.isnan(values)]
+    distinct = np.unique(there)
+    if may_go and len(distinct) < 2:
+        return KindOfColumn(None, values, why=_few_values(len(distinct)))
+    is_whole = bool((there == np.round(there)).all())
+    if column.is_logical:
+        return KindOfColumn(Kind.YES_NO, values, ("false", "true"))
+    if is_whole and len(distinct) > 2 and are_days(distinct):
+        raise ValueError(_dates(said, f"{distinct[0]:.0f}"))
+    if may_go and is_whole and len(distinct) == len(values) > 2 and is_identifier(name, there):
+        return KindOfColumn(None, values, why="it names or counts the rows")
+    repeats = len(there) >= _LEAST_REPEATS * len(distinct)
+    if is_whole and repeats and set(distinct.tolist()) == {0.0, 1.0}:
+        return KindOfColumn(Kind.YES_NO, values, ("0", "1"))
+    if is_whole and repeats and 2 <= len(distinct) <= _MOST_CODES:
+        return _coded(values, distinct)
+    is_count = is_whole and repeats and distinct[0] == 0 and there.mean() <= _MOST_MEAN_COUNT
+    return KindOfColumn(Kind.COUNT if is_count else Kind.NUMBER, values)
+
+
+def _of_text(said: str, column: Column, error: ValueError, *, may_go: bool) -> KindOfColumn:
+    cells, distinct = _levels_of(column)
+    there = [cell for cell in cells if cell is not None]
+    if sum(_DATE.fullmatch(cell.strip()) is not None for cell in distinct) > len(distinct) / 2:
+        raise ValueError(_dates(said, distinct[0]))
+    if 2 * sum(map(is_numeral, there)) > len(there):
+        raise ValueError(_no_numbers(said, error, is_text=True))
+    none = np.full(len(cells), np.nan)
+    if may_go and len(distinct) < 2:
+        return KindOfColumn(None, none, why=_few_values(len(distinct)))
+    if may_go and len(distinct) == len(there) > 2:
+        return KindOfColumn(None, none, why="every row has a text of its own")
+    if may_go and (len(distinct) > _MOST_LEVELS or 2 * len(distinct) > max(len(there), 4)):
+        return KindOfColumn(None, none, why=f"it has {len(distinct):,} texts in {len(there):,} rows")
+    return _of_levels(said, cells, distinct, kind=None)
+
+
+def _levels_of(column: Column) -> tuple[list[str | None], list[str]]:
+    """Return cells as text, ``None`` where one is missing, and the texts that there are, in order."""
+    cells = [None if one is None or one.strip() in MISSING else one.strip() for one in column.labels()]
+    there = dict.fromkeys(cell for cell in cells if cell is not None)
+    if column.order is not None:
+        return cells, [one for one in column.order if one in there]
+    if all(map(is_numeral, there)):
+        return cells, sorted(there, key=lambda one: (_number(one), one))
+    return cells, sorted(there)
+
+
+def _of_levels(said: str, cells: list[str | None], levels: list[str], *, kind: Kind | None) -> KindOfColumn:
+    """Return a column of categories; of answers where two mean no and yes, or that is told."""
+    if len(levels) < 2:
+        raise ValueError(f"column '{said}' has {len(levels)} category, expected at least 2; leave it out")
+    if kind is Kind.YES_NO and len(levels) != 2:
+        raise ValueError(
+            f"column '{said}' is told to be yes/no, but holds {len(levels)} values ({listed(levels, 4)})"
+        )
+    folded = {one.casefold(): one for one in levels}
+    answers = next((one for one in _ANSWERS if set(one) == set(folded)), None)
+    if answers is not None and kind is not Kind.CATEGORY:
+        levels, kind = [folded[one] for one in answers], Kind.YES_NO
+    places = {one: place for place, one in enumerate(levels)}
+    values = np.array([np.nan if cell is None else places[cell] for cell in cells], dtype=np.float64)
+    return KindOfColumn(Kind.CATEGORY if kind is None else kind, values, tuple(map(visible, levels)))
+
+
+def _coded(values: NDArray[np.float64], distinct: NDArray[np.float64]) -> KindOfColumn:
+    places = np.searchsorted(distinct, values).astype(np.float64)
+    places[np.isnan(values)] = np.nan
+    return KindOfColumn(Kind.CATEGORY, places, tuple(f"{one:g}" for one in distinct))
+
+
+def _few_values(number: int) -> str:
+    return "it has one value only" if number else "it holds no value"
+
+
+def _no_count(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return (values < 0) | (values != np.round(values))
+
+
+def _plain(text: str) -> object:
+    """Return what a level means: 1, 1.0 and true are one number however they are written."""
+    folded = visible(text).strip().casefold()
+    if folded in ("true", "false"):
+        return float(folded == "true")
+    return float(folded) if is_numeral(folded) and np.isfinite(_number(folded)) else folded
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.inf
+
+
+def _dates(said: str, example: str) -> str:
+    return (
+        f"column '{said}' holds dates such as {short(visible(example), 30)}, expected no dates: leave it out "
+        "with --columns, or turn it into a number, such as days"
+    )
+
+
+def _no_numbers(said: str, error: ValueError, *, is_text: bool) -> str:
+    kinds = f", say that it is a category with --kinds {shlex.quote(said)}=category" if is_text else ""
+    return (
+        f"column '{said}' holds {error}, not only real numbers; choose columns with --columns{kinds}, or keep "
+        f"it as reference labels with --label {shlex.quote(said)}"
+    )

@@ -1,0 +1,101 @@
+"""What missing cells may hold: intervals for numbers, shares for categories."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from pyroclust.plots.given import drawable
+from pyroclust.plots.names import plain_text
+from pyroclust.plots.style import CYCLE, GREY
+
+__all__ = ["plot_missing_levels", "plot_missing_numbers"]
+
+_MOST = 60
+
+
+def plot_missing_numbers(draws: np.ndarray, observed: np.ndarray, *, ax: Axes, column: str = "") -> Axes:
+    """Draw a bar over 95 % of the draws of each missing cell, above the cells that are there.
+
+    Cells are in the order of their means; of more than 60 every so many-th is shown. The histogram below has
+    the cells that are there: bars as wide as all of it say that the rest of the row tells nothing.
+
+    Shape:
+        draws: ``(S, M)``; observed: ``(n,)``.
+
+    Args:
+        draws: values of the cells by draws of the posterior.
+        observed: cells of the column that are there.
+        ax: where to draw.
+        column: its name.
+
+    Raises:
+        ValueError: if there are no draws, or values are not finite.
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> draws = np.random.default_rng(0).normal(size=(50, 4))
+        >>> ax = plot_missing_numbers(draws, draws[:, 0], ax=new_figure(4, 3).subplots(), column="age")
+        >>> ax.get_xlabel()
+        'age'
+    """
+    values, there = drawable("draws", draws), drawable("observed", observed)
+    if values.ndim != 2 or not values.size or there.ndim != 1:
+        raise ValueError(
+            f"draws and observed have shapes {values.shape} and {there.shape}, expected (S, M) and (n,), with "
+            "at least one draw of a cell"
+        )
+    centre, (low, high) = values.mean(0), np.quantile(values, (0.025, 0.975), axis=0)
+    order = np.argsort(centre, kind="stable")
+    order = order[np.unique(np.linspace(0, len(order) - 1, min(_MOST, len(order))).round().astype(int))]
+    height = np.arange(len(order)) + 1.0
+    ax.hlines(height, low[order], high[order], color=CYCLE[0], lw=1.2)
+    ax.plot(centre[order], height, "o", color=CYCLE[0], ms=3)
+    if there.size:
+        share, edges = np.histogram(there, bins=20)
+        below = 0.35 * len(order) * share / max(1, share.max())
+        ax.bar(edges[:-1], below, np.diff(edges), bottom=-0.4 * len(order), align="edge", color=GREY, alpha=0.6)
+    ax.set(xlabel=plain_text(column), yticks=[], ylim=(-0.42 * len(order) - 0.5, len(order) + 1))
+    ax.spines["left"].set_visible(False)
+    return ax
+
+
+def plot_missing_levels(
+    probabilities: np.ndarray, levels: Sequence[str], *, ax: Axes, column: str = ""
+) -> Axes:
+    """Draw a bar for each missing cell, divided among the categories by their probabilities.
+
+    Shape:
+        probabilities: ``(M, L)``, rows sum to 1.
+
+    Args:
+        probabilities: of the categories.
+        levels: their names.
+        ax: where to draw.
+        column: its name.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+
+    Example:
+        >>> from pyroclust.plots.style import new_figure
+        >>> shares = np.array([[0.2, 0.8], [0.9, 0.1]])
+        >>> ax = plot_missing_levels(shares, ["no", "yes"], ax=new_figure(4, 3).subplots(), column="smoker")
+        >>> [text.get_text() for text in ax.get_legend().get_texts()]
+        ['no', 'yes']
+    """
+    shares = drawable("probabilities", probabilities)
+    if shares.ndim != 2 or not shares.size or shares.shape[1] != len(levels):
+        raise ValueError(f"probabilities has shape {shares.shape}, expected (M, {len(levels)})")
+    order = np.lexsort(shares.T[::-1])
+    order = order[np.unique(np.linspace(0, len(order) - 1, min(_MOST, len(order))).round().astype(int))]
+    height, begin = np.arange(len(order)), np.zeros(len(order))
+    for place, level in enumerate(levels):
+        own = shares[order, place]
+        colour = CYCLE[place % len(CYCLE)]
+        ax.barh(height, own, left=begin, color=colour, height=0.9, label=plain_text(level))
+        begin += own
+    ax.set(xlabel=f"probability, {plain_text(column)}", yticks=[], xlim=(0, 1), ylim=(-0.6, len(order) - 0.4))
+    ax.spines["left"].set_visible(False)
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(3, len(levels)))
+    return ax
