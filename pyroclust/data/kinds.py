@@ -126,7 +126,7 @@ def kind_of_column(name: str, column: Column, told: Kind | None = None, *, may_g
     except ValueError as error:
         if told is not None or not column.is_text:
             raise ValueError(_no_numbers(said, error, is_text=column.is_text)) from None
-        return _of_text(said, column, error, may_go=may_go)
+        return _of_text(said, column, may_go=may_go)
     there = values[~np.isnan(values)]
     if np.isinf(there).any():
         raise ValueError(f"column '{said}' holds {int(np.isinf(there).sum())} infinite values")
@@ -223,13 +223,14 @@ def _of_numbers(
     return KindOfColumn(Kind.COUNT if is_count else Kind.NUMBER, values)
 
 
-def _of_text(said: str, column: Column, error: ValueError, *, may_go: bool) -> KindOfColumn:
+def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:
     cells, distinct = _levels_of(column)
     there = [cell for cell in cells if cell is not None]
     if sum(_DATE.fullmatch(cell.strip()) is not None for cell in distinct) > len(distinct) / 2:
         raise ValueError(_dates(said, distinct[0]))
     if 2 * sum(map(is_numeral, there)) > len(there):
-        raise ValueError(_no_numbers(said, error, is_text=True))
+        text = next((one for one in there if not is_numeral(one)), there[0])
+        raise ValueError(_no_numbers(said, f"'{short(visible(text), 40)}'", is_text=True))
     none = np.full(len(cells), np.nan)
     if may_go and len(distinct) < 2:
         return KindOfColumn(None, none, why=_few_values(len(distinct)))
@@ -304,9 +305,9 @@ def _dates(said: str, example: str) -> str:
     )
 
 
-def _no_numbers(said: str, error: ValueError, *, is_text: bool) -> str:
+def _no_numbers(said: str, what: object, *, is_text: bool) -> str:
     kinds = f", say that it is a category with --kinds {shlex.quote(said)}=category" if is_text else ""
     return (
-        f"column '{said}' holds {error}, not only real numbers; choose columns with --columns{kinds}, or keep "
+        f"column '{said}' holds {what}, not only real numbers; choose columns with --columns{kinds}, or keep "
         f"it as reference labels with --label {shlex.quote(said)}"
     )
