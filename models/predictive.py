@@ -186,7 +186,8 @@ class PosteriorPredictive(TorchDistribution):
         with the point. Cost O(S K D) a point.
 
         Shape:
-            rows: places of points, ``(M,)`` int64; hidden: ``(D,)`` of bool; output: ``(M,)`` float64, in nats.
+            rows: places of points, ``(M,)`` int64; hidden: ``(D,)`` of bool; output: ``(M,)`` float64, in
+            nats.
 
         Args:
             rows: which points.

@@ -62,8 +62,8 @@ def table_mixture(
         yes_no: how many columns of 0 and 1.
         levels: number of categories of each other column.
         missing: whether cells may be missing, nan.
-        family: of the numbers: ``"nig"`` by default, or ``"niw"`` with a full covariance where no cell is
-            missing. Numbers alone, all there, take any family, as :func:`standardised_mixture` says.
+        family: that of the numbers is ``"nig"`` by default, or ``"niw"`` with a full covariance where no cell
+            is missing. Numbers alone, all there, take any family, as :func:`standardised_mixture` says.
         prior: name of the prior; see :func:`standardised_mixture`.
         concentration: of that prior.
         expected_clusters: prior mean of the number of clusters in ``num_points`` points.
@@ -81,7 +81,9 @@ def table_mixture(
     check_count("yes_no", yes_no, at_least=0)
     means = [check_number("count_means", one, above=0) for one in count_means]
     if means != sorted(means):
-        raise ValueError(f"count_means is {list(count_means)}, expected numbers in rising order: sort the columns")
+        raise ValueError(
+            f"count_means is {list(count_means)}, expected numbers in rising order: sort the columns"
+        )
     alone = bool(numbers) and not (means or yes_no or levels)
     if alone and not missing:
         return standardised_mixture(
@@ -97,9 +99,14 @@ def table_mixture(
         parts.append(_numbers(numbers, family, missing=missing))
     for group in _alike(means):
         rate = len(group) / sum(group)
-        parts.append(_with_gaps(PoissonGamma(1 if missing else len(group), 1.0, rate=rate), len(group), missing))
+        parts.append(
+            _with_gaps(
+                PoissonGamma(1 if missing else len(group), 1.0, rate=rate), len(group), missing=missing
+            )
+        )
     if yes_no:
-        parts.append(_with_gaps(BernoulliBeta(1 if missing else yes_no, _HALF, beta=_HALF), yes_no, missing))
+        flags = BernoulliBeta(1 if missing else yes_no, _HALF, beta=_HALF)
+        parts.append(_with_gaps(flags, yes_no, missing=missing))
     if levels:
         parts.append(Categories(list(levels), _HALF))
     if not parts:
@@ -115,7 +122,9 @@ def table_mixture(
 
 def _numbers(number: int, family: str | None, *, missing: bool) -> ConjugateComponent:
     if family in (None, "nig"):
-        return _with_gaps(NormalInverseGamma(1 if missing else number, 0.08, shape=2.0, rate=0.2), number, missing)
+        return _with_gaps(
+            NormalInverseGamma(1 if missing else number, 0.08, shape=2.0, rate=0.2), number, missing=missing
+        )
     found: Component | None = FAMILIES["niw"](number) if family == "niw" else None
     if not isinstance(found, NormalInverseWishart):
         raise ValueError(f"family is '{family}', expected 'nig' or 'niw' beside columns of other kinds")
@@ -127,7 +136,7 @@ def _numbers(number: int, family: str | None, *, missing: bool) -> ConjugateComp
     return found
 
 
-def _with_gaps(part: ConjugateComponent, number: int, missing: bool) -> ConjugateComponent:
+def _with_gaps(part: ConjugateComponent, number: int, *, missing: bool) -> ConjugateComponent:
     return PartlyObserved(part, number) if missing else part
 
 

@@ -18,6 +18,7 @@ Names of this package, loaded when they are first used:
 
 * ``compare``: draw partitions of a table from a guide and from MCMC, and say whether the two agree.
 * ``predict``: say to which of these clusters new rows belong, and whether they are like the old ones.
+* ``missing_cells``: draw the cells of a table that are missing from their posterior.
 * ``diagnose``: judge draws of partitions from any software: convergence, clusters, certainty.
 * ``list_guides``, ``load_guide``, ``save_guide``: the shelf of trained guides, and folders of your own.
 * ``calibrate``, ``calibrate_near``: check a sampler on simulations, everywhere or near your data.

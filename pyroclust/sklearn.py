@@ -11,7 +11,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyroclust.analysis.compare import compare
-from pyroclust.analysis.predicting import answer_draws, predict
+from pyroclust.analysis.found import answer_draws
+from pyroclust.analysis.predicting import predict
 from pyroclust.diagnostics import Verdict, co_assignment
 
 __all__ = ["PartitionPosterior"]

@@ -28,6 +28,7 @@ FACES = (
 # Benchmarks time parts of the library that users do not call, and the gallery shows pictures of such parts.
 INSIDE = {
     "benchmarks": {
+        "pyroclust.analysis.found",
         "pyroclust.analysis.picking",
         "pyroclust.analysis.starts",
         "pyroclust.calibration.accuracy",
@@ -52,6 +53,7 @@ INSIDE = {
         "pyroclust.recipes.tables",
         "pyroclust.recipes.training_runs",
         "pyroclust.saving.cards",
+        "pyroclust.saving.models",
         "pyroclust.threads",
     },
     "docs": {"pyroclust.diagnostics.limits", "pyroclust.saving.cards"},

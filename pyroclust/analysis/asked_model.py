@@ -75,7 +75,12 @@ class AskedModel:
         return {name: one for name, one in asdict(self).items() if one is not None}
 
     def build(
-        self, dim: int, num_points: int, shape: PointShape | None = None, *, columns: ColumnsOfTable | None = None
+        self,
+        dim: int,
+        num_points: int,
+        shape: PointShape | None = None,
+        *,
+        columns: ColumnsOfTable | None = None,
     ) -> Any:
         """Return the model for such columns and points; the default where nothing was asked for.
 

@@ -94,9 +94,10 @@ def compare(
     stand alone, and the verdict says whether they have converged.
 
     Columns of files and data frames may be numbers, counts, answers or categories, and cells may be missing;
-    arrays hold numbers, and so do all columns beside a guide, which has a model of its own. Where not all columns are numbers, or a cell is missing, columns are independent
-    given the cluster: see :func:`~pyroclust.models.table_mixture` for the model. Missing cells are integrated
-    out. Pictures and classical methods, which need complete vectors, have those of
+    arrays hold numbers, and so do all columns beside a guide, which has a model of its own. Where not all
+    columns are numbers, or a cell is missing, columns are independent given the cluster: see
+    :func:`~pyroclust.models.table_mixture` for the model. Missing cells are integrated out. Pictures and
+    classical methods, which need complete vectors, have those of
     :func:`~pyroclust.data.standardise.as_vectors`.
 
     What is known of rows, by ``must_link``, ``cannot_link`` and ``partial_labels``, holds in every draw: of
@@ -202,9 +203,9 @@ def compare(
     if isinstance(guide, str | PathLike) and guide != NO_GUIDE:
         find_guide(guide)
     # This brings torch and Pyro; arguments and table are right by now.
+    from pyroclust.analysis.asked_model import AskedModel
     from pyroclust.analysis.comparing import compare_points
     from pyroclust.analysis.constraining import known_of
-    from pyroclust.analysis.asked_model import AskedModel
     from pyroclust.analysis.settings import CompareSettings
 
     by_name = any(isinstance(one, str | PathLike) for one in (must_link, cannot_link))

@@ -260,7 +260,13 @@ def _about(table: Table, points: Standardised, model: Any, notes: tuple[str, ...
         "row_names": table.row_names,
         "shape": table.shape,
         **_kinds_of(table, points),
-        "notes": (*table.notes, *points.notes, *_about_vectors(table), *_about_size(len(points.data)), *notes),
+        "notes": (
+            *table.notes,
+            *points.notes,
+            *_about_vectors(table),
+            *_about_size(len(points.data)),
+            *notes,
+        ),
     }
 
 
@@ -296,8 +302,8 @@ def _about_vectors(table: Table) -> tuple[str, ...]:
     if table.are_numbers and not table.has_missing:
         return ()
     return (
-        "Pictures and classical methods need complete vectors: they have a column of 0 and 1 for each category, "
-        "and missing cells at the mean of their column. The posterior has neither.",
+        "Pictures and classical methods need complete vectors: they have a column of 0 and 1 for each "
+        "category, and missing cells at the mean of their column. The posterior has neither.",
     )
 
 
@@ -305,9 +311,7 @@ def _about_size(num_points: int) -> tuple[str, ...]:
     return (*about_draws(num_points), *about_pairs(num_points))
 
 
-def _simulated(
-    picked: PickedGuide, data: Tensor, run: _Run, tell: Callable[[str], None]
-) -> dict[str, Any]:
+def _simulated(picked: PickedGuide, data: Tensor, run: _Run, tell: Callable[[str], None]) -> dict[str, Any]:
     """Return what simulations of the guide's model say."""
     tell("simulating data sets like those of the training")
     tries, open_ones = Attempts(), list[Finding]()

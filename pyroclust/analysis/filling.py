@@ -5,7 +5,7 @@ from os import PathLike
 import numpy as np
 import torch
 
-from pyroclust.analysis.predicting import Found
+from pyroclust.analysis.found import Found
 from pyroclust.counts import check_count
 from pyroclust.data.kinds import Kind
 from pyroclust.random_state import seeded
@@ -36,7 +36,7 @@ def missing_cells(
 
     Example:
         >>> from pyroclust import compare
-        >>> rows = np.concatenate([np.zeros((10, 2)), np.ones((10, 2))]) + np.linspace(0, 0.1, 40).reshape(20, 2)
+        >>> rows = np.repeat([[0.0, 0.0], [1.0, 1.0]], 10, axis=0) + np.linspace(0, 0.1, 40).reshape(20, 2)
         >>> rows[0, 1] = np.nan
         >>> found = compare(rows, guide="none", mcmc_draws=50, num_chains=2, warmup=50)
         >>> cells = missing_cells(found)

@@ -99,8 +99,8 @@ class PickedGuide:
         model = self.module.model
         if table.has_missing and not takes_missing(model):
             raise ValueError(
-                f"{table.name} has missing cells, which guide '{self.name}' cannot take: leave --guide out, or "
-                "take the rows that have all cells"
+                f"{table.name} has missing cells, which guide '{self.name}' cannot take: leave --guide out, "
+                "or take the rows that have all cells"
             )
         of_numbers = getattr(getattr(model, "component", None), "support", None) is constraints.real_vector
         if not table.are_numbers and of_numbers:

@@ -1,34 +1,26 @@
 """New rows among the clusters that a comparison found: to which they belong, and whether they are alike."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-import xarray as xr
 from numpy.typing import NDArray
 
+from pyroclust.analysis.found import Found
 from pyroclust.counts import check_count
 from pyroclust.data.datasets import Source, read_new_rows
-from pyroclust.data.kinds import Kind
 from pyroclust.diagnostics import Likeness, likeness
 from pyroclust.diagnostics.limits import written_p
 from pyroclust.models.predictive import PosteriorPredictive
 from pyroclust.protocols import takes_missing
-from pyroclust.results.comparison import ROWS_FILE
 from pyroclust.results.comparison_result import ComparisonResult
-from pyroclust.saving.models import build_model
 
-__all__ = ["Found", "Prediction", "answer_draws", "predict"]
+__all__ = ["Prediction", "predict"]
 
 _OLD_ROWS, _FEWEST_OLD_ROWS, _MOST_PATTERNS = 300, 30, 20
-_ESTIMATES = ("answer", "mcmc", "guide")
-_GROUPS = {"refined": "refined", "guide": "guide", "weighted": "guide"}
 
 
 @dataclass(frozen=True)
@@ -141,8 +133,8 @@ def predict(
     table = read_new_rows(new, found.columns, kinds=found.kinds, levels=found.levels, **reading)
     if table.has_missing and not takes_missing(law.model):
         raise ValueError(
-            f"new has missing cells, which model {law.model.name} cannot take: leave these rows out, or compare "
-            "with --family nig and rows of which some cells are missing"
+            f"new has missing cells, which model {law.model.name} cannot take: leave these rows out, or "
+            "compare with --family nig and rows of which some cells are missing"
         )
     points = torch.from_numpy((table.data - found.location) / found.scale)
     estimate = torch.tensor(found.estimate)
@@ -161,7 +153,9 @@ def predict(
     )
 
 
-def _likeness(law: PosteriorPredictive, points: torch.Tensor, density: np.ndarray, old: torch.Tensor) -> Likeness:
+def _likeness(
+    law: PosteriorPredictive, points: torch.Tensor, density: np.ndarray, old: torch.Tensor
+) -> Likeness:
     """Compare densities of new rows with those of old ones, of the same cells each.
 
     Densities of fewer cells are larger: where some are missing, each new row has its share of old rows that
@@ -180,168 +174,3 @@ def _likeness(law: PosteriorPredictive, points: torch.Tensor, density: np.ndarra
         shares[own] = np.searchsorted(np.sort(usual), density[own], side="right") / len(usual)
     found = likeness(shares, (np.arange(len(old)) + 1.0) / len(old))
     return replace(found, typicality=shares)
-
-
-def answer_draws(result: ComparisonResult) -> tuple[np.ndarray, np.ndarray]:
-    """Return the draws that are the answer of a comparison, or those of MCMC, and the point estimate.
-
-    Weighted draws are resampled.
-
-    Args:
-        result: what :func:`pyroclust.compare` returned.
-
-    Shape:
-        output: ``(S, N)`` and ``(N,)`` canonical labels.
-    """
-    found = Found.drawn(result)
-    return found.draws[found.some(len(found.draws), np.random.default_rng(0))], found.estimate
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a comparison leaves for later: its points, its draws and its model.
-
-    Attributes:
-        data: as the model saw them, ``(N, D)``.
-        draws: that are the answer, ``(S, N)``.
-        log_weights: of the draws, ``(S,)``, where they are weighted; ``None`` otherwise.
-        estimate: the point estimate of the report, ``(N,)``.
-        described: what builds the model again.
-        drawn_by: what the draws are, in words.
-        kinds: of the columns; nothing where all are numbers.
-        levels: their categories.
-        row_names: of the old rows.
-    """
-
-    data: np.ndarray
-    location: np.ndarray
-    scale: np.ndarray
-    columns: tuple[str, ...]
-    kinds: tuple[Kind, ...]
-    levels: tuple[tuple[str, ...], ...]
-    draws: np.ndarray
-    log_weights: np.ndarray | None
-    estimate: np.ndarray
-    described: Mapping[str, Any] | None
-    drawn_by: str
-    row_names: tuple[str, ...]
-
-    @classmethod
-    def at(cls, source: "ComparisonResult | str | PathLike[str]") -> "Found":
-        """Take it from a result or a folder."""
-        return cls.in_folder(Path(source)) if isinstance(source, str | PathLike) else cls.of(source)
-
-    @classmethod
-    def of(cls, result: ComparisonResult) -> "Found":
-        """Take it from a result, and refuse one without a predictive density."""
-        found = cls.drawn(result)
-        if found.described is None or result.comparison.shape is not None:
-            raise ValueError(_without(result.comparison.model_name))
-        return found
-
-    @classmethod
-    def drawn(cls, result: ComparisonResult) -> "Found":
-        """Take it from a result, whatever its model."""
-        drawn = result.comparison
-        answer = getattr(result.summary, "answer", None)
-        name = "mcmc" if answer is None else answer.value
-        refined = getattr(drawn, "refined", None)
-        every = {
-            "refined": None if refined is None else refined.draws,
-            "guide": getattr(drawn, "guide", None),
-            "weighted": getattr(drawn, "guide", None),
-            "mcmc": getattr(drawn, "mcmc", None),
-        }
-        draws = every[name] or every["guide"]
-        if draws is None:
-            raise ValueError(f"source has no draws of {name}, expected some")
-        ratio = None
-        if name == "weighted" and draws.log_joint is not None and draws.log_prob is not None:
-            ratio = (draws.log_joint - draws.log_prob).reshape(-1)
-        return cls(
-            drawn.data,
-            drawn.location,
-            drawn.scale,
-            drawn.columns,
-            drawn.kinds,
-            drawn.levels,
-            draws.assignments.reshape(-1, len(drawn.data)),
-            ratio,
-            _first(result.summary.estimates).assignments,
-            drawn.model_description,
-            draws.name,
-            result.table.row_names,
-        )
-
-    @classmethod
-    def in_folder(cls, folder: Path) -> "Found":
-        """Read it from the folder of a comparison."""
-        try:
-            summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-            name = summary.get("answer") or "mcmc"
-            with xr.open_dataset(folder / "draws.nc", group="observed_data", engine="h5netcdf") as read:
-                observed = read.load()
-            group = _GROUPS.get(name, "posterior")
-            with xr.open_dataset(folder / "draws.nc", group=group, engine="h5netcdf") as read:
-                posterior = read.load()
-            rows = pd.read_csv(folder / ROWS_FILE)
-        except (OSError, ValueError, AttributeError) as error:
-            raise ValueError(
-                f"folder '{folder}' holds no comparison (draws.nc and summary.json) that can be read; run "
-                "pyroclust compare with --out first"
-            ) from error
-        if "model" not in observed.attrs or summary.get("points") != "rows":
-            raise ValueError(_without(summary.get("model", "of the folder")))
-        draws, ratio = posterior["assignments"].values, None
-        clusters = {name: rows[f"{name}_cluster"] for name in _ESTIMATES if f"{name}_cluster" in rows}
-        if name == "weighted":
-            ratio = (posterior["log_joint"].values - posterior["log_prob"].values).reshape(-1)
-        return cls(
-            observed["data"].values,
-            observed["location"].values,
-            observed["scale"].values,
-            tuple(map(str, observed["column"].values)),
-            tuple(map(Kind, json.loads(observed.attrs.get("kinds", "[]")))),
-            tuple(map(tuple, json.loads(observed.attrs.get("levels", "[]")))),
-            draws.reshape(-1, draws.shape[-1]),
-            ratio,
-            _first(clusters).to_numpy(),
-            json.loads(observed.attrs["model"]),
-            str(posterior.attrs.get("sampler", group)),
-            tuple(map(str, rows["row"])),
-        )
-
-    def predictive(self, num_draws: int, rng: np.random.Generator) -> PosteriorPredictive:
-        """Return the law of a new point, over some of the draws."""
-        assert self.described is not None
-        model = build_model(self.described)
-        if not getattr(model, "is_conjugate", False):
-            raise ValueError(_without(model.name))
-        draws = torch.from_numpy(self.draws[self.some(num_draws, rng)])
-        return PosteriorPredictive(model, torch.from_numpy(self.data), draws)
-
-    def some(self, number: int, rng: np.random.Generator) -> np.ndarray:
-        """Choose draws: by their weights, or at equal distances."""
-        if self.log_weights is not None:
-            return rng.choice(len(self.draws), number, p=_normalised(self.log_weights))
-        return np.linspace(0, len(self.draws) - 1, min(number, len(self.draws))).round().astype(int)
-
-
-def _first(estimates: Mapping[str, Any]) -> Any:
-    """Return the point estimate whose clusters reports show."""
-    found = next((estimates[name] for name in _ESTIMATES if name in estimates), None)
-    if found is None:
-        raise ValueError("source has no point estimate, so that there are no clusters to belong to")
-    return found
-
-
-def _normalised(log_weights: np.ndarray) -> np.ndarray:
-    weights: np.ndarray = np.exp(log_weights - log_weights.max())
-    return weights / weights.sum()
-
-
-def _without(model: str) -> str:
-    return (
-        f"model {model} has no predictive density in closed form, expected rows of columns under a conjugate "
-        "mixture: compare with --family niw or nig"
-    )

@@ -135,8 +135,8 @@ def read_table(
     """
     told, source = ReadingOptions(delimiter, decimal, header), _in_pandas(source)
     if isinstance(source, Table):
-        given = {"columns": columns, "label": label, "partial_labels": partial_labels, "kinds": kinds or None}
-        return _chosen_before(source, given)
+        given: dict[str, object] = {"columns": columns, "label": label, "partial_labels": partial_labels}
+        return _chosen_before(source, given | {"kinds": kinds or None})
     if told.told and not _is_file(source):
         raise ValueError(f"{told.told[0]} is told, but source is no file: leave it out")
     if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):

@@ -94,7 +94,9 @@ def told_kinds(kinds: Mapping[str, str]) -> dict[str, Kind]:
     return found
 
 
-def kind_of_column(name: str, column: Column, told: Kind | None = None, *, may_go: bool = True) -> KindOfColumn:
+def kind_of_column(
+    name: str, column: Column, told: Kind | None = None, *, may_go: bool = True
+) -> KindOfColumn:
     """Find out what a column holds.
 
     Numbers are measurements, unless they are whole and look otherwise: 0 and 1 alone are no and yes; up to
@@ -166,8 +168,8 @@ def values_of_kind(name: str, column: Column, kind: Kind, *, levels: Sequence[st
     strange = next((one for one in cells if one is not None and _plain(one) not in places), None)
     if strange is not None:
         raise ValueError(
-            f"column '{short(visible(name), 60)}' holds '{short(visible(strange), 40)}', which no row had that "
-            f"was clustered, expected one of {listed(levels)}, or an empty cell"
+            f"column '{short(visible(name), 60)}' holds '{short(visible(strange), 40)}', which no row had "
+            f"that was clustered, expected one of {listed(levels)}, or an empty cell"
         )
     return np.array([np.nan if one is None else places[_plain(one)] for one in cells])
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pyroclust.data.columns import Column
 from pyroclust.text import short, visible
 
-__all__ = ["footer_note", "look_of", "looks_note", "stand_ins_note"]
+__all__ = ["are_days", "footer_note", "is_identifier", "look_of", "looks_note", "stand_ins_note"]
 
 _IDENTIFIERS = re.compile(
     r"(.*[\W_])?(id|ids|index|idx|row|rows|no|nr|key|code|zip|zipcode|postcode|seed|uuid|unnamed: 0)",
@@ -76,6 +76,16 @@ def look_of(name: str, values: NDArray[np.float64], *, are_codes: bool = False) 
 
 
 def is_identifier(name: str, values: NDArray[np.float64]) -> bool:
+    """Say whether whole numbers, all of them different, name the rows rather than measure them.
+
+    Args:
+        name: of the column.
+        values: ``(N,)``.
+
+    Example:
+        >>> is_identifier("patient_id", np.array([17.0, 3.0])), is_identifier("age", np.array([17.0, 3.0]))
+        (True, False)
+    """
     named = bool(_IDENTIFIERS.fullmatch(name) or _CAMEL.fullmatch(name))
     digits = {len(f"{abs(value):.0f}") for value in values.tolist()}
     # All whole numbers of a range, each once; or long numbers of one length.
@@ -83,6 +93,15 @@ def is_identifier(name: str, values: NDArray[np.float64]) -> bool:
 
 
 def are_days(values: NDArray[np.float64]) -> bool:
+    """Say whether whole numbers are dates such as 20201231.
+
+    Args:
+        values: ``(N,)``.
+
+    Example:
+        >>> are_days(np.array([20201231.0])), are_days(np.array([20209931.0]))
+        (True, False)
+    """
     years, months, days = values // 10_000, values // 100 % 100, values % 100
     ranges = ((years, 1800, 2100), (months, 1, 12), (days, 1, 31))
     return all(bool((part >= low).all() and (part <= high).all()) for part, low, high in ranges)

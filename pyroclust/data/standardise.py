@@ -141,8 +141,8 @@ def principal_components(points: Standardised, num_components: int) -> Standardi
     num_points, dim = points.data.shape
     if np.isnan(points.data).any():
         raise ValueError(
-            f"--pca is {num_components}, but cells are missing, and principal components need all: leave --pca "
-            "or these rows out"
+            f"--pca is {num_components}, but cells are missing, and principal components need all: leave "
+            "--pca or these rows out"
         )
     num_components = check_count("--pca", num_components, at_least=0)
     if not 1 <= num_components <= min(num_points, dim):

@@ -135,7 +135,7 @@ def table_of_kinds(
 def written(
     data: NDArray[np.float64], columns: Sequence[str], levels: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[str, NDArray[Any]], ...]:
-    """Return names and values of columns: numbers, or text where they have levels, ``None`` where it is missing.
+    """Return names and values of columns: numbers, or the text of levels, ``None`` where one is missing.
 
     Args:
         data: ``(N, D)``.
@@ -237,7 +237,8 @@ def chosen_table(
         told = {_place(raw, column, name): kind for column, kind in told_kinds(kinds).items()}
         if beside_them := sorted(told.keys() - set(places)):
             raise ValueError(
-                f"{name}: kinds has column '{_said(raw, beside_them[0])}', which is not clustered; leave it out"
+                f"{name}: kinds has column '{_said(raw, beside_them[0])}', which is not clustered; leave it "
+                "out"
             )
         told = told if usual is None else dict.fromkeys(places, usual) | told
         found = _of_any_kind(raw, places, name, told=told, may_go=columns is None and not preferred)

@@ -42,8 +42,8 @@ def plot_missing_numbers(draws: np.ndarray, observed: np.ndarray, *, ax: Axes, c
     values, there = drawable("draws", draws), drawable("observed", observed)
     if values.ndim != 2 or not values.size or there.ndim != 1:
         raise ValueError(
-            f"draws and observed have shapes {values.shape} and {there.shape}, expected (S, M) and (n,), with "
-            "at least one draw of a cell"
+            f"draws and observed have shapes {values.shape} and {there.shape}, expected (S, M) and (n,), "
+            "with at least one draw of a cell"
         )
     centre, (low, high) = values.mean(0), np.quantile(values, (0.025, 0.975), axis=0)
     order = np.argsort(centre, kind="stable")
@@ -54,7 +54,9 @@ def plot_missing_numbers(draws: np.ndarray, observed: np.ndarray, *, ax: Axes, c
     if there.size:
         share, edges = np.histogram(there, bins=20)
         below = 0.35 * len(order) * share / max(1, share.max())
-        ax.bar(edges[:-1], below, np.diff(edges), bottom=-0.4 * len(order), align="edge", color=GREY, alpha=0.6)
+        ax.bar(
+            edges[:-1], below, np.diff(edges), bottom=-0.4 * len(order), align="edge", color=GREY, alpha=0.6
+        )
     ax.set(xlabel=plain_text(column), yticks=[], ylim=(-0.42 * len(order) - 0.5, len(order) + 1))
     ax.spines["left"].set_visible(False)
     return ax
@@ -85,8 +87,12 @@ def plot_missing_levels(
         ['no', 'yes']
     """
     shares = drawable("probabilities", probabilities)
+    if not isinstance(levels, list | tuple) or not all(isinstance(one, str) for one in levels):
+        raise ValueError(f"levels is of type {type(levels).__name__}, expected a list of names")
     if shares.ndim != 2 or not shares.size or shares.shape[1] != len(levels):
         raise ValueError(f"probabilities has shape {shares.shape}, expected (M, {len(levels)})")
+    if not ((shares >= 0) & (shares <= 1)).all():
+        raise ValueError(f"probabilities reach from {shares.min():g} to {shares.max():g}, expected 0 to 1")
     order = np.lexsort(shares.T[::-1])
     order = order[np.unique(np.linspace(0, len(order) - 1, min(_MOST, len(order))).round().astype(int))]
     height, begin = np.arange(len(order)), np.zeros(len(order))

@@ -267,7 +267,9 @@ def apart_section(found: Contents, view: Source) -> Section:
         ),
     )
     contrasts = cluster_contrasts(_estimate(view).assignments, data=data)
-    sentences = [_contrast(contrasts, k, names, is_answer) for k in np.argsort(-contrasts.sizes, kind="stable")]
+    sentences = [
+        _contrast(contrasts, k, names, is_answer) for k in np.argsort(-contrasts.sizes, kind="stable")
+    ]
     more = len(sentences) - _MOST_SENTENCES
     said = [*sentences[:_MOST_SENTENCES], *([f"And {more} smaller clusters."] if more > 0 else [])]
     said.append(_alone(likely_outliers(view.draws), found.rows.names, view.name))
@@ -279,9 +281,7 @@ def _without_missing(data: np.ndarray) -> list[np.ndarray]:
     return [column[~np.isnan(column)] for column in data.T]
 
 
-def _contrast(
-    contrasts: ClusterContrasts, k: int, names: tuple[str, ...], is_answer: Sequence[bool]
-) -> str:
+def _contrast(contrasts: ClusterContrasts, k: int, names: tuple[str, ...], is_answer: Sequence[bool]) -> str:
     size, effect = contrasts.sizes[k], contrasts.effect[k]
     begin = f"Cluster {k + 1} ({counted(int(size), 'row')})"
     if np.isnan(effect).all():
@@ -298,7 +298,9 @@ def _contrast(
         else:
             which = "higher" if effect[d] > 0 else "lower"
             spread = number(contrasts.spread_inside[k, d], 2)
-            parts.append(f"{which} {names[d]} ({number(inside, 3)} ± {spread}, the others {number(outside, 3)})")
+            parts.append(
+                f"{which} {names[d]} ({number(inside, 3)} ± {spread}, the others {number(outside, 3)})"
+            )
     return f"{begin} has {', '.join(parts)}."
 
 

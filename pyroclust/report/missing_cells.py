@@ -28,8 +28,8 @@ def missing_section(missing: MissingCells) -> Section:
         size=(9, 3.4),
         alternative=f"Posterior predictive of the missing cells in {len(shown)} column(s).",
         caption="Each line is a missing cell. For numbers and counts it spans 95 % of the draws, the mark "
-        "being their mean, above a histogram of the cells that are there; for others the bar is divided among "
-        "the categories. A line as wide as the histogram says that the rest of the row tells nothing.",
+        "being their mean, above a histogram of the cells that are there; for others the bar is divided "
+        "among the categories. A line as wide as the histogram says that the rest of the row tells nothing.",
     )
     frame = missing.frame()
     table = FigureTable(

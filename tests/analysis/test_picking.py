@@ -84,7 +84,9 @@ def test_a_report_says_where_a_guide_is_used_beyond_its_training():
 
     def notes(num_points, dim=2):
         points = SimpleNamespace(data=np.broadcast_to(0.0, (num_points, dim)))
-        return picked.notes_on(SimpleNamespace(name="mine.csv", shape=None, has_missing=False, are_numbers=True), points)
+        return picked.notes_on(
+            SimpleNamespace(name="mine.csv", shape=None, has_missing=False, are_numbers=True), points
+        )
 
     assert notes(50) == ("First.",)
     assert notes(51)[0] == "First."

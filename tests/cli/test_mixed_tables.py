@@ -42,7 +42,18 @@ def frame():
 def folder(frame, tmp_path_factory):
     place = tmp_path_factory.mktemp("mixed")
     frame.to_csv(place / "clinic.csv", index=False)
-    options = ["--label", "truth", "--draws", "30", "--mcmc-draws", "100", "--chains", "2", "--quiet", "--json"]
+    options = [
+        "--label",
+        "truth",
+        "--draws",
+        "30",
+        "--mcmc-draws",
+        "100",
+        "--chains",
+        "2",
+        "--quiet",
+        "--json",
+    ]
     assert run("compare", str(place / "clinic.csv"), "--out", str(place / "out"), *options) == 0
     return place / "out"
 
@@ -57,7 +68,11 @@ def test_a_csv_with_categories_and_gaps_ends_in_clusters_that_are_right(folder):
     both = pd.crosstab(rows["mcmc_cluster"], rows["label"]).to_numpy()
     assert both.max(1).sum() >= 57
     page = (folder / "report.html").read_text("utf-8")
-    for said in ("'name': every row has a text of its own", "are integrated out", "What the missing cells may hold"):
+    for said in (
+        "'name': every row has a text of its own",
+        "are integrated out",
+        "What the missing cells may hold",
+    ):
         assert said in page.replace("&#39;", "'").replace("&#x27;", "'")
 
 
@@ -112,7 +127,10 @@ def test_an_estimator_takes_a_data_frame_as_it_is(frame):
         (["--family", "niw", "--columns", "age,stage"], "which integrate out where columns are independent"),
         (["--family", "student-t"], "expected 'nig' or 'niw' beside columns of other kinds"),
         (["--guide", "ncp-nig1d", "--columns", "age"], "holds missing or infinite values"),
-        (["--guide", "ncp-nig1d", "--columns", "age", "--kinds", "age=number"], "which guide 'ncp-nig1d' cannot"),
+        (
+            ["--guide", "ncp-nig1d", "--columns", "age", "--kinds", "age=number"],
+            "which guide 'ncp-nig1d' cannot",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(frame, arguments, sentence, tmp_path, capsys):

@@ -1,5 +1,7 @@
 """The mixture for columns of several kinds: its parts, its prior predictive, and what it refuses."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -16,7 +18,9 @@ COLUMNS = {"numbers": 2, "count_means": [0.4, 0.7, 3.0], "yes_no": 1, "levels": 
 
 def test_numbers_alone_are_the_mixture_of_the_shelf():
     assert table_mixture(numbers=3) == standardised_mixture(3)
-    assert table_mixture(numbers=3, family="nig", prior="py") == standardised_mixture(3, family="nig", prior="py")
+    assert table_mixture(numbers=3, family="nig", prior="py") == standardised_mixture(
+        3, family="nig", prior="py"
+    )
 
 
 def test_a_table_is_built_again_from_its_card():
@@ -70,16 +74,21 @@ def test_the_words_name_every_group_of_columns():
         ({}, "there are no columns, expected at least one"),
         ({"count_means": [2.0, 1.0]}, "expected numbers in rising order"),
         ({"count_means": [0.0]}, "count_means"),
-        ({"numbers": 2, "family": "niw", "missing": True}, "which integrate out where columns are independent"),
-        ({"numbers": 2, "yes_no": 1, "family": "student-t"}, "expected 'nig' or 'niw' beside columns of other"),
+        (
+            {"numbers": 2, "family": "niw", "missing": True},
+            "which integrate out where columns are independent",
+        ),
+        (
+            {"numbers": 2, "yes_no": 1, "family": "student-t"},
+            "expected 'nig' or 'niw' beside columns of other",
+        ),
         ({"levels": [1]}, "levels"),
         ({"numbers": 2, "yes_no": 1, "prior": "dirichlet"}, "unknown prior 'dirichlet'"),
     ],
 )
 def test_what_cannot_be_is_refused(arguments, sentence):
-    with pytest.raises(ValueError) as error:
+    with pytest.raises(ValueError, match=re.escape(sentence)):
         table_mixture(**arguments)
-    assert sentence in str(error.value)
 
 
 def test_a_full_covariance_of_the_numbers_stands_beside_other_kinds():

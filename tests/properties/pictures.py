@@ -54,6 +54,20 @@ def ordered(draw: DrawFn, *names: str) -> dict[str, Any]:
 
 
 @st.composite
+def missing_levels(draw: DrawFn) -> dict[str, Any]:
+    cells, levels = draw(st.integers(1, 5)), draw(st.integers(1, 9))
+    shares = np.abs(draw(finite(cells, levels, extreme=False))) + 1e-3
+    names = [f"${level}\\" for level in range(levels)]
+    return {"probabilities": shares / shares.sum(1, keepdims=True), "levels": names, "ax": draw(panels())}
+
+
+@st.composite
+def missing_numbers(draw: DrawFn) -> dict[str, Any]:
+    draws = draw(finite(draw(st.integers(1, 5)), draw(st.integers(1, 70)), extreme=False))
+    return {"draws": draws, "observed": draw(finite(4, extreme=False)), "ax": draw(panels())}
+
+
+@st.composite
 def intervals(draw: DrawFn) -> dict[str, Any]:
     clusters, width = draw(st.integers(1, 4)), draw(st.integers(2, 3))
     centre = draw(finite(clusters, width, extreme=False))
@@ -194,6 +208,8 @@ CALLS = [
         given(found=st.just(diagnostics.familiarity(RNG.random((4, 1)), RNG.random((20, 4, 1))))),
     ),
     _call("plot_log_weights", given(log_weights=USUAL)),
+    _call("plot_missing_levels", missing_levels()),
+    _call("plot_missing_numbers", missing_numbers()),
     _call("plot_modes", found_modes()),
     _call("plot_num_clusters", of_counts()),
     _call(

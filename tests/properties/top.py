@@ -80,6 +80,7 @@ NOT_TESTED = {
     "diagnose": _COMMAND,
     "from_pyro": "takes a run of Pyro's MCMC: tests/io",
     "list_guides": "takes nothing",
+    "missing_cells": _COMMAND,
     "predict": _COMMAND,
     "read_draws": "any text and bytes: tests/io",
     "read_table": "as in data",

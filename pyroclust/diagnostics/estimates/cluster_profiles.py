@@ -124,6 +124,7 @@ def _counterparts(
     jaccard = shared / either
     best = jaccard.argmax(-1)
     place = (every * columns + draws).ravel()
+
     def of_best(values: np.ndarray) -> np.ndarray:
         every = [np.bincount(place, np.tile(one, count), count * columns) for one in values.T]
         sums = np.stack([one.reshape(count, columns) for one in every], -1)
@@ -177,8 +178,5 @@ def interval(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nd
         ranked = np.where(lost, np.nanmax(np.where(lost.all(0), np.inf, ranked), 0), ranked)
         ranked = np.where(np.isinf(ranked), np.nan, ranked)
     reached = each.cumsum(0)
-    low, high = (
-        np.take_along_axis(ranked, _place(reached, level), 0)[0]
-        for level in (0.025, 0.975)
-    )
+    low, high = (np.take_along_axis(ranked, _place(reached, level), 0)[0] for level in (0.025, 0.975))
     return low, high

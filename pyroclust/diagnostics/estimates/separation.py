@@ -164,7 +164,10 @@ def cluster_contrasts(partition: np.ndarray, *, data: np.ndarray) -> ClusterCont
         >>> found.inside.ravel().tolist(), found.effect.round(2).ravel().tolist()
         ([1.0, 7.0], [-4.24, 4.24])
     """
-    labels, data = renumbered(checked_labels("partition", partition)[None])[0], as_finite_or_missing("data", data)
+    labels, data = (
+        renumbered(checked_labels("partition", partition)[None])[0],
+        as_finite_or_missing("data", data),
+    )
     if data.ndim != 2 or labels.ndim != 1 or len(data) != len(labels):
         raise ValueError(
             f"partition and data have shapes {labels.shape} and {data.shape}, expected (N,) and (N, D)"
