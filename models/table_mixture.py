@@ -53,7 +53,7 @@ def table_mixture(
     * Answers and categories have Jeffreys' prior: half an observation of each. A cluster says nearly always
       yes, or nearly always no, more often than half and half, and two rows of it agree more often than not.
 
-    ``examples/prior_predictive.py`` draws the pictures. Missing cells are integrated out, as
+    ``examples/prior_of_tables.py`` draws the pictures. Missing cells are integrated out, as
     :class:`~pyroclust.distributions.PartlyObserved` says.
 
     Args:

@@ -20,6 +20,7 @@ SMALL = {
     "forest_digits": ["--steps", "4", "--draws", "10"],
     "forest_shapes": ["--points", "40", "--pairs", "6", "--draws", "30"],
     "posterior_predictive": ["--draws", "40"],
+    "prior_of_tables": ["--datasets", "1"],
     "prior_predictive": ["--datasets", "1"],
     "prior_sensitivity": ["--steps", "10", "--draws", "50"],
     "train_and_compare": ["--steps", "20"],

@@ -245,6 +245,11 @@ class ConjugateComponent(Component):
         """
 
     @property
+    def num_parts(self) -> int:
+        """How many families it is made of, side by side."""
+        return 1
+
+    @property
     def num_moments(self) -> int:
         """Length F of the sufficient statistics."""
         return self.moments(torch.zeros(self.dim)).shape[-1]

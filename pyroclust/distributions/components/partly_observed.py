@@ -110,6 +110,11 @@ class PartlyObserved(ConjugateComponent):
         self._groups = Product([part] * self.num_groups)
 
     @property
+    def num_parts(self) -> int:
+        """Two: what is there, and the values of that."""
+        return 2
+
+    @property
     def hyper_names(self) -> tuple[str, ...]:  # type: ignore[override]
         """Names of the family's hyperparameters."""
         return self.part.hyper_names

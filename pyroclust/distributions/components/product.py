@@ -169,6 +169,11 @@ class Product(ConjugateComponent):
         return GroupedSupport([(part.support, part.dim) for part in self.parts])
 
     @property
+    def num_parts(self) -> int:
+        """How many families there are, those of parts that are made of several counted one by one."""
+        return sum(part.num_parts for part in self.parts)
+
+    @property
     def takes_missing(self) -> bool:  # type: ignore[override]
         """Whether cells of a part may be missing."""
         return any(part.takes_missing for part in self.parts)

@@ -63,14 +63,17 @@ def most_at_once(data: Tensor) -> int:
 
 
 def posterior_of(guide: PartitionGuide, data: Tensor) -> Any:
-    """Return a posterior; of large tables that of the exact filter is compiled, with other random numbers.
+    """Return a posterior; that of the exact filter is compiled where that pays, with other random numbers.
+
+    It pays for large tables, and for families of several parts, of which each step calls all.
 
     Args:
         guide: any.
         data: one data set, ``(N, D)``.
     """
     found = guide.posterior(data)
-    return CompiledFilter(found) if len(data) > LARGE_TABLE and can_compile(found) else found
+    pays = len(data) > LARGE_TABLE or getattr(getattr(guide.model, "component", None), "num_parts", 1) > 1
+    return CompiledFilter(found) if pays and can_compile(found) else found
 
 
 def warm_up(guide: Guide, data: Tensor) -> None:
