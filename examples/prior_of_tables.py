@@ -1,7 +1,7 @@
 """Draw tables from the prior of the mixture for columns of every kind, a colour a cluster.
 
-A row a kind of column. First comes what clusters of the prior are like, then one column of each simulated table:
-clusters are seen to differ, and none to be spread over all that there is.
+A row a kind of column. First comes what clusters of the prior are like, then one column of each simulated
+table: clusters are seen to differ, and none to be spread over all that there is.
 
 python examples/prior_of_tables.py --out prior_of_tables.png
 """

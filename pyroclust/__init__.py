@@ -18,6 +18,7 @@ Names of this package, loaded when they are first used:
 
 * ``compare``: draw partitions of a table from a guide and from MCMC, and say whether the two agree.
 * ``predict``: say to which of these clusters new rows belong, and whether they are like the old ones.
+* ``update``: add rows to such a table: its draws go on instead of starting over.
 * ``missing_cells``: draw the cells of a table that are missing from their posterior.
 * ``diagnose``: judge draws of partitions from any software: convergence, clusters, certainty.
 * ``list_guides``, ``load_guide``, ``save_guide``: the shelf of trained guides, and folders of your own.
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from pyroclust.analysis.diagnose import diagnose as diagnose
     from pyroclust.analysis.filling import missing_cells as missing_cells
     from pyroclust.analysis.predicting import predict as predict
+    from pyroclust.analysis.updating import update as update
     from pyroclust.calibration import calibrate as calibrate
     from pyroclust.calibration import calibrate_near as calibrate_near
     from pyroclust.calibration import certify as certify
@@ -84,6 +86,7 @@ __all__ = [
     "save_guide",
     "standardise",
     "to_arviz",
+    "update",
 ]
 
 __version__ = version("pyroclust")
@@ -105,6 +108,7 @@ _HOMES = {
     "save_guide": "pyroclust.saving.guides",
     "standardise": "pyroclust.data",
     "to_arviz": "pyroclust.io.arviz",
+    "update": "pyroclust.analysis.updating",
 }
 _PACKAGES = (
     "baselines",

@@ -177,7 +177,12 @@ def _by_guide(run: _Run, picked: PickedGuide) -> ComparisonSummary | AloneSummar
     if chains is None:
         about["failures"] += () if why is None else (left_out("MCMC", why),)
         return summarise_alone(
-            GuideAlone(**about, certificate=picked.certificate, why_no_mcmc=why), seed=seed
+            GuideAlone(
+                **about,
+                certificate=picked.certificate,
+                why_no_mcmc=None if why is None else f"MCMC failed ({why})",
+            ),
+            seed=seed,
         )
     about["notes"] += chains.notes
     tries, cross = Attempts(), None

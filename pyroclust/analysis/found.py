@@ -41,6 +41,9 @@ class Found:
         kinds: of the columns; nothing where all are numbers.
         levels: their categories.
         row_names: of the old rows.
+        source: what reports call the table.
+        labels: reference labels of the old rows; ``None`` where there are none.
+        is_constrained: whether something was known of the rows.
     """
 
     data: np.ndarray
@@ -55,6 +58,9 @@ class Found:
     described: Mapping[str, Any] | None
     drawn_by: str
     row_names: tuple[str, ...]
+    source: str
+    labels: np.ndarray | None
+    is_constrained: bool
 
     @classmethod
     def at(cls, source: "ComparisonResult | str | PathLike[str]") -> "Found":
@@ -115,6 +121,9 @@ class Found:
             drawn.model_description,
             draws.name,
             result.table.row_names,
+            drawn.source,
+            drawn.true_labels,
+            drawn.knowledge is not None,
         )
 
     @classmethod
@@ -160,6 +169,9 @@ class Found:
             json.loads(observed.attrs["model"]),
             str(posterior.attrs.get("sampler", group)),
             tuple(map(str, rows["row"])),
+            str(observed.attrs.get("source", "table")),
+            _labels_of(rows),
+            summary.get("constraints") is not None,
         )
 
     def predictive(self, num_draws: int, rng: np.random.Generator) -> PosteriorPredictive:
@@ -204,6 +216,12 @@ def answer_draws(result: ComparisonResult) -> tuple[np.ndarray, np.ndarray]:
     """
     found = Found.drawn(result)
     return found.draws[found.some(len(found.draws), np.random.default_rng(0))], found.estimate
+
+
+def _labels_of(rows: pd.DataFrame) -> np.ndarray | None:
+    if "label" not in rows:
+        return None
+    return np.array([None if pd.isna(one) else str(one) for one in rows["label"]], dtype=object)
 
 
 def _first(estimates: Mapping[str, Any]) -> Any:

@@ -18,7 +18,7 @@ from pyroclust.infer.simulation import simulate
 from pyroclust.protocols import data_shape, is_of_graphs, some_points
 from pyroclust.random_state import seeded
 
-__all__ = ["TrainingWorld", "simulated_world"]
+__all__ = ["TrainingWorld", "simulated_points", "simulated_world"]
 
 
 @dataclass(frozen=True)
@@ -120,10 +120,9 @@ def simulated_world(
         ((199, 10, 1), (200, 4, 8))
     """
     model = guide.model
-    template = data.new_empty(_SIMULATIONS, *data_shape(model, min(len(data), _MOST_POINTS)))
     tries, points = Attempts(), min(len(data), _POINTS_WEIGHED)
     with seeded(seed), torch.no_grad():
-        simulations = _with_gaps(simulate(model, template)[0], data)
+        simulations = simulated_points(model, data)
         weights = tries.make(
             "The weights of the guide's draws of simulations", lambda: _weights(guide, data, simulations)
         )
@@ -136,6 +135,23 @@ def simulated_world(
         tries.failures,
         of_graphs=is_of_graphs(model),
     )
+
+
+def simulated_points(model: Any, data: Tensor) -> Tensor:
+    """Simulate 199 data sets of as many points as there are, at most 300, with the gaps of the data.
+
+    Args:
+        model: any that can be simulated.
+        data: the points, ``(N, D)``.
+
+    Example:
+        >>> from pyroclust.models import gaussian2d
+        >>> simulated_points(gaussian2d(), torch.zeros(5, 2)).shape
+        torch.Size([199, 5, 2])
+    """
+    template = data.new_empty(_SIMULATIONS, *data_shape(model, min(len(data), _MOST_POINTS)))
+    with torch.no_grad():
+        return _with_gaps(simulate(model, template)[0], data)
 
 
 def _with_gaps(simulations: Tensor, data: Tensor) -> Tensor:

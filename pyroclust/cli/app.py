@@ -36,6 +36,7 @@ from pyroclust.cli.reading import (
 from pyroclust.cli.recipe_writing import recipe
 from pyroclust.cli.strictness import Strict, end_strictly
 from pyroclust.cli.training import train
+from pyroclust.cli.updating import update
 from pyroclust.progress import stages
 
 __all__ = ["app"]
@@ -295,3 +296,4 @@ app.command(cls=Once)(check)
 app.command(cls=Once)(cluster)
 app.command(cls=Once)(diagnose)
 app.command(cls=Once)(predict)
+app.command(cls=Once)(update)

@@ -32,7 +32,7 @@ class GuideAlone(GuideOnData):
     The guide's model can only be simulated, or MCMC failed. Attributes besides those of
     :class:`~pyroclust.results.comparison.GuideOnData`:
         certificate: what the guide's card says was measured; empty without one.
-        why_no_mcmc: why MCMC failed, without a full stop; ``None`` where the model can only be
+        why_no_mcmc: why there is no MCMC, without a full stop; ``None`` where the model can only be
             simulated.
 
     Raises:
@@ -47,7 +47,9 @@ class GuideAlone(GuideOnData):
         """What a comparison has and this has not, and why, in one sentence."""
         why = no_formula(self.model_name)
         if self.why_no_mcmc is not None:
-            why = f"MCMC failed ({self.why_no_mcmc})"
+            return (
+                f"There is no MCMC to compare with: {self.why_no_mcmc}, so these are the guide's draws alone."
+            )
         return (
             f"There is no MCMC and there are no importance weights to compare with: {why}, so these are the "
             "guide's draws alone."
@@ -240,7 +242,7 @@ def summarise_alone(alone: GuideAlone, *, seed: int = 0) -> AloneSummary:
             refined.draws.assignments,
             name=refined.draws.name,
             seed=seed,
-            data=alone.data,
+            data=alone.profiled,
             true_labels=alone.true_labels,
             allowed=alone.allowed,
         )

@@ -82,6 +82,7 @@ NOT_TESTED = {
     "list_guides": "takes nothing",
     "missing_cells": _COMMAND,
     "predict": _COMMAND,
+    "update": _COMMAND,
     "read_draws": "any text and bytes: tests/io",
     "read_table": "as in data",
     "register": "takes classes",

@@ -1,0 +1,95 @@
+"""More rows: the draws that went on against the exact posterior, the evidence, files, and what is refused."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from pyroclust import compare, predict, update
+from pyroclust.analysis.updating import ContinuedDraws
+from pyroclust.cli import main
+from pyroclust.infer import exact_posterior, log_evidence, refine
+from pyroclust.models import table_mixture
+
+QUICK = {"guide": "none", "mcmc_draws": 100, "num_chains": 2, "warmup": 100}
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    kinds = np.arange(30) % 2
+    frame = pd.DataFrame({"x": rng.normal(4 * kinds, 1), "word": np.array(["low", "high"])[kinds]})
+    frame.loc[[3, 8], ["x", "word"]] = [None, None]
+    return frame.astype({"x": float})
+
+
+def test_weights_and_sweeps_give_the_exact_posterior_of_all_rows_and_the_evidence_of_the_new_ones():
+    model = table_mixture(numbers=2, yes_no=1, missing=True)
+    torch.manual_seed(0)
+    data = torch.cat([torch.randn(7, 2).double(), torch.randint(2, (7, 1)).double()], -1)
+    data[1, 0] = data[5, 2] = torch.nan
+    old, before = exact_posterior(model, data[:4])
+    draws = old[torch.multinomial(before.exp(), 4000, replacement=True)]
+    every, exact = exact_posterior(model, data)
+    evidence = float(log_evidence(model, data) - log_evidence(model, data[:4]))
+    code = {tuple(one): at for at, one in enumerate(every.tolist())}
+    for sweeps in (0, 10):
+        guide = ContinuedDraws(model, draws)
+        found = refine(model, guide, data, num_draws=20_000, proposals=2, sweeps=sweeps, seed=1)
+        times = np.bincount([code[tuple(one)] for one in found.assignments.tolist()], minlength=len(every))
+        assert 0.5 * np.abs(times / times.sum() - exact.exp().numpy()).sum() < 0.08
+        assert all(one.estimate == pytest.approx(evidence, abs=0.05) for one in found.evidences)
+
+
+def test_rows_are_added_to_a_result_and_to_its_folder(frame, tmp_path, capsys):
+    old = compare(frame, **QUICK, out=tmp_path / "old")
+    new = pd.DataFrame({"word": ["low", None, "high"], "x": [0.0, 4.0, None]})
+    more = update(old, new, num_draws=100)
+    rows = more.frame()
+    assert list(rows["row"])[-3:] == ["new 1", "new 2", "new 3"]
+    assert rows["word"].iloc[-3:].fillna("none").tolist() == ["low", "none", "high"]
+    assert more.verdict.level.value == "not confirmed"
+    assert not more.failures
+    assert "3 rows were added to 30" in " ".join(more.comparison.notes)
+    clusters = rows["refined_cluster"].to_numpy()
+    assert clusters[-3] == clusters[0]
+    assert clusters[-1] == clusters[1]
+    new.to_csv(tmp_path / "new.csv", index=False)
+    with pytest.raises(SystemExit) as end:
+        main(
+            ["update", str(tmp_path / "old"), str(tmp_path / "new.csv"), "--draws", "50", "--quiet", "--json"]
+        )
+    assert not end.value.code
+    assert json.loads(capsys.readouterr().out)["num_points"] == 33
+    written = tmp_path / "old-updated"
+    assert {path.name for path in written.iterdir()} >= {"report.html", "draws.nc", "summary.json"}
+    assert len(predict(written, new).probabilities) == 3
+    assert len(update(written, new, num_draws=20).frame()) == 36
+
+
+def test_the_same_seed_gives_the_same_draws(frame):
+    old = compare(frame, **QUICK)
+    one, other = (update(old, frame.head(4), num_draws=20, seed=3).comparison for _ in range(2))
+    np.testing.assert_array_equal(one.refined.draws.assignments, other.refined.draws.assignments)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"word": ["none"]}, "'word' holds 'none', which no row had that was clustered"),
+        ({"x": [np.inf]}, "'x' holds 1 infinite values"),
+    ],
+)
+def test_what_cannot_be_is_refused(frame, change, sentence):
+    old = compare(frame, **QUICK)
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        update(old, frame.head(1).assign(**change))
+
+
+def test_rows_of_which_something_was_known_are_refused(frame):
+    old = compare(frame, must_link=[(0, 2)], **QUICK)
+    with pytest.raises(ValueError, match="source has rows of which something was known"):
+        update(old, frame.head(1))
