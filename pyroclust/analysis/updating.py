@@ -187,7 +187,6 @@ def update(
         chosen = found.some(len(found.draws), np.random.default_rng(seed))
         guide = ContinuedDraws(model, torch.from_numpy(found.draws[chosen]))
         drawn, refined = refine_guide(guide, data, name=_NAME, num_draws=num_draws, seed=seed)
-        kinds = {"kinds": table.kinds, "levels": table.levels}
         with seeded(seed):
             simulations = simulated_points(model, data).numpy()
         alone = GuideAlone(
@@ -199,14 +198,17 @@ def update(
             data=points,
             location=found.location,
             scale=found.scale,
-            **kinds,
+            kinds=table.kinds,
+            levels=table.levels,
             true_labels=table.labels,
             row_names=table.row_names,
             notes=(*added.notes, _about(found, len(added.data))),
             guide_name=_NAME,
             guide=drawn,
             refined=refined,
-            world=TrainingWorld(without_gaps(indicators(simulations, **kinds))),
+            world=TrainingWorld(
+                without_gaps(indicators(simulations, kinds=table.kinds, levels=table.levels))
+            ),
             certificate={},
             why_no_mcmc="the draws of before went on instead of starting over",
         )

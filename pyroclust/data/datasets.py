@@ -135,22 +135,26 @@ def read_table(
     """
     told, source = ReadingOptions(delimiter, decimal, header), _in_pandas(source)
     if isinstance(source, Table):
-        given: dict[str, object] = {"columns": columns, "label": label, "partial_labels": partial_labels}
-        return _chosen_before(source, given | {"kinds": kinds or None})
+        return _chosen_before(
+            source,
+            {"columns": columns, "label": label, "partial_labels": partial_labels, "kinds": kinds or None},
+        )
     if told.told and not _is_file(source):
         raise ValueError(f"{told.told[0]} is told, but source is no file: leave it out")
     if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):
         raise ValueError(f"image_size is {image_size}, but source is no folder of images: leave it out")
     if (graph := _graph(source, columns, label=label, told=told, edges=edges)) is not None:
-        if partial_labels is not None:
-            raise ValueError(
-                f"partial_labels is '{visible(partial_labels)}', but source has {graph.shape}, expected rows "
-                "of columns: leave it out"
-            )
+        for what, told_one in (("partial_labels", partial_labels), ("kinds", kinds or None)):
+            if told_one is not None:
+                raise ValueError(
+                    f"{what} is '{visible(str(told_one))}', but source has {graph.shape}, expected rows of "
+                    "columns: leave it out"
+                )
         return graph
     if (shaped := _shaped(source, image_size)) is not None:
-        named = {"columns": columns, "label": label, "partial_labels": partial_labels, "kinds": kinds or None}
-        for what, given in (*named.items(), *((one, one) for one in told.told)):
+        named: dict[str, object] = {"columns": columns, "label": label, "partial_labels": partial_labels}
+        named |= {"kinds": kinds or None} | {one: one for one in told.told}
+        for what, given in named.items():
             if given is not None:
                 raise ValueError(
                     f"{what} is given, but source has {shaped.shape}, not columns of a table: leave it out"

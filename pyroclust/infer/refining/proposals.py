@@ -72,7 +72,8 @@ def posterior_of(guide: PartitionGuide, data: Tensor) -> Any:
         data: one data set, ``(N, D)``.
     """
     found = guide.posterior(data)
-    pays = len(data) > LARGE_TABLE or getattr(getattr(guide.model, "component", None), "num_parts", 1) > 1
+    component = getattr(getattr(guide, "model", None), "component", None)
+    pays = len(data) > LARGE_TABLE or getattr(component, "num_parts", 1) > 1
     return CompiledFilter(found) if pays and can_compile(found) else found
 
 
