@@ -33,7 +33,9 @@ _FOREST = "The forest"
 def cluster(
     source: Annotated[
         str,
-        typer.Argument(metavar="SOURCE", help="galaxies, iris, or a .csv, .tsv, .parquet or .npy of rows."),
+        typer.Argument(
+            metavar="SOURCE", help="galaxies, iris, or a .csv, .tsv, .parquet, .xlsx or .npy of rows."
+        ),
     ],
     columns: Columns = None,
     label: Label = None,

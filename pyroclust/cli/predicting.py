@@ -25,7 +25,9 @@ def predict(
     ],
     new: Annotated[
         str,
-        typer.Argument(metavar="NEW", help="New rows: a .csv, .tsv, .parquet or .npy of the same columns."),
+        typer.Argument(
+            metavar="NEW", help="New rows: a .csv, .tsv, .parquet, .xlsx or .npy of the same columns."
+        ),
     ],
     delimiter: Delimiter = None,
     decimal: Decimal = None,

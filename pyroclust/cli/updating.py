@@ -23,7 +23,9 @@ def update(
     ],
     new: Annotated[
         str,
-        typer.Argument(metavar="NEW", help="More rows: a .csv, .tsv, .parquet or .npy of the same columns."),
+        typer.Argument(
+            metavar="NEW", help="More rows: a .csv, .tsv, .parquet, .xlsx or .npy of the same columns."
+        ),
     ],
     delimiter: Delimiter = None,
     decimal: Decimal = None,

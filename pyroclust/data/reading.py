@@ -1,4 +1,4 @@
-"""Files as tables: delimited text, Parquet and NumPy."""
+"""Files as tables: delimited text, Parquet, NumPy and Excel."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pyroclust.data.columns import RawTable, TextColumn
 from pyroclust.data.frames import raw_array, raw_frame
 from pyroclust.data.headers import TableHeader, find_header
+from pyroclust.data.workbooks import read_workbook
 from pyroclust.delimited import (
     PLAIN,
     Cells,
@@ -29,14 +30,14 @@ from pyroclust.text import visible
 
 __all__ = ["SUFFIXES", "read_raw", "read_shaped"]
 
-SUFFIXES = (*PLAIN, ".parquet", ".npy")
+SUFFIXES = (*PLAIN, ".parquet", ".xlsx", ".npy")
 
 # Of a cell as text and as a number, for each byte of a delimited file; of a number that is copied.
 _BYTES_A_BYTE, _BYTES_A_NUMBER = 32, 24
 
 
 def read_raw(path: Path, options: ReadingOptions | None = None) -> RawTable:
-    r"""Read a CSV, TSV, Parquet or .npy file.
+    r"""Read a CSV, TSV, Parquet, .xlsx or .npy file.
 
     A delimited file whose first line is a row has columns ``x1, x2, ...``. A first column without a name, as
     pandas and R write it, becomes the row names.
@@ -169,6 +170,8 @@ def _as_names(cells: list[str]) -> list[str]:
 def _read_binary(path: Path) -> RawTable:
     if path.suffix.lower() == ".parquet":
         return readable(path, lambda: raw_frame(pd.read_parquet(path)))
+    if path.suffix.lower() == ".xlsx":
+        return read_workbook(path)
     _check_array(path)
     return readable(path, lambda: raw_array(np.load(path, allow_pickle=False)))
 

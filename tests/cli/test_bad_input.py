@@ -21,12 +21,12 @@ def table(path: Path, **columns: object) -> str:
     return str(path)
 
 
-def nan_column(folder: Path) -> list[str]:
-    return [table(folder / "t.csv", a=[1.0, np.nan, 3.0])]
+def infinite_column(folder: Path) -> list[str]:
+    return [table(folder / "t.csv", a=[1.0, np.inf, 3.0])]
 
 
 def text_column(folder: Path) -> list[str]:
-    return [table(folder / "t.csv", a=[1.0, 2.0], kind=["x", "y"])]
+    return [table(folder / "t.csv", a=[1.0, 2.0, 3.0], kind=["1.5", "x", "2.5"])]
 
 
 def one_row(folder: Path) -> list[str]:
@@ -123,7 +123,7 @@ def condition_without_a_number(folder: Path) -> list[str]:
 
 
 CASES = {
-    nan_column: "1 in 'a'",
+    infinite_column: "column 'a' holds 1 infinite values",
     text_column: "--label kind",
     one_row: "has 1 row",
     constant_column: "column 'a' is constant",
@@ -167,8 +167,8 @@ def test_one_sentence_and_exit_code_2(case, tmp_path, monkeypatch, capsys):
 NEW_USERS = {
     "compare nosuch.csv": "there is no file 'nosuch.csv'; check the path",
     "compare galaxy": "unknown data set 'galaxy', did you mean 'galaxies'?",
-    "compare points.xlsx": "its suffix is '.xlsx', expected one of .csv",
-    "compare semicolons.csv": "semicolons: column 'a' is constant",
+    "compare points.ods": "its suffix is '.ods', expected one of .csv",
+    "compare semicolons.csv --columns a": "semicolons: column 'a' is constant",
     "compare iris --columns petal_length_cm,species": "column 'species' is the label and cannot be clustered",
     "compare iris --columns petal": "unknown column 'petal'",
     "compare iris --label specie": "unknown column 'specie', did you mean 'species'?",

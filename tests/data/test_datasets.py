@@ -88,7 +88,7 @@ def test_bad_csv_is_one_sentence(tmp_path, text, expected):
     [
         ("galaxy", "did you mean 'galaxies'"),
         ("there/is/none.csv", "no file 'there/is/none.csv'"),
-        ("points.xlsx", "suffix is '.xlsx'"),
+        ("points.ods", "suffix is '.ods'"),
         (np.zeros((2, 2, 2, 2)), "shape (2, 2, 2, 2)"),
         ([[1.0, 2.0], [3.0]], "of type list with rows of unequal lengths"),
         (3.5, "shape ()"),

@@ -106,7 +106,7 @@ FOREIGN = [
     foreign("a file of Weka", b"@RELATION x\n@ATTRIBUTE a NUMERIC\n@DATA\n1.5\n", "ARFF"),
     foreign("control characters that are white space", b"a b\n\x1c\x1d 5\n\x1e 7\n", "missing or infinite"),
     foreign("rows in brackets", b"[1.5, 2.5]\n[2.5, 3.5]\n", "brackets stand around its rows"),
-    foreign("a suffix of Excel", b"", "a workbook: save the sheet as CSV", file="t.xlsx"),
+    foreign("a suffix of Libre Office", b"", "a workbook: save the sheet as CSV", file="t.ods"),
     foreign("a suffix of an archive", b"", "packed: unpack it first", file="t.csv.gz"),
     foreign("a suffix of SPSS", b"", "an SPSS file", file="t.sav"),
     foreign("text called .txt", b"", "name it .csv", file="t.txt"),
