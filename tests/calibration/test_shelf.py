@@ -72,7 +72,8 @@ def test_no_certificate_no_place_on_the_shelf(name: str) -> None:
     assert {"num_clusters", "entropy", "together", "pairs", "neighbours", "log_prob", "log_joint"} == {
         row.functional for row in calibrated
     }
-    assert {row.num_datasets for row in calibrated} == {full.num_calibrated}
+    # More data sets are a harder test.
+    assert min(row.num_datasets for row in calibrated) >= full.num_calibrated
     assert certificate.num_clusters is not None
     assert certificate.num_clusters.prior is not None
     assert certificate.order is not None

@@ -217,7 +217,7 @@ def test_shipped_recipes_have_names(tmp_path: Path) -> None:
     assert (
         read_recipe("ncp-overlap2d").content == read_recipe(RECIPES[0].parent / "ncp-overlap2d.toml").content
     )
-    assert repr(read_recipe("ncp-mfm2d")) == "Recipe(finite_mixtures_2d, light, 8000 steps)"
+    assert repr(read_recipe("ncp-mfm2d")) == "Recipe(finite_mixtures_2d, from ncp-niw2d, 3500 steps)"
     assert repr(read_recipe("ncp-overlap2d")) == "Recipe(overlap2d, light, 8000 steps)"
     with pytest.raises(ValueError, match="unknown recipe 'ncp-overlap', did you mean 'ncp-overlap2d'"):
         read_recipe("ncp-overlap")

@@ -31,11 +31,10 @@ def test_sizes_are_kept_within_what_is_worth_training(num_points, most):
     assert content["training"]["max_points"] == most
 
 
-@pytest.mark.parametrize(("dim", "points_to_come"), [(2, 128), (3, 32)])
-def test_the_models_of_the_shelf_get_the_networks_of_the_shelf(dim, points_to_come):
+@pytest.mark.parametrize("dim", [2, 3])
+def test_the_models_of_the_shelf_get_the_networks_of_the_shelf(dim):
     written = tomllib.loads(write_recipe(niw_mixture(dim), num_points=500))
     shipped = read_recipe(f"ncp-niw{dim}d").content
-    assert (written["light"].pop("foresight"), shipped["light"].pop("foresight")) == (128, points_to_come)
     for table in ("model", "light", "order", "data"):
         assert written[table] == shipped[table]
 
