@@ -20,6 +20,7 @@ from pyroclust.models.nig_mixture import nig_mixture
 from pyroclust.models.niw_mixture import niw_mixture
 from pyroclust.models.overlap2d import overlap2d
 from pyroclust.models.predictive import PosteriorPredictive, Replicated
+from pyroclust.models.sampled_predictive import SampledPredictive
 from pyroclust.models.sensitivity2d import sensitivity2d
 from pyroclust.models.spike_waveforms import SpikeRecording, SpikeWaveforms
 from pyroclust.models.standardised import FAMILIES, PRIORS, NamedPrior, standardised_mixture
@@ -49,6 +50,7 @@ __all__ = [
     "PosteriorPredictive",
     "Program",
     "Replicated",
+    "SampledPredictive",
     "SemiSupervisedClustering",
     "SpikeRecording",
     "SpikeWaveforms",

@@ -19,7 +19,7 @@ from pyroclust.partitions import as_partitions, label_range
 from pyroclust.points import Points, as_points, check_points, check_tensor
 from pyroclust.protocols import takes_missing
 
-__all__ = ["PosteriorPredictive", "Replicated"]
+__all__ = ["PosteriorPredictive", "Replicated", "next_cluster_log_weights", "shares_of_clusters"]
 
 # Entries of the largest work array, 32 MiB of float64.
 _MAX_ENTRIES = 1 << 22
@@ -87,7 +87,7 @@ class PosteriorPredictive(TorchDistribution):
         self._moments = torch.nn.functional.pad(moments, (0, 0, 0, 1))
         self._packed = self._component.predictive_parameters(self._counts, self._moments)
         self._clusters = label_range(labels)
-        self.log_weights = _log_weights(known, self._counts, self._clusters)
+        self.log_weights = next_cluster_log_weights(known, self._counts, self._clusters)
         super().__init__(Size(), Size((data.shape[-1],)), validate_args=validate_args)
 
     @property
@@ -168,7 +168,7 @@ class PosteriorPredictive(TorchDistribution):
         """
         points = self._checked(points)
         partition = as_partitions("partition", partition, num_points=self._labels.shape[-1])
-        shares = self._shares(partition)
+        shares = shares_of_clusters(self._labels, self._counts, partition)
         width = int(shares.shape[-1])
 
         def probs(some: Tensor) -> Tensor:
@@ -208,20 +208,8 @@ class PosteriorPredictive(TorchDistribution):
         density = self._component.log_predictive(points, self._packed)
         density = density.scatter(-1, own, self._component.log_predictive(points, packed))
         clusters = self._clusters - (left.squeeze(-1) == 0).long()
-        weights = _log_weights(self._known, counts, clusters, new_at=self._clusters)
+        weights = next_cluster_log_weights(self._known, counts, clusters, new_at=self._clusters)
         return (density + weights).logsumexp((-1, -2)) - math.log(len(draws))
-
-    def _shares(self, partition: Tensor) -> Tensor:
-        """Return the shares of the clusters of all draws in those of a partition, ``(S, K + 1, J + 1)``."""
-        draws, slots, clusters = len(self._labels), self._counts.shape[-1], label_range(partition)
-        width = int(clusters) + 1
-        place = self._labels * width + partition
-        both = place.new_zeros(draws, slots * width, dtype=torch.float64)
-        both.scatter_add_(1, place, torch.ones_like(place, dtype=torch.float64))
-        shares = both.view(draws, slots, width) / self._counts.clamp(min=1).unsqueeze(-1)
-        # What is no cluster of the draw is the new one.
-        shares[..., -1] = (self._counts == 0).double()
-        return shares
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the log predictive density of points in nats, ``(..., D) -> (...)``; O(S K D) a point."""
@@ -270,10 +258,51 @@ class PosteriorPredictive(TorchDistribution):
         return density + self.log_weights
 
 
-def _log_weights(known: Mixture, counts: Tensor, clusters: Tensor, *, new_at: Tensor | None = None) -> Tensor:
-    """Return the log-probabilities of the next point's cluster, ``(S, K + 1)``.
+def shares_of_clusters(labels: Tensor, counts: Tensor, partition: Tensor) -> Tensor:
+    """Return the shares of the clusters of draws in those of a partition; what is no cluster is the new one.
 
-    The new one is in column K_s, or in another.
+    Args:
+        labels: draws.
+        counts: points of their clusters, 0 where there is none.
+        partition: canonical labels.
+
+    Shape:
+        labels: ``(S, N)``; counts: ``(S, K + 1)``; partition: ``(N,)``; output: ``(S, K + 1, J + 1)``.
+
+    Example:
+        >>> labels, counts = torch.tensor([[0, 0, 1]]), torch.tensor([[2.0, 1.0, 0.0]])
+        >>> shares_of_clusters(labels, counts, torch.tensor([0, 1, 1])).tolist()
+        [[[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]]
+    """
+    draws, slots, clusters = len(labels), counts.shape[-1], label_range(partition)
+    width = int(clusters) + 1
+    place = labels * width + partition
+    both = place.new_zeros(draws, slots * width, dtype=torch.float64)
+    both.scatter_add_(1, place, torch.ones_like(place, dtype=torch.float64))
+    shares = both.view(draws, slots, width) / counts.clamp(min=1).unsqueeze(-1)
+    shares[..., -1] = (counts == 0).double()
+    return shares
+
+
+def next_cluster_log_weights(
+    known: Mixture, counts: Tensor, clusters: Tensor, *, new_at: Tensor | None = None
+) -> Tensor:
+    """Return the log-probabilities of the next point's cluster, before it is seen.
+
+    Args:
+        known: the mixture, its hyperparameters known.
+        counts: points of the clusters of each draw, 0 where there is none.
+        clusters: how many there are.
+        new_at: column of the new one; that after the last cluster by default.
+
+    Shape:
+        counts: ``(..., K + 1)``; clusters, new_at: ``(...)``; output: ``(..., K + 1)``, normalised.
+
+    Example:
+        >>> from pyroclust.models import gaussian2d
+        >>> counts, clusters = torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([2])
+        >>> next_cluster_log_weights(gaussian2d(), counts, clusters).exp()
+        tensor([[0.5000, 0.2500, 0.2500]], dtype=torch.float64)
     """
     prior = known.prior
     num_points = int(counts.flatten(0, -2)[0].sum())

@@ -13,13 +13,17 @@ import torch
 import xarray as xr
 
 from pyroclust.data.kinds import Kind
+from pyroclust.infer.mcmc.parameters_of_draws import parameters_of_draws
 from pyroclust.models.predictive import PosteriorPredictive
+from pyroclust.models.sampled_predictive import NewPoints, SampledPredictive
 from pyroclust.results.comparison import ROWS_FILE
 from pyroclust.results.comparison_result import ComparisonResult
 from pyroclust.saving.models import build_model
 
 __all__ = ["Found", "answer_draws"]
 
+# Slice moves are dear.
+_MOST_WITH_PARAMETERS = 100
 _ESTIMATES = ("answer", "mcmc", "guide")
 _GROUPS = {"refined": "refined", "guide": "guide", "weighted": "guide"}
 
@@ -174,8 +178,30 @@ class Found:
             summary.get("constraints") is not None,
         )
 
+    def new_points(self, num_draws: int, rng: np.random.Generator) -> NewPoints:
+        """Return the law of a new point, whatever the family.
+
+        Where it is not conjugate, the parameters of the clusters of each draw come from slice moves.
+
+        Args:
+            num_draws: most draws.
+            rng: chooses them, and draws parameters.
+
+        Raises:
+            ValueError: if the model is no mixture of rows.
+        """
+        assert self.described is not None
+        model = build_model(self.described)
+        if getattr(model, "is_conjugate", True):
+            return self.predictive(num_draws, rng)
+        number = min(num_draws, _MOST_WITH_PARAMETERS)
+        draws = torch.from_numpy(self.draws[self.some(number, rng)])
+        data = torch.from_numpy(self.data)
+        parameters = parameters_of_draws(model, data, draws, generator=rng)
+        return SampledPredictive(model, data, draws, parameters=parameters)
+
     def predictive(self, num_draws: int, rng: np.random.Generator) -> PosteriorPredictive:
-        """Return the law of a new point, over some of the draws.
+        """Return the law of a new point in closed form, over some of the draws.
 
         Args:
             num_draws: most draws.
@@ -239,6 +265,6 @@ def _normalised(log_weights: np.ndarray) -> np.ndarray:
 
 def _without(model: str) -> str:
     return (
-        f"model {model} has no predictive density in closed form, expected rows of columns under a conjugate "
-        "mixture: compare with --family niw or nig"
+        f"model {model} has no predictive density of such points, expected rows of columns under a mixture, "
+        "conjugate where cells are missing or rows are added: compare with --family niw or nig"
     )

@@ -14,7 +14,7 @@ from pyroclust.counts import check_count
 from pyroclust.data.datasets import Source, read_new_rows
 from pyroclust.diagnostics import Likeness, likeness
 from pyroclust.diagnostics.limits import written_p
-from pyroclust.models.predictive import PosteriorPredictive
+from pyroclust.models.sampled_predictive import NewPoints
 from pyroclust.protocols import takes_missing
 from pyroclust.results.comparison_result import ComparisonResult
 
@@ -109,7 +109,8 @@ def predict(
         source: what :func:`pyroclust.compare` returned, or the folder that it wrote.
         new: rows with the same columns, as :func:`pyroclust.read_table` takes them; other columns are left
             out.
-        num_draws: most draws S that are averaged over.
+        num_draws: most draws S that are averaged over; 100 where the family is not conjugate, for which the
+            parameters of clusters are drawn by slice moves.
         seed: of which draws and old rows these are.
         **reading: how a text file is read, as :func:`pyroclust.read_table` says: ``delimiter``, ``decimal``,
             ``header``.
@@ -129,7 +130,7 @@ def predict(
     check_count("num_draws", num_draws)
     found = Found.at(source)
     rng = np.random.default_rng(seed)
-    law = found.predictive(num_draws, rng)
+    law = found.new_points(num_draws, rng)
     table = read_new_rows(new, found.columns, kinds=found.kinds, levels=found.levels, **reading)
     if table.has_missing and not takes_missing(law.model):
         raise ValueError(
@@ -153,9 +154,7 @@ def predict(
     )
 
 
-def _likeness(
-    law: PosteriorPredictive, points: torch.Tensor, density: np.ndarray, old: torch.Tensor
-) -> Likeness:
+def _likeness(law: NewPoints, points: torch.Tensor, density: np.ndarray, old: torch.Tensor) -> Likeness:
     """Compare densities of new rows with those of old ones, of the same cells each.
 
     Densities of fewer cells are larger: where some are missing, each new row has its share of old rows that

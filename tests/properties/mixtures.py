@@ -246,6 +246,7 @@ NOT_TESTED = {
     "models.StochasticBlockModel": "takes graphs, refused by as_adjacency: tests/models",
     "models.in_words": "takes a model: tests/models/test_standardised.py",
     "models.standardised_mixture": "names and numbers, each refused by the cases of options: tests/faults",
+    "models.SampledPredictive": "parameters of draws, held against closed forms: tests/models",
     "models.table_mixture": "names and numbers, each refused in tests/models/test_table_mixture.py",
     "models.AbsentTables": "stands for the tables of a trained guide, which the card describes",
     "models.Companion": "inside of models.companion",
