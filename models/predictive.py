@@ -302,7 +302,7 @@ def next_cluster_log_weights(
         >>> from pyroclust.models import gaussian2d
         >>> counts, clusters = torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([2])
         >>> next_cluster_log_weights(gaussian2d(), counts, clusters).exp()
-        tensor([[0.5000, 0.2500, 0.2500]], dtype=torch.float64)
+        tensor([[0.5405, 0.2703, 0.1892]], dtype=torch.float64)
     """
     prior = known.prior
     num_points = int(counts.flatten(0, -2)[0].sum())

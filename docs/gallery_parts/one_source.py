@@ -1,12 +1,13 @@
 """Pictures of one source of draws: the posterior, its estimates, its convergence."""
 
 import numpy as np
+import torch
 from matplotlib.figure import Figure
 from scipy.stats import gaussian_kde
 
 from gallery_parts.picture import picture
 from gallery_parts.posteriors import Gallery, shares_of_counts
-from pyroclust import diagnostics, plots
+from pyroclust import diagnostics, models, plots
 
 
 @picture(
@@ -198,6 +199,32 @@ def modes(seen: Gallery) -> Figure:
     figure = plots.new_figure(9, 3.3)
     found = diagnostics.partition_modes(iris.draws, seed=0, num_modes=3)
     plots.plot_modes(iris.data, found, axes=figure.subplots(1, 3), columns=iris.columns)
+    return figure
+
+
+@picture(
+    "Estimates",
+    "What missing cells may hold, here every tenth petal width of the irises and whether every tenth one is "
+    "setosa: 95 % of the draws of each above the widths that are there, and probabilities.",
+)
+def missing_cells(seen: Gallery) -> Figure:
+    iris, names = seen.iris, ("other", "setosa")
+    points, gaps = torch.from_numpy(iris.data), torch.arange(len(iris.data)) % 10 == 0
+    points = (points - points.mean(0)) / points.std(0)
+    is_setosa = torch.from_numpy(iris.data[:, 0] < 2.5).double()
+    widths, setosa = points[:, 1].masked_fill(gaps, torch.nan), is_setosa.masked_fill(gaps, torch.nan)
+    rows = torch.stack([points[:, 0], widths, setosa], -1)
+    model = models.table_mixture(numbers=2, yes_no=1, missing=True)
+    torch.manual_seed(0)
+    found = models.PosteriorPredictive(
+        model, rows, torch.from_numpy(iris.draws).flatten(0, -2)
+    ).sample_missing()
+    drawn, answers = found[:, 0::2].numpy(), found[:, 1::2].mean(0).numpy()
+    figure = plots.new_figure(9, 3.6)
+    left, right = figure.subplots(1, 2)
+    there = widths[~gaps].numpy()
+    plots.plot_missing_numbers(drawn, there, ax=left, column="petal width, standardised")
+    plots.plot_missing_levels(np.stack([1 - answers, answers], -1), names, ax=right, column="species")
     return figure
 
 

@@ -14,7 +14,7 @@ from pyroclust.cli import main
 from pyroclust.infer import exact_posterior, log_evidence, refine
 from pyroclust.models import table_mixture
 
-QUICK = {"guide": "none", "mcmc_draws": 100, "num_chains": 2, "warmup": 100}
+QUICK = {"guide": "none", "mcmc_draws": 100, "num_chains": 2, "warmup": 100, "kinds": {"calls": "count"}}
 
 
 @pytest.fixture(scope="module")
@@ -22,14 +22,15 @@ def frame():
     rng = np.random.default_rng(0)
     kinds = np.arange(30) % 2
     frame = pd.DataFrame({"x": rng.normal(4 * kinds, 1), "word": np.array(["low", "high"])[kinds]})
+    frame["calls"], frame["paid"] = rng.poisson(3, 30) * (np.arange(30) != 9), np.array(["no", "yes"])[kinds]
     frame.loc[[3, 8], ["x", "word"]] = [None, None]
     return frame.astype({"x": float})
 
 
 def test_weights_and_sweeps_give_the_exact_posterior_of_all_rows_and_the_evidence_of_the_new_ones():
-    model = table_mixture(numbers=2, yes_no=1, missing=True)
+    model = table_mixture(numbers=1, count_means=[1.0], yes_no=1, levels=[2], missing=True)
     torch.manual_seed(0)
-    data = torch.cat([torch.randn(7, 2).double(), torch.randint(2, (7, 1)).double()], -1)
+    data = torch.cat([torch.randn(7, 1).double(), torch.randint(2, (7, 3)).double()], -1)
     data[1, 0] = data[5, 2] = torch.nan
     old, before = exact_posterior(model, data[:4])
     draws = old[torch.multinomial(before.exp(), 4000, replacement=True)]
@@ -38,15 +39,16 @@ def test_weights_and_sweeps_give_the_exact_posterior_of_all_rows_and_the_evidenc
     code = {tuple(one): at for at, one in enumerate(every.tolist())}
     for sweeps in (0, 10):
         guide = ContinuedDraws(model, draws)
-        found = refine(model, guide, data, num_draws=20_000, proposals=2, sweeps=sweeps, seed=1)
+        found = refine(model, guide, data, num_draws=8_000, proposals=2, sweeps=sweeps, seed=1)
         times = np.bincount([code[tuple(one)] for one in found.assignments.tolist()], minlength=len(every))
-        assert 0.5 * np.abs(times / times.sum() - exact.exp().numpy()).sum() < 0.08
+        assert 0.5 * np.abs(times / times.sum() - exact.exp().numpy()).sum() < 0.1
         assert all(one.estimate == pytest.approx(evidence, abs=0.05) for one in found.evidences)
 
 
 def test_rows_are_added_to_a_result_and_to_its_folder(frame, tmp_path, capsys):
     old = compare(frame, **QUICK, out=tmp_path / "old")
-    new = pd.DataFrame({"word": ["low", None, "high"], "x": [0.0, 4.0, None]})
+    new = pd.DataFrame({"word": ["low", None, "high"], "x": [0.0, 4.0, None], "paid": ["no", None, "yes"]})
+    new["calls"] = 3
     more = update(old, new, num_draws=100)
     rows = more.frame()
     assert list(rows["row"])[-3:] == ["new 1", "new 2", "new 3"]

@@ -111,8 +111,8 @@ def test_an_estimator_takes_a_data_frame_as_it_is(frame):
     found = PartitionPosterior(**QUICK, random_state=0).fit(table)
     assert found.predict_proba(table.head(4)).shape == (4, found.labels_.max() + 2)
     assert found.result_.comparison.model_name == "table"
-    told = PartitionPosterior(**QUICK, kinds={"visits": "number"}, random_state=0).fit(table)
-    assert told.result_.table.kinds[1] == "number"
+    told = PartitionPosterior(**QUICK, kinds={"smoker": "category"}, random_state=0).fit(table)
+    assert told.result_.table.kinds[2] == "category"
     gaps = PartitionPosterior(**QUICK, random_state=0).fit(frame[["age", "visits"]].to_numpy())
     assert np.isfinite(gaps.score_samples([[np.nan, 2.0]])).all()
 

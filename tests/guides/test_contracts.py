@@ -255,7 +255,15 @@ MODELS = {
         name: one
         for name, one in vars(pyroclust.models).items()
         if inspect.isfunction(one)
-        and name not in ("bent_classes", "companion", "in_words", "standardised_mixture", "warped_arcs")
+        and name
+        not in (
+            "bent_classes",
+            "companion",
+            "in_words",
+            "standardised_mixture",
+            "table_mixture",
+            "warped_arcs",
+        )
     },
     "random": lambda: Mixture(ChineseRestaurantPrior(Gamma(2.0, 4.0)), NormalKnownVariance(2)),
     "tables": lambda: LabelledTables([load_iris(return_X_y=True)]),

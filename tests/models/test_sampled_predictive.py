@@ -45,13 +45,13 @@ def test_points_left_out_have_the_density_that_evidences_say(case):
     data = torch.tensor([[0.0, 0.1], [0.2, 0.0], [-0.2, 0.2], [2.0, 2.0], [2.2, 1.9], [-1.0, 1.0]]).double()
     every, log_probs = exact_posterior(closed.model, data)
     torch.manual_seed(1)
-    draws = every[torch.multinomial(log_probs.exp(), 4000, replacement=True)]
+    draws = every[torch.multinomial(log_probs.exp(), 2000, replacement=True)]
     found = parameters_of_draws(sampled.model, data, draws, generator=np.random.default_rng(1))
     law = SampledPredictive(sampled.model, data, draws, parameters=found, num_prior=20_000)
     rows = torch.arange(len(data))
     others = torch.stack([data[rows != row] for row in rows])
     exact = log_evidence(closed.model, data) - log_evidence(closed.model, others)
-    torch.testing.assert_close(law.log_prob_left_out(rows), exact, atol=0.15, rtol=0)
+    torch.testing.assert_close(law.log_prob_left_out(rows), exact, atol=0.2, rtol=0)
 
 
 def test_a_comparison_with_heavy_tails_predicts_new_rows():
