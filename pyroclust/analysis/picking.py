@@ -102,8 +102,7 @@ class PickedGuide:
                 f"{table.name} has missing cells, which guide '{self.name}' cannot take: leave --guide out, "
                 "or take the rows that have all cells"
             )
-        of_numbers = getattr(getattr(model, "component", None), "support", None) is constraints.real_vector
-        if not table.are_numbers and of_numbers:
+        if not table.are_numbers and _is_of_numbers(model):
             raise ValueError(
                 f"{table.name} has columns that are no numbers, and guide '{self.name}' takes numbers alone: "
                 "leave --guide out, choose columns with --columns, or say what they are with --kinds"
@@ -246,7 +245,7 @@ def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -
     note = (
         f"{why}. This is the exact filter of the same model, which needs no training: it labels points one "
         "after the other and looks at no later point, so its draws need the weights or the comparison with "
-        f"MCMC.{_HOW_TO_TRAIN if not is_of_graphs(model) else ''}"
+        f"MCMC.{_HOW_TO_TRAIN if _is_of_numbers(model) else ''}"
     )
     module = _conditioned(exact_filter(model).eval(), "exact filter", conditions)
     return PickedGuide("exact filter", module, None, {}, (note,))
@@ -275,6 +274,11 @@ def _about_scale(model: Mixture) -> tuple[str]:
         f"The columns are as they were given (--raw), but the model {model.name} expects columns of mean 0 "
         "and variance 1: its prior of the centres and the widths of clusters has that scale.",
     )
+
+
+def _is_of_numbers(model: object) -> bool:
+    """Say whether points are rows of numbers, all of them there."""
+    return getattr(getattr(model, "component", None), "support", None) is constraints.real_vector
 
 
 def _is_for(card: GuideCard, num_points: int) -> bool:
