@@ -1,5 +1,6 @@
 """Tables on the scale that models and guides for real data expect: mean 0, variance 1."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -83,7 +84,10 @@ def standardise(table: Table) -> Standardised:
 def _mean_and_spread(data: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if not np.isnan(data).any():
         return data.mean(0), data.std(0)
-    return np.nanmean(data, 0), np.nanstd(data, 0)
+    # Columns without any value are refused afterwards, in a sentence instead of numpy's warning.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.nanmean(data, 0), np.nanstd(data, 0)
 
 
 def _problem(values: NDArray[np.float64], centre: float, spread: float) -> str | None:
