@@ -2,8 +2,8 @@
 
     python benchmarks/mixed_table.py [--rows 5000] [--clusters 5]
 
-Eight columns of numbers, four of counts, of answers and of categories each, simulated from five clusters: prints
-seconds, peak memory, the answer, the verdict, and the adjusted Rand index of the answer to the clusters.
+Eight columns of numbers, four of counts, of answers and of categories each, simulated from five clusters:
+prints seconds, peak memory, the answer, the verdict, and the adjusted Rand index of the answer to these.
 The last result is kept in benchmarks/results/mixed_table.json.
 """
 
