@@ -147,7 +147,8 @@ def name_of_run(command: str, **settings: Any) -> str:
 
 def table_content(table: Table) -> tuple[Any, ...]:
     """Return all that a table holds, for :func:`name_of_run`."""
-    return table.name, table.data, table.columns, table.row_names, table.labels
+    kinds = () if table.are_numbers else (table.kinds, table.levels)
+    return table.name, table.data, table.columns, table.row_names, table.labels, *kinds
 
 
 def write_result(

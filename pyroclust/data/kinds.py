@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column
-from pyroclust.data.looks import are_days, is_identifier
+from pyroclust.data.looks import are_codes_of_classes, are_days, is_identifier, repeat
 from pyroclust.delimited import MISSING, is_numeral
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
@@ -18,8 +18,6 @@ from pyroclust.text import listed, short, visible
 __all__ = ["Kind", "KindOfColumn", "kind_of_column", "kinds_note", "told_kinds", "values_of_kind"]
 
 _MOST_LEVELS = 50
-# Whole values that repeat so often, and are no more than so many, are codes rather than measurements.
-_LEAST_REPEATS, _MOST_CODES = 3, 10
 # Counts of more on average are nearly normal, and a Poisson law would cut them into slices.
 _MOST_MEAN_COUNT = 10.0
 _ANSWERS = (
@@ -101,7 +99,8 @@ def kind_of_column(
 
     Numbers are measurements, unless they are whole and look otherwise: 0 and 1 alone are no and yes; up to
     ten values that repeat are categories; whole numbers from 0 up, with a mean of at most 10, are counts; and
-    one that counts or names the rows is an identifier, which is left out. Text is yes or no, or a category
+    one that counts or names the rows is an identifier, which is left out. Numbers with zeros before them are
+    categories where they repeat, and are left out elsewhere. Text is yes or no, or a category
     where at most 50 texts repeat; where every row has its own it is an identifier.
 
     Args:
@@ -139,6 +138,8 @@ def kind_of_column(
                 "whole numbers from 0 up"
             )
         return KindOfColumn(told, values)
+    if column.are_codes:
+        return _of_codes(said, column, values, may_go=may_go)
     return _of_numbers(name, said, column, values, may_go=may_go)
 
 
@@ -216,13 +217,24 @@ def _of_numbers(
         raise ValueError(_dates(said, f"{distinct[0]:.0f}"))
     if may_go and is_whole and len(distinct) == len(values) > 2 and is_identifier(name, there):
         return KindOfColumn(None, values, why="it names or counts the rows")
-    repeats = len(there) >= _LEAST_REPEATS * len(distinct)
+    repeats = repeat(len(distinct), len(there))
     if is_whole and repeats and set(distinct.tolist()) == {0.0, 1.0}:
         return KindOfColumn(Kind.YES_NO, values, ("0", "1"))
-    if is_whole and repeats and 2 <= len(distinct) <= _MOST_CODES:
+    if is_whole and len(distinct) > 1 and are_codes_of_classes(len(distinct), len(there)):
         return _coded(values, distinct)
     is_count = is_whole and repeats and distinct[0] == 0 and there.mean() <= _MOST_MEAN_COUNT
     return KindOfColumn(Kind.COUNT if is_count else Kind.NUMBER, values)
+
+
+def _of_codes(said: str, column: Column, values: NDArray[np.float64], *, may_go: bool) -> KindOfColumn:
+    """Return numbers with zeros before them, as 007: categories where they repeat, and no measurements."""
+    cells, levels = _levels_of(column)
+    number = sum(cell is not None for cell in cells)
+    if 2 <= len(levels) <= _MOST_LEVELS and repeat(len(levels), number):
+        return _of_levels(said, cells, levels, kind=Kind.CATEGORY)
+    if may_go:
+        return KindOfColumn(None, values, why="its numbers begin with zeros, as codes do")
+    return KindOfColumn(Kind.NUMBER, values)
 
 
 def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:

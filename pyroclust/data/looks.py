@@ -9,14 +9,22 @@ from numpy.typing import NDArray
 from pyroclust.data.columns import Column
 from pyroclust.text import short, visible
 
-__all__ = ["are_days", "footer_note", "is_identifier", "look_of", "looks_note", "stand_ins_note"]
+__all__ = [
+    "are_codes_of_classes",
+    "are_days",
+    "footer_note",
+    "is_identifier",
+    "look_of",
+    "looks_note",
+    "repeat",
+    "stand_ins_note",
+]
 
 _IDENTIFIERS = re.compile(
     r"(.*[\W_])?(id|ids|index|idx|row|rows|no|nr|key|code|zip|zipcode|postcode|seed|uuid|unnamed: 0)",
     re.IGNORECASE,
 )
 _CAMEL = re.compile(r".*[a-z](Id|ID|Nr|No|Key|Code|Index)")
-# More different values than this are no codes of classes, nor are values that hardly repeat.
 _MOST_CODES, _LEAST_REPEATS = 10, 3
 _MOST_SHOWN = 8
 _FOOTERS = frozenset(
@@ -70,9 +78,37 @@ def look_of(name: str, values: NDArray[np.float64], *, are_codes: bool = False) 
         return "it counts the rows" if _counts(values) else "it looks like an identifier"
     if len(distinct) == 2 < len(values):
         return f"it has two values only, {distinct[0]:g} and {distinct[1]:g}"
-    if is_whole and len(distinct) <= _MOST_CODES and len(values) >= _LEAST_REPEATS * len(distinct):
+    if is_whole and are_codes_of_classes(len(distinct), len(values)):
         return f"it has {len(distinct)} whole values only, as codes of classes have"
     return None
+
+
+def repeat(distinct: int, number: int) -> bool:
+    """Say whether values repeat so often that each comes three times on average.
+
+    Args:
+        distinct: how many different ones there are.
+        number: how many there are.
+
+    Example:
+        >>> repeat(4, 12), repeat(5, 12)
+        (True, False)
+    """
+    return number >= _LEAST_REPEATS * distinct
+
+
+def are_codes_of_classes(distinct: int, number: int) -> bool:
+    """Say whether whole values are so few, and repeat so often, that they look like codes of classes.
+
+    Args:
+        distinct: how many different ones there are.
+        number: how many there are.
+
+    Example:
+        >>> are_codes_of_classes(4, 12), are_codes_of_classes(11, 1200)
+        (True, False)
+    """
+    return distinct <= _MOST_CODES and repeat(distinct, number)
 
 
 def is_identifier(name: str, values: NDArray[np.float64]) -> bool:

@@ -121,12 +121,11 @@ def table_of_kinds(
         raise ValueError(f"{name} has 0 rows, expected at least 1")
     found = []
     for column, kind, own in zip(columns, kinds, levels, strict=True):
+        cells = raw.columns[_place(raw, column, name)]
         try:
-            cells = raw.columns[_place(raw, column, name)]
             found.append(values_of_kind(column, cells, kind, levels=own))
         except ValueError as error:
-            said = str(error)
-            raise ValueError(said if said.startswith(f"{name}:") else f"{name}: {said}") from None
+            raise ValueError(f"{name}: {error}") from None
     rows = raw.row_names or tuple(str(row) for row in range(1, raw.num_rows + 1))
     data = np.stack(found, -1)
     return Table(name, data, tuple(columns), None, rows, raw.notes, kinds=tuple(kinds), levels=tuple(levels))

@@ -137,11 +137,6 @@ class OnData:
         if not self.levels:
             object.__setattr__(self, "levels", ((),) * len(self.columns))
 
-    @property
-    def are_numbers(self) -> bool:
-        """Whether all columns are numbers, and all cells there."""
-        return all(kind is Kind.NUMBER for kind in self.kinds) and not np.isnan(self.data).any()
-
     @cached_property
     def complete(self) -> np.ndarray:
         """The points as vectors without gaps, for pictures and for what knows distances alone."""

@@ -68,6 +68,16 @@ def test_identifiers_and_columns_of_one_value_are_left_out_and_said():
     assert kept.columns == ("x", "id")
 
 
+def test_numbers_with_zeros_before_them_are_no_measurements(tmp_path):
+    path = tmp_path / "codes.csv"
+    rows = "".join(f"{i / 7:.3f},00{i % 3},{i:05}\n" for i in EVERY)
+    path.write_text(f"x,ward,zip\n{rows}")
+    found = read_table(path, kinds={})
+    assert (found.columns, found.levels) == (("x", "ward"), ((), ("000", "001", "002")))
+    assert any("'zip': its numbers begin with zeros" in note for note in found.notes)
+    assert read_table(path, kinds={"zip": "number"}).columns == ("x", "zip", "ward")
+
+
 def test_what_is_told_holds():
     codes = EVERY % 3 + 1
     assert table({"y": "number"}, y=codes).are_numbers
