@@ -11,7 +11,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyroclust.analysis.compare import compare
-from pyroclust.analysis.found import answer_draws
+from pyroclust.analysis.found import answer_draws, companions_in
 from pyroclust.analysis.predicting import predict
 from pyroclust.diagnostics import Verdict, co_assignment
 
@@ -142,17 +142,7 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
     def probabilities_(self) -> NDArray[np.float64]:
         """Probabilities of the rows to be in each cluster of ``labels_``, ``(N, J)``; cost O(S N)."""
         check_is_fitted(self)
-        draws, clusters = self.draws_, int(self.labels_.max()) + 1
-        slots = int(draws.max()) + 1
-        place = np.arange(len(draws))[:, None] * slots + draws
-        table = np.bincount(
-            (place * clusters + self.labels_).ravel(), minlength=len(draws) * slots * clusters
-        )
-        shares = table.reshape(-1, clusters) / np.maximum(
-            table.reshape(-1, clusters).sum(-1, keepdims=True), 1
-        )
-        found: NDArray[np.float64] = np.stack([column[place].mean(0) for column in shares.T], -1)
-        return found
+        return companions_in(self.draws_, self.labels_)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return how probable it is that new rows are in each cluster, and last in a new one.

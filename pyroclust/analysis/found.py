@@ -14,13 +14,13 @@ import xarray as xr
 
 from pyroclust.data.kinds import Kind
 from pyroclust.infer.mcmc.parameters_of_draws import parameters_of_draws
-from pyroclust.models.predictive import PosteriorPredictive
+from pyroclust.models.predictive import PosteriorPredictive, shares_of_clusters
 from pyroclust.models.sampled_predictive import NewPoints, SampledPredictive
 from pyroclust.results.comparison import ROWS_FILE
 from pyroclust.results.comparison_result import ComparisonResult
 from pyroclust.saving.models import build_model
 
-__all__ = ["Found", "answer_draws"]
+__all__ = ["Found", "answer_draws", "companions_in"]
 
 # Slice moves are dear.
 _MOST_WITH_PARAMETERS = 100
@@ -28,7 +28,7 @@ _ESTIMATES = ("answer", "mcmc", "guide")
 _GROUPS = {"refined": "refined", "guide": "guide", "weighted": "guide"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Found:
     """What a comparison leaves for later: its points, its draws and its model.
 
@@ -113,21 +113,21 @@ class Found:
         if name == "weighted" and draws.log_joint is not None and draws.log_prob is not None:
             ratio = (draws.log_joint - draws.log_prob).reshape(-1)
         return cls(
-            drawn.data,
-            drawn.location,
-            drawn.scale,
-            drawn.columns,
-            drawn.kinds,
-            drawn.levels,
-            draws.assignments.reshape(-1, len(drawn.data)),
-            ratio,
-            _first(result.summary.estimates).assignments,
-            drawn.model_description,
-            draws.name,
-            result.table.row_names,
-            drawn.source,
-            drawn.true_labels,
-            drawn.knowledge is not None,
+            data=drawn.data,
+            location=drawn.location,
+            scale=drawn.scale,
+            columns=drawn.columns,
+            kinds=drawn.kinds,
+            levels=drawn.levels,
+            draws=draws.assignments.reshape(-1, len(drawn.data)),
+            log_weights=ratio,
+            estimate=_first(result.summary.estimates).assignments,
+            described=drawn.model_description,
+            drawn_by=draws.name,
+            row_names=result.table.row_names,
+            source=drawn.source,
+            labels=drawn.true_labels,
+            is_constrained=drawn.knowledge is not None,
         )
 
     @classmethod
@@ -148,7 +148,9 @@ class Found:
             group = _GROUPS.get(name, "posterior")
             with xr.open_dataset(folder / "draws.nc", group=group, engine="h5netcdf") as read:
                 posterior = read.load()
-            rows = pd.read_csv(folder / ROWS_FILE)
+            # Names and labels stay as they are written: 01, NA.
+            text = {"row": str, "label": str}
+            rows = pd.read_csv(folder / ROWS_FILE, dtype=text, keep_default_na=False, na_values=[""])
         except (OSError, ValueError, AttributeError) as error:
             raise ValueError(
                 f"folder '{folder}' holds no comparison (draws.nc and summary.json) that can be read; run "
@@ -161,21 +163,21 @@ class Found:
         if name == "weighted":
             ratio = (posterior["log_joint"].values - posterior["log_prob"].values).reshape(-1)
         return cls(
-            observed["data"].values,
-            observed["location"].values,
-            observed["scale"].values,
-            tuple(map(str, observed["column"].values)),
-            tuple(map(Kind, json.loads(observed.attrs.get("kinds", "[]")))),
-            tuple(map(tuple, json.loads(observed.attrs.get("levels", "[]")))),
-            draws.reshape(-1, draws.shape[-1]),
-            ratio,
-            _first(clusters).to_numpy(),
-            json.loads(observed.attrs["model"]),
-            str(posterior.attrs.get("sampler", group)),
-            tuple(map(str, rows["row"])),
-            str(observed.attrs.get("source", "table")),
-            _labels_of(rows),
-            summary.get("constraints") is not None,
+            data=observed["data"].values,
+            location=observed["location"].values,
+            scale=observed["scale"].values,
+            columns=tuple(map(str, observed["column"].values)),
+            kinds=tuple(map(Kind, json.loads(observed.attrs.get("kinds", "[]")))),
+            levels=tuple(map(tuple, json.loads(observed.attrs.get("levels", "[]")))),
+            draws=draws.reshape(-1, draws.shape[-1]),
+            log_weights=ratio,
+            estimate=_first(clusters).to_numpy(),
+            described=json.loads(observed.attrs["model"]),
+            drawn_by=str(posterior.attrs.get("sampler", group)),
+            row_names=tuple(rows["row"]),
+            source=str(observed.attrs.get("source", "table")),
+            labels=_labels_of(rows),
+            is_constrained=summary.get("constraints") is not None,
         )
 
     def new_points(self, num_draws: int, rng: np.random.Generator) -> NewPoints:
@@ -242,6 +244,32 @@ def answer_draws(result: ComparisonResult) -> tuple[np.ndarray, np.ndarray]:
     """
     found = Found.drawn(result)
     return found.draws[found.some(len(found.draws), np.random.default_rng(0))], found.estimate
+
+
+def companions_in(draws: np.ndarray, partition: np.ndarray) -> np.ndarray:
+    """Return how the companions that each row has in the draws are divided among the clusters of a partition.
+
+    Cost O(S N J), memory O(S N).
+
+    Args:
+        draws: canonical labels.
+        partition: canonical labels of J clusters.
+
+    Shape:
+        draws: ``(S, N)``; partition: ``(N,)``; output: ``(N, J)``, rows sum to 1.
+
+    Example:
+        >>> companions_in(np.array([[0, 0, 1], [0, 1, 1]]), np.array([0, 0, 1])).tolist()
+        [[1.0, 0.0], [0.75, 0.25], [0.25, 0.75]]
+    """
+    labels = torch.from_numpy(draws)
+    counts = torch.zeros(len(labels), int(labels.max()) + 2, dtype=torch.float64)
+    counts.scatter_add_(1, labels, torch.ones_like(labels, dtype=torch.float64))
+    shares = shares_of_clusters(labels, counts, torch.from_numpy(partition))
+    # One cluster at a time: all of them at once would take S N J numbers.
+    columns = [one.gather(1, labels).mean(0) for one in shares.unbind(-1)[:-1]]
+    found: np.ndarray = torch.stack(columns, -1).numpy()
+    return found
 
 
 def _labels_of(rows: pd.DataFrame) -> np.ndarray | None:

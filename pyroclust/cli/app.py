@@ -9,7 +9,7 @@ import typer
 
 from pyroclust.cli.checking import check
 from pyroclust.cli.clustering import cluster
-from pyroclust.cli.console import print_plainly, standard_output
+from pyroclust.cli.console import print_comparison, standard_output
 from pyroclust.cli.diagnosing import diagnose
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.cli.knowing import CannotLink, MustLink, PartialLabels
@@ -244,14 +244,7 @@ def compare(
             seed=seed,
             progress=tell,
         )
-    if as_json:
-        print(json.dumps(result.to_dict(), indent=2))
-    else:
-        from pyroclust.report import terminal_view
-
-        console = standard_output()
-        console.print(terminal_view(result))
-        print_plainly(console, f"Written: {folder / 'report.html'}, draws.nc, summary.json, assignments.csv")
+    print_comparison(result, folder, as_json=as_json)
     end_strictly(result.verdict, strict=strict)
 
 

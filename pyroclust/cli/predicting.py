@@ -9,7 +9,7 @@ import typer
 
 from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.errors import one_sentence_errors
-from pyroclust.cli.reading import Decimal, Delimiter, Header, folder_named, told
+from pyroclust.cli.reading import ComparedFolder, Decimal, Delimiter, Header, told
 from pyroclust.progress import stages
 
 __all__ = ["predict"]
@@ -19,10 +19,7 @@ _MOST_SHOWN = 20
 
 @one_sentence_errors
 def predict(
-    folder: Annotated[
-        Path,
-        typer.Argument(metavar="FOLDER", parser=folder_named, help="What pyroclust compare wrote."),
-    ],
+    folder: ComparedFolder,
     new: Annotated[
         str,
         typer.Argument(

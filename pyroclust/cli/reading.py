@@ -14,6 +14,7 @@ from pyroclust.text import visible
 __all__ = [
     "TABLE",
     "Columns",
+    "ComparedFolder",
     "Decimal",
     "Delimiter",
     "Edges",
@@ -144,6 +145,12 @@ def folder_named(text: str) -> Path:
     if not text.strip():
         raise typer.BadParameter("the name of the folder is empty; name one, or . for this folder")
     return Path(text)
+
+
+ComparedFolder = Annotated[
+    Path,
+    typer.Argument(metavar="FOLDER", parser=folder_named, help="What pyroclust compare wrote."),
+]
 
 
 def names_of_columns(text: str | None) -> list[str] | None:

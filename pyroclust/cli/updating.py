@@ -1,14 +1,13 @@
 """The command ``pyroclust update``."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pyroclust.cli.console import print_plainly, standard_output
+from pyroclust.cli.console import print_comparison
 from pyroclust.cli.errors import one_sentence_errors
-from pyroclust.cli.reading import Decimal, Delimiter, Header, folder_named, told
+from pyroclust.cli.reading import ComparedFolder, Decimal, Delimiter, Header, folder_named, told
 from pyroclust.cli.strictness import Strict, end_strictly
 from pyroclust.progress import stages
 
@@ -17,10 +16,7 @@ __all__ = ["update"]
 
 @one_sentence_errors
 def update(
-    folder: Annotated[
-        Path,
-        typer.Argument(metavar="FOLDER", parser=folder_named, help="What pyroclust compare wrote."),
-    ],
+    folder: ComparedFolder,
     new: Annotated[
         str,
         typer.Argument(
@@ -68,12 +64,5 @@ def update(
             progress=tell,
             **options,
         )
-    if as_json:
-        print(json.dumps(result.to_dict(), indent=2))
-    else:
-        from pyroclust.report import terminal_view
-
-        console = standard_output()
-        console.print(terminal_view(result))
-        print_plainly(console, f"Written: {place / 'report.html'}, draws.nc, summary.json, assignments.csv")
+    print_comparison(result, place, as_json=as_json)
     end_strictly(result.verdict, strict=strict)

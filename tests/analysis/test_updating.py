@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from pyroclust import compare, predict, update
-from pyroclust.analysis.updating import ContinuedDraws
 from pyroclust.cli import main
+from pyroclust.guides.continued_draws import ContinuedDraws
 from pyroclust.infer import exact_posterior, log_evidence, refine
 from pyroclust.models import table_mixture
 
