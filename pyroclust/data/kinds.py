@@ -131,8 +131,8 @@ def kind_of_column(
     there = values[~np.isnan(values)]
     if np.isinf(there).any():
         raise ValueError(
-            f"column '{said}' holds {int(np.isinf(there).sum())} infinite values, expected finite numbers, or "
-            "empty cells where there are none"
+            f"column '{said}' holds {int(np.isinf(there).sum())} infinite values, expected finite numbers, "
+            "or empty cells where there are none"
         )
     if told is not None:
         if told is Kind.COUNT and _no_count(there).any():
