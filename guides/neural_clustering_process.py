@@ -1,16 +1,19 @@
 """The Neural Clustering Process: an amortized guide that labels points one after the other."""
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from torch import Tensor
 
+from pyroclust.distributions import ConjugateComponent
 from pyroclust.guides.base import AmortizedGuide, bandwidths, num_columns, refuse_a_view
 from pyroclust.guides.predictive_filter import filter_scorer
 from pyroclust.guides.sequential_guide import SequentialGuide
 from pyroclust.nn import (
     AdaptiveShape,
     ClusterShape,
+    ColumnScorer,
     ConditionInputs,
     DensestFirst,
     FixedShape,
@@ -30,6 +33,7 @@ from pyroclust.registry import arguments_of, register
 
 __all__ = [
     "NeuralClusteringProcess",
+    "column_scorer_for",
     "graph_scorer_for",
     "light_scorer_for",
     "neighbour_scorer_for",
@@ -157,6 +161,40 @@ class NeuralClusteringProcess(SequentialGuide):
             "num_orders": self.num_orders,
         }
 
+    def of(self, model: Model | Callable[[Tensor], Any]) -> Self:
+        """Return the guide of another model: a view with the same weights, nothing is copied.
+
+        Only where the scorer fits models of any kind, as :class:`~pyroclust.nn.ColumnScorer` does tables of
+        any columns.
+
+        Args:
+            model: a mixture of a conjugate family.
+
+        Raises:
+            ValueError: if the scorer is made for the guide's own model, or does not fit the other.
+
+        Example:
+            >>> from pyroclust.models import table_mixture
+            >>> model = table_mixture(numbers=2)
+            >>> guide = NeuralClusteringProcess(model, scorer=column_scorer_for(model))
+            >>> other = guide.of(table_mixture(numbers=1, yes_no=1, levels=[3], missing=True))
+            >>> other.posterior(torch.tensor([[0.2, 1.0, 2.0], [torch.nan, 0.0, 2.0]])).sample().shape
+            torch.Size([2])
+        """
+        model = as_model(model)
+        scorer = cast(NetworkScorer[Any], self.scorer)
+        if not model.is_conjugate:
+            raise ValueError(
+                f"model '{model.name}' has no exact filter, expected a mixture of a conjugate family"
+            )
+        mixture = cast(CollapsedModel, model)
+        view = copy.copy(self)
+        # A module keeps its parts in a table, which a shallow copy shares.
+        view.__dict__["_modules"] = dict(self._modules)
+        view.model = model
+        view.scorer = scorer.of(mixture.prior, cast(ConjugateComponent, mixture.component))
+        return view
+
     def _visit(self, flat: Tensor, values: Mapping[str, Tensor]) -> Tensor:
         unit = None if self.inputs is None else self.inputs.units(values)
         return self.order(flat if unit is None else flat / unit.to(flat).view(-1, 1, 1))
@@ -242,6 +280,37 @@ def summed_scorer_for(
     columns = 0 if inputs is None else len(inputs.names)
     dim = num_columns(model) + columns if encoder is None else encoder.dim
     return SummedScorer(dim, width=width, sizes=sizes, future=future, encoder=encoder)
+
+
+@register(NeuralClusteringProcess, name="columns")
+def column_scorer_for(
+    model: Model | Callable[[Tensor], Any], *, width: int = 48, column_width: int = 24, foresight: int = 48
+) -> ColumnScorer:
+    """Build the scorer of tables, whose weights fit tables of any columns.
+
+    Args:
+        model: a mixture of a conjugate family.
+        width: hidden width.
+        column_width: width of what a column says.
+        foresight: points to come that each candidate is tried on; 0 for none.
+
+    Raises:
+        ValueError: if the model is not conjugate.
+    """
+    model = as_model(model)
+    if not model.is_conjugate:
+        raise ValueError(
+            f"model '{model.name}' has no exact filter, expected a mixture of a conjugate family: its columns "
+            "speak through their predictive densities"
+        )
+    mixture = cast(CollapsedModel, model)
+    return ColumnScorer(
+        mixture.prior,
+        ConjugateComponent.of(mixture.component, otherwise="its columns speak through predictive densities"),
+        width=width,
+        column_width=column_width,
+        foresight=foresight,
+    )
 
 
 @register(NeuralClusteringProcess, name="neighbours")

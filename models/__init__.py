@@ -1,5 +1,6 @@
 """Generative mixture models, written as Pyro programs."""
 
+from pyroclust.models.any_table import AnyTable, LosingCells
 from pyroclust.models.bent_classes import bent_classes
 from pyroclust.models.companion import Companion, companion
 from pyroclust.models.deep.deep_mixture import DeepMixture
@@ -34,6 +35,7 @@ __all__ = [
     "FAMILIES",
     "PRIORS",
     "AbsentTables",
+    "AnyTable",
     "Companion",
     "DeepMixture",
     "DeformedGlyphs",
@@ -43,6 +45,7 @@ __all__ = [
     "GlyphImages",
     "LabelledImages",
     "LabelledTables",
+    "LosingCells",
     "MarginalMixture",
     "Mixture",
     "NamedPrior",

@@ -17,6 +17,7 @@ __all__ = [
     "CompanionProgram",
     "Guide",
     "JointModel",
+    "LawOfModels",
     "Model",
     "PartitionGuide",
     "PointwiseGuide",
@@ -186,6 +187,15 @@ class PointwiseGuide(Protocol):
         self, data: Tensor, *, order: Tensor | None = None
     ) -> SequentialPartition | OrderAveragedPartition:
         """Return the guide's law of the partition, for one order a SequentialPartition."""
+        ...
+
+
+@runtime_checkable
+class LawOfModels(Protocol):
+    """A law of data sets each batch of which has a model of its own, and the guide's for that model."""
+
+    def draw_model(self) -> Any:
+        """Draw a law of data sets, a Pyro program, whose attribute ``model`` is the model they come from."""
         ...
 
 

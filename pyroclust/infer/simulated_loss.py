@@ -1,8 +1,9 @@
 """What all losses over simulated data sets share: simulation, and the interface of Pyro's losses."""
 
+import copy
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from typing import Any, Protocol, Self, TypeGuard, runtime_checkable
 
 import torch
 from pyro import poutine
@@ -61,6 +62,16 @@ class SimulatedLoss(ELBO):
         super().__init__()
         self.choice, self.data = choice, data
         self.terms: dict[str, float] = {}
+
+    def on(self, data: Callable[..., Any]) -> Self:
+        """Return the same loss with another law of data: a view.
+
+        Args:
+            data: the program that data sets are drawn from.
+        """
+        view = copy.copy(self)
+        view.data = data
+        return view
 
     @abstractmethod
     def per_dataset(self, model: Callable[..., Any], guide: Callable[..., Any], *template: Any) -> Tensor:

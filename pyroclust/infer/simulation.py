@@ -10,10 +10,10 @@ from torch import Tensor
 
 from pyroclust.points import Points, as_points, check_finite
 from pyroclust.programs import as_model
-from pyroclust.protocols import Guide, data_shape
+from pyroclust.protocols import Guide, LawOfModels, data_shape
 from pyroclust.random_state import alone
 
-__all__ = ["DataGroup", "World", "group_by_size", "simulate", "simulate_worlds"]
+__all__ = ["DataGroup", "World", "group_by_size", "simulate", "simulate_laws", "simulate_worlds"]
 
 DataGroup = tuple[Tensor, Tensor]
 _MOST_WORLDS = 8
@@ -138,4 +138,31 @@ def simulate_worlds(
         data, assignments = simulate(known.model, template)
         other = None if baseline is None else baseline.condition(**values)
         found.append(World(known.model, known, other, data, assignments))
+    return tuple(found)
+
+
+def simulate_laws(law: LawOfModels, guide: Any, *, num_datasets: int, num_points: int) -> tuple[World, ...]:
+    """Simulate data sets to measure a guide on that fits many models, eight of which share them.
+
+    Args:
+        law: the models.
+        guide: a guide whose ``of(model)`` is the one of a model.
+        num_datasets: of all models together.
+        num_points: of each data set.
+
+    Example:
+        >>> from pyroclust.guides import PredictiveFilter
+        >>> from pyroclust.models import AnyTable
+        >>> class Filters:
+        ...     def of(self, model):
+        ...         return PredictiveFilter(model)
+        >>> worlds = simulate_laws(AnyTable(), Filters(), num_datasets=16, num_points=9)
+        >>> {tuple(one.data.shape[:2]) for one in worlds}
+        {(2, 9)}
+    """
+    found = []
+    for part in torch.arange(num_datasets).tensor_split(min(_MOST_WORLDS, num_datasets)):
+        one = law.draw_model()
+        data, assignments = simulate(one, torch.empty(len(part), *data_shape(one, num_points)))
+        found.append(World(one.model, guide.of(one.model), None, data, assignments))
     return tuple(found)

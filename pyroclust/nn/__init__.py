@@ -12,6 +12,7 @@ from pyroclust.nn.attention import (
 from pyroclust.nn.cluster_densities import AutoencoderDensity, FlowDensity, GaussianDensity
 from pyroclust.nn.cluster_shape import AdaptiveShape, ClusterShape, FixedShape
 from pyroclust.nn.clusterwise_network import ClusterwiseNetwork
+from pyroclust.nn.column_scorer import ColumnScorer
 from pyroclust.nn.conditions import ConditionInput, ConditionInputs
 from pyroclust.nn.deep.decoders import Decoder, DenseDecoder, ImageDecoder
 from pyroclust.nn.deep.deformations import Deformation, ImageDeformation, NormalNoise
@@ -45,6 +46,7 @@ __all__ = [
     "AutoencoderDensity",
     "ClusterShape",
     "ClusterwiseNetwork",
+    "ColumnScorer",
     "ConditionInput",
     "ConditionInputs",
     "Decoder",

@@ -1,7 +1,11 @@
 """The contract of scorers that are networks: a module, its arguments, and how conditions enter."""
 
+from typing import Self
+
 from torch import nn
 
+from pyroclust.distributions.components.component import ConjugateComponent
+from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.scorer import EncodingT, Scorer
 from pyroclust.nn.conditions import ConditionInputs
@@ -24,6 +28,26 @@ class NetworkScorer(nn.Module, Scorer[EncodingT]):
 
     conditions: ConditionInputs | None = None
     filter: FilterScorer | None = None
+
+    @property
+    def fits_any_model(self) -> bool:
+        """Whether :meth:`of` gives the same weights for other models: not, unless a subclass says so."""
+        return False
+
+    def of(self, prior: PartitionPrior, component: ConjugateComponent) -> Self:
+        """Return the scorer of another model: a view with the same weights.
+
+        Args:
+            prior: partition prior of that model.
+            component: its family.
+
+        Raises:
+            ValueError: if the scorer is made for one model, as here, or does not fit the other.
+        """
+        raise ValueError(
+            f"scorer is a {type(self).__name__}, which is made for one model, expected a ColumnScorer: carry "
+            "it over to a model of the same shape with retarget"
+        )
 
     def take_conditions(self, inputs: ConditionInputs | None, *, num_columns: int) -> None:
         """Take note of the conditions of the guide that the scorer becomes a part of.

@@ -19,7 +19,7 @@ from pyroclust.guides import AmortizedGuide, NeuralClusteringProcess, Sequential
 from pyroclust.guides.retarget import parts_of
 from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
 from pyroclust.infer.refining import PosteriorPool
-from pyroclust.models import DistortedClusters, LabelledTables, PartiallyLabelled, UnlabelledTables
+from pyroclust.models import AnyTable, DistortedClusters, LabelledTables, PartiallyLabelled, UnlabelledTables
 from pyroclust.nn import RandomOrder
 from pyroclust.nn.deep.deformations import Deformation
 from pyroclust.registry import find, registered
@@ -53,10 +53,13 @@ def labelled_tables(
     return LabelledTables(pairs, prior=prior)
 
 
-def training_data(model: Any, recipe: Path, entries: Mapping[str, Any]) -> PartiallyLabelled | PosteriorPool:
+def training_data(
+    model: Any, recipe: Path, entries: Mapping[str, Any]
+) -> PartiallyLabelled | PosteriorPool | AnyTable:
     """``[data]``: what a guide is trained on in place of simulations, or beside them.
 
-    With a ``source`` one collection of data, for guides that learn their model from it; else data sets of
+    With a ``source`` one collection of data, for guides that learn their model from it; with
+    ``most_columns`` simulated tables of any columns, for a guide that fits all of them; else data sets of
     other laws than the model, with partitions of its posterior.
 
     Args:
@@ -67,11 +70,27 @@ def training_data(model: Any, recipe: Path, entries: Mapping[str, Any]) -> Parti
     Raises:
         ValueError: if an entry is unknown or missing, or what it names cannot be read.
     """
-    make: Callable[..., Any] = one_collection if "source" in entries else posterior_pool
-    found: PartiallyLabelled | PosteriorPool = call(
+    make: Callable[..., Any] = posterior_pool
+    if "source" in entries:
+        make = one_collection
+    elif "most_columns" in entries:
+        make = any_table
+    found: PartiallyLabelled | PosteriorPool | AnyTable = call(
         make, entries, where="data", given={"model": model, "recipe": recipe}
     )
     return found
+
+
+def any_table(model: Any, recipe: Path, *, most_columns: int, most_lost: float = 0.3) -> AnyTable:
+    """``[data]`` with ``most_columns``: tables of any columns, each batch with a model of its own.
+
+    Args:
+        model: the recipe's model, one of many that the guide is trained for.
+        recipe: the file of the recipe.
+        most_columns: columns of the widest.
+        most_lost: largest share of cells that are lost.
+    """
+    return AnyTable(most_columns=most_columns, most_lost=most_lost)
 
 
 def posterior_pool(

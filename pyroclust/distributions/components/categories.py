@@ -179,10 +179,14 @@ class Categories(ConjugateComponent):
 
     def log_marginal(self, counts: Tensor, moments: Tensor) -> Tensor:
         """Return the log marginal likelihood of blocks in nats, the counts of points not needed."""
+        return self.log_marginal_by_group(counts, moments).sum(-1)
+
+    def log_marginal_by_group(self, counts: Tensor, moments: Tensor) -> Tensor:
+        """Return the log marginal likelihood of each column of blocks in nats, ``(..., D)``."""
         posterior = self._posterior(counts, moments)
         prior = self._posterior(torch.zeros_like(counts), torch.zeros_like(moments))
-        found = posterior.lgamma().sum(-1) - prior.lgamma().sum(-1)
-        return found + (self._totals(prior).lgamma() - self._totals(posterior).lgamma()).sum(-1)
+        found = self._totals(posterior.lgamma() - prior.lgamma())
+        return found + self._totals(prior).lgamma() - self._totals(posterior).lgamma()
 
     def predictive_parameters(self, counts: Tensor, moments: Tensor) -> Tensor:
         """Pack the log-probabilities of all categories."""
@@ -193,6 +197,19 @@ class Categories(ConjugateComponent):
     def log_predictive(self, data: Tensor, parameters: Tensor) -> Tensor:
         """Return the log predictive probability of the categories that are there, in nats."""
         return (self.moments(data) * parameters).sum(-1)
+
+    def log_predictive_by_group(self, data: Tensor, parameters: Tensor) -> Tensor:
+        """Return the log predictive probability of each column in nats, 0 where it is missing, ``(..., D)``."""
+        return self._totals(self.moments(data) * parameters)
+
+    def counts_by_group(self, moments: Tensor) -> Tensor:
+        """Return how many points have each column, ``(..., D)``."""
+        return self._totals(moments)
+
+    @property
+    def num_groups(self) -> int:
+        """As many as columns."""
+        return self.dim
 
     def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
         """Draw probabilities from their Dirichlet posteriors."""

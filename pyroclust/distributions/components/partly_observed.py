@@ -202,6 +202,10 @@ class PartlyObserved(ConjugateComponent):
         """Return the log marginal likelihood of blocks in nats, the sum over groups."""
         return self.part.log_marginal(*self._by_group(counts, moments)).sum(0)
 
+    def log_marginal_by_group(self, counts: Tensor, moments: Tensor) -> Tensor:
+        """Return the log marginal likelihood of each group of blocks in nats, ``(..., G)``."""
+        return self.part.log_marginal(*self._by_group(counts, moments)).movedim(0, -1)
+
     def predictive_parameters(self, counts: Tensor, moments: Tensor) -> Tensor:
         """Pack the predictives of all groups, one after the other."""
         packed = self.part.predictive_parameters(*self._by_group(counts, moments))
@@ -209,9 +213,17 @@ class PartlyObserved(ConjugateComponent):
 
     def log_predictive(self, data: Tensor, parameters: Tensor) -> Tensor:
         """Return the log predictive density of the cells that are there, in nats."""
+        return self.log_predictive_by_group(data, parameters).sum(-1)
+
+    def log_predictive_by_group(self, data: Tensor, parameters: Tensor) -> Tensor:
+        """Return the log predictive density of each group in nats, 0 where it is missing, ``(..., G)``."""
         groups = self._in_groups(data)
         found = self.part.log_predictive(_filled(groups), parameters.unflatten(-1, (self.num_groups, -1)))
-        return torch.where(groups.isnan().any(-1), 0.0, found).sum(-1)
+        return torch.where(groups.isnan().any(-1), 0.0, found)
+
+    def counts_by_group(self, moments: Tensor) -> Tensor:
+        """Return how many points have each group, ``(..., G)``."""
+        return moments[..., : self.num_groups]
 
     def sample_parameters(self, counts: Tensor, moments: Tensor) -> dict[str, Tensor]:
         """Draw the parameters of all groups from their posteriors."""

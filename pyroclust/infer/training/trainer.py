@@ -26,7 +26,7 @@ from pyroclust.infer.training.restoring import (
     check_tensors,
 )
 from pyroclust.infer.training.settings import FitSettings
-from pyroclust.protocols import Guide, points_shape
+from pyroclust.protocols import Guide, LawOfModels, points_shape
 from pyroclust.random_state import own_random_numbers
 from pyroclust.text import listed
 
@@ -178,14 +178,22 @@ class Trainer:
 
     def _backward(self, datasets: int, points: int) -> float:
         batches, rank = self.settings.batches_per_step, self.fabric.global_rank
-        shape = points_shape(self.event_shape, points)
-        template = torch.empty(datasets, *shape, device=self.fabric.device)
         total = 0.0
         for batch in range(rank * batches, (rank + 1) * batches):
             with own_random_numbers(self.settings.seed, self.done, batch), self.fabric.autocast():
-                scale = 1 / (points * batches)
-                total += self.loss.backward(self.model, self.guide, template, scale=scale)
+                model, guide, loss = self._of_batch()
+                event_shape = self.event_shape if model is self.model else model.event_shape
+                shape = points_shape(event_shape, points)
+                template = torch.empty(datasets, *shape, device=self.fabric.device)
+                total += loss.backward(model, guide, template, scale=1 / (points * batches))
         return total
+
+    def _of_batch(self) -> tuple[Any, Any, InclusiveKL | OwnLoss]:
+        """Return the model of a batch, the guide of that model, and the loss on its data sets."""
+        if not isinstance(self.data, LawOfModels):
+            return self.model, self.guide, self.loss
+        law, guide = self.data.draw_model(), cast(Any, self.guide)
+        return law.model, guide.of(law.model), self.loss.on(law)
 
     def _move(self, figures: StepFigures) -> None:
         for group in self.optimizer.param_groups:

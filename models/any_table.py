@@ -1,0 +1,158 @@
+"""Tables of any columns: a law of models, from which every batch of a training draws its own."""
+
+import math
+from typing import Any
+
+import pyro
+import torch
+from pyro import poutine
+from pyro.distributions import Delta
+from torch import Tensor
+
+from pyroclust.counts import check_count, check_number
+from pyroclust.distributions import ChineseRestaurantPrior, PartitionPrior, PitmanYorPrior
+from pyroclust.models.mixture import Mixture
+from pyroclust.models.standardised import named_prior
+from pyroclust.models.table_mixture import table_mixture
+from pyroclust.points import check_shape
+from pyroclust.programs import SimulatedModel
+
+__all__ = ["AnyTable", "LosingCells"]
+
+_MEANS, _LEVELS = (0.3, 20.0), (3, 8)
+_CONCENTRATIONS, _DISCOUNTS = (0.2, 3.0), (0.05, 0.5)
+_HALF = 0.5
+
+
+class LosingCells(SimulatedModel):
+    r"""Data sets of a mixture of which cells are lost, each with the same probability.
+
+    .. math:: (c, x) \sim \text{model}, \qquad r_{id} \sim \text{Bernoulli}(p), \qquad x_{id} \leftarrow
+        \text{nan where } r_{id} = 1
+
+    Cells are lost whatever they hold, so that the partition is a draw of the model's posterior given those
+    that are left. Cost O(N D) a data set, beside the simulation.
+
+    Args:
+        model: a mixture of a family that takes missing cells.
+        share: p.
+
+    Shape:
+        data: ``(*batch, N, D)``.
+
+    Raises:
+        ValueError: if the family takes none, or the share is none.
+
+    Example:
+        >>> law = LosingCells(table_mixture(numbers=4, missing=True), 0.5)
+        >>> _ = pyro.set_rng_seed(0)
+        >>> trace = poutine.trace(poutine.uncondition(law)).get_trace(torch.empty(3, 20, 4))
+        >>> round(trace.nodes["data"]["value"].isnan().float().mean().item(), 1)
+        0.5
+    """
+
+    def __init__(self, model: Mixture, share: float) -> None:
+        self.share = check_number("share", share, at_least=0, below=1)
+        if not model.component.takes_missing:
+            raise ValueError(
+                f"model has the family {type(model.component).__name__}, expected one that takes missing "
+                "cells, as table_mixture(..., missing=True) has"
+            )
+        self.model, self.name = model, f"{model.name}, {self.share:.0%} lost"
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """Shape of one point."""
+        return tuple(self.model.event_shape)
+
+    @property
+    def typical_scale(self) -> float:
+        """That of the model."""
+        return self.model.typical_scale
+
+    def __call__(self, data: Tensor) -> Tensor:
+        """Run the program on data sets (or a template of their shape) and return the data.
+
+        Raises:
+            ValueError: if the shape does not fit.
+        """
+        check_shape(data, self.event_shape)
+        with torch.no_grad(), poutine.block():
+            trace = poutine.trace(poutine.uncondition(self.model)).get_trace(data)
+        nodes: Any = trace.nodes
+        points, labels = nodes["data"]["value"], nodes["assignments"]["value"]
+        points = points.masked_fill(torch.rand(points.shape) < self.share, torch.nan)
+        with pyro.plate_stack("datasets", data.shape[:-2]):
+            pyro.sample("assignments", Delta(labels, event_dim=1))
+            return pyro.sample("data", Delta(points.to(data), event_dim=2), obs=data)
+
+
+class AnyTable:
+    r"""A law of mixtures for tables: how many columns of which kinds, which prior, how many cells are lost.
+
+    .. math::
+        D \sim \text{log-uniform}, \quad w \sim \text{Dirichlet}(1/2, \ldots), \quad
+        (n_\text{numbers}, n_\text{counts}, n_\text{yes/no}, n_\text{categories}) \sim \text{Multinomial}(D, w)
+
+    Counts have a mean that is log-uniform between 0.3 and 20, categories 3 to 8 levels; families are those of
+    :func:`~pyroclust.models.table_mixture`. The prior is the Chinese restaurant process with a Gamma law of
+    its concentration in half of the models, and else that process with a concentration between 0.2 and 3, a
+    Pitman-Yor process, or a mixture of finite mixtures. In half of the models no cell is lost, in the others a
+    share between 0 and ``most_lost``.
+
+    A guide with a :class:`~pyroclust.nn.ColumnScorer` is trained on it as its law of data: every batch has
+    the model, and the guide of that model, that :meth:`draw_model` gives.
+
+    Args:
+        most_columns: largest D.
+        most_lost: largest share of cells that are lost.
+
+    Raises:
+        ValueError: if a number is out of range.
+
+    Example:
+        >>> _ = pyro.set_rng_seed(1)
+        >>> AnyTable(most_columns=12).draw_model().event_shape
+        (4,)
+    """
+
+    def __init__(self, *, most_columns: int = 30, most_lost: float = 0.3) -> None:
+        self.most_columns = check_count("most_columns", most_columns, at_least=2)
+        self.most_lost = check_number("most_lost", most_lost, at_least=0, below=1)
+
+    def draw_model(self) -> LosingCells:
+        """Draw a model, and how many of its cells are lost."""
+        columns = min(int(math.exp(_between(math.log(2), math.log(self.most_columns + 1)))), self.most_columns)
+        shares = torch.distributions.Dirichlet(torch.full((4,), _HALF)).sample()
+        kinds = shares.multinomial(columns, replacement=True).bincount(minlength=4).tolist()
+        mean = math.exp(_between(*map(math.log, _MEANS)))
+        levels = torch.randint(_LEVELS[0], _LEVELS[1] + 1, (kinds[3],)).tolist()
+        model = table_mixture(
+            numbers=kinds[0], count_means=[mean] * kinds[1], yes_no=kinds[2], levels=levels, missing=True
+        )
+        lost = _between(0, self.most_lost) if _happens(_HALF) else 0.0
+        return LosingCells(Mixture(_any_prior(), model.component, name="table"), lost)
+
+    def __repr__(self) -> str:
+        """Say how wide tables are."""
+        return f"AnyTable(2 to {self.most_columns} columns, up to {self.most_lost:.0%} lost)"
+
+
+def _any_prior() -> PartitionPrior:
+    if _happens(_HALF):
+        return named_prior("gamma-crp")
+    concentration = math.exp(_between(*map(math.log, _CONCENTRATIONS)))
+    makers = (
+        lambda: ChineseRestaurantPrior(concentration),
+        lambda: PitmanYorPrior(_between(*_DISCOUNTS), concentration),
+        lambda: named_prior("mfm", concentration=_between(_HALF, 2.0)),
+    )
+    return makers[int(torch.randint(len(makers), ()))]()
+
+
+def _between(low: float, high: float) -> float:
+    return low + (high - low) * torch.rand((), dtype=torch.float64).item()
+
+
+def _happens(probability: float) -> bool:
+    return torch.rand((), dtype=torch.float64).item() < probability
