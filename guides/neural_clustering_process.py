@@ -196,6 +196,8 @@ class NeuralClusteringProcess(SequentialGuide):
         return view
 
     def _visit(self, flat: Tensor, values: Mapping[str, Tensor]) -> Tensor:
+        scorer = cast(NetworkScorer[Any], self.scorer)
+        flat = scorer.positions(flat)
         unit = None if self.inputs is None else self.inputs.units(values)
         return self.order(flat if unit is None else flat / unit.to(flat).view(-1, 1, 1))
 

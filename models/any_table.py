@@ -104,6 +104,7 @@ class AnyTable:
     the model, and the guide of that model, that :meth:`draw_model` gives.
 
     Args:
+        least_columns: smallest D.
         most_columns: largest D.
         most_lost: largest share of cells that are lost.
 
@@ -116,13 +117,15 @@ class AnyTable:
         (4,)
     """
 
-    def __init__(self, *, most_columns: int = 30, most_lost: float = 0.3) -> None:
-        self.most_columns = check_count("most_columns", most_columns, at_least=2)
+    def __init__(self, *, least_columns: int = 2, most_columns: int = 30, most_lost: float = 0.3) -> None:
+        self.least_columns = check_count("least_columns", least_columns)
+        self.most_columns = check_count("most_columns", most_columns, at_least=self.least_columns)
         self.most_lost = check_number("most_lost", most_lost, at_least=0, below=1)
 
     def draw_model(self) -> LosingCells:
         """Draw a model, and how many of its cells are lost."""
-        columns = min(int(math.exp(_between(math.log(2), math.log(self.most_columns + 1)))), self.most_columns)
+        low, high = math.log(self.least_columns), math.log(self.most_columns + 1)
+        columns = min(int(math.exp(_between(low, high))), self.most_columns)
         shares = torch.distributions.Dirichlet(torch.full((4,), _HALF)).sample()
         kinds = shares.multinomial(columns, replacement=True).bincount(minlength=4).tolist()
         mean = math.exp(_between(*map(math.log, _MEANS)))
@@ -135,7 +138,7 @@ class AnyTable:
 
     def __repr__(self) -> str:
         """Say how wide tables are."""
-        return f"AnyTable(2 to {self.most_columns} columns, up to {self.most_lost:.0%} lost)"
+        return f"AnyTable({self.least_columns} to {self.most_columns} columns, up to {self.most_lost:.0%} lost)"
 
 
 def _any_prior() -> PartitionPrior:

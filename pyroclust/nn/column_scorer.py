@@ -140,6 +140,16 @@ class ColumnScorer(NetworkScorer[ColumnEncoding]):
         view._take(prior, component)
         return view
 
+    def positions(self, data: Tensor) -> Tensor:
+        """Return the sufficient statistics of the points, each of mean 0 and variance 1 in its data set.
+
+        Of categories these are ones and zeros; missing cells count as zeros.
+        """
+        moments = self.groups.component.moments(data.detach().double())
+        centred = moments - moments.mean(1, keepdim=True)
+        spread = centred.square().mean(1, keepdim=True).sqrt()
+        return torch.where(spread > 0, centred / spread, 0.0)
+
     def _take(self, prior: PartitionPrior, component: ConjugateComponent) -> None:
         self.groups = ColumnGroups(component)
         self.filter = FilterScorer(prior, self.groups.component)

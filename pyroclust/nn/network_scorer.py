@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from torch import nn
+from torch import Tensor, nn
 
 from pyroclust.distributions.components.component import ConjugateComponent
 from pyroclust.distributions.priors.prior import PartitionPrior
@@ -48,6 +48,14 @@ class NetworkScorer(nn.Module, Scorer[EncodingT]):
             f"scorer is a {type(self).__name__}, which is made for one model, expected a ColumnScorer: carry "
             "it over to a model of the same shape with retarget"
         )
+
+    def positions(self, data: Tensor) -> Tensor:
+        """Return points as vectors between which a visiting order measures distances: as they are here.
+
+        Shape:
+            data: ``(B, N, ...)``; output: ``(B, N, ...)``.
+        """
+        return data
 
     def take_conditions(self, inputs: ConditionInputs | None, *, num_columns: int) -> None:
         """Take note of the conditions of the guide that the scorer becomes a part of.

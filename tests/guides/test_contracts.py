@@ -61,6 +61,7 @@ from pyroclust.models import (
     sensitivity2d,
 )
 from pyroclust.nn import (
+    ColumnScorer,
     FixedShape,
     GraphScorer,
     LightScorer,
@@ -191,6 +192,9 @@ def test_two_guides_have_two_names(kind):
 
 MAKERS = {
     LightScorer: lambda: LightScorer(FixedShape(2, 1.0), width=8),
+    ColumnScorer: lambda: ColumnScorer(
+        ChineseRestaurantPrior(0.7), NormalKnownVariance(2), width=8, column_width=4, foresight=4
+    ),
     SummedScorer: lambda: SummedScorer(2, width=8, sizes=(6, 10)),
     NeighbourScorer: lambda: NeighbourScorer(width=8),
     FilterScorer: lambda: FilterScorer(ChineseRestaurantPrior(0.7), NormalKnownVariance(2)),
