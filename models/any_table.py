@@ -17,7 +17,7 @@ from pyroclust.models.table_mixture import table_mixture
 from pyroclust.points import check_shape
 from pyroclust.programs import SimulatedModel
 
-__all__ = ["AnyTable", "LosingCells"]
+__all__ = ["AnyTable", "LosingCells", "NoisyTables", "ShuffledColumns"]
 
 _MEANS, _LEVELS = (0.3, 20.0), (3, 8)
 _CONCENTRATIONS, _DISCOUNTS = (0.2, 3.0), (0.05, 0.5)
@@ -85,6 +85,82 @@ class LosingCells(SimulatedModel):
         with pyro.plate_stack("datasets", data.shape[:-2]):
             pyro.sample("assignments", Delta(labels, event_dim=1))
             return pyro.sample("data", Delta(points.to(data), event_dim=2), obs=data)
+
+
+class ShuffledColumns(SimulatedModel):
+    r"""Data sets of another law, in some columns of which the cells have changed places: noise.
+
+    .. math:: x_{nd} \leftarrow x_{\pi_d(n) d}, \qquad \pi_d \text{ a random permutation where d is noise}
+
+    A column says nothing of the clusters then, and has the values that it had. The partition of the
+    simulation is no draw of the posterior any more, and there is none:
+    :class:`~pyroclust.infer.PosteriorTables` draws some.
+
+    Args:
+        law: what the data sets come from, with its model.
+        share: probability of a column to be noise.
+
+    Shape:
+        data: ``(*batch, N, D)``.
+
+    Raises:
+        ValueError: if the share is none.
+
+    Example:
+        >>> law = ShuffledColumns(AnyTable(most_columns=4).draw_model(), 0.5)
+        >>> law(torch.empty(3, 20, *law.event_shape)).shape[:2]
+        torch.Size([3, 20])
+    """
+
+    def __init__(self, law: LosingCells, share: float) -> None:
+        self.share = check_number("share", share, at_least=0, at_most=1)
+        self.law, self.model, self.name = law, law.model, f"{law.name}, {self.share:.0%} noise"
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """Shape of one point."""
+        return self.law.event_shape
+
+    def __call__(self, data: Tensor) -> Tensor:
+        """Run the program on a template, of which the shape counts, and return the data.
+
+        Raises:
+            ValueError: if the shape does not fit.
+        """
+        with torch.no_grad(), poutine.block():
+            trace = poutine.trace(poutine.uncondition(self.law)).get_trace(data)
+        nodes: Any = trace.nodes
+        points: Tensor = nodes["data"]["value"]
+        is_noise = torch.rand(*points.shape[:-2], 1, points.shape[-1]) < self.share
+        place = torch.arange(points.shape[-2]).unsqueeze(-1).expand(points.shape)
+        place = torch.where(is_noise, torch.rand(points.shape).argsort(-2), place)
+        points = points.gather(-2, place)
+        with pyro.plate_stack("datasets", data.shape[:-2]):
+            return pyro.sample("data", Delta(points, event_dim=2), obs=points)
+
+
+class NoisyTables:
+    """The law of :class:`AnyTable`, with a share of columns that are noise.
+
+    Args:
+        tables: the law.
+        most_noise: largest share of the columns of a table that are noise.
+
+    Raises:
+        ValueError: if the share is none.
+
+    Example:
+        >>> NoisyTables(AnyTable()).draw_model().name.endswith("noise")
+        True
+    """
+
+    def __init__(self, tables: "AnyTable", *, most_noise: float = 0.6) -> None:
+        self.tables = tables
+        self.most_noise = check_number("most_noise", most_noise, at_least=0, at_most=1)
+
+    def draw_model(self) -> ShuffledColumns:
+        """Draw a model, how many of its cells are lost, and how many of its columns are noise."""
+        return ShuffledColumns(self.tables.draw_model(), _between(0, self.most_noise))
 
 
 class AnyTable:

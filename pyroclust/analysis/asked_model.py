@@ -3,50 +3,12 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
-from pyroclust.data.kinds import Kind
+from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.shapes import Graph, PointShape
-from pyroclust.data.standardise import Standardised
-from pyroclust.data.tables import Table
 from pyroclust.models import StochasticBlockModel, table_mixture
 from pyroclust.models.standardised import named_prior
 
-__all__ = ["AskedModel", "ColumnsOfTable"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ColumnsOfTable:
-    """What a table holds, as :func:`~pyroclust.models.table_mixture` wants to know it.
-
-    Attributes:
-        numbers: how many columns of numbers.
-        count_means: mean of each column of counts.
-        yes_no: how many columns of answers.
-        levels: number of categories of each other column.
-        missing: whether cells are missing.
-    """
-
-    numbers: int = 0
-    count_means: tuple[float, ...] = ()
-    yes_no: int = 0
-    levels: tuple[int, ...] = ()
-    missing: bool = False
-
-    @classmethod
-    def of(cls, table: Table, points: Standardised) -> "ColumnsOfTable":
-        """Look at a table; principal components of its columns are numbers."""
-        if points.data.shape[1] != len(table.kinds):
-            return cls(numbers=points.data.shape[1])
-        of_kind = {kind: [at for at, one in enumerate(table.kinds) if one is kind] for kind in Kind}
-        return cls(
-            numbers=len(of_kind[Kind.NUMBER]),
-            # A column of zeros alone has a mean of 0, where the prior needs a scale.
-            count_means=tuple(float(np.nanmean(table.data[:, at])) or 1.0 for at in of_kind[Kind.COUNT]),
-            yes_no=len(of_kind[Kind.YES_NO]),
-            levels=tuple(len(table.levels[at]) for at in of_kind[Kind.CATEGORY]),
-            missing=table.has_missing,
-        )
+__all__ = ["AskedModel"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.analysis import showing  # noqa: F401  (results show themselves)
-from pyroclust.analysis.asked_model import AskedModel, ColumnsOfTable
+from pyroclust.analysis.asked_model import AskedModel
 from pyroclust.analysis.chains import ChainsOfModel, draw_mcmc
 from pyroclust.analysis.constraining import ABOUT_SIMULATIONS, Known, free_of, held, knowledge_of
 from pyroclust.analysis.drawing import cross_scored, draw_and_refine
@@ -23,6 +23,7 @@ from pyroclust.analysis.settings import CompareSettings
 from pyroclust.attempts import Attempts, left_out
 from pyroclust.calibration import calibrate_near
 from pyroclust.calibration.training_world import simulated_world
+from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.standardise import Standardised, indicators, without_gaps
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Finding

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch.distributions import constraints
 
-from pyroclust.analysis.asked_model import AskedModel, ColumnsOfTable
+from pyroclust.analysis.asked_model import AskedModel
+from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table

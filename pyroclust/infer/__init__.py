@@ -10,7 +10,7 @@ from pyroclust.infer.inclusive_kl import InclusiveKL
 from pyroclust.infer.objectives import BatchedWakeSleep, LeaveOneOut
 from pyroclust.infer.partial_fenchel_young import PartialFenchelYoungLoss
 from pyroclust.infer.quality import divergences, efficiencies
-from pyroclust.infer.refining import PosteriorPool, Refined, annealed_log_evidence, refine
+from pyroclust.infer.refining import PosteriorPool, PosteriorTables, Refined, annealed_log_evidence, refine
 from pyroclust.infer.simulation import simulate
 from pyroclust.infer.smc import ParticleSample, sequential_monte_carlo
 from pyroclust.infer.training import Devices, FitResult, FitSettings, Validation, fit
@@ -29,6 +29,7 @@ __all__ = [
     "PartialFenchelYoungLoss",
     "ParticleSample",
     "PosteriorPool",
+    "PosteriorTables",
     "Refined",
     "Validation",
     "VariationalDraws",

@@ -2,6 +2,8 @@
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 import torch
 
 from pyroclust.counts import check_count, check_number, check_seed
+from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.datasets import read_table
 from pyroclust.data.labelled import read_labelled_folder
 from pyroclust.data.standardise import standardise
@@ -18,8 +21,16 @@ from pyroclust.errors import unknown_name
 from pyroclust.guides import AmortizedGuide, NeuralClusteringProcess, SequentialGuide, retarget
 from pyroclust.guides.retarget import parts_of
 from pyroclust.infer.choices import Choice, HardSimulations, HardStandardised
-from pyroclust.infer.refining import PosteriorPool
-from pyroclust.models import AnyTable, DistortedClusters, LabelledTables, PartiallyLabelled, UnlabelledTables
+from pyroclust.infer.refining import PosteriorPool, PosteriorTables
+from pyroclust.models import (
+    AnyTable,
+    DistortedClusters,
+    LabelledTables,
+    NoisyTables,
+    PartiallyLabelled,
+    RowsOfTables,
+    UnlabelledTables,
+)
 from pyroclust.nn import RandomOrder
 from pyroclust.nn.deep.deformations import Deformation
 from pyroclust.registry import find, registered
@@ -55,7 +66,7 @@ def labelled_tables(
 
 def training_data(
     model: Any, recipe: Path, entries: Mapping[str, Any]
-) -> PartiallyLabelled | PosteriorPool | AnyTable:
+) -> PartiallyLabelled | PosteriorPool | PosteriorTables | AnyTable:
     """``[data]``: what a guide is trained on in place of simulations, or beside them.
 
     With a ``source`` one collection of data, for guides that learn their model from it; with
@@ -75,13 +86,26 @@ def training_data(
         make = one_collection
     elif "most_columns" in entries:
         make = any_table
-    found: PartiallyLabelled | PosteriorPool | AnyTable = call(
+    found: PartiallyLabelled | PosteriorPool | PosteriorTables | AnyTable = call(
         make, entries, where="data", given={"model": model, "recipe": recipe}
     )
     return found
 
 
-def any_table(model: Any, recipe: Path, *, most_columns: int, most_lost: float = 0.3) -> AnyTable:
+def any_table(
+    model: Any,
+    recipe: Path,
+    *,
+    most_columns: int,
+    most_lost: float = 0.3,
+    prior: float = 1.0,
+    noisy: float = 0.0,
+    tables: float = 0.0,
+    folder: str | None = None,
+    partitions: int | None = None,
+    sweeps: int | None = None,
+    burn_in: int | None = None,
+) -> AnyTable | PosteriorTables:
     """``[data]`` with ``most_columns``: tables of any columns, each batch with a model of its own.
 
     Args:
@@ -89,8 +113,52 @@ def any_table(model: Any, recipe: Path, *, most_columns: int, most_lost: float =
         recipe: the file of the recipe.
         most_columns: columns of the widest.
         most_lost: largest share of cells that are lost.
+        prior: share of simulations.
+        noisy: share of simulations with columns that are noise.
+        tables: share of rows and columns of real tables.
+        folder: holds these, files with the ending csv; relative to the recipe. Those that cannot be read, or
+            are too small, are passed over.
+        partitions: draws of a chain for each data set that is no simulation; this and what follows as
+            :class:`~pyroclust.infer.PosteriorTables` has it by default.
+        sweeps: draws of the kernel between two of these.
+        burn_in: draws of the kernel before the first.
+
+    Raises:
+        ValueError: if the tables cannot be read.
     """
-    return AnyTable(most_columns=most_columns, most_lost=most_lost)
+    simulated = AnyTable(most_columns=most_columns, most_lost=most_lost)
+    laws: dict[Any, float] = {}
+    if check_number("noisy", noisy, at_least=0):
+        laws[NoisyTables(simulated)] = noisy
+    if check_number("tables", tables, at_least=0):
+        if folder is None:
+            raise ValueError(f"tables is {tables:g}, expected a folder of tables beside it: set folder")
+        laws[_whole_tables(recipe.parent / folder, most_columns=most_columns)] = tables
+    if not laws:
+        return simulated
+    asked = {"partitions": partitions, "sweeps": sweeps, "burn_in": burn_in}
+    chains = {name: one for name, one in asked.items() if one is not None}
+    return PosteriorTables(simulated, laws, share=prior, **chains)
+
+
+def _whole_tables(folder: Path, *, most_columns: int) -> RowsOfTables:
+    """Read all columns of the tables of a folder, of any kind."""
+    found = []
+    for path in _csv_files(folder):
+        with suppress(ValueError):
+            table = read_table(str(path), kinds={})
+            points = standardise(table)
+            columns = asdict(ColumnsOfTable.of(table, points))
+            columns.pop("missing")
+            found.append((torch.tensor(points.data), columns))
+    return RowsOfTables(found, most_columns=most_columns)
+
+
+def _csv_files(folder: Path) -> list[Path]:
+    paths = sorted(folder.glob("*.csv"))
+    if not paths:
+        raise ValueError(f"folder '{folder}' holds no file with the ending csv, expected tables to train on")
+    return paths
 
 
 def posterior_pool(
@@ -141,10 +209,7 @@ def posterior_pool(
 
 
 def _unlabelled_tables(folder: Path, *, dim: int) -> UnlabelledTables:
-    paths = sorted(folder.glob("*.csv"))
-    if not paths:
-        raise ValueError(f"folder '{folder}' holds no file with the ending csv, expected tables to train on")
-    return UnlabelledTables([read_table(str(path)).data for path in paths], dim=dim)
+    return UnlabelledTables([read_table(str(path)).data for path in _csv_files(folder)], dim=dim)
 
 
 def one_collection(

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyro
 import torch
 from pyro import poutine
@@ -12,15 +11,8 @@ from pyro.distributions import Delta
 from torch import Tensor
 
 from pyroclust.counts import check_count, check_number
-from pyroclust.distributions import ConjugateComponent
-from pyroclust.distributions.sequential.filter import FilterScorer
-from pyroclust.distributions.sequential.partition import SequentialPartition
-from pyroclust.infer.mcmc.compiled_filter import CompiledFilter, can_compile
-from pyroclust.infer.mcmc.defaults import default_kernel
-from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
-from pyroclust.infer.mcmc.states import ChainStates
+from pyroclust.infer.refining.posterior_chains import PosteriorChains
 from pyroclust.protocols import CollapsedModel
-from pyroclust.random_state import seed_from_torch
 
 __all__ = ["PosteriorPool"]
 
@@ -97,13 +89,6 @@ class PosteriorPool:
                     f"laws has '{law.name}' with points of shape {tuple(law.event_shape)}, expected "
                     f"{tuple(model.event_shape)} as the model's"
                 )
-        unknown = [name for name in model.hyperpriors if name not in model.prior.integrated_names]
-        if unknown:
-            raise ValueError(
-                f"model has the random hyperparameters {', '.join(unknown)}, expected known ones: "
-                "labels would depend on values that the guide is not given"
-            )
-        component = ConjugateComponent.of(model.component, otherwise="chains begin at draws of the filter")
         self.model, self.laws = model, tuple(laws)
         shares = [check_number("a share of laws", one, at_least=0) for one in laws.values()]
         self._shares = torch.tensor([check_number("prior", prior, at_least=0), *shares], dtype=torch.float64)
@@ -111,9 +96,7 @@ class PosteriorPool:
             raise ValueError("prior and laws have only shares of 0, expected one above 0")
         self.partitions, self.visits = check_count("partitions", partitions), check_count("visits", visits)
         self.sweeps, self.burn_in = check_count("sweeps", sweeps), check_count("burn_in", burn_in)
-        self._scorer = FilterScorer(model.prior, component)
-        self._kernel: PartitionKernel = default_kernel(model, thin=self.sweeps)
-        self._names = sorted(self._kernel.updates)
+        self._chains = PosteriorChains(model, sweeps=self.sweeps)
         self._groups: dict[int, _Group] = {}
 
     @property
@@ -186,7 +169,7 @@ class PosteriorPool:
         for size in sizes:
             parts = {name: state.get(f"{size}.{name}") for name in _Group.__dataclass_fields__}
             group = _Group(**parts) if size.isdigit() else None  # type: ignore[arg-type]
-            if group is None or not group.fits(int(size), self.event_shape, len(self._names)):
+            if group is None or not group.fits(int(size), self.event_shape, len(self._chains.names)):
                 raise ValueError(
                     "the checkpoint was changed: its entry 'data' is no state of the pool; restore the file, "
                     "or train anew into another folder"
@@ -220,12 +203,11 @@ class PosteriorPool:
                 trace = poutine.trace(poutine.uncondition(self.laws[place])).get_trace(template)
             parts.append(trace.nodes["data"]["value"])
         points = torch.cat(parts)[torch.randperm(number)]
-        priors = self.model.prior.hyperpriors
-        hyper = [priors[name].sample(torch.Size((number,))).double() for name in self._names]
+        hyper = self._chains.draw_hyperparameters(number)
         group = _Group(
             points,
-            torch.cat([self._start(one) for one in points]),
-            torch.stack(hyper, -1) if hyper else torch.empty(number, 0, dtype=torch.float64),
+            torch.cat([self._chains.start(one) for one in points]),
+            hyper,
             # Spread out, or the first data sets would all be replaced in the same step.
             torch.randint(self.visits, (number,)),
         )
@@ -233,29 +215,10 @@ class PosteriorPool:
             self._advance(group, place, max(1, self.burn_in // self.sweeps))
         return group
 
-    def _start(self, points: Tensor) -> Tensor:
-        """Draw a partition by the exact filter, ``(N, ...) -> (1, N)``."""
-        filtered: Any = SequentialPartition(
-            self._scorer,
-            self._scorer.encode(points.unsqueeze(0)),
-            order=torch.randperm(len(points)).unsqueeze(0),
-            dataset=torch.tensor(0),
-        )
-        law = CompiledFilter(filtered) if can_compile(filtered) else filtered
-        drawn: Tensor = law.sample_and_log_prob((1,))[0]
-        return drawn
-
     def _advance(self, group: "_Group", place: int, draws: int) -> Tensor:
         """Advance the chain of a data set, keep where it is then, and return the draws, ``(draws, N)``."""
-        hyper = {name: group.hyper[place, i : i + 1] for i, name in enumerate(self._names)}
-        states = ChainStates(group.labels[place : place + 1], hyper, torch.full((1,), torch.nan))
-        generator = np.random.default_rng(seed_from_torch())
-        transition = self._kernel.bind(group.points[place].to(DOUBLE), states, generator)
-        trace = transition.advance(states, draws)
-        group.labels[place] = trace.assignments[0, -1]
-        for i, name in enumerate(self._names):
-            group.hyper[place, i] = trace.hyperparameters[name][0, -1]
-        return trace.assignments[0]
+        labels, hyper = group.labels[place : place + 1], group.hyper[place : place + 1]
+        return self._chains.advance(group.points[place], labels, hyper=hyper, draws=draws)
 
 
 @dataclass
