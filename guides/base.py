@@ -103,6 +103,25 @@ class AmortizedGuide(PyroModule):
         """Why posteriors cannot be held to constraints; empty where they can."""
         return "its partitions are not made of decisions of which some could be ruled out"
 
+    @property
+    def fits_any_model(self) -> bool:
+        """Whether :meth:`of` gives a guide with the same weights for other models."""
+        return False
+
+    def of(self, model: Any) -> Self:
+        """Return the guide of another model, a view with the same weights, where they fit any.
+
+        Args:
+            model: another model.
+
+        Raises:
+            ValueError: if the weights are those of one model.
+        """
+        raise ValueError(
+            f"guide is a {type(self).__name__} of one model, expected one that fits any: carry it over to a "
+            "model of the same shape with retarget"
+        )
+
     def forward(self, data: Points) -> Tensor:
         """Sample the site ``"assignments"``: the Pyro guide.
 

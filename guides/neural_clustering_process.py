@@ -161,6 +161,11 @@ class NeuralClusteringProcess(SequentialGuide):
             "num_orders": self.num_orders,
         }
 
+    @property
+    def fits_any_model(self) -> bool:
+        """Whether :meth:`of` gives a guide with the same weights for other models."""
+        return cast(NetworkScorer[Any], self.scorer).fits_any_model
+
     def of(self, model: Model | Callable[[Tensor], Any]) -> Self:
         """Return the guide of another model: a view with the same weights, nothing is copied.
 
@@ -302,7 +307,7 @@ def column_scorer_for(
     model = as_model(model)
     if not model.is_conjugate:
         raise ValueError(
-            f"model '{model.name}' has no exact filter, expected a mixture of a conjugate family: its columns "
+            f"model '{model.name}' has no exact filter, expected a mixture of a conjugate family: columns "
             "speak through their predictive densities"
         )
     mixture = cast(CollapsedModel, model)

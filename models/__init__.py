@@ -1,6 +1,6 @@
 """Generative mixture models, written as Pyro programs."""
 
-from pyroclust.models.any_table import AnyTable, LosingCells, NoisyTables, ShuffledColumns
+from pyroclust.models.any_table import AnyTable, LosingCells, NoisyTables
 from pyroclust.models.bent_classes import bent_classes
 from pyroclust.models.companion import Companion, companion
 from pyroclust.models.deep.deep_mixture import DeepMixture
@@ -21,7 +21,7 @@ from pyroclust.models.nig_mixture import nig_mixture
 from pyroclust.models.niw_mixture import niw_mixture
 from pyroclust.models.overlap2d import overlap2d
 from pyroclust.models.predictive import PosteriorPredictive, Replicated
-from pyroclust.models.rows_of_tables import RowsOfTable, RowsOfTables
+from pyroclust.models.rows_of_tables import RowsOfTables
 from pyroclust.models.sampled_predictive import SampledPredictive
 from pyroclust.models.sensitivity2d import sensitivity2d
 from pyroclust.models.spike_waveforms import SpikeRecording, SpikeWaveforms
@@ -55,11 +55,9 @@ __all__ = [
     "PosteriorPredictive",
     "Program",
     "Replicated",
-    "RowsOfTable",
     "RowsOfTables",
     "SampledPredictive",
     "SemiSupervisedClustering",
-    "ShuffledColumns",
     "SpikeRecording",
     "SpikeWaveforms",
     "StochasticBlockModel",

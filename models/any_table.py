@@ -168,13 +168,14 @@ class AnyTable:
 
     .. math::
         D \sim \text{log-uniform}, \quad w \sim \text{Dirichlet}(1/2, \ldots), \quad
-        (n_\text{numbers}, n_\text{counts}, n_\text{yes/no}, n_\text{categories}) \sim \text{Multinomial}(D, w)
+        (n_\text{numbers}, n_\text{counts}, n_\text{yes/no}, n_\text{categories}) \sim
+        \text{Multinomial}(D, w)
 
     Counts have a mean that is log-uniform between 0.3 and 20, categories 3 to 8 levels; families are those of
     :func:`~pyroclust.models.table_mixture`. The prior is the Chinese restaurant process with a Gamma law of
     its concentration in half of the models, and else that process with a concentration between 0.2 and 3, a
-    Pitman-Yor process, or a mixture of finite mixtures. In half of the models no cell is lost, in the others a
-    share between 0 and ``most_lost``.
+    Pitman-Yor process, or a mixture of finite mixtures. In half of the models no cell is lost, in the others
+    a share between 0 and ``most_lost``.
 
     A guide with a :class:`~pyroclust.nn.ColumnScorer` is trained on it as its law of data: every batch has
     the model, and the guide of that model, that :meth:`draw_model` gives.
@@ -214,7 +215,9 @@ class AnyTable:
 
     def __repr__(self) -> str:
         """Say how wide tables are."""
-        return f"AnyTable({self.least_columns} to {self.most_columns} columns, up to {self.most_lost:.0%} lost)"
+        return (
+            f"AnyTable({self.least_columns} to {self.most_columns} columns, up to {self.most_lost:.0%} lost)"
+        )
 
 
 def _any_prior() -> PartitionPrior:

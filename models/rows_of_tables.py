@@ -90,9 +90,7 @@ class RowsOfTables:
         (2,)
     """
 
-    def __init__(
-        self, tables: Sequence[tuple[Tensor, Mapping[str, Any]]], *, most_columns: int = 30
-    ) -> None:
+    def __init__(self, tables: Sequence[tuple[Tensor, Mapping[str, Any]]], *, most_columns: int = 30) -> None:
         self.most_columns = check_count("most_columns", most_columns, at_least=2)
         found = [_Table(rows, **columns) for rows, columns in tables]
         self._tables = [one for one in found if one.num_columns >= 2 and len(one.rows) >= _FEWEST_ROWS]
@@ -137,7 +135,8 @@ class _Table:
         self._places = [place for number in kinds.values() for place in range(number)]
         if rows.dim() != 2 or rows.shape[1] != len(self.kinds):
             raise ValueError(
-                f"tables has one of shape {tuple(rows.shape)} with {len(self.kinds)} columns, expected as many"
+                f"tables has one of shape {tuple(rows.shape)}, expected {len(self.kinds)} columns, as its "
+                "kinds say"
             )
 
     @property

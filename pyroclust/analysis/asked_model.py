@@ -1,6 +1,6 @@
 """The model of a comparison, as it was asked for by name, for the columns that a table has."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pyroclust.data.columns_of_table import ColumnsOfTable
@@ -35,6 +35,15 @@ class AskedModel:
     def given(self) -> dict[str, Any]:
         """What was asked for, by the names of the arguments."""
         return {name: one for name, one in asdict(self).items() if one is not None}
+
+    def for_columns(self, dim: int, num_points: int, columns: ColumnsOfTable | None) -> Any:
+        """Return the model of independent columns, numbers too unless another family was asked for.
+
+        Raises:
+            ValueError: as :meth:`build`.
+        """
+        asked = replace(self, family="nig") if self.family is None else self
+        return asked.build(dim, num_points, columns=columns)
 
     def build(
         self,

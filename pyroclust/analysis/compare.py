@@ -13,7 +13,7 @@ from pyroclust.data.pairs import PairsLike, read_pairs
 from pyroclust.data.standardise import principal_components, standardise, unscaled
 from pyroclust.large_tables import draws_of
 from pyroclust.memory import check_memory
-from pyroclust.saving.cards import NO_GUIDE, find_guide
+from pyroclust.saving.cards import NO_GUIDE, find_guide, read_card
 
 if TYPE_CHECKING:
     import numpy as np
@@ -242,7 +242,7 @@ def compare(
 
 
 def kinds_to_read(guide: object, kinds: Mapping[str, str] | None) -> Mapping[str, str] | None:
-    """Return the kinds that a table is read with: found out, or numbers beside a guide of one's own.
+    """Return the kinds that a table is read with: found out, or numbers beside a guide of one model.
 
     Args:
         guide: as :func:`compare` takes it.
@@ -252,9 +252,12 @@ def kinds_to_read(guide: object, kinds: Mapping[str, str] | None) -> Mapping[str
         >>> kinds_to_read(None, None), kinds_to_read("ncp-niw2d", None)
         ({}, None)
     """
-    if kinds is None and guide is not None and guide != NO_GUIDE:
-        return None
-    return {} if kinds is None else kinds
+    if kinds is not None:
+        return kinds
+    if guide is None or guide == NO_GUIDE:
+        return {}
+    named = isinstance(guide, str | PathLike)
+    return {} if named and read_card(find_guide(guide)).fits_any_table else None
 
 
 def _pairs_of(table: "Table", name: str, given: PairsLike) -> "NDArray[np.int64]":

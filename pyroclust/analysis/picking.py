@@ -14,6 +14,7 @@ from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
+from pyroclust.distributions.components.column_groups import ColumnGroups
 from pyroclust.guides.anchored_guide import AnchoredGuide
 from pyroclust.guides.exact_filter import exact_filter
 from pyroclust.large_tables import LARGE_TABLE
@@ -172,6 +173,9 @@ def pick_guide(
         found = _without(model, conditions) if guide is not None else _default(model, conditions, num_points)
         told = is_raw and shape is None
         return replace(found, about=(*found.about, *_about_scale(model))) if told else found
+    if not isinstance(guide, torch.nn.Module) and (card := read_card(find_guide(guide))).fits_any_table:
+        _conditions_of(card.name, (), conditions)
+        return _of_any_table(guide, card, asked.for_columns(dim, num_points, columns))
     if asked.given:
         options = ", ".join(asked.given)
         raise ValueError(
@@ -235,6 +239,10 @@ def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -
         return _anchored(passed, num_points, conditions)
     columns = "" if is_of_graphs(model) else f" for {model.component.dim} column(s)"
     what = f"of the model {model.name}{columns}"
+    any_table = next((card for card in list_guides() if card.passed and card.fits_any_table), None)
+    if any_table is not None and _is_for(any_table, num_points) and _has_own_columns(model):
+        _conditions_of(any_table.name, (), conditions)
+        return _of_any_table(any_table.name, any_table, model)
     failed = "; ".join(f"{card.name} {card.verdict}" for card in trained)
     why = f"There is no trained guide {what}"
     if passed is not None:
@@ -250,6 +258,23 @@ def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -
     )
     module = _conditioned(exact_filter(model).eval(), "exact filter", conditions)
     return PickedGuide("exact filter", module, None, {}, (note,))
+
+
+def _of_any_table(guide: str | PathLike[str], card: GuideCard, model: Mixture) -> PickedGuide:
+    """Return the guide of a table's own model, with weights that serve many."""
+    about = (
+        f"Guide {card.name} has one set of weights for tables of any columns; its certificate was measured "
+        f"on {card.dim} columns of several kinds.",
+    )
+    if card.is_reference or card.doubt:
+        about += (f"Guide {card.name} {'is a reference: it ' if card.is_reference else ''}{card.verdict}.",)
+    module = load_guide(guide).of(model)
+    return PickedGuide(card.name, module, card.max_points, card.certificate, about, card.min_points)
+
+
+def _has_own_columns(model: Mixture) -> bool:
+    """Say whether the columns of a cluster are independent, as in all tables that such guides saw."""
+    return not is_of_graphs(model) and ColumnGroups(model.component).num_groups == model.component.dim
 
 
 def _anchored(card: GuideCard, num_points: int, conditions: Mapping[str, float]) -> PickedGuide:

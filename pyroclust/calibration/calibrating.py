@@ -53,7 +53,8 @@ def calibrate(
         sampler: a guide (anything with ``posterior(data)``), or a callable from data ``(B, N, ...)`` to draws
             ``(num_draws, B, N)``, tensor or array; labels may be any integers. A guide with conditions is
             told eight values drawn from their priors.
-        model: the model to simulate from.
+        model: the model to simulate from; or for a guide that fits many, as one of tables of any columns, a
+            law of models such as :class:`~pyroclust.models.AnyTable`.
         num_points: N, of each data set.
         num_datasets: B.
         num_draws: S; one less than a multiple of ``num_bins``.

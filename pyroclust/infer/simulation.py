@@ -13,10 +13,10 @@ from pyroclust.programs import as_model
 from pyroclust.protocols import Guide, LawOfModels, data_shape
 from pyroclust.random_state import alone
 
-__all__ = ["DataGroup", "World", "group_by_size", "simulate", "simulate_laws", "simulate_worlds"]
+__all__ = ["DataGroup", "World", "group_by_size", "simulate", "simulate_worlds"]
 
 DataGroup = tuple[Tensor, Tensor]
-_MOST_WORLDS = 8
+_MOST_WORLDS, _MOST_MODELS = 8, 25
 
 
 def group_by_size(data: Points | Sequence[Points], dim: int) -> list[DataGroup]:
@@ -115,7 +115,8 @@ def simulate_worlds(
     """Simulate data sets to measure a guide on.
 
     A guide without conditions needs one world. For a guide with conditions, eight settings are drawn from the
-    priors of the hyperparameters, and the data sets are shared out among them.
+    priors of the hyperparameters, and the data sets are shared out among them. A law of models in place of
+    the model gives at most 25 models, each with the guide that ``guide.of`` makes for it, and no baseline.
 
     Example:
         >>> from pyroclust.guides import PredictiveFilter
@@ -125,6 +126,8 @@ def simulate_worlds(
         >>> [one.data.shape for one in worlds]
         [torch.Size([3, 9, 2])]
     """
+    if isinstance(model, LawOfModels):
+        return _of_laws(model, guide, num_datasets=num_datasets, num_points=num_points)
     model = as_model(model)
     names = guide.conditions if isinstance(guide, Guide) else ()
     if not names:
@@ -141,27 +144,9 @@ def simulate_worlds(
     return tuple(found)
 
 
-def simulate_laws(law: LawOfModels, guide: Any, *, num_datasets: int, num_points: int) -> tuple[World, ...]:
-    """Simulate data sets to measure a guide on that fits many models, eight of which share them.
-
-    Args:
-        law: the models.
-        guide: a guide whose ``of(model)`` is the one of a model.
-        num_datasets: of all models together.
-        num_points: of each data set.
-
-    Example:
-        >>> from pyroclust.guides import PredictiveFilter
-        >>> from pyroclust.models import AnyTable
-        >>> class Filters:
-        ...     def of(self, model):
-        ...         return PredictiveFilter(model)
-        >>> worlds = simulate_laws(AnyTable(), Filters(), num_datasets=16, num_points=9)
-        >>> {tuple(one.data.shape[:2]) for one in worlds}
-        {(2, 9)}
-    """
+def _of_laws(law: LawOfModels, guide: Any, *, num_datasets: int, num_points: int) -> tuple[World, ...]:
     found = []
-    for part in torch.arange(num_datasets).tensor_split(min(_MOST_WORLDS, num_datasets)):
+    for part in torch.arange(num_datasets).tensor_split(min(_MOST_MODELS, num_datasets)):
         one = law.draw_model()
         data, assignments = simulate(one, torch.empty(len(part), *data_shape(one, num_points)))
         found.append(World(one.model, guide.of(one.model), None, data, assignments))

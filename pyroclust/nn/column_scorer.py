@@ -68,11 +68,12 @@ class ColumnScorer(NetworkScorer[ColumnEncoding]):
             0 for none.
 
     Raises:
-        ValueError: if a number is not possible, a hyperparameter is random, or there are no compiled densities
-            to look ahead with.
+        ValueError: if a number is not possible, a hyperparameter is random, or there are no compiled
+            densities to look ahead with.
     """
 
     filter: FilterScorer
+    fits_any_model = True
 
     def __init__(
         self,
@@ -120,11 +121,6 @@ class ColumnScorer(NetworkScorer[ColumnEncoding]):
             "column_width": self.column_width,
             "foresight": self.foresight,
         }
-
-    @property
-    def fits_any_model(self) -> bool:
-        """Whether :meth:`of` gives the same weights for other models: it does."""
-        return True
 
     def of(self, prior: PartitionPrior, component: ConjugateComponent) -> Self:
         """Return the scorer of another table: a view with the same weights.

@@ -1,6 +1,6 @@
 """The contract of scorers that are networks: a module, its arguments, and how conditions enter."""
 
-from typing import Self
+from typing import ClassVar, Self
 
 from torch import Tensor, nn
 
@@ -24,15 +24,12 @@ class NetworkScorer(nn.Module, Scorer[EncodingT]):
     Attributes:
         conditions: how hyperparameters enter, None for none.
         filter: log-weights of the exact filter of a conjugate model, None for none.
+        fits_any_model: whether :meth:`of` gives the same weights for other models.
     """
 
     conditions: ConditionInputs | None = None
     filter: FilterScorer | None = None
-
-    @property
-    def fits_any_model(self) -> bool:
-        """Whether :meth:`of` gives the same weights for other models: not, unless a subclass says so."""
-        return False
+    fits_any_model: ClassVar[bool] = False
 
     def of(self, prior: PartitionPrior, component: ConjugateComponent) -> Self:
         """Return the scorer of another model: a view with the same weights.

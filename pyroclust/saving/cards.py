@@ -45,6 +45,7 @@ _ENTRIES = (
     "weights",
     "min_points",
     "max_points",
+    "fits_any_table",
     "recipe",
     "seeds",
     "certificate",
@@ -72,6 +73,7 @@ class GuideCard:
         seeds: seeds of the training.
         certificate: figures measured on fresh data.
         versions: library versions that wrote it.
+        fits_any_table: whether its weights serve the models of tables of any columns.
         doubt: why the certificate in the file does not count, and is left out here; empty where it does.
     """
 
@@ -88,6 +90,7 @@ class GuideCard:
     seeds: Mapping[str, int] = field(default_factory=dict)
     certificate: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    fits_any_table: bool = False
     doubt: str = ""
 
     def __repr__(self) -> str:
@@ -211,6 +214,7 @@ class GuideCard:
             "seeds": self.seeds,
             "certificate": self.certificate,
             "versions": self.versions,
+            **({"fits_any_table": True} if self.fits_any_table else {}),
         }
         return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -287,6 +291,7 @@ def _card_from(content: dict[str, Any], name: str) -> GuideCard:
         seeds={one: check_seed(seeds[one], name=f"seeds.{one}") for one in seeds},
         certificate=_certificate(table_entry(content, "certificate", {})),
         versions={one: text_entry(versions, one) for one in versions},
+        fits_any_table=content.get("fits_any_table") is True,
     )
 
 

@@ -175,6 +175,7 @@ def card_of(guide: AmortizedGuide, name: str, notes: Mapping[str, Any]) -> tuple
         model=model["name"],
         model_arguments=model["arguments"],
         weights_sha256=None if weights is None else hashlib.sha256(weights).hexdigest(),
+        fits_any_table=guide.fits_any_model,
         versions={library: version(library) for library in _LIBRARIES},
         **notes,
     )

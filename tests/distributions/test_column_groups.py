@@ -25,7 +25,10 @@ FAMILIES = {
     "multinomial": (MultinomialDirichlet(3, 0.5, total=4), 1),
     "categories": (Categories([2, 4, 3], 0.7), 3),
     "gaps": (PartlyObserved(PoissonGamma(1, 1.0, rate=0.3), 3), 3),
-    "mixed": (Product([NormalInverseGamma(2, 0.3, shape=2.0, rate=1.0), BernoulliBeta(2), Categories([3])]), 5),
+    "mixed": (
+        Product([NormalInverseGamma(2, 0.3, shape=2.0, rate=1.0), BernoulliBeta(2), Categories([3])]),
+        5,
+    ),
 }
 
 

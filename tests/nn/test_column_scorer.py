@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from pyroclust.distributions import student_t
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.guides.neural_clustering_process import column_scorer_for
 from pyroclust.infer.simulation import simulate
-from pyroclust.distributions import student_t
 from pyroclust.models import LosingCells, Mixture, gaussian2d, table_mixture
 from pyroclust.nn import RandomOrder
 from pyroclust.partitions import enumerate_partitions

@@ -199,7 +199,7 @@ class Categories(ConjugateComponent):
         return (self.moments(data) * parameters).sum(-1)
 
     def log_predictive_by_group(self, data: Tensor, parameters: Tensor) -> Tensor:
-        """Return the log predictive probability of each column in nats, 0 where it is missing, ``(..., D)``."""
+        """Return the log predictive probability of each column, 0 where it is missing, ``(..., D)``."""
         return self._totals(self.moments(data) * parameters)
 
     def counts_by_group(self, moments: Tensor) -> Tensor:

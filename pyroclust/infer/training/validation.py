@@ -10,7 +10,7 @@ from torch import nn
 from pyroclust.counts import check_count, check_seed
 from pyroclust.infer.own_loss import HasTerms, OwnLoss
 from pyroclust.infer.quality import divergences, efficiencies
-from pyroclust.infer.simulation import World, simulate_laws, simulate_worlds
+from pyroclust.infer.simulation import World, simulate_worlds
 from pyroclust.memory import check_memory
 from pyroclust.nn.modes import evaluating
 from pyroclust.protocols import LawOfModels, data_shape
@@ -126,10 +126,11 @@ class Validation:
             "mean_kl": kl.mean().item(),
         }
 
-    def _worlds(
-        self, model: Any, guide: Any, law: LawOfModels | None, num_points: int
-    ) -> tuple[World, ...]:
-        size = {"num_datasets": self.num_datasets, "num_points": num_points}
-        if law is not None:
-            return simulate_laws(law, guide, **size)
-        return simulate_worlds(model, guide, None, **size)
+    def _worlds(self, model: Any, guide: Any, law: LawOfModels | None, num_points: int) -> tuple[World, ...]:
+        return simulate_worlds(
+            model if law is None else law,
+            guide,
+            None,
+            num_datasets=self.num_datasets,
+            num_points=num_points,
+        )

