@@ -36,6 +36,7 @@ INSIDE = {
         "pyroclust.calibration.real_tables",
         "pyroclust.calibration.rows",
         "pyroclust.calibration.training_world",
+        "pyroclust.data.columns_of_table",
         "pyroclust.data.standardise",
         "pyroclust.files",
         "pyroclust.guides.retarget",

@@ -201,7 +201,7 @@ NOT_TESTED = {
         for name in (
             *("AttentiveDecoder", "AutoencoderDensity", "FilteringNetwork", "FlowDensity", "GaussianDensity"),
             *("MeanDecoder", "MixtureNetwork", "PointEncoder", "RecurrentDecoder"),
-            *("AdaptiveShape", "AttentivePool", "ClusterwiseNetwork", "ConditionInput", "ConditionInputs"),
+            *("AdaptiveShape", "AttentivePool", "ClusterwiseNetwork", "ColumnScorer", "ConditionInput", "ConditionInputs"),
             *("DiscreteLatents", "FixedShape", "FutureAttention", "GatedGraphEncoder", "GatedPool"),
             *("GaussianLatents", "GraphEncoder", "GraphScorer"),
             *("ImageEncoder", "InducedFuture", "KernelLookAhead", "NeighbourScorer", "SummedPool"),

@@ -236,6 +236,7 @@ NOT_TESTED = {
     "infer.AmortizationGap": _RESULT,
     "infer.Refined": _RESULT,
     "infer.PosteriorPool": "takes a model and laws of data: tests/infer/refining/test_posterior_pool.py",
+    "infer.PosteriorTables": "takes laws of models: tests/infer/refining/test_posterior_tables.py",
     "infer.annealed_log_evidence": "data as kernels take them, numbers: tests/infer/refining",
     "infer.refine": "data as importance_sample and kernels take them, numbers: tests/infer/refining",
     "infer.BatchedWakeSleep": _TRAINING,
