@@ -26,6 +26,7 @@ class Decisions(NamedTuple):
 
     Attributes:
         references: most points to come that are looked at.
+        within: candidates whose filter weight is so many nats below the largest are not looked at.
         dataset: ``(Q,)``.
         step: the point to be labelled, ``(Q,)``.
         starts: first candidate of each decision, ``(Q + 1,)``.
@@ -35,6 +36,7 @@ class Decisions(NamedTuple):
     """
 
     references: int
+    within: float
     dataset: np.ndarray
     step: np.ndarray
     starts: np.ndarray
@@ -152,6 +154,20 @@ def _complete(family: Any, work: Any, data: Any, first: int, seen: int, clusters
 
 
 @lean
+def _drop_hopeless(work: Any, clusters: int, within: float) -> float:
+    """Return the largest weight, infinity where no other is near it; those far below become impossible."""
+    best, left = -math.inf, 0
+    for c in range(clusters + 1):
+        best = max(best, work.own[c])
+    for c in range(clusters + 1):
+        if work.own[c] < best - within:
+            work.own[c] = -math.inf
+        elif work.own[c] > -math.inf:
+            left += 1
+    return best if left > 1 else math.inf
+
+
+@lean
 def add_up_ahead(family: Any, work: Any, data: Any, decisions: Any, begin: int, end: int) -> None:
     """Describe the candidates of some decisions by what they do to the points to come.
 
@@ -175,11 +191,16 @@ def add_up_ahead(family: Any, work: Any, data: Any, decisions: Any, begin: int, 
                 decisions.found[at, f] = 0.0
         if to_come == 0:
             continue
-        stride = -(-to_come // decisions.references)
-        looked_at = -(-to_come // stride)
         for k in range(clusters):
             _restore(family, work, decisions, start, k)
             work.own[k] = _log_weight(family, work, data, first + seen, k)
+        work.own[clusters] = data.log_open[seen, clusters] + data.log_alone[first + seen]
+        best = _drop_hopeless(work, clusters, decisions.within)
+        if best == math.inf:
+            continue
+        stride = -(-to_come // decisions.references)
+        looked_at = -(-to_come // stride)
+        for k in range(clusters):
             for r, j in enumerate(range(seen + 1, data.num_points, stride)):
                 work.to_come[r, k] = _log_weight(family, work, data, first + j, k)
                 work.shares[r, k] = math.exp(work.to_come[r, k])
@@ -187,8 +208,7 @@ def add_up_ahead(family: Any, work: Any, data: Any, decisions: Any, begin: int, 
             work.totals[r] = 0.0
             for k in range(clusters):
                 work.totals[r] += work.shares[r, k]
-        work.own[clusters] = data.log_open[seen, clusters] + data.log_alone[first + seen]
-        best, top = -math.inf, -math.inf
+        top = -math.inf
         for c in range(clusters + 1):
             if work.own[c] == -math.inf:
                 continue
@@ -201,7 +221,7 @@ def add_up_ahead(family: Any, work: Any, data: Any, decisions: Any, begin: int, 
             found[_GAIN] *= to_come / looked_at
             found[_LOSS] *= to_come / looked_at
             found[_EVIDENCE] = _complete(family, work, data, first, seen + 1, max(clusters, c + 1), stride)
-            best, top = max(best, work.own[c]), max(top, work.own[c] + found[_EVIDENCE])
+            top = max(top, work.own[c] + found[_EVIDENCE])
             for k in range(clusters):
                 if work.changed[k]:
                     _restore(family, work, decisions, start, k)

@@ -1,5 +1,7 @@
 """What the points to come would say of a decision, by the exact filter: features for sequential guides."""
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -43,6 +45,8 @@ class Foresight:
         encoding: B data sets in visiting order, of a filter for which
             :func:`~pyroclust.nn.filter_tables.can_foresee` holds.
         references: R, points to come that are looked at; of more than these every k-th.
+        within: candidates whose filter weight is so many nats below the largest have features of 0, which
+            saves most of the cost where clusters are apart.
 
     Attributes:
         num_features: how many features a candidate has.
@@ -54,8 +58,8 @@ class Foresight:
 
     num_features = 7
 
-    def __init__(self, encoding: FilterEncoding, references: int) -> None:
-        self._encoding, self._references = encoding, references
+    def __init__(self, encoding: FilterEncoding, references: int, *, within: float = math.inf) -> None:
+        self._encoding, self._references, self._within = encoding, references, within
         self._width = 0
         self._parts: list[tuple[Address, Address]] = []
 
@@ -80,6 +84,7 @@ class Foresight:
         decisions = Address(
             Decisions(
                 self._references,
+                self._within,
                 array_of(candidates.dataset),
                 array_of(candidates.step),
                 array_of(starts),

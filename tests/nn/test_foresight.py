@@ -67,6 +67,18 @@ def test_features_are_their_formulas(model: Mixture) -> None:
         torch.testing.assert_close(found, torch.stack(wanted), rtol=1e-6, atol=1e-7)
 
 
+def test_candidates_far_below_the_first_are_not_looked_at() -> None:
+    model = gaussian2d()
+    data = torch.tensor([[0.0, 0.0], [2.0, 0.0], [30.0, 0.0], [0.5, 0.1], [1.0, 0.0], [1.2, 0.2]])
+    encoding, candidates = encoded(model, data.double(), torch.tensor([0, 1, 2]))
+    every, some, none = (Foresight(encoding, 10, within=one)(candidates)[0] for one in (1e9, 20.0, 0.01))
+    assert every.abs().sum(-1).gt(0).tolist() == [True, True, True]
+    assert some.abs().sum(-1).gt(0).tolist() == [True, True, False]
+    # What was left out had no weight in the evidence of all candidates either.
+    torch.testing.assert_close(some[:2], every[:2], rtol=1e-5, atol=1e-6)
+    assert not none.any()
+
+
 @pytest.mark.parametrize("feature", [0, 1])
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_with_either_the_filter_is_the_posterior_of_three_points(model: Mixture, feature: int) -> None:
