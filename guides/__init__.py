@@ -9,7 +9,11 @@ from pyroclust.guides.deep_amortized_clustering import DeepAmortizedClustering, 
 from pyroclust.guides.deep_guide import DeepGuide
 from pyroclust.guides.deep_mixture_guide import DeepMixtureGuide
 from pyroclust.guides.embedded_mixture_guide import EmbeddedMixtureGuide
-from pyroclust.guides.neural_clustering_process import NeuralClusteringProcess, light_scorer_for
+from pyroclust.guides.neural_clustering_process import (
+    NeuralClusteringProcess,
+    column_scorer_for,
+    light_scorer_for,
+)
 from pyroclust.guides.predictive_filter import PredictiveFilter
 from pyroclust.guides.retarget import retarget
 from pyroclust.guides.semi_supervised_guide import SemiSupervisedGuide
@@ -33,6 +37,7 @@ __all__ = [
     "SequentialGuide",
     "SetTransformerMixture",
     "SpanningForestGuide",
+    "column_scorer_for",
     "filtering_network_for",
     "light_scorer_for",
     "mixture_network_for",
