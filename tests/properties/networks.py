@@ -194,7 +194,7 @@ NOT_TESTED = {
     "nn.Future": _CONTRACT,
     "nn.NetworkScorer": _CONTRACT,
     "nn.Order": _CONTRACT,
-    "guides.column_scorer_for": "as light_scorer_for; models that are refused: tests/nn/test_column_scorer.py",
+    "guides.column_scorer_for": "as light_scorer_for; what is refused: tests/nn/test_column_scorer.py",
     "nn.LightScorer": "made by guides.light_scorer_for",
     "nn.RandomOrder": "takes the shape of its argument alone",
     **{
