@@ -7,9 +7,11 @@ from pyroclust.cli.reading import (
     Decimal,
     Delimiter,
     Header,
+    Kinds,
     Label,
     Pca,
     Source,
+    kinds_of_columns,
     names_of_columns,
     told,
 )
@@ -26,6 +28,7 @@ def recipe(
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     header: Header = None,
+    kinds: Kinds = None,
     family: Family = None,
     prior: Prior = None,
     concentration: Concentration = None,
@@ -40,7 +43,8 @@ def recipe(
     from pyroclust.recipes import recipe_for
 
     options = told(delimiter=delimiter, decimal=decimal, header=header)
-    table = read_table(source, columns=names_of_columns(columns), label=label, **options)
+    told_kinds = kinds_of_columns(kinds) or {}
+    table = read_table(source, columns=names_of_columns(columns), label=label, kinds=told_kinds, **options)
     written = recipe_for(
         table,
         pca=pca,

@@ -2,18 +2,23 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from pyroclust.counts import check_count
+from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.datasets import Source, read_table
 from pyroclust.data.standardise import principal_components, standardise
 from pyroclust.distributions import (
+    Categories,
     NormalIndependent,
     NormalInverseGamma,
     NormalInverseWishart,
     NormalKnownVariance,
+    PartlyObserved,
+    Product,
 )
-from pyroclust.models import Mixture, in_words, standardised_mixture
+from pyroclust.models import Mixture, in_words, table_mixture
 from pyroclust.saving.models import describe_model
 from pyroclust.text import visible
 
@@ -34,6 +39,7 @@ def recipe_for(
     columns: Sequence[str] | None = None,
     label: str | None = None,
     pca: int | None = None,
+    kinds: Mapping[str, str] | None = None,
     family: str | None = None,
     prior: str | None = None,
     concentration: float | None = None,
@@ -41,13 +47,15 @@ def recipe_for(
 ) -> str:
     """Return the recipe (TOML) of a guide for the model that :func:`pyroclust.compare` takes for a table.
 
-    Only the number of its columns and rows matters: a guide learns from simulations of the model.
+    Only the number of rows and the number and the kinds of columns matter, and the means of counts: a guide
+    learns from simulations of the model.
 
     Args:
         source: built-in name, file, data frame, array, tensor or table.
         columns: columns to cluster.
         label: column of reference labels, never used.
         pca: number of principal components that are clustered.
+        kinds: kinds of columns by name; those of other columns of a file or a data frame are found out.
         family: family of the clusters, see :func:`~pyroclust.models.standardised_mixture`.
         prior: prior of the partitions.
         concentration: of that prior.
@@ -66,7 +74,7 @@ def recipe_for(
         concentration = 0.3
         ...
     """
-    table = read_table(source, columns=columns, label=label)
+    table = read_table(source, columns=columns, label=label, kinds={} if kinds is None else kinds)
     if table.shape is not None:
         raise ValueError(
             f"{table.name} has {table.shape}, expected a table: recipes of guides for such points name a "
@@ -74,9 +82,9 @@ def recipe_for(
         )
     points = standardise(table)
     points = points if pca is None else principal_components(points, pca)
-    num_points, dim = points.data.shape
-    model = standardised_mixture(
-        dim,
+    num_points = len(points.data)
+    model = table_mixture(
+        **asdict(ColumnsOfTable.of(table, points)),
         family=family,
         prior=prior,
         concentration=concentration,
@@ -124,6 +132,12 @@ def _training_tables(model: Mixture, most: int) -> dict[str, dict[str, Any]]:
             "order": {"class": "RandomOrder"},
             "training": {"steps": _STEPS, "max_points": most},
             "choice": {"oversampling": 16, "hardness": 4},
+        }
+    if isinstance(model.component, Product | PartlyObserved | Categories):
+        return {
+            "columns": {"foresight": _FORESIGHT},
+            "order": {"class": "FarthestLast"},
+            "training": {"steps": _STEPS_WITH_FORESIGHT, "max_points": most, "points_per_step": 1200},
         }
     light: dict[str, Any] = {"width": 64, "num_bandwidths": 4}
     if dim <= _MOST_DIMENSIONS_OF_MOMENTS:

@@ -3,10 +3,12 @@
 import tomllib
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 
 from pyroclust.cli import main
-from pyroclust.models import FAMILIES, PRIORS, niw_mixture, standardised_mixture
+from pyroclust.models import FAMILIES, PRIORS, niw_mixture, standardised_mixture, table_mixture
 from pyroclust.recipes import read_recipe, recipe_for, write_recipe
 from pyroclust.saving.cards import read_card
 from pyroclust.saving.guides import load_guide
@@ -70,3 +72,20 @@ def test_what_cannot_be_is_refused_in_a_sentence(capsys):
         main(["recipe", "iris", "--family", "gauss"])
     assert end.value.code == 2
     assert "unknown family 'gauss'" in capsys.readouterr().err
+
+
+def test_a_table_of_several_kinds_with_gaps_has_a_recipe_of_its_own_model(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "age": [31.5, 29.2, 64.1, 58.7, None, 61.9],
+            "visits": [0, 1, 7, 9, 0, 8],
+            "smoker": ["no", "no", "yes", "yes", "no", None],
+        }
+    )
+    (tmp_path / "mine.toml").write_text(recipe_for(frame, kinds={"visits": "count"}))
+    recipe = read_recipe(tmp_path / "mine.toml")
+    mean = float(frame["visits"].mean())
+    assert recipe.model == table_mixture(numbers=1, count_means=[mean], yes_no=1, missing=True)
+    guide = recipe.build()
+    assert guide.fits_any_model
+    assert guide.posterior(torch.tensor([[0.1, 2.0, 1.0], [torch.nan, 0.0, 0.0]])).sample().shape == (2,)
