@@ -22,7 +22,8 @@ def retarget(guide: GuideT, model: Any) -> GuideT:
 
     Args:
         guide: a trained guide.
-        model: another model with points of the same shape.
+        model: another model with points of the same shape, which those of a guide that fits any model may
+            lack.
 
     Raises:
         ValueError: if the guide cannot be made anew from its arguments, or the shapes of points or the
@@ -47,6 +48,22 @@ def retarget(guide: GuideT, model: Any) -> GuideT:
             "new guide of the model and load the weights with load_state_dict"
         )
     model = as_model(model)
+    if not guide.fits_any_model:
+        _check_shape(guide, model)
+    new: GuideT = rebuild(guide, parts_of(model))
+    _copy_weights(guide, new)
+    return new.train(guide.training)
+
+
+def parts_of(model: Model) -> dict[str, Any]:
+    """Return what guides and their parts may ask for when they are built: the model and its two parts."""
+    if not model.is_conjugate:
+        return {"model": model}
+    mixture = cast(CollapsedModel, model)
+    return {"model": model, "prior": mixture.prior, "component": mixture.component}
+
+
+def _check_shape(guide: AmortizedGuide, model: Model) -> None:
     before, after = (num_columns(one) for one in (guide.model, model))
     if before != after:
         raise ValueError(
@@ -60,17 +77,6 @@ def retarget(guide: GuideT, model: Any) -> GuideT:
             f"model has points of shape {shape}, expected {own} as the guide's own model "
             f"'{guide.model.name}': train a new guide"
         )
-    new: GuideT = rebuild(guide, parts_of(model))
-    _copy_weights(guide, new)
-    return new.train(guide.training)
-
-
-def parts_of(model: Model) -> dict[str, Any]:
-    """Return what guides and their parts may ask for when they are built: the model and its two parts."""
-    if not model.is_conjugate:
-        return {"model": model}
-    mixture = cast(CollapsedModel, model)
-    return {"model": model, "prior": mixture.prior, "component": mixture.component}
 
 
 def _copy_weights(source: AmortizedGuide, target: AmortizedGuide) -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from pyroclust.distributions import student_t
-from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
+from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter, retarget
 from pyroclust.guides.neural_clustering_process import column_scorer_for
 from pyroclust.infer.simulation import simulate
 from pyroclust.models import LosingCells, Mixture, gaussian2d, table_mixture
@@ -82,6 +82,17 @@ def test_one_set_of_weights_serves_other_tables_and_learns_from_them():
     other.posterior(data).log_prob(labels).sum().backward()
     assert all(one.grad is not None for one in guide.parameters())
     assert guide.posterior(torch.randn(5, 2)).sample().shape == (5,)
+
+
+def test_weights_are_carried_over_to_train_further_on_another_table():
+    guide = guide_of(table_mixture(numbers=2, missing=True))
+    new = retarget(guide, MIXED)
+    assert new.model is MIXED
+    data, labels = table(MIXED, 10)
+    order = torch.arange(10)
+    before = guide.of(MIXED).posterior(data, order=order).log_prob(labels)
+    torch.testing.assert_close(new.posterior(data, order=order).log_prob(labels), before)
+    assert {id(one) for one in new.parameters()}.isdisjoint(id(one) for one in guide.parameters())
 
 
 def test_what_serves_one_model_is_not_taken_to_another():
