@@ -250,8 +250,8 @@ class ColumnScorer(NetworkScorer[ColumnEncoding]):
         self, gain: Tensor, whole: Tensor, there: Tensor, cohesion: Tensor, *, cells: Tensor, own: Tensor
     ) -> Tensor:
         """Describe candidates by their columns, ``(..., G)`` each, giving ``(..., W)``."""
-        features = [gain.asinh(), whole.asinh(), (gain - whole).asinh(), gain - own, cells, own, cohesion]
-        features[3] = features[3].asinh()
+        compared = [one.asinh() for one in (gain, whole, gain - whole, gain - own)]
+        features = [*compared, cells, own, cohesion]
         dtype = self.new_cluster.dtype
         seen = self.see_candidate(torch.stack(features, -1).to(dtype))
         total = gain.sum(-1, keepdim=True).asinh().to(dtype)
