@@ -335,7 +335,7 @@ def _simulated(picked: PickedGuide, data: Tensor, run: _Run, tell: Callable[[str
     near, what = None, f"The calibration of guide '{picked.name}' near the data"
     if run.settings.calibrate:
         tell("calibrating on simulations near the data")
-        near = tries.make(what, lambda: calibrate_near(guide, guide.model, data, seed=seed))
+        near = tries.make(what, lambda: calibrate_near(guide, guide.model, data, see=see, seed=seed))
     if (why := tries.reason(what)) is not None:
         open_ones.append(untold(Question.NEAR, why))
     failures = (*failed, *tries.failures)

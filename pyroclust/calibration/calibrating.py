@@ -11,6 +11,7 @@ from torch import Tensor
 from pyroclust.calibration.cluster_counts import cluster_count_law
 from pyroclust.calibration.result import Calibration, LocalCalibration, calibration_of
 from pyroclust.calibration.simulated_draws import PartitionSampler, draw_partitions
+from pyroclust.calibration.training_world import with_gaps_of_data
 from pyroclust.counts import check_count
 from pyroclust.diagnostics.simulations.point_summaries import (
     column_summaries,
@@ -20,7 +21,7 @@ from pyroclust.diagnostics.simulations.point_summaries import (
 from pyroclust.infer.simulation import simulate_worlds
 from pyroclust.memory import check_memory
 from pyroclust.points import Points, as_points, check_finite
-from pyroclust.protocols import Guide, PartitionGuide
+from pyroclust.protocols import Guide, PartitionGuide, takes_missing
 from pyroclust.random_state import own_random_numbers
 
 __all__ = ["calibrate", "calibrate_near"]
@@ -98,6 +99,7 @@ def calibrate_near(
     num_nearest: int = 200,
     num_draws: int = 99,
     num_bins: int = 20,
+    see: Callable[[np.ndarray], np.ndarray] | None = None,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> LocalCalibration:
@@ -112,6 +114,8 @@ def calibrate_near(
     sampler are further draws from it: truth and draws stay exchangeable in every kept data set, and all tests
     keep their level. The prior of the number of clusters is no reference any more: near this data set other
     numbers of clusters may be usual, so that part is left out.
+
+    Where cells of the data are missing, the same are left out of every simulation.
 
     *What it cannot see.* It averages over a neighbourhood: errors that cancel there, or that belong to this
     very data set, go unseen, and summaries may call data sets near that have other posteriors. It asks
@@ -131,6 +135,8 @@ def calibrate_near(
         num_nearest: data sets kept.
         num_draws: S, draws a data set; one less than a multiple of ``num_bins``.
         num_bins: equal bins of the ranks.
+        see: what data sets are compared by, ``(..., N, D)`` to vectors without gaps; as they are by default,
+            missing cells at the mean of their column.
         seed: of everything; the caller's random state is left alone.
         progress: told what is done next.
 
@@ -153,7 +159,8 @@ def calibrate_near(
         progress(f"simulations, {num_simulations:,} data sets of {len(data)} points")
     with torch.no_grad(), own_random_numbers(seed, len(data), num_simulations):
         (world,) = simulate_worlds(model, sampler, None, num_datasets=num_simulations, num_points=len(data))
-        rows = _summaries(data, world.data)
+        world = replace(world, data=with_gaps_of_data(world.data, data))
+        rows = _summaries(data, world.data, see=_filled if see is None else see)
         apart = mahalanobis(rows, rows[0])[1:]
         usual = mahalanobis(rows, rows.mean(0))
         kept = torch.as_tensor(np.argsort(apart, kind="stable")[:num_nearest])
@@ -192,7 +199,8 @@ def _check_near(sampler: Any, model: Any, data: Tensor, num_simulations: int, nu
             f"data has shape {tuple(data.shape)}, expected (N, {', '.join(map(str, model.event_shape))}), "
             "points of the model's dimension"
         )
-    check_finite(data)
+    if not takes_missing(model) or not bool(data.isnan().any()):
+        check_finite(data)
     check_count("num_simulations", num_simulations)
     check_memory(
         4 * 8 * num_simulations * data.numel(),
@@ -208,10 +216,19 @@ def _check_near(sampler: Any, model: Any, data: Tensor, num_simulations: int, nu
         )
 
 
-def _summaries(data: Tensor, simulated: Tensor) -> np.ndarray:
+def _filled(points: np.ndarray) -> np.ndarray:
+    """Put the mean of its column over a data set where a cell is missing."""
+    there = ~np.isnan(points)
+    number = there.sum(-2, keepdims=True).clip(min=1)
+    mean = np.where(there, points, 0.0).sum(-2, keepdims=True) / number
+    return np.where(there, points, mean)
+
+
+def _summaries(data: Tensor, simulated: Tensor, *, see: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """Describe the data, first, and all simulated data sets by at most 300 points, ``(1 + S, P)``."""
     every = torch.cat([data.to(simulated).unsqueeze(0), simulated])
     # Points of a data set are exchangeable in the simulations, not in the data.
     order = torch.randperm(every.shape[1])[:_MOST_POINTS]
     sets = every[:, order].flatten(2).double().cpu().numpy()
-    return np.column_stack([distance_summaries(sets), *column_summaries(sets).values()])
+    seen = see(sets)
+    return np.column_stack([distance_summaries(seen), *column_summaries(seen).values()])

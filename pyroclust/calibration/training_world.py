@@ -151,11 +151,24 @@ def simulated_points(model: Any, data: Tensor) -> Tensor:
     """
     template = data.new_empty(_SIMULATIONS, *data_shape(model, min(len(data), _MOST_POINTS)))
     with torch.no_grad():
-        return _with_gaps(simulate(model, template)[0], data)
+        return with_gaps_of_data(simulate(model, template)[0], data)
 
 
-def _with_gaps(simulations: Tensor, data: Tensor) -> Tensor:
-    """Leave out of each simulation the cells that are missing in the rows of the data."""
+def with_gaps_of_data(simulations: Tensor, data: Tensor) -> Tensor:
+    """Leave out of each simulation the cells that are missing in the rows of the data.
+
+    Args:
+        simulations: of as many points as the data have, or fewer.
+        data: the points, nan where a cell is missing.
+
+    Shape:
+        simulations: ``(S, n, D)``; data: ``(N, D)``; output: ``(S, n, D)``.
+
+    Example:
+        >>> data = torch.tensor([[0.0, torch.nan], [1.0, 2.0]])
+        >>> with_gaps_of_data(torch.zeros(3, 2, 2), data).isnan().sum().item()
+        3
+    """
     lost = data.isnan()
     if not bool(lost.any()):
         return simulations

@@ -14,7 +14,7 @@ from pyroclust.distributions import ChineseRestaurantPrior
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior
 from pyroclust.infer.simulation import simulate
-from pyroclust.models import Mixture, gaussian2d, overlap2d, sensitivity2d
+from pyroclust.models import Mixture, gaussian2d, overlap2d, sensitivity2d, table_mixture
 from pyroclust.partitions import canonical, num_clusters
 
 MODEL = overlap2d()
@@ -241,6 +241,27 @@ def test_near_data_in_any_form_and_never_near_nothing() -> None:
     points[1, 0] = np.nan
     with pytest.raises(ValueError, match="data holds 1 nan or infinite values, expected finite numbers"):
         calibrate_near(PredictiveFilter(MODEL), MODEL, points, num_simulations=60, num_nearest=30)
+
+
+def test_simulations_near_data_with_gaps_have_the_same_gaps() -> None:
+    model = table_mixture(numbers=2, yes_no=1, missing=True)
+    nan = torch.nan
+    data = torch.tensor(
+        [[0.1, 1.0, 1.0], [nan, 0.3, 0.0], [1.4, 1.9, nan], [0.2, -1.0, 0.0], [nan, nan, 1.0]]
+    )
+    seen = []
+
+    def sampler(points: Tensor) -> Tensor:
+        seen.append(points.isnan())
+        return choose(*exact_posterior(model, points), num_draws=19)
+
+    found = calibrate_near(sampler, model, data, num_simulations=200, num_nearest=80, num_draws=19)
+    assert found.calibration.passed
+    assert all(torch.equal(one, data.isnan().expand(one.shape)) for one in seen)
+    constant = calibrate_near(
+        sampler, model, data, num_simulations=60, num_nearest=30, num_draws=19, see=np.zeros_like
+    )
+    assert constant.radius == 0
 
 
 def test_the_nearest_are_chosen() -> None:
