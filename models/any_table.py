@@ -162,6 +162,10 @@ class NoisyTables:
         """Draw a model, how many of its cells are lost, and how many of its columns are noise."""
         return ShuffledColumns(self.tables.draw_model(), _between(0, self.most_noise))
 
+    def __repr__(self) -> str:
+        """Say what the tables are, and how much may be noise."""
+        return f"NoisyTables({self.tables!r}, up to {self.most_noise:.0%} noise)"
+
 
 class AnyTable:
     r"""A law of mixtures for tables: how many columns of which kinds, which prior, how many cells are lost.

@@ -472,3 +472,58 @@ def test_wrong_shares_of_a_recipe_are_named(change: tuple[str, str], words: str,
     (tmp_path / "one.toml").write_text(POOL.replace(*change))
     with pytest.raises(ValueError, match=words):
         read_recipe(tmp_path / "one.toml")
+
+
+ANY_TABLE = """
+[model]
+name = "table"
+[model.prior]
+class = "GammaConcentration"
+shape = 2.0
+rate = 4.0
+[model.component]
+class = "PartlyObserved"
+num_groups = 2
+part = { class = "NormalInverseGamma", dim = 1, kappa = 0.08, shape = 2.0, rate = 0.2 }
+[columns]
+width = 8
+column_width = 4
+foresight = 0
+[data]
+most_columns = 3
+noisy = 0.5
+tables = 0.5
+folder = "tables"
+"""
+
+
+def test_a_recipe_of_tables_of_any_columns_names_its_laws(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    lines = [f"{place / 7:.2f},{'abc'[place % 3]},{'' if place == 5 else place % 2}" for place in range(30)]
+    (tmp_path / "tables" / "rows.csv").write_text("\n".join(["x,kind,flag", *lines]))
+    (tmp_path / "tables" / "dates.csv").write_text("day,x\n2020-01-01,1\n2020-01-02,2\n")
+    (tmp_path / "one.toml").write_text(ANY_TABLE)
+    recipe = read_recipe(tmp_path / "one.toml")
+    assert [type(one).__name__ for one in recipe.data.laws] == ["NoisyTables", "RowsOfTables"]
+    assert recipe.data.laws[1].num_tables == 1
+    assert recipe.build().fits_any_model
+    (tmp_path / "plain.toml").write_text(ANY_TABLE.partition("noisy")[0])
+    assert repr(read_recipe(tmp_path / "plain.toml").data) == "AnyTable(2 to 3 columns, up to 30% lost)"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (('folder = "tables"\n', ""), "tables is 0.5, expected a folder of tables"),
+        (('folder = "tables"', 'folder = "nowhere"'), "holds no file with the ending csv"),
+        (("most_columns = 3", "most_columns = 1"), "most_columns is 1"),
+        (("noisy = 0.5", "noisy = -1.0"), "noisy is -1"),
+        (("noisy = 0.5", "noise = 0.5"), "did you mean 'data.noisy'"),
+    ],
+)
+def test_wrong_laws_of_tables_are_named(change: tuple[str, str], words: str, tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "rows.csv").write_text("x,y\n" + "1.5,0.2\n2.5,1.2\n0.1,0.7\n" * 5)
+    (tmp_path / "one.toml").write_text(ANY_TABLE.replace(*change))
+    with pytest.raises(ValueError, match=words):
+        read_recipe(tmp_path / "one.toml")

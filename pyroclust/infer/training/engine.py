@@ -82,7 +82,8 @@ def fit(
         guide: the guide.
         settings: see :class:`FitSettings`.
         choice: which simulations to train on; all by default.
-        data: what data sets are drawn from, a Pyro program as the model; the model itself by default. Guides
+        data: what data sets are drawn from, a Pyro program as the model, or for a guide that fits any model a
+            law of models, as :class:`~pyroclust.models.AnyTable`; the model itself by default. Guides
             that learn their model from data, as :class:`~pyroclust.guides.DeepMixtureGuide`, need it.
         event_shape: shape of one point; that of the model by default.
         folder: for checkpoints and logs; nothing is written by default.
