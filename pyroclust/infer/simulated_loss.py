@@ -12,6 +12,7 @@ from pyro.poutine import Trace
 from pyro.poutine.util import site_is_subsample
 from torch import Tensor, nn
 
+from pyroclust.distributions.components.component import Component
 from pyroclust.infer.checks import check_own_model
 from pyroclust.infer.choices import Choice
 
@@ -97,13 +98,18 @@ class SimulatedLoss(ELBO):
         return loss.item()
 
     def simulate(self, model: Callable[..., Any], *template: Any) -> Trace:
-        """Run the program without its conditions on a template, keep the chosen data sets, and move them."""
+        """Run the program without its conditions on a template, keep the chosen data sets, and move them.
+
+        Data sets that lie too far away for the arithmetic of the model's family, as heavy-tailed priors make
+        now and then, are left out: that is judged by the data alone, and their posterior is not learnt.
+        """
         device = template[0].device
         factor = 1 if self.choice is None else self.choice.oversampling
         args = [torch.empty(factor * len(one), *one.shape[1:], dtype=one.dtype) for one in template]
         with torch.no_grad(), poutine.block():
             program = model if self.data is None else self.data
             simulated = poutine.trace(poutine.uncondition(program)).get_trace(*args)
+        _keep_within_reach(simulated, model)
         if self.choice is not None:
             _choose(simulated, self.choice)
         if device.type != "cpu":
@@ -139,16 +145,42 @@ class SimulatedLoss(ELBO):
         return self.backward(model, guide, *args)
 
 
+def _keep_within_reach(simulated: Trace, model: Any) -> None:
+    """Leave out data sets that the family of a mixture cannot compute with, if others are left."""
+    component, site = getattr(model, "component", None), simulated.nodes.get("data")
+    if not isinstance(component, Component) or site is None:
+        return
+    data: Any = site["value"]
+    if _is_within_reach(component, data):
+        return
+    kept = [place for place, one in enumerate(data) if _is_within_reach(component, one)]
+    if kept:
+        _keep(simulated, torch.tensor(kept))
+
+
+def _is_within_reach(component: Component, data: Tensor) -> bool:
+    try:
+        component.check_reach(data)
+    except ValueError:
+        return False
+    return True
+
+
 def _choose(simulated: Trace, choice: Choice) -> None:
-    """Keep the chosen data sets, the first dimension of every site, in place."""
+    """Keep the chosen data sets."""
+    sites: Any = simulated.nodes.values()
+    data: Tensor = next(one["value"] for one in sites if one["type"] == "sample" and was_observed(one))
+    _keep(simulated, choice(data, max(1, len(data) // choice.oversampling)))
+
+
+def _keep(simulated: Trace, kept: Tensor) -> None:
+    """Keep some data sets, the first dimension of every site, in place."""
     plates = [name for name, site in simulated.nodes.items() if site_is_subsample(site)]
     for name in plates:
         simulated.remove_node(name)
-    sites: list[Any] = [site for site in simulated.nodes.values() if site["type"] == "sample"]
-    data: Tensor = next(site["value"] for site in sites if was_observed(site))
-    kept = choice(data, len(data) // choice.oversampling)
-    for site in sites:
-        site["value"] = site["value"].index_select(0, kept)
+    for site in simulated.nodes.values():
+        if site["type"] == "sample":
+            site["value"] = site["value"].index_select(0, kept)
 
 
 def _move(simulated: Trace, device: torch.device) -> None:

@@ -4,6 +4,7 @@ import pyro
 import pytest
 import torch
 from pyro import poutine
+from pyro.distributions import Delta
 from pyro.infer import SVI, Importance, Predictive, Trace_ELBO
 
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
@@ -180,3 +181,20 @@ def test_a_condition_that_the_model_does_not_sample_is_named() -> None:
     guide = conditioned_guide(sensitivity2d())
     with pytest.raises(ValueError, match="guide has the condition concentration, expected names of latent"):
         InclusiveKL().loss(gaussian2d(), guide, torch.empty(2, 5, 2))
+
+
+def test_data_sets_beyond_the_reach_of_the_family_are_left_out() -> None:
+    model = nig_mixture(1)
+    far = torch.tensor([False, True, False])
+
+    def law(data: torch.Tensor) -> None:
+        with pyro.plate("datasets", len(data)):
+            pyro.sample("assignments", Delta(torch.zeros(len(data), 4).long(), event_dim=1))
+            points = torch.where(far.view(-1, 1, 1), 1e12, torch.randn(3, 4, 1))
+            pyro.sample("data", Delta(points, event_dim=2), obs=data)
+
+    loss = InclusiveKL(data=law)
+    assert loss.per_dataset(model, PredictiveFilter(model), torch.empty(3, 4, 1)).shape == (2,)
+    far[:] = True
+    with pytest.raises(ValueError, match="sums of squares lose their digits"):
+        loss.per_dataset(model, PredictiveFilter(model), torch.empty(3, 4, 1))
