@@ -42,6 +42,7 @@ from pyroclust.infer.mcmc import (
     SplitMerge,
     UniformBlocks,
 )
+from pyroclust.infer.simulation import simulate
 from pyroclust.models import Mixture
 from pyroclust.protocols import is_of_graphs, points_shape
 
@@ -183,7 +184,10 @@ KERNELS = {
 
 
 def points_for(model: Any, num_points: int) -> torch.Tensor:
-    """Return points of the shape that a model has, without a look at its law: normal numbers, or a graph."""
+    """Return points of the shape that a model has: normal numbers, a graph, or rows of several kinds."""
+    component = getattr(model, "component", None)
+    if isinstance(component, Product):
+        return simulate(model, torch.empty(1, num_points, component.dim))[0][0]
     points = torch.randn(points_shape(model.event_shape, num_points))
     if not is_of_graphs(model):
         return points

@@ -62,6 +62,14 @@ def points(num_points: int = 9, *shape: int) -> torch.Tensor:
     return found.view(num_points, *shape)
 
 
+def table(num_rows: int = 9) -> torch.Tensor:
+    """Rows of two groups in two columns of numbers, one of counts, one of answers and one of categories."""
+    group = (torch.arange(num_rows) % 2).float().unsqueeze(-1)
+    found = torch.cat([points(num_rows), 3 * group, group, 1 + 2 * group], -1)
+    found[3, 0] = found[4, 4] = torch.nan
+    return found
+
+
 def graph(num_nodes: int = 9) -> torch.Tensor:
     """A graph of two groups, with some edges between them."""
     group = torch.arange(num_nodes) % 2
@@ -161,6 +169,8 @@ def _shelf(name: str) -> tuple[Labels, LogProbs]:
     guide = load_guide(name)
     if guide.conditions:
         guide = guide.condition(concentration=1.0, prior_scale=3.0)
+    if guide.fits_any_model:
+        return _drawn(guide, table())
     # Eight nodes have eigenvalues of their own, nine have not: their eigenvectors are any of a plane.
     return _drawn(guide, graph(8)) if is_of_graphs(guide.model) else _posterior(guide)
 

@@ -240,7 +240,9 @@ def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -
     columns = "" if is_of_graphs(model) else f" for {model.component.dim} column(s)"
     what = f"of the model {model.name}{columns}"
     any_table = next((card for card in list_guides() if card.passed and card.fits_any_table), None)
-    if any_table is not None and _is_for(any_table, num_points) and _has_own_columns(model):
+    # Its draws are dear, and those of the filter are refined in seconds on larger tables.
+    within = any_table is not None and num_points <= (any_table.max_points or inf)
+    if any_table is not None and within and _has_own_columns(model):
         _conditions_of(any_table.name, (), conditions)
         return _of_any_table(any_table.name, any_table, model)
     failed = "; ".join(f"{card.name} {card.verdict}" for card in trained)

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from pyroclust.analysis import picking
+from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.shapes import Images, Waveforms
 from pyroclust.guides import AnchoredGuide, NeuralClusteringProcess, PredictiveFilter
-from pyroclust.models import niw_mixture
+from pyroclust.models import niw_mixture, table_mixture
 from pyroclust.saving.cards import GuideCard, list_guides
 
 
@@ -187,3 +188,28 @@ def test_a_card_says_in_a_line_what_it_is():
     card = GuideCard("mine", "PredictiveFilter", {}, "nig_mixture", {"dim": 1}, None)
     assert repr(card) == "GuideCard(mine: PredictiveFilter of nig_mixture, 1-D)"
     assert (card.passed, card.is_reference, card.verdict) == (None, False, "")
+
+
+@pytest.mark.parametrize("passed", [False, True])
+def test_one_guide_serves_tables_of_any_columns(monkeypatch, passed):
+    verdict = {"passed": passed, "findings": [{"what": "x", "passed": passed}]}
+    cards = tuple(replace(card, certificate={"verdict": verdict}) for card in list_guides())
+    monkeypatch.setattr(picking, "list_guides", lambda: cards)
+    columns = ColumnsOfTable(numbers=1, count_means=(2.0,), yes_no=2, levels=(3, 4), missing=True)
+    by_default = picking.pick_guide(None, dim=6, num_points=100, conditions={}, columns=columns)
+    assert by_default.name == ("ncp-tables" if passed else "exact filter")
+    for guide in (None, "ncp-tables") if passed else ("ncp-tables",):
+        picked = picking.pick_guide(guide, dim=6, num_points=100, conditions={}, columns=columns)
+        assert picked.name == "ncp-tables"
+        assert picked.module.model == table_mixture(**vars(columns))
+        assert "one set of weights for tables of any columns" in picked.about[0]
+    card = next(one for one in list_guides() if one.name == "ncp-tables")
+    asked = picking.AskedModel(prior="crp", concentration=2.0)
+    named = picking.pick_guide("ncp-tables", dim=3, num_points=50, conditions={}, asked=asked)
+    assert named.module.model == table_mixture(numbers=3, family="nig", prior="crp", concentration=2.0)
+    more = picking.pick_guide(None, dim=6, num_points=301, conditions={}, columns=columns)
+    assert (card.max_points, more.name) == (300, "exact filter")
+    # Full covariances are no columns of their own.
+    assert picking.pick_guide(None, dim=6, num_points=100, conditions={}).name == "exact filter"
+    with pytest.raises(ValueError, match="conditions are scale, guide 'ncp-tables' takes none"):
+        picking.pick_guide("ncp-tables", dim=2, conditions={"scale": 1.0})
