@@ -256,8 +256,9 @@ def kinds_to_read(guide: object, kinds: Mapping[str, str] | None) -> Mapping[str
         return kinds
     if guide is None or guide == NO_GUIDE:
         return {}
-    named = isinstance(guide, str | PathLike)
-    return {} if named and read_card(find_guide(guide)).fits_any_table else None
+    if not isinstance(guide, str | PathLike):
+        return None
+    return {} if read_card(find_guide(guide)).fits_any_table else None
 
 
 def _pairs_of(table: "Table", name: str, given: PairsLike) -> "NDArray[np.int64]":

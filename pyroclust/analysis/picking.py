@@ -14,6 +14,7 @@ from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
+from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.components.column_groups import ColumnGroups
 from pyroclust.guides.anchored_guide import AnchoredGuide
 from pyroclust.guides.exact_filter import exact_filter
@@ -264,7 +265,7 @@ def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -
 
 def _of_any_table(guide: str | PathLike[str], card: GuideCard, model: Mixture) -> PickedGuide:
     """Return the guide of a table's own model, with weights that serve many."""
-    about = (
+    about: tuple[str, ...] = (
         f"Guide {card.name} has one set of weights for tables of any columns; its certificate was measured "
         f"on {card.dim} columns of several kinds.",
     )
@@ -276,7 +277,8 @@ def _of_any_table(guide: str | PathLike[str], card: GuideCard, model: Mixture) -
 
 def _has_own_columns(model: Mixture) -> bool:
     """Say whether the columns of a cluster are independent, as in all tables that such guides saw."""
-    return not is_of_graphs(model) and ColumnGroups(model.component).num_groups == model.component.dim
+    component = model.component
+    return isinstance(component, ConjugateComponent) and ColumnGroups(component).num_groups == component.dim
 
 
 def _anchored(card: GuideCard, num_points: int, conditions: Mapping[str, float]) -> PickedGuide:

@@ -178,9 +178,9 @@ def _keep(simulated: Trace, kept: Tensor) -> None:
     plates = [name for name, site in simulated.nodes.items() if site_is_subsample(site)]
     for name in plates:
         simulated.remove_node(name)
-    for site in simulated.nodes.values():
-        if site["type"] == "sample":
-            site["value"] = site["value"].index_select(0, kept)
+    sites: list[Any] = [site for site in simulated.nodes.values() if site["type"] == "sample"]
+    for site in sites:
+        site["value"] = site["value"].index_select(0, kept)
 
 
 def _move(simulated: Trace, device: torch.device) -> None:
