@@ -277,7 +277,7 @@ def _of_any_table(guide: str | PathLike[str], card: GuideCard, model: Mixture) -
 
 def _has_own_columns(model: Mixture) -> bool:
     """Say whether the columns of a cluster are independent, as in all tables that such guides saw."""
-    component = model.component
+    component = None if is_of_graphs(model) else model.component
     return isinstance(component, ConjugateComponent) and ColumnGroups(component).num_groups == component.dim
 
 
