@@ -179,6 +179,7 @@ class NeuralClusteringProcess(SequentialGuide):
             ValueError: if the scorer is made for the guide's own model, or does not fit the other.
 
         Example:
+            >>> import torch
             >>> from pyroclust.models import table_mixture
             >>> model = table_mixture(numbers=2)
             >>> guide = NeuralClusteringProcess(model, scorer=column_scorer_for(model))

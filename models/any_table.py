@@ -193,9 +193,8 @@ class AnyTable:
         ValueError: if a number is out of range.
 
     Example:
-        >>> _ = pyro.set_rng_seed(1)
-        >>> AnyTable(most_columns=12).draw_model().event_shape
-        (4,)
+        >>> 2 <= AnyTable(most_columns=12).draw_model().event_shape[0] <= 12
+        True
     """
 
     def __init__(self, *, least_columns: int = 2, most_columns: int = 30, most_lost: float = 0.3) -> None:

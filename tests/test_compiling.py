@@ -69,6 +69,12 @@ def load(path, monkeypatch):
     return module
 
 
+@pytest.fixture(autouse=True)
+def _where_users_keep_code(monkeypatch):
+    """Keep code beside its file, as without NUMBA_CACHE_DIR, which `make test` sets."""
+    monkeypatch.setattr(config, "CACHE_DIR", "")
+
+
 def write(path, text):
     path.write_text(text)
     compiling._stamp.cache_clear()

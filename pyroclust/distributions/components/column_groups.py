@@ -32,7 +32,8 @@ def by_columns(component: ConjugateComponent) -> ConjugateComponent:
 
     Example:
         >>> from pyroclust.distributions import NormalInverseWishart
-        >>> by_columns(BernoulliBeta(3)).num_groups, by_columns(NormalInverseWishart(3)).num_groups
+        >>> wishart = NormalInverseWishart(3, 0.2, dof=5.0, scale=1.0)
+        >>> by_columns(BernoulliBeta(3)).num_groups, by_columns(wishart).num_groups
         (3, 1)
     """
     return PartlyObserved(component, 1)
