@@ -265,14 +265,14 @@ def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -
 
 def _of_any_table(guide: str | PathLike[str], card: GuideCard, model: Mixture) -> PickedGuide:
     """Return the guide of a table's own model, with weights that serve many."""
+    loaded = load_guide(guide)
     about: tuple[str, ...] = (
         f"Guide {card.name} has one set of weights for tables of any columns; its certificate was measured "
-        f"on {card.dim} columns of several kinds.",
+        f"on {loaded.model.component.dim} columns.",
     )
     if card.is_reference or card.doubt:
         about += (f"Guide {card.name} {'is a reference: it ' if card.is_reference else ''}{card.verdict}.",)
-    module = load_guide(guide).of(model)
-    return PickedGuide(card.name, module, card.max_points, card.certificate, about, card.min_points)
+    return PickedGuide(card.name, loaded.of(model), card.max_points, card.certificate, about, card.min_points)
 
 
 def _has_own_columns(model: Mixture) -> bool:

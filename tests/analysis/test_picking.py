@@ -203,6 +203,7 @@ def test_one_guide_serves_tables_of_any_columns(monkeypatch, passed):
         assert picked.name == "ncp-tables"
         assert picked.module.model == table_mixture(**vars(columns))
         assert "one set of weights for tables of any columns" in picked.about[0]
+        assert picked.about[0].endswith("was measured on 5 columns.")
     card = next(one for one in list_guides() if one.name == "ncp-tables")
     asked = picking.AskedModel(prior="crp", concentration=2.0)
     named = picking.pick_guide("ncp-tables", dim=3, num_points=50, conditions={}, asked=asked)
