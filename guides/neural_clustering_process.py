@@ -187,17 +187,12 @@ class NeuralClusteringProcess(SequentialGuide):
             >>> other.posterior(torch.tensor([[0.2, 1.0, 2.0], [torch.nan, 0.0, 2.0]])).sample().shape
             torch.Size([2])
         """
-        model = as_model(model)
+        mixture = _conjugate(model)
         scorer = cast(NetworkScorer[Any], self.scorer)
-        if not model.is_conjugate:
-            raise ValueError(
-                f"model '{model.name}' has no exact filter, expected a mixture of a conjugate family"
-            )
-        mixture = cast(CollapsedModel, model)
         view = copy.copy(self)
         # A module keeps its parts in a table, which a shallow copy shares.
         view.__dict__["_modules"] = dict(self._modules)
-        view.model = model
+        view.model = mixture
         view.scorer = scorer.of(mixture.prior, cast(ConjugateComponent, mixture.component))
         return view
 
@@ -305,16 +300,10 @@ def column_scorer_for(
     Raises:
         ValueError: if the model is not conjugate.
     """
-    model = as_model(model)
-    if not model.is_conjugate:
-        raise ValueError(
-            f"model '{model.name}' has no exact filter, expected a mixture of a conjugate family: columns "
-            "speak through their predictive densities"
-        )
-    mixture = cast(CollapsedModel, model)
+    mixture = _conjugate(model)
     return ColumnScorer(
         mixture.prior,
-        ConjugateComponent.of(mixture.component, otherwise="its columns speak through predictive densities"),
+        cast(ConjugateComponent, mixture.component),
         width=width,
         column_width=column_width,
         foresight=foresight,
@@ -354,6 +343,17 @@ def graph_scorer_for(
         )
     collapsed: Any = model
     return GraphScorer(collapsed.prior, collapsed.component, encoder=encoder, width=width)
+
+
+def _conjugate(model: Model | Callable[[Tensor], Any]) -> CollapsedModel:
+    """Return a mixture of a conjugate family."""
+    model = as_model(model)
+    if not model.is_conjugate:
+        raise ValueError(
+            f"model '{model.name}' has no exact filter, expected a mixture of a conjugate family: columns "
+            "speak through their predictive densities"
+        )
+    return cast(CollapsedModel, model)
 
 
 def _shape(model: Model, encoder: Encoder | None) -> ClusterShape:

@@ -101,8 +101,7 @@ class Validation:
         with evaluating(guide), own_random_numbers(self.seed):
             if data is not None and isinstance(guide, HasTerms):
                 return self._terms(model, guide, data)
-            law = data if isinstance(data, LawOfModels) else None
-            return self._figures(model, guide, law)
+            return self._figures(data if isinstance(data, LawOfModels) else model, guide)
 
     def _terms(self, model: Any, guide: Any, data: Callable[..., Any]) -> dict[str, float]:
         loss, size = OwnLoss(data=data), data_shape(model, self.sampled_points)
@@ -110,15 +109,15 @@ class Validation:
         loss.per_dataset(model, guide, torch.empty(self.num_datasets, *size, device=like.device))
         return {name: one / self.sampled_points for name, one in loss.terms.items()}
 
-    def _figures(self, model: Any, guide: Any, law: LawOfModels | None) -> dict[str, float]:
-        large = self._worlds(model, guide, law, self.sampled_points)
+    def _figures(self, model: Any, guide: Any) -> dict[str, float]:
+        large = self._worlds(model, guide, self.sampled_points)
         truth = [one.guide.posterior(one.data).log_prob(one.assignments) for one in large]
         found = {"log_prob_truth": torch.cat(truth).mean().item()}
         if not large[0].model.has_likelihood:
             return found
         draws = self.num_draws
         share = torch.cat([efficiencies(one.model, one.guide, one.data, num_draws=draws) for one in large])
-        small = self._worlds(model, guide, law, self.exact_points)
+        small = self._worlds(model, guide, self.exact_points)
         kl = torch.cat([divergences(one.model, one.guide, one.data) for one in small])
         return found | {
             "median_efficiency": share.median().item(),
@@ -126,11 +125,5 @@ class Validation:
             "mean_kl": kl.mean().item(),
         }
 
-    def _worlds(self, model: Any, guide: Any, law: LawOfModels | None, num_points: int) -> tuple[World, ...]:
-        return simulate_worlds(
-            model if law is None else law,
-            guide,
-            None,
-            num_datasets=self.num_datasets,
-            num_points=num_points,
-        )
+    def _worlds(self, model: Any, guide: Any, num_points: int) -> tuple[World, ...]:
+        return simulate_worlds(model, guide, None, num_datasets=self.num_datasets, num_points=num_points)
