@@ -5,7 +5,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_finite", "as_numbers", "on_host", "plain", "refuse_masked", "unit_of", "whole_numbers"]
+__all__ = [
+    "as_finite",
+    "as_numbers",
+    "on_host",
+    "plain",
+    "refuse_masked",
+    "unit_of",
+    "whole_numbers",
+    "without_gaps",
+]
 
 # From here on float64 leaves whole numbers out.
 _EXACT = 2.0**53
@@ -175,3 +184,20 @@ def plain(value: Any) -> Any:
         case float() if not math.isfinite(value):
             return None
     return value
+
+
+def without_gaps(data: np.ndarray) -> np.ndarray:
+    """Return points with missing cells at the mean of their column, or 0 where all of it is missing.
+
+    Args:
+        data: ``(..., N, D)``.
+
+    Example:
+        >>> without_gaps(np.array([[1.0], [np.nan], [2.0]])).tolist()
+        [[1.0], [1.5], [2.0]]
+    """
+    lost = np.isnan(data)
+    if not lost.any():
+        return data
+    there = np.maximum((~lost).sum(-2, keepdims=True), 1)
+    return np.where(lost, np.where(lost, 0.0, data).sum(-2, keepdims=True) / there, data)

@@ -193,6 +193,7 @@ LAW: dict[str, set[str]] = {
     "infer.refining": GROUND | DIAGNOSTICS | LAWS | {"infer", "infer.mcmc", "programs", "protocols"},
     "baselines": DIAGNOSTICS | {"arrays", "class_labels", "counts", "graph_spectra", "partitions"},
     "data": {
+        "arrays",
         "counts",
         "delimited",
         "errors",

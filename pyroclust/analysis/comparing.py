@@ -20,11 +20,12 @@ from pyroclust.analysis.filling import missing_cells
 from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result
 from pyroclust.analysis.picking import NoGuide, PickedGuide, pick_guide
 from pyroclust.analysis.settings import CompareSettings
+from pyroclust.arrays import without_gaps
 from pyroclust.attempts import Attempts, left_out
 from pyroclust.calibration import calibrate_near
 from pyroclust.calibration.training_world import simulated_world
 from pyroclust.data.columns_of_table import ColumnsOfTable
-from pyroclust.data.standardise import Standardised, indicators, without_gaps
+from pyroclust.data.standardise import Standardised, indicators
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Finding
 from pyroclust.diagnostics.draws.pairs import about_pairs

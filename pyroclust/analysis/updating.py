@@ -10,11 +10,12 @@ import torch
 from pyroclust.analysis.found import Found
 from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result
 from pyroclust.analysis.refining import refine_guide
+from pyroclust.arrays import without_gaps
 from pyroclust.calibration.training_world import TrainingWorld, simulated_points
 from pyroclust.counts import check_count, check_seed
 from pyroclust.data.datasets import Source, read_new_rows
 from pyroclust.data.kinds import Kind
-from pyroclust.data.standardise import indicators, without_gaps
+from pyroclust.data.standardise import indicators
 from pyroclust.data.tables import Table
 from pyroclust.guides.continued_draws import ContinuedDraws
 from pyroclust.large_tables import draws_of

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.arrays import without_gaps
 from pyroclust.calibration.cluster_counts import cluster_count_law
 from pyroclust.calibration.result import Calibration, LocalCalibration, calibration_of
 from pyroclust.calibration.simulated_draws import PartitionSampler, draw_partitions
@@ -160,7 +161,7 @@ def calibrate_near(
     with torch.no_grad(), own_random_numbers(seed, len(data), num_simulations):
         (world,) = simulate_worlds(model, sampler, None, num_datasets=num_simulations, num_points=len(data))
         world = replace(world, data=with_gaps_of_data(world.data, data))
-        rows = _summaries(data, world.data, see=_filled if see is None else see)
+        rows = _summaries(data, world.data, see=without_gaps if see is None else see)
         apart = mahalanobis(rows, rows[0])[1:]
         usual = mahalanobis(rows, rows.mean(0))
         kept = torch.as_tensor(np.argsort(apart, kind="stable")[:num_nearest])
@@ -214,14 +215,6 @@ def _check_near(sampler: Any, model: Any, data: Tensor, num_simulations: int, nu
             f"the guide has the conditions {', '.join(names)}, expected one that is told them: call "
             "guide.condition(...) first"
         )
-
-
-def _filled(points: np.ndarray) -> np.ndarray:
-    """Put the mean of its column over a data set where a cell is missing."""
-    there = ~np.isnan(points)
-    number = there.sum(-2, keepdims=True).clip(min=1)
-    mean = np.where(there, points, 0.0).sum(-2, keepdims=True) / number
-    return np.where(there, points, mean)
 
 
 def _summaries(data: Tensor, simulated: Tensor, *, see: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pyroclust.arrays import without_gaps
 from pyroclust.counts import check_count
 from pyroclust.data.kinds import Kind
 from pyroclust.data.tables import Table
@@ -26,7 +27,6 @@ __all__ = [
     "principal_components",
     "standardise",
     "unscaled",
-    "without_gaps",
 ]
 
 
@@ -261,23 +261,6 @@ def as_vectors(
     scaled = centred / np.where(spread > 0, spread, 1.0) / np.sqrt(np.repeat(sizes, sizes))
     are_numbers = np.repeat([kind is Kind.NUMBER for kind in kinds], sizes)
     return np.where(are_numbers, wide, scaled)
-
-
-def without_gaps(data: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return points with missing cells at the mean of their column, or 0 where all of it is missing.
-
-    Args:
-        data: ``(..., N, D)``.
-
-    Example:
-        >>> without_gaps(np.array([[1.0], [np.nan], [2.0]])).tolist()
-        [[1.0], [1.5], [2.0]]
-    """
-    lost = np.isnan(data)
-    if not lost.any():
-        return data
-    there = np.maximum((~lost).sum(-2, keepdims=True), 1)
-    return np.where(lost, np.where(lost, 0.0, data).sum(-2, keepdims=True) / there, data)
 
 
 def leading_components(points: NDArray[np.float64], most: int) -> NDArray[np.float64]:

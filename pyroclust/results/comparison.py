@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pyroclust.arrays import without_gaps
 from pyroclust.baselines import BASELINES, GRAPH_BASELINES, Baseline
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld
@@ -18,7 +19,6 @@ from pyroclust.data.standardise import (
     indicator_names,
     indicators,
     leading_components,
-    without_gaps,
 )
 from pyroclust.data.tables import written
 from pyroclust.diagnostics import Finding, LogEvidence
