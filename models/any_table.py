@@ -77,10 +77,8 @@ class LosingCells(SimulatedModel):
             ValueError: if the shape does not fit.
         """
         check_shape(data, self.event_shape)
-        with torch.no_grad(), poutine.block():
-            trace = poutine.trace(poutine.uncondition(self.model)).get_trace(data)
-        nodes: Any = trace.nodes
-        points, labels = nodes["data"]["value"], nodes["assignments"]["value"]
+        sites = _sites(self.model, data)
+        points, labels = sites["data"]["value"], sites["assignments"]["value"]
         points = points.masked_fill(torch.rand(points.shape) < self.share, torch.nan)
         with pyro.plate_stack("datasets", data.shape[:-2]):
             pyro.sample("assignments", Delta(labels, event_dim=1))
@@ -127,10 +125,7 @@ class ShuffledColumns(SimulatedModel):
         Raises:
             ValueError: if the shape does not fit.
         """
-        with torch.no_grad(), poutine.block():
-            trace = poutine.trace(poutine.uncondition(self.law)).get_trace(data)
-        nodes: Any = trace.nodes
-        points: Tensor = nodes["data"]["value"]
+        points: Tensor = _sites(self.law, data)["data"]["value"]
         is_noise = torch.rand(*points.shape[:-2], 1, points.shape[-1]) < self.share
         place = torch.arange(points.shape[-2]).unsqueeze(-1).expand(points.shape)
         place = torch.where(is_noise, torch.rand(points.shape).argsort(-2), place)
@@ -221,6 +216,12 @@ class AnyTable:
         return (
             f"AnyTable({self.least_columns} to {self.most_columns} columns, up to {self.most_lost:.0%} lost)"
         )
+
+
+def _sites(law: Any, template: Tensor) -> Any:
+    """Run another law without its conditions, and return its sites."""
+    with torch.no_grad(), poutine.block():
+        return poutine.trace(poutine.uncondition(law)).get_trace(template).nodes
 
 
 def _any_prior() -> PartitionPrior:
