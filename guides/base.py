@@ -222,7 +222,8 @@ class AmortizedGuide(PyroModule):
                 frame or lists, which take the dtype and the device of the weights.
 
         Raises:
-            ValueError: if a condition is not set, or the data are no finite numbers of that shape.
+            ValueError: if a condition is not set, or the data are no numbers of that shape that the model's
+                family can make.
         """
         if self.conditions:
             call = ", ".join(f"{name}=..." for name in self.conditions)
@@ -238,7 +239,7 @@ class AmortizedGuide(PyroModule):
         points = as_points(data, like=next(self.parameters(), None))
         check_points(points, self.model.event_shape, missing=takes_missing(self.model))
         if isinstance(component := getattr(self.model, "component", None), Component):
-            component.check_reach(points)
+            component.check(points)
         return points
 
     def __repr__(self) -> str:

@@ -1,11 +1,9 @@
 """Tables of any columns: a law of models, from which every batch of a training draws its own."""
 
 import math
-from typing import Any
 
 import pyro
 import torch
-from pyro import poutine
 from pyro.distributions import Delta
 from torch import Tensor
 
@@ -15,7 +13,7 @@ from pyroclust.models.mixture import Mixture
 from pyroclust.models.standardised import named_prior
 from pyroclust.models.table_mixture import table_mixture
 from pyroclust.points import check_shape
-from pyroclust.programs import SimulatedModel
+from pyroclust.programs import SimulatedModel, sampled
 
 __all__ = ["AnyTable", "LosingCells", "NoisyTables", "ShuffledColumns"]
 
@@ -44,6 +42,7 @@ class LosingCells(SimulatedModel):
         ValueError: if the family takes none, or the share is none.
 
     Example:
+        >>> from pyro import poutine
         >>> law = LosingCells(table_mixture(numbers=4, missing=True), 0.5)
         >>> _ = pyro.set_rng_seed(0)
         >>> trace = poutine.trace(poutine.uncondition(law)).get_trace(torch.empty(3, 20, 4))
@@ -77,7 +76,7 @@ class LosingCells(SimulatedModel):
             ValueError: if the shape does not fit.
         """
         check_shape(data, self.event_shape)
-        sites = _sites(self.model, data)
+        sites = sampled(self.model, data)
         points, labels = sites["data"]["value"], sites["assignments"]["value"]
         points = points.masked_fill(torch.rand(points.shape) < self.share, torch.nan)
         with pyro.plate_stack("datasets", data.shape[:-2]):
@@ -125,7 +124,7 @@ class ShuffledColumns(SimulatedModel):
         Raises:
             ValueError: if the shape does not fit.
         """
-        points: Tensor = _sites(self.law, data)["data"]["value"]
+        points: Tensor = sampled(self.law, data)["data"]["value"]
         is_noise = torch.rand(*points.shape[:-2], 1, points.shape[-1]) < self.share
         place = torch.arange(points.shape[-2]).unsqueeze(-1).expand(points.shape)
         place = torch.where(is_noise, torch.rand(points.shape).argsort(-2), place)
@@ -216,12 +215,6 @@ class AnyTable:
         return (
             f"AnyTable({self.least_columns} to {self.most_columns} columns, up to {self.most_lost:.0%} lost)"
         )
-
-
-def _sites(law: Any, template: Tensor) -> Any:
-    """Run another law without its conditions, and return its sites."""
-    with torch.no_grad(), poutine.block():
-        return poutine.trace(poutine.uncondition(law)).get_trace(template).nodes
 
 
 def _any_prior() -> PartitionPrior:

@@ -1,17 +1,15 @@
 """Simulations that a model would not make: clusters bent, skewed, heavy-tailed, contaminated or rounded."""
 
 import math
-from typing import Any
 
 import pyro
 import torch
-from pyro import poutine
 from pyro.distributions import Delta
 from torch import Tensor
 
 from pyroclust.counts import check_number
 from pyroclust.points import check_shape, standardised
-from pyroclust.programs import SimulatedModel
+from pyroclust.programs import SimulatedModel, sampled
 from pyroclust.protocols import Model
 
 __all__ = ["DistortedClusters"]
@@ -79,11 +77,7 @@ class DistortedClusters(SimulatedModel):
         """
         check_shape(data, self.event_shape)
         batch = data.shape[:-2]
-        with torch.no_grad(), poutine.block():
-            trace = poutine.trace(poutine.uncondition(self.model)).get_trace(
-                data.reshape(-1, *data.shape[-2:])
-            )
-        nodes: Any = trace.nodes
+        nodes = sampled(self.model, data.reshape(-1, *data.shape[-2:]))
         points, labels = nodes["data"]["value"], nodes["assignments"]["value"]
         with pyro.plate_stack("datasets", batch):
             changed = self._changed(standardised(points), labels).view(data.shape)

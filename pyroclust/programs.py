@@ -18,7 +18,7 @@ from pyroclust.partitions import is_canonical
 from pyroclust.protocols import Model
 from pyroclust.random_state import seeded
 
-__all__ = ["Program", "SimulatedModel", "as_model", "checked_shape", "own_name"]
+__all__ = ["Program", "SimulatedModel", "as_model", "checked_shape", "own_name", "sampled"]
 
 _serial = count()
 _GUESSES = ((1,), (2,))
@@ -188,9 +188,8 @@ class Program(SimulatedModel):
 
     def _run(self, size: tuple[int, int], event_shape: tuple[int, ...]) -> Any:
         """Run the program on a template and return the nodes of its trace."""
-        with seeded(0), torch.no_grad(), poutine.block():
-            program = poutine.uncondition(self.program)
-            return poutine.trace(program).get_trace(torch.zeros(*size, *event_shape)).nodes
+        with seeded(0):
+            return sampled(self.program, torch.zeros(*size, *event_shape))
 
     def _sites(self, nodes: Any, size: tuple[int, int]) -> tuple[Tensor, Tensor]:
         """Return data and labels, if they are what a guide expects."""
@@ -216,6 +215,25 @@ class Program(SimulatedModel):
                 "Delta(canonical(labels), event_dim=1) at 'assignments'"
             )
         return data, labels.long()
+
+
+def sampled(program: Callable[..., Any], template: Tensor) -> Any:
+    """Run a program without its conditions, without gradients, and unseen by handlers around it.
+
+    Args:
+        program: any Pyro program.
+        template: its argument, of which the shape counts.
+
+    Returns:
+        The nodes of the trace, by name of the site.
+
+    Example:
+        >>> from pyroclust.models import gaussian2d
+        >>> sampled(gaussian2d(), torch.empty(3, 20, 2))["data"]["value"].shape
+        torch.Size([3, 20, 2])
+    """
+    with torch.no_grad(), poutine.block():
+        return poutine.trace(poutine.uncondition(program)).get_trace(template).nodes
 
 
 def checked_shape(name: str, shape: Any) -> tuple[int, ...]:

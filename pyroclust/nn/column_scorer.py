@@ -13,8 +13,8 @@ from pyroclust.distributions.components.column_groups import ColumnGroups
 from pyroclust.distributions.components.component import ConjugateComponent
 from pyroclust.distributions.priors.prior import PartitionPrior
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
-from pyroclust.distributions.sequential.scorer import Candidates
 from pyroclust.nn.filter_tables import can_foresee
+from pyroclust.nn.foreseeing_scorer import ForeseeingScorer
 from pyroclust.nn.foresight import Foresight
 from pyroclust.nn.network_scorer import NetworkScorer
 from pyroclust.registry import register
@@ -41,7 +41,7 @@ class ColumnEncoding:
 
 
 @register(NetworkScorer)
-class ColumnScorer(NetworkScorer[ColumnEncoding]):
+class ColumnScorer(ForeseeingScorer[ColumnEncoding]):
     r"""Scores candidates of any table by what its columns say, which are pooled as a set.
 
     .. math::
@@ -104,16 +104,7 @@ class ColumnScorer(NetworkScorer[ColumnEncoding]):
         self.contribute = nn.Linear(width, width)
         self.pool = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width))
         self.columns_to_head = nn.Linear(2 * column_width + 1, width, bias=False)
-        self.new_cluster = nn.Parameter(torch.zeros(width))
-        self.head = nn.Sequential(nn.LayerNorm(width), nn.SiLU(), nn.Linear(width, width), nn.SiLU())
-        self.to_join, self.to_open = nn.Linear(width, 1), nn.Linear(width, 1)
-        zero = [self.to_join.weight, self.to_join.bias, self.to_open.weight, self.to_open.bias]
-        if self.foresight:
-            self.ahead_to_head = nn.Linear(Foresight.num_features, width, bias=False)
-            self.trust = nn.Linear(width, Foresight.num_features)
-            zero += [self.ahead_to_head.weight, self.trust.weight, self.trust.bias]
-        for weight in zero:
-            nn.init.zeros_(weight)
+        self._make_head(at_zero=True)
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -147,6 +138,10 @@ class ColumnScorer(NetworkScorer[ColumnEncoding]):
         centred = moments - moments.mean(1, keepdim=True)
         spread = centred.square().mean(1, keepdim=True).sqrt()
         return torch.where(spread > 0, centred / spread, 0.0)
+
+    @property
+    def _before_filter(self) -> int:
+        return self.groups.num_groups
 
     def _take(self, prior: PartitionPrior, component: ConjugateComponent) -> None:
         self.groups = ColumnGroups(component)
@@ -262,24 +257,6 @@ class ColumnScorer(NetworkScorer[ColumnEncoding]):
         number = there.sum(-1, keepdim=True).clamp(min=1)
         total = (seen * there.unsqueeze(-1)).sum(-2)
         return torch.cat([total / number, total / number.sqrt()], -1)
-
-    def _logit(self, shared: Tensor, own: Tensor, last: nn.Linear, ahead: Tensor | None) -> Tensor:
-        """Apply the head to what a decision shares and what a candidate has for itself."""
-        if ahead is None:
-            return last(self.head(shared + own)).squeeze(-1)
-        ahead = ahead.to(shared)
-        trusted = (self.trust(shared) * ahead).sum(-1)
-        return last(self.head(shared + own + self.ahead_to_head(ahead))).squeeze(-1) + trusted
-
-    def decide(
-        self, encoding: ColumnEncoding, query: Tensor, states: Tensor, candidates: Candidates
-    ) -> tuple[Tensor, Tensor]:
-        """Score all candidates, by what they do to the points to come too."""
-        if encoding.foresight is None:
-            return super().decide(encoding, query, states, candidates)
-        joining, opening = encoding.foresight(candidates, skip=self.groups.num_groups)
-        joined = self.join(query.index_select(0, candidates.decision), states, ahead=joining)
-        return joined, self.open(query, ahead=opening)
 
 
 def _column_network(features: int, width: int) -> nn.Sequential:

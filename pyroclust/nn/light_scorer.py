@@ -10,12 +10,12 @@ from torch import Tensor, nn
 from pyroclust.adjacency import in_order
 from pyroclust.counts import check_count
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
-from pyroclust.distributions.sequential.scorer import Candidates
 from pyroclust.nn.attention import InducedSetAttention
 from pyroclust.nn.cluster_shape import ClusterShape
 from pyroclust.nn.conditions import ConditionInputs, ConditionShift
 from pyroclust.nn.encoders.encoder import Encoder
 from pyroclust.nn.filter_tables import can_foresee
+from pyroclust.nn.foreseeing_scorer import ForeseeingScorer
 from pyroclust.nn.foresight import Foresight
 from pyroclust.nn.futures import Future
 from pyroclust.nn.look_ahead import KernelLookAhead
@@ -39,7 +39,7 @@ class LightEncoding:
 
 
 @register(NetworkScorer)
-class LightScorer(NetworkScorer[LightEncoding]):
+class LightScorer(ForeseeingScorer[LightEncoding]):
     r"""Scores candidates by a small network on what distinguishes them.
 
     .. math::
@@ -119,19 +119,7 @@ class LightScorer(NetworkScorer[LightEncoding]):
         self.contribute = nn.Linear(width, width)
         self.pool = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width))
         self.difference = nn.Linear(2 * dim + 1, width, bias=False)
-        self.new_cluster = nn.Parameter(torch.zeros(width))
-        self.head = nn.Sequential(nn.LayerNorm(width), nn.SiLU(), nn.Linear(width, width), nn.SiLU())
-        self.to_join = nn.Linear(width, 1)
-        self.to_open = nn.Linear(width, 1)
-        if filter is not None:
-            for layer in (self.to_join, self.to_open):
-                nn.init.zeros_(layer.weight)
-                nn.init.zeros_(layer.bias)
-        if self.foresight:
-            self.ahead_to_head = nn.Linear(Foresight.num_features, width, bias=False)
-            self.trust = nn.Linear(width, Foresight.num_features)
-            for weight in (self.ahead_to_head.weight, self.trust.weight, self.trust.bias):
-                nn.init.zeros_(weight)
+        self._make_head(at_zero=filter is not None)
         if conditions is not None:
             self.condition_shift = ConditionShift(len(conditions.names), width)
 
@@ -150,6 +138,10 @@ class LightScorer(NetworkScorer[LightEncoding]):
             "foresight": self.foresight,
             "conditions": self.conditions,
         }
+
+    @property
+    def _before_filter(self) -> int:
+        return self.shape.num_moments
 
     def take_conditions(self, inputs: ConditionInputs | None, *, num_columns: int) -> None:
         """Refuse conditions other than those that the scorer was built with.
@@ -302,24 +294,6 @@ class LightScorer(NetworkScorer[LightEncoding]):
         _, shared, filter_query = query.tensor_split((dim, dim + self.width), -1)
         logit = self._logit(shared, self.new_cluster, self.to_open, ahead)
         return logit if self.filter is None else logit + self.filter.open(filter_query)
-
-    def _logit(self, shared: Tensor, own: Tensor, last: nn.Linear, ahead: Tensor | None) -> Tensor:
-        """Apply the head to what a decision shares and what a candidate has for itself."""
-        if ahead is None:
-            return last(self.head(shared + own)).squeeze(-1)
-        ahead = ahead.to(shared.dtype)
-        trusted = (self.trust(shared) * ahead).sum(-1)
-        return last(self.head(shared + own + self.ahead_to_head(ahead))).squeeze(-1) + trusted
-
-    def decide(
-        self, encoding: LightEncoding, query: Tensor, states: Tensor, candidates: Candidates
-    ) -> tuple[Tensor, Tensor]:
-        """Score all candidates, by what they do to the points to come too."""
-        if encoding.foresight is None:
-            return super().decide(encoding, query, states, candidates)
-        joining, opening = encoding.foresight(candidates, skip=self.shape.num_moments)
-        joined = self.join(query.index_select(0, candidates.decision), states, ahead=joining)
-        return joined, self.open(query, ahead=opening)
 
 
 def _check_foresight(foresight: int, filter: FilterScorer | None) -> None:

@@ -70,6 +70,7 @@ from pyroclust.nn import (
     RandomOrder,
     SummedScorer,
 )
+from pyroclust.nn.foreseeing_scorer import ForeseeingScorer
 from pyroclust.partitions import canonical, enumerate_partitions
 from pyroclust.protocols import Guide, JointModel, Model, data_shape
 
@@ -84,7 +85,8 @@ def everything_below(base: type, *packages: object) -> list[type]:
         children = left.pop().__subclasses__()
         left += children
         found |= {one for one in children if one.__module__.startswith("pyroclust.")}
-    return sorted(found - {SequentialGuide, DeepGuide, NetworkScorer}, key=lambda one: one.__name__)
+    shared = {SequentialGuide, DeepGuide, NetworkScorer, ForeseeingScorer}
+    return sorted(found - shared, key=lambda one: one.__name__)
 
 
 GUIDES = everything_below(AmortizedGuide, pyroclust.guides)

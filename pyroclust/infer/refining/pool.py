@@ -6,12 +6,12 @@ from typing import Any
 
 import pyro
 import torch
-from pyro import poutine
 from pyro.distributions import Delta
 from torch import Tensor
 
-from pyroclust.counts import check_count, check_number
-from pyroclust.infer.refining.posterior_chains import PosteriorChains
+from pyroclust.counts import check_count
+from pyroclust.infer.refining.posterior_chains import PosteriorChains, check_shares
+from pyroclust.programs import sampled
 from pyroclust.protocols import CollapsedModel
 
 __all__ = ["PosteriorPool"]
@@ -59,6 +59,7 @@ class PosteriorPool:
             shape, or a number is out of range.
 
     Example:
+        >>> from pyro import poutine
         >>> from pyroclust.models import DistortedClusters, niw_mixture
         >>> model = niw_mixture(2)
         >>> pool = PosteriorPool(model, {DistortedClusters(model): 1.0}, prior=0.0, partitions=4)
@@ -90,10 +91,7 @@ class PosteriorPool:
                     f"{tuple(model.event_shape)} as the model's"
                 )
         self.model, self.laws = model, tuple(laws)
-        shares = [check_number("a share of laws", one, at_least=0) for one in laws.values()]
-        self._shares = torch.tensor([check_number("prior", prior, at_least=0), *shares], dtype=torch.float64)
-        if not self._shares.sum() > 0:
-            raise ValueError("prior and laws have only shares of 0, expected one above 0")
+        self._shares = check_shares("prior", prior, laws.values())
         self.partitions, self.visits = check_count("partitions", partitions), check_count("visits", visits)
         self.sweeps, self.burn_in = check_count("sweeps", sweeps), check_count("burn_in", burn_in)
         self._chains = PosteriorChains(model, sweeps=self.sweeps)
@@ -199,9 +197,7 @@ class PosteriorPool:
         parts = []
         for place in which.unique().tolist():
             template = torch.empty(int((which == place).sum()), size, *self.event_shape)
-            with poutine.block():
-                trace = poutine.trace(poutine.uncondition(self.laws[place])).get_trace(template)
-            parts.append(trace.nodes["data"]["value"])
+            parts.append(sampled(self.laws[place], template)["data"]["value"])
         points = torch.cat(parts)[torch.randperm(number)]
         hyper = self._chains.draw_hyperparameters(number)
         group = _Group(

@@ -1,9 +1,12 @@
 """Chains of one model on data sets one after the other: what laws of data draw their partitions from."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import torch
 from torch import Tensor
 
+from pyroclust.counts import check_number
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
@@ -14,7 +17,7 @@ from pyroclust.infer.mcmc.states import ChainStates
 from pyroclust.protocols import CollapsedModel
 from pyroclust.random_state import seed_from_torch
 
-__all__ = ["PosteriorChains"]
+__all__ = ["PosteriorChains", "check_shares"]
 
 
 class PosteriorChains:
@@ -91,3 +94,25 @@ class PosteriorChains:
             hyper[0, i] = trace.hyperparameters[name][0, -1]
         found: Tensor = trace.assignments[0]
         return found
+
+
+def check_shares(name: str, first: float, laws: Iterable[float]) -> Tensor:
+    """Return shares of a model's own simulations and of other laws, ``(1 + L,)`` float64.
+
+    Args:
+        name: what messages call the first.
+        first: the share of the simulations.
+        laws: the shares of the others.
+
+    Raises:
+        ValueError: if one is negative or no number, or none is above 0.
+
+    Example:
+        >>> check_shares("prior", 0.5, [0.25, 0.25])
+        tensor([0.5000, 0.2500, 0.2500], dtype=torch.float64)
+    """
+    others = [check_number("a share of laws", one, at_least=0) for one in laws]
+    shares = torch.tensor([check_number(name, first, at_least=0), *others], dtype=torch.float64)
+    if not shares.sum() > 0:
+        raise ValueError(f"{name} and laws have only shares of 0, expected one above 0")
+    return shares

@@ -5,13 +5,12 @@ from typing import Any
 
 import pyro
 import torch
-from pyro import poutine
 from pyro.distributions import Delta
 from torch import Tensor
 
-from pyroclust.counts import check_count, check_number
-from pyroclust.infer.refining.posterior_chains import PosteriorChains
-from pyroclust.programs import SimulatedModel
+from pyroclust.counts import check_count
+from pyroclust.infer.refining.posterior_chains import PosteriorChains, check_shares
+from pyroclust.programs import SimulatedModel, sampled
 from pyroclust.protocols import LawOfModels
 
 __all__ = ["PosteriorTables"]
@@ -42,6 +41,7 @@ class PosteriorTables:
         ValueError: if a number is out of range, or there is no share above 0.
 
     Example:
+        >>> from pyro import poutine
         >>> from pyroclust.models import AnyTable, NoisyTables
         >>> tables = AnyTable(most_columns=4)
         >>> law = PosteriorTables(tables, {NoisyTables(tables): 1.0}, share=0.0, partitions=2)
@@ -65,10 +65,7 @@ class PosteriorTables:
         burn_in: int = 100,
     ) -> None:
         self.prior, self.laws = prior, tuple(laws)
-        shares = [check_number("a share of laws", one, at_least=0) for one in laws.values()]
-        self._shares = torch.tensor([check_number("share", share, at_least=0), *shares], dtype=torch.float64)
-        if not self._shares.sum() > 0:
-            raise ValueError("share and laws have only shares of 0, expected one above 0")
+        self._shares = check_shares("share", share, laws.values())
         self.partitions, self.sweeps = check_count("partitions", partitions), check_count("sweeps", sweeps)
         self.burn_in = check_count("burn_in", burn_in)
 
@@ -98,11 +95,7 @@ class _WithPartitions(SimulatedModel):
     def __call__(self, data: Tensor) -> Tensor:
         """Run the program on a template ``(B, N, D)``, of which the shape counts."""
         each = min(self._settings.partitions, len(data))
-        with torch.no_grad(), poutine.block():
-            template = data[: max(1, len(data) // each)]
-            trace = poutine.trace(poutine.uncondition(self.law)).get_trace(template)
-        nodes: Any = trace.nodes
-        points: Tensor = nodes["data"]["value"]
+        points: Tensor = sampled(self.law, data[: max(1, len(data) // each)])["data"]["value"]
         chains = PosteriorChains(self.model, sweeps=self._settings.sweeps)
         labels = torch.cat([self._drawn(chains, one, each) for one in points])
         points = points.repeat_interleave(each, 0)
