@@ -106,15 +106,7 @@ def refining(model: Any, guide: Any, data: Tensor, reference: Reference) -> Foun
     weighted = co_assignment(found.proposals.assignments, weights=weights / weights.sum())
     drawn = found.proposals.assignments[:: len(found.proposals) // DRAWS]
     started = part["draw"] + part.get("weigh", 0.0)
-    curve = [(started, *reference.errors(co_assignment(found.starts)))]
-    began = time.process_time()
-    short = ShortChains(default_kernel(model), data, found.starts, seed=1)
-    started += time.process_time() - began
-    for sweeps in _SWEEPS[1:]:
-        began = time.process_time()
-        short.advance(sweeps - short.sweeps)
-        started += time.process_time() - began
-        curve.append((started, *reference.errors(co_assignment(short.states.assignments))))
+    curve = followed(model, data, found.starts, reference, started=started)
     largest, mean = reference.errors(co_assignment(found.assignments))
     return {
         "drawn": (part["draw"] * DRAWS / len(found.proposals), *reference.errors(co_assignment(drawn))),
@@ -130,6 +122,22 @@ def refining(model: Any, guide: Any, data: Tensor, reference: Reference) -> Foun
         "efficiency": found.efficiency,
         "parts": part,
     }
+
+
+def followed(
+    model: Any, data: Tensor, starts: Tensor, reference: Reference, *, started: float
+) -> list[tuple[float, float, float]]:
+    """Return seconds and errors of chains from given starts, after each number of sweeps."""
+    curve = [(started, *reference.errors(co_assignment(starts)))]
+    began = time.process_time()
+    short = ShortChains(default_kernel(model), data, starts, seed=1)
+    started += time.process_time() - began
+    for sweeps in _SWEEPS[1:]:
+        began = time.process_time()
+        short.advance(sweeps - short.sweeps)
+        started += time.process_time() - began
+        curve.append((started, *reference.errors(co_assignment(short.states.assignments))))
+    return curve
 
 
 def chains(kernel: Any, data: Tensor, reference: Reference, *, limit: float) -> Found:

@@ -104,3 +104,11 @@ def test_what_serves_one_model_is_not_taken_to_another():
         guide_of(MIXED).of(free)
     with pytest.raises(ValueError, match="has no exact filter"):
         column_scorer_for(free)
+
+
+def test_a_cell_outside_of_what_its_column_can_hold_is_named():
+    data, _ = table(MIXED, 5, share=0.0)
+    data[1, 3, 3] = -1.0
+    for guide in (guide_of(MIXED), PredictiveFilter(MIXED)):
+        with pytest.raises(ValueError, match=r"-1\.0.* at index \(1, 3\), expected"):
+            guide.posterior(data)
