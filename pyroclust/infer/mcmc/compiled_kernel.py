@@ -21,8 +21,11 @@ from pyroclust.infer.mcmc.states import (
 )
 from pyroclust.partitions import label_range
 from pyroclust.protocols import CollapsedModel
+from pyroclust.threads import num_threads
 
 __all__ = ["CompiledKernel", "CompiledTransition", "advance_chain", "same_states", "trace_of"]
+
+_THREADS_A_CORE = 4
 
 
 class CompiledKernel(PartitionKernel):
@@ -51,7 +54,7 @@ class CompiledKernel(PartitionKernel):
 
 
 class CompiledTransition(Transition):
-    """Compiled chains, advanced in one thread each.
+    """Compiled chains, advanced in threads.
 
     Args:
         model: the model.
@@ -100,7 +103,9 @@ class CompiledTransition(Transition):
         if len(self._chains) == 1:
             columns = [advance_chain(self._chains[0], self._program, num_draws, thin=thin)]
         else:
-            with ThreadPoolExecutor(max_workers=len(self._chains)) as pool:
+            # Some more threads than cores, so that three chains take as long on two as one and a half.
+            threads = min(len(self._chains), _THREADS_A_CORE * num_threads())
+            with ThreadPoolExecutor(max_workers=threads) as pool:
                 program = self._program
                 work = [
                     pool.submit(advance_chain, one, program, num_draws, thin=thin) for one in self._chains
@@ -117,10 +122,12 @@ class CompiledTransition(Transition):
     def _place(self, states: ChainStates) -> None:
         if self._at is not None and same_states(self._at, states):
             return
-        labels = states.assignments.cpu().numpy()
-        for index, chain in enumerate(self._chains):
-            values = {name: float(one[index]) for name, one in states.hyperparameters.items()}
-            place(chain, self.model, labels[index], values)
+        place(
+            self._chains,
+            self.model,
+            assignments=states.assignments,
+            hyperparameters=states.hyperparameters,
+        )
         self._at = states
 
     def _beside_parameters(self, trace: Trace, states: ChainStates) -> Trace:

@@ -224,11 +224,13 @@ class _Tempered(Transition):
         """Move all copies to where a chain starts; later only the first, if something else has moved it."""
         if self._at is not None and same_states(self._at, states):
             return
-        labels = states.assignments.cpu().numpy()
-        for index, row in enumerate(self._copies):
-            values = {name: float(one[index]) for name, one in states.hyperparameters.items()}
-            for chain in row if self._at is None else row[:1]:
-                place(chain, self._model, labels[index], values)
+        for copies in zip(*(row if self._at is None else row[:1] for row in self._copies), strict=True):
+            place(
+                copies,
+                self._model,
+                assignments=states.assignments,
+                hyperparameters=states.hyperparameters,
+            )
         self._at = states
 
 

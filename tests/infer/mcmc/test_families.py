@@ -93,7 +93,8 @@ def chain_on(component, data, hyper):
     """Start a chain in a fixed partition with some of the hyperparameters set to others."""
     model = Mixture(ChineseRestaurantPrior(1.0), component)
     chain = start_chain(model, data, np.random.default_rng(0))
-    place(chain, model, LABELS.numpy(), hyper)
+    values = {name: torch.tensor([one], dtype=torch.float64) for name, one in hyper.items()}
+    place([chain], model, assignments=LABELS.unsqueeze(0), hyperparameters=values)
     return chain
 
 

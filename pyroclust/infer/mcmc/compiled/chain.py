@@ -1,5 +1,6 @@
 """The state of one compiled chain, as arrays, and the compiled operations on its clusters."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -280,20 +281,36 @@ def _moments(component: Component, points: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(component.moments(torch.from_numpy(points)).numpy())
 
 
-def place(chain: Chain, model: CollapsedModel, labels: np.ndarray, hyper: dict[str, float]) -> None:
-    """Move a chain to a partition and to values of its hyperparameters, in O(N F)."""
-    state, prior = chain.state, chain.prior
-    state.slot_of[:] = canonical(torch.from_numpy(labels)).numpy()
-    state.sizes[:] = np.bincount(state.slot_of, minlength=len(state.sizes))
-    state.active[:] = np.arange(len(state.active))
-    state.counters[0] = state.slot_of.max() + 1
-    for name, index in hyper_places(model).items():
-        if name not in hyper:
-            continue
-        if index < NUM_OF_PRIOR:
-            prior.hyper[index] = hyper[name]
-        else:
-            chain.family.hyper[index - NUM_OF_PRIOR] = hyper[name]
-    if hyper.keys() & model.prior.hyperpriors.keys():
-        tabulate_prior(chain.prior_at)
-    recompute(chain.family_at, chain.state_at)
+def place(
+    chains: Sequence[Chain],
+    model: CollapsedModel,
+    *,
+    assignments: Tensor,
+    hyperparameters: Mapping[str, Tensor],
+) -> None:
+    """Move chains to partitions and to values of their hyperparameters, in O(N F) each.
+
+    Args:
+        chains: C of them.
+        model: theirs.
+        assignments: labels, ``(C, N)``.
+        hyperparameters: values of those that are not to stay as they are, ``(C,)`` each.
+    """
+    labels = canonical(assignments).cpu().numpy()
+    known = hyper_places(model)
+    values = {known[name]: one.tolist() for name, one in hyperparameters.items() if name in known}
+    is_of_prior = bool(hyperparameters.keys() & model.prior.hyperpriors.keys())
+    for index, chain in enumerate(chains):
+        state = chain.state
+        state.slot_of[:] = labels[index]
+        state.sizes[:] = np.bincount(labels[index], minlength=len(state.sizes))
+        state.active[:] = np.arange(len(state.active))
+        state.counters[0] = labels[index].max() + 1
+        for where, one in values.items():
+            if where < NUM_OF_PRIOR:
+                chain.prior.hyper[where] = one[index]
+            else:
+                chain.family.hyper[where - NUM_OF_PRIOR] = one[index]
+        if is_of_prior:
+            tabulate_prior(chain.prior_at)
+        recompute(chain.family_at, chain.state_at)
