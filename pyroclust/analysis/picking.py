@@ -27,6 +27,9 @@ from pyroclust.saving.models import build_model
 
 # Of 50, 100 and 200 on tables of 1,000 rows these have the most effective draws (benchmarks/anchored.py).
 _ANCHORS = 200
+# Draws of a guide for any table are dear: of 200 rows and 10 columns `compare` takes three minutes
+# on one core, and the filter's draws are refined on larger tables in the time that the guide takes to draw.
+_ROWS_OF_ANY_TABLE = 200
 _HOW_TO_TRAIN = " The command 'pyroclust recipe' writes how to train a guide of this model."
 # What to do where no guide is for such points, by what one of these is called.
 _REMEDIES = {
@@ -241,9 +244,7 @@ def _default(model: Mixture, conditions: Mapping[str, float], num_points: int) -
     columns = "" if is_of_graphs(model) else f" for {model.component.dim} column(s)"
     what = f"of the model {model.name}{columns}"
     any_table = next((card for card in list_guides() if card.passed and card.fits_any_table), None)
-    # Its draws are dear, and those of the filter are refined in seconds on larger tables.
-    within = any_table is not None and num_points <= (any_table.max_points or inf)
-    if any_table is not None and within and _has_own_columns(model):
+    if any_table is not None and num_points <= _ROWS_OF_ANY_TABLE and _has_own_columns(model):
         _conditions_of(any_table.name, (), conditions)
         return _of_any_table(any_table.name, any_table, model)
     failed = "; ".join(f"{card.name} {card.verdict}" for card in trained)

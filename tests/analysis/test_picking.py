@@ -208,8 +208,8 @@ def test_one_guide_serves_tables_of_any_columns(monkeypatch, passed):
     asked = picking.AskedModel(prior="crp", concentration=2.0)
     named = picking.pick_guide("ncp-tables", dim=3, num_points=50, conditions={}, asked=asked)
     assert named.module.model == table_mixture(numbers=3, family="nig", prior="crp", concentration=2.0)
-    more = picking.pick_guide(None, dim=6, num_points=301, conditions={}, columns=columns)
-    assert (card.max_points, more.name) == (300, "exact filter")
+    more = picking.pick_guide(None, dim=6, num_points=201, conditions={}, columns=columns)
+    assert (card.max_points, more.name) == (1000, "exact filter")
     # Full covariances are no columns of their own.
     assert picking.pick_guide(None, dim=6, num_points=100, conditions={}).name == "exact filter"
     with pytest.raises(ValueError, match="conditions are scale, guide 'ncp-tables' takes none"):
