@@ -13,6 +13,7 @@ from safetensors import SafetensorError
 from safetensors import torch as safetensors
 from torch import Tensor
 
+from pyroclust.distributions import Component
 from pyroclust.errors import unknown_name
 from pyroclust.guides import AmortizedGuide, SequentialGuide
 from pyroclust.guides.retarget import parts_of
@@ -228,15 +229,21 @@ def _check_dimensions(guide: Any, path: Path) -> None:
     try:
         with kept_random_state(), torch.no_grad():
             values = {name: guide.model.hyperpriors[name].sample() for name in guide.conditions}
-            (guide.condition(**values) if values else guide).posterior(
-                torch.zeros(data_shape(guide.model, 2))
-            )
+            (guide.condition(**values) if values else guide).posterior(_two_points(guide.model))
     except (RuntimeError, IndexError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ValueError(
             f"'{path}' describes a network that does not fit points of shape {shape}, those of its model "
             f"({reason}); restore the file"
         ) from None
+
+
+def _two_points(model: Any) -> Tensor:
+    """Return a small data set that the model's family takes: zeros, or halves where only these may be."""
+    zeros = torch.zeros(data_shape(model, 2))
+    component = getattr(model, "component", None)
+    can_be = not isinstance(component, Component) or bool(component.support.check(zeros).all())
+    return zeros if can_be else zeros + 0.5
 
 
 def _load_weights(guide: Any, path: Path, sha256: str) -> None:
