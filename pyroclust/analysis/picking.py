@@ -140,8 +140,9 @@ def pick_guide(
     """Return a guide by name, folder or as it is; by default one of the model that was asked for.
 
     The default is the trained guide of this very model that passes its certificate. Of tables larger than it
-    learnt from, and than 1,000 rows, it labels 200 rows, and the exact filter the others. Where no guide
-    passes the default is the exact filter alone, and where the model has none either, no guide.
+    learnt from, and than 1,000 rows, it labels 200 rows, and the exact filter the others. Where no guide of
+    the model passes, the default up to 200 rows is the guide of tables, if columns are independent in a
+    cluster, and else the exact filter alone; where the model has none either, no guide.
 
     Args:
         guide: name on the shelf, folder, or a guide; ``None`` for the default, ``"none"`` for none at all.
