@@ -140,11 +140,11 @@ def followed(
     return curve
 
 
-def chains(kernel: Any, data: Tensor, reference: Reference, *, limit: float) -> Found:
-    """Run four chains from overdispersed starts; look after every so many sweeps, by factors of 1.4."""
+def chains(kernel: Any, data: Tensor, reference: Reference, *, limit: float, started: float = 0.0) -> Found:
+    """Run four chains from the kernel's starts; look after every so many sweeps, by factors of 1.4."""
     LongChains(kernel, data, num_chains=CHAINS, seed=0).draw(1)
     long = LongChains(kernel, data, num_chains=CHAINS, seed=0)
-    spent, curve, at, labels, log_joint, stops = 0.0, [], [], [], [], None
+    spent, curve, at, labels, log_joint, stops = started, [], [], [], [], None
     for total in _looks():
         wanted = total - long.sweeps
         every = max(1, wanted // DRAWS)

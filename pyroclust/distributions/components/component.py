@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -87,7 +88,8 @@ class Component(Hyperparameterised, ABC):
     def batch_shape(self) -> Size:
         """The broadcast shape of the hyperparameters given as batches."""
         values = (getattr(self, name) for name in self.hyper_names)
-        return torch.broadcast_shapes(*(one.shape for one in values if isinstance(one, Tensor)))
+        shapes = [one.shape for one in values if isinstance(one, Tensor)]
+        return torch.broadcast_shapes(*shapes) if shapes else Size()
 
     def sample_prior(self, shape: Size | tuple[int, ...]) -> dict[str, Tensor]:
         """Draw parameters of many clusters, outside of any enclosing Pyro program.
@@ -249,7 +251,7 @@ class ConjugateComponent(Component):
         """How many families it is made of, side by side."""
         return 1
 
-    @property
+    @cached_property
     def num_moments(self) -> int:
         """Length F of the sufficient statistics."""
         return self.moments(torch.zeros(self.dim)).shape[-1]

@@ -161,7 +161,8 @@ class Product(ConjugateComponent):
     @property
     def batch_shape(self) -> Size:
         """The broadcast shape of the hyperparameters given as batches."""
-        return torch.broadcast_shapes(*(part.batch_shape for part in self.parts))
+        shapes = [shape for part in self.parts if (shape := part.batch_shape)]
+        return torch.broadcast_shapes(*shapes) if shapes else Size()
 
     @property
     def support(self) -> constraints.Constraint:  # type: ignore[override]
