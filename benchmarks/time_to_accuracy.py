@@ -140,8 +140,25 @@ def followed(
     return curve
 
 
-def chains(kernel: Any, data: Tensor, reference: Reference, *, limit: float, started: float = 0.0) -> Found:
-    """Run four chains from the kernel's starts; look after every so many sweeps, by factors of 1.4."""
+def chains(
+    kernel: Any,
+    data: Tensor,
+    reference: Reference,
+    *,
+    limit: float,
+    started: float = 0.0,
+    dropped: float = 0.5,
+) -> Found:
+    """Run four chains from the kernel's starts; look after every so many sweeps, by factors of 1.4.
+
+    Args:
+        kernel: with starts.
+        data: points.
+        reference: what the draws are held against.
+        limit: seconds.
+        started: seconds that the starts took.
+        dropped: share of the sweeps that are not kept, the first.
+    """
     LongChains(kernel, data, num_chains=CHAINS, seed=0).draw(1)
     long = LongChains(kernel, data, num_chains=CHAINS, seed=0)
     spent, curve, at, labels, log_joint, stops = started, [], [], [], [], None
@@ -156,8 +173,9 @@ def chains(kernel: Any, data: Tensor, reference: Reference, *, limit: float, sta
         labels.append(trace.assignments.to(torch.int16).numpy())
         log_joint.append(trace.log_joint.numpy())
         places, kept = np.concatenate(at), np.concatenate(labels, 1)
-        late = places > long.sweeps / 2
-        some = np.searchsorted(places, np.linspace(long.sweeps / 2, long.sweeps, DRAWS // CHAINS + 1)[1:])
+        first = dropped * long.sweeps
+        late = places > first
+        some = np.searchsorted(places, np.linspace(first, long.sweeps, DRAWS // CHAINS + 1)[1:])
         together = co_assignment(kept[:, np.unique(some)].astype(np.int64))
         rhat = largest_rhat(kept[:, late].astype(np.int64), np.concatenate(log_joint, 1)[:, late])
         curve.append((spent, *reference.errors(together), rhat, long.sweeps))
