@@ -1,6 +1,7 @@
 """Who may import whom, read from the syntax trees: every module has a row, and none is passed over."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -274,6 +275,7 @@ def sources() -> dict[str, Path]:
 SOURCES = sources()
 
 
+@cache
 def imports(path: Path) -> list[tuple[str, int]]:
     """List imported modules with the level of relative imports."""
     found = []

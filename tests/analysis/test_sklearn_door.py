@@ -23,6 +23,12 @@ def two_groups(number):
     return pd.DataFrame(rng.normal(size=centres.shape) + centres, columns=["a", "b"])
 
 
+@pytest.fixture(autouse=True)
+def no_annealing(monkeypatch):
+    """The evidence takes nine tenths of the time to fit, and no attribute of the estimator has it."""
+    monkeypatch.setattr("pyroclust.analysis.evidence._MOST_POINTS", 0)
+
+
 @parametrize_with_checks([QUICK])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_takes_it_for_one_of_its_own(estimator, check):
