@@ -1,10 +1,11 @@
 """Compiled functions of columns of which some cells are missing: those of one family, cell by cell."""
 
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.distributions import PartlyObserved
+from pyroclust.distributions import Component, PartlyObserved
 from pyroclust.distributions.compiled.protocol import (
     compile_family,
     implements,
@@ -15,7 +16,7 @@ from pyroclust.distributions.compiled.protocol import (
     tabulate,
 )
 
-__all__ = ["Cells"]
+__all__ = ["Cells", "cells_of", "marginal_of_cells", "refresh_cells", "tabulate_cells"]
 
 
 class Cells(NamedTuple):
@@ -37,13 +38,24 @@ class Cells(NamedTuple):
     sums: np.ndarray
 
 
+@singledispatch
+def cells_of(part: Component) -> type[Any] | None:
+    """Return a named tuple with the fields of :class:`Cells` whose predictives suit a family better.
+
+    Args:
+        part: the family of one group of columns.
+    """
+    return None
+
+
 @compile_family.register
-def _(component: PartlyObserved, data: np.ndarray, num_slots: int) -> Cells:
+def _(component: PartlyObserved, data: np.ndarray, num_slots: int) -> NamedTuple:
     groups, width = component.num_groups, component.part.dim
     cells = np.ascontiguousarray(data.reshape(-1, width))
     there = ~np.isnan(cells).any(-1)
     part: Any = compile_family(component.part, np.where(there[:, None], cells, 0.0), num_slots * groups + 1)
-    return Cells(
+    kind = cells_of(component.part) or Cells
+    return kind(  # type: ignore[no-any-return]
         hyper=part.hyper,
         part=part,
         there=there.reshape(-1, groups),
@@ -53,14 +65,16 @@ def _(component: PartlyObserved, data: np.ndarray, num_slots: int) -> Cells:
 
 
 @implements(tabulate, Cells)
-def _tabulate(family: Any) -> None:
+def tabulate_cells(family: Any) -> None:
+    """Tabulate the family of the groups, and cache its empty cluster."""
     tabulate(family.part)
     empty = len(family.sums) - 1
     refresh(family.part, family.sums, empty, 0)
 
 
 @implements(refresh, Cells)
-def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
+def refresh_cells(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
+    """Refresh the part's clusters that a cluster is made of, one a group."""
     groups, width = family.there.shape[1], family.sums.shape[1]
     for g in range(groups):
         count, own = int(sums[slot, g] + 0.5), slot * groups + g
@@ -97,7 +111,8 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
 
 
 @implements(log_marginal, Cells)
-def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
+def marginal_of_cells(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
+    """Return the log marginal likelihood of a cluster, the sum over its groups."""
     groups, width, total = family.there.shape[1], family.sums.shape[1], 0.0
     for g in range(groups):
         count = int(sums[slot, g] + 0.5)
