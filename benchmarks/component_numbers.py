@@ -98,17 +98,29 @@ def figures(rows: list[dict[str, Any]]) -> dict[str, Any]:
         ),
         "expected accuracy of the posterior's mode": round(float(exact.max(1).mean()), 3),
     }
+    agreed = np.array([one["posterior"]["apart"] <= AGREED for one in rows])
     for name in rows[0]:
         if name in ("N", "number"):
             continue
         law = np.array([one[name]["law"] for one in rows])
+        short = _log_of_truth(exact, truth) - _log_of_truth(law, truth)
         report[name] = {
             "accuracy": round(float((law.argmax(1) == truth).mean()), 3),
             "off by one at most": round(float((np.abs(law.argmax(1) - truth) <= 1).mean()), 3),
-            "log p of the truth": round(float(np.log(law[np.arange(len(law)), truth] + 1e-4).mean()), 3),
+            "log p of the truth": round(float(_log_of_truth(law, truth).mean()), 3),
+            "less than the posterior's": _with_error(short),
+            "less where chains agree": _with_error(short[agreed]),
             "total variation": round(float(0.5 * np.abs(law - exact).sum(1).mean()), 3),
         }
     return report
+
+
+def _log_of_truth(law: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    return np.log(law[np.arange(len(law)), truth] + 1e-4)
+
+
+def _with_error(values: np.ndarray) -> list[float]:
+    return [round(float(one), 3) for one in (values.mean(), values.std() / len(values) ** 0.5)]
 
 
 def main(

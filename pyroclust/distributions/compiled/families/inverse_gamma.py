@@ -17,12 +17,12 @@ from pyroclust.distributions.compiled.protocol import (
     tabulate,
 )
 
-__all__ = ["InverseGamma"]
+__all__ = ["LARGE", "InverseGamma"]
 
 _MEAN, _KAPPA, _SHAPE, _RATE = range(4)
 _LOG_2PI = math.log(2.0 * math.pi)
-# Products of D factors are kept below this before their logarithm is taken.
-_LARGE = 1e100
+LARGE = 1e100
+"""Products of factors are kept below this before their logarithm is taken."""
 
 
 class InverseGamma(NamedTuple):
@@ -89,7 +89,7 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
         family.mean[slot, d] = mean
         family.half_precision[slot, d] = 0.5 / rate
         product *= rate
-        if product > _LARGE or product < 1.0 / _LARGE:
+        if product > LARGE or product < 1.0 / LARGE:
             log_product += math.log(product)
             product = 1.0
     family.log_rates[slot] = log_product + math.log(product)
@@ -101,7 +101,7 @@ def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
     for d in range(family.data.shape[1]):
         difference = family.data[point, d] - family.mean[slot, d]
         product *= 1.0 + shrink * family.half_precision[slot, d] * difference * difference
-        if product > _LARGE:
+        if product > LARGE:
             log_product += math.log(product)
             product = 1.0
     log_product += math.log(product)
@@ -114,7 +114,7 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
     for d in range(family.data.shape[1]):
         difference = family.data[point, d] - family.mean[slot, d]
         product *= max(1.0 - stretch * family.half_precision[slot, d] * difference * difference, 1e-16)
-        if product < 1.0 / _LARGE:
+        if product < 1.0 / LARGE:
             log_product += math.log(product)
             product = 1.0
     log_product += math.log(product)

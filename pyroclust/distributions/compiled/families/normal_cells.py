@@ -1,12 +1,12 @@
 """Compiled functions of normal columns with missing cells: one logarithm for all columns that are whole."""
 
 import math
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from pyroclust.distributions import NormalInverseGamma
+from pyroclust.distributions.compiled.families.inverse_gamma import LARGE
 from pyroclust.distributions.compiled.families.partly_observed import (
+    Cells,
     cells_of,
     marginal_of_cells,
     refresh_cells,
@@ -23,28 +23,21 @@ from pyroclust.distributions.compiled.protocol import (
 
 __all__ = ["NormalCells"]
 
-# Products of factors are kept below this before their logarithm is taken.
-_LARGE = 1e100
 
-
-class NormalCells(NamedTuple):
-    r"""The fields of :class:`~pyroclust.distributions.compiled.families.partly_observed.Cells`.
+class NormalCells(Cells):
+    r"""Cells of normal columns.
 
     A cell whose column has :math:`n_d` cells in the cluster has the log predictive density
     :math:`C_{n_d} - \frac12 \log b_d - (a_{n_d} + \frac12) \log (1 + r_{n_d} q_d)`. Columns of which the
     cluster has every cell share the power, and so one logarithm of a product.
     """
 
-    hyper: np.ndarray
-    part: Any
-    there: np.ndarray
-    counts: np.ndarray
-    sums: np.ndarray
+    __slots__ = ()
 
 
 @cells_of.register
-def _(part: NormalInverseGamma) -> type[Any] | None:
-    return NormalCells if part.dim == 1 else None
+def _(part: NormalInverseGamma) -> type[Cells]:
+    return NormalCells if part.dim == 1 else Cells
 
 
 implements(tabulate, NormalCells)(tabulate_cells)
@@ -67,7 +60,7 @@ def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
             total -= part.power[count + 1] * math.log(factor)
             continue
         product *= factor
-        if product > _LARGE:
+        if product > LARGE:
             total -= power * math.log(product)
             product = 1.0
     return total - power * math.log(product)
@@ -92,7 +85,7 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
             total += part.power[count - 1] * math.log(factor)
             continue
         product *= factor
-        if product < 1.0 / _LARGE:
+        if product < 1.0 / LARGE:
             total += power * math.log(product)
             product = 1.0
     return total + power * math.log(product)

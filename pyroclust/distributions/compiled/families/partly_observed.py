@@ -39,23 +39,22 @@ class Cells(NamedTuple):
 
 
 @singledispatch
-def cells_of(part: Component) -> type[Any] | None:
-    """Return a named tuple with the fields of :class:`Cells` whose predictives suit a family better.
+def cells_of(part: Component) -> type[Cells]:
+    """Return :class:`Cells`, or what derives from it with predictives of its own for a family.
 
     Args:
         part: the family of one group of columns.
     """
-    return None
+    return Cells
 
 
 @compile_family.register
-def _(component: PartlyObserved, data: np.ndarray, num_slots: int) -> NamedTuple:
+def _(component: PartlyObserved, data: np.ndarray, num_slots: int) -> Cells:
     groups, width = component.num_groups, component.part.dim
     cells = np.ascontiguousarray(data.reshape(-1, width))
     there = ~np.isnan(cells).any(-1)
     part: Any = compile_family(component.part, np.where(there[:, None], cells, 0.0), num_slots * groups + 1)
-    kind = cells_of(component.part) or Cells
-    return kind(  # type: ignore[no-any-return]
+    return cells_of(component.part)(
         hyper=part.hyper,
         part=part,
         there=there.reshape(-1, groups),

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.distributions import Product
+from pyroclust.distributions.compiled.families.partly_observed import Cells
 from pyroclust.distributions.compiled.protocol import (
     compile_family,
     implements,
@@ -56,7 +57,7 @@ def _paired(parts: list[Any], widths: list[int]) -> Any:
 def _with_hyper(family: Any, hyper: np.ndarray) -> Any:
     """Let all families in a nesting look at their part of one array."""
     if not isinstance(family, Pair):
-        of_cells = {"part": _with_hyper(family.part, hyper)} if hasattr(family, "part") else {}
+        of_cells = {"part": _with_hyper(family.part, hyper)} if isinstance(family, Cells) else {}
         return family._replace(hyper=hyper, **of_cells)
     split = _num_hyper(family.first)
     first, second = _with_hyper(family.first, hyper[:split]), _with_hyper(family.second, hyper[split:])
