@@ -5,8 +5,9 @@ numba finds their machine code by the type of the named tuple (:func:`numba.exte
 loop over points and clusters is written once for all families.
 
 A new family registers :func:`compile_family` and overloads five stubs by :func:`implements`; nothing else
-changes. Machine code stays on disk until a file beside this one or the caller's changes, or the file of a
-family of one's own: its functions lie beside its named tuple.
+changes. It may have its own function of a stub that has one for all others (:func:`otherwise`). Machine code
+stays on disk until a file beside this one or the caller's changes, or the file of a family of one's own: its
+functions lie beside its named tuple.
 """
 
 from collections.abc import Callable
@@ -22,15 +23,15 @@ from pyroclust.distributions import Component, ConjugateComponent
 from pyroclust.distributions.compiled.pointers import PointerType
 
 __all__ = [
-    "INTERLINKED",
     "compile_family",
-    "for_most_families",
     "hyper_array",
     "implements",
     "is_tuple_of",
     "log_marginal",
     "log_predictive",
+    "log_predictive_above",
     "log_predictive_without",
+    "otherwise",
     "refresh",
     "tabulate",
 ]
@@ -86,6 +87,11 @@ def log_predictive_without(family: Any, point: Any, slot: Any, size: Any) -> flo
     raise NotImplementedError
 
 
+def log_predictive_above(family: Any, point: Any, slot: Any, size: Any, floor: Any) -> float:
+    """Return the log predictive where it is at least ``floor``, else any number below that (a stub)."""
+    raise NotImplementedError
+
+
 def log_marginal(family: Any, sums: Any, slot: Any, size: Any) -> float:
     """Return the log marginal likelihood of a cluster from ``family.hyper`` and its sums alone (a stub)."""
     raise NotImplementedError
@@ -121,32 +127,40 @@ def implements(
         def choose(*arguments: Any) -> Callable[..., Any] | None:
             return function if is_tuple_of(arguments[place], kind) else None
 
-        inline = stub in (log_predictive, log_predictive_without, refresh)
-        options = _INLINE_OPTIONS if inline else LEAN_OPTIONS
-        overload(stub, strict=False, jit_options=options)(choose)
+        _OWN.setdefault(stub, set()).add(kind)
+        overload(stub, strict=False, jit_options=_options_of(stub))(choose)
         return function
 
     return register
 
 
-INTERLINKED: set[type] = set()
-"""Families whose clusters bear on one another, as blocks of a graph do: they have moves of their own."""
-
-
-def for_most_families(stub: Callable[..., Any], *, place: int = 0) -> Callable[..., Any]:
-    """Register a function as the machine code of a stub for all families that are not interlinked.
+def otherwise(stub: Callable[..., Any], *, place: int = 0) -> Callable[..., Any]:
+    """Register a function as the machine code of a stub for all kinds that :func:`implements` names none for.
 
     Args:
-        stub: a stub that :func:`implements` fills for an interlinked family.
-        place: of the family among its arguments.
+        stub: of a family or a move.
+        place: of the kind among its arguments.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         def choose(*arguments: Any) -> Callable[..., Any] | None:
-            interlinked = any(is_tuple_of(arguments[place], kind) for kind in INTERLINKED)
-            return None if interlinked else function
+            own = any(is_tuple_of(arguments[place], kind) for kind in _OWN.get(stub, ()))
+            return None if own else function
 
-        overload(stub, strict=False, jit_options=LEAN_OPTIONS)(choose)
+        overload(stub, strict=False, jit_options=_options_of(stub))(choose)
         return function
 
     return register
+
+
+def _options_of(stub: Callable[..., Any]) -> Any:
+    return _INLINE_OPTIONS if stub in _INLINE else LEAN_OPTIONS
+
+
+_OWN: dict[Callable[..., Any], set[type]] = {}
+_INLINE = (log_predictive, log_predictive_above, log_predictive_without, refresh)
+
+
+@otherwise(log_predictive_above)
+def _whole_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
+    return log_predictive(family, point, slot, size)

@@ -31,8 +31,10 @@ from pyroclust.random_state import seed_from_torch, seeded
 
 __all__ = ["refine"]
 
-# The first look is after so many sweeps, every next one after twice as many; then it stops.
-_FIRST_LOOK, _MOST_SWEEPS = 10, 640
+# The first look is after at most so many sweeps, every next one after twice as many; then it stops. The first
+# cannot end it, and each later one finds change where there is none once in twenty times: where few sweeps
+# are allowed, the first comes earlier, so that there are three others.
+_FIRST_LOOK, _MOST_SWEEPS, _LOOKS = 10, 640, 4
 _BYTES_A_LABEL = 8
 # Numbers that a cluster of four columns with a full covariance keeps; sweeps over larger ones cost more.
 _CHEAP = 20
@@ -60,9 +62,10 @@ def refine(
     3. From each a chain of the kernel runs, many at a time in threads. With ``sweeps=None`` the chains are
        looked at after 10, 20, 40, ... up to 640 sweeps, fewer above 1,000 points
        (:func:`~pyroclust.large_tables.sweeps_of`), and F / 20 times fewer where a cluster keeps F > 20
-       numbers, as with full covariances above four columns. They have settled when a test finds no change
-       since the look before, and chains of one ancestor are no more alike than others, or so little that the
-       nested R-hat of every functional is at most 1.05 and half of the draws, or 400, are effective.
+       numbers, as with full covariances above four columns. Below 80 sweeps they are looked at four times.
+       They have settled when a test finds no change since the look before, and chains of one ancestor are no
+       more alike than others, or so little that the nested R-hat of every functional is at most 1.05 and half
+       of the draws, or 400, are effective.
 
     Resampling mends what the guide has wrong of the whole, sweeps what it has wrong nearby. Chains from one
     ancestor are independent given it, and count as fewer draws while they are alike.
@@ -212,9 +215,10 @@ def _looks(sweeps: int | None, *, model: CollapsedModel, num_points: int, num_ch
     """Return after how many sweeps the chains are looked at."""
     if sweeps is not None:
         return sorted({sweeps // 2, sweeps} - {0})
-    found, most = [_FIRST_LOOK], sweeps_of(num_points, num_chains=num_chains, most=_MOST_SWEEPS)
+    most = sweeps_of(num_points, num_chains=num_chains, most=_MOST_SWEEPS)
     if isinstance(model.component, ConjugateComponent):
         most = int(most / max(1.0, model.component.num_moments / _CHEAP))
+    found = [min(_FIRST_LOOK, max(1, most // 2 ** (_LOOKS - 1)))]
     while 2 * found[-1] <= most:
         found.append(2 * found[-1])
     return found

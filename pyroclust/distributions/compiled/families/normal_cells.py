@@ -1,21 +1,18 @@
-"""Compiled functions of normal columns with missing cells: one logarithm for all columns that are whole."""
+"""Compiled functions of normal columns with missing cells: as few logarithms as may be."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from pyroclust.distributions import NormalInverseGamma
 from pyroclust.distributions.compiled.families.inverse_gamma import LARGE
-from pyroclust.distributions.compiled.families.partly_observed import (
-    Cells,
-    cells_of,
-    marginal_of_cells,
-    refresh_cells,
-    tabulate_cells,
-)
+from pyroclust.distributions.compiled.families.partly_observed import Cells, cells_of
 from pyroclust.distributions.compiled.protocol import (
     implements,
     log_marginal,
     log_predictive,
+    log_predictive_above,
     log_predictive_without,
     refresh,
     tabulate,
@@ -24,40 +21,80 @@ from pyroclust.distributions.compiled.protocol import (
 __all__ = ["NormalCells"]
 
 
-class NormalCells(Cells):
-    r"""Cells of normal columns.
+class NormalCells(NamedTuple):
+    r"""Cells of normal columns, and what clusters cache of them.
 
     A cell whose column has :math:`n_d` cells in the cluster has the log predictive density
-    :math:`C_{n_d} - \frac12 \log b_d - (a_{n_d} + \frac12) \log (1 + r_{n_d} q_d)`. Columns of which the
-    cluster has every cell share the power, and so one logarithm of a product.
+    :math:`h_d - (a_{n_d} + \frac12) \log (1 + r_{n_d} q_d)`, with :math:`h_d = C_{n_d} - \frac12 \log b_d`.
+    Columns of which the cluster has every cell share the power, and so one logarithm of a product.
+
+    Attributes:
+        hyper: that of the family.
+        cells: of the family.
+        height: :math:`h_d` of every cluster, ``(S, D)``.
+        ahead: the most that a column and those after it can add: sums of the heights above 0, ``(S, D + 1)``.
+        stretch: :math:`r_{n_d} / 2 b_d`, ``(S, D)``.
     """
 
-    __slots__ = ()
+    hyper: np.ndarray
+    cells: Cells
+    height: np.ndarray
+    ahead: np.ndarray
+    stretch: np.ndarray
 
 
 @cells_of.register
-def _(part: NormalInverseGamma) -> type[Cells]:
-    return NormalCells if part.dim == 1 else Cells
+def _(part: NormalInverseGamma, cells: Cells) -> NamedTuple:
+    if part.dim > 1:
+        return cells
+    slots, columns = cells.counts.shape
+    return NormalCells(
+        hyper=cells.hyper,
+        cells=cells,
+        height=np.zeros((slots, columns)),
+        ahead=np.zeros((slots, columns + 1)),
+        stretch=np.zeros((slots, columns)),
+    )
 
 
-implements(tabulate, NormalCells)(tabulate_cells)
-implements(refresh, NormalCells)(refresh_cells)
-implements(log_marginal, NormalCells)(marginal_of_cells)
+@implements(tabulate, NormalCells)
+def _tabulate(family: Any) -> None:
+    tabulate(family.cells)
+
+
+@implements(refresh, NormalCells)
+def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
+    cells, part, columns = family.cells, family.cells.part, family.height.shape[1]
+    refresh(cells, sums, slot, size)
+    family.ahead[slot, columns] = 0.0
+    for d in range(columns - 1, -1, -1):
+        own, count = slot * columns + d, cells.counts[slot, d]
+        height = part.constant[count] - 0.5 * part.log_rates[own]
+        family.height[slot, d] = height
+        family.ahead[slot, d] = family.ahead[slot, d + 1] + max(height, 0.0)
+        family.stretch[slot, d] = part.with_point[count] * part.half_precision[own, 0]
 
 
 @implements(log_predictive, NormalCells)
 def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
-    part, groups = family.part, family.there.shape[1]
+    return log_predictive_above(family, point, slot, size, -math.inf)
+
+
+@implements(log_predictive_above, NormalCells)
+def _log_predictive_above(family: Any, point: int, slot: int, size: int, floor: float) -> float:
+    cells, part, columns = family.cells, family.cells.part, family.height.shape[1]
     total, product, power = 0.0, 1.0, part.power[size + 1]
-    for g in range(groups):
-        if not family.there[point, g]:
+    for d in range(columns):
+        if not cells.there[point, d]:
             continue
-        own, count = slot * groups + g, family.counts[slot, g]
-        difference = part.data[point * groups + g, 0] - part.mean[own, 0]
-        factor = 1.0 + part.with_point[count] * part.half_precision[own, 0] * difference * difference
-        total += part.constant[count] - 0.5 * part.log_rates[own]
+        count = cells.counts[slot, d]
+        difference = part.data[point * columns + d, 0] - part.mean[slot * columns + d, 0]
+        factor = 1.0 + family.stretch[slot, d] * difference * difference
+        total += family.height[slot, d]
         if count != size:
             total -= part.power[count + 1] * math.log(factor)
+            if total + family.ahead[slot, d + 1] < floor:
+                return total + family.ahead[slot, d + 1]
             continue
         product *= factor
         if product > LARGE:
@@ -68,14 +105,14 @@ def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
 
 @implements(log_predictive_without, NormalCells)
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
-    part, groups = family.part, family.there.shape[1]
+    cells, part, columns = family.cells, family.cells.part, family.height.shape[1]
     total, product, power = 0.0, 1.0, part.power[size - 1]
-    for g in range(groups):
-        if not family.there[point, g]:
+    for d in range(columns):
+        if not cells.there[point, d]:
             continue
-        cell, own, count = point * groups + g, slot * groups + g, family.counts[slot, g]
+        cell, own, count = point * columns + d, slot * columns + d, cells.counts[slot, d]
         if count < 2:
-            total += log_predictive(part, cell, len(family.sums) - 1, 0)
+            total += log_predictive(part, cell, len(cells.sums) - 1, 0)
             continue
         difference = part.data[cell, 0] - part.mean[own, 0]
         stretch = part.without_point[count] * part.half_precision[own, 0]
@@ -89,3 +126,8 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
             total += power * math.log(product)
             product = 1.0
     return total + power * math.log(product)
+
+
+@implements(log_marginal, NormalCells)
+def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
+    return log_marginal(family.cells, sums, slot, size)

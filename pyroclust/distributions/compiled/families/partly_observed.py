@@ -16,7 +16,7 @@ from pyroclust.distributions.compiled.protocol import (
     tabulate,
 )
 
-__all__ = ["Cells", "cells_of", "marginal_of_cells", "refresh_cells", "tabulate_cells"]
+__all__ = ["Cells", "cells_of"]
 
 
 class Cells(NamedTuple):
@@ -39,41 +39,41 @@ class Cells(NamedTuple):
 
 
 @singledispatch
-def cells_of(part: Component) -> type[Cells]:
-    """Return :class:`Cells`, or what derives from it with predictives of its own for a family.
+def cells_of(part: Component, cells: Cells) -> NamedTuple:
+    """Return the cells, or around them a kind with predictives of its own for a family.
 
     Args:
         part: the family of one group of columns.
+        cells: of all groups.
     """
-    return Cells
+    return cells
 
 
 @compile_family.register
-def _(component: PartlyObserved, data: np.ndarray, num_slots: int) -> Cells:
+def _(component: PartlyObserved, data: np.ndarray, num_slots: int) -> NamedTuple:
     groups, width = component.num_groups, component.part.dim
-    cells = np.ascontiguousarray(data.reshape(-1, width))
-    there = ~np.isnan(cells).any(-1)
-    part: Any = compile_family(component.part, np.where(there[:, None], cells, 0.0), num_slots * groups + 1)
-    return cells_of(component.part)(
+    values = np.ascontiguousarray(data.reshape(-1, width))
+    there = ~np.isnan(values).any(-1)
+    part: Any = compile_family(component.part, np.where(there[:, None], values, 0.0), num_slots * groups + 1)
+    cells = Cells(
         hyper=part.hyper,
         part=part,
         there=there.reshape(-1, groups),
         counts=np.zeros((num_slots, groups), np.int64),
         sums=np.zeros((num_slots * groups + 1, component.part.num_moments)),
     )
+    return cells_of(component.part, cells)
 
 
 @implements(tabulate, Cells)
-def tabulate_cells(family: Any) -> None:
-    """Tabulate the family of the groups, and cache its empty cluster."""
+def _tabulate(family: Any) -> None:
     tabulate(family.part)
     empty = len(family.sums) - 1
     refresh(family.part, family.sums, empty, 0)
 
 
 @implements(refresh, Cells)
-def refresh_cells(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
-    """Refresh the part's clusters that a cluster is made of, one a group."""
+def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     groups, width = family.there.shape[1], family.sums.shape[1]
     for g in range(groups):
         count, own = int(sums[slot, g] + 0.5), slot * groups + g
@@ -110,8 +110,7 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
 
 
 @implements(log_marginal, Cells)
-def marginal_of_cells(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
-    """Return the log marginal likelihood of a cluster, the sum over its groups."""
+def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     groups, width, total = family.there.shape[1], family.sums.shape[1], 0.0
     for g in range(groups):
         count = int(sums[slot, g] + 0.5)

@@ -1,16 +1,17 @@
 """Compiled functions of products of families over different columns."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.distributions import Product
-from pyroclust.distributions.compiled.families.partly_observed import Cells
+from pyroclust.distributions import ConjugateComponent, Product
 from pyroclust.distributions.compiled.protocol import (
     compile_family,
     implements,
     log_marginal,
     log_predictive,
+    log_predictive_above,
     log_predictive_without,
     refresh,
     tabulate,
@@ -27,41 +28,44 @@ class Pair(NamedTuple):
         first: a family.
         second: a family.
         split: how many moments the first has.
+        most: bound of log predictives of the second: 0 where its columns are discrete, else infinity.
     """
 
     hyper: np.ndarray
     first: Any
     second: Any
     split: int
+    most: float
 
 
 @compile_family.register
 def _(component: Product, data: np.ndarray, num_slots: int) -> NamedTuple:
     compiled: list[Any] = []
-    widths, begin = [], 0
+    begin = 0
     for part in component.parts:
         columns = np.ascontiguousarray(data[:, begin : begin + part.dim])
         compiled.append(compile_family(part, columns, num_slots))
-        widths.append(part.num_moments)
         begin += part.dim
-    return _with_hyper(_paired(compiled, widths), np.concatenate([part.hyper for part in compiled]))
+    return _with_hyper(_paired(compiled, component.parts), np.concatenate([part.hyper for part in compiled]))
 
 
-def _paired(parts: list[Any], widths: list[int]) -> Any:
+def _paired(compiled: Sequence[Any], parts: Sequence[ConjugateComponent]) -> Any:
     """Nest families from the right: (a, (b, c))."""
     if len(parts) == 1:
-        return parts[0]
-    return Pair(np.zeros(0), parts[0], _paired(parts[1:], widths[1:]), widths[0])
+        return compiled[0]
+    most = 0.0 if all(part.support.is_discrete for part in parts[1:]) else np.inf
+    second = _paired(compiled[1:], parts[1:])
+    return Pair(np.zeros(0), compiled[0], second, split=parts[0].num_moments, most=most)
 
 
 def _with_hyper(family: Any, hyper: np.ndarray) -> Any:
     """Let all families in a nesting look at their part of one array."""
     if not isinstance(family, Pair):
-        of_cells = {"part": _with_hyper(family.part, hyper)} if isinstance(family, Cells) else {}
-        return family._replace(hyper=hyper, **of_cells)
+        within = {name: one for name, one in family._asdict().items() if hasattr(one, "hyper")}
+        return family._replace(hyper=hyper, **{name: _with_hyper(one, hyper) for name, one in within.items()})
     split = _num_hyper(family.first)
     first, second = _with_hyper(family.first, hyper[:split]), _with_hyper(family.second, hyper[split:])
-    return Pair(hyper, first, second, family.split)
+    return family._replace(hyper=hyper, first=first, second=second)
 
 
 def _num_hyper(family: Any) -> int:
@@ -85,6 +89,14 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
 @implements(log_predictive, Pair)
 def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
     return log_predictive(family.first, point, slot, size) + log_predictive(family.second, point, slot, size)
+
+
+@implements(log_predictive_above, Pair)
+def _log_predictive_above(family: Any, point: int, slot: int, size: int, floor: float) -> float:
+    first = log_predictive(family.first, point, slot, size)
+    if first + family.most < floor:
+        return first + family.most
+    return first + log_predictive_above(family.second, point, slot, size, floor - first)
 
 
 @implements(log_predictive_without, Pair)

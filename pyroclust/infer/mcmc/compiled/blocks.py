@@ -14,7 +14,6 @@ import numpy as np
 from pyroclust.compiling import lean
 from pyroclust.distributions import BlockRates
 from pyroclust.distributions.compiled.protocol import (
-    INTERLINKED,
     compile_family,
     implements,
     log_predictive,
@@ -79,9 +78,6 @@ class Blocks(NamedTuple):
     within: RateTable
     between: RateTable
     shared: np.ndarray
-
-
-INTERLINKED.add(Blocks)
 
 
 @compile_family.register

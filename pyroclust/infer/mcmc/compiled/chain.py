@@ -12,9 +12,9 @@ from pyroclust.distributions import Component, ConjugateComponent
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import (
     compile_family,
-    for_most_families,
     log_marginal,
     log_predictive,
+    otherwise,
     refresh,
     tabulate,
 )
@@ -77,7 +77,7 @@ def sum_up(family: Any, state: Any) -> None:
     raise NotImplementedError
 
 
-@for_most_families(sum_up)
+@otherwise(sum_up)
 def _sum_moments(family: Any, state: Any) -> None:
     num_active = state.counters[0]
     for j in range(num_active):
@@ -163,7 +163,7 @@ def log_likelihood(family: Any, state: Any) -> float:
     raise NotImplementedError
 
 
-@for_most_families(log_likelihood)
+@otherwise(log_likelihood)
 def _sum_of_log_marginals(family: Any, state: Any) -> float:
     total = 0.0
     for j in range(state.counters[0]):

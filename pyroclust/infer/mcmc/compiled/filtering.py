@@ -7,8 +7,8 @@ import numpy as np
 
 from pyroclust.compiling import lean
 from pyroclust.distributions.compiled.clusters import add_point
-from pyroclust.distributions.compiled.protocol import log_predictive
-from pyroclust.infer.mcmc.compiled.sweep import draw_index
+from pyroclust.distributions.compiled.protocol import log_predictive_above
+from pyroclust.infer.mcmc.compiled.sweep import NEGLIGIBLE, draw_index
 
 __all__ = ["FilterState", "filter_points", "in_own_order"]
 
@@ -62,13 +62,15 @@ def filter_points(family: Any, state: Any, uniforms: np.ndarray, labels: np.ndar
             return math.inf
         add_point(family, state.sizes, state.sums, state.moments, point, labels[point])
     for point in range(first, len(labels)):
-        best = -math.inf
+        best = state.log_open[point, clusters] + state.log_alone[point]
+        state.logs[clusters] = best
         for k in range(clusters):
             size = state.sizes[k]
-            state.logs[k] = state.log_join[size] + log_predictive(family, point, k, size)
+            floor = best + NEGLIGIBLE - state.log_join[size]
+            if len(uniforms) == 0 and k == labels[point]:
+                floor = -math.inf
+            state.logs[k] = state.log_join[size] + log_predictive_above(family, point, k, size, floor)
             best = max(best, state.logs[k])
-        state.logs[clusters] = state.log_open[point, clusters] + state.log_alone[point]
-        best = max(best, state.logs[clusters])
         for k in range(clusters + 1):
             state.weights[k] = state.logs[k]
         if len(uniforms) > 0:

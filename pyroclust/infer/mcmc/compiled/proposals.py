@@ -15,8 +15,8 @@ from typing import Any
 
 from pyroclust.compiling import lean
 from pyroclust.distributions.compiled.protocol import (
-    for_most_families,
     log_marginal,
+    otherwise,
     refresh,
 )
 from pyroclust.infer.mcmc.compiled.chain import accumulate
@@ -221,7 +221,7 @@ def propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> N
     raise NotImplementedError
 
 
-@for_most_families(propose, place=1)
+@otherwise(propose, place=1)
 def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     first, second = draw_pair(len(state.slot_of), generator)
     num_active, one, other = state.counters[0], state.slot_of[first], state.slot_of[second]

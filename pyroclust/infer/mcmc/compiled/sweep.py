@@ -12,9 +12,9 @@ import numpy as np
 
 from pyroclust.compiling import lean
 from pyroclust.distributions.compiled.protocol import (
-    for_most_families,
-    log_predictive,
+    log_predictive_above,
     log_predictive_without,
+    otherwise,
 )
 from pyroclust.infer.mcmc.compiled.chain import move_point
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
@@ -22,10 +22,10 @@ from pyroclust.infer.mcmc.compiled.steps import (
     step_of,
 )
 
-__all__ = ["GibbsSweep", "draw_index", "sweep"]
+__all__ = ["NEGLIGIBLE", "GibbsSweep", "draw_index", "sweep"]
 
-# exp(-40) is below half a unit in the last place of the sum it would enter.
-_NEGLIGIBLE = -40.0
+NEGLIGIBLE = -40.0
+"""Log weights so far below the largest are 0: exp(-40) is below half a unit in the last place of the sum."""
 
 
 class GibbsSweep(NamedTuple):
@@ -34,25 +34,30 @@ class GibbsSweep(NamedTuple):
 
 @lean
 def _fill_weights(family: Any, state: Any, prior: Any, point: int) -> tuple[int, float]:
+    """Write the log weights of a point's choices: exactly, or below :data:`NEGLIGIBLE` where they are."""
     num_active, own = state.counters[0], state.slot_of[point]
     alone = state.sizes[own] == 1
     log_new = state.log_alone[point] + log_open(prior, num_active - (1 if alone else 0))
-    best = -np.inf
+    # The point's own cluster is likely to be best: beside it the others are seen to be hopeless early.
+    log_own = log_new
+    if not alone:
+        size = state.sizes[own]
+        log_own = prior.log_join[size - 1] + log_predictive_without(family, point, own, size)
+    best = max(log_new, log_own)
     for j in range(num_active):
         slot = state.active[j]
+        if slot == own:
+            state.weights[j] = log_own
+            continue
         size = state.sizes[slot]
-        if slot != own:
-            weight = prior.log_join[size] + log_predictive(family, point, slot, size)
-        elif alone:
-            weight = log_new
-        else:
-            weight = prior.log_join[size - 1] + log_predictive_without(family, point, slot, size)
-        state.weights[j] = weight
-        best = max(best, weight)
+        log_join = prior.log_join[size]
+        floor = best + NEGLIGIBLE - log_join
+        state.weights[j] = log_join + log_predictive_above(family, point, slot, size, floor)
+        best = max(best, state.weights[j])
     if alone:
         return num_active, best
     state.weights[num_active] = log_new
-    return num_active + 1, max(best, log_new)
+    return num_active + 1, best
 
 
 @lean
@@ -61,7 +66,7 @@ def draw_index(weights: np.ndarray, count: int, best: float, uniform: float) -> 
     total = 0.0
     for j in range(count):
         difference = weights[j] - best
-        if difference > _NEGLIGIBLE:
+        if difference > NEGLIGIBLE:
             total += math.exp(difference)
         weights[j] = total
     target = uniform * total
@@ -81,7 +86,7 @@ def _sweep(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> No
     sweep(family, state, prior, generator)
 
 
-@for_most_families(sweep)
+@otherwise(sweep)
 def _visit_all(family: Any, state: Any, prior: Any, generator: Any) -> None:
     for i in range(len(state.slot_of)):
         count, best = _fill_weights(family, state, prior, i)
