@@ -11,6 +11,7 @@ from scipy import integrate
 from pyroclust.compiling import lean
 from pyroclust.distributions import (
     BernoulliBeta,
+    Categories,
     ChineseRestaurantPrior,
     ClusteredData,
     MultinomialDirichlet,
@@ -18,6 +19,7 @@ from pyroclust.distributions import (
     NormalInverseGamma,
     NormalInverseWishart,
     NormalKnownVariance,
+    PartlyObserved,
     PoissonGamma,
     Product,
     student_t,
@@ -28,6 +30,7 @@ from pyroclust.distributions.compiled.protocol import (
     compile_family,
     log_marginal,
     log_predictive,
+    log_predictive_above,
     log_predictive_without,
 )
 from pyroclust.distributions.components.clustered_data import block_moments
@@ -43,6 +46,17 @@ LABELS = torch.arange(len(SIZES)).repeat_interleave(torch.tensor(SIZES))
 def mixed():
     normal = NormalInverseGamma(2, 0.2, shape=2.5, rate=0.7, mean=0.4)
     return Product([normal, BernoulliBeta(3, 0.6, beta=1.1), PoissonGamma(1, 2.0, rate=0.5)])
+
+
+NUMBERS_WITH_GAPS = PartlyObserved(NormalInverseGamma(1, 0.2, shape=2.5, rate=0.02, mean=0.4), 3)
+
+
+def mixed_with_gaps():
+    counts, flags = (
+        PartlyObserved(PoissonGamma(1, 2.0, rate=0.5), 1),
+        PartlyObserved(BernoulliBeta(1, 0.6), 2),
+    )
+    return Product([NUMBERS_WITH_GAPS, counts, flags, Categories([3, 2], 0.7)])
 
 
 # A family, other values of some of its hyperparameters, and a scale of data far from what it expects.
@@ -69,6 +83,12 @@ CASES = {
         {"0.2.shape": 0.7, "1.concentration": 5.0, "2.0.beta": 9.0},
         1.0,
     ),
+    "numbers with gaps": (NUMBERS_WITH_GAPS, {"rate": 2.0, "mean": -1.0}, 1e4),
+    "product with gaps": (
+        mixed_with_gaps(),
+        {"0.rate": 2.0, "0.mean": -1.0, "1.rate": 4.0, "2.alpha": 3.0, "3.concentration": 2.0},
+        1.0,
+    ),
 }
 every_case = pytest.mark.parametrize("name", CASES)
 
@@ -87,6 +107,15 @@ def probe(family, state, marginal, predictive, without):
     for j in range(state.counters[0] + 1):
         slot = state.active[j]
         marginal[j] = log_marginal(family, state.sums, slot, state.sizes[slot])
+
+
+@lean
+def probe_above(family, state, floors, found):
+    """Evaluate predictives down to a floor each."""
+    for j in range(state.counters[0]):
+        slot = state.active[j]
+        for i in range(len(state.slot_of)):
+            found[i, j] = log_predictive_above(family, i, slot, state.sizes[slot], floors[i, j])
 
 
 def chain_on(component, data, hyper):
@@ -125,7 +154,17 @@ def expected(component, data):
 
 def draw_data(component):
     torch.manual_seed(5)
-    return ClusteredData(component, LABELS).sample().double()
+    data = ClusteredData(component, LABELS).sample().double()
+    if not takes_gaps(component):
+        return data
+    lost = torch.rand(data.shape) < 0.2
+    # A column that is whole in a cluster is seen in another way.
+    lost[-SIZES[-1] :, 0] = False
+    return torch.where(lost, torch.nan, data)
+
+
+def takes_gaps(component):
+    return bool(component.support.check(torch.full((component.dim,), torch.nan)))
 
 
 def assert_close(found, wanted, tolerance=1e-8):
@@ -145,6 +184,24 @@ def test_agrees_with_torch(name):
     moved = chain_on(component, data, hyper)
     assert_close(evaluate(moved), expected(component.given(hyper), data))
     assert (evaluate(moved)[1] - found[1]).abs().max() > 0.01
+
+
+@every_case
+def test_predictives_are_right_above_a_floor_and_below_it_below(name):
+    component, _, _ = CASES[name]
+    data = draw_data(component)
+    chain = chain_on(component, data, {})
+    predictive = evaluate(chain)[1][:, : len(SIZES)].contiguous()
+    floors = predictive + torch.linspace(-6.0, 6.0, predictive.numel(), dtype=torch.float64).view_as(
+        predictive
+    )
+    found = torch.empty_like(predictive)
+    probe_above(chain.family_at, chain.state_at, floors.numpy(), found.numpy())
+    above = predictive >= floors
+    assert_close([found[above]], [predictive[above]])
+    assert (found[~above] < floors[~above]).all()
+    assert above.any()
+    assert not above.all()
 
 
 @every_case

@@ -12,7 +12,6 @@ from pyroclust.distributions.compiled.protocol import (
     implements,
     log_marginal,
     log_predictive,
-    log_predictive_above,
     log_predictive_without,
     refresh,
     tabulate,
@@ -32,14 +31,12 @@ class NormalCells(NamedTuple):
         hyper: that of the family.
         cells: of the family.
         height: :math:`h_d` of every cluster, ``(S, D)``.
-        ahead: the most that a column and those after it can add: sums of the heights above 0, ``(S, D + 1)``.
         stretch: :math:`r_{n_d} / 2 b_d`, ``(S, D)``.
     """
 
     hyper: np.ndarray
     cells: Cells
     height: np.ndarray
-    ahead: np.ndarray
     stretch: np.ndarray
 
 
@@ -52,7 +49,6 @@ def _(part: NormalInverseGamma, cells: Cells) -> NamedTuple:
         hyper=cells.hyper,
         cells=cells,
         height=np.zeros((slots, columns)),
-        ahead=np.zeros((slots, columns + 1)),
         stretch=np.zeros((slots, columns)),
     )
 
@@ -66,22 +62,14 @@ def _tabulate(family: Any) -> None:
 def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     cells, part, columns = family.cells, family.cells.part, family.height.shape[1]
     refresh(cells, sums, slot, size)
-    family.ahead[slot, columns] = 0.0
-    for d in range(columns - 1, -1, -1):
+    for d in range(columns):
         own, count = slot * columns + d, cells.counts[slot, d]
-        height = part.constant[count] - 0.5 * part.log_rates[own]
-        family.height[slot, d] = height
-        family.ahead[slot, d] = family.ahead[slot, d + 1] + max(height, 0.0)
+        family.height[slot, d] = part.constant[count] - 0.5 * part.log_rates[own]
         family.stretch[slot, d] = part.with_point[count] * part.half_precision[own, 0]
 
 
 @implements(log_predictive, NormalCells)
 def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
-    return log_predictive_above(family, point, slot, size, -math.inf)
-
-
-@implements(log_predictive_above, NormalCells)
-def _log_predictive_above(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     cells, part, columns = family.cells, family.cells.part, family.height.shape[1]
     total, product, power = 0.0, 1.0, part.power[size + 1]
     for d in range(columns):
@@ -93,8 +81,6 @@ def _log_predictive_above(family: Any, point: int, slot: int, size: int, floor: 
         total += family.height[slot, d]
         if count != size:
             total -= part.power[count + 1] * math.log(factor)
-            if total + family.ahead[slot, d + 1] < floor:
-                return total + family.ahead[slot, d + 1]
             continue
         product *= factor
         if product > LARGE:
