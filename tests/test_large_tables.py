@@ -43,8 +43,8 @@ def test_refining_looks_while_visits_are_within_the_limit():
     assert _looks(None, model=niw_mixture(2), num_points=20_000, num_chains=250) == [6, 12, 24, 48]
     assert _looks(None, model=niw_mixture(4), num_points=LARGE_TABLE, num_chains=1000)[-1] == 640
     # 13 columns with a full covariance have 182 moments, 30 have 930, and 30 with a variance each have 60.
-    assert _looks(None, model=niw_mixture(13), num_points=178, num_chains=1000) == [10, 20, 40]
-    assert _looks(None, model=niw_mixture(30), num_points=569, num_chains=1000) == [10]
+    assert _looks(None, model=niw_mixture(13), num_points=178, num_chains=1000) == [8, 16, 32, 64]
+    assert _looks(None, model=niw_mixture(30), num_points=569, num_chains=1000) == [1, 2, 4, 8]
     assert _looks(None, model=nig_mixture(30), num_points=569, num_chains=1000)[-1] == 160
 
 

@@ -29,7 +29,17 @@ from numba.extending import (
     unbox,
 )
 
-__all__ = ["Address", "PointerType", "address_of", "call_number", "call_step", "check_layout"]
+__all__ = [
+    "Address",
+    "Addresses",
+    "PointerType",
+    "address_of",
+    "call_number",
+    "call_number_of_one",
+    "call_step",
+    "call_step_of_one",
+    "check_layout",
+]
 
 _BYTES = ir.IntType(8).as_pointer()
 # What numba makes of an array; `_words` writes the same.
@@ -126,6 +136,33 @@ class Address:
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies have arrays of their own, elsewhere."""
         return Address, (self.content,)
+
+
+class Addresses:
+    """Named tuples of different kinds: numpy's array of their addresses keeps them where they are.
+
+    Args:
+        contents: of the :class:`Address` of each.
+
+    Attributes:
+        each: the addresses.
+
+    Example:
+        >>> class Scale(NamedTuple):
+        ...     by: float
+        >>> numbers = np.asarray(Addresses([Scale(2.0), Scale(3.0)]))
+        >>> [one.content.by for one in numbers.base.each]
+        [2.0, 3.0]
+    """
+
+    def __init__(self, contents: Sequence[Any]) -> None:
+        self.each = tuple(Address(one) for one in contents)
+        self._numbers = np.array([one.number for one in self.each], np.intp)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """What numpy makes an array of, whose base is this."""
+        return self._numbers.__array_interface__
 
 
 _TYPES: dict[Any, PointerType] = {}
@@ -225,5 +262,8 @@ def _caller(result: types.Type, num_pointers: int) -> Any:
 
 call_step = _caller(types.void, 4)
 call_number = _caller(types.float64, 2)
+call_step_of_one, call_number_of_one = _caller(types.void, 1), _caller(types.float64, 1)
 call_step.__doc__ = "Call a function of four pointers and more, ``call_step(address, (pointers and more))``."
 call_number.__doc__ = "Call a function of two pointers that returns a number."
+call_step_of_one.__doc__ = "Call a function of one pointer and more."
+call_number_of_one.__doc__ = "Call a function of one pointer and more that returns a number."

@@ -1,5 +1,6 @@
 """Named tuples by their address: compiled code reads what Python wrote, wherever a copy lies."""
 
+import copy
 import pickle
 from typing import NamedTuple
 
@@ -9,8 +10,10 @@ import torch
 from numba.core.errors import TypingError
 
 from pyroclust.compiling import lean
-from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
-from pyroclust.distributions.compiled.pointers import Address, check_layout
+from pyroclust.distributions import BernoulliBeta, ChineseRestaurantPrior, NormalKnownVariance, Product
+from pyroclust.distributions.compiled.families.product import Parts
+from pyroclust.distributions.compiled.pointers import Address, Addresses, check_layout
+from pyroclust.distributions.compiled.protocol import compile_family
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.infer.mcmc.compiled.chain import start_chain
 from pyroclust.infer.mcmc.compiled.runner import Program
@@ -63,10 +66,30 @@ def test_compiled_code_reads_and_writes_what_python_sees():
 
 def test_copies_have_arrays_of_their_own():
     address, found = Address(outer()), np.zeros(6)
-    copy = pickle.loads(pickle.dumps(address))
-    assert copy.number != address.number
-    read(copy, found)
-    assert (address.content.vector[0], copy.content.vector[0], found[2]) == (0, 7, 5)
+    other = pickle.loads(pickle.dumps(address))
+    assert other.number != address.number
+    read(other, found)
+    assert (address.content.vector[0], other.content.vector[0], found[2]) == (0, 7, 5)
+
+
+def test_addresses_keep_what_lies_there():
+    content = outer()
+    numbers = np.asarray(Addresses([content, Inner(np.zeros((1, 1)), 2.0)]))[:1]
+    assert numbers.base.base.each[0].content.vector is content.vector
+
+
+def test_copies_of_a_product_have_parts_of_their_own_that_share_its_hyperparameters():
+    family = Product([NormalKnownVariance(1), Product([BernoulliBeta(2), BernoulliBeta(1, 3.0)])])
+    points = np.ones((4, 4))
+    first = compile_family(family, points, 3)
+    for other in (copy.deepcopy(first), pickle.loads(pickle.dumps(first))):
+        inner = other.families.base.each[1].content
+        assert isinstance(inner, Parts)
+        assert not set(other.families.tolist()) & set(first.families.tolist())
+        assert not np.shares_memory(other.hyper, first.hyper)
+        other.hyper[-1] = 9.0
+        assert inner.families.base.each[1].content.hyper[-1] == 9.0
+        assert first.hyper[-1] != 9.0
 
 
 def test_tuples_of_one_kind_share_a_type():

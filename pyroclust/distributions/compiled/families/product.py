@@ -4,8 +4,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
-from pyroclust.distributions import ConjugateComponent, Product
+from pyroclust.compiling import lean
+from pyroclust.distributions import Product
+from pyroclust.distributions.compiled.pointers import (
+    Addresses,
+    address_of,
+    call_number_of_one,
+    call_step_of_one,
+)
 from pyroclust.distributions.compiled.protocol import (
     compile_family,
     implements,
@@ -17,95 +25,147 @@ from pyroclust.distributions.compiled.protocol import (
     tabulate,
 )
 
-__all__ = ["Pair"]
+__all__ = ["Parts"]
 
 
-class Pair(NamedTuple):
-    """Two independent families, the second possibly a pair again: numba resolves the nesting by types.
+class Parts(NamedTuple):
+    """Independent families, each called by its address: a new combination of them needs no new machine code.
 
     Attributes:
-        hyper: hyperparameters of the first, then of the second, which see parts of this array.
-        first: a family.
-        second: a family.
-        split: how many moments the first has.
-        most: bound of log predictives of the second: 0 where its columns are discrete, else infinity.
+        hyper: hyperparameters of the first, then of the others, which see parts of this array.
+        families: where they lie, ``(P,)``.
+        functions: where their functions begin, ``(P, 5)``.
+        begin: place of the first moment of each, and of one after the last, ``(P + 1,)``.
+        most: bound of the log predictives of all families after each: 0 where their columns are discrete,
+            else infinity, ``(P,)``.
     """
 
     hyper: np.ndarray
-    first: Any
-    second: Any
-    split: int
-    most: float
+    families: np.ndarray
+    functions: np.ndarray
+    begin: np.ndarray
+    most: np.ndarray
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies lie elsewhere."""
+        return _parts, (self.hyper, _contents(self), self.begin, self.most)
 
 
 @compile_family.register
-def _(component: Product, data: np.ndarray, num_slots: int) -> NamedTuple:
-    compiled: list[Any] = []
-    begin = 0
-    for part in component.parts:
-        columns = np.ascontiguousarray(data[:, begin : begin + part.dim])
-        compiled.append(compile_family(part, columns, num_slots))
-        begin += part.dim
-    return _with_hyper(_paired(compiled, component.parts), np.concatenate([part.hyper for part in compiled]))
+def _(component: Product, data: np.ndarray, num_slots: int) -> Parts:
+    columns = np.split(data, np.cumsum([part.dim for part in component.parts])[:-1], axis=1)
+    compiled: list[Any] = [
+        compile_family(part, np.ascontiguousarray(own), num_slots)
+        for part, own in zip(component.parts, columns, strict=True)
+    ]
+    discrete = [part.support.is_discrete for part in component.parts]
+    return _parts(
+        np.concatenate([part.hyper for part in compiled]),
+        compiled,
+        np.cumsum([0, *(part.num_moments for part in component.parts)]),
+        np.array([0.0 if all(discrete[place + 1 :]) else np.inf for place in range(len(discrete))]),
+    )
 
 
-def _paired(compiled: Sequence[Any], parts: Sequence[ConjugateComponent]) -> Any:
-    """Nest families from the right: (a, (b, c))."""
-    if len(parts) == 1:
-        return compiled[0]
-    most = 0.0 if all(part.support.is_discrete for part in parts[1:]) else np.inf
-    second = _paired(compiled[1:], parts[1:])
-    return Pair(np.zeros(0), compiled[0], second, split=parts[0].num_moments, most=most)
+def _parts(hyper: np.ndarray, contents: Sequence[Any], begin: np.ndarray, most: np.ndarray) -> Parts:
+    """Let all families look at their part of one array of hyperparameters, and find their functions."""
+    own = np.split(hyper, np.cumsum([len(one.hyper) for one in contents])[:-1])
+    held = Addresses([_with_hyper(one, part) for one, part in zip(contents, own, strict=True)])
+    functions = [
+        [address_of(function, one.type, *rest) for function, *rest in _FUNCTIONS] for one in held.each
+    ]
+    return Parts(hyper, np.asarray(held), np.array(functions, np.intp), begin, most)
+
+
+def _contents(family: Parts) -> tuple[Any, ...]:
+    held: Any = family.families.base
+    return tuple(one.content for one in held.each)
 
 
 def _with_hyper(family: Any, hyper: np.ndarray) -> Any:
-    """Let all families in a nesting look at their part of one array."""
-    if not isinstance(family, Pair):
-        within = {name: one for name, one in family._asdict().items() if hasattr(one, "hyper")}
-        return family._replace(hyper=hyper, **{name: _with_hyper(one, hyper) for name, one in within.items()})
-    split = _num_hyper(family.first)
-    first, second = _with_hyper(family.first, hyper[:split]), _with_hyper(family.second, hyper[split:])
-    return family._replace(hyper=hyper, first=first, second=second)
+    """Return a family that looks at its hyperparameters elsewhere, and all that it is made of with it."""
+    if isinstance(family, Parts):
+        return _parts(hyper, _contents(family), family.begin, family.most)
+    within = {name: one for name, one in family._asdict().items() if hasattr(one, "hyper")}
+    return family._replace(hyper=hyper, **{name: _with_hyper(one, hyper) for name, one in within.items()})
 
 
-def _num_hyper(family: Any) -> int:
-    if isinstance(family, Pair):
-        return _num_hyper(family.first) + _num_hyper(family.second)
-    return len(family.hyper)
+@lean
+def _tabulate_part(family: Any) -> None:
+    tabulate(family)
 
 
-@implements(tabulate, Pair)
+@lean
+def _refresh_part(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
+    refresh(family, sums, slot, size)
+
+
+@lean
+def _predictive_of_part(family: Any, point: int, slot: int, size: int) -> float:
+    return log_predictive(family, point, slot, size)
+
+
+@lean
+def _predictive_without_of_part(family: Any, point: int, slot: int, size: int) -> float:
+    return log_predictive_without(family, point, slot, size)
+
+
+@lean
+def _marginal_of_part(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
+    return log_marginal(family, sums, slot, size)
+
+
+_TABULATE, _REFRESH, _PREDICTIVE, _WITHOUT, _MARGINAL = range(5)
+_SUMS, _INDEX = types.Array(types.float64, 2, "A"), types.int64
+_FUNCTIONS: Sequence[tuple[Any, ...]] = (
+    (_tabulate_part,),
+    (_refresh_part, _SUMS, _INDEX, _INDEX),
+    (_predictive_of_part, _INDEX, _INDEX, _INDEX),
+    (_predictive_without_of_part, _INDEX, _INDEX, _INDEX),
+    (_marginal_of_part, _SUMS, _INDEX, _INDEX),
+)
+
+
+@implements(tabulate, Parts)
 def _tabulate(family: Any) -> None:
-    tabulate(family.first)
-    tabulate(family.second)
+    for p in range(len(family.families)):
+        call_step_of_one(family.functions[p, _TABULATE], (family.families[p],))
 
 
-@implements(refresh, Pair)
+@implements(refresh, Parts)
 def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
-    refresh(family.first, sums[:, : family.split], slot, size)
-    refresh(family.second, sums[:, family.split :], slot, size)
+    for p in range(len(family.families)):
+        own = sums[:, family.begin[p] : family.begin[p + 1]]
+        call_step_of_one(family.functions[p, _REFRESH], (family.families[p], own, slot, size))
 
 
-@implements(log_predictive, Pair)
+@implements(log_predictive, Parts)
 def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
-    return log_predictive(family.first, point, slot, size) + log_predictive(family.second, point, slot, size)
+    return log_predictive_above(family, point, slot, size, -np.inf)
 
 
-@implements(log_predictive_above, Pair)
+@implements(log_predictive_above, Parts)
 def _log_predictive_above(family: Any, point: int, slot: int, size: int, floor: float) -> float:
-    first = log_predictive(family.first, point, slot, size)
-    if first + family.most < floor:
-        return first + family.most
-    return first + log_predictive_above(family.second, point, slot, size, floor - first)
+    total = 0.0
+    for p in range(len(family.families)):
+        total += call_number_of_one(family.functions[p, _PREDICTIVE], (family.families[p], point, slot, size))
+        if total + family.most[p] < floor:
+            return total + family.most[p]
+    return total
 
 
-@implements(log_predictive_without, Pair)
+@implements(log_predictive_without, Parts)
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
-    first = log_predictive_without(family.first, point, slot, size)
-    return first + log_predictive_without(family.second, point, slot, size)
+    total = 0.0
+    for p in range(len(family.families)):
+        total += call_number_of_one(family.functions[p, _WITHOUT], (family.families[p], point, slot, size))
+    return total
 
 
-@implements(log_marginal, Pair)
+@implements(log_marginal, Parts)
 def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
-    first = log_marginal(family.first, sums[:, : family.split], slot, size)
-    return first + log_marginal(family.second, sums[:, family.split :], slot, size)
+    total = 0.0
+    for p in range(len(family.families)):
+        own = sums[:, family.begin[p] : family.begin[p + 1]]
+        total += call_number_of_one(family.functions[p, _MARGINAL], (family.families[p], own, slot, size))
+    return total
