@@ -9,6 +9,7 @@ from torch import Tensor
 
 from pyroclust.compiling import lean
 from pyroclust.distributions import Component, ConjugateComponent
+from pyroclust.distributions.compiled.families.product import by_address
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import (
     compile_family,
@@ -271,7 +272,7 @@ def start_chain(
     )
     family: Any = compile_family(known.component, points, num_points + _SPARE_SLOTS)
     if power is not None:
-        family = Powered(family.hyper, family, np.array([power]))
+        family = Powered(family.hyper, by_address(family, moments.shape[1]), np.array([power]))
     return Chain(family, state, prior_tables(known.prior, num_points, gamma=gamma), generator)
 
 
