@@ -1,8 +1,10 @@
-"""How many threads compiled loops may use."""
+"""How many threads compiled loops may use, and torch."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-__all__ = ["check_threads", "num_threads"]
+__all__ = ["check_threads", "num_threads", "one_torch_thread"]
 
 _VARIABLE = "NUMBA_NUM_THREADS"
 
@@ -43,3 +45,26 @@ def num_threads() -> int:
     from numba import config
 
     return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Let torch work in one thread within the block, and as before after it.
+
+    Factors of many small matrices gain nothing from more threads, and where another process uses one of the
+    cores they take up to fifty times as long: every call waits until that core is free.
+
+    Example:
+        >>> import torch
+        >>> with one_torch_thread():
+        ...     torch.get_num_threads()
+        1
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -79,6 +79,8 @@ def compare(
     how many visits of rows), the default guide is the exact filter, and above 2,000 rows differences of
     co-assignment probabilities are those of the pairs among 2,000 rows, chosen at random.
     Seconds include the warm-up and exclude compilation and, for the guide, one draw to warm up.
+    Compiled loops use all cores. Torch works in one thread meanwhile, except on images and graphs: small
+    matrices gain nothing from more, and wait for every core that others use.
 
     Of a family that is not conjugate, such as ``student_t``, the likelihood of a partition has no formula:
     there are no weights and no evidence, ``num_draws`` partitions are drawn and all of them refined, and the

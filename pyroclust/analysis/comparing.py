@@ -1,6 +1,7 @@
 """From points to the posterior of their partition by a guide and, where possible, by MCMC of its model."""
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
@@ -45,6 +46,7 @@ from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_al
 from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary, summarise_mcmc
 from pyroclust.saving.cards import NO_GUIDE
 from pyroclust.saving.models import describe_model
+from pyroclust.threads import one_torch_thread
 
 __all__ = ["compare_points"]
 
@@ -111,7 +113,9 @@ def compare_points(
         refining=(one.refine, one.tolerance),
         **({} if known is None else {"known": known.content}),
     )
-    with results_folder(out, run=run, overwrite=overwrite) as folder, lines_instead_of_bars(tell):
+    # Networks on images and graphs are large enough to gain from threads.
+    threads = one_torch_thread() if table.shape is None else nullcontext()
+    with threads, results_folder(out, run=run, overwrite=overwrite) as folder, lines_instead_of_bars(tell):
         run_of = _Run(table, points, settings, tell, known, free)
         summary = _by_mcmc(run_of, picked) if isinstance(picked, NoGuide) else _by_guide(run_of, picked)
         result = _with_missing(ComparisonResult(table, summary, folder, run), seed=settings.seed)
