@@ -1,6 +1,6 @@
-"""How far draws and chains go on tables of many rows, where the usual lengths would take hours."""
+"""How far draws and chains go on large tables, where the usual lengths would take hours."""
 
-__all__ = ["LARGE_TABLE", "about_draws", "draws_of", "sweeps_of"]
+__all__ = ["LARGE_TABLE", "about_draws", "draws_of", "sweep_cost", "sweeps_of"]
 
 LARGE_TABLE = 1000
 """Up to so many rows nothing depends on their number."""
@@ -9,6 +9,8 @@ _ALL_VISITS = 640_000_000
 """Times that chains together visit a point: 640 sweeps of 1,000 chains through 1,000 points."""
 _FALL = 0.3
 """Beyond 1,000 points these fall as this power of their number, so that 5,000 take three minutes."""
+# Numbers that a cluster of four columns with a full covariance keeps, and clusters: more of either cost more.
+_USUAL_MOMENTS, _USUAL_CLUSTERS = 20, 20
 _USUAL_DRAWS, _FEWEST_DRAWS, _ALL_LABELS = 1000, 250, 5_000_000
 
 
@@ -30,6 +32,25 @@ def sweeps_of(num_points: int, *, num_chains: int, most: int) -> int:
     """
     visits = max(_ALL_VISITS, num_chains * most * LARGE_TABLE) * _share(num_points)
     return min(most, max(1, int(visits / (num_chains * num_points))))
+
+
+def sweep_cost(num_moments: int, *, num_clusters: float) -> float:
+    r"""Return how many times as much a sweep over a point is taken to cost as usual.
+
+    .. math:: \max(1, F / 20)^{1/2} \max(1, K / 20)
+
+    ``benchmarks/sweep_costs.py`` sets it beside times.
+
+    Args:
+        num_moments: numbers that a cluster keeps, F.
+        num_clusters: of the draws on average, K.
+
+    Example:
+        >>> sweep_cost(20, num_clusters=5), sweep_cost(180, num_clusters=40)
+        (1.0, 6.0)
+    """
+    clusters = max(1.0, num_clusters / _USUAL_CLUSTERS)
+    return float(max(1.0, num_moments / _USUAL_MOMENTS) ** 0.5 * clusters)
 
 
 def draws_of(num_points: int) -> int:

@@ -50,6 +50,7 @@ INSIDE = {
         "pyroclust.infer.mcmc.short_chains",
         "pyroclust.infer.quality",
         "pyroclust.infer.simulation",
+        "pyroclust.large_tables",
         "pyroclust.random_state",
         "pyroclust.recipes.tables",
         "pyroclust.recipes.training_runs",

@@ -10,7 +10,7 @@ from pyroclust.infer import refine
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.refining.refine import _looks
-from pyroclust.large_tables import LARGE_TABLE, about_draws, draws_of, sweeps_of
+from pyroclust.large_tables import LARGE_TABLE, about_draws, draws_of, sweep_cost, sweeps_of
 from pyroclust.models import nig_mixture, niw_mixture
 
 
@@ -39,13 +39,19 @@ def test_sweeps_have_no_cliff(num_chains: int, most: int):
     assert all(0 <= before - after <= before / 700 + 1 for before, after in itertools.pairwise(found))
 
 
+def looks_of(model, *, num_points: int, num_chains: int, num_clusters: float = 5.0) -> list[int]:
+    cost = sweep_cost(model.component.num_moments, num_clusters=num_clusters)
+    return _looks(None, num_points=num_points, num_chains=num_chains, cost=cost)
+
+
 def test_refining_looks_while_visits_are_within_the_limit():
-    assert _looks(None, model=niw_mixture(2), num_points=20_000, num_chains=250) == [6, 12, 24, 48]
-    assert _looks(None, model=niw_mixture(4), num_points=LARGE_TABLE, num_chains=1000)[-1] == 640
+    assert looks_of(niw_mixture(2), num_points=20_000, num_chains=250) == [6, 12, 24, 48]
+    assert looks_of(niw_mixture(4), num_points=LARGE_TABLE, num_chains=1000)[-1] == 640
     # 13 columns with a full covariance have 182 moments, 30 have 930, and 30 with a variance each have 60.
-    assert _looks(None, model=niw_mixture(13), num_points=178, num_chains=1000) == [8, 16, 32, 64]
-    assert _looks(None, model=niw_mixture(30), num_points=569, num_chains=1000) == [1, 2, 4, 8]
-    assert _looks(None, model=nig_mixture(30), num_points=569, num_chains=1000)[-1] == 160
+    assert looks_of(niw_mixture(13), num_points=178, num_chains=1000)[-1] == 160
+    assert looks_of(niw_mixture(30), num_points=569, num_chains=1000) == [10, 20, 40, 80]
+    assert looks_of(nig_mixture(30), num_points=569, num_chains=1000)[-1] == 320
+    assert looks_of(niw_mixture(30), num_points=569, num_chains=1000, num_clusters=80) == [2, 4, 8, 16]
 
 
 def test_refining_draws_from_the_compiled_filter():

@@ -6,7 +6,7 @@ import pytest
 from quick_comparisons import quick_comparisons
 
 
-@pytest.fixture(autouse=True, scope="package")
+@pytest.fixture(autouse=True, scope="module")
 def quick() -> Iterator[None]:
     with quick_comparisons():
         yield

@@ -22,7 +22,7 @@ from pyroclust.infer.refining.proposals import (
 )
 from pyroclust.infer.refining.refined import Refined
 from pyroclust.infer.refining.settling import Watch
-from pyroclust.large_tables import sweeps_of
+from pyroclust.large_tables import sweep_cost, sweeps_of
 from pyroclust.memory import check_memory
 from pyroclust.points import Points, as_points
 from pyroclust.progress import progress_bar
@@ -36,8 +36,6 @@ __all__ = ["refine"]
 # are allowed, the first comes earlier, so that there are three others.
 _FIRST_LOOK, _MOST_SWEEPS, _LOOKS = 10, 640, 4
 _BYTES_A_LABEL = 8
-# Numbers that a cluster of four columns with a full covariance keeps; sweeps over larger ones cost more.
-_CHEAP = 20
 
 
 def refine(
@@ -61,11 +59,11 @@ def refine(
        Where the model has no ``log_joint``, only ``num_draws`` are drawn, and all go on.
     3. From each a chain of the kernel runs, many at a time in threads. With ``sweeps=None`` the chains are
        looked at after 10, 20, 40, ... up to 640 sweeps, fewer above 1,000 points
-       (:func:`~pyroclust.large_tables.sweeps_of`), and F / 20 times fewer where a cluster keeps F > 20
-       numbers, as with full covariances above four columns. Below 80 sweeps they are looked at four times.
-       They have settled when a test finds no change since the look before, and chains of one ancestor are no
-       more alike than others, or so little that the nested R-hat of every functional is at most 1.05 and half
-       of the draws, or 400, are effective.
+       (:func:`~pyroclust.large_tables.sweeps_of`) and where sweeps cost more
+       (:func:`~pyroclust.large_tables.sweep_cost`), as with full covariances above four columns. Below 80
+       sweeps they are looked at four times. They have settled when a test finds no change since the look
+       before, and chains of one ancestor are no more alike than others, or so little that the nested R-hat of
+       every functional is at most 1.05 and half of the draws, or 400, are effective.
 
     Resampling mends what the guide has wrong of the whole, sweeps what it has wrong nearby. Chains from one
     ancestor are independent given it, and count as fewer draws while they are alike.
@@ -127,7 +125,10 @@ def refine(
         ancestors = found.resample(num_draws)
     with clock.timed("prepare"):
         chains = ShortChains(kernel, points.double(), found.assignments[ancestors], seed=root)
-    looks = _looks(sweeps, model=model, num_points=len(points), num_chains=num_draws)
+    component, clusters = model.component, found.assignments[ancestors].amax(-1).double().mean() + 1
+    num_moments = component.num_moments if isinstance(component, ConjugateComponent) else 0
+    cost = sweep_cost(num_moments, num_clusters=float(clusters))
+    looks = _looks(sweeps, num_points=len(points), num_chains=num_draws, cost=cost)
     rounds = _run(
         chains, ancestors.numpy(), looks=looks, goes_on=sweeps is None, seed=root, clock=clock, shown=progress
     )
@@ -211,13 +212,11 @@ def _run(
     return tuple(rounds)
 
 
-def _looks(sweeps: int | None, *, model: CollapsedModel, num_points: int, num_chains: int) -> list[int]:
+def _looks(sweeps: int | None, *, num_points: int, num_chains: int, cost: float) -> list[int]:
     """Return after how many sweeps the chains are looked at."""
     if sweeps is not None:
         return sorted({sweeps // 2, sweeps} - {0})
-    most = sweeps_of(num_points, num_chains=num_chains, most=_MOST_SWEEPS)
-    if isinstance(model.component, ConjugateComponent):
-        most = int(most / max(1.0, model.component.num_moments / _CHEAP))
+    most = int(sweeps_of(num_points, num_chains=num_chains, most=_MOST_SWEEPS) / cost)
     found = [min(_FIRST_LOOK, max(1, most // 2 ** (_LOOKS - 1)))]
     while 2 * found[-1] <= most:
         found.append(2 * found[-1])
