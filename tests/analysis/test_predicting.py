@@ -9,8 +9,12 @@ import torch
 
 from pyroclust import compare, predict
 from pyroclust.cli import main
+from pyroclust.diagnostics import likeness
+from pyroclust.distributions import ChineseRestaurantPrior, NormalInverseWishart
 from pyroclust.infer import exact_posterior
-from pyroclust.models import gaussian2d, nig_mixture
+from pyroclust.infer.mcmc.defaults import default_kernel
+from pyroclust.infer.simulation import simulate
+from pyroclust.models import Mixture, gaussian2d, nig_mixture
 from pyroclust.models.predictive import PosteriorPredictive
 from pyroclust.partitions import enumerate_partitions
 
@@ -140,3 +144,18 @@ def test_models_without_a_predictive_density_are_refused():
         predict(result, np.zeros((2, 2)))
     with pytest.raises(ValueError, match="expected 2: a, b"):
         predict(compare(two_groups(5), **QUICK), np.zeros((3, 3)))
+
+
+def test_the_warning_of_new_rows_keeps_its_level_on_rows_of_the_same_clusters():
+    model = Mixture(ChineseRestaurantPrior(1.0), NormalInverseWishart(3, 0.05, dof=5.0, scale=0.3))
+    found = []
+    for seed in range(60):
+        torch.manual_seed(seed)
+        points = simulate(model, torch.empty(1, 40, 3))[0][0].double()
+        draws = default_kernel(model).run(points[:20], num_draws=50, warmup=50, num_chains=2, seed=seed)
+        law = PosteriorPredictive(model, points[:20], draws.assignments.flatten(0, 1))
+        usual = law.log_prob_left_out(torch.arange(20)).numpy()
+        found.append(likeness(law.log_prob(points[20:]).numpy(), usual).p_value)
+    assert np.mean(found) == pytest.approx(0.5, abs=4 / np.sqrt(12 * len(found)))
+    # By chance .6 are below .01, and more than 4 once in 2,000 times.
+    assert sum(p < 0.01 for p in found) <= 4
