@@ -2,7 +2,6 @@
 
 from base64 import b64decode
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -11,7 +10,7 @@ PIXEL = b64decode(
 )
 
 
-@contextmanager
+@pytest.fixture(autouse=True, scope="module")
 def quick_comparisons() -> Iterator[None]:
     """Simulate 39 data sets for 199, and put a pixel in the place of every picture.
 

@@ -7,19 +7,12 @@ import numpy as np
 import pytest
 import torch
 from cases import points_for
-from quick_comparisons import quick_comparisons
+from quick_comparisons import quick_comparisons  # noqa: F401  (a fixture of every test here)
 
 from pyroclust import compare
 from pyroclust.protocols import is_of_graphs
 from pyroclust.saving.cards import list_guides
 from pyroclust.saving.guides import load_guide
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick():
-    with quick_comparisons():
-        yield
-
 
 SETTINGS = {"num_draws": 20, "num_chains": 1, "mcmc_draws": 20}
 
