@@ -7,6 +7,7 @@ import numpy as np
 
 from pyroclust.compiling import lean
 from pyroclust.distributions import NormalInverseWishart
+from pyroclust.distributions.compiled.families.inverse_gamma import LARGE
 from pyroclust.distributions.compiled.protocol import (
     compile_family,
     hyper_array,
@@ -22,8 +23,6 @@ __all__ = ["InverseWishart"]
 
 _MEAN, _KAPPA, _DOF, _SCALE = range(4)
 _LOG_PI = math.log(math.pi)
-# Products of D factors are kept below this before their logarithm is taken.
-_LARGE = 1e100
 
 
 class InverseWishart(NamedTuple):
@@ -103,7 +102,7 @@ def _factorise(family: Any, sums: np.ndarray, slot: int, kappa: float, mean: np.
             else:
                 factor[a, b] = entry / factor[b, b]
         product *= factor[a, a]
-        if product > _LARGE or product < 1.0 / _LARGE:
+        if product > LARGE or product < 1.0 / LARGE:
             log_product += math.log(product)
             product = 1.0
     return 2.0 * (log_product + math.log(product))
