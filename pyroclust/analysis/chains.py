@@ -1,15 +1,20 @@
 """Chains of a model on points, which go on until they have converged."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from pyroclust.analysis.populations import can_be_tempered, draw_populations, seconds_of_populations
 from pyroclust.analysis.starts import starts_from_both_sides
-from pyroclust.diagnostics import Convergence, convergence, functionals
-from pyroclust.diagnostics.chains.convergence import can_converge_well, have_converged_well
+from pyroclust.diagnostics import Convergence, LogEvidence, convergence, functionals, max_rhat
+from pyroclust.diagnostics.chains.convergence import (
+    can_converge_well,
+    have_converged,
+    have_converged_well,
+)
 from pyroclust.diagnostics.chains.functionals import functional_name
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
 from pyroclust.infer.mcmc.defaults import default_kernel_name
@@ -23,6 +28,10 @@ __all__ = ["ChainsOfModel", "draw_mcmc"]
 
 # Sweeps between two draws where the length is fixed; where chains go on, they begin with every second.
 _SWEEPS_A_DRAW, _FIRST_EVERY = 10, 2
+# Populations are not drawn where they would take longer.
+_MOST_SECONDS = 300.0
+_NEARER = "are nearer to one another: where pages say MCMC, they are meant"
+_FARTHER = "are no nearer to one another, and were left out"
 # Chains that have not converged are offered a warm-up of so many times their sweeps.
 _LONGER = 4
 
@@ -35,11 +44,13 @@ class ChainsOfModel:
         draws: with the name of the kernel; their seconds include the warm-up.
         notes: sentences for the reader.
         converged: whether every functional has a good R-hat and enough effective draws.
+        evidences: estimates of log p(data) that came with the draws.
     """
 
     draws: PartitionDraws
     notes: tuple[str, ...]
     converged: bool
+    evidences: tuple[LogEvidence, ...] = ()
 
 
 def draw_mcmc(
@@ -63,6 +74,10 @@ def draw_mcmc(
     While a functional or the log joint has not converged, a round twice as long follows, and the one before
     becomes warm-up, until a limit of sweeps or seconds is met. Chains that keep fewer draws in all than are
     wanted effective ones cannot be judged: they keep one draw in ten sweeps of one round.
+
+    Where chains of the default kernel have not even roughly converged at the limit, as many tempered
+    populations are drawn, if that takes five minutes or less, and returned where their R-hat is smaller:
+    see :func:`~pyroclust.infer.tempered_populations`.
 
     Args:
         model: a mixture.
@@ -106,11 +121,50 @@ def draw_mcmc(
     )
     converged = have_converged_well(rows)
     notes = _notes(draws, rows, model=model, sweeps=chains.sweeps, kernel=name, converged=converged)
-    return ChainsOfModel(draws, notes, converged)
+    found = ChainsOfModel(draws, notes, converged)
+    if not judged or kernel is not None or have_converged(rows) or not can_be_tempered(model):
+        return found
+    sweep_seconds = chains.seconds / (chains.sweeps * num_chains)
+    return _or_populations(found, rows, model, data, seed=seed, sweep_seconds=sweep_seconds, tell=tell)
+
+
+def _or_populations(
+    found: ChainsOfModel,
+    rows: tuple[Convergence, ...],
+    model: Any,
+    data: Tensor,
+    *,
+    seed: int,
+    sweep_seconds: float,
+    tell: Callable[[str], None],
+) -> ChainsOfModel:
+    """Return tempered populations where they are nearer to one another than chains are."""
+    num_chains, num_draws = found.draws.assignments.shape[:2]
+    expected = seconds_of_populations(num_chains, sweep_seconds)
+    if expected > _MOST_SECONDS:
+        return replace(found, notes=(*found.notes, _too_long(expected)))
+    tell("no convergence, drawing tempered populations")
+    other = draw_populations(model, data, num_draws=num_draws, num_populations=num_chains, seed=seed)
+    own = _judged(other.draws.assignments, other.log_joint, model)
+    if max_rhat(own) >= max_rhat(rows):
+        return replace(found, notes=(*found.notes, other.said(_FARTHER)), evidences=(other.evidence,))
+    return ChainsOfModel(
+        other.draws, (*found.notes, other.said(_NEARER)), have_converged_well(own), (other.evidence,)
+    )
+
+
+def _too_long(seconds: float) -> str:
+    return (
+        "Tempered populations may meet where chains do not; here they would take about "
+        f"{duration(seconds)}: see pyroclust.infer.tempered_populations."
+    )
 
 
 def _rows(trace: Trace, model: Any) -> tuple[Convergence, ...]:
-    draws, log_joint = trace.assignments.numpy(), trace.log_joint.numpy()
+    return _judged(trace.assignments.numpy(), trace.log_joint.numpy(), model)
+
+
+def _judged(draws: np.ndarray, log_joint: np.ndarray, model: Any) -> tuple[Convergence, ...]:
     if not np.isfinite(log_joint).all():
         return convergence(functionals(draws, reference=draws[0, -1]))
     best = np.unravel_index(log_joint.argmax(), log_joint.shape)

@@ -197,8 +197,9 @@ def _by_guide(run: _Run, picked: PickedGuide) -> ComparisonSummary | AloneSummar
         cross = tries.make("The guide's log q of draws of MCMC", scored)
     about["failures"] += tries.failures
     found = Comparison(**about, mcmc=chains.draws, cross=cross, tolerance=settings.tolerance)
-    annealed, said = annealed_where_needed(model, data, own_evidences(found), seed=seed, tell=tell)
-    found = replace(found, annealed=annealed, notes=(*found.notes, *said))
+    known = (*own_evidences(found), *chains.evidences)
+    annealed, said = annealed_where_needed(model, data, known, seed=seed, tell=tell)
+    found = replace(found, annealed=(*chains.evidences, *annealed), notes=(*found.notes, *said))
     return summarise(found, seed=seed)
 
 
@@ -209,12 +210,12 @@ def _by_mcmc(run: _Run, picked: NoGuide) -> McmcSummary:
     if chains is None:
         raise ValueError(f"MCMC of the model {picked.model.name} failed ({why}), and there is no guide")
     annealed, said = annealed_where_needed(
-        picked.model, torch.tensor(points.data), (), seed=settings.seed, tell=tell
+        picked.model, torch.tensor(points.data), chains.evidences, seed=settings.seed, tell=tell
     )
     knowledge = run.knowledge(picked.model, torch.tensor(points.data))
     tell("summarising")
     about = _about(table, points, picked.model, (*picked.about, *chains.notes, *said))
-    alone = McmcAlone(**about, **knowledge, mcmc=chains.draws, annealed=annealed)
+    alone = McmcAlone(**about, **knowledge, mcmc=chains.draws, annealed=(*chains.evidences, *annealed))
     return summarise_mcmc(alone, seed=settings.seed)
 
 

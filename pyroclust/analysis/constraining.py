@@ -273,6 +273,7 @@ def _free(
         evidences = log_evidences(
             cross.log_joint, cross.log_prob, guide_log_joint=log_joint, guide_log_prob=log_prob
         )
+    evidences = (*evidences, *chains.evidences)
     annealed, _ = annealed_where_needed(model, data, evidences, seed=seed, tell=tell)
     return _of_chains(chains.draws, constraints, (*evidences, *annealed), seed)
 

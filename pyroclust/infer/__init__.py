@@ -10,7 +10,15 @@ from pyroclust.infer.inclusive_kl import InclusiveKL
 from pyroclust.infer.objectives import BatchedWakeSleep, LeaveOneOut
 from pyroclust.infer.partial_fenchel_young import PartialFenchelYoungLoss
 from pyroclust.infer.quality import divergences, efficiencies
-from pyroclust.infer.refining import PosteriorPool, PosteriorTables, Refined, annealed_log_evidence, refine
+from pyroclust.infer.refining import (
+    PosteriorPool,
+    PosteriorTables,
+    Refined,
+    TemperedPopulations,
+    annealed_log_evidence,
+    refine,
+    tempered_populations,
+)
 from pyroclust.infer.simulation import simulate
 from pyroclust.infer.smc import ParticleSample, sequential_monte_carlo
 from pyroclust.infer.training import Devices, FitResult, FitSettings, Validation, fit
@@ -31,6 +39,7 @@ __all__ = [
     "PosteriorPool",
     "PosteriorTables",
     "Refined",
+    "TemperedPopulations",
     "Validation",
     "VariationalDraws",
     "VisitingOrders",
@@ -49,5 +58,6 @@ __all__ = [
     "refine",
     "sequential_monte_carlo",
     "simulate",
+    "tempered_populations",
     "variational_posterior",
 ]

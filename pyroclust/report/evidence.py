@@ -22,10 +22,12 @@ def evidence_section(found: Contents) -> Section:
     table = FigureTable(
         f"Log evidence log p({_of(found)}) in nats. Importance sampling takes the draws of the guide alone, "
         f"reciprocal importance sampling those of {_second(found)} alone, bridge sampling both; annealing "
-        "lets the kernel of MCMC follow the posterior as points are added, several times over. Importance "
+        "lets the kernel of MCMC follow the posterior as points are added, tempering as powers of the "
+        "likelihood rise to one, several times over. Importance "
         f"sampling counts below a Pareto k of {MAX_PARETO_K:g}, bridge sampling up to a standard error of "
-        f"{MAX_BRIDGE_ERROR:g}, annealing where its repetitions spread at most {MAX_EVIDENCE_SPREAD:g} nats; "
-        "one that does not count has no standard error. Reciprocal importance sampling never counts.",
+        f"{MAX_BRIDGE_ERROR:g}, annealing and tempering where repetitions spread at most "
+        f"{MAX_EVIDENCE_SPREAD:g} nats; one that does not count has no standard error. Reciprocal importance "
+        "sampling never counts.",
         ("", "nats", "standard error", "Pareto k", "spread", "counts"),
         tuple(
             (

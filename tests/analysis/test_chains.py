@@ -7,9 +7,10 @@ from sklearn.datasets import load_wine
 
 from pyroclust.analysis import chains as module
 from pyroclust.analysis.chains import draw_mcmc
+from pyroclust.distributions import DirichletMultinomialPrior, NormalKnownVariance
 from pyroclust.infer.mcmc import long_chains
 from pyroclust.infer.mcmc.named_kernels import kernel_names
-from pyroclust.models import gaussian2d, niw_mixture
+from pyroclust.models import Mixture, gaussian2d, niw_mixture
 
 APART = torch.tensor([[0.0, 0.0], [0.1, 0.0], [0.0, 0.2], [30.0, 0.0], [30.0, 0.3]], dtype=torch.float64)
 
@@ -91,3 +92,49 @@ def test_ctrl_c_is_passed_on(monkeypatch):
     monkeypatch.setattr(module.LongChains, "draw", stop)
     with pytest.raises(KeyboardInterrupt):
         draws_of(APART)
+
+
+@pytest.fixture
+def two_halvings(monkeypatch):
+    """Four heaps at the corners of a square, in two clusters: a chain keeps one halving of them."""
+    monkeypatch.setattr(long_chains, "MOST_SWEEPS", 2000)
+    corner = 0.3 * torch.randn(15, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 1.5
+    turn = torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
+    heaps = [corner, corner @ turn, corner @ turn @ turn, corner @ turn @ turn @ turn]
+    return Mixture(DirichletMultinomialPrior(2, 1.0), NormalKnownVariance(2, 3.0)), torch.cat(heaps)
+
+
+def test_populations_are_drawn_where_chains_do_not_meet(two_halvings):
+    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1)
+    draws = found.draws.assignments
+    assert found.draws.name == "tempered populations"
+    assert draws.shape == (4, 400, 60)
+    shares = [(draws[..., 0] == draws[..., other]).mean(1) for other in (15, 45)]
+    assert np.abs(shares[0] - shares[1]).max() < 0.5
+    assert "MCMC has not converged" in found.notes[1]
+    assert "4 independent populations of 200 partitions" in found.notes[2]
+    assert "are nearer to one another" in found.notes[2]
+    assert found.evidences[0].is_reliable
+    again = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1)
+    np.testing.assert_array_equal(again.draws.assignments, draws)
+
+
+def test_populations_that_would_take_long_are_offered(two_halvings, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_SECONDS", 0.0)
+    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1)
+    assert found.draws.name == "merge-split+gibbs"
+    assert "they would take about" in found.notes[2]
+
+
+def test_populations_that_are_no_nearer_are_left_out(two_halvings, monkeypatch):
+    monkeypatch.setattr(module, "max_rhat", lambda rows: 2.0)
+    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1)
+    assert found.draws.name == "merge-split+gibbs"
+    assert "were left out" in found.notes[2]
+    assert len(found.evidences) == 1
+
+
+def test_a_kernel_that_is_named_is_kept_to(two_halvings):
+    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1, kernel="gibbs")
+    assert found.draws.name == "gibbs"
+    assert len(found.notes) == 2

@@ -237,6 +237,7 @@ NOT_TESTED = {
     "infer.Refined": _RESULT,
     "infer.PosteriorPool": "takes a model and laws of data: tests/infer/refining/test_posterior_pool.py",
     "infer.PosteriorTables": "takes laws of models: tests/infer/refining/test_posterior_tables.py",
+    "infer.TemperedPopulations": _RESULT,
     "infer.annealed_log_evidence": "data as kernels take them, numbers: tests/infer/refining",
     "infer.refine": "data as importance_sample and kernels take them, numbers: tests/infer/refining",
     "infer.BatchedWakeSleep": _TRAINING,
@@ -253,5 +254,6 @@ NOT_TESTED = {
     "infer.decaying_baseline": _OBJECT,
     "infer.fine_tune": _TRAINING,
     "infer.fit": _TRAINING,
+    "infer.tempered_populations": "data as kernels take them, numbers: tests/infer/refining",
     "infer.variational_posterior": _TRAINING,
 }

@@ -43,12 +43,14 @@ class EvidenceMethod(StrEnum):
         RECIPROCAL: reciprocal weights of posterior draws.
         BRIDGE: draws of both.
         ANNEALED: populations that take in the points a few at a time, moved by a kernel.
+        TEMPERED: populations that take in all points by powers of the likelihood, moved by a kernel.
     """
 
     IMPORTANCE = "importance sampling"
     RECIPROCAL = "reciprocal importance sampling"
     BRIDGE = "bridge sampling"
     ANNEALED = "annealing over the points"
+    TEMPERED = "tempering"
 
 
 @dataclass(frozen=True)

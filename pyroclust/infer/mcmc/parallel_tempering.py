@@ -11,14 +11,15 @@ from torch import Tensor
 
 from pyroclust.counts import check_number
 from pyroclust.infer.mcmc.compiled.chain import Chain, place, start_chain
-from pyroclust.infer.mcmc.compiled.runner import Program, total_of
-from pyroclust.infer.mcmc.compiled.steps import (
-    require_conjugate,
-)
-from pyroclust.infer.mcmc.compiled_kernel import CompiledKernel, advance_chain, same_states, trace_of
-from pyroclust.infer.mcmc.compose import Compose
+from pyroclust.infer.mcmc.compiled.runner import Program
+from pyroclust.infer.mcmc.compiled_kernel import advance_chain, same_states, trace_of
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.loop import Transition
+from pyroclust.infer.mcmc.powered_chains import (
+    compiled_moves,
+    powered_log_likelihood,
+    require_compiled_moves,
+)
 from pyroclust.infer.mcmc.starts import Starts
 from pyroclust.infer.mcmc.states import ChainStates, Trace
 from pyroclust.protocols import CollapsedModel
@@ -83,14 +84,7 @@ class ParallelTempering(PartitionKernel):
         init: Starts | Tensor | None = None,
         thin: int = 1,
     ) -> None:
-        parts = kernel.kernels if isinstance(kernel, Compose) else (kernel,)
-        self._parts = tuple(one for one in parts if isinstance(one, CompiledKernel))
-        if len(self._parts) < len(parts) or not kernel.moves_points:
-            raise ValueError(
-                f"kernel is {kernel!r}, expected one that moves points and is made of compiled moves: take "
-                "CollapsedGibbs, MergeSplit, SplitMerge, SliceHyperparameters or a Compose of these"
-            )
-        require_conjugate(kernel.model)
+        require_compiled_moves(kernel)
         self.keeps_constraints = kernel.keeps_constraints
         super().__init__(kernel.model, init=kernel.init if init is None else init, thin=thin)
         self.kernel = kernel
@@ -124,8 +118,7 @@ class ParallelTempering(PartitionKernel):
     def bind(self, data: Tensor, states: ChainStates, generator: np.random.Generator) -> Transition:
         """Prepare R copies of every chain."""
         self._counts = np.zeros_like(self._counts)
-        rounds = self.kernel.thin if isinstance(self.kernel, Compose) else 1
-        moves = tuple(move for one in self._parts for move in one.moves(len(data))) * rounds
+        moves = compiled_moves(self.kernel, len(data))
         return _Tempered(self, data, moves, states=states, generator=generator, counts=self._counts)
 
 
@@ -162,7 +155,7 @@ class _Tempered(Transition):
         self._place(states)
         one = self._copies[0][0]
         advance_chain(one, self._program, 0, thin=1)
-        self._log_likelihood(one)
+        powered_log_likelihood(one, self._program)
 
     def step(self, states: ChainStates) -> ChainStates:
         """Advance every chain by one draw."""
@@ -205,7 +198,7 @@ class _Tempered(Transition):
         self._first = 1 - self._first
         if not len(lower):
             return
-        fit = np.array([[self._log_likelihood(one) for one in row] for row in self._copies])
+        fit = np.array([[powered_log_likelihood(one, self._program) for one in row] for row in self._copies])
         log_ratio = (self._powers[lower] - self._powers[lower + 1]) * (fit[:, lower + 1] - fit[:, lower])
         accepted = np.log1p(-self._generator.random(log_ratio.shape)) < log_ratio
         self._counts[:, lower] += [np.full(len(lower), len(accepted)), accepted.sum(0)]
@@ -215,10 +208,6 @@ class _Tempered(Transition):
             row[place_of_one], row[place_of_one + 1] = other, one
             _give(other, self._powers[place_of_one])
             _give(one, self._powers[place_of_one + 1])
-
-    def _log_likelihood(self, chain: Chain) -> float:
-        found = total_of(self._program.total_log_marginal, chain.family_at.number, chain.state_at)
-        return float(found / chain.family.power[0])
 
     def _place(self, states: ChainStates) -> None:
         """Move all copies to where a chain starts; later only the first, if something else has moved it."""

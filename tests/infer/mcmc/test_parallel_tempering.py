@@ -28,6 +28,7 @@ from pyroclust.infer.mcmc import (
     assignments,
 )
 from pyroclust.infer.mcmc.named_kernels import named_kernel
+from pyroclust.infer.mcmc.powered_chains import powered_log_likelihood
 from pyroclust.infer.mcmc.short_chains import ShortChains
 from pyroclust.models import Mixture, gaussian2d, overlap2d
 from pyroclust.partitions import enumerate_partitions
@@ -65,7 +66,7 @@ def test_every_copy_has_the_law_of_its_power():
     for _ in range(4000):
         states = transition.step(states)
         for place, chain in enumerate(transition._copies[0]):
-            seen[place].append(transition._log_likelihood(chain))
+            seen[place].append(powered_log_likelihood(chain, transition._program))
             assert chain.family.power[0] == pytest.approx(POWERS[place])
     for power, found in zip(POWERS, seen, strict=True):
         expected = ((prior + power * fit).softmax(0) * fit).sum().item()

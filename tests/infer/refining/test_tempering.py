@@ -1,0 +1,158 @@
+"""Tempered populations: their law, their evidence, random hyperparameters, and what they are for."""
+
+import numpy as np
+import pytest
+import torch
+from partition_laws import check_law
+from pyro.distributions import Beta, Gamma, Poisson
+
+from pyroclust.constraints import Constraints
+from pyroclust.diagnostics import co_assignment
+from pyroclust.distributions import (
+    Categories,
+    DirichletMultinomialPrior,
+    FiniteMixturesPrior,
+    GammaConcentration,
+    NormalInverseGamma,
+    NormalInverseWishart,
+    NormalKnownVariance,
+    PartlyObserved,
+    PitmanYorPrior,
+    Product,
+    student_t,
+)
+from pyroclust.infer import log_evidence, tempered_populations
+from pyroclust.infer.mcmc import CollapsedGibbs, Compose, SliceHyperparameters
+from pyroclust.infer.mcmc.named_kernels import named_kernel
+from pyroclust.models import Mixture, gaussian2d, overlap2d
+from pyroclust.partitions import enumerate_partitions
+
+NUM_POPULATIONS, NUM_PARTICLES = 40, 100
+
+
+@pytest.fixture(scope="module")
+def seven():
+    return 3 * torch.randn(7, 2, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+
+
+def of_each(found):
+    """Return draws of every population by its own weights, ``(R, S, N)``."""
+    weights = found.log_weights.view(found.num_populations, -1).softmax(-1)
+    rows = torch.multinomial(weights, weights.shape[1], replacement=True)
+    return found.assignments.view(found.num_populations, -1, found.assignments.shape[-1])[
+        torch.arange(found.num_populations).unsqueeze(-1), rows
+    ]
+
+
+def mixed():
+    parts = [PartlyObserved(NormalInverseGamma(1, 0.1, shape=2.0, rate=0.5), 1), Categories([3])]
+    return Mixture(FiniteMixturesPrior(1.0, Poisson(torch.tensor(2.0))), Product(parts))
+
+
+@pytest.mark.parametrize("name", ["known", "random concentration", "full covariance", "mixed kinds, gaps"])
+def test_law_and_evidence_are_those_of_enumeration(name, seven):
+    full = Mixture(PitmanYorPrior(0.2, 0.7), NormalInverseWishart(2, 0.1, dof=4.0, scale=1.0))
+    model, data = {
+        "known": (overlap2d(), seven),
+        "random concentration": (Mixture(GammaConcentration(2.0, 1.0), overlap2d().component), seven),
+        "full covariance": (full, seven),
+        "mixed kinds, gaps": (
+            mixed(),
+            torch.stack([seven[:, 0].masked_fill(seven[:, 0] > 3, torch.nan), torch.arange(7) % 3], -1),
+        ),
+    }[name]
+    torch.manual_seed(0)
+    found = tempered_populations(
+        model,
+        data,
+        num_particles=NUM_PARTICLES,
+        num_populations=NUM_POPULATIONS,
+        sweeps=1,
+        share=0.8,
+        kernel=CollapsedGibbs(model),
+        seed=1,
+    )
+    check_law(model, data, of_each(found))
+    ratios = (found.log_weights.view(NUM_POPULATIONS, -1) - log_evidence(model, data)).exp().mean(-1)
+    assert abs(ratios.mean() - 1) < 4 * ratios.std() / NUM_POPULATIONS**0.5 < 0.2
+    assert abs(found.evidence.estimate - log_evidence(model, data).item()) < 4 * found.evidence.error
+
+
+def test_random_hyperparameters_have_their_posterior(seven):
+    """By quadrature over a grid of two of them, for every partition."""
+    model = Mixture(
+        PitmanYorPrior(Beta(2.0, 3.0), 1.0), NormalInverseGamma(2, 0.2, shape=3.0, rate=Gamma(3.0, 3.0))
+    )
+    kernel = Compose([CollapsedGibbs(model), SliceHyperparameters(model)])
+    found = tempered_populations(
+        model, seven, num_populations=20, num_particles=200, sweeps=2, kernel=kernel, seed=0
+    )
+    partitions = enumerate_partitions(7)
+    discounts, rates = torch.linspace(0.005, 0.995, 100).double(), torch.linspace(0.02, 8, 400).double()
+    prior = torch.stack([PitmanYorPrior(one, 1.0).log_prob(partitions) for one in discounts.tolist()])
+    prior = prior + Beta(2.0, 3.0).log_prob(discounts).unsqueeze(-1)
+    fit = torch.stack(
+        [
+            Mixture(PitmanYorPrior(0.5, 1.0), NormalInverseGamma(2, 0.2, shape=3.0, rate=rate)).log_joint(
+                seven, partitions
+            )
+            - PitmanYorPrior(0.5, 1.0).log_prob(partitions)
+            for rate in rates.tolist()
+        ]
+    ) + Gamma(3.0, 3.0).log_prob(rates).unsqueeze(-1)
+    log_masses = prior.unsqueeze(1) + fit.unsqueeze(0)
+    steps = (discounts[1] - discounts[0]) * (rates[1] - rates[0])
+    exact = (log_masses.logsumexp((0, 1, 2)) + steps.log()).item()
+    assert abs(found.evidence.estimate - exact) < 4 * found.evidence.error + 0.01
+    masses = log_masses.flatten().softmax(0).view_as(log_masses)
+    columns = found.log_weights.view(20, -1).softmax(-1)
+    for name, grid, dims in (("discount", discounts, (1, 2)), ("rate", rates, (0, 2))):
+        values = (columns * found.hyperparameters[name].view(20, -1)).sum(-1)
+        assert abs(values.mean() - (masses.sum(dims) * grid).sum()) < 4 * values.std() / 20**0.5
+
+
+def test_two_modes_get_their_shares():
+    """Four heaps at the corners of a square, in two clusters: both halvings have the same probability."""
+    corner = 0.3 * torch.randn(15, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 1.5
+    heaps = [corner]
+    for _ in range(3):
+        heaps.append(heaps[-1] @ torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64).T)
+    model = Mixture(DirichletMultinomialPrior(2, 1.0), NormalKnownVariance(2, 3.0))
+    found = tempered_populations(model, torch.cat(heaps), num_particles=400, seed=0)
+    together = found.co_assignment()
+    assert abs(together[0, 15] - together[0, 45]) < 0.25
+    assert np.abs(np.subtract(*found.halves())).max() < 0.35
+    assert len(found.ancestors.unique()) > 50
+    alone = named_kernel("merge-split+gibbs", model).run(
+        torch.cat(heaps), num_draws=500, num_chains=4, seed=0
+    )
+    one = co_assignment(alone.assignments[0].numpy())
+    assert abs(one[0, 15] - one[0, 45]) > 0.5
+
+
+def test_same_seed_same_particles_and_the_end_is_that_of_the_model(seven):
+    def once(seed):
+        return tempered_populations(overlap2d(), seven, num_particles=40, seed=seed)
+
+    state = torch.get_rng_state()
+    one, same, other = once(5), once(5), once(6)
+    assert torch.equal(state, torch.get_rng_state())
+    assert torch.equal(one.assignments, same.assignments)
+    assert torch.equal(one.log_weights, same.log_weights)
+    assert not torch.equal(one.log_weights, other.log_weights)
+    assert torch.allclose(one.log_joint, overlap2d().log_joint(seven, one.assignments))
+    assert all(powers[0] == 0 and powers[-1] == 1 and np.all(np.diff(powers) > 0) for powers in one.powers)
+    assert "2 of 40 partitions of 7 points" in repr(one)
+
+
+def test_what_it_refuses(seven):
+    with pytest.raises(ValueError, match="conjugate"):
+        tempered_populations(Mixture(PitmanYorPrior(0.2, 0.7), student_t()), seven[:, :1])
+    with pytest.raises(ValueError, match="constraints"):
+        tempered_populations(gaussian2d().under(Constraints.of(7, must_link=[(0, 1)])), seven)
+    with pytest.raises(ValueError, match="num_populations is 1"):
+        tempered_populations(gaussian2d(), seven, num_populations=1)
+    with pytest.raises(ValueError, match=r"share is 1\.0"):
+        tempered_populations(gaussian2d(), seven, share=1.0)
+    with pytest.raises(ValueError, match="kernel belongs to the model"):
+        tempered_populations(gaussian2d(), seven, kernel=CollapsedGibbs(overlap2d()))
