@@ -149,15 +149,26 @@ class Truth:
         return error <= AGREES
 
 
-def truth_of(model: Any, data: torch.Tensor, *, seconds: float, particles: int, sweeps: int) -> Truth:
-    """Run long chains, and tempered populations where their halves do not agree."""
+def truth_of(model: Any, data: torch.Tensor, *, seconds: float, populations: tuple[int, int, int]) -> Truth:
+    """Run long chains, and tempered populations where their halves do not agree.
+
+    Args:
+        model: of the posterior.
+        data: the points, ``(N, D)``.
+        seconds: of the chains, at most.
+        populations: their number, particles of each, and draws of the kernel at every power.
+    """
     chains = reference_chains(model, data, seconds=seconds)
     found = Truth("chains", chains.together, chains.halves)
     if chains.agreed or not can_be_tempered(model):
         return found
-    populations = tempered_populations(model, data, num_particles=particles, sweeps=sweeps, seed=1)
-    first, second = populations.halves()
-    tempered = Truth("populations", populations.co_assignment(), float(np.abs(first - second).max()))
+    number, particles, sweeps = populations
+    drawn = tempered_populations(
+        model, data, num_populations=number, num_particles=particles, sweeps=sweeps, seed=1
+    )
+    first, second = drawn.halves()
+    print(drawn, f"{len(drawn.ancestors.unique())} ancestors")
+    tempered = Truth("populations", drawn.co_assignment(), float(np.abs(first - second).max()))
     return min(found, tempered, key=lambda one: one.halves)
 
 
@@ -178,7 +189,7 @@ def is_right(level: Trust, *, answer: bool | None, guide: bool | None, has_answe
     return False if False in claims else None if None in claims else True
 
 
-def row(name: str, *, seconds: float, particles: int, sweeps: int) -> dict[str, Any]:
+def row(name: str, *, seconds: float, populations: tuple[int, int, int]) -> dict[str, Any]:
     """Compare one table, and look at the answer from its labels and from a reference."""
     torch.set_num_threads(1)
     frame = (NINE | OTHERS)[name]().reset_index(drop=True)
@@ -191,9 +202,7 @@ def row(name: str, *, seconds: float, particles: int, sweeps: int) -> dict[str, 
     ball = credible_ball(draws, found.estimate)
     truth = variation_of_information(labels[None], found.estimate[None])
     model = build_model(found.described)
-    reference = truth_of(
-        model, torch.from_numpy(found.data), seconds=seconds, particles=particles, sweeps=sweeps
-    )
+    reference = truth_of(model, torch.from_numpy(found.data), seconds=seconds, populations=populations)
     drawn, answer = result.comparison, result.summary.answer
     by_guide = drawn.guide if drawn.refined is None else drawn.refined.draws
     errors = [reference.error(one) for one in (draws, by_guide.assignments.reshape(-1, len(found.data)))]
@@ -226,7 +235,8 @@ def main(
     only: Annotated[str | None, typer.Option(help="One table; all by default.")] = None,
     seconds: Annotated[float, typer.Option(help="Of long chains, at most.")] = 600.0,
     *,
-    particles: Annotated[int, typer.Option(help="Of each of two tempered populations.")] = 400,
+    populations: Annotated[int, typer.Option(help="Tempered ones, where chains do not agree.")] = 2,
+    particles: Annotated[int, typer.Option(help="Of each of them.")] = 400,
     sweeps: Annotated[int, typer.Option(help="Draws of the kernel at every power of these.")] = 16,
     report: Annotated[bool, typer.Option(help="Only print what was found.")] = False,
     here: Annotated[bool, typer.Option(help="In this process; by default each in its own.")] = False,
@@ -235,11 +245,17 @@ def main(
     kept = {one["table"]: one for one in json.loads(RESULTS.read_text())["rows"]} if RESULTS.exists() else {}
     every = [*NINE, *OTHERS] if only is None else [only]
     if here:
-        kept[every[0]] = row(every[0], seconds=seconds, particles=particles, sweeps=sweeps)
+        kept[every[0]] = row(every[0], seconds=seconds, populations=(populations, particles, sweeps))
         RESULTS.write_text(json.dumps({"rows": list(kept.values())}, indent=1) + "\n")
         return
     for name in () if report else every:
-        settings = {"--only": name, "--seconds": seconds, "--particles": particles, "--sweeps": sweeps}
+        settings = {
+            "--only": name,
+            "--seconds": seconds,
+            "--populations": populations,
+            "--particles": particles,
+            "--sweeps": sweeps,
+        }
         command = [
             sys.executable,
             __file__,

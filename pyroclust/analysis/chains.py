@@ -29,7 +29,7 @@ __all__ = ["ChainsOfModel", "draw_mcmc"]
 # Sweeps between two draws where the length is fixed; where chains go on, they begin with every second.
 _SWEEPS_A_DRAW, _FIRST_EVERY = 10, 2
 # Populations are not drawn where they would take longer.
-_MOST_SECONDS = 300.0
+_MOST_SECONDS = 600.0
 _NEARER = "are nearer to one another: where pages say MCMC, they are meant"
 _FARTHER = "are no nearer to one another, and were left out"
 # Chains that have not converged are offered a warm-up of so many times their sweeps.
@@ -76,7 +76,7 @@ def draw_mcmc(
     wanted effective ones cannot be judged: they keep one draw in ten sweeps of one round.
 
     Where chains of the default kernel have not even roughly converged at the limit, as many tempered
-    populations are drawn, if that takes five minutes or less, and returned where their R-hat is smaller:
+    populations are drawn, if that takes ten minutes or less, and returned where their R-hat is smaller:
     see :func:`~pyroclust.infer.tempered_populations`.
 
     Args:

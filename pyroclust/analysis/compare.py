@@ -95,6 +95,11 @@ def compare(
     conjugate there is no filter either, and with ``guide="none"`` no guide is used: the draws of MCMC then
     stand alone, and the verdict says whether they have converged.
 
+    Chains start from few clusters and from many, and go on until they have converged, for at most two
+    minutes. Where they do not meet, independent populations that go from the prior to the posterior by powers
+    of the likelihood are drawn, if that takes ten minutes or less: where these are nearer to one another they
+    stand in the place of the chains, and a note says so. See :func:`~pyroclust.infer.tempered_populations`.
+
     Columns of files and data frames may be numbers, counts, answers or categories, and cells may be missing;
     arrays hold numbers, and so do all columns beside a guide, which has a model of its own. Where not all
     columns are numbers, or a cell is missing, columns are independent given the cluster: see

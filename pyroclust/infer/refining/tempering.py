@@ -29,6 +29,8 @@ __all__ = ["TemperedPopulations", "tempered_populations"]
 # Effective share of the particles below which a population is resampled.
 _ENOUGH = 0.5
 _HALVINGS = 60
+# The largest first power, and the largest ratio of two: where all particles are alike, weights say nothing.
+_FIRST, _RATIO = 0.01, 1.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +107,8 @@ def tempered_populations(
     .. math:: \pi_\beta(c) \propto p(c) \, p(x \mid c)^\beta, \qquad 0 = \beta_0 < \beta_1 < \dots < 1
 
     The particles are draws of the prior. At every step the next power is the largest at which weights
-    :math:`p(x \mid c)^{\beta_{t+1} - \beta_t}` leave ``share`` of the particles effective; the particles are
+    :math:`p(x \mid c)^{\beta_{t+1} - \beta_t}` leave ``share`` of the particles effective, but at most 1.1
+    times the last, as weights of particles that are alike see no other partition coming; the particles are
     weighted, resampled where less than half of them are effective over all steps since the last time, and
     moved by some draws of the kernel at the new power. The mean weight of a population estimates p(x).
 
@@ -115,7 +118,7 @@ def tempered_populations(
     is too low as a rule: compare the populations, by ``evidence.spread`` and ``halves()``, and look at how
     many ``ancestors`` are left. Averages weigh populations by their estimates of p(x).
 
-    Cost: R S T ``sweeps`` draws of the kernel, with T some ten to two hundred powers, more for larger tables;
+    Cost: R S T ``sweeps`` draws of the kernel, with T fifty to two hundred powers, more for larger tables;
     memory O((R S + 32 F) N).
 
     Args:
@@ -251,7 +254,7 @@ def _prior_draws(kernel: PartitionKernel, num_points: int, num_particles: int) -
 
 
 def _next_power(fit: Tensor, log_weights: Tensor, power: float, share: float) -> float:
-    r"""Return the largest power up to 1 that leaves a share of the particles effective.
+    r"""Return the largest power that is allowed and leaves a share of the particles effective.
 
     .. math::
         \Big(\sum_s W_s u_s\Big)^2 \ge \text{share} \sum_s W_s u_s^2, \qquad
@@ -263,9 +266,10 @@ def _next_power(fit: Tensor, log_weights: Tensor, power: float, share: float) ->
         grown = log_shares + further * fit
         return float((2 * grown.logsumexp(0) - (grown + further * fit).logsumexp(0)).exp())
 
-    low, high = 0.0, 1.0 - power
-    if left(high) >= share:
-        return 1.0
+    most = min(1.0, _RATIO * power) if power > 0 else _FIRST
+    if left(most - power) >= share:
+        return most
+    low, high = 0.0, most - power
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if left(middle) >= share else (low, middle)
