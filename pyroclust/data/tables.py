@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pyroclust.data.columns import RawTable
 from pyroclust.data.kinds import Kind, KindOfColumn, kind_of_column, kinds_note, told_kinds, values_of_kind
-from pyroclust.data.looks import footer_note, looks_note, stand_ins_note
+from pyroclust.data.looks import footer_note, looks_note, spikes_note, stand_ins_note
 from pyroclust.data.shapes import PointShape
 from pyroclust.delimited import MISSING
 from pyroclust.errors import unknown_name
@@ -244,7 +244,9 @@ def chosen_table(
         places, chosen = found.places, tuple(raw.names[place] for place in found.places)
         data, of_columns = found.data, {"kinds": found.kinds, "levels": found.levels}
         notes += found.notes
-    notes += filter(None, (stand_ins_note(chosen, data), footer_note(_last_texts(raw, places))))
+    numbers = [at for at, kind in enumerate(of_columns.get("kinds", ())) if kind is Kind.NUMBER]
+    spikes = spikes_note([chosen[at] for at in numbers], data[:, numbers])
+    notes += filter(None, (spikes, stand_ins_note(chosen, data), footer_note(_last_texts(raw, places))))
     labels = None
     if labelled is not None:
         labels = raw.columns[labelled].labels()
