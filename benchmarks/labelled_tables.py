@@ -42,7 +42,6 @@ from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 
 from pyroclust import compare
 from pyroclust.analysis.found import Found
-from pyroclust.analysis.populations import can_be_tempered
 from pyroclust.diagnostics import Trust, co_assignment, credible_ball, variation_of_information
 from pyroclust.infer import tempered_populations
 from pyroclust.infer.mcmc.reference import reference_chains
@@ -160,7 +159,7 @@ def truth_of(model: Any, data: torch.Tensor, *, seconds: float, populations: tup
     """
     chains = reference_chains(model, data, seconds=seconds)
     found = Truth("chains", chains.together, chains.halves)
-    if chains.agreed or not can_be_tempered(model):
+    if chains.agreed:
         return found
     number, particles, sweeps = populations
     drawn = tempered_populations(
