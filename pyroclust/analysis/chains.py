@@ -32,6 +32,7 @@ _SWEEPS_A_DRAW, _FIRST_EVERY = 10, 2
 _MOST_SECONDS = 600.0
 _NEARER = "are nearer to one another: where pages say MCMC, they are meant"
 _FARTHER = "are no nearer to one another, and were left out"
+_MISSED = "have missed partitions of higher density, at which a chain stays, and were left out"
 # Chains that have not converged are offered a warm-up of so many times their sweeps.
 _LONGER = 4
 
@@ -76,8 +77,9 @@ def draw_mcmc(
     wanted effective ones cannot be judged: they keep one draw in ten sweeps of one round.
 
     Where chains of the default kernel have not even roughly converged at the limit, as many tempered
-    populations are drawn, if that takes ten minutes or less, and returned where their R-hat is smaller:
-    see :func:`~pyroclust.infer.tempered_populations`.
+    populations are drawn, if that takes ten minutes or less, and returned where their R-hat is smaller, and
+    no chain has on average a higher log joint than the best of them: see
+    :func:`~pyroclust.infer.tempered_populations`.
 
     Args:
         model: a mixture.
@@ -146,8 +148,11 @@ def _or_populations(
     tell("no convergence, drawing tempered populations")
     other = draw_populations(model, data, num_draws=num_draws, num_populations=num_chains, seed=seed)
     own = _judged(other.draws.assignments, other.log_joint, model)
-    if max_rhat(own) >= max_rhat(rows):
-        return replace(found, notes=(*found.notes, other.said(_FARTHER)), evidences=(other.evidence,))
+    by_chains = found.draws.log_joint
+    missed = by_chains is not None and by_chains.mean(1).max() > other.log_joint.max()
+    if missed or max_rhat(own) >= max_rhat(rows):
+        said = other.said(_MISSED if missed else _FARTHER)
+        return replace(found, notes=(*found.notes, said), evidences=() if missed else (other.evidence,))
     return ChainsOfModel(
         other.draws, (*found.notes, other.said(_NEARER)), have_converged_well(own), (other.evidence,)
     )

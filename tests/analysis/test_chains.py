@@ -1,5 +1,7 @@
 """Chains of ``compare``: they go on until they have converged, and say where they have not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ from sklearn.datasets import load_wine
 
 from pyroclust.analysis import chains as module
 from pyroclust.analysis.chains import draw_mcmc
+from pyroclust.analysis.populations import draw_populations
 from pyroclust.distributions import DirichletMultinomialPrior, NormalKnownVariance
 from pyroclust.infer.mcmc import long_chains
 from pyroclust.infer.mcmc.named_kernels import kernel_names
@@ -132,6 +135,18 @@ def test_populations_that_are_no_nearer_are_left_out(two_halvings, monkeypatch):
     assert found.draws.name == "merge-split+gibbs"
     assert "were left out" in found.notes[2]
     assert len(found.evidences) == 1
+
+
+def test_populations_that_have_missed_a_chain_are_left_out(two_halvings, monkeypatch):
+    def worse(*args, **settings):
+        drawn = draw_populations(*args, **settings)
+        return replace(drawn, log_joint=drawn.log_joint - 20)
+
+    monkeypatch.setattr(module, "draw_populations", worse)
+    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1)
+    assert found.draws.name == "merge-split+gibbs"
+    assert "have missed" in found.notes[2]
+    assert found.evidences == ()
 
 
 def test_a_kernel_that_is_named_is_kept_to(two_halvings):
