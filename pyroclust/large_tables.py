@@ -1,6 +1,6 @@
 """How far draws and chains go on large tables, where the usual lengths would take hours."""
 
-__all__ = ["LARGE_TABLE", "about_draws", "draws_of", "sweep_cost", "sweeps_of"]
+__all__ = ["LARGE_TABLE", "about_draws", "draws_of", "populations_may_take", "sweep_cost", "sweeps_of"]
 
 LARGE_TABLE = 1000
 """Up to so many rows nothing depends on their number."""
@@ -11,6 +11,8 @@ _FALL = 0.3
 """Beyond 1,000 points these fall as this power of their number, so that 5,000 take three minutes."""
 # Numbers that a cluster of four columns with a full covariance keeps, and clusters: more of either cost more.
 _USUAL_MOMENTS, _USUAL_CLUSTERS = 20, 20
+# Seconds that tempered populations may take where chains have not met.
+_MOST_SECONDS = 600.0
 _USUAL_DRAWS, _FEWEST_DRAWS, _ALL_LABELS = 1000, 250, 5_000_000
 
 
@@ -51,6 +53,16 @@ def sweep_cost(num_moments: int, *, num_clusters: float) -> float:
     """
     clusters = max(1.0, num_clusters / _USUAL_CLUSTERS)
     return float(max(1.0, num_moments / _USUAL_MOMENTS) ** 0.5 * clusters)
+
+
+def populations_may_take(seconds: float) -> bool:
+    """Return whether tempered populations may take so many seconds.
+
+    Example:
+        >>> populations_may_take(200.0), populations_may_take(6000.0)
+        (True, False)
+    """
+    return seconds <= _MOST_SECONDS
 
 
 def draws_of(num_points: int) -> int:

@@ -21,6 +21,7 @@ from pyroclust.infer.mcmc.defaults import default_kernel_name
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.mcmc.named_kernels import kernel_names, named_kernel
 from pyroclust.infer.mcmc.states import Trace
+from pyroclust.large_tables import populations_may_take
 from pyroclust.results.comparison import PartitionDraws
 from pyroclust.text import duration, listed
 
@@ -28,8 +29,6 @@ __all__ = ["ChainsOfModel", "draw_mcmc"]
 
 # Sweeps between two draws where the length is fixed; where chains go on, they begin with every second.
 _SWEEPS_A_DRAW, _FIRST_EVERY = 10, 2
-# Populations are not drawn where they would take longer.
-_MOST_SECONDS = 600.0
 _NEARER = "are nearer to one another: where pages say MCMC, they are meant"
 _FARTHER = "are no nearer to one another, and were left out"
 _MISSED = "have missed partitions of higher density, at which a chain stays, and were left out"
@@ -143,7 +142,7 @@ def _or_populations(
     """Return tempered populations where they are nearer to one another than chains are."""
     num_chains, num_draws = found.draws.assignments.shape[:2]
     expected = seconds_of_populations(num_chains, sweep_seconds)
-    if expected > _MOST_SECONDS:
+    if not populations_may_take(expected):
         return replace(found, notes=(*found.notes, _too_long(expected)))
     tell("no convergence, drawing tempered populations")
     other = draw_populations(model, data, num_draws=num_draws, num_populations=num_chains, seed=seed)

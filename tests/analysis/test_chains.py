@@ -123,7 +123,7 @@ def test_populations_are_drawn_where_chains_do_not_meet(two_halvings):
 
 
 def test_populations_that_would_take_long_are_offered(two_halvings, monkeypatch):
-    monkeypatch.setattr(module, "_MOST_SECONDS", 0.0)
+    monkeypatch.setattr(module, "populations_may_take", lambda seconds: False)
     found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1)
     assert found.draws.name == "merge-split+gibbs"
     assert "they would take about" in found.notes[2]
