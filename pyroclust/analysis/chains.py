@@ -10,13 +10,11 @@ from torch import Tensor
 from pyroclust.analysis.populations import can_be_tempered, draw_populations, seconds_of_populations
 from pyroclust.analysis.starts import starts_from_both_sides
 from pyroclust.diagnostics import Convergence, LogEvidence, convergence, functionals, max_rhat
-from pyroclust.diagnostics.chains.convergence import (
-    can_converge_well,
-    have_converged,
-    have_converged_well,
-)
+from pyroclust.diagnostics.chains.convergence import can_converge_well, have_converged_well, min_ess
 from pyroclust.diagnostics.chains.functionals import functional_name
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
+from pyroclust.diagnostics.verdicts.findings import convergence_findings
+from pyroclust.diagnostics.verdicts.verdict import all_passed
 from pyroclust.infer.mcmc.defaults import default_kernel_name
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.mcmc.named_kernels import kernel_names, named_kernel
@@ -123,7 +121,7 @@ def draw_mcmc(
     converged = have_converged_well(rows)
     notes = _notes(draws, rows, model=model, sweeps=chains.sweeps, kernel=name, converged=converged)
     found = ChainsOfModel(draws, notes, converged)
-    if not judged or kernel is not None or have_converged(rows) or not can_be_tempered(model):
+    if not judged or kernel is not None or _is_usable(rows) or not can_be_tempered(model):
         return found
     sweep_seconds = chains.seconds / (chains.sweeps * num_chains)
     return _or_populations(found, rows, model, data, seed=seed, sweep_seconds=sweep_seconds, tell=tell)
@@ -146,15 +144,20 @@ def _or_populations(
         return replace(found, notes=(*found.notes, _too_long(expected)))
     tell("no convergence, drawing tempered populations")
     other = draw_populations(model, data, num_draws=num_draws, num_populations=num_chains, seed=seed)
-    own = _judged(other.draws.assignments, other.log_joint, model)
-    by_chains = found.draws.log_joint
-    missed = by_chains is not None and by_chains.mean(1).max() > other.log_joint.max()
+    by_chains, log_joint = (np.asarray(one.draws.log_joint) for one in (found, other))
+    own = _judged(other.draws.assignments, log_joint, model)
+    missed = by_chains.mean(1).max() > log_joint.max()
     if missed or max_rhat(own) >= max_rhat(rows):
         said = other.said(_MISSED if missed else _FARTHER)
         return replace(found, notes=(*found.notes, said), evidences=() if missed else (other.evidence,))
     return ChainsOfModel(
         other.draws, (*found.notes, other.said(_NEARER)), have_converged_well(own), (other.evidence,)
     )
+
+
+def _is_usable(rows: tuple[Convergence, ...]) -> bool:
+    """Return whether a verdict would take the chains for converged, roughly or well."""
+    return all_passed(convergence_findings("MCMC", max_rhat=max_rhat(rows), min_ess=min_ess(rows)))
 
 
 def _too_long(seconds: float) -> str:

@@ -4,13 +4,12 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from pyroclust.diagnostics import LogEvidence
 from pyroclust.infer import TemperedPopulations, tempered_populations
-from pyroclust.infer.smc_population import allocate_particles
+from pyroclust.infer.importance import resampled
 from pyroclust.protocols import is_of_graphs
 from pyroclust.random_state import own_random_numbers
 from pyroclust.results.partition_draws import PartitionDraws
@@ -30,14 +29,12 @@ class PopulationsOfModel:
 
     Attributes:
         draws: of each population by its weights, in random order.
-        log_joint: log p(assignments, data) of the same in nats, ``(R, draws)``.
         evidence: log p(data).
         about: what they are, for the reader.
         num_ancestors: draws of the prior that they come from.
     """
 
     draws: PartitionDraws
-    log_joint: np.ndarray
     evidence: LogEvidence
     about: str
     num_ancestors: int
@@ -95,13 +92,12 @@ def draw_populations(
     seconds = time.perf_counter() - began
     with own_random_numbers(seed, num_populations):
         rows = _resampled(found, num_draws)
-    log_joint = found.log_joint[rows].numpy()
-    draws = PartitionDraws(_NAME, found.assignments[rows].numpy(), log_joint, seconds)
+    draws = PartitionDraws(_NAME, found.assignments[rows].numpy(), found.log_joint[rows].numpy(), seconds)
     about = (
         f"{num_populations} independent populations of {_PARTICLES} partitions, which went from the prior to "
         f"the posterior by {max(map(len, found.powers)) - 1} powers of the likelihood in {duration(seconds)}"
     )
-    return PopulationsOfModel(draws, log_joint, found.evidence, about, len(found.ancestors.unique()))
+    return PopulationsOfModel(draws, found.evidence, about, len(found.ancestors.unique()))
 
 
 def _resampled(found: TemperedPopulations, num_draws: int) -> Tensor:
@@ -109,12 +105,6 @@ def _resampled(found: TemperedPopulations, num_draws: int) -> Tensor:
     size = len(found.assignments) // found.num_populations
     rows = []
     for place, log_weights in enumerate(found.log_weights.view(-1, size)):
-        entry, copies = allocate_particles(
-            log_weights.log_softmax(0).unsqueeze(0),
-            torch.zeros(1, dtype=torch.int64),
-            num_particles=num_draws,
-            num_groups=1,
-        )
-        own = entry.repeat_interleave(copies) + place * size
+        own = resampled(log_weights.log_softmax(0), num_draws) + place * size
         rows.append(own[torch.randperm(num_draws)])
     return torch.stack(rows)

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from pyroclust.counts import check_count
-from pyroclust.diagnostics.weights.importance import smooth_log_weights
+from pyroclust.diagnostics.weights.importance import smooth_log_weights, stratified_draws
 from pyroclust.infer.checks import log_joint_of, points_of, require_likelihood
 from pyroclust.memory import check_memory
 from pyroclust.points import Points
 from pyroclust.protocols import JointModel, PartitionGuide
 
-__all__ = ["ImportanceSample", "WeightedPartitions", "importance_sample", "relative_error"]
+__all__ = ["ImportanceSample", "WeightedPartitions", "importance_sample", "relative_error", "resampled"]
 
 
 class WeightedPartitions(ABC):
@@ -230,3 +230,18 @@ def importance_sample(
     with torch.no_grad():
         assignments, log_prob = guide.posterior(data).sample_and_log_prob((num_draws,))
         return ImportanceSample(assignments, log_prob.double(), log_joint_of(model, data, assignments))
+
+
+def resampled(log_shares: Tensor, num_draws: int) -> Tensor:
+    """Return places of weighted draws so that they have equal weights, stratified by torch's generator.
+
+    Args:
+        log_shares: log weights that sum to one, ``(S,)`` in nats.
+        num_draws: places to return, in order.
+
+    Example:
+        >>> resampled(torch.tensor([0.5, 0.0, 0.5]).log(), 4)
+        tensor([0, 0, 2, 2])
+    """
+    uniform = torch.rand(num_draws, dtype=torch.float64)
+    return torch.from_numpy(stratified_draws(log_shares.exp().numpy(), uniform.numpy()))

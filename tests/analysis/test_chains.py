@@ -140,7 +140,7 @@ def test_populations_that_are_no_nearer_are_left_out(two_halvings, monkeypatch):
 def test_populations_that_have_missed_a_chain_are_left_out(two_halvings, monkeypatch):
     def worse(*args, **settings):
         drawn = draw_populations(*args, **settings)
-        return replace(drawn, log_joint=drawn.log_joint - 20)
+        return replace(drawn, draws=replace(drawn.draws, log_joint=drawn.draws.log_joint - 20))
 
     monkeypatch.setattr(module, "draw_populations", worse)
     found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1)

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from pyroclust.arrays import as_finite, unit_of
-from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
+from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
 
 __all__ = [
     "Convergence",
@@ -177,16 +177,6 @@ def min_ess(rows: Sequence[Convergence]) -> float:
     """
     found = [row.ess_bulk for row in rows if not row.constant]
     return min((0.0 if math.isnan(value) else value for value in found), default=math.inf)
-
-
-def have_converged(rows: Sequence[Convergence]) -> bool:
-    """Return whether all functionals that vary have R-hat at most 1.05 and 100 effective draws or more.
-
-    Example:
-        >>> have_converged(convergence({"num_clusters": np.repeat([[1.0], [2.0]], 100, axis=1)}))
-        False
-    """
-    return max_rhat(rows) <= MAX_RHAT and min_ess(rows) >= MIN_ESS
 
 
 def have_converged_well(rows: Sequence[Convergence]) -> bool:

@@ -10,7 +10,7 @@ from pyroclust.infer.mcmc.parameters.target import UnconstrainedSpace
 from pyroclust.protocols import CollapsedModel, is_of_graphs
 from pyroclust.random_state import kept_random_state
 
-__all__ = ["NARROW", "default_kernel", "default_kernel_name", "has_kernel"]
+__all__ = ["NARROW", "default_kernel", "default_kernel_name", "has_kernel", "own_or_default_kernel"]
 
 NARROW = 4
 """Up to so many dimensions proposals of splits and merges are worth five of them a sweep. The wider tables
@@ -77,3 +77,23 @@ def default_kernel(model: CollapsedModel, *, thin: int = 1) -> PartitionKernel:
         Compose([MergeSplit(gaussian2d), CollapsedGibbs(gaussian2d)])
     """
     return named_kernel(default_kernel_name(model), model, thin=thin)
+
+
+def own_or_default_kernel(model: CollapsedModel, kernel: PartitionKernel | None) -> PartitionKernel:
+    """Return a kernel that was given, or the default one of the model.
+
+    Raises:
+        ValueError: if the kernel belongs to another model.
+
+    Example:
+        >>> from pyroclust.models import gaussian2d
+        >>> own_or_default_kernel(gaussian2d(), None)
+        Compose([MergeSplit(gaussian2d), CollapsedGibbs(gaussian2d)])
+    """
+    if kernel is None:
+        return default_kernel(model)
+    if kernel.model != model:
+        raise ValueError(
+            f"kernel belongs to the model '{kernel.model.name}', expected '{model.name}': make it of the same"
+        )
+    return kernel

@@ -13,10 +13,10 @@ from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.infer.checks import log_joint_of, require_likelihood
+from pyroclust.infer.importance import resampled
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
-from pyroclust.infer.smc_population import allocate_particles
 from pyroclust.partitions import label_range
 from pyroclust.points import Points, as_points
 from pyroclust.progress import progress_bar
@@ -162,15 +162,8 @@ def _annealed(
         shares = log_weights.log_softmax(0)
         if stage.end < len(points) and -(2 * shares).logsumexp(0) < math.log(_ENOUGH * num_particles):
             total += float(log_weights.logsumexp(0)) - math.log(num_particles)
-            entry, copies = allocate_particles(
-                shares.unsqueeze(0),
-                torch.zeros(1, dtype=torch.int64),
-                num_particles=num_particles,
-                num_groups=1,
-            )
-            chains = ShortChains(
-                stage.kernel, seen, labels[entry.repeat_interleave(copies)], seed=seed_from_torch()
-            )
+            rows = resampled(shares, num_particles)
+            chains = ShortChains(stage.kernel, seen, labels[rows], seed=seed_from_torch())
             chains.advance(sweeps)
             labels, log_joint = chains.states.assignments, chains.states.log_joint
             log_weights = torch.zeros_like(log_weights)

@@ -8,7 +8,7 @@ from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics import Round
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.infer.checks import held_to_constraints, points_of
-from pyroclust.infer.mcmc.defaults import default_kernel
+from pyroclust.infer.mcmc.defaults import own_or_default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
 from pyroclust.infer.refining.clock import Clock
@@ -154,13 +154,7 @@ def _kernel_of(model: CollapsedModel, kernel: PartitionKernel | None) -> Partiti
             f"model is a {type(model).__name__} that can only be simulated, expected a mixture of a prior "
             "and a component family: refine moves draws by a kernel, which needs the likelihood of a cluster"
         )
-    if kernel is None:
-        return default_kernel(model)
-    if kernel.model != model:
-        raise ValueError(
-            f"kernel belongs to the model '{kernel.model.name}', expected '{model.name}': make it of the same"
-        )
-    return kernel
+    return own_or_default_kernel(model, kernel)
 
 
 def _dtype_of(guide: PartitionGuide, data: Tensor) -> torch.dtype:

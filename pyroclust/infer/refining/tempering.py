@@ -11,12 +11,11 @@ from pyroclust.diagnostics import co_assignment
 from pyroclust.diagnostics.weights.evidence import EvidenceMethod, LogEvidence, repeated_log_evidence
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.infer.checks import require_likelihood
-from pyroclust.infer.importance import WeightedPartitions
-from pyroclust.infer.mcmc.defaults import default_kernel
+from pyroclust.infer.importance import WeightedPartitions, resampled
+from pyroclust.infer.mcmc.defaults import own_or_default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.powered_chains import PoweredChains
 from pyroclust.infer.mcmc.states import ChainStates
-from pyroclust.infer.smc_population import allocate_particles
 from pyroclust.memory import check_memory
 from pyroclust.partitions import canonical
 from pyroclust.points import Points, as_points
@@ -164,11 +163,7 @@ def tempered_populations(
             "model has constraints, which draws of the prior break: use CollapsedGibbs, MergeSplit, or "
             "annealed_log_evidence for the evidence"
         )
-    kernel = default_kernel(model) if kernel is None else kernel
-    if kernel.model != model:
-        raise ValueError(
-            f"kernel belongs to the model '{kernel.model.name}', expected '{model.name}': make it of the same"
-        )
+    kernel = own_or_default_kernel(model, kernel)
     points = as_points(data, like=DOUBLE)
     kernel.check(points)
     check_memory(
@@ -226,13 +221,7 @@ class _Population:
         self.states, self._fit = self._chains.advance(self.states, power, sweeps)
 
     def _resample(self, shares: Tensor) -> None:
-        entry, copies = allocate_particles(
-            shares.unsqueeze(0),
-            torch.zeros(1, dtype=torch.int64),
-            num_particles=len(shares),
-            num_groups=1,
-        )
-        rows = entry.repeat_interleave(copies)
+        rows = resampled(shares, len(shares))
         mean = self.log_weights.logsumexp(0) - np.log(len(shares))
         self.log_weights, self.ancestors = mean.expand(len(shares)).clone(), self.ancestors[rows]
         self.states = ChainStates(
