@@ -9,14 +9,15 @@ is one partition, and the posterior's target another: beside the adjusted Rand i
 partition by the labels lies in the 95 % credible ball of the answer.
 
 A verdict is held against long chains of the same model (`pyroclust.infer.mcmc.reference`), and where their
-halves are more than 0.02 apart against tempered populations (`pyroclust.infer.tempered_populations`), if the
-halves of these are nearer. Draws are right where no co-assignment probability differs by more than 0.1. The
-verdict is right where all that it says of draws is: those that it trusts are right, and so are those of MCMC
-where they are its answer in place of a guide that it does not trust; the guide's, that it does not trust, are
-wrong; and so are draws that it cannot tell of, or that nothing confirms. Nobody knows where the halves of the
-reference are more than 0.1 apart, or the difference is nearer to 0.1 than half of what they are apart.
-Minutes are those of the processor, compilation included; memory is the peak of the process.
-The results are kept in benchmarks/results/labelled_tables.json; tables not run again keep their rows.
+halves are more than 0.02 apart against tempered populations (`pyroclust.infer.tempered_populations`), if
+the halves of these are nearer. Draws are right where no co-assignment probability differs by more than 0.1.
+The verdict is right where all that it says of draws is: those that it trusts are right; where it says that
+MCMC is to be used, MCMC is right and the guide wrong; draws that it cannot tell of, or that nothing
+confirms, are wrong. Nobody knows where the halves of the reference are more than 0.1 apart, or the
+difference is nearer to 0.1 than half of what they are apart. Minutes are those of the processor,
+compilation included; memory is the peak of the process. The results are kept in
+benchmarks/results/labelled_tables.json; tables not run again keep their rows. Populations are kept in
+runs/tempered: with more of them, those of earlier runs are read.
 """
 
 import json
@@ -34,16 +35,17 @@ import numpy as np
 import pandas as pd
 import torch
 import typer
+from real_tables import file_of
 from rich.console import Console
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
+from tempered import kept_populations
 
 from pyroclust import compare
 from pyroclust.analysis.found import Found
 from pyroclust.diagnostics import Trust, co_assignment, credible_ball, variation_of_information
-from pyroclust.infer import tempered_populations
 from pyroclust.infer.mcmc.reference import reference_chains
 from pyroclust.saving.models import build_model
 
@@ -148,10 +150,13 @@ class Truth:
         return error <= AGREES
 
 
-def truth_of(model: Any, data: torch.Tensor, *, seconds: float, populations: tuple[int, int, int]) -> Truth:
+def truth_of(
+    name: str, model: Any, data: torch.Tensor, *, seconds: float, populations: tuple[int, int, int]
+) -> Truth:
     """Run long chains, and tempered populations where their halves do not agree.
 
     Args:
+        name: of the table.
         model: of the posterior.
         data: the points, ``(N, D)``.
         seconds: of the chains, at most.
@@ -162,8 +167,8 @@ def truth_of(model: Any, data: torch.Tensor, *, seconds: float, populations: tup
     if chains.agreed:
         return found
     number, particles, sweeps = populations
-    drawn = tempered_populations(
-        model, data, num_populations=number, num_particles=particles, sweeps=sweeps, seed=1
+    drawn = kept_populations(
+        file_of(name), model, data, num_populations=number, num_particles=particles, sweeps=sweeps
     )
     first, second = drawn.halves()
     print(drawn, f"{len(drawn.ancestors.unique())} ancestors")
@@ -171,20 +176,19 @@ def truth_of(model: Any, data: torch.Tensor, *, seconds: float, populations: tup
     return min(found, tempered, key=lambda one: one.halves)
 
 
-def is_right(level: Trust, *, answer: bool | None, guide: bool | None, has_answer: bool) -> bool | None:
+def is_right(level: Trust, *, answer: bool | None, guide: bool | None) -> bool | None:
     """Say whether all that a verdict says of draws is so.
 
     Args:
         level: of the verdict.
         answer: whether the draws of the answer are right.
         guide: whether the guide's are, refined where they were.
-        has_answer: whether the verdict has an answer.
     """
     if level in {Trust.UNCONFIRMED, Trust.UNKNOWN}:
         return None if answer is None else not answer
-    if level is not Trust.DISTRUST:
+    if level is not Trust.MCMC:
         return answer
-    claims = (None if guide is None else not guide, answer if has_answer else True)
+    claims = (answer, None if guide is None else not guide)
     return False if False in claims else None if None in claims else True
 
 
@@ -201,7 +205,7 @@ def row(name: str, *, seconds: float, populations: tuple[int, int, int]) -> dict
     ball = credible_ball(draws, found.estimate)
     truth = variation_of_information(labels[None], found.estimate[None])
     model = build_model(found.described)
-    reference = truth_of(model, torch.from_numpy(found.data), seconds=seconds, populations=populations)
+    reference = truth_of(name, model, torch.from_numpy(found.data), seconds=seconds, populations=populations)
     drawn, answer = result.comparison, result.summary.answer
     by_guide = drawn.guide if drawn.refined is None else drawn.refined.draws
     errors = [reference.error(one) for one in (draws, by_guide.assignments.reshape(-1, len(found.data)))]
@@ -223,7 +227,7 @@ def row(name: str, *, seconds: float, populations: tuple[int, int, int]) -> dict
         "largest of the guide": errors[1],
         "reference": reference.source,
         "reference halves": reference.halves,
-        "verdict right": is_right(verdict.level, answer=right, guide=guide_is, has_answer=answer is not None),
+        "verdict right": is_right(verdict.level, answer=right, guide=guide_is),
         "minutes": took / 60,
         "processor minutes": spent / 60,
         "GiB": memory,

@@ -47,11 +47,11 @@ GOOD = GuideFigures(CLOSE, CLOSE, max_rhat=1.005, min_ess=900.0, pareto_k=0.3, e
         ({"guide": FAR, "pareto_k": -math.inf}, Trust.CORRECT, "bounded"),
         (
             {"guide": FAR, "pareto_k": 0.9},
-            Trust.DISTRUST,
+            Trust.MCMC,
             "cannot correct them (Pareto k 0.90, wanted below 0.7)",
         ),
-        ({"guide": FAR, "effective_draws": 3.0}, Trust.DISTRUST, "(worth 3 draws, wanted at least 100)"),
-        ({"guide": FAR, "corrected": FAR}, Trust.DISTRUST, "does not help"),
+        ({"guide": FAR, "effective_draws": 3.0}, Trust.MCMC, "(worth 3 draws, wanted at least 100)"),
+        ({"guide": FAR, "corrected": FAR}, Trust.MCMC, "does not help"),
         (
             {"guide": dataclasses.replace(FAR, noise_largest_difference=0.3), "corrected": FAR},
             Trust.UNKNOWN,
@@ -73,7 +73,7 @@ NO_WEIGHTS = dataclasses.replace(GOOD, corrected=None, pareto_k=None, effective_
     ("changes", "level", "answer", "words"),
     [
         ({}, Trust.TRUST, Answer.GUIDE, "The guide can be trusted here"),
-        ({"guide": FAR}, Trust.DISTRUST, Answer.MCMC, "there are no importance weights to correct them"),
+        ({"guide": FAR}, Trust.MCMC, Answer.MCMC, "there are no importance weights to correct them"),
         (
             {"guide": dataclasses.replace(FAR, noise_largest_difference=0.3)},
             Trust.UNKNOWN,
@@ -138,7 +138,7 @@ FAR_NOISY = dataclasses.replace(FAR, noise_largest_difference=0.2)
         ({"refined": AWAY, "corrected": FAR}, Trust.TRUST, Answer.GUIDE, "The answer is that of the guide's"),
         (
             {"refined": AWAY, "guide": FAR, "corrected": FAR},
-            Trust.DISTRUST,
+            Trust.MCMC,
             Answer.MCMC,
             "that of the draws of",
         ),
@@ -153,7 +153,13 @@ FAR_NOISY = dataclasses.replace(FAR, noise_largest_difference=0.2)
         # Without refined draws.
         ({}, Trust.TRUST, Answer.WEIGHTED, "may differ by 0.15."),
         ({"guide": FAR}, Trust.CORRECT, Answer.WEIGHTED, "with their importance weights"),
-        ({"guide": FAR, "corrected": FAR}, Trust.DISTRUST, Answer.MCMC, "Do not trust the guide"),
+        ({"guide": FAR, "corrected": FAR}, Trust.MCMC, Answer.MCMC, "and not the guide"),
+        (
+            {"guide": FAR, "corrected": FAR, "min_ess": 200.0},
+            Trust.MCMC,
+            Answer.MCMC,
+            "MCMC itself is only roughly",
+        ),
     ],
 )
 def test_the_answer_is_the_best_that_passed(changes, level, answer, words):
@@ -304,6 +310,7 @@ def test_every_level_is_good_news_or_bad():
         Trust.AVERAGE: Mark.GOOD,
         Trust.AGREE: Mark.GOOD,
         Trust.CORRECT: Mark.CAUTION,
+        Trust.MCMC: Mark.CAUTION,
         Trust.UNCONFIRMED: Mark.CAUTION,
         Trust.UNKNOWN: Mark.UNKNOWN,
         Trust.DISTRUST: Mark.BAD,

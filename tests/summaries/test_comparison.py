@@ -15,7 +15,7 @@ from pyroclust.results.comparison_figures import summarise
         ({"temperature": 1.0}, Trust.TRUST),
         ({"temperature": 1.1, "dim": 2}, Trust.TRUST),
         ({"temperature": 1.6}, Trust.CORRECT),
-        ({"temperature": 3.0}, Trust.DISTRUST),
+        ({"temperature": 3.0}, Trust.MCMC),
         ({"stuck": True}, Trust.UNKNOWN),
     ],
 )

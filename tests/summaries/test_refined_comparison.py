@@ -82,7 +82,7 @@ def test_page_and_terminal_name_the_answer_and_every_figure(settled):
 def test_draws_that_have_not_settled_are_no_answer():
     comparison = refined_comparison(temperature=3.0, settled=False)
     summary = summarise(comparison)
-    assert (summary.verdict.level, summary.answer) == (Trust.DISTRUST, Answer.MCMC)
+    assert (summary.verdict.level, summary.answer) == (Trust.MCMC, Answer.MCMC)
     assert summary.contents().reference.name == "MCMC"
     stuck = summarise(refined_comparison(stuck=True, settled=False))
     assert (stuck.verdict.level, stuck.answer) == (Trust.UNKNOWN, None)

@@ -50,7 +50,7 @@ def test_draws_as_drawn_are_judged_without_weights_too():
     far = summarise(
         dataclasses.replace(without_likelihood(refined_comparison(temperature=3.0)), refined=None)
     )
-    assert (far.verdict.level, far.answer) == (Trust.DISTRUST, Answer.MCMC)
+    assert (far.verdict.level, far.answer) == (Trust.MCMC, Answer.MCMC)
     assert "there are no importance weights to correct them" in far.verdict.sentence
 
 

@@ -100,11 +100,11 @@ def judge(figures: GuideFigures) -> Verdict:
 
     * ``TRUST``: the refined draws have settled and agree, or the guide's draws agree.
     * ``CORRECT``: neither, but the weights are usable and the weighted draws agree.
+    * ``MCMC``: MCMC has converged, and none of the guide's draws agree with it.
     * ``UNCONFIRMED``: the refined draws have settled, but MCMC cannot confirm them: it did not converge, or
       co-assignment probabilities of its own halves differ by more than the tolerance.
     * ``UNKNOWN``: the same without refined draws that have settled, or what the verdict rests on could not
       be computed.
-    * ``DISTRUST``: all else.
 
     The answer is that of the refined draws where they have settled and agree, or nothing can confirm them;
     else of the guide's draws, weighted or as drawn, where these agree; else of MCMC where it has converged.
@@ -212,8 +212,8 @@ def _by_guide(
             None,
         )
     return (
-        Trust.DISTRUST,
-        f"Do not trust the guide here: its draws differ from MCMC ({gaps}), and "
+        Trust.MCMC,
+        f"Use MCMC here, and not the guide: its draws differ from MCMC ({gaps}), and "
         f"{_why_uncorrected(figures, weights, weighted)}.",
         Answer.MCMC,
     )

@@ -26,6 +26,7 @@ class Trust(Enum):
     TRUST = "trust"
     AVERAGE = "trust on average"
     CORRECT = "trust after correction"
+    MCMC = "use MCMC"
     UNCONFIRMED = "not confirmed"
     UNKNOWN = "cannot tell"
     DISTRUST = "do not trust"
@@ -83,6 +84,7 @@ _MARKS = {
     Trust.AVERAGE: Mark.GOOD,
     Trust.AGREE: Mark.GOOD,
     Trust.CORRECT: Mark.CAUTION,
+    Trust.MCMC: Mark.CAUTION,
     Trust.UNCONFIRMED: Mark.CAUTION,
     Trust.UNKNOWN: Mark.UNKNOWN,
     Trust.DISTRUST: Mark.BAD,
