@@ -43,7 +43,7 @@ def kept_populations(
             print(f"{name}, seed {seed}: {drawn}, {len(drawn.ancestors.unique())} ancestors", flush=True)
             _write(path, drawn)
         found.append(_read(path))
-    return _joined(found)
+    return TemperedPopulations.joined(found)
 
 
 def _write(path: Path, drawn: TemperedPopulations) -> None:
@@ -78,19 +78,4 @@ def _read(path: Path) -> TemperedPopulations:
         num_populations=_AT_ONCE,
         powers=powers,
         **tensors,
-    )
-
-
-def _joined(found: list[TemperedPopulations]) -> TemperedPopulations:
-    offsets = np.cumsum([0, *(len(one.ancestors) for one in found[:-1])])
-    return TemperedPopulations(
-        assignments=torch.cat([one.assignments for one in found]),
-        log_weights=torch.cat([one.log_weights for one in found]),
-        log_joint=torch.cat([one.log_joint for one in found]),
-        hyperparameters={
-            name: torch.cat([one.hyperparameters[name] for one in found]) for name in found[0].hyperparameters
-        },
-        ancestors=torch.cat([one.ancestors + offset for one, offset in zip(found, offsets, strict=True)]),
-        num_populations=sum(one.num_populations for one in found),
-        powers=tuple(powers for one in found for powers in one.powers),
     )

@@ -1,5 +1,6 @@
 """Populations of partitions on the way from the prior to the posterior, moved by a kernel at every step."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -60,6 +61,42 @@ class TemperedPopulations(WeightedPartitions):
         return (
             f"TemperedPopulations({self.num_populations} of {rows // self.num_populations} partitions of "
             f"{points} points, log evidence {self.evidence.estimate:.2f}, spread {self.evidence.spread:.2f})"
+        )
+
+    @classmethod
+    def joined(cls, found: "Sequence[TemperedPopulations]") -> "TemperedPopulations":
+        """Return all populations of several runs on the same model and data, with as many particles each.
+
+        Give every run a seed of its own: the same seed draws the same populations.
+
+        Raises:
+            ValueError: if there are none, or they differ in the number of points or of particles.
+
+        Example:
+            >>> from pyroclust.models import gaussian2d
+            >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
+            >>> runs = [tempered_populations(gaussian2d(), data, num_particles=20, seed=k) for k in (1, 2)]
+            >>> TemperedPopulations.joined(runs).num_populations
+            4
+        """
+        shapes = {(len(one.assignments) // one.num_populations, one.assignments.shape[1]) for one in found}
+        if len(shapes) != 1:
+            raise ValueError(
+                f"found holds populations of {sorted(shapes)} particles and points, expected one size: join "
+                "runs on the same data with the same num_particles"
+            )
+        before = np.cumsum([0, *(len(one.assignments) for one in found[:-1])])
+        return cls(
+            assignments=torch.cat([one.assignments for one in found]),
+            log_weights=torch.cat([one.log_weights for one in found]),
+            log_joint=torch.cat([one.log_joint for one in found]),
+            hyperparameters={
+                name: torch.cat([one.hyperparameters[name] for one in found])
+                for name in found[0].hyperparameters
+            },
+            ancestors=torch.cat([one.ancestors + int(at) for one, at in zip(found, before, strict=True)]),
+            num_populations=sum(one.num_populations for one in found),
+            powers=tuple(powers for one in found for powers in one.powers),
         )
 
     @property
@@ -182,19 +219,7 @@ def tempered_populations(
                 tell(done, f"power {population.powers[-1]:.3f}")
             populations.append(population)
             tell(done + 1, "")
-    ancestors = [one.ancestors + num_particles * place for place, one in enumerate(populations)]
-    return TemperedPopulations(
-        assignments=torch.cat([one.states.assignments for one in populations]),
-        log_weights=torch.cat([one.log_weights for one in populations]),
-        log_joint=torch.cat([one.states.log_joint for one in populations]),
-        hyperparameters={
-            name: torch.cat([one.states.hyperparameters[name] for one in populations])
-            for name in populations[0].states.hyperparameters
-        },
-        ancestors=torch.cat(ancestors),
-        num_populations=num_populations,
-        powers=tuple(tuple(one.powers) for one in populations),
-    )
+    return TemperedPopulations.joined([one.drawn for one in populations])
 
 
 class _Population:
@@ -209,6 +234,19 @@ class _Population:
         self.log_weights = torch.zeros(num_particles, dtype=torch.float64)
         self.states = _prior_draws(kernel, num_points, num_particles)
         self.states, self._fit = chains.advance(self.states, 1.0, 0)
+
+    @property
+    def drawn(self) -> TemperedPopulations:
+        """The particles as they are."""
+        return TemperedPopulations(
+            assignments=self.states.assignments,
+            log_weights=self.log_weights,
+            log_joint=self.states.log_joint,
+            hyperparameters=self.states.hyperparameters,
+            ancestors=self.ancestors,
+            num_populations=1,
+            powers=(tuple(self.powers),),
+        )
 
     def advance(self, share: float, sweeps: int) -> None:
         """Go to the next power."""

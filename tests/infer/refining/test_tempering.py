@@ -21,7 +21,7 @@ from pyroclust.distributions import (
     Product,
     student_t,
 )
-from pyroclust.infer import log_evidence, tempered_populations
+from pyroclust.infer import TemperedPopulations, log_evidence, tempered_populations
 from pyroclust.infer.mcmc import CollapsedGibbs, Compose, SliceHyperparameters
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.models import Mixture, gaussian2d, overlap2d
@@ -143,6 +143,22 @@ def test_same_seed_same_particles_and_the_end_is_that_of_the_model(seven):
     assert torch.allclose(one.log_joint, overlap2d().log_joint(seven, one.assignments))
     assert all(powers[0] == 0 and powers[-1] == 1 and np.all(np.diff(powers) > 0) for powers in one.powers)
     assert "2 of 40 partitions of 7 points" in repr(one)
+
+
+def test_runs_are_joined(seven):
+    one, other = (tempered_populations(overlap2d(), seven, num_particles=30, seed=seed) for seed in (1, 2))
+    found = TemperedPopulations.joined([one, other])
+    assert found.num_populations == 4
+    assert len(found.ancestors.unique()) == len(one.ancestors.unique()) + len(other.ancestors.unique())
+    first, second = found.halves()
+    np.testing.assert_array_equal(first, one.co_assignment())
+    np.testing.assert_array_equal(second, other.co_assignment())
+    means = [run.log_weights.logsumexp(0) for run in (one, other)]
+    assert found.evidence.estimate == pytest.approx(float(torch.stack(means).logsumexp(0)) - np.log(120))
+    fewer = tempered_populations(overlap2d(), seven, num_particles=20, seed=3)
+    for wrong in ([], [one, fewer]):
+        with pytest.raises(ValueError, match="expected one size"):
+            TemperedPopulations.joined(wrong)
 
 
 def test_what_it_refuses(seven):
