@@ -194,8 +194,9 @@ def spikes_note(names: Sequence[str], data: NDArray[np.float64]) -> str | None:
     more = f" and {len(found) - _MOST_SHOWN:,} more" if len(found) > _MOST_SHOWN else ""
     return (
         f"More than half of the cells hold one value in {', '.join(found[:_MOST_SHOWN])}{more}. Normal "
-        "clusters shrink onto such rows, and chains may not find such clusters, or not leave them. Take a "
-        "column of yes and no in its place, or leave it out."
+        "clusters shrink onto such rows, and chains may not find such clusters, or not leave them. Divide "
+        "such a column in two: whether a cell holds that value, and the number where it does not "
+        "(docs/tables.md)."
     )
 
 
