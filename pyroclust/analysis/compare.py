@@ -5,7 +5,7 @@ Arguments and table are checked here, before the second module of this walk brin
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyroclust.counts import check_count, check_seed
 from pyroclust.data.datasets import Source, read_table
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from pyroclust.data.tables import Table
     from pyroclust.results.comparison_result import ComparisonResult
 
-__all__ = ["compare", "kinds_to_read"]
+__all__ = ["compare", "how_to_read"]
 
+# The family of independent columns, which cells may be missing of.
+_INDEPENDENT = "nig"
 # Labels as drawn, canonical, and as chains of draws.
 _BYTES_A_LABEL = 3 * 8
 
@@ -103,8 +105,10 @@ def compare(
     Columns of files and data frames may be numbers, counts, answers or categories, and cells may be missing;
     arrays hold numbers, and so do all columns beside a guide, which has a model of its own. Where not all
     columns are numbers, or a cell is missing, columns are independent given the cluster: see
-    :func:`~pyroclust.models.table_mixture` for the model. Missing cells are integrated out. Pictures and
-    classical methods, which need complete vectors, have those of
+    :func:`~pyroclust.models.table_mixture` for the model. A column of numbers more than half of whose cells
+    hold one value, such as 0, is divided in two, whether a cell holds it, and the number where it does not,
+    unless ``kinds`` has it, or ``family`` has full covariances. Missing cells are integrated out. Pictures
+    and classical methods, which need complete vectors, have those of
     :func:`~pyroclust.data.standardise.as_vectors`.
 
     What is known of rows, by ``must_link``, ``cannot_link`` and ``partial_labels``, holds in every draw: of
@@ -189,7 +193,7 @@ def compare(
         image_size=image_size,
         edges=edges,
         partial_labels=partial_labels,
-        kinds=kinds_to_read(guide, kinds),
+        **how_to_read(guide, kinds, family=family, pca=pca),
     )
     pairs = {
         name: None if given is None else _pairs_of(table, name, given)
@@ -248,24 +252,32 @@ def compare(
     )
 
 
-def kinds_to_read(guide: object, kinds: Mapping[str, str] | None) -> Mapping[str, str] | None:
-    """Return the kinds that a table is read with: found out, or numbers beside a guide of one model.
+def how_to_read(
+    guide: object, kinds: Mapping[str, str] | None, *, family: str | None, pca: int | None
+) -> dict[str, Any]:
+    """Return what :func:`~pyroclust.read_table` is told of the kinds of columns.
+
+    Kinds are found out, but beside a guide of one model all columns are numbers. Columns that are mostly one
+    value are divided in two, but where numbers have full covariances, or principal components, which need
+    all cells.
 
     Args:
         guide: as :func:`compare` takes it.
         kinds: that were told.
+        family: that was asked for.
+        pca: how many principal components were asked for.
 
     Example:
-        >>> kinds_to_read(None, None), kinds_to_read("ncp-niw2d", None)
-        ({}, None)
+        >>> how_to_read(None, None, family=None, pca=None)
+        {'kinds': {}, 'masses_apart': True}
+        >>> how_to_read("ncp-niw2d", None, family=None, pca=None)
+        {'kinds': None, 'masses_apart': False}
     """
-    if kinds is not None:
-        return kinds
-    if guide is None or guide == NO_GUIDE:
-        return {}
-    if not isinstance(guide, str | PathLike):
-        return None
-    return {} if read_card(find_guide(guide)).fits_any_table else None
+    of_any_table = guide is None or guide == NO_GUIDE
+    if isinstance(guide, str | PathLike) and guide != NO_GUIDE:
+        of_any_table = read_card(find_guide(guide)).fits_any_table
+    found = {} if kinds is None and of_any_table else kinds
+    return {"kinds": found, "masses_apart": of_any_table and pca is None and family in (None, _INDEPENDENT)}
 
 
 def _pairs_of(table: "Table", name: str, given: PairsLike) -> "NDArray[np.int64]":

@@ -127,7 +127,7 @@ def compare_points(
 
 def _with_missing(result: ComparisonResult, *, seed: int) -> ComparisonResult:
     """Say what missing cells may hold, where there are some and the model has a predictive law of them."""
-    if not result.table.has_missing:
+    if not result.table.missing.any():
         return result
     tries = Attempts()
     found = tries.make("What the missing cells may hold", lambda: missing_cells(result, seed=seed))

@@ -8,6 +8,7 @@ import torch
 from pyroclust.analysis.found import Found
 from pyroclust.counts import check_count
 from pyroclust.data.kinds import Kind
+from pyroclust.data.point_masses import apart
 from pyroclust.random_state import seeded
 from pyroclust.results.comparison_result import ComparisonResult
 from pyroclust.results.missing_cells import ColumnOfMissing, MissingCells
@@ -47,15 +48,16 @@ def missing_cells(
     """
     check_count("num_draws", num_draws)
     found = Found.at(source)
-    lost = np.isnan(found.data)
+    number = len(found.columns)
+    kinds, levels = found.kinds or (Kind.NUMBER,) * number, found.levels or ((),) * number
+    gaps = np.isnan(found.data)
+    lost = gaps & ~apart(found.data, found.columns, kinds)
     if not lost.any():
         raise ValueError("source has no missing cell, expected a table with some")
     law = found.predictive(num_draws, np.random.default_rng(seed))
     with seeded(seed), torch.no_grad():
-        draws = law.sample_missing().numpy()
+        draws = law.sample_missing().numpy()[:, lost[gaps]]
     rows, places = np.nonzero(lost)
-    number = len(found.columns)
-    kinds, levels = found.kinds or (Kind.NUMBER,) * number, found.levels or ((),) * number
     units = found.data * found.scale + found.location
     columns = tuple(
         ColumnOfMissing(
@@ -64,7 +66,7 @@ def missing_cells(
             levels[d],
             rows[places == d],
             draws[:, places == d] * found.scale[d] + found.location[d],
-            units[~lost[:, d], d],
+            units[~gaps[:, d], d],
         )
         for d in np.unique(places)
     )

@@ -203,7 +203,7 @@ def compare(
     conditions = _conditions(condition or [])
     with stages(first="reading the table and the guide", shown=not quiet) as tell:
         from pyroclust.analysis.compare import compare as run
-        from pyroclust.analysis.compare import kinds_to_read
+        from pyroclust.analysis.compare import how_to_read
         from pyroclust.data.datasets import read_table
 
         options = told(delimiter=delimiter, decimal=decimal, header=header)
@@ -216,7 +216,7 @@ def compare(
                 image_size=image_size,
                 edges=edges,
                 partial_labels=partial_labels,
-                kinds=kinds_to_read(guide, kinds_of_columns(kinds)),
+                **how_to_read(guide, kinds_of_columns(kinds), family=family, pca=pca),
                 **options,
             ),
             must_link=must_link,

@@ -22,6 +22,7 @@ from pyroclust.data.graph_tables import (
     read_graph,
 )
 from pyroclust.data.kinds import Kind
+from pyroclust.data.point_masses import parts_of
 from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
 from pyroclust.data.shaped_tables import BUILT_IN_IMAGES, images_table, shaped_table
 from pyroclust.data.tables import Table, chosen_table, table_of_kinds
@@ -94,6 +95,7 @@ def read_table(
     edges: bool = False,
     partial_labels: str | None = None,
     kinds: Mapping[str, str] | None = None,
+    masses_apart: bool = False,
 ) -> Table:
     """Read a built-in data set, a file of a table or a graph, a folder of images, a frame or an array.
 
@@ -119,6 +121,8 @@ def read_table(
         kinds: kinds of columns by name: ``"number"``, ``"count"``, ``"yes/no"`` or ``"category"``; those of
             other columns of a file or a data frame are found out, identifiers are left out, and cells may be
             missing. By default all columns have to be numbers, and all cells there.
+        masses_apart: divide columns whose kind is found out to be numbers, and more than half of whose cells
+            hold one value, in two: whether a cell holds it, and the number where it does not.
 
     What was guessed is said in the table's ``notes``; what could be read in two ways is refused.
 
@@ -161,7 +165,7 @@ def read_table(
                 )
         return shaped
     beside: dict[str, Any] = {"columns": columns, "label": label, "partial_labels": partial_labels}
-    beside["kinds"] = kinds
+    beside |= {"kinds": kinds, "masses_apart": masses_apart}
     if isinstance(source, pd.DataFrame):
         return chosen_table(raw_frame(source), "table", **beside)
     if not isinstance(source, str | PathLike):
@@ -216,6 +220,7 @@ def read_new_rows(
         array([[1., 2.]])
     """
     told, source = ReadingOptions(delimiter, decimal, header), _in_pandas(source)
+    kinds = kinds or (Kind.NUMBER,) * len(columns)
     name, is_named = "table", True
     if isinstance(source, Table):
         raw = raw_frame(pd.DataFrame(dict(source.written())))
@@ -227,19 +232,13 @@ def read_new_rows(
     else:
         raw, name, is_named = raw_array(_array(source)), "array", False
     if not is_named:
-        if len(raw.names) != len(columns):
-            raise ValueError(
-                f"new has {len(raw.names)} column(s), expected {len(columns)}: {listed(tuple(columns))}"
-            )
-        raw = replace(raw, names=tuple(columns))
-    number = len(columns)
-    return table_of_kinds(
-        raw,
-        name,
-        columns=columns,
-        kinds=kinds or (Kind.NUMBER,) * number,
-        levels=levels or ((),) * number,
-    )
+        parts = {place for _, place, _ in parts_of(columns, kinds)}
+        whole = tuple(one for place, one in enumerate(columns) if place not in parts)
+        names = tuple(columns) if len(raw.names) == len(columns) else whole
+        if len(raw.names) != len(names):
+            raise ValueError(f"new has {len(raw.names)} column(s), expected {len(names)}: {listed(names)}")
+        raw = replace(raw, names=names)
+    return table_of_kinds(raw, name, columns=columns, kinds=kinds, levels=levels or ((),) * len(columns))
 
 
 def _in_pandas(source: Any) -> Any:

@@ -17,7 +17,6 @@ __all__ = [
     "look_of",
     "looks_note",
     "repeat",
-    "spikes_note",
     "stand_ins_note",
 ]
 
@@ -28,7 +27,6 @@ _IDENTIFIERS = re.compile(
 _CAMEL = re.compile(r".*[a-z](Id|ID|Nr|No|Key|Code|Index)")
 _MOST_CODES, _LEAST_REPEATS = 10, 3
 _MOST_SHOWN = 8
-_SPIKE = 9
 _FOOTERS = frozenset(
     (
         *("total", "totals", "subtotal", "sum", "mean", "average", "avg", "median"),
@@ -168,36 +166,6 @@ def stand_ins_note(names: Sequence[str], data: NDArray[np.float64]) -> str | Non
     more = f" and {len(found) - _MOST_SHOWN:,} more" if len(found) > _MOST_SHOWN else ""
     said = ", ".join(found[:_MOST_SHOWN])
     return f"May stand for missing values, and were read as numbers: {said}{more}." if found else None
-
-
-def spikes_note(names: Sequence[str], data: NDArray[np.float64]) -> str | None:
-    """Say in which columns of numbers more than half of the cells, and at least ten, hold one value.
-
-    Args:
-        names: of the columns.
-        data: their numbers, ``(N, D)``; missing cells are nan.
-
-    Example:
-        >>> rain = np.array([[0.0]] * 12 + [[1.5], [2.5]])
-        >>> print(spikes_note(["rain"], rain)[:66])
-        More than half of the cells hold one value in 'rain' (0: 12 of 14)
-    """
-    found = []
-    for name, values in zip(names, data.T, strict=True):
-        there = values[~np.isnan(values)]
-        each, counts = np.unique(there, return_counts=True)
-        if len(each) > 2 and counts.max() > max(_SPIKE, len(there) / 2):
-            most = each[counts.argmax()]
-            found.append(f"'{short(name, 40)}' ({most:g}: {counts.max():,} of {len(there):,})")
-    if not found:
-        return None
-    more = f" and {len(found) - _MOST_SHOWN:,} more" if len(found) > _MOST_SHOWN else ""
-    return (
-        f"More than half of the cells hold one value in {', '.join(found[:_MOST_SHOWN])}{more}. Normal "
-        "clusters shrink onto such rows, and chains may not find such clusters, or not leave them. Divide "
-        "such a column in two: whether a cell holds that value, and the number where it does not "
-        "(docs/tables.md)."
-    )
 
 
 def footer_note(last: Sequence[str | None]) -> str | None:

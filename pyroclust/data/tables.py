@@ -4,7 +4,7 @@ import shlex
 import unicodedata
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,18 @@ from numpy.typing import NDArray
 
 from pyroclust.data.columns import RawTable
 from pyroclust.data.kinds import Kind, KindOfColumn, kind_of_column, kinds_note, told_kinds, values_of_kind
-from pyroclust.data.looks import footer_note, looks_note, spikes_note, stand_ins_note
+from pyroclust.data.looks import footer_note, looks_note, stand_ins_note
+from pyroclust.data.point_masses import (
+    apart,
+    divided_note,
+    in_two,
+    mass_said,
+    masses_note,
+    name_of_mass,
+    parts_of,
+    point_mass_of,
+    put_back,
+)
 from pyroclust.data.shapes import PointShape
 from pyroclust.delimited import MISSING
 from pyroclust.errors import unknown_name
@@ -73,12 +84,20 @@ class Table:
 
     @property
     def has_missing(self) -> bool:
-        """Whether a cell is missing."""
+        """Whether a cell holds no number, as it is missing, or held the one value that is kept apart."""
         return bool(np.isnan(self.data).any())
 
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which cells are missing, ``(N, D)``: without those that held a value that is kept apart."""
+        return np.isnan(self.data) & ~apart(self.data, self.columns, self.kinds)
+
     def written(self) -> tuple[tuple[str, NDArray[Any]], ...]:
-        """Return names and values of the columns: numbers, or text where they hold answers or categories."""
-        return written(self.data, self.columns, self.levels)
+        """Return names and values of the columns: numbers, or text where they hold answers or categories.
+
+        Columns that were divided have the value again in the cells that held it.
+        """
+        return written(put_back(self.data, self.columns, self.kinds), self.columns, self.levels)
 
     def __repr__(self) -> str:
         """Return the name, the size and the columns."""
@@ -119,16 +138,34 @@ def table_of_kinds(
     name = visible(name)
     if not raw.num_rows:
         raise ValueError(f"{name} has 0 rows, expected at least 1")
+    in_parts = _in_parts(raw, columns, kinds)
     found = []
     for column, kind, own in zip(columns, kinds, levels, strict=True):
-        cells = raw.columns[_place(raw, column, name)]
+        whole, value = in_parts.get(column, (column, None))
+        cells = raw.columns[_place(raw, whole, name)]
         try:
-            found.append(values_of_kind(column, cells, kind, levels=own))
+            if value is None:
+                values = values_of_kind(column, cells, kind, levels=own)
+            else:
+                numbers = kind_of_column(whole, cells, Kind.NUMBER).values
+                values = in_two(numbers, value)[column != whole].values
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
+        found.append(values)
     rows = raw.row_names or tuple(str(row) for row in range(1, raw.num_rows + 1))
     data = np.stack(found, -1)
     return Table(name, data, tuple(columns), None, rows, raw.notes, kinds=tuple(kinds), levels=tuple(levels))
+
+
+def _in_parts(raw: RawTable, columns: Sequence[str], kinds: Sequence[Kind]) -> dict[str, tuple[str, float]]:
+    """Return which columns of a table are parts of one that it has whole, of which one, and the value."""
+    found = {}
+    for number, place, value in parts_of(columns, kinds):
+        name, said = columns[number], columns[place]
+        found[name] = (name, value)
+        if said not in raw.names:
+            found[said] = (name, value)
+    return found
 
 
 def written(
@@ -166,6 +203,7 @@ def chosen_table(
     fewest: int = 2,
     kinds: Mapping[str, str] | None = None,
     usual: Kind | None = None,
+    masses_apart: bool = False,
 ) -> Table:
     """Choose columns of a table and check that they can be clustered.
 
@@ -180,6 +218,7 @@ def chosen_table(
         kinds: kinds of columns by name; others are found out, and cells may be missing. ``None`` where all
             columns have to be numbers, and all cells there.
         usual: kind of the columns that ``kinds`` does not name, instead of finding it out.
+        masses_apart: divide columns whose kind is found out to be numbers, and which are mostly one value.
 
     Raises:
         ValueError: if a column is unknown, named twice, not numeric, or holds missing or infinite values, or
@@ -240,13 +279,15 @@ def chosen_table(
                 "out"
             )
         told = told if usual is None else dict.fromkeys(places, usual) | told
-        found = _of_any_kind(raw, places, name, told=told, may_go=columns is None and not preferred)
-        places, chosen = found.places, tuple(raw.names[place] for place in found.places)
+        may_go = columns is None and not preferred
+        found = _of_any_kind(raw, places, name, told=told, may_go=may_go, masses_apart=masses_apart)
+        raw, places = found.raw, found.places
+        chosen = tuple(raw.names[place] for place in places)
         data, of_columns = found.data, {"kinds": found.kinds, "levels": found.levels}
         notes += found.notes
     numbers = [at for at, kind in enumerate(of_columns.get("kinds", ())) if kind is Kind.NUMBER]
-    spikes = spikes_note([chosen[at] for at in numbers], data[:, numbers])
-    notes += filter(None, (spikes, stand_ins_note(chosen, data), footer_note(_last_texts(raw, places))))
+    masses = masses_note([chosen[at] for at in numbers], data[:, numbers])
+    notes += filter(None, (masses, stand_ins_note(chosen, data), footer_note(_last_texts(raw, places))))
     labels = None
     if labelled is not None:
         labels = raw.columns[labelled].labels()
@@ -261,8 +302,9 @@ def chosen_table(
 
 @dataclass(frozen=True)
 class _Found:
-    """Columns of any kind, numbers first, and what to say of them."""
+    """Columns of any kind, numbers first, and what to say of them; ``raw`` has both parts of divided ones."""
 
+    raw: RawTable
     places: list[int]
     data: NDArray[np.float64]
     kinds: tuple[Kind, ...]
@@ -271,7 +313,13 @@ class _Found:
 
 
 def _of_any_kind(
-    raw: RawTable, places: Sequence[int], name: str, *, told: Mapping[int, Kind], may_go: bool
+    raw: RawTable,
+    places: Sequence[int],
+    name: str,
+    *,
+    told: Mapping[int, Kind],
+    may_go: bool,
+    masses_apart: bool,
 ) -> _Found:
     found: dict[int, KindOfColumn] = {}
     for place in places:
@@ -286,7 +334,8 @@ def _of_any_kind(
         # Of a table that is nothing but such columns they are all there is.
         found = {place: _as_number(raw, place, name) for place in places}
         left = {}
-    order = [place for kind in Kind for place in places if found[place].kind is kind]
+    raw, divided = _divided(raw, found, told) if masses_apart else (raw, None)
+    order = [place for kind in Kind for place in found if found[place].kind is kind]
     counts = [place for place in order if found[place].kind is Kind.COUNT]
     if counts:
         # Models of counts take them by their means.
@@ -297,8 +346,12 @@ def _of_any_kind(
     of_kind = tuple(kind for place in order if (kind := found[place].kind) is not None)
     levels = tuple(found[place].levels for place in order)
     names = [raw.names[place] for place in order]
-    notes = [kinds_note(names, of_kind, levels), _left_note(raw, left), _missing_note(names, data)]
-    return _Found(order, data, of_kind, levels, [note for note in notes if note is not None])
+    lost = np.isnan(data) & ~apart(data, names, of_kind)
+    # A cell that is missing is so in both parts of its column.
+    whole = np.delete(np.arange(len(names)), [place for _, place, _ in parts_of(names, of_kind)])
+    missing = _missing_note([names[at] for at in whole], lost[:, whole])
+    notes = [kinds_note(names, of_kind, levels), divided, _left_note(raw, left), missing]
+    return _Found(raw, order, data, of_kind, levels, [note for note in notes if note is not None])
 
 
 def _as_number(raw: RawTable, place: int, name: str) -> KindOfColumn:
@@ -313,14 +366,32 @@ def _left_note(raw: RawTable, left: Mapping[int, str]) -> str | None:
     return f"Left out, and not clustered: {said}{more}. To cluster such a column, name it in --columns."
 
 
-def _missing_note(names: Sequence[str], data: NDArray[np.float64]) -> str | None:
-    lost = np.isnan(data).sum(0)
+def _divided(
+    raw: RawTable, found: dict[int, KindOfColumn], told: Mapping[int, Kind]
+) -> tuple[RawTable, str | None]:
+    """Divide columns that nobody told a kind of, and say which; ``found`` gets their parts."""
+    said = []
+    for place, one in list(found.items()):
+        value = point_mass_of(one.values) if one.kind is Kind.NUMBER and place not in told else None
+        if value is None or float(f"{value:g}") != value:
+            continue
+        name = name_of_mass(raw.names[place], value)
+        if name in raw.names:
+            continue
+        said.append(mass_said(raw.names[place], one.values, value))
+        found[place], found[len(raw.names)] = in_two(one.values, value)
+        raw = replace(raw, names=(*raw.names, name), columns=(*raw.columns, raw.columns[place]))
+    return raw, divided_note(said)
+
+
+def _missing_note(names: Sequence[str], missing: NDArray[np.bool_]) -> str | None:
+    lost = missing.sum(0)
     if not lost.any():
         return None
     counts = [f"{count:,} in '{short(one, 40)}'" for one, count in zip(names, lost, strict=True) if count]
     return (
-        f"{int(lost.sum()):,} of {data.size:,} cells are missing ({listed(counts, _MOST_SHOWN)}). They are "
-        "integrated out: a missing cell says nothing of its row, and none is filled in."
+        f"{int(lost.sum()):,} of {missing.size:,} cells are missing ({listed(counts, _MOST_SHOWN)}). They "
+        "are integrated out: a missing cell says nothing of its row, and none is filled in."
     )
 
 

@@ -13,6 +13,7 @@ from pyroclust.baselines import BASELINES, GRAPH_BASELINES, Baseline
 from pyroclust.calibration.result import LocalCalibration
 from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.data.kinds import Kind
+from pyroclust.data.point_masses import put_back
 from pyroclust.data.shapes import Graph, PointShape
 from pyroclust.data.standardise import (
     as_vectors,
@@ -142,7 +143,8 @@ class OnData:
         """The points as vectors without gaps, for pictures and for what knows distances alone."""
         if self.shape is not None:
             return self.data
-        return as_vectors(self.data, kinds=self.kinds, levels=self.levels)
+        whole = put_back(self.data, self.columns, self.kinds, location=self.location, scale=self.scale)
+        return as_vectors(whole, kinds=self.kinds, levels=self.levels)
 
     @property
     def summarised(self) -> np.ndarray:
@@ -219,7 +221,7 @@ class OnData:
         values = indicators(self.in_units, kinds=self.kinds, levels=self.levels)
         return RowsOfData(
             names,
-            written(self.in_units, self.columns, self.levels),
+            written(put_back(self.in_units, self.columns, self.kinds), self.columns, self.levels),
             self.true_labels,
             ROWS_FILE,
             tuple(zip(self.described_by, values.T, strict=True)),
