@@ -1,5 +1,6 @@
 """Where a training runs: one process or many, CPU or GPU."""
 
+import atexit
 import os
 from dataclasses import dataclass
 from typing import Any, cast
@@ -61,7 +62,15 @@ class Devices:
             precision=cast(Any, self.precision),
         )
         fabric.launch()
+        if world > 1:
+            atexit.register(_leave)
         return fabric
+
+
+def _leave() -> None:
+    """Leave the other processes before the interpreter ends: threads of gloo would abort it now and then."""
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def average_gradients(fabric: Fabric, parameters: list[nn.Parameter]) -> None:
