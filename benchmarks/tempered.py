@@ -27,14 +27,14 @@ def kept_populations(
         name: of the table.
         model: of the posterior.
         data: the points, ``(N, D)``.
-        num_populations: of them, an even number.
+        num_populations: of them; one more where it is odd.
         num_particles: of each.
         sweeps: draws of the kernel at every power.
     """
     content = hashlib.sha256(f"{model}".encode() + data.numpy().tobytes()).hexdigest()[:8]
     folder = TEMPERED / f"{name}-{content}-{num_particles}x{sweeps}"
     found = []
-    for seed in range(1, num_populations // _AT_ONCE + 1):
+    for seed in range(1, -(-num_populations // _AT_ONCE) + 1):
         path = folder / f"{seed}.npz"
         if not path.exists():
             drawn = tempered_populations(
@@ -68,9 +68,8 @@ def _read(path: Path) -> TemperedPopulations:
     powers = tuple(tuple(found.pop(f"powers {place}").tolist()) for place in range(_AT_ONCE))
     tensors = {name: torch.from_numpy(values) for name, values in found.items()}
     assignments = tensors.pop("assignments").long()
-    prefix = "hyper "
     hyper = {
-        name.removeprefix(prefix): tensors.pop(name) for name in list(tensors) if name.startswith(prefix)
+        name.removeprefix(_HYPER): tensors.pop(name) for name in list(tensors) if name.startswith(_HYPER)
     }
     return TemperedPopulations(
         assignments=assignments,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "how_to_read"]
 
-# The family of independent columns, which cells may be missing of.
+# Columns are independent in this family, and cells may be missing.
 _INDEPENDENT = "nig"
 # Labels as drawn, canonical, and as chains of draws.
 _BYTES_A_LABEL = 3 * 8

@@ -1,25 +1,16 @@
 """Columns of numbers that are mostly one value, and their two parts: whether a cell is it, and the others."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyroclust.data.columns import RawTable
 from pyroclust.data.kinds import Kind, KindOfColumn
 from pyroclust.text import listed, short
 
-__all__ = [
-    "apart",
-    "base_of",
-    "divided_note",
-    "in_two",
-    "mass_said",
-    "masses_note",
-    "name_of_mass",
-    "parts_of",
-    "point_mass_of",
-    "put_back",
-]
+__all__ = ["apart", "divide", "in_two", "masses_note", "parts_in", "parts_of", "put_back"]
 
 _FEWEST = 10
 _IS = " is "
@@ -27,51 +18,43 @@ _LEVELS = ("no", "yes")
 _MOST_SHOWN = 8
 
 
-def point_mass_of(values: NDArray[np.float64]) -> float | None:
-    """Return the value of more than half of the cells, and at least ten; ``None`` where there is none.
+def divide(
+    raw: RawTable, found: dict[int, KindOfColumn], told: Container[int]
+) -> tuple[RawTable, str | None]:
+    """Divide columns of numbers that are mostly one value in two, and say which.
 
     Args:
-        values: of a column; missing cells are nan.
+        raw: the table.
+        found: columns by their places; columns that are divided get their numbers there, and their answers
+            after the last column.
+        told: places of columns whose kind was told, which stay whole.
 
     Example:
-        >>> point_mass_of(np.array([0.0] * 12 + [1.5, 2.5])), point_mass_of(np.arange(14.0))
-        (0.0, None)
+        >>> import pandas as pd
+        >>> from pyroclust.data.frames import raw_frame
+        >>> rain = np.array([0.0] * 12 + [1.5, 2.5])
+        >>> raw = raw_frame(pd.DataFrame({"rain": rain}))
+        >>> divide(raw, {0: KindOfColumn(Kind.NUMBER, rain)}, told=())[0].names
+        ('rain', 'rain is 0')
     """
-    there = values[~np.isnan(values)]
-    each, counts = np.unique(there, return_counts=True)
-    if len(each) <= 2 or counts.max() < _FEWEST or 2 * counts.max() <= len(there):
-        return None
-    return float(each[counts.argmax()])
-
-
-def name_of_mass(name: str, value: float) -> str:
-    """Return the name of the column that says whether a cell holds a value.
-
-    Example:
-        >>> name_of_mass("rain", 0.0)
-        'rain is 0'
-    """
-    return f"{name}{_IS}{value:g}"
-
-
-def base_of(name: str, columns: Sequence[str]) -> tuple[str, float] | None:
-    """Return the column that such a name speaks of, and the value; ``None`` for other names.
-
-    Args:
-        name: of a column.
-        columns: of the table.
-
-    Example:
-        >>> base_of("rain is 0", ["rain", "rain is 0"]), base_of("rain is 0", ["rain is 0"])
-        (('rain', 0.0), None)
-    """
-    base, found, text = name.rpartition(_IS)
-    if not found or base not in columns:
-        return None
-    try:
-        return base, float(text)
-    except ValueError:
-        return None
+    said = []
+    for place, one in list(found.items()):
+        value = _mass_of(one.values) if one.kind is Kind.NUMBER and place not in told else None
+        # The name has to say the value exactly.
+        if value is None or float(f"{value:g}") != value:
+            continue
+        name = f"{raw.names[place]}{_IS}{value:g}"
+        if name in raw.names:
+            continue
+        said.append(_said(raw.names[place], one.values, value))
+        found[place], found[len(raw.names)] = in_two(one.values, value)
+        raw = replace(raw, names=(*raw.names, name), columns=(*raw.columns, raw.columns[place]))
+    if not said:
+        return raw, None
+    return raw, (
+        f"{_mostly(said)} Such a column is divided in two: whether a cell holds it, and the number where it "
+        "does not. To keep one whole, give --kinds NAME=number."
+    )
 
 
 def in_two(values: NDArray[np.float64], value: float) -> tuple[KindOfColumn, KindOfColumn]:
@@ -153,10 +136,39 @@ def parts_of(columns: Sequence[str], kinds: Sequence[Kind]) -> Iterator[tuple[in
         >>> list(parts_of(["rain", "rain is 0"], [Kind.NUMBER, Kind.YES_NO]))
         [(0, 1, 0.0)]
     """
-    for place, (name, kind) in enumerate(zip(columns, kinds, strict=True)):
-        base = base_of(name, columns) if kind is Kind.YES_NO else None
-        if base is not None and kinds[at := list(columns).index(base[0])] is Kind.NUMBER:
-            yield at, place, base[1]
+    every = list(enumerate(zip(columns, kinds, strict=True)))
+    numbers = {name: place for place, (name, kind) in every if kind is Kind.NUMBER}
+    for place, (name, kind) in every:
+        whole, _, text = name.rpartition(_IS)
+        value = _number(text) if kind is Kind.YES_NO and whole in numbers else None
+        if value is not None:
+            yield numbers[whole], place, value
+
+
+def parts_in(
+    names: Sequence[str], columns: Sequence[str], kinds: Sequence[Kind]
+) -> dict[str, tuple[str, float]]:
+    """Return which columns are parts of one that a table has whole: its name, and the value.
+
+    Args:
+        names: of the columns of the table.
+        columns: D names that are wanted.
+        kinds: of these.
+
+    Example:
+        >>> kinds = [Kind.NUMBER, Kind.YES_NO]
+        >>> parts_in(["rain"], ["rain", "rain is 0"], kinds)
+        {'rain': ('rain', 0.0), 'rain is 0': ('rain', 0.0)}
+        >>> parts_in(["rain", "rain is 0"], ["rain", "rain is 0"], kinds)
+        {'rain': ('rain', 0.0)}
+    """
+    found = {}
+    for number, place, value in parts_of(columns, kinds):
+        whole, said = columns[number], columns[place]
+        found[whole] = (whole, value)
+        if said not in names:
+            found[said] = (whole, value)
+    return found
 
 
 def masses_note(names: Sequence[str], data: NDArray[np.float64]) -> str | None:
@@ -171,47 +183,37 @@ def masses_note(names: Sequence[str], data: NDArray[np.float64]) -> str | None:
         >>> print(masses_note(["rain"], rain)[:66])
         More than half of the cells hold one value in 'rain' (0: 12 of 14)
     """
-    masses = {name: (one, point_mass_of(one)) for name, one in zip(names, data.T, strict=True)}
-    said = [mass_said(name, one, value) for name, (one, value) in masses.items() if value is not None]
+    masses = ((name, one, _mass_of(one)) for name, one in zip(names, data.T, strict=True))
+    said = [_said(name, one, value) for name, one, value in masses if value is not None]
     if not said:
         return None
     return (
-        f"More than half of the cells hold one value in {listed(said, _MOST_SHOWN)}. Normal clusters "
-        "shrink onto such rows, and chains may not find such clusters, or not leave them. Divide such a "
-        "column in two: whether a cell holds that value, and the number where it does not (docs/tables.md)."
+        f"{_mostly(said)} Normal clusters shrink onto such rows, and chains may not find such clusters, or "
+        "not leave them. Divide such a column in two: whether a cell holds that value, and the number where "
+        "it does not (docs/tables.md)."
     )
 
 
-def divided_note(said: Sequence[str]) -> str | None:
-    """Say which columns were divided; ``None`` where there are none.
-
-    Args:
-        said: of each, by :func:`mass_said`.
-
-    Example:
-        >>> divided_note([mass_said("rain", np.array([0.0, 0.0, 1.5]), 0.0)])[:71]
-        "More than half of the cells hold one value in 'rain' (0: 2 of 3). Such "
-    """
-    if not said:
+def _mass_of(values: NDArray[np.float64]) -> float | None:
+    """Return the value of more than half of the cells, and at least ten; ``None`` where there is none."""
+    there = values[~np.isnan(values)]
+    each, counts = np.unique(there, return_counts=True)
+    if len(each) <= 2 or counts.max() < _FEWEST or 2 * counts.max() <= len(there):
         return None
-    return (
-        f"More than half of the cells hold one value in {listed(said, _MOST_SHOWN)}. Such a column is "
-        "divided in two: whether a cell holds it, and the number where it does not. To keep one whole, give "
-        "--kinds NAME=number."
-    )
+    return float(each[counts.argmax()])
 
 
-def mass_said(name: str, values: NDArray[np.float64], value: float) -> str:
-    """Return a column with its value and how often it holds it, for notes.
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
-    Args:
-        name: of the column.
-        values: of it, ``(N,)``; missing cells are nan.
-        value: that is kept apart.
 
-    Example:
-        >>> mass_said("rain", np.array([0.0, 0.0, 1.5]), 0.0)
-        "'rain' (0: 2 of 3)"
-    """
+def _mostly(said: Sequence[str]) -> str:
+    return f"More than half of the cells hold one value in {listed(said, _MOST_SHOWN)}."
+
+
+def _said(name: str, values: NDArray[np.float64], value: float) -> str:
     there = values[~np.isnan(values)]
     return f"'{short(name, 40)}' ({value:g}: {(there == value).sum():,} of {len(there):,})"

@@ -3,8 +3,7 @@
 import shlex
 import unicodedata
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,30 +11,16 @@ from numpy.typing import NDArray
 
 from pyroclust.data.columns import RawTable
 from pyroclust.data.kinds import Kind, KindOfColumn, kind_of_column, kinds_note, told_kinds, values_of_kind
+from pyroclust.data.label_notes import about_labels, about_partial
 from pyroclust.data.looks import footer_note, looks_note, stand_ins_note
-from pyroclust.data.point_masses import (
-    apart,
-    divided_note,
-    in_two,
-    mass_said,
-    masses_note,
-    name_of_mass,
-    parts_of,
-    point_mass_of,
-    put_back,
-)
+from pyroclust.data.point_masses import apart, divide, in_two, masses_note, parts_in, parts_of, put_back
 from pyroclust.data.shapes import PointShape
-from pyroclust.delimited import MISSING
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
 
 __all__ = ["Table", "chosen_table", "table_of_kinds", "written"]
 
 _MOST_SHOWN = 4
-# Words that stand for no label in many files, and are labels here.
-_NO_LABEL = frozenset(
-    ("?", "-", "--", ".", "..", "*", "none", "nil", "missing", "unknown", "n.a.", "unlabelled")
-)
 
 
 @dataclass(frozen=True)
@@ -138,7 +123,7 @@ def table_of_kinds(
     name = visible(name)
     if not raw.num_rows:
         raise ValueError(f"{name} has 0 rows, expected at least 1")
-    in_parts = _in_parts(raw, columns, kinds)
+    in_parts = parts_in(raw.names, columns, kinds)
     found = []
     for column, kind, own in zip(columns, kinds, levels, strict=True):
         whole, value = in_parts.get(column, (column, None))
@@ -155,17 +140,6 @@ def table_of_kinds(
     rows = raw.row_names or tuple(str(row) for row in range(1, raw.num_rows + 1))
     data = np.stack(found, -1)
     return Table(name, data, tuple(columns), None, rows, raw.notes, kinds=tuple(kinds), levels=tuple(levels))
-
-
-def _in_parts(raw: RawTable, columns: Sequence[str], kinds: Sequence[Kind]) -> dict[str, tuple[str, float]]:
-    """Return which columns of a table are parts of one that it has whole, of which one, and the value."""
-    found = {}
-    for number, place, value in parts_of(columns, kinds):
-        name, said = columns[number], columns[place]
-        found[name] = (name, value)
-        if said not in raw.names:
-            found[said] = (name, value)
-    return found
 
 
 def written(
@@ -291,12 +265,12 @@ def chosen_table(
     labels = None
     if labelled is not None:
         labels = raw.columns[labelled].labels()
-        notes += _about_labels(labels, _said(raw, labelled), name)
+        notes += about_labels(labels, _said(raw, labelled), name)
     rows = raw.row_names or tuple(str(row) for row in range(1, raw.num_rows + 1))
     partial = None
     if known is not None:
         partial = raw.columns[known].labels()
-        notes += _about_partial(partial, _said(raw, known), name)
+        notes += about_partial(partial, _said(raw, known), name)
     return Table(name, data, chosen, labels, rows, tuple(notes), partial_labels=partial, **of_columns)
 
 
@@ -334,7 +308,7 @@ def _of_any_kind(
         # Of a table that is nothing but such columns they are all there is.
         found = {place: _as_number(raw, place, name) for place in places}
         left = {}
-    raw, divided = _divided(raw, found, told) if masses_apart else (raw, None)
+    raw, divided = divide(raw, found, told) if masses_apart else (raw, None)
     order = [place for kind in Kind for place in found if found[place].kind is kind]
     counts = [place for place in order if found[place].kind is Kind.COUNT]
     if counts:
@@ -364,24 +338,6 @@ def _left_note(raw: RawTable, left: Mapping[int, str]) -> str | None:
     said = "; ".join(f"'{_said(raw, place)}': {why}" for place, why in list(left.items())[:_MOST_SHOWN])
     more = f"; and {len(left) - _MOST_SHOWN:,} more" if len(left) > _MOST_SHOWN else ""
     return f"Left out, and not clustered: {said}{more}. To cluster such a column, name it in --columns."
-
-
-def _divided(
-    raw: RawTable, found: dict[int, KindOfColumn], told: Mapping[int, Kind]
-) -> tuple[RawTable, str | None]:
-    """Divide columns that nobody told a kind of, and say which; ``found`` gets their parts."""
-    said = []
-    for place, one in list(found.items()):
-        value = point_mass_of(one.values) if one.kind is Kind.NUMBER and place not in told else None
-        if value is None or float(f"{value:g}") != value:
-            continue
-        name = name_of_mass(raw.names[place], value)
-        if name in raw.names:
-            continue
-        said.append(mass_said(raw.names[place], one.values, value))
-        found[place], found[len(raw.names)] = in_two(one.values, value)
-        raw = replace(raw, names=(*raw.names, name), columns=(*raw.columns, raw.columns[place]))
-    return raw, divided_note(said)
 
 
 def _missing_note(names: Sequence[str], missing: NDArray[np.bool_]) -> str | None:
@@ -450,81 +406,3 @@ def _numbers(raw: RawTable, places: Sequence[int], name: str) -> NDArray[np.floa
         )
         raise ValueError(f"{name} holds missing or infinite values ({where}); drop or fill those rows first")
     return data
-
-
-def _about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
-    """Return notes on labels that are missing, or that somebody may have meant otherwise."""
-    known = [label for label in labels if label is not None]
-    lost = len(labels) - len(known)
-    if not known:
-        raise ValueError(f"{name}: column '{column}' holds no label; leave --label out")
-    notes = []
-    if lost:
-        notes.append(
-            f"{lost:,} of {len(labels):,} rows have no label in '{column}': they are clustered, and left out "
-            "where a clustering is compared with the labels."
-        )
-    classes = dict.fromkeys(known)
-    if named := [one for one in classes if _stands_for_none(one)]:
-        notes.append(
-            f"In '{column}' {listed(f'“{one}”' for one in named)} is the name of a class like any other; "
-            "a row without a label has an empty cell."
-        )
-    notes += _about_alike(classes, column)
-    if len(classes) == 1:
-        notes.append(f"In '{column}' all labels are the same one, “{short(visible(known[0]), 30)}”.")
-    if len(classes) == len(labels) > 2:
-        notes.append(f"In '{column}' every row has a label of its own: it looks like an identifier.")
-    return notes
-
-
-def _about_partial(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
-    """Return notes on partial labels: how many there are, and what somebody may have meant otherwise."""
-    known = [label for label in labels if label is not None]
-    if not known:
-        raise ValueError(
-            f"{name}: column '{column}' holds no label, expected some rows with one; leave --partial-labels "
-            "out"
-        )
-    classes = dict.fromkeys(known)
-    if len(classes) == len(labels):
-        raise ValueError(
-            f"{name}: column '{column}' gives every row a label of its own, expected empty cells where "
-            "nothing is known: name another column with --partial-labels"
-        )
-    if named := [one for one in classes if _stands_for_none(one)]:
-        raise ValueError(
-            f"{name}: column '{column}' holds {listed(f'“{one}”' for one in named)}, which would be a class "
-            "like any other, expected empty cells where nothing is known: empty these cells"
-        )
-    return _about_alike(classes, column)
-
-
-def _about_alike(classes: dict[str, None], column: str) -> list[str]:
-    alike = _alike(classes)
-    if alike is None:
-        return []
-    return [f"In '{column}' the labels “{alike[0]}” and “{alike[1]}” are two classes, as written."]
-
-
-def _stands_for_none(label: str) -> bool:
-    return label in MISSING or _plain(label) in _NO_LABEL
-
-
-def _plain(label: str) -> str:
-    """Return what is seen of a label: no forms of letters, capitals, repeated or invisible characters."""
-    seen = unicodedata.normalize("NFKC", label).casefold()
-    return " ".join("".join(one for one in seen if unicodedata.category(one) != "Cf").split())
-
-
-def _alike(classes: dict[str, None]) -> tuple[str, str] | None:
-    """Return two labels that differ in spaces, capitals, or the way in which a number is written."""
-    seen: dict[object, str] = {}
-    for label in classes:
-        key: object = _plain(label)
-        with suppress(ValueError):
-            key = float(label)
-        if key in seen:
-            return short(visible(seen[key]), 30), short(visible(label), 30)
-        seen[key] = label
-    return None

@@ -1,0 +1,121 @@
+"""What is said of columns of labels: those that are missing, and what somebody may have meant otherwise."""
+
+import unicodedata
+from contextlib import suppress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyroclust.delimited import MISSING
+from pyroclust.text import listed, short, visible
+
+__all__ = ["about_labels", "about_partial"]
+
+# Words that stand for no label in many files, and are labels here.
+_NO_LABEL = frozenset(
+    ("?", "-", "--", ".", "..", "*", "none", "nil", "missing", "unknown", "n.a.", "unlabelled")
+)
+
+
+def about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
+    """Return notes on labels that are missing, or that somebody may have meant otherwise.
+
+    Args:
+        labels: N texts, ``None`` where there is none.
+        column: that holds them, as notes call it.
+        name: of the table.
+
+    Raises:
+        ValueError: if there is no label.
+
+    Example:
+        >>> about_labels(np.array(["a", "a", None], dtype=object), "kind", "boxes")[1]
+        "In 'kind' all labels are the same one, “a”."
+    """
+    known = [label for label in labels if label is not None]
+    lost = len(labels) - len(known)
+    if not known:
+        raise ValueError(f"{name}: column '{column}' holds no label; leave --label out")
+    notes = []
+    if lost:
+        notes.append(
+            f"{lost:,} of {len(labels):,} rows have no label in '{column}': they are clustered, and left out "
+            "where a clustering is compared with the labels."
+        )
+    classes = dict.fromkeys(known)
+    if named := [one for one in classes if _stands_for_none(one)]:
+        notes.append(
+            f"In '{column}' {listed(f'“{one}”' for one in named)} is the name of a class like any other; "
+            "a row without a label has an empty cell."
+        )
+    notes += _about_alike(classes, column)
+    if len(classes) == 1:
+        notes.append(f"In '{column}' all labels are the same one, “{short(visible(known[0]), 30)}”.")
+    if len(classes) == len(labels) > 2:
+        notes.append(f"In '{column}' every row has a label of its own: it looks like an identifier.")
+    return notes
+
+
+def about_partial(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
+    """Return notes on partial labels that somebody may have meant otherwise.
+
+    Args:
+        labels: N texts, ``None`` where nothing is known.
+        column: that holds them, as notes call it.
+        name: of the table.
+
+    Raises:
+        ValueError: if there is no label, every row has its own, or one is a word for none.
+
+    Example:
+        >>> about_partial(np.array(["a", "A ", None], dtype=object), "kind", "boxes")
+        ["In 'kind' the labels “a” and “A ” are two classes, as written."]
+    """
+    known = [label for label in labels if label is not None]
+    if not known:
+        raise ValueError(
+            f"{name}: column '{column}' holds no label, expected some rows with one; leave --partial-labels "
+            "out"
+        )
+    classes = dict.fromkeys(known)
+    if len(classes) == len(labels):
+        raise ValueError(
+            f"{name}: column '{column}' gives every row a label of its own, expected empty cells where "
+            "nothing is known: name another column with --partial-labels"
+        )
+    if named := [one for one in classes if _stands_for_none(one)]:
+        raise ValueError(
+            f"{name}: column '{column}' holds {listed(f'“{one}”' for one in named)}, which would be a class "
+            "like any other, expected empty cells where nothing is known: empty these cells"
+        )
+    return _about_alike(classes, column)
+
+
+def _about_alike(classes: dict[str, None], column: str) -> list[str]:
+    alike = _alike(classes)
+    if alike is None:
+        return []
+    return [f"In '{column}' the labels “{alike[0]}” and “{alike[1]}” are two classes, as written."]
+
+
+def _stands_for_none(label: str) -> bool:
+    return label in MISSING or _plain(label) in _NO_LABEL
+
+
+def _plain(label: str) -> str:
+    """Return what is seen of a label: no forms of letters, capitals, repeated or invisible characters."""
+    seen = unicodedata.normalize("NFKC", label).casefold()
+    return " ".join("".join(one for one in seen if unicodedata.category(one) != "Cf").split())
+
+
+def _alike(classes: dict[str, None]) -> tuple[str, str] | None:
+    """Return two labels that differ in spaces, capitals, or the way in which a number is written."""
+    seen: dict[object, str] = {}
+    for label in classes:
+        key: object = _plain(label)
+        with suppress(ValueError):
+            key = float(label)
+        if key in seen:
+            return short(visible(seen[key]), 30), short(visible(label), 30)
+        seen[key] = label
+    return None
