@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ _FARTHER = "are no nearer to one another, and were left out"
 _MISSED = "have missed partitions of higher density, at which a chain stays, and were left out"
 # Chains that have not converged are offered a warm-up of so many times their sweeps.
 _LONGER = 4
+# Chains that have roughly converged, and have to stand alone, may take so many times the usual limits.
+_ALONE = 5
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ def draw_mcmc(
     seed: int,
     kernel: str | None = None,
     warmup: int | None = None,
+    are_enough: Callable[[Trace], bool] = lambda trace: True,
     tell: Callable[[str], None] = lambda stage: None,
 ) -> ChainsOfModel:
     """Run chains from starts with few clusters and with many, and keep ``num_draws`` of each.
@@ -70,8 +74,9 @@ def draw_mcmc(
 
     With ``warmup=None`` the first round drops a quarter of ``num_draws`` and keeps one draw in two sweeps.
     While a functional or the log joint has not converged, a round twice as long follows, and the one before
-    becomes warm-up, until a limit of sweeps or seconds is met. Chains that keep fewer draws in all than are
-    wanted effective ones cannot be judged: they keep one draw in ten sweeps of one round.
+    becomes warm-up, until a limit of sweeps or seconds is met. Chains that have roughly converged then, and
+    are not enough, may take five times as many of both. Chains that keep fewer draws in all than are wanted
+    effective ones cannot be judged: they keep one draw in ten sweeps of one round.
 
     Where chains of the default kernel have not even roughly converged at the limit, as many tempered
     populations are drawn, if that takes ten minutes or less, and returned where their R-hat is smaller, and
@@ -86,6 +91,8 @@ def draw_mcmc(
         seed: of the chains.
         kernel: name of the kernel; ``None`` for the default of the model.
         warmup: sweeps that are dropped, of which one in ten is kept afterwards; ``None`` to go on.
+        are_enough: called with draws of chains that have roughly converged; says whether that is enough, as
+            it is where they only confirm others.
         tell: called with what is being done.
 
     Raises:
@@ -104,7 +111,8 @@ def draw_mcmc(
     rows = _rows(trace, model)
     while judged and not have_converged_well(rows):
         every *= 2
-        if not chains.may_go_on(num_draws * every, seconds=2 * last):
+        further = partial(chains.may_go_on, num_draws * every, seconds=2 * last)
+        if not further() and not (further(times=_ALONE) and _is_usable(rows) and not are_enough(trace)):
             break
         tell(f"no convergence after {chains.sweeps:,} sweeps a chain, running {num_draws * every:,} more")
         before = chains.seconds

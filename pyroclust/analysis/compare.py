@@ -67,57 +67,60 @@ def compare(
 ) -> "ComparisonResult":
     """Draw partitions of a table from a guide, refine them, and set MCMC of the guide's model beside them.
 
-    The guide gives five times ``num_draws`` partitions with their log q, of which every fifth is shown as
-    drawn. They are weighed, and ``num_draws`` of them resampled and moved by merge-split moves and Gibbs
-    sweeps until nothing moves (:func:`pyroclust.infer.refine`). The answer, whose clusters come first in
-    ``assignments.csv``, is the best that passed: the refined draws where they have settled and agree with
-    MCMC, or MCMC has not converged and cannot confirm them; else the guide's draws with their weights, else
-    as drawn, where these agree; else MCMC where it has converged. One half of the chains of MCMC starts at
-    partitions into few clusters, the other at draws of the exact filter, and they go on until they have
-    converged: while R-hat of a functional is above 1.01, or it has fewer than 400 effective draws, they run
-    twice as far, and what was drawn before becomes warm-up. This ends after 128,000 sweeps a chain, or
-    before a round that would take chains beyond two minutes; then a note says what moved and what to do.
-    Of tables with more than 1,000 rows the sweeps of refined draws and of MCMC are limited (a note says to
-    how many visits of rows), the default guide is the exact filter, and above 2,000 rows differences of
-    co-assignment probabilities are those of the pairs among 2,000 rows, chosen at random.
-    Seconds include the warm-up and exclude compilation and, for the guide, one draw to warm up.
-    Compiled loops use all cores. Torch works in one thread meanwhile, except on images and graphs: small
-    matrices gain nothing from more, and wait for every core that others use.
+    **Draws and answer.** The guide gives five times ``num_draws`` partitions with their log q, of which every
+    fifth is shown as drawn. They are weighed, and ``num_draws`` of them resampled and moved by merge-split
+    moves and Gibbs sweeps until nothing moves (:func:`pyroclust.infer.refine`). The answer, whose clusters
+    come first in ``assignments.csv``, is the best that passed: the refined draws where they have settled and
+    agree with MCMC, or MCMC has not converged and cannot confirm them; else the guide's draws with their
+    weights, else as drawn, where these agree; else MCMC where it has converged.
 
-    Of a family that is not conjugate, such as ``student_t``, the likelihood of a partition has no formula:
-    there are no weights and no evidence, ``num_draws`` partitions are drawn and all of them refined, and the
-    chains keep the parameters of the clusters. A model whose points have no density, which can only be
-    simulated, has no chains either: the guide's draws stand alone, beside its certificate and simulations of
-    its model. So it is with images and waveforms, which are left as they are: the guide is the one on the
-    shelf for points of their shape, or one of your own. The nodes of a graph have a model by name, the
-    stochastic block model, with a guide on the shelf, an exact filter and MCMC.
+    **Chains.** One half of the chains of MCMC starts at partitions into few clusters, the other at draws of
+    the exact filter, and they go on until they have converged: while R-hat of a functional is above 1.01, or
+    it has fewer than 400 effective draws, they run twice as far, and what was drawn before becomes warm-up.
+    This ends after 128,000 sweeps a chain, or before a round that would take chains beyond two minutes; then
+    a note says what moved and what to do. Chains that have roughly converged by then (R-hat at most 1.05, 100
+    effective draws) can confirm draws of the guide. Where they confirm none, so that MCMC would be the
+    answer, they may take five times as many sweeps and seconds. Where the halves have not met, independent
+    populations that go from the prior to the posterior by powers of the likelihood are drawn, if that takes
+    ten minutes or less: where these are nearer to one another they stand in the place of the chains, and a
+    note says so. See :func:`~pyroclust.infer.tempered_populations`.
 
-    The model is chosen by the names of its family and its prior, and the guide for it: one on the shelf of
-    this very model, else the model's exact filter, for any number of columns. Where the family is not
-    conjugate there is no filter either, and with ``guide="none"`` no guide is used: the draws of MCMC then
-    stand alone, and the verdict says whether they have converged.
+    **Model and guide.** The model is chosen by the names of its family and its prior, and the guide for it:
+    one on the shelf of this very model, else the model's exact filter, for any number of columns. Where the
+    family is not conjugate there is no filter either, and with ``guide="none"`` no guide is used: the draws
+    of MCMC then stand alone, and the verdict says whether they have converged.
 
-    Chains start from few clusters and from many, and go on until they have converged, for at most two
-    minutes. Where they do not meet, independent populations that go from the prior to the posterior by powers
-    of the likelihood are drawn, if that takes ten minutes or less: where these are nearer to one another they
-    stand in the place of the chains, and a note says so. See :func:`~pyroclust.infer.tempered_populations`.
-
-    Columns of files and data frames may be numbers, counts, answers or categories, and cells may be missing;
-    arrays hold numbers, and so do all columns beside a guide, which has a model of its own. Where not all
-    columns are numbers, or a cell is missing, columns are independent given the cluster: see
+    **Columns.** Columns of files and data frames may be numbers, counts, answers or categories, and cells may
+    be missing; arrays hold numbers, and so do all columns beside a guide, which has a model of its own. Where
+    not all columns are numbers, or a cell is missing, columns are independent given the cluster: see
     :func:`~pyroclust.models.table_mixture` for the model. A column of numbers more than half of whose cells
     hold one value, such as 0, is divided in two, whether a cell holds it, and the number where it does not,
     unless ``kinds`` has it, or ``family`` has full covariances. Missing cells are integrated out. Pictures
     and classical methods, which need complete vectors, have those of
     :func:`~pyroclust.data.standardise.as_vectors`.
 
-    What is known of rows, by ``must_link``, ``cannot_link`` and ``partial_labels``, holds in every draw: of
-    the guide, weighted, refined and of MCMC, and the evidence is that of data and constraints. The result
-    then says what the data say of the constraints, which rows they moved, and how far the uncertainty fell.
-    This costs the posterior without them once more: the guide's draws refined, or where nothing is refined
-    the chains; and of at most 500 rows perhaps the evidence by annealing. Simulations of the model, and so
-    ``calibrate`` and the certificate, know of no constraints. Families that are not conjugate, graphs, images
-    and guides that cannot be held to constraints take none.
+    **Constraints.** What is known of rows, by ``must_link``, ``cannot_link`` and ``partial_labels``, holds in
+    every draw: of the guide, weighted, refined and of MCMC, and the evidence is that of data and constraints.
+    The result then says what the data say of the constraints, which rows they moved, and how far the
+    uncertainty fell. This costs the posterior without them once more: the guide's draws refined, or where
+    nothing is refined the chains; and of at most 500 rows perhaps the evidence by annealing. Simulations of
+    the model, and so ``calibrate`` and the certificate, know of no constraints. Families that are not
+    conjugate, graphs, images and guides that cannot be held to constraints take none.
+
+    **Other models.** Of a family that is not conjugate, such as ``student_t``, the likelihood of a partition
+    has no formula: there are no weights and no evidence, ``num_draws`` partitions are drawn and all of them
+    refined, and the chains keep the parameters of the clusters. A model whose points have no density, which
+    can only be simulated, has no chains either: the guide's draws stand alone, beside its certificate and
+    simulations of its model. So it is with images and waveforms, which are left as they are: the guide is the
+    one on the shelf for points of their shape, or one of your own. The nodes of a graph have a model by name,
+    the stochastic block model, with a guide on the shelf, an exact filter and MCMC.
+
+    **Large tables, and time.** Of tables with more than 1,000 rows the sweeps of refined draws and of MCMC
+    are limited (a note says to how many visits of rows), the default guide is the exact filter, and above
+    2,000 rows differences of co-assignment probabilities are those of the pairs among 2,000 rows, chosen at
+    random. Seconds include the warm-up and exclude compilation and, for the guide, one draw to warm up.
+    Compiled loops use all cores. Torch works in one thread meanwhile, except on images and graphs: small
+    matrices gain nothing from more, and wait for every core that others use.
 
     Args:
         source: built-in name, file, folder of images, data frame, array, tensor or table; see

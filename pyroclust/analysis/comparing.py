@@ -14,8 +14,9 @@ from torch import Tensor
 from pyroclust.analysis import showing  # noqa: F401  (results show themselves)
 from pyroclust.analysis.asked_model import AskedModel
 from pyroclust.analysis.chains import ChainsOfModel, draw_mcmc
+from pyroclust.analysis.confirming import are_confirmed
 from pyroclust.analysis.constraining import ABOUT_SIMULATIONS, Known, free_of, held, knowledge_of
-from pyroclust.analysis.drawing import cross_scored, draw_and_refine
+from pyroclust.analysis.drawing import DrawsOfGuide, cross_scored, draw_and_refine
 from pyroclust.analysis.evidence import annealed_where_needed
 from pyroclust.analysis.filling import missing_cells
 from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result
@@ -34,6 +35,7 @@ from pyroclust.diagnostics.verdicts.findings import Question, untold
 from pyroclust.errors import first_line, lacks_memory
 from pyroclust.infer.mcmc.defaults import default_kernel_name, has_kernel
 from pyroclust.infer.mcmc.named_kernels import named_kernel
+from pyroclust.infer.mcmc.states import Trace
 from pyroclust.large_tables import about_draws
 from pyroclust.models import in_words
 from pyroclust.progress import lines_instead_of_bars
@@ -50,6 +52,7 @@ from pyroclust.threads import one_torch_thread
 
 __all__ = ["compare_points"]
 
+_CONFIRMING = "Whether MCMC confirms the guide"
 _WORLD = "The simulations of the guide's model"
 
 
@@ -173,7 +176,7 @@ def _by_guide(run: _Run, picked: PickedGuide) -> ComparisonSummary | AloneSummar
     about["untold"] += drawn.untold
     chains, why = None, None
     if has_kernel(model):
-        chains, why = _mcmc(model, data, settings, tell)
+        chains, why = _mcmc(model, data, settings, tell, are_enough=partial(_confirm, drawn, settings))
     elif model.has_likelihood:
         why = f"no kernel can run on the model '{model.name}'"
     knowledge = run.knowledge(model, data)
@@ -206,13 +209,14 @@ def _by_guide(run: _Run, picked: PickedGuide) -> ComparisonSummary | AloneSummar
 def _by_mcmc(run: _Run, picked: NoGuide) -> McmcSummary:
     """Draw by MCMC alone."""
     table, points, settings, tell = run.table, run.points, run.settings, run.tell
-    chains, why = _mcmc(picked.model, torch.tensor(points.data), settings, tell)
+    data = torch.tensor(points.data)
+    chains, why = _mcmc(picked.model, data, settings, tell, are_enough=lambda trace: False)
     if chains is None:
         raise ValueError(f"MCMC of the model {picked.model.name} failed ({why}), and there is no guide")
     annealed, said = annealed_where_needed(
-        picked.model, torch.tensor(points.data), chains.evidences, seed=settings.seed, tell=tell
+        picked.model, data, chains.evidences, seed=settings.seed, tell=tell
     )
-    knowledge = run.knowledge(picked.model, torch.tensor(points.data))
+    knowledge = run.knowledge(picked.model, data)
     tell("summarising")
     about = _about(table, points, picked.model, (*picked.about, *chains.notes, *said))
     alone = McmcAlone(**about, **knowledge, mcmc=chains.draws, annealed=(*chains.evidences, *annealed))
@@ -220,7 +224,12 @@ def _by_mcmc(run: _Run, picked: NoGuide) -> McmcSummary:
 
 
 def _mcmc(
-    model: Any, data: Tensor, settings: CompareSettings, tell: Callable[[str], None]
+    model: Any,
+    data: Tensor,
+    settings: CompareSettings,
+    tell: Callable[[str], None],
+    *,
+    are_enough: Callable[[Trace], bool],
 ) -> tuple[ChainsOfModel | None, str | None]:
     """Return the draws of MCMC, or why there are none.
 
@@ -237,6 +246,7 @@ def _mcmc(
             seed=settings.seed,
             kernel=settings.kernel,
             warmup=settings.warmup,
+            are_enough=are_enough,
             tell=tell,
         )
     except Exception as error:
@@ -244,6 +254,12 @@ def _mcmc(
             raise
         return None, first_line(error)
     return drawn, None
+
+
+def _confirm(drawn: DrawsOfGuide, settings: CompareSettings, trace: Trace) -> bool:
+    """Return whether MCMC confirms draws of the guide; what fails here fails again where it is shown."""
+    mcmc, tolerance = trace.assignments.numpy(), settings.tolerance
+    return bool(Attempts().make(_CONFIRMING, lambda: are_confirmed(drawn, mcmc, tolerance=tolerance)))
 
 
 def _content_of(picked: PickedGuide | NoGuide) -> tuple[Any, ...]:

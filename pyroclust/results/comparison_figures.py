@@ -82,7 +82,7 @@ def _summarise(comparison: Comparison, seed: int, tell: Callable[[int, str], Non
     tell(5, "")
     weighting = None
     if comparison.has_weights:
-        weighting = tries.make("The importance weights", lambda: _weigh(proposals))
+        weighting = tries.make("The importance weights", lambda: Weighting.of(proposals))
     weighted = _weighted(proposals, weighting, tries)
     corrected = None
     if weighted is not None and agreement is not None:
@@ -250,20 +250,6 @@ def _untold(
         if (why := tries.reason(what)) is not None:
             found += (untold(question, why),)
     return found
-
-
-def _weigh(guide: PartitionDraws) -> Weighting:
-    if guide.log_joint is None or guide.log_prob is None:
-        raise ValueError(f"{guide.name} has no log_joint or log_prob, expected both: weights need them")
-    log_weights = np.ravel(guide.log_joint - guide.log_prob).astype(np.float64)
-    weights = diagnostics.importance_weights(log_weights)
-    return Weighting(
-        log_weights,
-        weights,
-        diagnostics.pareto_k(log_weights),
-        diagnostics.importance_efficiency(log_weights),
-        diagnostics.effective_draws(weights),
-    )
 
 
 def _corrected(weighted: Marginals, of_mcmc: DrawsSummary, noise: Agreement) -> Agreement:

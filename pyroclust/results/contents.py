@@ -8,13 +8,25 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from pyroclust.data.shapes import PointShape
-from pyroclust.diagnostics import Agreement, Familiarity, Finding, LogEvidence, SourceComparison, Verdict
+from pyroclust.diagnostics import (
+    Agreement,
+    Familiarity,
+    Finding,
+    LogEvidence,
+    SourceComparison,
+    Verdict,
+    effective_draws,
+    importance_efficiency,
+    importance_weights,
+    pareto_k,
+)
 from pyroclust.diagnostics.simulations.witnesses import Witnesses
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 from pyroclust.results.constraints import ConstraintSummary
 from pyroclust.results.draws_summary import DrawsSummary
 from pyroclust.results.missing_cells import MissingCells
 from pyroclust.results.orders import Orders
+from pyroclust.results.partition_draws import PartitionDraws
 from pyroclust.results.refinement import RefinedDraws
 
 if TYPE_CHECKING:
@@ -113,6 +125,34 @@ class Weighting:
     pareto_k: float
     efficiency: float
     effective_draws: float
+
+    @classmethod
+    def of(cls, draws: PartitionDraws) -> "Weighting":
+        """Weigh draws of a guide.
+
+        Args:
+            draws: with log q and log p.
+
+        Raises:
+            ValueError: if they lack either.
+
+        Example:
+            >>> draws = np.zeros((1, 500, 2), dtype=np.int64)
+            >>> same = np.zeros((1, 500))
+            >>> Weighting.of(PartitionDraws("guide", draws, same, 1.0, log_prob=same))
+            Weighting(500 draws worth 500)
+        """
+        if draws.log_joint is None or draws.log_prob is None:
+            raise ValueError(f"{draws.name} has no log_joint or log_prob, expected both: weights need them")
+        log_weights = np.ravel(draws.log_joint - draws.log_prob).astype(np.float64)
+        weights = importance_weights(log_weights)
+        return cls(
+            log_weights,
+            weights,
+            pareto_k(log_weights),
+            importance_efficiency(log_weights),
+            effective_draws(weights),
+        )
 
     def __repr__(self) -> str:
         """Return what the draws are worth."""

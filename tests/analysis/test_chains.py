@@ -49,6 +49,24 @@ def test_rounds_double_until_the_limit_of_sweeps(monkeypatch):
     assert "split-merge+gibbs" in found.notes[1]
 
 
+@pytest.mark.parametrize(
+    ("are_enough", "rhat", "sweeps"),
+    [
+        (lambda trace: True, 1.03, "2,850"),
+        (lambda trace: False, 1.03, "12,450"),
+        (lambda trace: False, 1.2, "2,850"),
+    ],
+)
+def test_chains_that_stand_alone_go_further_where_they_have_roughly_converged(
+    monkeypatch, are_enough, rhat, sweeps
+):
+    monkeypatch.setattr(module, "have_converged_well", lambda rows: False)
+    monkeypatch.setattr(module, "max_rhat", lambda rows: rhat)
+    monkeypatch.setattr(module, "populations_may_take", lambda seconds: False)
+    monkeypatch.setattr(long_chains, "MOST_SWEEPS", 3000)
+    assert f"{sweeps} sweeps each" in draws_of(APART, are_enough=are_enough).notes[0]
+
+
 def test_rounds_stop_at_the_limit_of_seconds(monkeypatch):
     monkeypatch.setattr(module, "have_converged_well", lambda rows: False)
     monkeypatch.setattr(long_chains, "MOST_SECONDS", 0.0)

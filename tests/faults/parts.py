@@ -138,11 +138,11 @@ _SUMMARY = "pyroclust.results.comparison_figures."
 _OF_COMPARISONS: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
     (f"{_SUMMARY}diagnostics.compare_sources", "The tests of two samples", (Question.SOURCES,)),
     (
-        f"{_SUMMARY}diagnostics.importance_weights",
+        "pyroclust.results.contents.importance_weights",
         "The importance weights",
         (Question.TAIL, Question.WORTH, Question.WEIGHTED),
     ),
-    (f"{_SUMMARY}diagnostics.pareto_k", "The importance weights", (Question.TAIL,)),
+    ("pyroclust.results.contents.pareto_k", "The importance weights", (Question.TAIL,)),
     (f"{_SUMMARY}marginals", "The marginals of the weighted draws", (Question.WEIGHTED,)),
     (f"{_SUMMARY}own_evidences", "The evidence by bridge sampling", ()),
     (f"{_SUMMARY}baseline_rows", "The classical methods", ()),

@@ -83,7 +83,13 @@ class LongChains:
         self.sweeps += warmup + num_draws * every
         return trace
 
-    def may_go_on(self, sweeps: int, *, seconds: float) -> bool:
-        """Return whether so many sweeps more, which may take so many seconds, are within the limits."""
-        most = sweeps_of(len(self._data), num_chains=len(self._states.assignments), most=MOST_SWEEPS)
-        return self.sweeps + sweeps <= most and self.seconds + seconds <= MOST_SECONDS
+    def may_go_on(self, sweeps: int, *, seconds: float, times: int = 1) -> bool:
+        """Return whether chains may take so many sweeps more.
+
+        Args:
+            sweeps: of each chain.
+            seconds: that they may take.
+            times: how many times the usual limits.
+        """
+        most = sweeps_of(len(self._data), num_chains=len(self._states.assignments), most=times * MOST_SWEEPS)
+        return self.sweeps + sweeps <= most and self.seconds + seconds <= times * MOST_SECONDS
