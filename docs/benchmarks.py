@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import mean, median
 
 from benchmark_tables import Row, count, listed, number, result, signed, table
+from convergence_figures import convergence
 from familiarity_figures import familiarity
 from refined_figures import refined
 from world_figures import graphs, images, spikes
@@ -503,6 +504,7 @@ def page() -> str:
         orders,
         real_data,
         refined,
+        convergence,
         familiarity,
         training,
         speed,
