@@ -29,13 +29,12 @@ from pyroclust.analysis.starts import starts_from_both_sides
 from pyroclust.diagnostics import (
     Mark,
     co_assignment,
-    convergence,
     distance_rhat,
-    functionals,
     judge_draws,
     max_rhat,
     min_ess,
 )
+from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.models import standardised_mixture
@@ -63,8 +62,7 @@ def tables(number: int) -> list[tuple[str, np.ndarray]]:
 
 def grade_of(draws: np.ndarray, log_joint: np.ndarray) -> tuple[str, float, float]:
     """Say how well chains have converged, with the figures of a verdict: R-hat and effective draws."""
-    best = np.unravel_index(log_joint.argmax(), log_joint.shape)
-    rows = convergence(functionals(draws, reference=draws[best]) | {"log_joint": log_joint})
+    rows = convergence_with_log_joint(draws, log_joint)
     rhat, ess = max(max_rhat(rows), distance_rhat(draws, seed=0).rhat), min_ess(rows)
     chains, number = draws.shape[:2]
     verdict = judge_draws("MCMC", num_chains=chains, num_draws=chains * number, max_rhat=rhat, min_ess=ess)

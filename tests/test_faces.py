@@ -38,6 +38,7 @@ INSIDE = {
         "pyroclust.calibration.training_world",
         "pyroclust.data.columns_of_table",
         "pyroclust.data.standardise",
+        "pyroclust.diagnostics.chains.partition_convergence",
         "pyroclust.files",
         "pyroclust.guides.retarget",
         "pyroclust.infer.choices",

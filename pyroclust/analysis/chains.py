@@ -10,9 +10,10 @@ from torch import Tensor
 
 from pyroclust.analysis.populations import can_be_tempered, draw_populations, seconds_of_populations
 from pyroclust.analysis.starts import starts_from_both_sides
-from pyroclust.diagnostics import Convergence, LogEvidence, convergence, functionals, max_rhat
+from pyroclust.diagnostics import Convergence, LogEvidence, max_rhat
 from pyroclust.diagnostics.chains.convergence import can_converge_well, have_converged_well, min_ess
 from pyroclust.diagnostics.chains.functionals import functional_name
+from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
 from pyroclust.diagnostics.verdicts.findings import convergence_findings
 from pyroclust.diagnostics.verdicts.verdict import all_passed
@@ -180,12 +181,9 @@ def _rows(trace: Trace, model: Any) -> tuple[Convergence, ...]:
 
 
 def _judged(draws: np.ndarray, log_joint: np.ndarray, model: Any) -> tuple[Convergence, ...]:
-    if not np.isfinite(log_joint).all():
-        return convergence(functionals(draws, reference=draws[0, -1]))
-    best = np.unravel_index(log_joint.argmax(), log_joint.shape)
     # Without a likelihood the kernel's density is that of what it keeps beside the partition, too.
     name = "log_joint" if model.has_likelihood else "log_joint_with_parameters"
-    return convergence(functionals(draws, reference=draws[best]) | {name: log_joint})
+    return convergence_with_log_joint(draws, log_joint, name=name)
 
 
 def _notes(

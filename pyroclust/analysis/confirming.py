@@ -14,8 +14,8 @@ __all__ = ["are_confirmed"]
 def are_confirmed(drawn: DrawsOfGuide, mcmc: NDArray[np.int64], *, tolerance: float | None) -> bool:
     """Return whether draws of a guide, refined, weighted or as drawn, are the answer beside chains.
 
-    The rule is that of :func:`~pyroclust.diagnostics.judge`, for chains that have converged. Cost: two
-    co-assignment matrices of each of up to four sets of draws.
+    The rule is that of :func:`~pyroclust.diagnostics.judge`, for chains that have converged. Cost: up to
+    three calls of :func:`~pyroclust.diagnostics.agreement`.
 
     Shape:
         mcmc: ``(chains, draws, N)``.

@@ -6,13 +6,47 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.counts import check_count, check_seed
-from pyroclust.diagnostics.chains.convergence import bulk_ess, rhats
+from pyroclust.diagnostics.chains.convergence import Convergence, bulk_ess, convergence, rhats
+from pyroclust.diagnostics.chains.functionals import functionals
 from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import as_chains
 from pyroclust.diagnostics.draws.losses import PartitionLoss, VariationOfInformation, pairwise_loss
 from pyroclust.memory import check_memory
 
-__all__ = ["CoMembershipEss", "DistanceRhat", "co_membership_ess", "distance_rhat"]
+__all__ = [
+    "CoMembershipEss",
+    "DistanceRhat",
+    "co_membership_ess",
+    "convergence_with_log_joint",
+    "distance_rhat",
+]
+
+
+def convergence_with_log_joint(
+    draws: np.ndarray, log_joint: np.ndarray, *, name: str = "log_joint"
+) -> tuple[Convergence, ...]:
+    """Return one row of convergence figures a functional, and one of the log joint density.
+
+    Distances are measured from the likeliest draw. Where a density is infinite, as of points that no cluster
+    can hold, they are measured from a last draw, and the density has no row.
+
+    Shape:
+        draws: ``(chains, draws, N)``; log_joint: ``(chains, draws)``.
+
+    Args:
+        draws: of chains.
+        log_joint: in nats.
+        name: of its row.
+
+    Example:
+        >>> draws = np.random.default_rng(0).integers(2, size=(2, 100, 3))
+        >>> convergence_with_log_joint(draws, draws.sum(-1).astype(float))[-1].name
+        'log_joint'
+    """
+    if not np.isfinite(log_joint).all():
+        return convergence(functionals(draws, reference=draws[0, -1]))
+    best = np.unravel_index(log_joint.argmax(), log_joint.shape)
+    return convergence(functionals(draws, reference=draws[best]) | {name: log_joint})
 
 
 @dataclass(frozen=True)

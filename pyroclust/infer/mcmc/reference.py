@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from pyroclust.counts import check_count, check_number
-from pyroclust.diagnostics import co_assignment, convergence, functionals, max_rhat
+from pyroclust.diagnostics import co_assignment, max_rhat
+from pyroclust.diagnostics.chains.partition_convergence import convergence_with_log_joint
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.long_chains import LongChains
 from pyroclust.infer.mcmc.starts import FromDraws
@@ -142,9 +143,7 @@ def largest_rhat(draws: np.ndarray, log_joint: np.ndarray) -> float:
     Shape:
         draws: ``(chains, draws, N)``; log_joint: ``(chains, draws)`` in nats.
     """
-    best = np.unravel_index(log_joint.argmax(), log_joint.shape)
-    values = functionals(draws, reference=draws[best]) | {"log_joint": log_joint}
-    return max_rhat(convergence(values))
+    return max_rhat(convergence_with_log_joint(draws, log_joint))
 
 
 def _halves(draws: Tensor) -> tuple[Tensor, Tensor]:
