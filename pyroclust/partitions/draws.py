@@ -1,0 +1,99 @@
+"""Draws of a partition: what every sampler returns and every diagnostic takes."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+__all__ = ["Draws"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Draws:
+    r"""Draws of the partition of N points, with what is known of each.
+
+    One class for chains of MCMC, independent draws of a guide (one chain), weighted particles, and draws of
+    other software. What only one sampler knows, such as ancestors or powers, is a record returned beside it.
+
+    Attributes:
+        name: what reports call their source.
+        assignments: canonical labels, ``(chains, draws, N)`` int64.
+        log_joint: log p(assignments, data) in nats, with the hyperparameters that a kernel carries,
+            ``(chains, draws)`` float64; ``None`` where it has no formula.
+        log_prob: log q(assignments | data) in nats of a guide, ``(chains, draws)``; ``None`` where unknown.
+        log_weights: unnormalised log importance weights in nats, ``(chains, draws)``; ``None`` for draws of
+            equal weight. Draws with both log densities have weights by their difference only where they are
+            used so: as drawn they weigh the same.
+        parameters: what was drawn beside the partition, by name, ``(chains, draws, ...)``.
+        seconds: wall time of all draws, that of a warm-up included and compilation not; nan where unknown.
+        seconds_warmup: part of ``seconds`` whose draws were dropped.
+        seconds_compile: wall time of compiling, or of loading machine code.
+        interrupted: whether Ctrl-C stopped the run before all draws were made.
+        point_names: N names, or ``None``.
+        notes: sentences on what was left out or guessed.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+
+    Example:
+        >>> draws = Draws(name="mine", assignments=np.zeros((4, 100, 3), dtype=np.int64))
+        >>> draws
+        Draws(mine: 4 chains of 100 draws, 3 points, 1.0 clusters on average)
+        >>> draws.num_clusters.shape
+        (4, 100)
+    """
+
+    name: str = "draws"
+    assignments: np.ndarray
+    log_joint: np.ndarray | None = None
+    log_prob: np.ndarray | None = None
+    log_weights: np.ndarray | None = None
+    parameters: Mapping[str, np.ndarray] = field(default_factory=dict)
+    seconds: float = math.nan
+    seconds_warmup: float = 0.0
+    seconds_compile: float = 0.0
+    interrupted: bool = False
+    point_names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        if self.assignments.ndim != 3:
+            raise ValueError(
+                f"assignments has shape {self.assignments.shape}, expected (chains, draws, points)"
+            )
+        shape = self.assignments.shape[:2]
+        per_draw = {"log_joint": self.log_joint, "log_prob": self.log_prob, "log_weights": self.log_weights}
+        for name, values in (per_draw | dict(self.parameters)).items():
+            if values is not None and values.shape[:2] != shape:
+                raise ValueError(f"{name} has shape {values.shape}, expected {shape}, (chains, draws)")
+
+    def __repr__(self) -> str:
+        """Return the source, the sizes and the mean number of clusters."""
+        chains, draws, points = self.assignments.shape
+        stopped = ", interrupted" if self.interrupted else ""
+        many = f"{chains} chain{'s' * (chains != 1)} of {draws}"
+        mean = self.num_clusters.mean()
+        return f"Draws({self.name}: {many} draws, {points} points, {mean:.1f} clusters on average{stopped})"
+
+    @property
+    def num_clusters(self) -> np.ndarray:
+        """Number of clusters of each draw, ``(chains, draws)`` int64."""
+        clusters: np.ndarray = self.assignments.max(-1) + 1
+        return clusters
+
+    @property
+    def num_points(self) -> int:
+        """N."""
+        return int(self.assignments.shape[2])
+
+    @property
+    def num_draws(self) -> int:
+        """Draws of all chains together."""
+        return int(math.prod(self.assignments.shape[:2]))
+
+    @property
+    def flat(self) -> np.ndarray:
+        """The draws of all chains one after the other, ``(S, N)``."""
+        return self.assignments.reshape(-1, self.num_points)
