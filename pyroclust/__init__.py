@@ -1,11 +1,11 @@
 """Amortized Bayesian clustering in Pyro: models, guides, MCMC and diagnostics over partitions.
 
-The shortest way in, a table clustered by a trained guide and by MCMC of the same model::
+The shortest way in::
 
     import pyroclust
 
-    result = pyroclust.compare("iris")   # or a file, a data frame, an array
-    print(result)                        # do the two agree?
+    found = pyroclust.cluster("iris")    # or a file, a data frame, an array
+    print(found)                         # how many clusters, and may I rely on it?
 
 Or step by step, with Pyro's own nouns::
 
@@ -16,7 +16,11 @@ Or step by step, with Pyro's own nouns::
 
 Names of this package, loaded when they are first used:
 
-* ``compare``: draw partitions of a table from a guide and from MCMC, and say whether the two agree.
+* ``cluster``: say how many clusters a table has, which rows are in which, and how sure that is.
+* ``compare``: the same, with a guide beside MCMC of its model, and whether the two agree.
+* ``forest``: cluster a table by spanning forests of its rows, without a model.
+* ``Analysis``: what these return, and ``diagnose`` and ``update``; it reads itself back from its folder.
+* ``Draws``: draws of a partition, of any sampler.
 * ``predict``: say to which of these clusters new rows belong, and whether they are like the old ones.
 * ``update``: add rows to such a table: its draws go on instead of starting over.
 * ``missing_cells``: draw the cells of a table that are missing from their posterior.
@@ -50,9 +54,11 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pyroclust.analysis.compare import cluster as cluster
     from pyroclust.analysis.compare import compare as compare
     from pyroclust.analysis.diagnose import diagnose as diagnose
     from pyroclust.analysis.filling import missing_cells as missing_cells
+    from pyroclust.analysis.forest import forest as forest
     from pyroclust.analysis.predicting import predict as predict
     from pyroclust.analysis.updating import update as update
     from pyroclust.calibration import calibrate as calibrate
@@ -63,18 +69,24 @@ if TYPE_CHECKING:
     from pyroclust.io import read_draws as read_draws
     from pyroclust.io.arviz import to_arviz as to_arviz
     from pyroclust.io.pyro_results import from_pyro as from_pyro
+    from pyroclust.partitions import Draws as Draws
     from pyroclust.registry import register as register
+    from pyroclust.results.analysis import Analysis as Analysis
     from pyroclust.saving.cards import list_guides as list_guides
     from pyroclust.saving.guides import load_guide as load_guide
     from pyroclust.saving.guides import save_guide as save_guide
 
 __all__ = [
+    "Analysis",
+    "Draws",
     "__version__",
     "calibrate",
     "calibrate_near",
     "certify",
+    "cluster",
     "compare",
     "diagnose",
+    "forest",
     "from_pyro",
     "list_guides",
     "load_guide",
@@ -92,11 +104,15 @@ __all__ = [
 __version__ = version("pyroclust")
 
 _HOMES = {
+    "Analysis": "pyroclust.results.analysis",
+    "Draws": "pyroclust.partitions",
     "calibrate": "pyroclust.calibration",
     "calibrate_near": "pyroclust.calibration",
     "certify": "pyroclust.calibration",
+    "cluster": "pyroclust.analysis.compare",
     "compare": "pyroclust.analysis.compare",
     "diagnose": "pyroclust.analysis.diagnose",
+    "forest": "pyroclust.analysis.forest",
     "from_pyro": "pyroclust.io.pyro_results",
     "list_guides": "pyroclust.saving.cards",
     "load_guide": "pyroclust.saving.guides",

@@ -1,6 +1,14 @@
 """How far draws and chains go on large tables, where the usual lengths would take hours."""
 
-__all__ = ["LARGE_TABLE", "about_draws", "draws_of", "populations_may_take", "sweep_cost", "sweeps_of"]
+__all__ = [
+    "LARGE_TABLE",
+    "about_draws",
+    "chain_seconds",
+    "draws_of",
+    "populations_may_take",
+    "sweep_cost",
+    "sweeps_of",
+]
 
 LARGE_TABLE = 1000
 """Up to so many rows nothing depends on their number."""
@@ -11,6 +19,8 @@ _FALL = 0.3
 """Beyond 1,000 points these fall as this power of their number, so that 5,000 take three minutes."""
 # Numbers that a cluster of four columns with a full covariance keeps, and clusters: more of either cost more.
 _USUAL_MOMENTS, _USUAL_CLUSTERS = 20, 20
+# Processor seconds of chains up to 1,000 rows, and the power of their number that these rise as beyond.
+_CHAIN_SECONDS, _RISE = 10.0, 0.7
 # Seconds that tempered populations may take where chains have not met.
 _MOST_SECONDS = 600.0
 _USUAL_DRAWS, _FEWEST_DRAWS, _ALL_LABELS = 1000, 250, 5_000_000
@@ -63,6 +73,16 @@ def populations_may_take(seconds: float) -> bool:
         (True, False)
     """
     return seconds <= _MOST_SECONDS
+
+
+def chain_seconds(num_points: int) -> float:
+    """Return the processor seconds that all chains together may take by default.
+
+    Example:
+        >>> [round(chain_seconds(points)) for points in (300, 1000, 5000, 100_000)]
+        [10, 10, 31, 251]
+    """
+    return float(_CHAIN_SECONDS * max(1.0, num_points / LARGE_TABLE) ** _RISE)
 
 
 def draws_of(num_points: int) -> int:

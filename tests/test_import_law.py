@@ -244,7 +244,7 @@ LAW: dict[str, set[str]] = {
 # Modules that import others by names made up as they run, which the other tests cannot see: the face of the
 # library, whose names are loaded when they are asked for, and that of the families, which loads every file
 # beside it.
-BY_NAME = {"pyroclust", "pyroclust.distributions.compiled.families"}
+BY_NAME = {"pyroclust", "pyroclust.partitions", "pyroclust.distributions.compiled.families"}
 IMPORTERS = {"import_module", "__import__", "exec", "eval", "runpy"}
 # What diagnostics may import from elsewhere, besides the standard library.
 ARRAYS = {"numpy", "scipy", "numba", "arviz_stats", "pyroclust"}

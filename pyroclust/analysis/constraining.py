@@ -2,39 +2,45 @@
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from pyroclust.analysis.chains import draw_mcmc
-from pyroclust.analysis.drawing import cross_scored, draw_and_refine
-from pyroclust.analysis.evidence import annealed_where_needed
 from pyroclust.analysis.picking import NoGuide, PickedGuide
-from pyroclust.analysis.settings import CompareSettings
+from pyroclust.analysis.populations import MOST_ANNEALED, can_be_annealed
 from pyroclust.attempts import Attempts
 from pyroclust.constraints import Constraints
 from pyroclust.data.tables import Table
-from pyroclust.diagnostics import LogEvidence, convergence, ess, functionals, log_evidences, max_rhat, min_ess
+from pyroclust.diagnostics import (
+    LogEvidence,
+    convergence,
+    ess,
+    functionals,
+    importance_evidence,
+    max_rhat,
+    min_ess,
+)
 from pyroclust.diagnostics.verdicts.findings import Question, convergence_findings, settled_finding, untold
 from pyroclust.guides.exact_filter import exact_filter
+from pyroclust.infer import annealed_log_evidence, refine
 from pyroclust.infer.mcmc.defaults import has_kernel
+from pyroclust.infer.refining.clock import Clock
+from pyroclust.infer.refining.proposals import draw_proposals, most_at_once, posterior_of
+from pyroclust.partitions import Draws
 from pyroclust.protocols import is_of_graphs
-from pyroclust.results.comparison import PartitionDraws
 from pyroclust.results.constraints import FreePosterior, Knowledge, KnownRows
-from pyroclust.results.refinement import RefinedDraws
 
-__all__ = ["ABOUT_SIMULATIONS", "Known", "free_of", "held", "knowledge_of", "known_of"]
+__all__ = ["ABOUT_SIMULATIONS", "Known", "free_posterior", "held", "knowledge_of", "known_of"]
 
 ABOUT_SIMULATIONS = (
     "The guide's certificate, and all that is said here of simulations of its model, are of data sets of "
     "whose partitions nothing is known; how good the guide is under constraints its weights and MCMC say."
 )
-_FREE = "The posterior without the constraints"
+_FREE = "The convergence without the constraints"
 _PAIR = re.compile(r"\((\d+), (\d+)\)")
 _POINTS = re.compile(r"different labels for (\d+) and (\d+)")
 
@@ -207,93 +213,57 @@ def knowledge_of(known: Known, model: Any, free: FreePosterior | None) -> Knowle
     return Knowledge(known.rows, log_prior, why, free)
 
 
-def free_of(
-    picked: PickedGuide | NoGuide,
-    data: Tensor,
-    constraints: Constraints,
-    settings: CompareSettings,
-    tell: Callable[[str], None],
-) -> tuple[FreePosterior | None, tuple[str, ...]]:
-    """Draw from the posterior without constraints, by the same means as with them but once.
+def free_posterior(work: Any) -> FreePosterior:
+    """Draw from the posterior without constraints, by the same means as with them.
 
-    With a guide that is refined these are its refined draws, and MCMC is not run a second time; without one
-    it is the chains, to which the guide's draws are added for the evidence.
-
-    Args:
-        picked: the guide or model, not held to the constraints.
-        data: the points, ``(N, D)``.
-        constraints: to see which draws keep them.
-        settings: of the comparison.
-        tell: called with what is being done.
-
-    Returns:
-        the posterior, ``None`` where it failed, and a sentence on why.
+    With a guide whose refined draws are those that are shown these are its refined draws; else it is the
+    chains, to which the guide's draws are added for the evidence.
     """
-    tries = Attempts()
-    free = tries.make(_FREE, lambda: _free(picked, data, constraints, settings, _beside(tell)))
-    return free, tries.failures
-
-
-def _beside(tell: Callable[[str], None]) -> Callable[[str], None]:
-    return lambda stage: tell(f"without the constraints: {stage}")
-
-
-def _free(
-    picked: PickedGuide | NoGuide,
-    data: Tensor,
-    constraints: Constraints,
-    settings: CompareSettings,
-    tell: Callable[[str], None],
-) -> FreePosterior:
-    model, seed = picked.model if isinstance(picked, NoGuide) else picked.module.model, settings.seed
-    drawn = None
-    if isinstance(picked, PickedGuide):
-        drawn = draw_and_refine(
-            picked, data, num_draws=settings.num_draws, refine=settings.refine, seed=seed, tell=tell
+    free, settings, data, known = work.free, work.settings, work.data, work.known.constraints
+    model = free.model if isinstance(free, NoGuide) else free.module.model
+    estimates: tuple[LogEvidence, ...] = ()
+    work.tell("drawing without the constraints")
+    if work.has("refined") and isinstance(free, PickedGuide):
+        draws, record = refine(model, free.module, data, num_draws=settings.mcmc_draws, seed=settings.seed)
+        last = record.rounds[-1] if record.rounds else None
+        settled = replace(settled_finding(last), question=Question.FREE.value)
+        kept = _kept(draws, known)
+        return FreePosterior(draws, kept, record.effective_draws, tuple(record.evidences), (settled,))
+    if isinstance(free, PickedGuide) and model.has_likelihood:
+        draws, *_ = draw_proposals(
+            model,
+            lambda: posterior_of(free.module, data),
+            data,
+            number=work.analysis.draws["guide"].num_draws,
+            at_once=most_at_once(data),
+            clock=Clock(),
         )
-        if drawn.refined is not None:
-            own = drawn.refined.evidences
-            annealed, _ = annealed_where_needed(model, data, own, seed=seed, tell=tell)
-            return _of_refined(drawn.refined, constraints, (*own, *annealed))
-    tell(f"running {settings.num_chains} chains")
+        if draws.log_joint is not None and draws.log_prob is not None:
+            estimates = (importance_evidence(np.ravel(draws.log_joint - draws.log_prob)),)
     chains = draw_mcmc(
         model,
         data,
         num_draws=settings.mcmc_draws,
         num_chains=settings.num_chains,
-        seed=seed,
+        seed=settings.seed,
         kernel=settings.kernel,
         warmup=settings.warmup,
-        tell=tell,
+        is_thorough=settings.thorough,
+        tell=lambda stage: work.tell(f"without the constraints: {stage}"),
     )
-    evidences: tuple[LogEvidence, ...] = ()
-    cross = None if drawn is None else cross_scored(drawn.posteriors, chains.draws)
-    log_joint, log_prob = (None, None) if drawn is None else (drawn.guide.log_joint, drawn.guide.log_prob)
-    if cross is not None and log_joint is not None and log_prob is not None:
-        evidences = log_evidences(
-            cross.log_joint, cross.log_prob, guide_log_joint=log_joint, guide_log_prob=log_prob
-        )
-    evidences = (*evidences, *chains.evidences)
-    annealed, _ = annealed_where_needed(model, data, evidences, seed=seed, tell=tell)
-    return _of_chains(chains.draws, constraints, (*evidences, *annealed), seed)
+    estimates += chains.evidences
+    if work.asks("evidence") and can_be_annealed(model) and len(data) <= MOST_ANNEALED:
+        estimates += (annealed_log_evidence(model, data, seed=settings.seed),)
+    return _of_chains(chains.draws, known, estimates, settings.seed)
 
 
-def _kept(draws: PartitionDraws, constraints: Constraints) -> NDArray[np.bool_]:
+def _kept(draws: Draws, constraints: Constraints) -> NDArray[np.bool_]:
     found: NDArray[np.bool_] = constraints.allows(torch.from_numpy(draws.assignments)).numpy()
     return found
 
 
-def _of_refined(
-    found: RefinedDraws, constraints: Constraints, evidences: tuple[LogEvidence, ...]
-) -> FreePosterior:
-    last = found.seen[-1] if found.seen else None
-    settled = replace(settled_finding(last), question=Question.FREE.value)
-    kept = _kept(found.draws, constraints)
-    return FreePosterior(found.draws, kept, found.effective_draws, evidences, (settled,))
-
-
 def _of_chains(
-    draws: PartitionDraws, constraints: Constraints, evidences: tuple[LogEvidence, ...], seed: int
+    draws: Draws, constraints: Constraints, evidences: tuple[LogEvidence, ...], seed: int
 ) -> FreePosterior:
     kept = _kept(draws, constraints)
     values = functionals(draws.assignments, seed=seed, reference=draws.assignments[0, -1])

@@ -1,163 +1,306 @@
-"""Draws of a guide on points: as drawn, refined where that can be done, and their log q of other draws."""
+"""The steps that draw: chains of MCMC first, then the guide, its weights, and refined draws where needed."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+import time
+from dataclasses import replace
+from typing import Any
 
 import torch
-from torch import Tensor
 
-from pyroclust.analysis.picking import PickedGuide
-from pyroclust.analysis.refining import draws_of_proposals, refine_guide
-from pyroclust.attempts import Attempts
-from pyroclust.diagnostics import Finding
-from pyroclust.diagnostics.verdicts.findings import Question, untold
-from pyroclust.errors import first_line, lacks_memory
-from pyroclust.infer.mcmc.defaults import has_kernel
-from pyroclust.infer.refining.clock import Clock
-from pyroclust.infer.refining.proposals import (
-    draw_proposals,
-    most_at_once,
-    posterior_of,
-    shared_log_prob,
-    warm_up,
+from pyroclust.analysis.chains import draw_mcmc
+from pyroclust.analysis.steps import Step, Work
+from pyroclust.diagnostics import Agreement, Finding
+from pyroclust.diagnostics.differences.agreement import distances, marginals
+from pyroclust.diagnostics.verdicts.findings import (
+    Question,
+    agreement_findings,
+    settled_finding,
+    weighted_finding,
 )
+from pyroclust.diagnostics.verdicts.verdict import all_passed
+from pyroclust.errors import first_line, lacks_memory
+from pyroclust.infer import refine
+from pyroclust.infer.mcmc.defaults import default_kernel_name, has_kernel
+from pyroclust.infer.refining.clock import Clock
+from pyroclust.infer.refining.proposals import NUM_ORDERS, draw_proposals, most_at_once, posterior_of, warm_up
+from pyroclust.large_tables import draws_of
 from pyroclust.random_state import seeded
-from pyroclust.results.comparison import CrossScored, PartitionDraws
-from pyroclust.results.refinement import RefinedDraws
+from pyroclust.results.weights import Weighting
+from pyroclust.text import duration
 
-__all__ = ["DrawsOfGuide", "cross_scored", "draw_and_refine", "draw_guide"]
+__all__ = ["DRAWING_STEPS", "draw_guide"]
 
-Made = TypeVar("Made")
-
-_REFINING = "The refining of the guide's draws"
+# Seconds that a guide may draw for, the fewest draws in any case, and those that the pace is measured with.
+_GUIDE_SECONDS, _FEWEST_DRAWS, _PACE_DRAWS = 3.0, 200, 16
 # Draws of tables with so many columns, where the state of a cluster has D^2 numbers, come in blocks.
 _WIDE = 5
-# Labels of MCMC that the guide scores, for estimates of the evidence: as many as 400 draws of 500 points.
-_CROSS_DRAWS, _CROSS_LABELS = 400, 200_000
+# Without being asked, so many draws are refined, from so many proposals each, if that takes so many seconds.
+_REFINED_DRAWS, _PROPOSALS, _REFINING_SECONDS, _FEWEST_SWEEPS = 400, 2, 6.0, 20
 
 
-@dataclass(frozen=True)
-class DrawsOfGuide:
-    """Draws of the guide, and what is known of them.
+def _mcmc(work: Work) -> None:
+    settings, found = work.settings, work.analysis
+    assert work.data is not None
+    drawn = draw_mcmc(
+        work.model,
+        work.data,
+        num_draws=settings.mcmc_draws,
+        num_chains=settings.num_chains,
+        seed=settings.seed,
+        kernel=settings.kernel,
+        warmup=settings.warmup,
+        is_thorough=settings.thorough,
+        tell=work.tell,
+    )
+    found.draws["mcmc"], work.sweep_seconds = drawn.draws, drawn.sweep_seconds
+    found.notes += drawn.notes
+    work.kept |= {"evidences": drawn.evidences, "more_seconds": drawn.more_seconds}
+    chains, draws, _ = drawn.draws.assignments.shape
+    found.about |= {
+        "mcmc_kernel": drawn.draws.name,
+        "mcmc_chains": chains,
+        "mcmc_draws": draws,
+        "mcmc_seconds": drawn.draws.seconds,
+        "mcmc_seconds_warmup": drawn.draws.seconds_warmup,
+    }
 
-    Attributes:
-        guide: as drawn.
-        is_exact: whether their log q is.
-        refined: after resampling and sweeps.
-        posteriors: those that drew, where they have still to score draws of MCMC.
-        failures: why there are no refined draws.
-        untold: the question that this leaves open.
+
+def _mcmc_or_why(work: Work) -> None:
+    """Draw by MCMC; where a guide can stand alone, a failure is a sentence.
+
+    Points that MCMC of a model with a likelihood refuses are refused. Where cluster parameters are kept, what
+    it refuses may be no more than a start.
     """
+    try:
+        _mcmc(work)
+    except Exception as error:
+        refused = isinstance(error, ValueError) and work.model.has_likelihood
+        if work.picked is None or refused or lacks_memory(error):
+            raise
+        work.kept["why_no_mcmc"] = f"MCMC failed ({first_line(error)})"
+        raise
 
-    guide: PartitionDraws
-    is_exact: bool
-    refined: RefinedDraws | None = None
-    posteriors: tuple[Any, ...] = ()
-    failures: tuple[str, ...] = ()
-    untold: tuple[Finding, ...] = ()
 
+def draw_guide(work: Work) -> None:
+    """Draw from several posteriors of the guide, each with a visiting order of its own where it has one.
 
-def draw_guide(
-    guide: Any, data: Tensor, *, name: str, num_draws: int, seed: int
-) -> tuple[PartitionDraws, tuple[Any, ...]]:
-    """Draw in equal parts from eight posteriors, one after the other; return the draws and the posteriors.
-
-    Each encodes the points once and visits them in an order of its own where the guide allows it, and then
-    has a log q of its own. Seconds exclude one draw to warm up.
-
-    Args:
-        guide: with its ``model``.
-        data: the points, ``(N, D)``.
-        name: what reports call the guide.
-        num_draws: independent draws, one chain.
-        seed: same seed, same draws; the caller's random state is left alone.
+    Seconds exclude the draws that the pace is measured with, which also warm up.
     """
-    wide, clock = data.shape[-1] >= _WIDE, Clock()
-    with seeded(seed), torch.no_grad():
-        warm_up(guide, data)
-        found, posteriors = draw_proposals(
+    picked, settings, data = work.picked, work.settings, work.data
+    assert picked is not None
+    assert data is not None
+    guide, clock = picked.module, Clock()
+    with seeded(settings.seed), torch.no_grad():
+        number = settings.num_draws
+        if number is None:
+            number = _paced(guide, data)
+        else:
+            warm_up(guide, data)
+        wide = data.shape[-1] >= _WIDE
+        drawn, is_exact, num_orders, posteriors = draw_proposals(
             guide.model,
             lambda: posterior_of(guide, data),
             data,
-            number=num_draws,
-            at_once=most_at_once(data) if wide else num_draws,
+            number=number,
+            at_once=most_at_once(data) if wide else number,
             clock=clock,
         )
-    return draws_of_proposals(found, name=name, seconds=clock.seconds["draw"]), posteriors
-
-
-def cross_scored(posteriors: Sequence[Any], mcmc: PartitionDraws) -> CrossScored | None:
-    """Score every k-th draw of each chain by the guide; ``None`` where log q is estimated.
-
-    Args:
-        posteriors: the very ones that the guide's draws come from.
-        mcmc: draws with their ``log_joint``.
-    """
-    if mcmc.log_joint is None or not all(one.is_exact for one in posteriors):
-        return None
-    chains, draws, num_points = mcmc.assignments.shape
-    wanted = max(1, min(_CROSS_DRAWS, _CROSS_LABELS // num_points) // chains)
-    kept = slice(None, None, -(-draws // wanted))
-    with torch.no_grad():
-        some = torch.from_numpy(mcmc.assignments[:, kept].reshape(-1, num_points))
-        scored = shared_log_prob(posteriors, some)
-    log_joint = mcmc.log_joint[:, kept]
-    return CrossScored(log_joint, scored.numpy().reshape(log_joint.shape))
-
-
-def draw_and_refine(
-    picked: PickedGuide,
-    data: Tensor,
-    *,
-    num_draws: int,
-    refine: bool,
-    seed: int,
-    tell: Callable[[str], None],
-) -> DrawsOfGuide:
-    """Draw from a guide, with refining where that is asked for and can be done.
-
-    Args:
-        picked: the guide with its name.
-        data: the points, ``(N, D)``.
-        num_draws: of the guide; refining keeps as many of five times so many proposals.
-        refine: whether to refine.
-        seed: same seed, same draws.
-        tell: called with what is being done.
-
-    Raises:
-        ValueError: if the guide cannot draw.
-    """
-    guide, name, tries = picked.module, picked.name, Attempts()
-    if refine and has_kernel(guide.model):
-        tell(f"drawing partitions from {name}, and refining {num_draws:,} of them")
-        found = tries.make(
-            _REFINING, lambda: refine_guide(guide, data, name=name, num_draws=num_draws, seed=seed)
+    work.posteriors = posteriors
+    draws = replace(drawn, name=picked.name, seconds=clock.seconds["draw"])
+    found = work.analysis
+    found.draws["guide"] = draws
+    assert found.guide is not None
+    found.guide = replace(found.guide, is_exact=is_exact, num_orders=num_orders)
+    found.about |= {
+        "guide": picked.name,
+        "guide_draws": draws.num_draws,
+        "guide_seconds": draws.seconds,
+    }
+    if not is_exact and work.model.has_likelihood:
+        found.notes.append(
+            "The guide's log q is estimated by simulation: its importance weights stay right on average, and "
+            "are more uneven for it."
         )
-        if found is not None:
-            return DrawsOfGuide(found[0], is_exact=found[1].is_exact, refined=found[1])
-    tell(f"drawing {num_draws} partitions from {name}")
-    drawn, posteriors = _drawn(
-        name, lambda: draw_guide(guide, data, name=name, num_draws=num_draws, seed=seed)
-    )
-    why = tries.reason(_REFINING)
-    return DrawsOfGuide(
-        drawn,
-        is_exact=all(one.is_exact for one in posteriors),
-        posteriors=posteriors,
-        failures=tries.failures,
-        untold=() if why is None else (untold(Question.SETTLED, why),),
-    )
 
 
-def _drawn(name: str, draw: Callable[[], Made]) -> Made:
-    """Draw from the guide, which no result can do without; say in one sentence why that failed."""
+def _paced(guide: Any, data: torch.Tensor) -> int:
+    """Return how many draws come in three seconds, in equal parts for all visiting orders."""
+    most = min(1000, draws_of(len(data)))
+    warm_up(guide, data)
+    began = time.perf_counter()
+    posterior_of(guide, data).sample_and_log_prob((_PACE_DRAWS,))
+    each = (time.perf_counter() - began) / _PACE_DRAWS
+    number = int(min(most, max(_FEWEST_DRAWS, _GUIDE_SECONDS / each)))
+    return max(NUM_ORDERS, number // NUM_ORDERS * NUM_ORDERS)
+
+
+def _guide_or_why(work: Work) -> None:
     try:
-        return draw()
+        draw_guide(work)
     except Exception as error:
+        assert work.picked is not None
         if isinstance(error, ValueError | OSError) or lacks_memory(error):
             raise
         raise ValueError(
-            f"guide '{name}' could not draw partitions of these points ({first_line(error)}); use another "
-            "guide with --guide"
+            f"guide '{work.picked.name}' could not draw partitions of these points ({first_line(error)}); use "
+            "another guide with --guide"
         ) from error
+
+
+def _weights(work: Work) -> Weighting:
+    return Weighting.of(work.analysis.proposals)
+
+
+def _has_weights(work: Work) -> bool:
+    draws = work.analysis.draws.get("guide")
+    return draws is not None and draws.log_joint is not None and draws.log_prob is not None
+
+
+def _agreement(work: Work) -> dict[str, Agreement]:
+    """Set the guide's draws, as drawn, weighted and refined, beside those of MCMC."""
+    found = work.analysis
+    mcmc = found.summary("mcmc")
+    noise = mcmc.noise
+    floor = (noise.total_variation, noise.largest_difference, noise.mean_difference)
+
+    def beside(other: Any) -> Agreement:
+        return Agreement(*distances(other, mcmc.marginals), *floor)
+
+    result = {"guide": beside(found.summary("guide").marginals)}
+    found.checks["agreement"] = agreement_findings(result["guide"], found.tolerance_for("guide"))
+    weights = found.results.get("weights")
+    if weights is not None:
+        of_weighted = marginals(found.proposals.assignments, weights=weights.weights)
+        result["weighted"], work.kept["weighted"] = beside(of_weighted), of_weighted
+        found.checks["weighted"] = (_beside_check(result["weighted"], Question.WEIGHTED, work, "guide"),)
+    return result
+
+
+def _beside_check(one: Agreement, question: Question, work: Work, name: str) -> Finding:
+    return weighted_finding(
+        one.total_variation,
+        one.largest_difference,
+        noise=one.noise_largest_difference,
+        tolerance=work.analysis.tolerance_for(name),
+        question=question,
+    )
+
+
+def _refining(work: Work) -> Any:
+    """Refine the guide's draws, and set them beside MCMC."""
+    picked, settings, data, found = work.picked, work.settings, work.data, work.analysis
+    assert picked is not None
+    asked = settings.refine or work.asks("refining")
+    usual = settings.num_draws or draws_of(len(found.row_names))
+    draws, record = refine(
+        work.model,
+        picked.module,
+        data,
+        num_draws=usual if asked else _REFINED_DRAWS,
+        **({} if asked else {"proposals": _PROPOSALS, "most_seconds": _REFINING_SECONDS}),
+        seed=settings.seed,
+    )
+    has_weights = work.model.has_likelihood
+    # Elsewhere it is a density of the parameters that the kernel keeps, too.
+    found.draws["refined"] = replace(
+        draws, name=f"{picked.name}, refined", log_joint=draws.log_joint if has_weights else None
+    )
+    found.about |= {"refined_draws": draws.num_draws, "refined_seconds": draws.seconds}
+    found.checks["settled"] = (settled_finding(record.rounds[-1] if record.rounds else None),)
+    if "mcmc" in found.draws:
+        agree_refined(work)
+    return record
+
+
+def agree_refined(work: Work) -> None:
+    """Ask whether refined draws agree with MCMC."""
+    found = work.analysis
+    mcmc, refined = found.summary("mcmc"), found.summary("refined")
+    noise = mcmc.noise
+    one = Agreement(
+        *distances(refined.marginals, mcmc.marginals),
+        noise.total_variation,
+        noise.largest_difference,
+        noise.mean_difference,
+    )
+    found.results.setdefault("agreement", {})["refined"] = one
+    found.checks["refined"] = (_beside_check(one, Question.REFINED, work, "refined"),)
+
+
+def _needs_refining(work: Work) -> bool:
+    """Whether refined draws are asked for, or chains have not converged and the sweeps are few seconds' work."""
+    if work.settings.refine:
+        return True
+    if not work.has("mcmc"):
+        return has_kernel(work.model)
+    if all_passed(work.analysis.summary("mcmc").verdict.findings):
+        return False
+    seconds = _REFINED_DRAWS * _FEWEST_SWEEPS * work.sweep_seconds
+    if seconds <= _REFINING_SECONDS:
+        return True
+    work.analysis.notes.append(
+        "The guide's draws were not refined: that would take more than "
+        f"{duration(seconds)} of sweeps; --refine does it."
+    )
+    return False
+
+
+def _beside_guide(work: Work) -> None:
+    """Say that nothing stands beside the guide."""
+    why = work.kept.get("why_no_mcmc") or _why_no_mcmc(work)
+    work.analysis.checks["agreement"] = (Finding(Question.BESIDE.value, None, None, None, f"no MCMC: {why}"),)
+
+
+def _why_no_mcmc(work: Work) -> str:
+    if work.model.has_likelihood:
+        return f"no kernel can run on the model '{work.model.name}'"
+    return f"the likelihood of a partition under '{work.model.name}' has no formula"
+
+
+DRAWING_STEPS = (
+    Step(
+        name="mcmc",
+        compute=_mcmc_or_why,
+        applies=lambda work: work.model is not None and has_kernel(work.model),
+        says=lambda work: (
+            f"running {work.settings.num_chains} chains of "
+            f"{work.settings.kernel or default_kernel_name(work.model)}"
+        ),
+        what="MCMC",
+    ),
+    Step(
+        name="guide",
+        compute=_guide_or_why,
+        applies=lambda work: work.picked is not None,
+        says=lambda work: f"drawing partitions from {work.picked.name}" if work.picked else "",
+        what="The guide's draws",
+        is_essential=True,
+    ),
+    Step(
+        name="weights",
+        compute=_weights,
+        applies=_has_weights,
+        what="The importance weights",
+        opens=(Question.TAIL, Question.WORTH, Question.WEIGHTED),
+    ),
+    Step(
+        name="agreement",
+        compute=_agreement,
+        applies=lambda work: work.has("guide", "mcmc"),
+        what="The agreement of the guide with MCMC",
+        opens=(Question.COUNTS, Question.PAIRS),
+    ),
+    Step(
+        name="beside",
+        compute=_beside_guide,
+        applies=lambda work: work.has("guide") and not work.has("mcmc"),
+    ),
+    Step(
+        name="refining",
+        compute=_refining,
+        applies=lambda work: work.picked is not None and has_kernel(work.model),
+        by_default=_needs_refining,
+        says=lambda work: "refining draws of the guide",
+        what="The refining of the guide's draws",
+        opens=(Question.SETTLED,),
+    ),
+)

@@ -5,19 +5,18 @@ from os import PathLike
 import numpy as np
 import torch
 
-from pyroclust.analysis.found import Found
+from pyroclust.analysis.predictive import analysis_of, predictive_law
 from pyroclust.counts import check_count
-from pyroclust.data.kinds import Kind
 from pyroclust.data.point_masses import apart
 from pyroclust.random_state import seeded
-from pyroclust.results.comparison_result import ComparisonResult
+from pyroclust.results.analysis import Analysis
 from pyroclust.results.missing_cells import ColumnOfMissing, MissingCells
 
 __all__ = ["missing_cells"]
 
 
 def missing_cells(
-    source: "ComparisonResult | str | PathLike[str]", *, num_draws: int = 400, seed: int = 0
+    source: "Analysis | str | PathLike[str]", *, num_draws: int = 400, seed: int = 0
 ) -> MissingCells:
     r"""Draw the missing cells of a table that was clustered from their posterior.
 
@@ -36,10 +35,10 @@ def missing_cells(
         ValueError: if no cell is missing, or the folder holds no comparison of rows of columns.
 
     Example:
-        >>> from pyroclust import compare
+        >>> from pyroclust import cluster
         >>> rows = np.repeat([[0.0, 0.0], [1.0, 1.0]], 10, axis=0) + np.linspace(0, 0.1, 40).reshape(20, 2)
         >>> rows[0, 1] = np.nan
-        >>> found = compare(rows, guide="none", mcmc_draws=50, num_chains=2, warmup=50)
+        >>> found = cluster(rows, mcmc_draws=50, num_chains=2, warmup=50)
         >>> cells = missing_cells(found)
         >>> cells
         MissingCells(1 cells in 1 column(s), by merge-split+gibbs)
@@ -47,27 +46,28 @@ def missing_cells(
         True
     """
     check_count("num_draws", num_draws)
-    found = Found.at(source)
-    number = len(found.columns)
-    kinds, levels = found.kinds or (Kind.NUMBER,) * number, found.levels or ((),) * number
-    gaps = np.isnan(found.data)
-    lost = gaps & ~apart(found.data, found.columns, kinds)
+    found = analysis_of(source)
+    data = found.data
+    assert data is not None
+    values, points = data.values, data.points
+    gaps = np.isnan(values)
+    lost = gaps & ~apart(values, points.columns, data.kinds)
     if not lost.any():
         raise ValueError("source has no missing cell, expected a table with some")
-    law = found.predictive(num_draws, np.random.default_rng(seed))
+    law = predictive_law(found, num_draws)
     with seeded(seed), torch.no_grad():
         draws = law.sample_missing().numpy()[:, lost[gaps]]
     rows, places = np.nonzero(lost)
-    units = found.data * found.scale + found.location
+    units = data.in_units
     columns = tuple(
         ColumnOfMissing(
-            found.columns[d],
-            kinds[d],
-            levels[d],
+            points.columns[d],
+            data.kinds[d],
+            data.levels[d],
             rows[places == d],
-            draws[:, places == d] * found.scale[d] + found.location[d],
+            draws[:, places == d] * points.scale[d] + points.location[d],
             units[~gaps[:, d], d],
         )
         for d in np.unique(places)
     )
-    return MissingCells(columns, found.row_names, found.drawn_by)
+    return MissingCells(columns, found.row_names, found.reference.draws.name)

@@ -10,13 +10,22 @@ from torch import Tensor
 from pyroclust.diagnostics import LogEvidence
 from pyroclust.infer import TemperedPopulations, tempered_populations
 from pyroclust.infer.importance import resampled
+from pyroclust.partitions import Draws
 from pyroclust.protocols import is_of_graphs
 from pyroclust.random_state import own_random_numbers
-from pyroclust.results.partition_draws import PartitionDraws
 from pyroclust.text import duration
 
-__all__ = ["PopulationsOfModel", "can_be_tempered", "draw_populations", "seconds_of_populations"]
+__all__ = [
+    "MOST_ANNEALED",
+    "PopulationsOfModel",
+    "can_be_annealed",
+    "can_be_tempered",
+    "draw_populations",
+    "seconds_of_populations",
+]
 
+MOST_ANNEALED = 500
+"""Points up to which the log evidence is annealed: its time grows with their square."""
 _NAME = "tempered populations"
 _PARTICLES, _SWEEPS = 200, 8
 # Powers on the way to the posterior, of wide tables of some hundred rows.
@@ -34,7 +43,7 @@ class PopulationsOfModel:
         num_ancestors: draws of the prior that they come from.
     """
 
-    draws: PartitionDraws
+    draws: Draws
     evidence: LogEvidence
     about: str
     num_ancestors: int
@@ -51,6 +60,11 @@ class PopulationsOfModel:
         )
 
 
+def can_be_annealed(model: Any) -> bool:
+    """Return whether :func:`~pyroclust.infer.annealed_log_evidence` takes a model."""
+    return bool(model.is_conjugate and model.has_likelihood and not is_of_graphs(model))
+
+
 def can_be_tempered(model: Any) -> bool:
     """Return whether :func:`~pyroclust.infer.tempered_populations` takes a model.
 
@@ -59,9 +73,7 @@ def can_be_tempered(model: Any) -> bool:
         >>> can_be_tempered(gaussian2d()), can_be_tempered(warped_clusters())
         (True, False)
     """
-    return bool(
-        model.is_conjugate and model.has_likelihood and model.constraints is None and not is_of_graphs(model)
-    )
+    return can_be_annealed(model) and model.constraints is None
 
 
 def seconds_of_populations(num_populations: int, sweep_seconds: float) -> float:
@@ -92,7 +104,12 @@ def draw_populations(
     seconds = time.perf_counter() - began
     with own_random_numbers(seed, num_populations):
         rows = _resampled(found, num_draws)
-    draws = PartitionDraws(_NAME, found.assignments[rows].numpy(), found.log_joint[rows].numpy(), seconds)
+    draws = Draws(
+        name=_NAME,
+        assignments=found.assignments[rows].numpy(),
+        log_joint=found.log_joint[rows].numpy(),
+        seconds=seconds,
+    )
     about = (
         f"{num_populations} independent populations of {_PARTICLES} partitions, which went from the prior to "
         f"the posterior by {max(map(len, found.powers)) - 1} powers of the likelihood in {duration(seconds)}"

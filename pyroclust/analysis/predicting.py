@@ -9,14 +9,14 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from pyroclust.analysis.found import Found
+from pyroclust.analysis.predictive import analysis_of, new_points_law
 from pyroclust.counts import check_count
 from pyroclust.data.datasets import Source, read_new_rows
 from pyroclust.diagnostics import Likeness, likeness
 from pyroclust.diagnostics.limits import written_p
 from pyroclust.models.sampled_predictive import NewPoints
 from pyroclust.protocols import takes_missing
-from pyroclust.results.comparison_result import ComparisonResult
+from pyroclust.results.analysis import Analysis
 
 __all__ = ["Prediction", "predict"]
 
@@ -90,7 +90,7 @@ class Prediction:
 
 
 def predict(
-    source: "ComparisonResult | str | PathLike[str]",
+    source: "Analysis | str | PathLike[str]",
     new: Source,
     *,
     num_draws: int = 400,
@@ -121,25 +121,28 @@ def predict(
 
     Example:
         >>> import numpy as np
-        >>> from pyroclust import compare
+        >>> from pyroclust import cluster
         >>> old = np.concatenate([np.zeros(10), np.ones(10)]) + np.linspace(0, 0.1, 20)
-        >>> found = compare(old, guide="none", mcmc_draws=50, num_chains=2, warmup=50)
+        >>> found = cluster(old, mcmc_draws=50, num_chains=2, warmup=50)
         >>> predict(found, [0.05, 1.05]).clusters
         array([0, 1])
     """
     check_count("num_draws", num_draws)
-    found = Found.at(source)
-    rng = np.random.default_rng(seed)
-    law = found.new_points(num_draws, rng)
-    table = read_new_rows(new, found.columns, kinds=found.kinds, levels=found.levels, **reading)
+    found = analysis_of(source)
+    rng, old_rows = np.random.default_rng(seed), found.data
+    assert old_rows is not None
+    points_of, estimate_of = old_rows.points, found.reference.summary.estimate
+    assert estimate_of is not None
+    law = new_points_law(found, num_draws, rng)
+    table = read_new_rows(new, points_of.columns, kinds=old_rows.kinds, levels=old_rows.levels, **reading)
     if table.has_missing and not takes_missing(law.model):
         raise ValueError(
             f"new has missing cells, which model {law.model.name} cannot take: leave these rows out, or "
             "compare with --family nig and rows of which some cells are missing"
         )
-    points = torch.from_numpy((table.data - found.location) / found.scale)
-    estimate = torch.tensor(found.estimate)
-    old = torch.from_numpy(rng.permutation(len(found.data))[:_OLD_ROWS])
+    points = torch.from_numpy((table.data - points_of.location) / points_of.scale)
+    estimate = torch.tensor(estimate_of.assignments)
+    old = torch.from_numpy(rng.permutation(len(points_of.data))[:_OLD_ROWS])
     with torch.no_grad():
         probabilities = law.cluster_probs(points, estimate).numpy()
         density = law.log_prob(points).numpy()
@@ -147,10 +150,10 @@ def predict(
     return Prediction(
         row_names=table.row_names,
         probabilities=probabilities,
-        log_density=density - ~np.isnan(table.data) @ np.log(found.scale),
+        log_density=density - ~np.isnan(table.data) @ np.log(points_of.scale),
         likeness=alike,
-        sizes=np.bincount(found.estimate),
-        notes=(*table.notes, f"Clusters are those of {found.drawn_by}."),
+        sizes=np.bincount(estimate_of.assignments),
+        notes=(*table.notes, f"Clusters are those of {found.reference.draws.name}."),
     )
 
 

@@ -1,38 +1,41 @@
 """More rows for a table that was clustered: the draws go on, instead of starting over."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
 import torch
 
-from pyroclust.analysis.found import Found
-from pyroclust.analysis.outputs import name_of_run, results_folder, table_content, write_result
-from pyroclust.analysis.refining import refine_guide
-from pyroclust.arrays import without_gaps
-from pyroclust.calibration.training_world import TrainingWorld, simulated_points
+from pyroclust.analysis.finishing import finished
+from pyroclust.analysis.of_draws import DRAWS_STEPS
+from pyroclust.analysis.of_the_model import MODEL_STEPS
+from pyroclust.analysis.predictive import analysis_of, predictive_law, some_draws
+from pyroclust.analysis.steps import Settings, Work, run_steps
 from pyroclust.counts import check_count, check_seed
 from pyroclust.data.datasets import Source, read_new_rows
-from pyroclust.data.kinds import Kind
-from pyroclust.data.standardise import indicators
 from pyroclust.data.tables import Table
+from pyroclust.diagnostics import Finding, judge
+from pyroclust.diagnostics.verdicts.findings import Question, settled_finding
 from pyroclust.guides.continued_draws import ContinuedDraws
+from pyroclust.infer import refine
 from pyroclust.large_tables import draws_of
-from pyroclust.models import in_words
 from pyroclust.progress import lines_instead_of_bars
 from pyroclust.protocols import takes_missing
-from pyroclust.random_state import seeded
-from pyroclust.results.comparison_result import ComparisonResult
-from pyroclust.results.guide_alone import GuideAlone, summarise_alone
+from pyroclust.results.analysis import Analysis, GuideRecord, Repeat
+from pyroclust.results.answer import reliance
+from pyroclust.results.data import AnalysedData
+from pyroclust.results.files import name_of_run, results_folder, table_content
 
 __all__ = ["update"]
 
 _NAME = "the draws of before, continued"
+_WHY = "the draws of before went on instead of starting over"
 
 
 def update(
-    source: "ComparisonResult | str | PathLike[str]",
+    source: "Analysis | str | PathLike[str]",
     new: Source,
     *,
     num_draws: int | None = None,
@@ -41,7 +44,7 @@ def update(
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
     **reading: Any,
-) -> ComparisonResult:
+) -> Analysis:
     r"""Add rows to a table that was clustered: its draws go on by sequential Monte Carlo.
 
     1. Each proposal is a draw of the old rows, to which the exact filter adds the new ones, in one of several
@@ -74,102 +77,122 @@ def update(
         https://doi.org/10.1093/biomet/89.3.539
 
     Example:
-        >>> from pyroclust import compare
+        >>> from pyroclust import cluster
         >>> rows = np.concatenate([np.zeros(10), np.ones(10)]) + np.linspace(0, 0.1, 20)
-        >>> old = compare(rows, guide="none", mcmc_draws=50, num_chains=2, warmup=50)
+        >>> old = cluster(rows, mcmc_draws=50, num_chains=2, warmup=50)
         >>> more = update(old, [0.05, 1.05, 9.0], num_draws=50)
-        >>> more.frame()["refined_cluster"].tolist()[-3:]
+        >>> more.frame()["cluster"].tolist()[-3:]
         [0, 1, 2]
     """
     seed, tell = check_seed(seed), progress or (lambda stage: None)
     if num_draws is not None:
         check_count("num_draws", num_draws, at_least=10)
-    found = Found.at(source)
-    if found.is_constrained:
+    found = analysis_of(source)
+    if found.knowledge is not None or found.about.get("constrained"):
         raise ValueError(
             "source has rows of which something was known, expected none: compare all rows with what is "
-            "known of them"
+            "known of "
+            "them"
         )
-    added = read_new_rows(new, found.columns, kinds=found.kinds, levels=found.levels, **reading)
-    table = _all_rows(found, added)
-    law = found.predictive(1, np.random.default_rng(seed))
-    model = law.model
+    old = found.data
+    assert old is not None
+    points = old.points
+    added = read_new_rows(new, points.columns, kinds=old.kinds, levels=old.levels, **reading)
+    table = _all_rows(old, added)
+    model = predictive_law(found, 1).model
     if table.has_missing and not takes_missing(model):
         raise ValueError(
             f"new has missing cells, which model {model.name} cannot take: leave these rows out, or compare "
             "anew"
         )
     num_draws = draws_of(len(table.data)) if num_draws is None else num_draws
-    points = (table.data - found.location) / found.scale
+    draws = some_draws(found, found.reference.draws.num_draws)
     run = name_of_run(
         "update",
         table=table_content(table),
-        draws=found.draws,
-        weights=np.empty(0) if found.log_weights is None else found.log_weights,
+        draws=draws.numpy(),
         model=repr(model),
         numbers=(num_draws, seed),
     )
+    scaled = replace(points, data=(table.data - points.location) / points.scale, notes=())
     with results_folder(out, run=run, overwrite=overwrite) as folder, lines_instead_of_bars(tell):
-        tell(f"adding {len(added.data):,} rows to {len(found.data):,}")
-        data = torch.from_numpy(points)
-        chosen = found.some(len(found.draws), np.random.default_rng(seed))
-        guide = ContinuedDraws(model, torch.from_numpy(found.draws[chosen]))
-        drawn, refined = refine_guide(guide, data, name=_NAME, num_draws=num_draws, seed=seed)
-        with seeded(seed):
-            simulations = simulated_points(model, data).numpy()
-        alone = GuideAlone(
-            source=table.name,
-            model_name=model.name,
-            model_in_words=in_words(model),
-            model_description=found.described,
-            columns=table.columns,
-            data=points,
-            location=found.location,
-            scale=found.scale,
-            kinds=table.kinds,
-            levels=table.levels,
-            true_labels=table.labels,
-            row_names=table.row_names,
-            notes=(*added.notes, _about(found, len(added.data))),
-            guide_name=_NAME,
-            guide=drawn,
-            refined=refined,
-            world=TrainingWorld(
-                without_gaps(indicators(simulations, kinds=table.kinds, levels=table.levels))
-            ),
-            certificate={},
-            why_no_mcmc="the draws of before went on instead of starting over",
+        tell(f"adding {len(added.data):,} rows to {len(old.values):,}")
+        data = torch.from_numpy(scaled.data)
+        guide = ContinuedDraws(model, draws)
+        moved, record = refine(model, guide, data, num_draws=num_draws, seed=seed)
+        each = record.proposals.num_draws // num_draws
+        some = slice(None, None, each)
+        proposals = replace(record.proposals, name=_NAME)
+        shown = replace(
+            proposals,
+            assignments=proposals.assignments[:, some],
+            log_joint=None if proposals.log_joint is None else proposals.log_joint[:, some],
+            log_prob=None if proposals.log_prob is None else proposals.log_prob[:, some],
+            seconds=proposals.seconds / each,
         )
-        tell("summarising")
-        result = ComparisonResult(table, summarise_alone(alone, seed=seed), folder, run)
-        if folder is not None:
-            tell("writing the report")
-            result = write_result(folder, result, draws=alone)
-    return result
+        analysis = Analysis(
+            command="update",
+            data=AnalysedData(table, scaled),
+            model=found.model,
+            guide=GuideRecord(_NAME, is_exact=record.is_exact),
+            draws={
+                "guide": shown,
+                "proposals": proposals,
+                "refined": replace(moved, name=f"{_NAME}, refined"),
+            },
+            results={"refining": record},
+            seed=seed,
+            about={
+                **{name: found.about.get(name) for name in ("columns", "points", "model", "model_in_words")},
+                "source": table.name,
+                "num_points": len(table.data),
+                "guide": _NAME,
+            },
+            introduction=(
+                f"{len(table.data):,} rows. The draws of before went on instead of starting over; there is "
+                "no MCMC "
+                "to compare with."
+            ),
+            notes=[*added.notes, _about(found, len(added.data))],
+            repeat=Repeat("pyroclust update", {}, seed, run),
+            folder=folder,
+        )
+        analysis.checks["agreement"] = (Finding(Question.BESIDE.value, None, None, None, f"no MCMC: {_WHY}"),)
+        analysis.checks["settled"] = (settled_finding(record.rounds[-1] if record.rounds else None),)
+        work = Work(analysis=analysis, settings=Settings(seed=seed), tell=tell, model=model, data=data)
+        steps = (*DRAWS_STEPS, *MODEL_STEPS)
+        run_steps(work, steps, of_the_answer=False)
+        verdict = judge(analysis.checks, chains=None)
+        analysis.complete_verdict(verdict)
+        analysis.about["rely"] = reliance(verdict, None, has_guide=False)
+        run_steps(work, steps, of_the_answer=True)
+        return finished(analysis, tell)
 
 
-def _all_rows(found: Found, added: Table) -> Table:
+def _all_rows(old: AnalysedData, added: Table) -> Table:
     """Return old and new rows, in the units of the columns."""
-    number = len(found.columns)
-    names, old = found.row_names, set(found.row_names)
-    again = any(name in old for name in added.row_names)
+    before = old.table
+    names = set(before.row_names)
+    again = any(name in names for name in added.row_names)
     more = tuple(f"new {name}" if again else name for name in added.row_names)
     labels = None
-    if found.labels is not None:
-        labels = np.concatenate([found.labels, np.full(len(added.data), None, dtype=object)])
+    if before.labels is not None:
+        labels = np.concatenate([before.labels, np.full(len(added.data), None, dtype=object)])
     return Table(
-        found.source,
-        np.concatenate([found.data * found.scale + found.location, added.data]),
-        found.columns,
+        before.name,
+        np.concatenate([old.in_units, added.data]),
+        old.points.columns,
         labels,
-        (*names, *more),
-        kinds=found.kinds or (Kind.NUMBER,) * number,
-        levels=found.levels or ((),) * number,
+        (*before.row_names, *more),
+        kinds=old.kinds,
+        levels=old.levels,
     )
 
 
-def _about(found: Found, number: int) -> str:
+def _about(found: Analysis, number: int) -> str:
+    drawn_by = found.reference.draws.name
     return (
-        f"{number:,} rows were added to {len(found.data):,}, on the scale of these: {found.drawn_by} went "
-        "on. The estimates of the log evidence are of the new rows given the old ones."
+        f"{number:,} rows were added to {len(found.row_names):,}, on the scale of these: {drawn_by} went "
+        "on. The "
+        "estimates of the log evidence are of the new rows given the old ones."
     )

@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 
 from pyroclust.attempts import Attempts
-from pyroclust.cli.console import print_plainly
+from pyroclust.cli.console import end_strictly, print_plainly
 from pyroclust.cli.errors import one_sentence_errors
-from pyroclust.cli.reading import folder_named
-from pyroclust.cli.strictness import Strict, end_strictly
+from pyroclust.cli.options import folder_named
+from pyroclust.cli.options import Strict
 from pyroclust.files import replace_file
 from pyroclust.interrupts import raise_if_interrupted
 from pyroclust.progress import stages
@@ -68,7 +68,7 @@ def check(
     if save is not None:
         _check_place(folder, save, overwrite=overwrite, quick=quick)
     with stages(first="loading") as tell:
-        from pyroclust.analysis.outputs import name_of_run, results_folder
+        from pyroclust.results.files import name_of_run, results_folder
         from pyroclust.calibration import check_guide
 
         settings = _settings(seed, datasets, quick=quick)
@@ -129,7 +129,7 @@ def _effort(*, quick: bool) -> "CertificateSettings":
 
 def _check_place(guide: Path, save: Path, *, overwrite: bool, quick: bool) -> None:
     """Refuse, before anything is measured, a folder that must not be changed or cannot be."""
-    from pyroclust.analysis.outputs import prepare_folder
+    from pyroclust.results.files import prepare_folder
     from pyroclust.calibration.checking import same_but_for_the_certificate
     from pyroclust.saving.cards import read_card
 
@@ -160,7 +160,7 @@ def _store(result: "CheckResult", folder: Path, picture: bytes | None) -> str:
 
 
 def _write(content: dict[str, Any], folder: Path, picture: bytes | None) -> None:
-    from pyroclust.analysis.outputs import write_files, write_json
+    from pyroclust.results.files import write_files, write_json
 
     with write_files(folder) as part:
         write_json(part / _CONTENT, content)

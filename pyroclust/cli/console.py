@@ -5,15 +5,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
 from pyroclust.text import visible
 
 if TYPE_CHECKING:
-    from pyroclust.results.comparison_result import ComparisonResult
+    from pyroclust.diagnostics import Verdict
+    from pyroclust.results.analysis import Analysis
 
-__all__ = ["print_comparison", "print_plainly", "standard_output"]
+__all__ = ["end_strictly", "print_analysis", "print_plainly", "standard_output"]
+
+_REFUSED = 3
 
 
 def standard_output() -> Console:
@@ -21,29 +25,38 @@ def standard_output() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=110)
 
 
-def print_comparison(result: "ComparisonResult", folder: Path, *, as_json: bool) -> None:
-    """Print a comparison, and where its files are; or JSON and nothing else.
-
-    Args:
-        result: of the command.
-        folder: that was written.
-        as_json: whether JSON was asked for.
-    """
+def print_analysis(
+    found: "Analysis", folder: Path, *, as_json: bool, verbose: bool, strict: bool
+) -> None:
+    """Print the answer of an analysis, or all tables, or JSON and nothing else; end strictly where asked."""
     if as_json:
-        print(json.dumps(result.to_dict(), indent=2))
-        return
-    from pyroclust.report import terminal_view
+        print(json.dumps(found.to_dict(), indent=2, allow_nan=False))
+    else:
+        from pyroclust.report import terminal_view
 
-    console = standard_output()
-    console.print(terminal_view(result))
-    print_plainly(console, f"Written: {folder / 'report.html'}, draws.nc, summary.json, assignments.csv")
+        console = standard_output() if verbose else Console(width=None if sys.stdout.isatty() else 80)
+        console.print(terminal_view(found, verbose=verbose), highlight=False)
+        files = "draws.nc, summary.json, assignments.csv, clusters.csv"
+        print_plainly(console, f"Written: {folder / 'report.html'}, {files}")
+    end_strictly(found.verdict, strict=strict)
 
 
 def print_plainly(console: Console, text: str) -> None:
-    """Print a line with names of files in it: nothing in them is markup or obeyed by a terminal.
-
-    Args:
-        console: where to.
-        text: the line.
-    """
+    """Print a line with names of files in it: nothing in them is markup or obeyed by a terminal."""
     console.print(Text(visible(text)), soft_wrap=True)
+
+
+def end_strictly(verdict: "Verdict", *, strict: bool) -> None:
+    """End a command with exit code 3 where its verdict is bad, or there is none.
+
+    Example:
+        >>> from pyroclust.diagnostics import Trust, Verdict
+        >>> try:
+        ...     end_strictly(Verdict(Trust.UNKNOWN, "No verdict."), strict=True)
+        ... except typer.Exit as end:
+        ...     print(end.exit_code)
+        3
+    """
+    if strict and verdict.level.is_refused:
+        sys.stdout.flush()
+        raise typer.Exit(_REFUSED)

@@ -1,24 +1,28 @@
 """The command ``pyroclust diagnose``."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pyroclust.cli.console import print_plainly, standard_output
+from pyroclust.cli.console import print_analysis
 from pyroclust.cli.errors import one_sentence_errors
-from pyroclust.cli.reading import (
+from pyroclust.cli.options import (
     Decimal,
     Delimiter,
     Header,
-    Told,
-    folder_named,
-    names_of_columns,
-    told,
-    told_of,
+    Json,
+    Out,
+    Overwrite,
+    Quiet,
+    Reading,
+    Seed,
+    Strict,
+    Verbose,
+    python_arguments,
+    reading_of,
+    reading_options,
 )
-from pyroclust.cli.strictness import Strict, end_strictly
 from pyroclust.progress import stages
 
 __all__ = ["diagnose"]
@@ -55,19 +59,13 @@ def diagnose(
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     header: Header = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", parser=folder_named, help="For the results; diagnose-DRAWS by default."
-        ),
-    ] = None,
-    overwrite: Annotated[  # noqa: FBT002
-        bool, typer.Option("--overwrite", help="Replace the results of another run in that folder.")
-    ] = False,
-    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same figures.", min=0)] = 0,
+    out: Out = None,
+    overwrite: Overwrite = False,  # noqa: FBT002
+    seed: Seed = 0,
     strict: Strict = False,  # noqa: FBT002
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,  # noqa: FBT002
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing of the stages.")] = False,  # noqa: FBT002
+    as_json: Json = False,  # noqa: FBT002
+    quiet: Quiet = False,  # noqa: FBT002
+    verbose: Verbose = False,  # noqa: FBT002
 ) -> None:
     """Judge draws of a partition from any software: convergence, clusters, certainty.
 
@@ -75,55 +73,40 @@ def diagnose(
     --data, show the points, and classical clusterings beside the posterior.
     A folder that holds anything but results of the very same command is
     refused without --overwrite.
-    What is told of text files holds for all that the command reads.
+    What is said of text files holds for all that the command reads.
     """
     if other_group is not None and other is None:
         raise ValueError(
             f"--other-group is '{other_group}', but there is no second file: name the first once more to "
             "compare two groups of it"
         )
-    options = _told_of_some((draws, other, data), told(delimiter=delimiter, decimal=decimal, header=header))
+    options = _said_of_some(
+        (draws, other, data), reading_options(delimiter=delimiter, decimal=decimal, header=header)
+    )
     folder = Path(f"diagnose-{Path(draws).stem}") if out is None else out
     with stages(first="reading the draws", shown=not quiet) as tell:
-        from pyroclust.io.draws import read_draws
-
-        first = read_draws(draws, variable=variable, group=group, **told_of(draws, options))
-        second = (
-            None
-            if other is None
-            else read_draws(other, variable=variable, group=other_group, **told_of(other, options))
-        )
         from pyroclust.analysis.diagnose import check_table_options
         from pyroclust.analysis.diagnose import diagnose as run
         from pyroclust.data.datasets import read_table
+        from pyroclust.io.draws import read_draws
 
-        names = names_of_columns(columns)
+        first = read_draws(draws, variable=variable, group=group, **reading_of(draws, options))
+        second = (
+            None
+            if other is None
+            else read_draws(other, variable=variable, group=other_group, **reading_of(other, options))
+        )
+        names = python_arguments({"columns": columns})["columns"]
         if data is None:
             check_table_options(None, names, label)
             table = None
         else:
-            table = read_table(data, columns=names, label=label, **told_of(data, options))
-        found = run(
-            first,
-            second,
-            data=table,
-            out=folder,
-            overwrite=overwrite,
-            seed=seed,
-            progress=tell,
-        )
-    if as_json:
-        print(json.dumps(found.to_dict(), indent=2, allow_nan=False))
-    else:
-        from pyroclust.report import terminal_view
-
-        console = standard_output()
-        console.print(terminal_view(found), highlight=False)
-        print_plainly(console, f"Written: {folder / 'report.html'}, summary.json, points.csv")
-    end_strictly(found.verdict, strict=strict)
+            table = read_table(data, columns=names, label=label, **reading_of(data, options))
+        found = run(first, second, data=table, out=folder, overwrite=overwrite, seed=seed, progress=tell)
+    print_analysis(found, folder, as_json=as_json, verbose=verbose, strict=strict)
 
 
-def _told_of_some(paths: tuple[str | None, ...], options: Told) -> Told:
-    if options and not any(told_of(path, options) for path in paths):
+def _said_of_some(paths: tuple[str | None, ...], options: Reading) -> Reading:
+    if options and not any(reading_of(path, options) for path in paths):
         raise ValueError(f"--{next(iter(options))} is given, but no file here is .csv or .tsv: leave it out")
     return options

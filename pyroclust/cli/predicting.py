@@ -1,4 +1,4 @@
-"""The command ``pyroclust predict``."""
+"""The commands that go on from an analysis: predict and update."""
 
 import json
 import math
@@ -7,19 +7,32 @@ from typing import Annotated
 
 import typer
 
-from pyroclust.cli.console import print_plainly, standard_output
+from pyroclust.cli.console import print_analysis, print_plainly, standard_output
 from pyroclust.cli.errors import one_sentence_errors
-from pyroclust.cli.reading import ComparedFolder, Decimal, Delimiter, Header, told
+from pyroclust.cli.options import (
+    AnalysisFolder,
+    Decimal,
+    Delimiter,
+    Header,
+    Json,
+    Out,
+    Overwrite,
+    Quiet,
+    Seed,
+    Strict,
+    Verbose,
+    reading_options,
+)
 from pyroclust.progress import stages
 
-__all__ = ["predict"]
+__all__ = ["predict", "update"]
 
 _MOST_SHOWN = 20
 
 
 @one_sentence_errors
 def predict(
-    folder: ComparedFolder,
+    folder: AnalysisFolder,
     new: Annotated[
         str,
         typer.Argument(
@@ -37,8 +50,8 @@ def predict(
             metavar="FILE", help="For the rows, as CSV; predictions.csv by default.", dir_okay=False
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,  # noqa: FBT002
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing of the stages.")] = False,  # noqa: FBT002
+    as_json: Json = False,  # noqa: FBT002
+    quiet: Quiet = False,  # noqa: FBT002
 ) -> None:
     """Say to which clusters new rows belong, with probabilities, by the draws of a comparison.
 
@@ -51,11 +64,11 @@ def predict(
 
     from pyroclust.analysis.predicting import predict as run
     from pyroclust.files import replace_file
-    from pyroclust.results.frames import csv_text
+    from pyroclust.results.analysis import csv_text
 
     path = Path("predictions.csv") if out is None else out
-    with stages(first="reading the comparison and the new rows", shown=not quiet):
-        options = told(delimiter=delimiter, decimal=decimal, header=header)
+    with stages(first="reading the analysis and the new rows", shown=not quiet):
+        options = reading_options(delimiter=delimiter, decimal=decimal, header=header)
         found = run(folder, new, num_draws=draws, seed=seed, **options)
     frame = found.frame()
     try:
@@ -89,3 +102,43 @@ def predict(
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
+
+
+@one_sentence_errors
+def update(
+    folder: AnalysisFolder,
+    new: Annotated[
+        str,
+        typer.Argument(
+            metavar="NEW", help="More rows: a .csv, .tsv, .parquet, .xlsx or .npy of the same columns."
+        ),
+    ],
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    header: Header = None,
+    draws: Annotated[
+        int | None, typer.Option(metavar="N", help="Draws; 1,000 by default, fewer above 5,000 rows.", min=10)
+    ] = None,
+    seed: Seed = 0,
+    out: Out = None,
+    overwrite: Overwrite = False,  # noqa: FBT002
+    strict: Strict = False,  # noqa: FBT002
+    as_json: Json = False,  # noqa: FBT002
+    quiet: Quiet = False,  # noqa: FBT002
+    verbose: Verbose = False,  # noqa: FBT002
+) -> None:
+    """Add rows to a table that was clustered: its draws go on, by sequential Monte Carlo.
+
+    The new rows are on the scale of the old ones, under the same model.
+    Writes the same files as pyroclust compare, of all rows, into
+    FOLDER-updated. Where the new rows are many or unlike the old ones,
+    compare all rows anew.
+    """
+    place = folder.with_name(f"{folder.resolve().name}-updated") if out is None else out
+    with stages(first="reading the analysis and the new rows", shown=not quiet) as tell:
+        from pyroclust.analysis.updating import update as run
+
+        reading = reading_options(delimiter=delimiter, decimal=decimal, header=header)
+        settings = {"num_draws": draws, "out": place, "overwrite": overwrite, "seed": seed}
+        found = run(folder, new, **settings, progress=tell, **reading)
+    print_analysis(found, place, as_json=as_json, verbose=verbose, strict=strict)

@@ -8,7 +8,7 @@ import typer
 
 from pyroclust.cli.console import print_plainly, standard_output
 from pyroclust.cli.errors import one_sentence_errors
-from pyroclust.cli.reading import folder_named
+from pyroclust.cli.options import folder_named
 from pyroclust.progress import stages
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def train(
     Ctrl-C and SIGTERM keep the guide as it is then; a killed training loses at most 20 seconds, and goes on
     with --resume to the same weights. Several processes: torchrun --nproc-per-node 2 -m pyroclust train ...
     """
-    from pyroclust.analysis.outputs import prepare_folder
+    from pyroclust.results.files import prepare_folder
     from pyroclust.calibration.settings import CertificateSettings
     from pyroclust.infer import Devices
     from pyroclust.recipes import read_recipe

@@ -87,7 +87,7 @@ from pyroclust.diagnostics.simulations.uniformity import (
 from pyroclust.diagnostics.sources import SourceComparison, compare_sources
 from pyroclust.diagnostics.verdicts.draws import judge_draws
 from pyroclust.diagnostics.verdicts.evidence import EvidenceHeadline, evidence_headline
-from pyroclust.diagnostics.verdicts.judging import GuideFigures, RefinedFigures, judge
+from pyroclust.diagnostics.verdicts.judging import judge
 from pyroclust.diagnostics.verdicts.verdict import Answer, Finding, Mark, Trust, Verdict
 from pyroclust.diagnostics.weights.evidence import (
     EvidenceMethod,
@@ -130,7 +130,6 @@ __all__ = [
     "Familiarity",
     "FamiliarityRow",
     "Finding",
-    "GuideFigures",
     "InformativePairs",
     "Likeness",
     "LinkageSearch",
@@ -144,7 +143,6 @@ __all__ = [
     "PartitionModes",
     "PartitionSearch",
     "RankedPartitions",
-    "RefinedFigures",
     "Round",
     "SalsoSearch",
     "SbcRow",

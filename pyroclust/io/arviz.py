@@ -1,14 +1,14 @@
 """Draws of partitions as ArviZ data, in memory and as NetCDF files."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
 import xarray as xr
 
 from pyroclust.diagnostics import SimulationBasedCalibration
+from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.io.arviz_groups import (
     arviz_container,
     chosen_reference,
@@ -20,77 +20,29 @@ from pyroclust.io.arviz_groups import (
     reference_group,
     sample_stats_group,
 )
-from pyroclust.io.draws import DrawsSource, draws_from
+from pyroclust.partitions import Draws
 
 __all__ = ["DrawsOnData", "to_arviz"]
 
 
-class DrawsOfSource(Protocol):
-    """Draws of one source: :class:`~pyroclust.results.comparison.PartitionDraws`."""
-
-    @property
-    def name(self) -> str:
-        """Of the source."""
-
-    @property
-    def assignments(self) -> np.ndarray:
-        """Canonical labels, ``(chains, draws, N)``."""
-
-    @property
-    def log_joint(self) -> np.ndarray | None:
-        """Log p(assignments, data) in nats, ``(chains, draws)``."""
-
-    @property
-    def log_prob(self) -> np.ndarray | None:
-        """Log q(assignments | data) in nats, ``(chains, draws)``."""
-
-    @property
-    def seconds(self) -> float:
-        """Wall time that the draws took."""
-
-
 class DrawsOnData(Protocol):
-    """A data set and draws of its partition: what :func:`pyroclust.compare` found, as ``comparison``.
-
-    Draws of the guide are its ``guide``, those of MCMC its ``mcmc``, and refined ones the ``draws`` of its
-    ``refined``, where there are some.
-    """
+    """An :class:`~pyroclust.results.analysis.Analysis`: data, and draws by name."""
 
     @property
-    def source(self) -> str:
-        """Name of the data set."""
+    def draws(self) -> Mapping[str, Draws]:
+        """Those of MCMC, of a guide, refined."""
 
     @property
-    def model_name(self) -> str:
-        """Name of the model."""
+    def data(self) -> Any:
+        """Table and points."""
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the D columns."""
-
-    @property
-    def data(self) -> np.ndarray:
-        """The points, ``(N, D)``."""
-
-    @property
-    def location(self) -> np.ndarray:
-        """Subtracted from each column, ``(D,)``."""
-
-    @property
-    def scale(self) -> np.ndarray:
-        """Each column was divided by it, ``(D,)``."""
-
-    @property
-    def true_labels(self) -> np.ndarray | None:
-        """Known labels, ``(N,)``."""
-
-    @property
-    def row_names(self) -> tuple[str, ...] | None:
-        """Names of the points."""
+    def model(self) -> Any:
+        """Name, and what builds it again."""
 
 
 def to_arviz(
-    source: DrawsOnData | DrawsSource,
+    source: DrawsOnData | DrawsLike,
     *,
     model: Any = None,
     reference: np.ndarray | None = None,
@@ -136,105 +88,78 @@ def to_arviz(
         >>> dict(to_arviz(result).posterior["assignments"].sizes)
         {'chain': 4, 'draw': 50, 'point': 82}
     """
-    # What `compare` returns holds the draws as its comparison.
-    drawn = _drawn(getattr(source, "comparison", source))
-    draws = drawn.posterior.assignments
-    reference = chosen_reference(reference, draws)
-    points = point_coordinate(drawn.point_names, draws.shape[-1])
+    by_name = getattr(source, "draws", None)
+    if isinstance(by_name, Mapping):
+        draws, analysis = dict(by_name), source
+    else:
+        draws, analysis = {"posterior": Draws.of(source)}, None
+    main = draws.get("mcmc") or draws.get("guide") or next(iter(draws.values()))
+    data = None if analysis is None else analysis.data
+    labels = main.assignments
+    reference = chosen_reference(reference, labels)
+    names = main.point_names if data is None else data.table.row_names
+    points = point_coordinate(names, labels.shape[-1])
+    about = _about(main, analysis)
+
+    def group(name: str) -> xr.Dataset | None:
+        one = draws.get(name)
+        return None if one is None else _group(one, about, reference, points)
+
     found: dict[str, xr.Dataset | None] = {
-        "posterior": _group(drawn.posterior, drawn, reference, points),
-        "guide": None if drawn.guide is None else _group(drawn.guide, drawn, reference, points),
-        "refined": None if drawn.refined is None else _group(drawn.refined, drawn, reference, points),
+        "posterior": _group(main, about, reference, points),
+        **{name: group(name) for name in ("guide", "proposals", "refined", "weighted")},
         "sample_stats": sample_stats_group(
-            shape=draws.shape[:2], log_joint=drawn.posterior.log_joint, log_prob=drawn.posterior.log_prob
+            shape=labels.shape[:2], log_joint=main.log_joint, log_prob=main.log_prob
         ),
-        "log_likelihood": None if model is None else _log_likelihood(model, drawn.on_data, draws, points),
-        "observed_data": None if drawn.on_data is None else _observed(drawn.on_data, points),
+        "log_likelihood": None if model is None else _log_likelihood(model, data, labels, points),
+        "observed_data": None if analysis is None or data is None else _observed(analysis, points),
         "constant_data": reference_group(reference, points=points),
         "prior_sbc": None if calibration is None else prior_sbc_group(calibration),
     }
-    return arviz_container({name: group for name, group in found.items() if group is not None})
+    return arviz_container({name: one for name, one in found.items() if one is not None})
 
 
-@dataclass(frozen=True)
-class _Draws:
-    name: str
-    assignments: np.ndarray
-    log_joint: np.ndarray | None
-    log_prob: np.ndarray | None
-    seconds: float = np.nan
-
-
-@dataclass(frozen=True)
-class _Drawn:
-    """Draws with one face, whatever they come from."""
-
-    posterior: DrawsOfSource
-    guide: DrawsOfSource | None
-    attributes: Mapping[str, Any]
-    point_names: Sequence[str] | None
-    on_data: DrawsOnData | None
-    refined: DrawsOfSource | None = None
-
-
-def _drawn(source: Any) -> _Drawn:
-    guide, mcmc = getattr(source, "guide", None), getattr(source, "mcmc", None)
-    drawn = guide if mcmc is None else mcmc
-    if drawn is not None and hasattr(source, "data"):
-        attributes = {"source": source.source, "model": source.model_name}
-        refined = getattr(source, "refined", None)
-        refined_draws = None if refined is None else refined.draws
-        return _Drawn(drawn, guide, attributes, source.row_names, source, refined_draws)
-    found = draws_from(source)
-    draws = _Draws(found.name, found.assignments, found.log_joint, found.log_prob)
-    attributes = {"source": found.name} | ({"notes": list(found.notes)} if found.notes else {})
-    return _Drawn(draws, None, attributes, found.point_names, None)
+def _about(draws: Draws, analysis: Any) -> dict[str, Any]:
+    if analysis is None:
+        return {"source": draws.name} | ({"notes": list(draws.notes)} if draws.notes else {})
+    found = {"source": analysis.name}
+    return found if analysis.model is None else found | {"model": analysis.model.name}
 
 
 def _group(
-    draws: DrawsOfSource, drawn: _Drawn, reference: np.ndarray, points: Mapping[str, Any]
+    draws: Draws, about: Mapping[str, Any], reference: np.ndarray, points: Mapping[str, Any]
 ) -> xr.Dataset:
-    attributes = {**drawn.attributes, "sampler": draws.name, "seconds": float(draws.seconds)}
+    attributes = {**about, "sampler": draws.name, "seconds": float(draws.seconds)}
     values = {"log_joint": draws.log_joint, "log_prob": draws.log_prob}
     return draws_group(
         draws.assignments, reference=reference, points=points, values=values, attributes=attributes
     )
 
 
-def _observed(source: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
+def _observed(analysis: DrawsOnData, points: Mapping[str, Any]) -> xr.Dataset:
+    data, described = analysis.data, None if analysis.model is None else analysis.model.description
+    attributes = {"source": data.name}
+    # What builds the model again, and kinds and categories where not all columns are numbers.
+    attributes |= {} if described is None else {"model": json.dumps(described)}
+    if any(data.levels) or len(set(data.kinds)) > 1:
+        attributes |= {"kinds": json.dumps(data.kinds), "levels": json.dumps(data.levels)}
     return observed_group(
-        source.data,
+        data.values,
         points=points,
-        columns=source.columns,
-        per_column={"location": source.location, "scale": source.scale},
-        labels=source.true_labels,
-        attributes={"source": source.source} | _model_of(source) | _kinds_of(source),
+        columns=data.points.columns,
+        per_column={"location": data.points.location, "scale": data.points.scale},
+        labels=data.labels,
+        attributes=attributes,
     )
 
 
-def _model_of(source: DrawsOnData) -> dict[str, str]:
-    """Return what builds the model again, as text."""
-    described = getattr(source, "model_description", None)
-    return {} if described is None else {"model": json.dumps(described)}
-
-
-def _kinds_of(source: DrawsOnData) -> dict[str, str]:
-    """Return kinds and categories of the columns, as text; nothing where all are numbers."""
-    kinds, levels = getattr(source, "kinds", ()), getattr(source, "levels", ())
-    if not any(levels) and len(set(kinds)) < 2:
-        return {}
-    return {"kinds": json.dumps(kinds), "levels": json.dumps(levels)}
-
-
-def _log_likelihood(
-    model: Any, source: DrawsOnData | None, draws: np.ndarray, points: Mapping[str, Any]
-) -> xr.Dataset:
-    if source is None:
+def _log_likelihood(model: Any, data: Any, draws: np.ndarray, points: Mapping[str, Any]) -> xr.Dataset:
+    if data is None:
         raise ValueError("model is given, but draws alone come without the points; leave model out")
     import torch
 
     from pyroclust.io.pointwise import pointwise_log_likelihood
 
     flat = torch.from_numpy(draws.reshape(-1, draws.shape[-1]))
-    pointwise = pointwise_log_likelihood(model, torch.as_tensor(source.data), flat)
+    pointwise = pointwise_log_likelihood(model, torch.as_tensor(data.values), flat)
     return log_likelihood_group(pointwise.numpy().reshape(draws.shape), points=points)

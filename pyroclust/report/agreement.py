@@ -8,12 +8,11 @@ from pyroclust import plots
 from pyroclust.diagnostics import Agreement, SourceComparison
 from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
 from pyroclust.report.words import number, p_value
-from pyroclust.results.contents import Contents, Source
+from pyroclust.results.analysis import Analysis, Source
 from pyroclust.text import short
 
 __all__ = ["agreement_section"]
 
-_TITLE = "Do the sources agree"
 _DISTANCES = {
     "number of clusters, total variation": "total_variation",
     "co-assignment, largest difference": "largest_difference",
@@ -21,63 +20,25 @@ _DISTANCES = {
 }
 
 
-def agreement_section(contents: Contents) -> Section:
-    """Show how far two sources are apart, beside what chance makes of their own draws.
-
-    Args:
-        contents: a result with two sources.
-
-    Raises:
-        ValueError: if it has one.
-    """
-    if contents.between is None:
-        raise ValueError("contents has one source, expected two")
-    sources = contents.sources[0], contents.sources[-1]
-    is_open = contents.refined is None
-    return _section(contents, contents.between, sources, contents.corrected, _TITLE, is_open=is_open)
-
-
-def refined_agreement_section(contents: Contents) -> Section:
-    """Show how far refined draws and MCMC are apart, beside what chance makes of their own draws.
-
-    Args:
-        contents: a result with refined draws and MCMC.
-
-    Raises:
-        ValueError: if one of them is missing.
-    """
-    if contents.refined is None or contents.refined.between is None:
-        raise ValueError("contents has no refined draws beside MCMC, expected both")
-    found = contents.refined.between
-    sources = next(one for one in contents.sources if one.name == found.names[0]), contents.sources[-1]
-    title = "Do the refined draws agree with MCMC"
-    return _section(contents, found, sources, None, title, is_open=True)
-
-
-def _section(
-    contents: Contents,
-    found: SourceComparison,
-    sources: tuple[Source, Source],
-    corrected: Agreement | None,
-    title: str,
-    *,
-    is_open: bool,
-) -> Section:
-    seed, (first, second) = contents.seed, sources
+def agreement_section(found: Analysis, name: str, tests: SourceComparison) -> Section:
+    """Show how far a source and the last one are apart, beside what chance makes of their own draws."""
+    first, second = found.source(name), found.sources[-1]
+    seed = found.seed
+    corrected = found.results.get("agreement", {}).get("weighted") if name == "guide" else None
     parts = (
-        Paragraph(found.verdict.sentence),
-        _marginals(found),
-        _distances(found, first, second, seed),
-        _map(found, first, second, seed),
-        _nulls(found),
-        _findings(found),
-        _distance_table(found, corrected),
+        Paragraph(tests.verdict.sentence),
+        _marginals(tests),
+        _distances(tests, first, second, seed),
+        _map(tests, first, second, seed),
+        _nulls(tests),
+        _findings(tests),
+        _distance_table(tests, corrected),
     )
     gist = (
-        f"Draws are {number(found.vi_between, 2)} bits apart between the sources, "
-        f"{number(found.vi_within_a, 2)} and {number(found.vi_within_b, 2)} within them"
+        f"Draws are {number(tests.vi_between, 2)} bits apart between the sources, "
+        f"{number(tests.vi_within_a, 2)} and {number(tests.vi_within_b, 2)} within them"
     )
-    return Section(title, parts, is_open=is_open, gist=gist)
+    return Section(f"Tests of {first.name} and {second.name}", parts, gist=gist)
 
 
 def _marginals(found: SourceComparison) -> Picture:
@@ -98,7 +59,11 @@ def _marginals(found: SourceComparison) -> Picture:
 def _distances(found: SourceComparison, first: Source, second: Source, seed: int) -> Picture:
     return Picture(
         lambda figure: plots.plot_two_samples(
-            first.draws, second.draws, ax=figure.subplots(), seed=seed, names=(_label(first), _label(second))
+            first.draws.assignments,
+            second.draws.assignments,
+            ax=figure.subplots(),
+            seed=seed,
+            names=(_label(first), _label(second)),
         ),
         size=(9, 3.2),
         alternative="Distances between draws within and between the sources: on average "
@@ -112,7 +77,11 @@ def _distances(found: SourceComparison, first: Source, second: Source, seed: int
 def _map(found: SourceComparison, first: Source, second: Source, seed: int) -> Picture:
     return Picture(
         lambda figure: plots.plot_partition_map(
-            first.draws, second.draws, ax=figure.subplots(), seed=seed, names=(_label(first), _label(second))
+            first.draws.assignments,
+            second.draws.assignments,
+            ax=figure.subplots(),
+            seed=seed,
+            names=(_label(first), _label(second)),
         ),
         size=(6.5, 4.6),
         alternative=f"A map of draws of {found.names[0]} and {found.names[1]}, similar ones near.",

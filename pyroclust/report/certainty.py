@@ -10,15 +10,15 @@ from pyroclust.diagnostics import CredibleBall, PartitionModes, RankedPartitions
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.report.parts import FigureTable, Part, Picture, Section
 from pyroclust.report.words import axis_names, number
-from pyroclust.results.contents import Contents, Source
-from pyroclust.results.draws_summary import DrawsSummary, Estimate
+from pyroclust.results.analysis import Analysis, Source
+from pyroclust.results.summaries import DrawsSummary, Estimate
 
 __all__ = ["certainty_section"]
 
 _MOST_MODES = 4
 
 
-def certainty_section(found: Contents) -> Section:
+def certainty_section(found: Analysis) -> Section:
     """Show the ball around the estimate, the likeliest partitions and the modes.
 
     Args:
@@ -120,15 +120,16 @@ def _points(estimate: Estimate) -> Picture:
     )
 
 
-def _table(found: Contents) -> FigureTable:
-    columns = [_figures(one.summary) for one in found.sources]
+def _table(found: Analysis) -> FigureTable:
+    shown = [found.reference]
+    columns = [_figures(one.summary) for one in shown]
     titles = list(dict.fromkeys(title for column in columns for title in column))
-    entropies = [(one.name, one.summary.entropy) for one in found.sources]
+    entropies = [(one.name, one.summary.entropy) for one in shown]
     vague = [name for name, one in entropies if one is not None and not math.isfinite(one.corrected)]
     without = f" No partition of {' and '.join(vague)} was drawn twice: no entropy then." if vague else ""
     return FigureTable(
         f"The posterior of the partition.{without}",
-        ("", *(one.name for one in found.sources)),
+        ("", *(one.name for one in shown)),
         tuple((title, *(column.get(title, "–") for column in columns)) for title in titles),
         "The partition",
     )

@@ -7,19 +7,18 @@ from pyroclust.diagnostics import Convergence
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
 from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
 from pyroclust.report.words import functional_title, number
-from pyroclust.results.contents import Source
+from pyroclust.results.analysis import Source
 
 __all__ = ["convergence_section"]
 
 _TRACED = ("log_joint", "num_clusters", "entropy", "largest_share", "distance_to_reference")
 
 
-def convergence_section(view: Source, *, is_only: bool, is_open: bool) -> Section:
+def convergence_section(view: Source, *, is_only: bool) -> Section:
     """Show the chains of one source, and every figure of their convergence.
 
     Args:
         view: the source.
-        is_open: whether the section is unfolded at first.
         is_only: whether no other source has chains: then the page's own verdict speaks of these.
     """
     summary = view.summary
@@ -27,7 +26,7 @@ def convergence_section(view: Source, *, is_only: bool, is_open: bool) -> Sectio
         f"Largest R-hat {number(summary.max_rhat)}, "
         f"{number(summary.min_ess, 0)} effective draws of the slowest functional"
     )
-    parts: list[Part] = [] if is_only else [Paragraph(summary.verdict.sentence, in_terminal=True)]
+    parts: list[Part] = [] if is_only else [Paragraph(summary.verdict.sentence)]
     if summary.functionals:
         parts += [_traces(view), *([_ranks(view)] if summary.shape[0] > 1 else [])]
     if summary.convergence is not None:
@@ -36,7 +35,6 @@ def convergence_section(view: Source, *, is_only: bool, is_open: bool) -> Sectio
     return Section(
         f"Convergence of {view.name}",
         (*parts, *([pairs] if pairs.rows else [])),
-        is_open=is_open,
         gist=gist,
     )
 

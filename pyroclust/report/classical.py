@@ -9,8 +9,8 @@ from pyroclust import plots
 from pyroclust.baselines.scores import PartitionScores
 from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
 from pyroclust.report.words import axis_names, number
+from pyroclust.results.analysis import Source
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
-from pyroclust.results.contents import Source
 
 __all__ = ["baseline_section"]
 
@@ -28,7 +28,7 @@ def baseline_section(every: Sequence[BaselineRow | FailedRow], view: Source) -> 
     failed = [row for row in every if isinstance(row, FailedRow)]
     known = [row.inside for row in rows if row.inside is not None]
     parts: tuple[Part, ...] = (_picture(rows, view), _table(every, view))
-    parts += tuple(Paragraph(f"{row.name} failed: {row.reason}.", in_terminal=True) for row in failed)
+    parts += tuple(Paragraph(f"{row.name} failed: {row.reason}.") for row in failed)
     gist = f"{sum(known)} of {len(known)} lie inside the credible ball" if known else ""
     return Section("What classical methods find", parts, gist=gist)
 

@@ -17,33 +17,31 @@ from pyroclust.diagnostics import (
 from pyroclust.plots.names import counted, plain_text
 from pyroclust.report.parts import FigureTable, Paragraph, Picture, Section
 from pyroclust.report.words import axis_names, number
-from pyroclust.results.contents import Contents, Source
-from pyroclust.results.draws_summary import Estimate
+from pyroclust.results.analysis import Analysis, Source
+from pyroclust.results.summaries import Estimate
 
-__all__ = ["apart_section", "clustering_section", "counts_section", "pairs_section", "profile_section"]
+__all__ = [
+    "apart_section",
+    "clustering_picture",
+    "clustering_section",
+    "counts_section",
+    "pairs_section",
+    "profile_section",
+]
 
 _MOST_COLUMNS = 4
 _MOST_NAMED, _MOST_SENTENCES, _MOST_SHARES, _MOST_ALONE = 3, 12, 30, 8
 _MOST_COUNTS = 12
+_BARS = {"guide": "guide", "weighted": "weighted draws", "refined": "refined draws", "mcmc": "MCMC"}
 
 
-def clustering_section(found: Contents) -> Section:
+def clustering_section(found: Analysis) -> Section:
     """Show the rows, coloured by cluster; uncertain ones are hollow.
 
     Args:
         found: a result with data.
     """
-    own = found.reference
-    others = [one for one in found.sources if one is not own and one.summary.estimate is not None]
-    known = [one for one in others if one.name in found.estimates_rand]
-    more = " ".join(
-        f"The estimate of {one.name} has {_clusters(one)} (adjusted Rand index to this one "
-        f"{number(found.estimates_rand[one.name], 2)}, 1 being equal)."
-        for one in known
-    )
-    gist = ", ".join(f"{_clusters(one)} by {one.name}" for one in (own, *others))
-    parts = (_clustering(own, more),)
-    return Section("The data, by the point estimate", parts, is_open=True, gist=gist)
+    return Section("The data, by the point estimate", (clustering_picture(found.reference),), is_open=True)
 
 
 def _clusters(view: Source) -> str:
@@ -56,7 +54,8 @@ def _estimate(view: Source) -> Estimate:
     return view.summary.estimate
 
 
-def _clustering(view: Source, more: str) -> Picture:
+def clustering_picture(view: Source) -> Picture:
+    """Draw the rows, coloured by cluster; uncertain ones are hollow."""
     data, estimate = view.points, _estimate(view)
     num_points, dim = data.shape
     layout = "Each dot is one row, stacked where rows are close." if dim == 1 else "Each mark is one row."
@@ -74,18 +73,20 @@ def _clustering(view: Source, more: str) -> Picture:
         f"{counted(estimate.num_clusters, 'cluster')}; {doubtful} of them uncertain and hollow.",
         caption=f"{layout} Colour and shape are clusters of the partition with the least expected "
         f"variation of information under {view.name}. A full mark is sure to be with its companions; a "
-        f"hollow one is apart from them in at least half of the draws. {more}".rstrip(),
+        "hollow one is apart from them in at least half of the draws.",
     )
 
 
-def counts_section(found: Contents) -> Section:
+def counts_section(found: Analysis) -> Section:
     """Show the posterior of the number of clusters, sources side by side.
 
     Args:
         found: a result.
     """
-    bars = found.counts
-    values = found.counts_from + np.arange(len(next(iter(bars.values()))))
+    values, by_key = found.num_clusters()
+    bars = {
+        _BARS.get(key, key if key == "weighted" else found.source(key).name): p for key, p in by_key.items()
+    }
     likeliest = ", ".join(f"{values[p.argmax()]} by {name}" for name, p in bars.items())
     picture = Picture(
         lambda figure: plots.plot_num_clusters(values, bars, ax=figure.subplots()),
@@ -93,13 +94,13 @@ def counts_section(found: Contents) -> Section:
         alternative=f"Bars of the posterior of the number of clusters. The likeliest number is {likeliest}.",
         caption=_about_counts(found),
     )
-    parts = (picture, _counts(values, found))
+    parts = (picture, _counts(values, bars))
     return Section("How many clusters", parts, is_open=True, gist=f"Likeliest: {likeliest}")
 
 
-def _about_counts(found: Contents) -> str:
+def _about_counts(found: Analysis) -> str:
     about = "The height of a bar is the share of the draws with so many clusters."
-    if found.weighting is None:
+    if "weights" not in found.results:
         return about
     return (
         f"{about} Bars of equal height at each number mean that the sources agree. Weighted are the same "
@@ -107,14 +108,14 @@ def _about_counts(found: Contents) -> str:
     )
 
 
-def _counts(values: np.ndarray, found: Contents) -> FigureTable:
-    columns = np.stack(list(found.counts.values()))
+def _counts(values: np.ndarray, bars: dict[str, np.ndarray]) -> FigureTable:
+    columns = np.stack(list(bars.values()))
     likeliest = np.sort(np.argsort(-columns.sum(0), kind="stable")[:_MOST_COUNTS])
     cells = [(str(values[k]), *(number(share) for share in columns[:, k])) for k in likeliest]
     nothing = {number(0.0)}
     return FigureTable(
         "Probabilities of the likeliest numbers of clusters.",
-        ("clusters", *found.counts),
+        ("clusters", *bars),
         tuple(row for row in cells if set(row[1:]) != nothing),
         "Posterior of the number of clusters",
     )
@@ -123,7 +124,7 @@ def _counts(values: np.ndarray, found: Contents) -> FigureTable:
 _TITLE = "Which rows belong together"
 
 
-def pairs_section(found: Contents) -> Section:
+def pairs_section(found: Analysis) -> Section:
     """Show the co-assignment matrix of one source, or those of several with a difference.
 
     Args:
@@ -134,9 +135,9 @@ def pairs_section(found: Contents) -> Section:
     if len(found.sources) == 1:
         gist = f"The probability of every pair of rows{_among(last)}"
         return Section(_TITLE, (_matrix(last),), is_open=True, gist=gist)
-    first = found.reference if found.reference is not last else found.sources[-2]
+    first = found.reference if found.reference.key != last.key else found.sources[-2]
     gap = float(np.abs(first.summary.co_assignment - last.summary.co_assignment).max())
-    of = "" if len(found.sources) == len((first, last)) else f" of {first.name} and {last.name}"
+    of = "" if len(found.sources) == 2 else f" of {first.name} and {last.name}"
     gist = f"Probabilities of pairs{of} differ by at most {number(gap, 2)}{_among(first)}"
     return Section(_TITLE, (_difference(found, first, gap),), is_open=True, gist=gist)
 
@@ -160,10 +161,9 @@ def _matrix(view: Source) -> Picture:
     )
 
 
-def _difference(found: Contents, first: Source, gap: float) -> Picture:
+def _difference(found: Analysis, first: Source, gap: float) -> Picture:
     every, last = found.sources, found.sources[-1]
-    noise = None if found.between is None else found.between.agreement.noise_largest_difference
-    more = "" if noise is None else f"Two halves of {last.name} differ by {number(noise, 2)}."
+    more = f"Two halves of {last.name} differ by {number(last.summary.noise.largest_difference, 2)}."
     title = f"{first.name} minus {last.name}"
     names = ", by ".join(one.name for one in every)
 
@@ -189,15 +189,11 @@ def _difference(found: Contents, first: Source, gap: float) -> Picture:
 
 
 def profile_section(view: Source, profiles: ClusterProfiles) -> Section:
-    """Show the centres of the clusters with their intervals, and how stable each cluster is.
-
-    Args:
-        view: a source with data.
-        profiles: of its clusters.
-    """
+    """Show sizes, membership and stability of the clusters, and their centres with intervals."""
     firm = profiles.num_stable
     gist = f"{firm} of {len(profiles.sizes)} come back in most draws"
-    return Section("What the clusters are like", (_centres(view, profiles), _sizes(profiles)), gist=gist)
+    parts = (_sizes(view, profiles), _centres(view, profiles))
+    return Section("What the clusters are like", parts, is_open=True, gist=gist)
 
 
 def _centres(view: Source, profiles: ClusterProfiles) -> Picture:
@@ -208,7 +204,7 @@ def _centres(view: Source, profiles: ClusterProfiles) -> Picture:
             profiles.centre_low[:, :shown],
             profiles.centre_high[:, :shown],
             axes=figure.subplots(1, shown, squeeze=False)[0],
-            columns=axis_names(view.columns[:shown]),
+            columns=axis_names(view.described_by[:shown]),
             sizes=profiles.sizes,
         ),
         size=(9, 1.6 + 0.26 * len(profiles.sizes)),
@@ -218,39 +214,54 @@ def _centres(view: Source, profiles: ClusterProfiles) -> Picture:
     )
 
 
-def _sizes(profiles: ClusterProfiles) -> FigureTable:
-    points = profiles.sizes.sum()
+def _sizes(view: Source, profiles: ClusterProfiles) -> FigureTable:
+    points, member = profiles.sizes.sum(), view.summary.membership
+    labels = _estimate(view).assignments
+    rows_in = np.full(len(labels), np.nan) if member is None else member[np.arange(len(labels)), labels]
+    means = np.bincount(labels, weights=rows_in) / profiles.sizes
     rows = tuple(
         (
             str(k + 1),
             str(size),
             f"{number(size / points, 2)} ({number(low, 2)} to {number(high, 2)})",
+            number(mean, 2),
             number(stability, 2),
         )
-        for k, (size, low, high, stability) in enumerate(
-            zip(profiles.sizes, profiles.share_low, profiles.share_high, profiles.stability, strict=True)
+        for k, (size, low, high, mean, stability) in enumerate(
+            zip(
+                profiles.sizes,
+                profiles.share_low,
+                profiles.share_high,
+                means,
+                profiles.stability,
+                strict=True,
+            )
         )
     )
     return FigureTable(
         "Size and share of each cluster of the estimate, the share with the 95 % interval of its "
-        "counterparts; stability is the mean Jaccard index with them, 1 meaning that it comes back unchanged "
-        "in every draw.",
-        ("cluster", "rows", "share (95 %)", "stability"),
+        "counterparts, the most similar clusters of the draws; membership is the mean probability of its "
+        "rows to "
+        "be in it; stability is the mean Jaccard index with the counterparts, 1 meaning that it comes back "
+        "unchanged in every draw. clusters.csv has these, and the mean of each column with its interval.",
+        ("cluster", "rows", "share (95 %)", "membership", "stability"),
         rows,
     )
 
 
-def apart_section(found: Contents, view: Source) -> Section:
+def apart_section(found: Analysis, view: Source) -> Section:
     """Say which columns tell the clusters apart, and in a sentence a cluster what sets it apart.
 
     Args:
         found: a result with columns.
         view: the source whose estimate is shown.
     """
-    names = axis_names(tuple(name for name, _ in found.rows.numbers))
-    data = np.stack([values for _, values in found.rows.numbers], -1)
+    assert found.data is not None
+    described = found.data.described
+    names = axis_names(tuple(name for name, _ in described))
+    data = np.stack([values for _, values in described], -1)
     is_answer = [bool(np.isin(column, (0.0, 1.0)).all()) for column in _without_missing(data)]
-    shares = column_shares(view.draws, data=data)
+    shares = column_shares(view.draws.assignments, data=data)
     best = np.argsort(-shares.mean, kind="stable")[:_MOST_SHARES]
     table = FigureTable(
         "Share of the variance of a column that lies between clusters, by the draws of "
@@ -272,7 +283,7 @@ def apart_section(found: Contents, view: Source) -> Section:
     ]
     more = len(sentences) - _MOST_SENTENCES
     said = [*sentences[:_MOST_SENTENCES], *([f"And {more} smaller clusters."] if more > 0 else [])]
-    said.append(_alone(likely_outliers(view.draws), found.rows.names, view.name))
+    said.append(_alone(likely_outliers(view.draws.assignments), found.row_names, view.name))
     gist = f"Most by {names[best[0]]}"
     return Section("What sets them apart", (table, *map(Paragraph, said)), gist=gist)
 

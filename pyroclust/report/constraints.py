@@ -12,8 +12,8 @@ from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds
 from pyroclust.plots.constraints import plot_moved_points
 from pyroclust.report.parts import FigureTable, Paragraph, Part, Picture, Section
 from pyroclust.report.words import axis_names, number
+from pyroclust.results.analysis import Analysis
 from pyroclust.results.constraints import ConstraintSummary
-from pyroclust.results.contents import Contents
 
 __all__ = ["constraints_section"]
 
@@ -21,7 +21,7 @@ _MOST_ROWS = 10
 _WITHOUT, _WITH = "without", "with the constraints"
 
 
-def constraints_section(found: Contents, known: ConstraintSummary) -> Section:
+def constraints_section(found: Analysis, known: ConstraintSummary) -> Section:
     """Show constraints, and the posterior beside the one without them.
 
     Args:
@@ -31,8 +31,8 @@ def constraints_section(found: Contents, known: ConstraintSummary) -> Section:
     rows = known.knowledge.rows
     said = "" if known.odds is None else known.odds.sentence
     parts: list[Part] = [
-        Paragraph(f"Known: {rows.sentence}. {said}".rstrip(), in_terminal=True),
-        Paragraph(" ".join(rows.spelled), in_terminal=True),
+        Paragraph(f"Known: {rows.sentence}. {said}".rstrip()),
+        Paragraph(" ".join(rows.spelled)),
     ]
     if known.odds is not None:
         parts.append(_odds(known, known.odds))
@@ -84,7 +84,7 @@ def _uncertainty(effect: Conditioning) -> FigureTable:
     )
 
 
-def _map(found: Contents, known: ConstraintSummary, effect: Conditioning) -> Picture:
+def _map(found: Analysis, known: ConstraintSummary, effect: Conditioning) -> Picture:
     own, rows = found.reference, known.knowledge.rows
     place = np.full(len(rows.row_names), -1)
     place[effect.points] = np.arange(len(effect.points))

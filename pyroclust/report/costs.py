@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pyroclust import plots
 from pyroclust.report.parts import FigureTable, Picture, Section
 from pyroclust.report.words import number, seconds
-from pyroclust.results.contents import Contents, Source, Weighting
+from pyroclust.results.analysis import Analysis, Source
+from pyroclust.results.weights import Weighting
 
 __all__ = ["cost_section", "unit_of_cost", "weights_section"]
 
@@ -16,10 +17,10 @@ def unit_of_cost(sources: Sequence[Source]) -> str:
     Args:
         sources: sources with numbers of effective draws.
     """
-    return "draw" if all(one.effective_draws == one.num_made for one in sources) else "effective draw"
+    return "draw" if all(one.effective_draws == one.made.num_draws for one in sources) else "effective draw"
 
 
-def cost_section(found: Contents) -> Section:
+def cost_section(found: Analysis) -> Section:
     """Set the cost of the sources beside each other.
 
     Args:
@@ -27,7 +28,7 @@ def cost_section(found: Contents) -> Section:
     """
     sources, unit = found.sources, unit_of_cost(found.sources)
     rows = [
-        ("draws", *(f"{one.num_made:,}" for one in sources)),
+        ("draws", *(f"{one.made.num_draws:,}" for one in sources)),
         ("effective draws", *(number(one.effective_draws, 0) for one in sources)),
         ("seconds, all draws", *(seconds(one.seconds) for one in sources if one.seconds is not None)),
         (f"seconds per {unit}", *(seconds(one.seconds_each) for one in sources)),

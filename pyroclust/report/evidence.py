@@ -2,20 +2,22 @@
 
 from pyroclust.diagnostics import evidence_headline
 from pyroclust.diagnostics.limits import MAX_BRIDGE_ERROR, MAX_EVIDENCE_SPREAD, MAX_PARETO_K
-from pyroclust.report.parts import FigureTable, Section, Tile
+from pyroclust.report.parts import FigureTable, Section
 from pyroclust.report.words import number
-from pyroclust.results.contents import Contents
+from pyroclust.results.analysis import Analysis
+from pyroclust.results.weights import Evidence
 
-__all__ = ["evidence_section", "evidence_tile"]
+__all__ = ["evidence_section"]
 
 
-def evidence_section(found: Contents) -> Section:
+def evidence_section(found: Analysis, evidence: Evidence) -> Section:
     """Show the estimates of log p(data), or log p(data, constraints), which is stated, and why none is.
 
     Args:
-        found: a result with estimates of the evidence.
+        found: the analysis.
+        evidence: its estimates.
     """
-    headline = evidence_headline(found.evidences)
+    headline = evidence_headline(evidence.estimates)
     said = f"Unknown: {headline.reason}"
     if headline.best is not None:
         said = f"{number(headline.estimate, 2)} nats, standard error {number(headline.error, 2)}"
@@ -38,30 +40,16 @@ def evidence_section(found: Contents) -> Section:
                 number(one.spread, 2),
                 "yes" if one.is_reliable else "no",
             )
-            for one in found.evidences
+            for one in evidence.estimates
         ),
         "Log evidence, nats",
     )
     return Section("The log evidence", (table,), gist=said)
 
 
-def evidence_tile(found: Contents) -> Tile:
-    """Return the log evidence as a large number, "unknown" where no estimate of it can be relied on.
-
-    Args:
-        found: a result with estimates of the evidence.
-    """
-    headline = evidence_headline(found.evidences)
-    if headline.best is None:
-        return Tile("Log evidence", "unknown", headline.reason)
-    also = "" if found.constraints is None else "of data and constraints, "
-    about = f"{also}nats, standard error {number(headline.error, 2)}, by {headline.best.method}"
-    return Tile("Log evidence", number(headline.estimate, 1), about)
+def _of(found: Analysis) -> str:
+    return "data" if found.knowledge is None else "data, constraints"
 
 
-def _of(found: Contents) -> str:
-    return "data" if found.constraints is None else "data, constraints"
-
-
-def _second(found: Contents) -> str:
-    return "MCMC" if found.refined is None else "the refined draws"
+def _second(found: Analysis) -> str:
+    return "MCMC" if "refined" not in found.draws else "the refined draws"

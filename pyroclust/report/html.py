@@ -4,15 +4,13 @@ from base64 import b64encode
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
-from os import PathLike
-from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from pyroclust.report.parts import Page
 
-__all__ = ["environment", "render_page", "write_page"]
+__all__ = ["FILE_NAME", "environment", "render_page"]
 
 FILE_NAME = "report.html"
 
@@ -48,21 +46,6 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-def write_page(page: Page, folder: str | PathLike[str]) -> Path:
-    """Write a page as ``report.html`` into an existing folder and return its path.
-
-    Args:
-        page: what it says.
-        folder: where to write.
-
-    Raises:
-        OSError: if the folder cannot be written.
-    """
-    path = Path(folder) / FILE_NAME
-    path.write_text(render_page(page), encoding="utf-8")
-    return path
 
 
 def _own_file(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from pyroclust.report.parts import FigureTable, Section
 from pyroclust.report.words import number, p_value
-from pyroclust.results.orders import Orders
+from pyroclust.results.weights import Orders
 
 __all__ = ["orders_section"]
 

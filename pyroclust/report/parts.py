@@ -31,6 +31,7 @@ from pyroclust.progress import progress_bar
 from pyroclust.text import short
 
 __all__ = [
+    "ChecksTable",
     "FigureTable",
     "Page",
     "Paragraph",
@@ -39,7 +40,6 @@ __all__ = [
     "RowColumn",
     "RowsTable",
     "Section",
-    "Tile",
     "rows_table",
 ]
 
@@ -51,21 +51,6 @@ MOST_BYTES = 170_000
 _CSS_PIXELS = 96
 _WIDE = 600
 _TAKEN = ("main", "verdict", "contents", "notes", "open-all", "close-all")
-
-
-@dataclass(frozen=True)
-class Tile:
-    """One large number.
-
-    Attributes:
-        name: of the number.
-        value: as written.
-        note: what it is measured in, or against.
-    """
-
-    name: str
-    value: str
-    note: str
 
 
 @dataclass(frozen=True)
@@ -81,12 +66,22 @@ class Paragraph(Part):
 
     Attributes:
         text: what it says.
-        in_terminal: whether the terminal shows it too.
     """
 
     template: ClassVar[str] = "part_paragraph.html.jinja"
     text: str
-    in_terminal: bool = False
+
+
+@dataclass(frozen=True)
+class ChecksTable(Part):
+    """Questions with answer, figure and limit.
+
+    Attributes:
+        rows: the questions.
+    """
+
+    template: ClassVar[str] = "part_checks.html.jinja"
+    rows: tuple[Finding, ...]
 
 
 @dataclass(frozen=True)
@@ -292,7 +287,8 @@ class Page:
         verdict: the answer in large letters.
         findings: the questions behind it, in a table.
         sections: what folds, in order.
-        tiles: a few large numbers.
+        answer: question and answer in a person's words.
+        picture: of the data.
         notes: sentences on what was left out or changed.
         footer: what words on the page mean.
         missing: why sections are missing, a sentence each.
@@ -305,7 +301,8 @@ class Page:
     verdict: Verdict
     findings: tuple[Finding, ...]
     sections: tuple[Section, ...]
-    tiles: tuple[Tile, ...] = ()
+    answer: tuple[tuple[str, str], ...] = ()
+    picture: Picture | None = None
     notes: tuple[str, ...] = ()
     footer: str = ""
     missing: tuple[str, ...] = ()
@@ -324,6 +321,7 @@ class Page:
     def draw(self) -> None:
         """Draw all pictures, each once."""
         pictures = [part for section in self.sections for part in section.parts if isinstance(part, Picture)]
+        pictures += [] if self.picture is None else [self.picture]
         with progress_bar("pictures", len(pictures), shown=False) as tell:
             for number, picture in enumerate(pictures, 1):
                 _ = picture.source

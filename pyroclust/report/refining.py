@@ -1,10 +1,14 @@
 """How refined draws came about: proposals, weights, sweeps, and how far each stage is from MCMC."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from pyroclust.diagnostics import Agreement
 from pyroclust.report.parts import FigureTable, Part, Section
 from pyroclust.report.words import functional_title, number, p_value, seconds
-from pyroclust.results.contents import Refining
+from pyroclust.results.analysis import WORDS, Analysis
 
-__all__ = ["refining_section"]
+__all__ = ["beside_mcmc_section", "refining_section"]
 
 _PARTS = {
     "draw": "drawing",
@@ -16,70 +20,73 @@ _PARTS = {
 }
 
 
-def refining_section(found: Refining) -> Section:
-    """Show what refining did to the guide's draws, and what is left of their distance to MCMC.
-
-    Args:
-        found: the refined draws with their distances.
-    """
-    one = found.draws
-    parts: list[Part] = [_distances(found)] if found.distances else []
-    parts += [_figures(found), _looks(found), _seconds(found)]
-    settled = "Settled" if one.settled else "Not settled"
-    gist = (
-        f"{settled} after {one.sweeps:,} sweeps from {one.num_ancestors:,} of {one.num_proposals:,} proposals"
-    )
-    return Section("The refined draws", tuple(parts), is_open=True, gist=gist)
-
-
-def _distances(found: Refining) -> FigureTable:
-    rows = tuple(
+def beside_mcmc_section(found: Analysis, distances: Mapping[str, Agreement]) -> Section:
+    """Show how far the guide's draws are from MCMC: as drawn, weighted, refined."""
+    noise = next(iter(distances.values()))
+    rows = [
         (
-            name,
+            WORDS[name] if name != "guide" else "the guide, as drawn",
             number(one.total_variation),
             number(one.largest_difference),
             number(one.mean_difference),
-            f"{found.limits[name]:g}",
+            f"{found.tolerance_for(name):g}",
         )
-        for name, one in found.distances.items()
+        for name, one in distances.items()
+    ]
+    rows.append(
+        (
+            "two halves of MCMC",
+            number(noise.noise_total_variation),
+            number(noise.noise_largest_difference),
+            number(noise.noise_mean_difference),
+            "",
+        )
     )
-    noise = next(iter(found.distances.values()))
-    halves = (
-        "two halves of MCMC",
-        number(noise.noise_total_variation),
-        number(noise.noise_largest_difference),
-        number(noise.noise_mean_difference),
-        "",
-    )
-    stages = "as drawn, with their importance weights, and after resampling and sweeps"
-    if not found.draws.has_weights:
-        stages = "as drawn, and after sweeps"
-    return FigureTable(
-        f"How far the draws of the guide are from MCMC {stages}: total variation of the number of clusters, "
-        "and differences of co-assignment probabilities, with the limit on the largest.",
+    table = FigureTable(
+        "How far the guide's draws are from MCMC: total variation of the number of clusters, and "
+        "differences of "
+        "co-assignment probabilities, with the limit on the largest.",
         ("", "clusters", "largest pair", "mean pair", "limit"),
-        (*rows, halves),
+        tuple(rows),
         "Distance from MCMC",
     )
+    gist = ", ".join(f"{number(one.largest_difference, 2)} {name}" for name, one in distances.items())
+    return Section("The guide against MCMC", (table,), gist=f"Largest difference of a pair: {gist}")
 
 
-def _figures(found: Refining) -> FigureTable:
-    one = found.draws
+def refining_section(found: Analysis, one: Any) -> Section:
+    """Show what refining did to the guide's draws.
+
+    Args:
+        found: the analysis.
+        one: the record of the refining.
+    """
+    parts: tuple[Part, ...] = (_figures(found, one), _looks(one), _seconds(one))
+    settled = "Settled" if one.settled else "Not settled"
+    gist = (
+        f"{settled} after {one.sweeps:,} sweeps from {one.num_ancestors:,} of "
+        f"{one.proposals.num_draws:,} proposals"
+    )
+    return Section("The refined draws", parts, gist=gist)
+
+
+def _figures(found: Analysis, one: Any) -> FigureTable:
+    has_weights = one.proposals.log_joint is not None
     weights = [
         ("efficiency of their weights", number(one.efficiency)),
         ("Pareto k of their weights", number(one.pareto_k, 2)),
     ]
     rows = [
-        ("proposals", f"{one.num_proposals:,}"),
-        *(weights if one.has_weights else ()),
+        ("proposals", f"{one.proposals.num_draws:,}"),
+        *(weights if has_weights else ()),
         ("different proposals that were kept", f"{one.num_ancestors:,}"),
-        ("draws", f"{one.draws.assignments.shape[1]:,}"),
+        ("draws", f"{found.draws['refined'].num_draws:,}"),
         ("sweeps of each", f"{one.sweeps:,}"),
         ("settled", "yes" if one.settled else "no"),
         ("largest nested R-hat", number(one.nested_rhat)),
         ("effective draws", number(one.effective_draws, 0)),
     ]
-    resampled = "resampled by their weights, then " if one.has_weights else ""
+    resampled = "resampled by their weights, then " if has_weights else ""
     return FigureTable(
         f"The guide's draws, {resampled}moved by {one.kernel} until nothing moved.",
         ("", "the refined draws"),
@@ -88,8 +95,8 @@ def _figures(found: Refining) -> FigureTable:
     )
 
 
-def _seconds(found: Refining) -> FigureTable:
-    parts = found.draws.seconds_of
+def _seconds(one: Any) -> FigureTable:
+    parts = one.seconds
     return FigureTable(
         "Seconds of each part. The cost of the refined draws is that of drawing, weighing and sweeps.",
         ("", "seconds"),
@@ -97,7 +104,7 @@ def _seconds(found: Refining) -> FigureTable:
     )
 
 
-def _looks(found: Refining) -> FigureTable:
+def _looks(record: Any) -> FigureTable:
     return FigureTable(
         "What was seen of the draws as they went: a small p says that something still moved since the look "
         "before, and a nested R-hat well above 1 that draws of one proposal are still alike.",
@@ -111,6 +118,6 @@ def _looks(found: Refining) -> FigureTable:
                 number(one.nested_rhat),
                 number(one.effective_draws, 0),
             )
-            for one in found.draws.seen
+            for one in record.rounds
         ),
     )

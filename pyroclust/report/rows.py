@@ -4,23 +4,24 @@ import numpy as np
 
 from pyroclust.report.parts import RowColumn, Section, rows_table
 from pyroclust.report.words import number
-from pyroclust.results.contents import Contents
+from pyroclust.results.analysis import Analysis
 from pyroclust.text import visible
 
 __all__ = ["rows_section"]
 
 
-def rows_section(found: Contents) -> Section:
+def rows_section(found: Analysis) -> Section:
     """List the rows in the units of the table, with their cluster and uncertainty by each source.
 
     Args:
         found: a result.
     """
-    rows, own = found.rows, found.reference
-    columns = [RowColumn("row", rows.names, visible)]
-    columns += [RowColumn(title, values, _cell) for title, values in rows.columns]
-    columns += [] if rows.labels is None else [RowColumn("known label", rows.labels, _label)]
-    for source in (own, *(one for one in found.sources if one is not own)):
+    names, own, data = found.row_names, found.reference, found.data
+    columns = [RowColumn("row", names, visible)]
+    if data is not None:
+        columns += [RowColumn(title, values, _cell) for title, values in data.written]
+        columns += [] if data.labels is None else [RowColumn("known label", data.labels, _label)]
+    for source in (own, *(one for one in found.sources if one.key != own.key)):
         estimate = source.summary.estimate
         if estimate is None:
             continue
@@ -29,8 +30,8 @@ def rows_section(found: Contents) -> Section:
     caption = "Each row with its cluster in the point estimate, and the probability of being apart from it."
     return Section(
         "Every row",
-        (rows_table(caption, columns, elsewhere=rows.file),),
-        gist=f"All {len(rows.names):,} rows with their clusters and uncertainties",
+        (rows_table(caption, columns),),
+        gist=f"All {len(names):,} rows with their clusters and uncertainties",
     )
 
 

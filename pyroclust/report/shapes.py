@@ -11,8 +11,8 @@ from pyroclust.data.shapes import Graph, Images, Waveforms
 from pyroclust.plots.graphs import MOST_EDGES
 from pyroclust.plots.names import counted
 from pyroclust.report.parts import Picture, Section
-from pyroclust.results.contents import Contents
-from pyroclust.results.draws_summary import Estimate
+from pyroclust.results.analysis import Analysis
+from pyroclust.results.summaries import Estimate
 
 __all__ = ["shape_sections"]
 
@@ -22,7 +22,7 @@ _HIGHEST = 24.0
 
 
 @singledispatch
-def shape_sections(shape: Any, found: Contents) -> dict[str, Callable[[], Section]]:
+def shape_sections(shape: Any, found: Analysis) -> dict[str, Callable[[], Section]]:
     """Return the sections that show the points themselves, by their names in sentences: none for rows.
 
     A new kind of point registers its own.
@@ -35,7 +35,7 @@ def shape_sections(shape: Any, found: Contents) -> dict[str, Callable[[], Sectio
 
 
 @shape_sections.register
-def _(shape: Images, found: Contents) -> dict[str, Callable[[], Section]]:
+def _(shape: Images, found: Analysis) -> dict[str, Callable[[], Section]]:
     return {
         "the images by cluster": lambda: _contact_sheet(shape, found),
         "the least sure images": lambda: _uncertain(shape, found),
@@ -43,24 +43,24 @@ def _(shape: Images, found: Contents) -> dict[str, Callable[[], Section]]:
 
 
 @shape_sections.register
-def _(shape: Waveforms, found: Contents) -> dict[str, Callable[[], Section]]:
+def _(shape: Waveforms, found: Analysis) -> dict[str, Callable[[], Section]]:
     return {"the waveforms by cluster": lambda: _waveforms(shape, found)}
 
 
 @shape_sections.register
-def _(shape: Graph, found: Contents) -> dict[str, Callable[[], Section]]:
+def _(shape: Graph, found: Analysis) -> dict[str, Callable[[], Section]]:
     # In place of the points in a plane.
     return {"the data": lambda: _graph(shape, found)}
 
 
-def _seen(found: Contents) -> tuple[np.ndarray, Estimate]:
+def _seen(found: Analysis) -> tuple[np.ndarray, Estimate]:
     estimate = found.reference.summary.estimate
     if estimate is None:
         raise ValueError(f"{found.reference.name} has no point estimate, expected a source with one")
     return found.reference.points, estimate
 
 
-def _contact_sheet(shape: Images, found: Contents) -> Section:
+def _contact_sheet(shape: Images, found: Analysis) -> Section:
     data, estimate = _seen(found)
     rows = min(_MOST_CLUSTERS, estimate.num_clusters)
     clusters = counted(estimate.num_clusters, "cluster")
@@ -83,7 +83,7 @@ def _contact_sheet(shape: Images, found: Contents) -> Section:
     return Section("The images, by the point estimate", (picture,), is_open=True, gist=clusters)
 
 
-def _uncertain(shape: Images, found: Contents) -> Section:
+def _uncertain(shape: Images, found: Analysis) -> Section:
     data, estimate = _seen(found)
     number = min(_UNSURE, len(data))
     worst = float(estimate.uncertainty.max())
@@ -104,7 +104,7 @@ def _uncertain(shape: Images, found: Contents) -> Section:
     return Section("Which images are unsure", (picture,), is_open=True, gist=gist)
 
 
-def _waveforms(shape: Waveforms, found: Contents) -> Section:
+def _waveforms(shape: Waveforms, found: Analysis) -> Section:
     data, estimate = _seen(found)
     clusters = counted(estimate.num_clusters, "cluster")
     picture = Picture(
@@ -119,7 +119,7 @@ def _waveforms(shape: Waveforms, found: Contents) -> Section:
     return Section("The waveforms, by the point estimate", (picture,), is_open=True, gist=clusters)
 
 
-def _graph(shape: Graph, found: Contents) -> Section:
+def _graph(shape: Graph, found: Analysis) -> Section:
     places, estimate = _seen(found)
     nodes, edges = len(shape.adjacency), int(shape.adjacency.sum() / 2)
     some = f", {MOST_EDGES:,} of which are drawn" if edges > MOST_EDGES else ""
@@ -131,7 +131,7 @@ def _graph(shape: Graph, found: Contents) -> Section:
             estimate.uncertainty,
             ax=figure.subplots(),
             positions=places,
-            names=found.rows.names,
+            names=found.row_names,
         ),
         size=(9, 6.4),
         alternative=f"A graph of {nodes:,} nodes and {edges:,} edges, nodes coloured by {clusters}.",

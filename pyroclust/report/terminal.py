@@ -1,4 +1,4 @@
-"""A page for the terminal: the tables that are marked for it, the findings, and the verdict last."""
+"""An analysis for the terminal: the first screen, and all tables where they are asked for."""
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -6,10 +6,12 @@ from rich.table import Table
 from rich.text import Text
 
 from pyroclust.diagnostics import Finding, Mark
-from pyroclust.report.parts import FigureTable, Page, Paragraph, Part
+from pyroclust.report.page import page_of
+from pyroclust.report.parts import ChecksTable, FigureTable, Part
+from pyroclust.results.analysis import Analysis
 from pyroclust.text import visible
 
-__all__ = ["terminal_page"]
+__all__ = ["terminal_view"]
 
 _STYLES = {
     Mark.GOOD: "green",
@@ -18,31 +20,44 @@ _STYLES = {
     Mark.UNKNOWN: "magenta",
     Mark.PLAIN: "default",
 }
+# Notes of the first screen.
+_MOST_NOTES = 4
 
 
-def terminal_page(page: Page) -> RenderableType:
-    """Lay out a page for a terminal; pictures and rows are in the HTML page and the files only.
-
-    Args:
-        page: what it says.
-    """
-    parts: list[RenderableType] = [_text(page.heading, style="bold"), _text(page.introduction), Text()]
+def terminal_view(found: Analysis, *, verbose: bool = False) -> RenderableType:
+    """Lay out an analysis for a terminal; pictures and rows are in the page and the files only."""
+    words = Table.grid(padding=(0, 2))
+    words.add_column(style="bold", no_wrap=True)
+    words.add_column(overflow="fold")
+    mark = found.verdict.level.mark
+    for place, (question, answer) in enumerate(found.in_words.lines):
+        style = "bold" if place == 0 else _STYLES[mark] if question == "May I rely on it" else ""
+        words.add_row(_text(question), _text(answer, style=style))
+    parts: list[RenderableType] = [_text(found.name, style="bold"), Text(), words, Text()]
+    notes = [*dict.fromkeys((*found.failures, *found.notes))]
+    if not verbose:
+        if found.interrupted:
+            parts.insert(
+                1, _text("Interrupted before it was finished: this is what there was.", style="yellow")
+            )
+        parts += [_text(f"Note: {note}") for note in found.failures[:_MOST_NOTES]]
+        return Group(*parts)
+    page = page_of(found)
+    parts += [_text(found.introduction), Text()]
     for section in page.sections:
         for part in section.parts:
             parts += _shown(part)
-    parts += [_text(f"Note: {note}") for note in dict.fromkeys((*page.notes, *page.failures))]
-    if page.findings:
-        parts.append(_findings(page.findings))
-    parts.append(_text(page.verdict.sentence, style="bold"))
+    parts += [_text(f"Note: {note}") for note in [*notes, *page.missing]]
+    parts.append(_text(found.verdict.sentence, style="bold"))
     return Group(*parts)
 
 
 def _shown(part: Part) -> list[RenderableType]:
     match part:
-        case Paragraph(in_terminal=True):
-            return [_text(part.text), Text()]
         case FigureTable(terminal_title=str()):
             return [_figures(part), Text()]
+        case ChecksTable():
+            return [_findings(part.rows), Text()]
     return []
 
 

@@ -10,7 +10,7 @@ from pyroclust.baselines import BASELINES, Baseline, BaselineResult
 from pyroclust.baselines.scores import PartitionScores, partition_scores, scores_where_known
 from pyroclust.diagnostics import VariationOfInformation
 from pyroclust.errors import first_line, lacks_memory
-from pyroclust.results.draws_summary import DrawsSummary
+from pyroclust.results.summaries import DrawsSummary
 
 __all__ = ["BaselineRow", "FailedRow", "baseline_rows"]
 

@@ -12,7 +12,7 @@ from pyroclust.diagnostics import Finding, LogEvidence
 from pyroclust.diagnostics.differences.agreement import Marginals
 from pyroclust.diagnostics.differences.conditioning import Conditioning, conditioning
 from pyroclust.diagnostics.verdicts.constraints import ConstraintOdds, constraint_odds, moved_points
-from pyroclust.results.partition_draws import PartitionDraws
+from pyroclust.partitions import Draws
 from pyroclust.text import listed
 
 __all__ = [
@@ -126,7 +126,7 @@ class FreePosterior:
         findings: whether the draws can be relied on.
     """
 
-    draws: PartitionDraws
+    draws: Draws
     kept: np.ndarray
     effective_draws: float
     evidences: tuple[LogEvidence, ...]
@@ -181,7 +181,7 @@ class ConstraintSummary:
         return f"ConstraintSummary({self.knowledge.rows.sentence}; {len(self.moved)} moved)"
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def checks(self) -> tuple[Finding, ...]:
         """Whether the data speak for the constraints, and whether that can be relied on."""
         free = self.knowledge.free
         asked = () if self.odds is None else (self.odds.finding,)

@@ -8,6 +8,7 @@ import numpy as np
 
 from pyroclust.diagnostics.chains.functionals import functional_name
 from pyroclust.diagnostics.chains.short_chains import Round
+from pyroclust.diagnostics.differences.agreement import Agreement
 from pyroclust.diagnostics.limits import (
     CLEAR,
     CLOSE_TO_LABELS,
@@ -36,6 +37,7 @@ from pyroclust.diagnostics.weights.orders import OrderSpread
 __all__ = [
     "Question",
     "agreement_finding",
+    "agreement_findings",
     "certificate_finding",
     "clarity_finding",
     "convergence_findings",
@@ -74,6 +76,7 @@ class Question(Enum):
     REFINED_SOURCES = "Do whole partitions of the refined draws and MCMC agree?"
     KNOWN = "Do the data speak for the constraints?"
     FREE = "Can the draws without constraints be relied on?"
+    BESIDE = "Does the guide agree with MCMC here?"
 
 
 def untold(question: Question, reason: str | None = None) -> Finding:
@@ -164,7 +167,33 @@ def agreement_finding(
         'Cannot tell'
     """
     passed = True if value <= limit else None if noise > limit else False
+    if passed is None:
+        sentence += f", two halves of the reference by {written(noise, '.2f', limit)}"
     return Finding(question, value, limit, passed, sentence, f"at most {limit:g}")
+
+
+def agreement_findings(found: Agreement | None, tolerance: float) -> tuple[Finding, Finding]:
+    """Ask whether a guide's draws agree with MCMC on the number of clusters, and on pairs of rows."""
+    if found is None:
+        return untold(Question.COUNTS), untold(Question.PAIRS)
+    noise = found.noise_largest_difference
+    counts = written(found.total_variation, ".2f", MAX_DIFFERENCE)
+    pairs = written(found.largest_difference, ".2f", tolerance)
+    return (
+        agreement_finding(
+            Question.COUNTS.value,
+            found.total_variation,
+            f"total variation of the number of clusters {counts}",
+            noise=noise,
+        ),
+        agreement_finding(
+            Question.PAIRS.value,
+            found.largest_difference,
+            f"co-assignment probabilities differ by at most {pairs}",
+            noise=noise,
+            limit=tolerance,
+        ),
+    )
 
 
 def weights_findings(pareto_k: float, effective_draws: float) -> tuple[Finding, Finding]:

@@ -12,10 +12,10 @@ from pyroclust.large_tables import sweeps_of
 from pyroclust.points import Points, as_points
 from pyroclust.random_state import seeded
 
-__all__ = ["MOST_SECONDS", "MOST_SWEEPS", "LongChains"]
+__all__ = ["MOST_SWEEPS", "LongChains"]
 
-# Chains go no further than either; a round is not begun that would last longer.
-MOST_SWEEPS, MOST_SECONDS = 128_000, 120.0
+# Chains go no further.
+MOST_SWEEPS = 128_000
 
 
 class LongChains:
@@ -83,13 +83,7 @@ class LongChains:
         self.sweeps += warmup + num_draws * every
         return trace
 
-    def may_go_on(self, sweeps: int, *, seconds: float, times: int = 1) -> bool:
-        """Return whether chains may take so many sweeps more.
-
-        Args:
-            sweeps: of each chain.
-            seconds: that they may take.
-            times: how many times the usual limits.
-        """
+    def may_take(self, sweeps: int, *, times: int = 1) -> bool:
+        """Return whether chains may take so many sweeps more, each; ``times`` as many as usual in all."""
         most = sweeps_of(len(self._data), num_chains=len(self._states.assignments), most=times * MOST_SWEEPS)
-        return self.sweeps + sweeps <= most and self.seconds + seconds <= times * MOST_SECONDS
+        return self.sweeps + sweeps <= most

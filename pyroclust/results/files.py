@@ -1,4 +1,4 @@
-"""The files of a comparison, a diagnosis or a check: those of one run, in a folder of their own."""
+"""The files of a result: those of one run, in a folder of their own."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -24,12 +24,6 @@ from pyroclust.files import (
     replace_folder,
 )
 from pyroclust.interrupts import raise_if_interrupted
-from pyroclust.io.draws import DrawsFile
-from pyroclust.results.comparison import Comparison
-from pyroclust.results.contents import WrittenResult
-from pyroclust.results.frames import csv_text
-from pyroclust.results.guide_alone import GuideAlone
-from pyroclust.results.mcmc_alone import McmcAlone
 from pyroclust.text import listed
 
 __all__ = [
@@ -39,15 +33,21 @@ __all__ = [
     "table_content",
     "write_files",
     "write_json",
-    "write_result",
 ]
-
-Written = TypeVar("Written", bound=WrittenResult)
 
 # Files with the name of their run, and those beside them.
 _SUMMARIES = ("summary.json", "certificate.json")
 _RESULTS = frozenset(
-    {*_SUMMARIES, "report.html", "draws.nc", "assignments.csv", "points.csv", "certificate.png"}
+    {
+        *_SUMMARIES,
+        "report.html",
+        "draws.nc",
+        "assignments.csv",
+        "clusters.csv",
+        "certificate.png",
+        # Of version 0.1.
+        "points.csv",
+    }
 )
 
 
@@ -151,39 +151,6 @@ def table_content(table: Table) -> tuple[Any, ...]:
     return table.name, table.data, table.columns, table.row_names, table.labels, *kinds
 
 
-def write_result(
-    folder: Path,
-    result: Written,
-    *,
-    draws: Comparison | GuideAlone | McmcAlone | DrawsFile | None = None,
-) -> Written:
-    """Write ``report.html``, ``summary.json`` and the file of the rows, in the place of earlier results.
-
-    Return the result; where parts of the page failed, it says which.
-
-    Args:
-        folder: an existing folder.
-        result: what an analysis found.
-        draws: written as ``draws.nc``; ``None`` where the caller has them in a file already.
-
-    Raises:
-        OSError: if the folder cannot be written; earlier results are then still there.
-    """
-    from pyroclust.io.arviz import to_arviz
-    from pyroclust.report import page_of, write_page
-
-    page = page_of(result)
-    with write_files(folder) as part:
-        write_page(page, part)
-        result = result.with_failures(page.failures) if page.failures else result
-        write_json(part / "summary.json", result.to_dict())
-        rows = csv_text(result.frame()).encode("utf-8", "backslashreplace")
-        (part / result.rows_file).write_bytes(rows)
-        if draws is not None:
-            to_arviz(draws).to_netcdf(str(part / "draws.nc"), engine="h5netcdf")
-    return result
-
-
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a file of JSON."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
@@ -191,7 +158,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 
 @contextmanager
-def write_files(folder: Path) -> Iterator[Path]:
+def write_files(folder: Path, *, even_interrupted: bool = False) -> Iterator[Path]:
     """Finish all files elsewhere first, then let them replace those of an earlier run, all or none.
 
     The folder is exchanged for a new one in one step where it holds nothing else; where it does, or is the
@@ -199,6 +166,7 @@ def write_files(folder: Path) -> Iterator[Path]:
 
     Args:
         folder: an existing folder.
+        even_interrupted: whether to write what there is after the command was told to stop.
 
     Raises:
         KeyboardInterrupt: if the command was told to stop.
@@ -208,7 +176,8 @@ def write_files(folder: Path) -> Iterator[Path]:
     part = _unfinished(place)
     try:
         yield part
-        raise_if_interrupted()
+        if not even_interrupted:
+            raise_if_interrupted()
         if part.parent == place:
             replace_entries(part, place, stale=_RESULTS)
         else:

@@ -1,0 +1,44 @@
+"""The files of an analysis: page, draws, figures, rows, clusters."""
+
+from os import PathLike
+from pathlib import Path
+
+from pyroclust.report.html import FILE_NAME, render_page
+from pyroclust.report.page import page_of
+from pyroclust.results.analysis import Analysis, Repeat, csv_text
+from pyroclust.results.files import name_of_run, results_folder, write_files, write_json
+
+__all__ = ["save_analysis", "write_analysis"]
+
+
+def write_analysis(found: Analysis, folder: Path) -> None:
+    """Write all files into a folder that is reserved, in the place of earlier results, all or none.
+
+    Parts of the page that fail are among the failures afterwards.
+
+    Raises:
+        OSError: if the folder cannot be written; earlier results are then still there.
+    """
+    from pyroclust.io.arviz import to_arviz
+
+    with write_files(folder, even_interrupted=found.interrupted) as part:
+        page = page_of(found)
+        (part / FILE_NAME).write_text(render_page(page), encoding="utf-8")
+        found.failures += [one for one in page.failures if one not in found.failures]
+        write_json(part / "summary.json", found.to_dict())
+        for name, frame in (("assignments.csv", found.frame()), ("clusters.csv", found.clusters())):
+            (part / name).write_bytes(csv_text(frame).encode("utf-8", "backslashreplace"))
+        to_arviz(found).to_netcdf(str(part / "draws.nc"), engine="h5netcdf")
+
+
+def save_analysis(found: Analysis, folder: str | PathLike[str], *, overwrite: bool) -> Analysis:
+    """Reserve a folder and write all files into it."""
+    if found.repeat is None or not found.repeat.run:
+        draws = [(name, one.assignments) for name, one in found.draws.items()]
+        run = name_of_run(found.command, draws=draws, seed=found.seed)
+        found.repeat = Repeat("", {}, found.seed, run)
+    with results_folder(folder, run=found.repeat.run, overwrite=overwrite) as place:
+        assert place is not None
+        found.folder = place
+        write_analysis(found, place)
+    return found

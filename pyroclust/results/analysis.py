@@ -1,0 +1,547 @@
+"""What an analysis holds: data, model, draws, what its steps found, checks, verdict, and what repeats it."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from pyroclust.arrays import plain
+from pyroclust.diagnostics import Finding, Trust, Verdict
+from pyroclust.diagnostics.limits import tolerance_of
+from pyroclust.diagnostics.verdicts.judging import with_untold
+from pyroclust.partitions import Draws
+from pyroclust.results.answer import AnswerInWords, clusters_frame
+from pyroclust.results.constraints import Knowledge
+from pyroclust.results.data import AnalysedData
+from pyroclust.results.summaries import DrawsSummary, Estimate
+from pyroclust.text import spreadsheet_cell
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+__all__ = ["NO_VERDICT", "Analysis", "GuideRecord", "ModelRecord", "Repeat", "Source", "csv_text"]
+
+WORDS = {
+    "guide": "the guide",
+    "weighted": "the weighted draws",
+    "refined": "the refined draws",
+    "mcmc": "MCMC",
+    "forest": "the spanning forest",
+}
+"""What pages call the draws of an analysis."""
+_VERSIONS = ("pyroclust", "numpy", "torch", "numba", "pyro-ppl")
+
+
+NO_VERDICT = Verdict(Trust.UNKNOWN, "No verdict yet.")
+"""What stands in the place of a verdict before there is one."""
+
+
+@dataclass(frozen=True)
+class ModelRecord:
+    """The model whose posterior is drawn from.
+
+    Attributes:
+        name: of the model.
+        in_words: which model it is, in words and as a formula.
+        description: what builds it again, as cards have it; ``None`` where nothing does.
+        has_likelihood: whether a partition has a log joint density.
+    """
+
+    name: str
+    in_words: str = ""
+    description: Mapping[str, Any] | None = None
+    has_likelihood: bool = True
+
+
+@dataclass(frozen=True)
+class GuideRecord:
+    """A guide beside its draws.
+
+    Attributes:
+        name: of the guide.
+        is_exact: whether log q of its draws is exact, not an estimate.
+        num_orders: visiting orders that share its draws in equal parts, one after the other.
+        certificate: what its card says was measured; empty without one.
+        is_asked_for: whether somebody named it, so that its draws are the answer where they agree.
+    """
+
+    name: str
+    is_exact: bool = True
+    num_orders: int = 1
+    certificate: Mapping[str, Any] = field(default_factory=dict)
+    is_asked_for: bool = False
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """What repeats an analysis.
+
+    Attributes:
+        command: as it can be typed.
+        arguments: those that are not the default, by name.
+        seed: of everything random.
+        run: checksum of all that the result depends on.
+        table: checksum of the table; empty without one.
+        guide: checksum of the guide's weights; empty without one.
+        versions: of the libraries that make the draws.
+    """
+
+    command: str
+    arguments: Mapping[str, Any]
+    seed: int
+    run: str = ""
+    table: str = ""
+    guide: str = ""
+    versions: Mapping[str, str] = field(default_factory=lambda: installed_versions())
+
+    def figures(self) -> dict[str, Any]:
+        """Return what ``summary.json`` says of it."""
+        return {name: dict(one) if isinstance(one, Mapping) else one for name, one in vars(self).items()}
+
+
+def installed_versions() -> dict[str, str]:
+    """Return the versions of the libraries that draws depend on."""
+    found = {}
+    for name in _VERSIONS:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Draws as one of the sources of a page.
+
+    Attributes:
+        key: in :attr:`Analysis.draws`.
+        name: what pages call it.
+        draws: that are shown.
+        summary: what they say.
+        made: draws that the seconds are of, where only some are shown.
+        is_independent: whether the draws have no chains that could fail to converge.
+        effective_draws: what all draws are worth; nan where unknown.
+        data: the points on the axes of pictures, ``(N, D)``, or ``None``.
+        columns: names of these axes.
+        described_by: names of the columns that the profiles of clusters are of.
+    """
+
+    key: str
+    name: str
+    draws: Draws
+    summary: DrawsSummary
+    made: Draws
+    is_independent: bool
+    effective_draws: float
+    data: np.ndarray | None = None
+    columns: tuple[str, ...] = ()
+    described_by: tuple[str, ...] = ()
+
+    @property
+    def points(self) -> np.ndarray:
+        """The data, where there are some."""
+        if self.data is None:
+            raise ValueError(f"{self.name} has no data, expected a source with data")
+        return self.data
+
+    @property
+    def seconds(self) -> float | None:
+        """Wall time of all draws that were made; ``None`` where unknown."""
+        return None if math.isnan(self.made.seconds) else self.made.seconds
+
+    @property
+    def seconds_each(self) -> float:
+        """Seconds per effective draw; nan where unknown."""
+        return self.made.seconds / self.effective_draws if self.effective_draws else math.nan
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class Analysis:
+    """An analysis of one data set: :func:`pyroclust.compare`, ``cluster``, ``forest``, ``diagnose``, ``update``.
+
+    Steps fill it; pages, the terminal, files and notebooks are functions of it.
+
+    Attributes:
+        command: which analysis it is.
+        data: table and points; ``None`` where draws came without.
+        model: whose posterior is drawn from; ``None`` where draws came without.
+        guide: what drew beside MCMC; ``None`` without one.
+        draws: by name: ``"mcmc"``, ``"guide"``, ``"proposals"`` (all draws of a guide that were refined),
+            ``"refined"``, ``"weighted"``, ``"forest"``, or those that were diagnosed.
+        results: what each step found, by the name of the step; a step that was not asked for is not there.
+        checks: the questions that steps asked, with their answers, by the name of the step.
+        verdict: the answer to whether to rely on it.
+        seed: of everything random.
+        tolerance: limit on the difference of two co-assignment probabilities; ``None`` for the library's.
+        knowledge: constraints on the rows, which all draws keep; ``None`` without any.
+        about: figures of what was asked, for ``summary.json``.
+        introduction: what was done, in a sentence or two.
+        notes: sentences on what was left out or changed.
+        failures: why parts are missing, a sentence each.
+        unanswered: questions that parts which failed leave open.
+        seconds_of: wall time of each step.
+        next: the command to go on with.
+        repeat: what repeats it.
+        folder: where the files were written, or ``None``.
+        interrupted: whether Ctrl-C ended it early.
+
+    Example:
+        >>> from pyroclust import cluster
+        >>> found = cluster("galaxies", mcmc_draws=50, num_chains=2, warmup=100)
+        >>> found.draws["mcmc"].assignments.shape, found.frame().columns[:4].tolist()
+        ((2, 50, 82), ['row', 'cluster', 'probability', 'uncertainty'])
+    """
+
+    command: str
+    data: AnalysedData | None = None
+    model: ModelRecord | None = None
+    guide: GuideRecord | None = None
+    draws: dict[str, Draws] = field(default_factory=dict)
+    results: dict[str, Any] = field(default_factory=dict)
+    checks: dict[str, tuple[Finding, ...]] = field(default_factory=dict)
+    verdict: Verdict = NO_VERDICT
+    seed: int = 0
+    tolerance: float | None = None
+    knowledge: Knowledge | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+    introduction: str = ""
+    notes: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    unanswered: list[Finding] = field(default_factory=list)
+    seconds_of: dict[str, float] = field(default_factory=dict)
+    next: str = ""
+    repeat: Repeat | None = None
+    folder: Path | None = None
+    interrupted: bool = False
+    _summaries: dict[str, DrawsSummary] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Return the data, the answer and the verdict."""
+        name = self.name
+        return f"Analysis({self.command} {name}: {self.in_words.how_many}; {self.verdict.level.value})"
+
+    # What it says.
+
+    @property
+    def name(self) -> str:
+        """Of the data, or of the draws."""
+        if self.data is not None:
+            return self.data.name
+        return " beside ".join(one.name for one in self.draws.values())
+
+    @property
+    def answer(self) -> str | None:
+        """The name of the draws that are the answer; ``None`` where none passed."""
+        if self.verdict.answer is not None:
+            return self.verdict.answer.value
+        return None if {"mcmc", "guide"} & self.draws.keys() else next(iter(self.draws))
+
+    @property
+    def reference(self) -> Source:
+        """The draws whose clusters are shown: those of the answer, of MCMC where there is none."""
+        names = (self.answer, "mcmc", "guide", *self.draws)
+        return self.source(next(name for name in names if name in self.draws))
+
+    def summary(self, name: str) -> DrawsSummary:
+        """Return what some of the draws say; each part of it is computed when it is first asked for."""
+        if name not in self._summaries:
+            data, rows = self.data, self.knowledge
+            described = () if data is None else data.described
+            self._summaries[name] = DrawsSummary(
+                self.draws[name],
+                name=WORDS.get(name, self.draws[name].name),
+                seed=self.seed,
+                data=np.stack([values for _, values in described], -1) if described else None,
+                true_labels=None if data is None else data.labels,
+                allowed=None if rows is None else rows.rows.allows,
+            )
+        return self._summaries[name]
+
+    def source(self, name: str) -> Source:
+        """Return some of the draws as pages show them."""
+        draws, summary, data = self.draws[name], self.summary(name), self.data
+        made, worth, independent = draws, summary.effective_draws, False
+        if name in ("guide", "weighted"):
+            made, independent = self.proposals, True
+            weights = self.results.get("weights")
+            alone = float(draws.num_draws) if "mcmc" not in self.draws else math.nan
+            worth = alone if weights is None else weights.effective_draws
+        elif name == "refined":
+            worth, independent = self.results["refining"].effective_draws, True
+        elif name == "forest":
+            worth, independent = float(draws.num_draws), True
+        return Source(
+            key=name,
+            name=summary.name,
+            draws=draws,
+            summary=summary,
+            made=made,
+            is_independent=independent,
+            effective_draws=worth,
+            data=None if data is None else data.shown,
+            columns=() if data is None else data.shown_columns,
+            described_by=() if data is None else data.described_by,
+        )
+
+    @property
+    def proposals(self) -> Draws:
+        """All draws of the guide, which have the weights; ``"guide"`` may be some of them."""
+        return self.draws.get("proposals", self.draws["guide"])
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """What pages set beside each other, that which others are compared with last."""
+        order = ("guide", "weighted", "refined", "mcmc")
+        if not set(order) & self.draws.keys():
+            return tuple(self.source(name) for name in self.draws)
+        return tuple(self.source(name) for name in order if name in self.draws)
+
+    def num_clusters(self) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Return posteriors of the number of clusters by source, weighted draws among them, on one support."""
+        found = {one.key: one.summary.marginals.counts for one in self.sources}
+        weights = self.results.get("weights")
+        if weights is not None and "guide" in found:
+            counts = np.bincount(
+                self.proposals.num_clusters.ravel(), weights=weights.weights, minlength=len(found["guide"])
+            )
+            found = {"guide": found.pop("guide"), "weighted": counts, **found}
+        support = np.flatnonzero(np.any(list(found.values()), axis=0))
+        values = np.arange(support[0], support[-1] + 1)
+        return values, {name: one[values] for name, one in found.items()}
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Every question that was asked: those of the verdict first, each once."""
+        every = (
+            *self.verdict.findings,
+            *(one for group in self.checks.values() for one in group),
+            *self.unanswered,
+            *self.reference.summary.findings,
+        )
+        return tuple({one.question: one for one in reversed(every)}[q] for q in _questions(every))
+
+    def tolerance_for(self, name: str) -> float:
+        """Return the limit on a co-assignment difference of some of the draws."""
+        return tolerance_of(self.tolerance, refined=name == "refined")
+
+    @property
+    def estimates(self) -> dict[str, Estimate]:
+        """Point estimates by source, that of the answer first."""
+        reference = self.reference
+        sources = (reference, *(one for one in self.sources if one.key != reference.key))
+        return {one.key: one.summary.estimate for one in sources if one.summary.estimate is not None}
+
+    @property
+    def in_words(self) -> AnswerInWords:
+        """The answer in a person's words."""
+        return AnswerInWords.of(self.reference.summary, rely=self.about.get("rely", ""), following=self.next)
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Names of the N points."""
+        if self.data is not None:
+            return self.data.table.row_names
+        draws = next(iter(self.draws.values()))
+        return draws.point_names or tuple(str(row + 1) for row in range(draws.num_points))
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row a point: name, cluster, probability of its cluster, uncertainty, then all else.
+
+        Clusters are those of the point estimate, numbered from 0 in order of first appearance.
+        ``probability`` is that of the row to be in its cluster, ``uncertainty`` that of being apart from
+        its companions there. Columns of the table and labels follow, and the clusters of the other sources.
+        A column of the table that is called as another one here has "(given)" after its name.
+        """
+        summary = self.reference.summary
+        found: dict[str, Any] = {"row": list(self.row_names)}
+        if summary.estimate is not None:
+            labels, member = summary.estimate.assignments, summary.membership
+            found["cluster"] = labels
+            if member is not None:
+                found["probability"] = member[np.arange(len(labels)), labels]
+            found["uncertainty"] = summary.estimate.uncertainty
+        others = {name: one for name, one in list(self.estimates.items()) if name != self.reference.key}
+        beside: dict[str, Any] = {}
+        for name, one in others.items():
+            called = self.draws[name].name if name not in WORDS else name
+            beside[f"{called}_cluster"], beside[f"{called}_uncertainty"] = one.assignments, one.uncertainty
+        if self.data is not None:
+            table, ours = self.data.table, {*found, *beside, "label", "partial_label"}
+            for title, values in table.written() if table.shape is None else ():
+                while title in ours:
+                    title += " (given)"
+                ours.add(title)
+                found[title] = values
+            known = {"label": table.labels, "partial_label": table.partial_labels}
+            for name, values in known.items():
+                if values is not None:
+                    found[name] = pd.Series(values, dtype=object)
+        return pd.DataFrame(found | beside)
+
+    def clusters(self) -> pd.DataFrame:
+        """Return one row a cluster: rows, share, mean membership, stability, means with intervals.
+
+        Units are those of the columns; intervals hold 95 % of the draws.
+        """
+        columns = () if self.data is None else tuple(name for name, _ in self.data.described)
+        return clusters_frame(self.reference.summary, columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``summary.json`` holds: what was done, and every figure; what was not asked is null."""
+        values, counts = self.num_clusters()
+        detailed = {self.reference.key, *(name for name in self.draws if name in _ALWAYS_DETAILED)}
+        figures = {
+            "pyroclust": version("pyroclust"),
+            "command": self.command,
+            **self.about,
+            "seed": self.seed,
+            "run": None if self.repeat is None else self.repeat.run,
+            "interrupted": self.interrupted,
+            "answer_in_words": self.in_words.figures(),
+            "verdict": {"level": self.verdict.level.value, "sentence": self.verdict.sentence},
+            "answer": None if self.verdict.answer is None else self.verdict.answer.value,
+            "tolerance": {"guide": self.tolerance_for("guide"), "refined": self.tolerance_for("refined")},
+            "findings": [one.to_dict() for one in self.findings],
+            "num_clusters": {"values": values} | counts,
+            **dict.fromkeys(_STEPS),
+            **{name: _figures(found) for name, found in self.results.items()},
+            "point_estimates": {name: one.figures() for name, one in self.estimates.items()},
+            "sources": {
+                one.key: one.summary.figures() if one.key in detailed else _short_figures(one.summary)
+                for one in self.sources
+            },
+            "seconds_per_effective_draw": {
+                one.key: one.seconds_each for one in self.sources if one.seconds is not None
+            },
+            "seconds_of": self.seconds_of,
+            "repeat": None if self.repeat is None else self.repeat.figures(),
+            "notes": [*self.notes, *self.failures],
+            "failures": list(self.failures),
+        }
+        found: dict[str, Any] = plain(figures)
+        return found
+
+    def complete_verdict(self, judged: Verdict) -> None:
+        """Set the verdict, with the questions that parts which failed leave open."""
+        self.verdict = judged
+        self.verdict = with_untold(judged, (*self.unanswered, *self.reference.summary.untold))
+
+    # How it is shown and kept. The page is made by the package above this one, when it is asked for.
+
+    def _repr_html_(self) -> str:
+        """Return the answer, a picture, and how to go on, for a notebook."""
+        from pyroclust.report import notebook_view
+
+        return notebook_view(self)
+
+    def show(self) -> None:
+        """Show the whole page, with all pictures: in the notebook's cell, or else in the browser."""
+        from pyroclust.report import show_page
+
+        show_page(self)
+
+    def save(self, folder: "str | PathLike[str]", *, overwrite: bool = False) -> "Analysis":
+        """Write ``report.html``, ``draws.nc``, ``summary.json``, ``assignments.csv`` and ``clusters.csv``.
+
+        Args:
+            folder: created if needed. Files that are there already are replaced all together, and only if
+                they are the results of the same analysis.
+            overwrite: replace the results of another analysis, and write beside files that are no results.
+
+        Raises:
+            ValueError: if the folder cannot be written, or holds anything else.
+        """
+        from pyroclust.report.saving import save_analysis
+
+        return save_analysis(self, folder, overwrite=overwrite)
+
+    @classmethod
+    def read(cls, folder: "str | PathLike[str]") -> "Analysis":
+        """Read an analysis back from the folder that it was saved in.
+
+        Data, draws, model, verdict and answer are as they were; figures are computed when they are asked for.
+
+        Args:
+            folder: that :func:`pyroclust.compare` or another analysis wrote, of version 0.1 too.
+
+        Raises:
+            ValueError: if it holds none that can be read; the sentence says what to do.
+        """
+        from pyroclust.results.reading import read_analysis
+
+        return read_analysis(Path(folder))
+
+
+# Results that every file has a place for, whether or not they were asked for.
+_STEPS = (
+    "agreement",
+    "two_samples",
+    "refining",
+    "orders",
+    "weights",
+    "evidence",
+    "familiarity",
+    "witnesses",
+    "calibration",
+    "constraints",
+    "baselines",
+    "missing",
+)
+_ALWAYS_DETAILED = ("mcmc", "forest")
+
+
+def _questions(every: tuple[Finding, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.question for one in every))
+
+
+def _figures(found: Any) -> Any:
+    """Return a result as plain values."""
+    if isinstance(found, Mapping):
+        return {name: _figures(one) for name, one in found.items()}
+    if isinstance(found, tuple | list):
+        return [_figures(one) for one in found]
+    as_figures: Callable[[], Any] | None = getattr(found, "figures", None) or getattr(found, "to_dict", None)
+    if as_figures is not None:
+        return as_figures()
+    return vars(found) if hasattr(found, "__dict__") and not isinstance(found, np.ndarray) else found
+
+
+def _short_figures(summary: DrawsSummary) -> dict[str, Any]:
+    """Return what a source says beside the one whose clusters are shown."""
+    estimate = summary.estimate
+    return {
+        "name": summary.name,
+        "chains": summary.shape[0],
+        "draws": summary.shape[1],
+        "points": summary.shape[2],
+        "num_clusters": {"values": summary.values, "probabilities": summary.probabilities},
+        "point_estimate": None
+        if estimate is None
+        else estimate.figures() | {"assignments": estimate.assignments},
+    }
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """Write a data frame as CSV that every reader divides alike and no spreadsheet runs.
+
+    Example:
+        >>> print(csv_text(pd.DataFrame({"row": ["=1+1", "b"], "width": [0.5, 2.0]})))
+        row,width
+        '=1+1,0.5
+        b,2.0
+        <BLANKLINE>
+    """
+    columns = [
+        ["" if pd.isna(one) else str(one) for one in column.tolist()]
+        if pd.api.types.is_numeric_dtype(column.dtype)
+        else ["" if pd.isna(one) else spreadsheet_cell(str(one)) for one in column]
+        for column in (frame.iloc[:, place] for place in range(frame.shape[1]))
+    ]
+    rows = [[spreadsheet_cell(str(name)) for name in frame.columns], *zip(*columns, strict=True)]
+    return "".join(",".join(row) + "\n" for row in rows)

@@ -1,0 +1,207 @@
+"""The answer in a person's words: how many clusters, which, how sure, whether to rely on it, what to do next."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pyroclust.diagnostics import Finding, Mark, Trust, Verdict
+from pyroclust.diagnostics.limits import CERTAIN, LEVEL
+from pyroclust.results.summaries import DrawsSummary
+from pyroclust.text import listed
+
+__all__ = ["AnswerInWords", "clusters_frame", "reliance"]
+
+_MOST_SIZES = 12
+
+
+@dataclass(frozen=True)
+class AnswerInWords:
+    """What the first screen says.
+
+    Attributes:
+        num_clusters: the most probable number of clusters.
+        probability: of that number.
+        interval: central 90 % interval of the number.
+        sizes: rows of each cluster of the point estimate, in its order.
+        certain_rows: share of the rows that are with their companions in at least 90 % of the draws.
+        certain_pairs: share of the pairs of rows that are together, or apart, in at least 90 % of the draws.
+        rely: whether to rely on it, in one line.
+        next: a command.
+    """
+
+    num_clusters: int
+    probability: float
+    interval: tuple[int, int]
+    sizes: tuple[int, ...]
+    certain_rows: float
+    certain_pairs: float
+    rely: str
+    next: str
+
+    @classmethod
+    def of(cls, summary: DrawsSummary, *, rely: str, following: str) -> "AnswerInWords":
+        """Take it from the draws that are the answer."""
+        counts, estimate = summary.marginals.counts, summary.estimate
+        tail = (1 - LEVEL) / 2
+        low, high = (int(np.searchsorted(counts.cumsum(), at)) for at in (tail + 1e-9, 1 - tail - 1e-9))
+        pairs = summary.co_assignment[np.triu_indices(len(summary.co_assignment), 1)]
+        sure = (pairs >= CERTAIN) | (pairs <= 1 - CERTAIN)
+        return cls(
+            num_clusters=summary.likeliest,
+            probability=float(counts.max()),
+            interval=(low, high),
+            sizes=() if estimate is None else tuple(np.bincount(estimate.assignments).tolist()),
+            certain_rows=float("nan")
+            if estimate is None
+            else float((estimate.uncertainty <= 1 - CERTAIN).mean()),
+            certain_pairs=float(sure.mean()) if pairs.size else 1.0,
+            rely=rely,
+            next=following,
+        )
+
+    def __repr__(self) -> str:
+        """Return how many clusters."""
+        return f"AnswerInWords({self.how_many})"
+
+    @property
+    def how_many(self) -> str:
+        """The most probable number with its probability and interval."""
+        low, high = self.interval
+        between = f"{low}" if low == high else f"{low} to {high}"
+        plural = "cluster" if self.num_clusters == 1 else "clusters"
+        return f"{self.num_clusters} {plural} (probability {self.probability:.2f}; 90 % interval {between})"
+
+    @property
+    def why_different(self) -> str:
+        """Why the partition that is shown has another number of clusters; empty where it has not."""
+        shown = len(self.sizes)
+        if not shown or shown == self.num_clusters:
+            return ""
+        whose = f"The partition that is nearest to all draws, which is shown, has {shown}"
+        if shown < self.num_clusters:
+            return f"{whose}: the draws do not agree on which rows make up the others."
+        return f"{whose}: it keeps apart what the draws join in different ways."
+
+    @property
+    def which(self) -> str:
+        """Sizes of the clusters that are shown."""
+        if not self.sizes:
+            return "unknown: the partition that stands for all draws could not be found"
+        many = listed((f"{k + 1}: {size:,}" for k, size in enumerate(self.sizes)), _MOST_SIZES)
+        return f"rows by cluster: {many}"
+
+    @property
+    def how_sure(self) -> str:
+        """Shares of rows and pairs that are certain."""
+        rows = "" if np.isnan(self.certain_rows) else f"{self.certain_rows:.0%} of the rows are certain; "
+        return f"{rows}{self.certain_pairs:.0%} of the pairs of rows are surely together or surely apart"
+
+    @property
+    def lines(self) -> tuple[tuple[str, str], ...]:
+        """Question and answer."""
+        different = self.why_different
+        return (
+            ("How many clusters", self.how_many + (f". {different}" if different else "")),
+            ("Which", self.which),
+            ("How sure", self.how_sure),
+            ("May I rely on it", self.rely),
+            *((("Next", self.next),) if self.next else ()),
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """Return what ``summary.json`` says of it."""
+        return {
+            "num_clusters": self.num_clusters,
+            "probability": self.probability,
+            "interval": list(self.interval),
+            "sizes": list(self.sizes),
+            "certain_rows": self.certain_rows,
+            "certain_pairs": self.certain_pairs,
+            "rely": self.rely,
+            "next": self.next,
+        }
+
+
+_ABOUT_GUIDE = {
+    Trust.TRUST: "the guide agrees",
+    Trust.CORRECT: "the guide agrees after weighting",
+    Trust.MCMC: "the guide does not agree here, and is not used",
+    Trust.UNKNOWN: "how far the guide agrees cannot be told",
+}
+
+
+def reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool) -> str:
+    """Say in one line whether an answer can be relied on.
+
+    Args:
+        verdict: of the analysis.
+        chains: on MCMC alone; ``None`` where there is none.
+        has_guide: whether a guide's draws were compared with MCMC.
+
+    Example:
+        >>> good = Verdict(Trust.TRUST, "", (Finding("Did MCMC converge?", 1.0, 1.05, True, ""),))
+        >>> reliance(good, good, has_guide=True)
+        'Yes: MCMC converged; the guide agrees.'
+    """
+    if chains is None:
+        return f"{_SHORT.get(verdict.level, 'No')}: {_first_sentence(verdict.sentence)}"
+    if chains.level is Trust.AVERAGE:
+        return f"On the whole: {_first_sentence(chains.sentence)}"
+    if chains.level is not Trust.TRUST:
+        if verdict.level is Trust.UNCONFIRMED:
+            return "With care: MCMC has not converged; the guide's refined draws have settled, unconfirmed."
+        return "Not yet: MCMC has not converged, so that this is what was found so far."
+    rough = _is_rough(chains.findings)
+    said = "MCMC has roughly converged" if rough else "MCMC converged"
+    return (
+        f"{'Roughly' if rough else 'Yes'}: {said}{f'; {_ABOUT_GUIDE[verdict.level]}' if has_guide else ''}."
+    )
+
+
+_SHORT = {Trust.TRUST: "Yes", Trust.AVERAGE: "On average", Trust.AGREE: "Yes", Trust.UNCONFIRMED: "With care"}
+
+
+def _first_sentence(text: str) -> str:
+    """Return the beginning of a verdict without the figures in brackets."""
+    first = text.split(". ")[0].split(" (")[0].split("; ")[0]
+    return f"{first.rstrip('.')}."
+
+
+def _is_rough(findings: tuple[Finding, ...]) -> bool:
+    return Mark.CAUTION in {one.mark for one in findings}
+
+
+def clusters_frame(summary: DrawsSummary, columns: tuple[str, ...]) -> pd.DataFrame:
+    """Return one row a cluster of the point estimate, as those who do latent profile analysis expect it.
+
+    Rows, share with its 95 % interval, stability, the mean membership of its rows in it, and the mean of each
+    column with its 95 % interval.
+
+    Args:
+        summary: of the draws that are the answer, with profiles where there are data.
+        columns: that the profiles are of.
+    """
+    estimate, profiles, member = summary.estimate, summary.profiles, summary.membership
+    if estimate is None or member is None:
+        return pd.DataFrame({"cluster": []})
+    sizes, labels = np.bincount(estimate.assignments), estimate.assignments
+    own = member[np.arange(len(labels)), labels]
+    found: dict[str, Any] = {
+        "cluster": np.arange(len(sizes)),
+        "rows": sizes,
+        "share": sizes / len(labels),
+        "mean_membership": np.bincount(labels, weights=own) / sizes,
+    }
+    if profiles is not None:
+        found |= {
+            "share_low": profiles.share_low,
+            "share_high": profiles.share_high,
+            "stability": profiles.stability,
+        }
+        for d, name in enumerate(columns):
+            found[name] = profiles.centres[:, d]
+            found[f"{name} low"] = profiles.centre_low[:, d]
+            found[f"{name} high"] = profiles.centre_high[:, d]
+    return pd.DataFrame(found)

@@ -1,0 +1,154 @@
+"""The data of an analysis: the table in its units, and the points as the model sees them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pyroclust.arrays import without_gaps
+from pyroclust.data.kinds import Kind
+from pyroclust.data.point_masses import put_back
+from pyroclust.data.shapes import Graph, PointShape
+from pyroclust.data.standardise import (
+    Standardised,
+    as_vectors,
+    indicator_names,
+    indicators,
+    leading_components,
+)
+from pyroclust.data.tables import Table, written
+from pyroclust.text import listed
+
+__all__ = ["AnalysedData"]
+
+_COMPONENTS = 10
+
+
+@dataclass(frozen=True)
+class AnalysedData:
+    """A table, and its points on the scale on which they are clustered.
+
+    Attributes:
+        table: in the units of its source.
+        points: the same as the model sees them: ``data * scale + location`` are the units.
+    """
+
+    table: Table
+    points: Standardised
+
+    def __repr__(self) -> str:
+        """Return the name and the size."""
+        return f"AnalysedData({self.table.name}: {self.size_in_words})"
+
+    @property
+    def name(self) -> str:
+        """Of the table."""
+        return self.table.name
+
+    @property
+    def values(self) -> np.ndarray:
+        """The points as the model sees them, ``(N, D)``."""
+        return self.points.data
+
+    @property
+    def shape(self) -> PointShape | None:
+        """What a point is where it is no row of columns."""
+        return self.table.shape
+
+    @property
+    def _are_columns_of_table(self) -> bool:
+        # Principal components of columns are numbers.
+        return self.shape is None and len(self.points.columns) == len(self.table.kinds)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Of the columns of the points."""
+        return self.table.kinds if self._are_columns_of_table else (Kind.NUMBER,) * len(self.points.columns)
+
+    @property
+    def levels(self) -> tuple[tuple[str, ...], ...]:
+        """Categories of the columns of the points."""
+        return self.table.levels if self._are_columns_of_table else ((),) * len(self.points.columns)
+
+    @cached_property
+    def complete(self) -> np.ndarray:
+        """The points as vectors without gaps, for pictures and for what knows distances alone."""
+        if self.shape is not None:
+            return self.values
+        scale = {"location": self.points.location, "scale": self.points.scale}
+        whole = put_back(self.values, self.points.columns, self.kinds, **scale)
+        return as_vectors(whole, kinds=self.kinds, levels=self.levels)
+
+    @property
+    def summarised(self) -> np.ndarray:
+        """The points as they are compared with simulations: categories by indicators, without gaps."""
+        return self.values if self.profiled is None else without_gaps(self.profiled)
+
+    @property
+    def described_by(self) -> tuple[str, ...]:
+        """Names of the columns that describe clusters: one for each category."""
+        return indicator_names(self.points.columns, kinds=self.kinds, levels=self.levels)
+
+    @property
+    def profiled(self) -> np.ndarray | None:
+        """The points whose columns describe clusters; ``None`` where columns are pixels or samples."""
+        return (
+            None if self.shape is not None else indicators(self.values, kinds=self.kinds, levels=self.levels)
+        )
+
+    @property
+    def shown(self) -> np.ndarray:
+        """The points on the axes of pictures: in the units of the columns where there are at most two.
+
+        The first two principal components of columns in different units would be those of one column.
+        """
+        if isinstance(self.shape, Graph):
+            return self.shape.positions
+        if self.complete.shape[1] > 2 or not all(kind is Kind.NUMBER for kind in self.kinds):
+            return self.complete
+        return self.complete * self.points.scale + self.points.location
+
+    @property
+    def shown_columns(self) -> tuple[str, ...]:
+        """Names of the axes of pictures."""
+        return ("across", "along") if isinstance(self.shape, Graph) else self.described_by
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """The points as classical methods take them: images and waveforms by ten principal components."""
+        as_they_are = self.shape is None or isinstance(self.shape, Graph)
+        return self.complete if as_they_are else leading_components(self.values, _COMPONENTS)
+
+    @property
+    def in_units(self) -> np.ndarray:
+        """The points in the units of the columns."""
+        return self.values * self.points.scale + self.points.location
+
+    @property
+    def described(self) -> tuple[tuple[str, np.ndarray], ...]:
+        """Title and numbers, in units, of each column that describes clusters; none of images and graphs."""
+        if self.shape is not None:
+            return ()
+        values = indicators(self.in_units, kinds=self.kinds, levels=self.levels)
+        return tuple(zip(self.described_by, values.T, strict=True))
+
+    @property
+    def written(self) -> tuple[tuple[str, np.ndarray], ...]:
+        """Title and cells of each column as people read them; none of images and graphs."""
+        if self.shape is not None:
+            return ()
+        columns = self.points.columns
+        return written(put_back(self.in_units, columns, self.kinds), columns, self.levels)
+
+    @property
+    def labels(self) -> Sequence[Any] | np.ndarray | None:
+        """Known labels."""
+        return self.table.labels
+
+    @property
+    def size_in_words(self) -> str:
+        """How many points there are, and what they are."""
+        kind = f"rows of {listed(self.points.columns)}" if self.shape is None else str(self.shape)
+        return f"{len(self.values):,} {kind}"

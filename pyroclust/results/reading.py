@@ -1,0 +1,171 @@
+"""An analysis read back from the folder that it was saved in."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pyroclust.data.kinds import Kind
+from pyroclust.data.standardise import Standardised
+from pyroclust.data.tables import Table
+from pyroclust.diagnostics import Answer, Finding, Trust, Verdict
+from pyroclust.partitions import Draws
+from pyroclust.results.analysis import Analysis, GuideRecord, ModelRecord, Repeat
+from pyroclust.results.data import AnalysedData
+from pyroclust.results.weights import Weighting
+
+__all__ = ["read_analysis"]
+
+# What a group of draws.nc is called here; the posterior is that of MCMC where there is one.
+_GROUPS = ("guide", "proposals", "refined", "weighted")
+
+
+def read_analysis(folder: Path) -> Analysis:
+    """Read the data, draws, model and verdict of an analysis."""
+    import xarray as xr
+
+    try:
+        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        draws_file = folder / "draws.nc"
+        with xr.open_datatree(draws_file, engine="h5netcdf") as tree:
+            groups = {name.strip("/"): tree[name].to_dataset().load() for name in tree.groups if name != "/"}
+        verdict = _verdict(summary)
+        main = groups["posterior"]
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise ValueError(
+            f"folder '{folder}' holds no analysis (draws.nc and summary.json) that can be read; run "
+            "pyroclust "
+            "cluster or compare with --out first"
+        ) from error
+    observed = groups.get("observed_data")
+    command = summary.get("command", "compare")
+    has_mcmc = summary.get("mcmc_kernel") is not None
+    names = {"posterior": "mcmc" if has_mcmc else _main_name(command, groups)}
+    names |= {name: name for name in _GROUPS if name in groups}
+    found = Analysis(
+        command=command,
+        data=None if observed is None else _data(observed, main),
+        model=_model(summary, observed),
+        guide=GuideRecord(summary["guide"]) if summary.get("guide") else None,
+        draws={name: _draws(groups[group]) for group, name in names.items()},
+        verdict=verdict,
+        seed=summary.get("seed", 0),
+        about={"rely": summary.get("answer_in_words", {}).get("rely", "")}
+        | {name: summary.get(name) for name in ("source", "columns", "points", "model", "model_in_words")},
+        introduction="",
+        notes=list(summary.get("notes", ())),
+        next=summary.get("answer_in_words", {}).get("next", ""),
+        repeat=_repeat(summary),
+        folder=folder,
+        interrupted=bool(summary.get("interrupted", False)),
+    )
+    found.about["constrained"] = summary.get("constraints") is not None
+    _take_weights(found)
+    _take_estimates(found, summary)
+    return found
+
+
+def _main_name(command: str, groups: dict[str, Any]) -> str:
+    if command == "forest":
+        return "forest"
+    return "guide" if "guide" in groups else "first"
+
+
+def _verdict(summary: dict[str, Any]) -> Verdict:
+    of_file = summary["verdict"]
+    findings = tuple(
+        Finding(
+            one["question"],
+            one["value"],
+            one["limit"],
+            one["passed"],
+            one["sentence"],
+            one.get("wanted", ""),
+            one.get("answer", ""),
+        )
+        for one in summary.get("findings", ())
+    )
+    answer = summary.get("answer")
+    return Verdict(
+        Trust(of_file["level"]), of_file["sentence"], findings, None if answer is None else Answer(answer)
+    )
+
+
+def _draws(group: Any) -> Draws:
+    def values(name: str) -> np.ndarray | None:
+        return group[name].values if name in group else None
+
+    return Draws(
+        name=str(group.attrs.get("sampler", "the draws")),
+        assignments=group["assignments"].values.astype(np.int64),
+        log_joint=values("log_joint"),
+        log_prob=values("log_prob"),
+        seconds=float(group.attrs.get("seconds", np.nan)),
+        point_names=tuple(map(str, group["point"].values)),
+    )
+
+
+def _data(observed: Any, main: Any) -> AnalysedData:
+    columns = tuple(map(str, observed["column"].values))
+    kinds = tuple(map(Kind, json.loads(observed.attrs.get("kinds", "[]"))))
+    levels = tuple(map(tuple, json.loads(observed.attrs.get("levels", "[]"))))
+    labels = None
+    if "label" in observed:
+        labels = np.array([str(one) or None for one in observed["label"].values], dtype=object)
+    points = Standardised(
+        observed["data"].values, observed["location"].values, observed["scale"].values, columns
+    )
+    table = Table(
+        str(observed.attrs.get("source", "table")),
+        points.data * points.scale + points.location,
+        columns,
+        labels,
+        tuple(map(str, main["point"].values)),
+        kinds=kinds,
+        levels=levels,
+    )
+    return AnalysedData(table, points)
+
+
+def _model(summary: dict[str, Any], observed: Any) -> ModelRecord | None:
+    if summary.get("model") is None:
+        return None
+    is_of_rows = summary.get("points", "rows") == "rows"
+    described = None if observed is None or not is_of_rows else observed.attrs.get("model")
+    return ModelRecord(
+        summary["model"],
+        summary.get("model_in_words", ""),
+        None if described is None else json.loads(described),
+    )
+
+
+def _repeat(summary: dict[str, Any]) -> Repeat | None:
+    if summary.get("repeat"):
+        return Repeat(**summary["repeat"])
+    return Repeat("", {}, summary.get("seed", 0), summary["run"]) if summary.get("run") else None
+
+
+def _take_weights(found: Analysis) -> None:
+    """Weigh the guide's draws again; where weighted ones are the answer and were not kept, resample them."""
+    draws = found.draws.get("guide")
+    if draws is None or draws.log_joint is None or draws.log_prob is None:
+        return
+    weights = Weighting.of(found.proposals)
+    found.results["weights"] = weights
+    if found.verdict.answer is Answer.WEIGHTED and "weighted" not in found.draws:
+        found.draws["weighted"] = Draws(
+            name=draws.name,
+            assignments=weights.resampled(found.proposals, draws.num_draws, seed=found.seed),
+            point_names=draws.point_names,
+        )
+
+
+def _take_estimates(found: Analysis, summary: dict[str, Any]) -> None:
+    """Take the point estimates that were found, so that clusters keep their numbers."""
+    by_name = summary.get("sources", {})
+    for name in found.draws:
+        one = by_name.get(name) if isinstance(by_name, dict) else None
+        estimate = (one or {}).get("point_estimate")
+        if estimate and len(estimate.get("assignments", ())) == found.draws[name].num_points:
+            found.summary(name).set_estimate(np.asarray(estimate["assignments"], dtype=np.int64))

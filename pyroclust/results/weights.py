@@ -1,0 +1,144 @@
+"""A guide's draws as importance samples: their weights, their visiting orders, and the evidence."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from pyroclust.diagnostics import (
+    Finding,
+    LogEvidence,
+    effective_draws,
+    evidence_headline,
+    importance_efficiency,
+    importance_weights,
+    pareto_k,
+)
+from pyroclust.diagnostics.verdicts.findings import orders_finding, weights_findings
+from pyroclust.diagnostics.weights.importance import stratified_draws
+from pyroclust.diagnostics.weights.orders import OrderSpread, evidence_by_order, mean_by_order
+from pyroclust.partitions import Draws
+
+__all__ = ["Evidence", "Orders", "Weighting"]
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """A guide's draws as importance samples of the posterior.
+
+    Attributes:
+        log_weights: log p(c, x) - log q(c) in nats, ``(S,)``.
+        weights: Pareto-smoothed and normalised, ``(S,)``.
+        pareto_k: shape of the weights' tail; nan where it cannot be fitted, -inf where they are bounded.
+        efficiency: effective share of the draws by the weights before smoothing, in (0, 1].
+        effective_draws: of the smoothed weights, which are those that are used.
+    """
+
+    log_weights: np.ndarray
+    weights: np.ndarray
+    pareto_k: float
+    efficiency: float
+    effective_draws: float
+
+    @classmethod
+    def of(cls, draws: Draws) -> "Weighting":
+        """Weigh draws with log q and log p."""
+        assert draws.log_joint is not None
+        assert draws.log_prob is not None
+        log_weights = np.ravel(draws.log_joint - draws.log_prob).astype(np.float64)
+        weights = importance_weights(log_weights)
+        efficiency = importance_efficiency(log_weights)
+        return cls(log_weights, weights, pareto_k(log_weights), efficiency, effective_draws(weights))
+
+    def __repr__(self) -> str:
+        """Return what the draws are worth."""
+        return f"Weighting({len(self.weights):,} draws worth {self.effective_draws:.0f})"
+
+    @property
+    def checks(self) -> tuple[Finding, ...]:
+        """Whether the tail is short, and the draws are worth enough."""
+        return weights_findings(self.pareto_k, self.effective_draws)
+
+    def resampled(self, draws: Draws, number: int, *, seed: int) -> np.ndarray:
+        """Return so many of the draws that have equal weights, ``(1, number, N)``."""
+        # One number for all: draws that are to be shown lie closest to their weights so.
+        uniform = np.full(number, np.random.default_rng(seed).random())
+        return draws.flat[stratified_draws(self.weights, uniform)][None]
+
+    def figures(self) -> dict[str, Any]:
+        """Return what ``summary.json`` says of it."""
+        return {
+            "draws": len(self.weights),
+            "efficiency": self.efficiency,
+            "effective_draws": self.effective_draws,
+            "pareto_k": self.pareto_k,
+        }
+
+
+@dataclass(frozen=True)
+class Orders:
+    """Figures of a guide's draws by each visiting order alone.
+
+    Attributes:
+        num_clusters: mean number of clusters of the draws as drawn.
+        log_evidence: from their weights, in nats; ``None`` without weights.
+    """
+
+    num_clusters: OrderSpread
+    log_evidence: OrderSpread | None
+
+    @classmethod
+    def of(cls, draws: Draws, *, num_orders: int, seed: int) -> "Orders | None":
+        """Return the figures by order; ``None`` where there is one, or it has fewer than two draws."""
+        clusters = draws.num_clusters.ravel()
+        counts = mean_by_order(clusters, num_orders=num_orders, seed=seed)
+        if counts is None:
+            return None
+        if draws.log_joint is None or draws.log_prob is None:
+            return cls(counts, None)
+        weights = (draws.log_joint - draws.log_prob).ravel()
+        return cls(counts, evidence_by_order(weights, num_orders=num_orders, seed=seed))
+
+    def __repr__(self) -> str:
+        """Return how far the orders are apart."""
+        orders = len(self.num_clusters.by_order)
+        return f"Orders({orders}, mean numbers of clusters {self.num_clusters.spread:.2f} apart)"
+
+    @property
+    def checks(self) -> tuple[Finding, ...]:
+        """Whether orders differ by no more than chance; a good answer is no news."""
+        if self.log_evidence is None:
+            return ()
+        found = orders_finding(self.log_evidence)
+        return () if found.passed else (found,)
+
+    def figures(self) -> dict[str, Any]:
+        """Return what ``summary.json`` says of it."""
+        evidence = self.log_evidence
+        return {
+            "num_clusters": vars(self.num_clusters),
+            "log_evidence": None if evidence is None else vars(evidence),
+        }
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Estimates of log p(data) from the same data and model.
+
+    Attributes:
+        estimates: by all methods.
+    """
+
+    estimates: Sequence[LogEvidence]
+
+    def __repr__(self) -> str:
+        """Return the figure to state."""
+        return f"Evidence({evidence_headline(self.estimates)!r})"
+
+    def figures(self) -> dict[str, Any]:
+        """Return what ``summary.json`` says of it: the figure to state, and every estimate."""
+        return {
+            "headline": evidence_headline(self.estimates).figures(),
+            "estimates": [asdict(one) | {"reliable": one.is_reliable} for one in self.estimates],
+        }
