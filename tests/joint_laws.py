@@ -92,9 +92,10 @@ def sbc_ranks(model, kernel, *, num_datasets, num_points, num_draws, thin):
         draws = kernel.run(
             data[index], num_draws=num_draws * thin, warmup=10 * thin, num_chains=1, seed=index
         )
-        found = {name: values[0, ::thin] for name, values in draws.hyperparameters.items()}
+        found = {name: torch.from_numpy(values[0, ::thin]) for name, values in draws.parameters.items()}
         truth = {name: values[index : index + 1] for name, values in hyper.items()}
-        sampled = functionals(found, draws.assignments[0, ::thin], data[index].expand(num_draws, -1, -1))
+        labels = torch.from_numpy(draws.assignments[0, ::thin])
+        sampled = functionals(found, labels, data[index].expand(num_draws, -1, -1))
         true = functionals(truth, assignments[index : index + 1], data[index : index + 1])
         jitter = 1e-9 * torch.randn(num_draws + 1, sampled.shape[-1], dtype=torch.float64)
         ranks.append((sampled + jitter[1:] < true + jitter[:1]).sum(0))

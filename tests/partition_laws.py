@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pyro
 import torch
 from scipy.stats import chi2
@@ -10,7 +12,7 @@ from torch import Tensor
 
 from pyroclust.distributions import PartitionPrior
 from pyroclust.infer.exact import exact_posterior
-from pyroclust.partitions import enumerate_partitions, num_clusters
+from pyroclust.partitions import Draws, enumerate_partitions, num_clusters
 
 Posterior = tuple[Tensor, Tensor]
 
@@ -40,7 +42,9 @@ def functionals(partitions: Tensor, log_probs: Tensor) -> Tensor:
     return torch.cat([num_clusters(partitions)[None], log_probs.clamp(min=-100.0)[None], together]).double()
 
 
-def check_law(model: object, data: Tensor, draws: Tensor, exact: Posterior | None = None) -> None:
+def check_law(
+    model: object, data: Tensor, draws: Tensor | np.ndarray, exact: Posterior | None = None
+) -> None:
     """Assert that draws of chains obey the exact posterior, within their Monte Carlo error.
 
     Total variation sums |f - p|, so its Monte Carlo error is the sum of the partitions' own: half the sum of
@@ -55,9 +59,17 @@ def check_law(model: object, data: Tensor, draws: Tensor, exact: Posterior | Non
         exact: the posterior, where it is known already.
     """
     partitions, log_probs = exact_posterior(model, data) if exact is None else exact
-    batches = partition_index(partitions, draws).reshape(BATCHES, -1)
+    batches = partition_index(partitions, torch.as_tensor(draws)).reshape(BATCHES, -1)
     check_frequencies(batches, log_probs)
     check_means(batches, partitions, log_probs)
+
+
+def check_log_joint(
+    model: Any, data: Tensor, draws: Draws, *, last: int = 0, rtol: float = 1e-5, atol: float = 1e-8
+) -> None:
+    """Compare the log joint of the last draws of each chain, by default all, with the model's own."""
+    expected = model.log_joint(data, torch.from_numpy(draws.assignments[:, -last:]))
+    np.testing.assert_allclose(draws.log_joint[:, -last:], expected.numpy(), rtol=rtol, atol=atol)
 
 
 def check_frequencies(batches: Tensor, log_probs: Tensor) -> None:

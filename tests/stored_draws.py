@@ -83,8 +83,8 @@ def _normal(dim: int = 2) -> NormalInverseGamma:
 
 
 def _run(kernel, data: torch.Tensor) -> Labels:
-    draws = kernel.run(data, num_draws=6, warmup=5, num_chains=2, seed=3).assignments
-    return draws.flatten(0, 1).tolist()
+    draws = kernel.run(data, num_draws=6, warmup=5, num_chains=2, seed=3)
+    return draws.flat.tolist()
 
 
 def _nuts() -> Labels:

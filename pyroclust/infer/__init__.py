@@ -13,7 +13,7 @@ from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.infer.refining import (
     PosteriorPool,
     PosteriorTables,
-    Refined,
+    Refinement,
     TemperedPopulations,
     annealed_log_evidence,
     refine,
@@ -38,7 +38,7 @@ __all__ = [
     "ParticleSample",
     "PosteriorPool",
     "PosteriorTables",
-    "Refined",
+    "Refinement",
     "TemperedPopulations",
     "Validation",
     "VariationalDraws",

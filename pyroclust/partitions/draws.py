@@ -19,12 +19,13 @@ class Draws:
     Attributes:
         name: what reports call their source.
         assignments: canonical labels, ``(chains, draws, N)`` int64.
-        log_joint: log p(assignments, data) in nats, with the hyperparameters that a kernel carries,
-            ``(chains, draws)`` float64; ``None`` where it has no formula.
+        log_joint: log p(assignments, data) in nats, with the hyperparameters that a kernel carries, and for
+            families that are not conjugate the parameters of clusters, ``(chains, draws)`` float64; ``None``
+            where it has no formula.
         log_prob: log q(assignments | data) in nats of a guide, ``(chains, draws)``; ``None`` where unknown.
         log_weights: unnormalised log importance weights in nats, ``(chains, draws)``; ``None`` for draws of
-            equal weight. Draws with both log densities have weights by their difference only where they are
-            used so: as drawn they weigh the same.
+            equal weight. Draws with both log densities have weights by their difference, ``log_ratios``, only
+            where they are used so: as drawn they weigh the same.
         parameters: what was drawn beside the partition, by name, ``(chains, draws, ...)``.
         seconds: wall time of all draws, that of a warm-up included and compilation not; nan where unknown.
         seconds_warmup: part of ``seconds`` whose draws were dropped.
@@ -92,6 +93,13 @@ class Draws:
     def num_draws(self) -> int:
         """Draws of all chains together."""
         return int(math.prod(self.assignments.shape[:2]))
+
+    @property
+    def log_ratios(self) -> np.ndarray | None:
+        """Log p - log q in nats, ``(chains, draws)``; ``None`` where one of them is unknown."""
+        if self.log_joint is None or self.log_prob is None:
+            return None
+        return self.log_joint - self.log_prob
 
     @property
     def flat(self) -> np.ndarray:

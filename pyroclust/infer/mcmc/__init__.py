@@ -6,7 +6,7 @@ from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedGibbs
 from pyroclust.infer.mcmc.companion_nuts import CompanionNUTS
 from pyroclust.infer.mcmc.compiled import blocks  # noqa: F401  (registers it)
 from pyroclust.infer.mcmc.compose import Compose
-from pyroclust.infer.mcmc.draws import ChainDraws, assignments
+from pyroclust.infer.mcmc.draws import assignments
 from pyroclust.infer.mcmc.guide_proposal import GuideProposal, NeighbourBlocks, UniformBlocks
 from pyroclust.infer.mcmc.kernel import PartitionKernel
 from pyroclust.infer.mcmc.loop import Transition
@@ -20,7 +20,6 @@ from pyroclust.protocols import CollapsedModel
 
 __all__ = [
     "AuxiliaryGibbs",
-    "ChainDraws",
     "ChainStates",
     "CollapsedGibbs",
     "CollapsedModel",

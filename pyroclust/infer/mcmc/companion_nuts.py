@@ -15,13 +15,12 @@ from torch import Tensor
 
 from pyroclust.counts import check_count, check_seed
 from pyroclust.distributions.components.component import parameters_of_points
-from pyroclust.infer.mcmc.draws import ChainDraws
 from pyroclust.infer.mcmc.kernel import DOUBLE
 from pyroclust.infer.mcmc.loop import check_draws
-from pyroclust.infer.mcmc.states import ChainStates, log_joint, log_prior_of_states
+from pyroclust.infer.mcmc.states import ChainStates, Trace, log_joint, log_prior_of_states
 from pyroclust.infer.variational import sample_companion_labels
 from pyroclust.interrupts import interrupt_between_steps
-from pyroclust.partitions import canonical, num_clusters
+from pyroclust.partitions import Draws, canonical, num_clusters
 from pyroclust.points import Points, as_points, check_data_set
 from pyroclust.progress import progress_bar
 from pyroclust.protocols import CollapsedModel, CompanionProgram
@@ -190,7 +189,7 @@ class CompanionNUTS(MCMCKernel):
         num_chains: int = 4,
         seed: int | None = None,
         progress: bool = False,
-    ) -> ChainDraws:
+    ) -> Draws:
         """Run several chains one after the other; ``pyro.infer.MCMC`` can run them in processes.
 
         Ctrl-C stops the run: whole chains are kept, or what there is of the first, with ``interrupted`` set.
@@ -239,15 +238,16 @@ class CompanionNUTS(MCMCKernel):
                 raise KeyboardInterrupt
             found = [self._partitions(_stacked(one)) for one in whole]
         names = found[0].hyperparameters
-        return ChainDraws(
-            assignments=torch.stack([one.assignments for one in found]),
-            log_joint=torch.stack([one.log_joint for one in found]),
-            hyperparameters={
-                name: torch.stack([one.hyperparameters[name] for one in found]) for name in names
-            },
+        trace = Trace(
+            torch.stack([one.assignments for one in found]),
+            {name: torch.stack([one.hyperparameters[name] for one in found]) for name in names},
+            torch.stack([one.log_joint for one in found]),
+        )
+        return trace.draws(
+            repr(self),
+            interrupted=interrupt.requested,
             seconds=time.perf_counter() - began - starting,
             seconds_compile=starting,
-            interrupted=interrupt.requested,
         )
 
     def _steps(self, count: int) -> Iterator[dict[str, Tensor]]:

@@ -1,57 +1,12 @@
-"""What chains return: draws of :meth:`run`, and label vectors out of Pyro's MCMC."""
-
-from dataclasses import dataclass, field
+"""Label vectors out of Pyro's MCMC."""
 
 import torch
 from pyro.infer import MCMC
 from torch import Tensor
 
-from pyroclust.partitions import is_canonical, label_range
+from pyroclust.partitions import is_canonical
 
-__all__ = ["ChainDraws", "assignments"]
-
-
-@dataclass(frozen=True)
-class ChainDraws:
-    """Draws of several chains.
-
-    Attributes:
-        assignments: canonical labels, ``(chains, draws, N)`` int64.
-        log_joint: log p(assignments, data, hyperparameters) in nats, a Gamma-distributed concentration
-            integrated out, ``(chains, draws)`` float64.
-        hyperparameters: sampled hyperparameters by name, ``(chains, draws)`` float64 each.
-        seconds: wall-clock seconds of all draws, warm-up included, compilation not.
-        seconds_compile: wall-clock seconds of setting up: compiling, or loading from numba's cache.
-        interrupted: whether Ctrl-C stopped the run, usually before all draws were made; reports on such
-            draws say so.
-    """
-
-    assignments: Tensor
-    log_joint: Tensor
-    hyperparameters: dict[str, Tensor] = field(default_factory=dict)
-    seconds: float = 0.0
-    seconds_compile: float = 0.0
-    interrupted: bool = False
-
-    def __repr__(self) -> str:
-        """How many draws, and how many clusters they have."""
-        chains, draws, points = self.assignments.shape
-        clusters = self.num_clusters.double().mean().item()
-        stopped = ", interrupted" if self.interrupted else ""
-        return (
-            f"ChainDraws({chains} chains of {draws} draws, {points} points, "
-            f"{clusters:.1f} clusters on average{stopped})"
-        )
-
-    @property
-    def concentration(self) -> Tensor | None:
-        """The concentration, ``(chains, draws)`` float64, or None where it was not sampled."""
-        return self.hyperparameters.get("concentration")
-
-    @property
-    def num_clusters(self) -> Tensor:
-        """Number of clusters of each draw, ``(chains, draws)`` int64."""
-        return label_range(self.assignments)
+__all__ = ["assignments"]
 
 
 def assignments(mcmc: MCMC) -> Tensor:

@@ -12,11 +12,10 @@ from torch import Tensor
 from pyroclust.adjacency import as_adjacency, check_graph
 from pyroclust.counts import check_count, check_seed
 from pyroclust.infer.checks import checked_log_joint
-from pyroclust.infer.mcmc.draws import ChainDraws
 from pyroclust.infer.mcmc.loop import Transition, check_draws, run_blocks
 from pyroclust.infer.mcmc.starts import Overdispersed, Starts, as_starts
 from pyroclust.infer.mcmc.states import ChainStates, log_joint
-from pyroclust.partitions import as_partitions, canonical, check_num_points
+from pyroclust.partitions import Draws, as_partitions, canonical, check_num_points
 from pyroclust.points import Points, as_points, check_data_set
 from pyroclust.protocols import CollapsedModel, is_of_graphs, takes_missing
 from pyroclust.random_state import seed_from_torch, seeded
@@ -228,7 +227,7 @@ class PartitionKernel(MCMCKernel, ABC):
         num_chains: int = 4,
         seed: int | None = None,
         progress: bool = False,
-    ) -> ChainDraws:
+    ) -> Draws:
         """Run several chains side by side.
 
         Ctrl-C stops the run after its present block and returns the draws made so far, with ``interrupted``
@@ -266,13 +265,11 @@ class PartitionKernel(MCMCKernel, ABC):
             )
         if self.model.is_conjugate:
             checked_log_joint(trace.log_joint, self.model)
-        return ChainDraws(
-            assignments=trace.assignments,
-            log_joint=trace.log_joint,
-            hyperparameters=trace.hyperparameters,
+        return trace.draws(
+            repr(self),
+            interrupted=interrupted,
             seconds=time.perf_counter() - compiled,
             seconds_compile=compiled - began,
-            interrupted=interrupted,
         )
 
 

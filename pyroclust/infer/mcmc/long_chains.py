@@ -7,8 +7,8 @@ from torch import Tensor
 
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.loop import check_draws, run_blocks
-from pyroclust.infer.mcmc.states import Trace
 from pyroclust.large_tables import sweeps_of
+from pyroclust.partitions import Draws
 from pyroclust.points import Points, as_points
 from pyroclust.random_state import seeded
 
@@ -43,10 +43,11 @@ class LongChains:
         >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]], dtype=torch.float64)
         >>> chains = LongChains(CollapsedGibbs(gaussian2d()), data, num_chains=2, seed=0)
         >>> chains.draw(5, every=3).assignments.shape, chains.sweeps
-        (torch.Size([2, 5, 3]), 15)
+        ((2, 5, 3), 15)
     """
 
     def __init__(self, kernel: PartitionKernel, data: Points, *, num_chains: int, seed: int) -> None:
+        self._name = repr(kernel)
         self._data: Tensor = as_points(data, like=DOUBLE)
         kernel.check(self._data)
         self._generator = np.random.default_rng(seed)
@@ -56,7 +57,7 @@ class LongChains:
             self._transition.prepare(self._states)
         self.sweeps, self.seconds = 0, 0.0
 
-    def draw(self, num_draws: int, *, warmup: int = 0, every: int = 1) -> Trace:
+    def draw(self, num_draws: int, *, warmup: int = 0, every: int = 1) -> Draws:
         """Advance every chain by ``warmup + num_draws * every`` sweeps; keep one in ``every`` of the latter.
 
         Raises:
@@ -75,13 +76,14 @@ class LongChains:
                 every=every,
                 progress=False,
             )
-        self.seconds += time.perf_counter() - began
+        seconds = time.perf_counter() - began
+        self.seconds += seconds
         if interrupted:
             made = trace.assignments.shape[1]
             raise KeyboardInterrupt(f"after {made:,} of {num_draws:,} draws of each chain")
         self._states = trace.last()
         self.sweeps += warmup + num_draws * every
-        return trace
+        return trace.draws(self._name, seconds=seconds)
 
     def may_take(self, sweeps: int, *, times: int = 1) -> bool:
         """Return whether chains may take so many sweeps more, each; ``times`` as many as usual in all."""

@@ -119,9 +119,10 @@ def reference_chains(
     while True:
         found = chains.draw(_DRAWS, every=_EVERY)
         blocks += 1
-        total += np.stack([co_assignment(half.numpy()) for half in _halves(found.assignments)])
-        draws.append(found.assignments[:, :: _DRAWS // _KEPT].to(torch.int16).numpy())
-        log_joint.append(found.log_joint[:, :: _DRAWS // _KEPT].numpy())
+        # Every second chain: starts far apart go from few clusters to many.
+        total += np.stack([co_assignment(half) for half in (found.assignments[::2], found.assignments[1::2])])
+        draws.append(found.assignments[:, :: _DRAWS // _KEPT].astype(np.int16))
+        log_joint.append(found.log_joint[:, :: _DRAWS // _KEPT])
         if blocks & (blocks - 1):
             continue
         sums[blocks] = total.copy()
@@ -144,8 +145,3 @@ def largest_rhat(draws: np.ndarray, log_joint: np.ndarray) -> float:
         draws: ``(chains, draws, N)``; log_joint: ``(chains, draws)`` in nats.
     """
     return max_rhat(convergence_with_log_joint(draws, log_joint))
-
-
-def _halves(draws: Tensor) -> tuple[Tensor, Tensor]:
-    """Take every second chain: starts far apart go from few clusters to many."""
-    return draws[::2], draws[1::2]

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from pyroclust.partitions import canonical, check_label_vectors
@@ -65,32 +66,28 @@ class Overdispersed:
         return (generator.random((num_chains, num_points)) * clusters[:, None]).astype(np.int64)
 
 
-@dataclass(frozen=True)
 class FromDraws:
     """Start each chain at its own row of given partitions, for instance draws of a guide.
 
     Rows are chosen at random without replacement; with as many rows as chains every row is used once.
 
     Args:
-        draws: labels, ``(S, N)`` integers.
+        draws: labels, ``(S, N)`` integers, a tensor or an array.
 
     Raises:
         ValueError: if the draws have another shape, or are not integers.
 
     Example:
-        >>> import torch
-        >>> FromDraws(torch.tensor([[0, 0, 1]]))(3, 1, generator=np.random.default_rng(0)).tolist()
+        >>> FromDraws(np.array([[0, 0, 1]]))(3, 1, generator=np.random.default_rng(0)).tolist()
         [[0, 0, 1]]
     """
 
-    draws: Tensor
-
-    def __post_init__(self) -> None:
-        """Check the shape and the type of the draws."""
-        check_label_vectors("draws", self.draws)
-        if self.draws.dim() != 2:
-            raise ValueError(f"draws has shape {tuple(self.draws.shape)}, expected (draws, points)")
-        canonical(self.draws)
+    def __init__(self, draws: Tensor | np.ndarray) -> None:
+        labels = torch.from_numpy(draws) if isinstance(draws, np.ndarray) else draws
+        check_label_vectors("draws", labels)
+        if labels.dim() != 2:
+            raise ValueError(f"draws has shape {tuple(labels.shape)}, expected (draws, points)")
+        self.draws = canonical(labels)
 
     def __call__(self, num_points: int, num_chains: int, *, generator: np.random.Generator) -> np.ndarray:
         """Return rows of the draws, ``(num_chains, num_points)``.
@@ -104,7 +101,7 @@ class FromDraws:
                 f"expected at least {num_chains} rows of {num_points} points"
             )
         rows = generator.permutation(len(self.draws))[:num_chains]
-        return canonical(self.draws).cpu().numpy()[rows]
+        return self.draws.cpu().numpy()[rows]
 
 
 @dataclass(frozen=True)

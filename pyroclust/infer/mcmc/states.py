@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from pyroclust.infer.checks import log_joint_of
+from pyroclust.partitions import Draws
 from pyroclust.protocols import CollapsedModel
 
 __all__ = [
@@ -106,6 +107,29 @@ class Trace:
             {name: values[:, kept].clone() for name, values in self.hyperparameters.items()},
             self.log_joint[:, kept].clone(),
         )
+
+    def draws(
+        self, name: str, *, seconds: float, seconds_compile: float = 0.0, interrupted: bool = False
+    ) -> Draws:
+        """Return them as arrays, without a log joint where the kernel has none."""
+        has_joint = not bool(self.log_joint.isnan().all())
+        stopped = f"The run of {name} was interrupted: the draws may be fewer than were asked for."
+        return Draws(
+            name=name,
+            assignments=self.assignments.numpy(),
+            log_joint=self.log_joint.numpy() if has_joint else None,
+            parameters={one: values.numpy() for one, values in self.hyperparameters.items()},
+            seconds=seconds,
+            seconds_compile=seconds_compile,
+            interrupted=interrupted,
+            notes=(stopped,) if interrupted else (),
+        )
+
+    @staticmethod
+    def of_one_chain(states: ChainStates) -> "Trace":
+        """Take where C chains are as C draws of one chain."""
+        hyper = {name: values.unsqueeze(0) for name, values in states.hyperparameters.items()}
+        return Trace(states.assignments.unsqueeze(0), hyper, states.log_joint.unsqueeze(0))
 
     @staticmethod
     def stack(states: list[ChainStates]) -> "Trace":

@@ -1,36 +1,30 @@
 """Draws of a guide with their weights: where refining begins."""
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from pyroclust.diagnostics import LogEvidence, importance_evidence, log_evidences
-from pyroclust.diagnostics.weights.importance import (
-    importance_efficiency,
-    importance_weights,
-    smooth_log_weights,
-    stratified_draws,
-)
-from pyroclust.distributions.sequential.partition import num_orders_of
+from pyroclust.diagnostics.weights.importance import importance_weights, stratified_draws
 from pyroclust.infer.checks import log_joint_of
 from pyroclust.infer.mcmc.compiled_filter import CompiledFilter, can_compile
 from pyroclust.infer.refining.clock import Clock
 from pyroclust.large_tables import LARGE_TABLE
+from pyroclust.partitions import Draws
 from pyroclust.progress import progress_bar
 from pyroclust.protocols import Guide, JointModel, Model, PartitionGuide, some_points
 
 __all__ = [
     "NUM_ORDERS",
     "PROPOSALS",
-    "Proposals",
     "draw_proposals",
     "evidences_of",
     "most_at_once",
     "posterior_of",
+    "resampled_proposals",
     "shared_log_prob",
     "warm_up",
 ]
@@ -88,61 +82,13 @@ def warm_up(guide: Guide, data: Tensor) -> None:
     guide.posterior(few).sample((1,))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Proposals:
-    """Draws of several posteriors of one guide, with their weights.
-
-    Attributes:
-        assignments: ``(P, N)`` int64.
-        log_prob: log q of each by the posterior that it came from, ``(P,)`` float64 in nats.
-        log_joint: log p(proposal, data) in nats, ``(P,)`` float64; nan where it has no formula.
-        is_exact: whether log q is exact, not an estimate.
-        num_orders: visiting orders that share the draws in equal parts, one after the other.
-    """
-
-    assignments: Tensor
-    log_prob: Tensor
-    log_joint: Tensor
-    is_exact: bool
-    num_orders: int
-
-    def __repr__(self) -> str:
-        """Return the sizes, and what the weights are worth."""
-        draws, points = self.assignments.shape
-        worth = f"efficiency {self.efficiency:.3f}" if self.has_weights else "no weights"
-        return f"Proposals({draws} draws of {points} points, {worth})"
-
-    def __len__(self) -> int:
-        """Return the number of draws."""
-        return len(self.assignments)
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether the model has a likelihood."""
-        return not bool(self.log_joint.isnan().any())
-
-    @property
-    def log_weights(self) -> Tensor:
-        """Unnormalised, ``(P,)`` in nats."""
-        return self.log_joint - self.log_prob
-
-    @property
-    def pareto_k(self) -> float:
-        """Shape of the tail of the weights; nan without weights."""
-        return smooth_log_weights(self.log_weights.numpy())[1] if self.has_weights else math.nan
-
-    @property
-    def efficiency(self) -> float:
-        """Effective share of the proposals; nan without weights."""
-        return importance_efficiency(self.log_weights.numpy()) if self.has_weights else math.nan
-
-    def resample(self, num_draws: int) -> Tensor:
-        """Return the proposals that go on, ``(S,)`` in order; without weights all."""
-        if not self.has_weights:
-            return torch.arange(num_draws)
-        weights = importance_weights(self.log_weights.numpy())
-        uniform = torch.rand(num_draws, dtype=torch.float64).numpy()
-        return torch.from_numpy(stratified_draws(weights, uniform))
+def resampled_proposals(proposals: Draws, num_draws: int) -> np.ndarray:
+    """Return the places of those that go on by their weights, ``(S,)`` in order; without any, the first."""
+    log_weights = proposals.log_ratios
+    if log_weights is None:
+        return np.arange(num_draws)
+    uniform = torch.rand(num_draws, dtype=torch.float64).numpy()
+    return stratified_draws(importance_weights(log_weights), uniform)
 
 
 def draw_proposals(
@@ -155,7 +101,7 @@ def draw_proposals(
     clock: Clock,
     num_orders: int = NUM_ORDERS,
     shown: bool = False,
-) -> tuple[Proposals, tuple[Any, ...]]:
+) -> tuple[Draws, tuple[Any, ...]]:
     """Draw in equal parts from several posteriors of a guide, and weigh where the model has a likelihood.
 
     Args:
@@ -169,7 +115,8 @@ def draw_proposals(
         shown: whether to show a bar on standard error.
 
     Returns:
-        the draws, and the posteriors that they came from.
+        the draws, one chain with log q, each by the posterior that it came from, and log p where the model
+        has a likelihood; and the posteriors.
     """
     labels, log_prob, log_joint, posteriors = [], [], [], []
     done, rows = 0, most_at_once(data)
@@ -191,13 +138,12 @@ def draw_proposals(
             posteriors.append(posterior)
             done += size
             tell(done, "")
-    scores = torch.cat(log_prob)
-    found = Proposals(
-        assignments=torch.cat(labels),
-        log_prob=scores,
-        log_joint=torch.cat(log_joint) if log_joint else torch.full_like(scores, math.nan),
-        is_exact=all(one.is_exact for one in posteriors),
-        num_orders=num_orders_of(posteriors),
+    found = Draws(
+        name="the guide",
+        assignments=torch.cat(labels).unsqueeze(0).numpy(),
+        log_joint=torch.cat(log_joint).unsqueeze(0).numpy() if log_joint else None,
+        log_prob=torch.cat(log_prob).unsqueeze(0).numpy(),
+        seconds=clock.seconds["draw"],
     )
     return found, tuple(posteriors)
 
@@ -219,28 +165,25 @@ def shared_log_prob(posteriors: Sequence[Any], assignments: Tensor) -> Tensor:
     return scored
 
 
-def evidences_of(
-    found: Proposals, posteriors: Sequence[Any], assignments: Tensor, log_joint: Tensor
-) -> tuple[LogEvidence, ...]:
+def evidences_of(proposals: Draws, posteriors: Sequence[Any], refined: Draws) -> tuple[LogEvidence, ...]:
     """Estimate log p(data) from the weights, and from draws after the sweeps where these have log q.
 
     Args:
-        found: the proposals; without weights there is no estimate.
+        proposals: without weights there is no estimate.
         posteriors: those that the proposals came from.
-        assignments: draws after the sweeps, ``(S, N)``.
-        log_joint: of these, ``(S,)`` in nats.
+        refined: draws after the sweeps.
     """
-    if not found.has_weights:
+    if proposals.log_joint is None or proposals.log_prob is None or refined.log_joint is None:
         return ()
-    alone = importance_evidence(found.log_weights.numpy())
-    if not found.is_exact:
+    alone = importance_evidence(proposals.log_joint - proposals.log_prob)
+    if not all(one.is_exact for one in posteriors):
         return (alone,)
-    scored = shared_log_prob(posteriors, assignments)
-    if not bool(scored.isfinite().all()):
+    scored = shared_log_prob(posteriors, torch.from_numpy(refined.flat)).numpy()
+    if not np.isfinite(scored).all():
         return (alone,)
     return log_evidences(
-        log_joint.numpy(),
-        scored.numpy(),
-        guide_log_joint=found.log_joint.numpy(),
-        guide_log_prob=found.log_prob.numpy(),
+        refined.log_joint,
+        scored.reshape(refined.log_joint.shape),
+        guide_log_joint=proposals.log_joint,
+        guide_log_prob=proposals.log_prob,
     )

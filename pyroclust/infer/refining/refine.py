@@ -7,10 +7,12 @@ from torch import Tensor
 from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics import Round
 from pyroclust.distributions import ConjugateComponent
+from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.infer.checks import held_to_constraints, points_of
 from pyroclust.infer.mcmc.defaults import own_or_default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
+from pyroclust.infer.mcmc.states import Trace
 from pyroclust.infer.refining.clock import Clock
 from pyroclust.infer.refining.proposals import (
     NUM_ORDERS,
@@ -19,11 +21,13 @@ from pyroclust.infer.refining.proposals import (
     evidences_of,
     most_at_once,
     posterior_of,
+    resampled_proposals,
 )
-from pyroclust.infer.refining.refined import Refined
+from pyroclust.infer.refining.refinement import Refinement
 from pyroclust.infer.refining.settling import Watch
 from pyroclust.large_tables import sweep_cost, sweeps_of
 from pyroclust.memory import check_memory
+from pyroclust.partitions import Draws
 from pyroclust.points import Points, as_points
 from pyroclust.progress import progress_bar
 from pyroclust.protocols import CollapsedModel, PartitionGuide, is_of_graphs
@@ -36,6 +40,8 @@ __all__ = ["refine"]
 # are allowed, the first comes earlier, so that there are three others.
 _FIRST_LOOK, _MOST_SWEEPS, _LOOKS = 10, 640, 4
 _BYTES_A_LABEL = 8
+# Parts whose seconds are those of the draws; the rest is looking at what came out.
+_PAID = ("draw", "weigh", "sweep")
 
 
 def refine(
@@ -50,7 +56,7 @@ def refine(
     num_orders: int = NUM_ORDERS,
     seed: int | None = None,
     progress: bool = False,
-) -> Refined:
+) -> tuple[Draws, Refinement]:
     r"""Return draws near the posterior: a guide's, resampled by their weights and moved by a kernel.
 
     1. ``proposals * num_draws`` partitions are drawn from the guide, in equal parts from ``num_orders``
@@ -93,9 +99,9 @@ def refine(
         >>> from pyroclust.guides import PredictiveFilter
         >>> from pyroclust.models import gaussian2d
         >>> model, data = gaussian2d(), torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
-        >>> refined = refine(model, PredictiveFilter(model), data, num_draws=50, seed=0)
-        >>> refined.assignments.shape, refined.settled
-        (torch.Size([50, 3]), True)
+        >>> draws, refinement = refine(model, PredictiveFilter(model), data, num_draws=50, seed=0)
+        >>> draws.assignments.shape, refinement.settled
+        ((1, 50, 3), True)
 
     References:
         Margossian et al. (2024), Nested R-hat. https://doi.org/10.1214/24-BA1453
@@ -112,7 +118,7 @@ def refine(
     root = seed_from_torch() if seed is None else check_seed(seed)
     clock, seen = Clock(), points.to(_dtype_of(guide, points))
     with seeded(root), torch.no_grad():
-        found, posteriors = draw_proposals(
+        made, posteriors = draw_proposals(
             model,
             lambda: posterior_of(guide, seen),
             points,
@@ -122,26 +128,27 @@ def refine(
             clock=clock,
             shown=progress,
         )
-        ancestors = found.resample(num_draws)
+        ancestors = resampled_proposals(made, num_draws)
     with clock.timed("prepare"):
-        chains = ShortChains(kernel, points.double(), found.assignments[ancestors], seed=root)
-    component, clusters = model.component, found.assignments[ancestors].amax(-1).double().mean() + 1
+        starts = made.flat[ancestors]
+        chains = ShortChains(kernel, points.double(), torch.from_numpy(starts), seed=root)
+    component = model.component
     num_moments = component.num_moments if isinstance(component, ConjugateComponent) else 0
-    cost = sweep_cost(num_moments, num_clusters=float(clusters))
+    cost = sweep_cost(num_moments, num_clusters=float(starts.max(-1).mean()) + 1)
     looks = _looks(sweeps, num_points=len(points), num_chains=num_draws, cost=cost)
     rounds = _run(
-        chains, ancestors.numpy(), looks=looks, goes_on=sweeps is None, seed=root, clock=clock, shown=progress
+        chains, ancestors, looks=looks, goes_on=sweeps is None, seed=root, clock=clock, shown=progress
     )
-    states = chains.states
+    paid = sum(clock.seconds.get(part, 0.0) for part in _PAID)
+    draws = Trace.of_one_chain(chains.states).draws("the refined draws", seconds=paid)
     with clock.timed("score"), seeded(root), torch.no_grad():
-        evidences = evidences_of(found, posteriors, states.assignments, states.log_joint)
-    return Refined(
-        assignments=states.assignments,
-        log_joint=states.log_joint,
-        hyperparameters=states.hyperparameters,
+        evidences = evidences_of(made, posteriors, draws)
+    return draws, Refinement(
         ancestors=ancestors,
         kernel=repr(kernel),
-        proposals=found,
+        proposals=made,
+        is_exact=all(one.is_exact for one in posteriors),
+        num_orders=num_orders_of(posteriors),
         evidences=evidences,
         rounds=rounds,
         seconds=clock.seconds,

@@ -9,7 +9,7 @@ import pytest
 import torch
 from cases import some_of
 from joint_laws import functionals, invariance_scores, simulate, states_at
-from partition_laws import BATCHES, check_law, effective_partitions
+from partition_laws import BATCHES, check_law, check_log_joint, effective_partitions
 from pyro.distributions import Gamma, Poisson
 from pyro.infer import MCMC
 from scipy import stats
@@ -115,7 +115,7 @@ def test_conjugate_law(prior, family):
     assert effective_partitions(exact[1]) > 5
     draws = AuxiliaryGibbs(model).run(data, num_draws=500, warmup=20, num_chains=2 * BATCHES, seed=1)
     check_law(model, data, draws.assignments, exact)
-    assert torch.allclose(draws.log_joint, model.log_joint(data, draws.assignments), atol=1e-9)
+    check_log_joint(model, data, draws, atol=1e-9)
 
 
 def test_quadrature_knows_its_integrals():
@@ -205,7 +205,7 @@ def test_concentration_beside_the_collapsed_sampler():
     data = points(model.component)
     kernel = Compose([AuxiliaryGibbs(model), CollapsedGibbs(model)])
     draws = kernel.run(data, num_draws=100, warmup=20, num_chains=BATCHES, seed=8)
-    assert draws.concentration.shape == (BATCHES, 100)
+    assert draws.parameters["concentration"].shape == (BATCHES, 100)
     check_law(model, data, draws.assignments)
 
 

@@ -62,26 +62,25 @@ def test_kernel_returns_integers_and_one_float(data):
 def test_same_seed_same_draws(data):
     kernel = CollapsedGibbs(nig_mixture(2))
     first, second = (kernel.run(data, num_draws=40, num_chains=3, seed=1) for _ in range(2))
-    assert torch.equal(first.assignments, second.assignments)
-    assert torch.equal(first.concentration, second.concentration)
-    assert not torch.equal(
+    assert np.array_equal(first.assignments, second.assignments)
+    assert np.array_equal(first.parameters["concentration"], second.parameters["concentration"])
+    assert not np.array_equal(
         first.assignments, kernel.run(data, num_draws=40, num_chains=3, seed=2).assignments
     )
     found = []
     for seed in (5, 5, 6):
         pyro.set_rng_seed(seed)
         found.append((assignments(run_mcmc(kernel, data)), kernel.run(data, num_draws=5).assignments))
-    assert all(torch.equal(*pair) for pair in zip(found[0], found[1], strict=True))
-    assert not any(torch.equal(*pair) for pair in zip(found[0], found[2], strict=True))
+    assert all(np.array_equal(*pair) for pair in zip(found[0], found[1], strict=True))
+    assert not any(np.array_equal(*pair) for pair in zip(found[0], found[2], strict=True))
 
 
 def test_chains_of_one_run_differ(data):
     draws = CollapsedGibbs(overlap2d(), init=OneCluster()).run(data, num_draws=50, num_chains=3, seed=0)
     assert draws.assignments.shape == (3, 50, 25)
     assert draws.log_joint.shape == (3, 50)
-    assert draws.concentration is None
-    assert torch.equal(draws.num_clusters, draws.assignments.amax(-1) + 1)
-    assert not torch.equal(draws.assignments[0], draws.assignments[1])
+    assert not draws.parameters
+    assert not np.array_equal(draws.assignments[0], draws.assignments[1])
     assert draws.seconds > 0
     assert draws.seconds_compile > 0
 
@@ -268,8 +267,8 @@ def test_interrupt_keeps_the_draws_so_far(data, monkeypatch, num_chains):
     assert not whole.interrupted
     count = blocks[1] + blocks[2]
     assert part.assignments.shape == (num_chains, count, 25)
-    assert torch.equal(part.assignments, whole.assignments[:, :count])
-    assert torch.equal(part.log_joint, whole.log_joint[:, :count])
+    assert np.array_equal(part.assignments, whole.assignments[:, :count])
+    assert np.array_equal(part.log_joint, whole.log_joint[:, :count])
 
 
 def test_interrupt_before_the_first_draw(data, monkeypatch):
@@ -298,8 +297,9 @@ def test_kernels_and_draws_print_in_a_line(data):
     kernel = Compose([CollapsedGibbs(model, thin=3), SplitMerge(model)])
     assert repr(kernel) == "Compose([CollapsedGibbs(overlap2d, thin=3), SplitMerge(overlap2d)])"
     draws = CollapsedGibbs(model, init=OneCluster()).run(data, num_draws=4, num_chains=2, seed=0)
-    mean = draws.num_clusters.double().mean()
-    assert repr(draws) == f"ChainDraws(2 chains of 4 draws, 25 points, {mean:.1f} clusters on average)"
+    mean = draws.num_clusters.mean()
+    sizes = f"2 chains of 4 draws, 25 points, {mean:.1f} clusters on average"
+    assert repr(draws) == f"Draws(CollapsedGibbs(overlap2d): {sizes})"
     assert repr(CompanionNUTS(companion(model, 5))) == "CompanionNUTS(overlap2d, 5 components)"
 
 
@@ -313,7 +313,7 @@ def test_arrays_lists_and_data_frames_are_data(data, convert):
     settings = {"num_draws": 6, "warmup": 3, "num_chains": 1, "seed": 1}
     for kernel in (CollapsedGibbs(model), CompanionNUTS(companion(model, 3), max_tree_depth=2)):
         found, wanted = kernel.run(convert(exact), **settings), kernel.run(exact, **settings)
-        assert torch.equal(found.assignments, wanted.assignments)
-        assert torch.equal(found.log_joint, wanted.log_joint)
+        assert np.array_equal(found.assignments, wanted.assignments)
+        assert np.array_equal(found.log_joint, wanted.log_joint)
     mcmc = run_mcmc(CollapsedGibbs(model), convert(exact))
     assert assignments(mcmc).shape == (1, 30, 25)

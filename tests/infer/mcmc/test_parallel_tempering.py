@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from joint_laws import invariance_scores
-from partition_laws import check_law
+from partition_laws import check_law, check_log_joint
 from pyro.distributions import Beta, Gamma
 from pyro.infer import MCMC
 
@@ -89,13 +89,13 @@ def test_random_hyperparameters_go_with_the_partitions():
 def test_log_joint_and_states_are_those_of_the_first_copy():
     model, data = overlap2d(), seven_points()
     draws = both_moves(model).run(data, num_draws=300, num_chains=2, seed=0)
-    assert torch.allclose(draws.log_joint, model.log_joint(data, draws.assignments), atol=1e-9)
+    check_log_joint(model, data, draws, atol=1e-9)
 
 
 def test_same_seed_same_draws():
     model, data = overlap2d(), seven_points()
     one, other = (both_moves(model).run(data, num_draws=50, num_chains=2, seed=3) for _ in range(2))
-    assert torch.equal(one.assignments, other.assignments)
+    assert np.array_equal(one.assignments, other.assignments)
 
 
 def test_chains_go_on_from_a_state_that_something_else_has_changed():
@@ -129,8 +129,8 @@ def test_two_modes_get_their_shares():
         ),
     }.items():
         labels = kernel.run(torch.cat(heaps), num_draws=2000, warmup=200, num_chains=4, seed=0).assignments
-        shares = [(labels[..., 0] == labels[..., other]).double().mean(1) for other in (15, 45)]
-        unequal[name] = (shares[0] - shares[1]).abs()
+        shares = [(labels[..., 0] == labels[..., other]).mean(1) for other in (15, 45)]
+        unequal[name] = np.abs(shares[0] - shares[1])
     assert unequal["tempered"].max() < 0.4
     assert unequal["plain"].min() > 0.5
 

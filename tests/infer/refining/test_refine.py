@@ -20,7 +20,7 @@ CENTRED = POINTS - POINTS.mean(0)
 def distance_to_exact(model, draws):
     """Total variation between the frequencies of draws and the exact posterior."""
     partitions, log_probs = exact_posterior(model, CENTRED.double())
-    same = (draws.unsqueeze(1) == partitions).all(-1)
+    same = (torch.from_numpy(draws).unsqueeze(1) == partitions).all(-1)
     assert bool(same.any(1).all())
     return float((same.double().mean(0) - log_probs.exp()).abs().sum() / 2)
 
@@ -51,37 +51,39 @@ class Everything:
 
 def test_weights_alone_reach_the_exact_posterior():
     model = overlap2d()
-    found = refine(model, Everything(model), CENTRED, num_draws=4000, proposals=10, sweeps=0, seed=0)
-    assert distance_to_exact(model, found.assignments) < 0.08
-    assert torch.equal(found.assignments, found.starts)
+    draws, found = refine(model, Everything(model), CENTRED, num_draws=4000, proposals=10, sweeps=0, seed=0)
+    assert distance_to_exact(model, draws.flat) < 0.08
+    assert np.array_equal(draws.flat, found.proposals.flat[found.ancestors])
     assert not found.settled
 
 
 def test_sweeps_alone_reach_the_exact_posterior():
     model = overlap2d()
     # All proposals are alike, so that resampling mends nothing.
-    found = refine(model, Worst(model), CENTRED, num_draws=4000, proposals=1, seed=0)
-    assert distance_to_exact(model, found.starts) > 0.5
-    assert distance_to_exact(model, found.assignments) < 0.06
+    draws, found = refine(model, Worst(model), CENTRED, num_draws=4000, proposals=1, seed=0)
+    assert distance_to_exact(model, found.proposals.flat[found.ancestors]) > 0.5
+    assert distance_to_exact(model, draws.flat) < 0.06
     assert found.settled
 
 
 def test_a_law_that_still_moves_has_not_settled():
     model = overlap2d()
     lazy = CollapsedGibbs(model)
-    found = refine(model, Worst(model), CENTRED.repeat(20, 1), num_draws=300, kernel=lazy, sweeps=2, seed=0)
+    _, found = refine(
+        model, Worst(model), CENTRED.repeat(20, 1), num_draws=300, kernel=lazy, sweeps=2, seed=0
+    )
     assert not found.settled
     assert found.rounds[-1].p_value < 0.05
 
 
 def test_evidence_is_that_of_enumeration():
     model = overlap2d()
-    found = refine(model, PredictiveFilter(model), CENTRED, num_draws=2000, seed=0)
+    _, found = refine(model, PredictiveFilter(model), CENTRED, num_draws=2000, seed=0)
     exact = log_evidence(model, CENTRED.double()).item()
     assert len(found.evidences) == 3
     for one in found.evidences:
         assert abs(one.estimate - exact) < 5 * one.error + 1e-3
-    orders = evidence_by_order(found.log_weights.numpy(), num_orders=found.proposals.num_orders, seed=0)
+    orders = evidence_by_order(found.proposals.log_ratios[0], num_orders=found.num_orders, seed=0)
     assert orders.by_order.shape == (8,)
     assert np.abs(orders.by_order - exact).max() < 0.2
 
@@ -100,19 +102,20 @@ def test_each_posterior_scores_its_share():
 
 def test_the_guide_that_is_exact_has_equal_weights():
     model = gaussian2d()
-    found = refine(model, EnumeratedGuide(model), CENTRED.double(), num_draws=200, sweeps=1, seed=0)
+    draws, found = refine(model, EnumeratedGuide(model), CENTRED.double(), num_draws=200, sweeps=1, seed=0)
     assert found.efficiency == pytest.approx(1.0)
-    assert found.log_joint == pytest.approx(model.log_joint(CENTRED.double(), found.assignments))
+    log_joint = model.log_joint(CENTRED.double(), torch.from_numpy(draws.assignments))
+    assert draws.log_joint == pytest.approx(log_joint.numpy())
 
 
 def test_families_without_conjugacy_keep_their_parameters():
     model = Mixture(ChineseRestaurantPrior(1.0), student_t())
     data = torch.tensor([[0.0], [0.1], [30.0], [30.1]])
-    found = refine(model, Everything(model), data, num_draws=40, sweeps=30, seed=0)
-    assert found.log_weights.isnan().all()
-    assert torch.equal(found.starts, found.proposals.assignments)
+    draws, found = refine(model, Everything(model), data, num_draws=40, sweeps=30, seed=0)
+    assert found.proposals.log_joint is None
+    assert found.ancestors.tolist() == list(range(40))
     assert np.isnan(found.pareto_k)
-    together = (found.assignments == torch.tensor([0, 0, 1, 1])).all(-1).double().mean()
+    together = (draws.assignments == [0, 0, 1, 1]).all(-1).mean()
     assert together > 0.5
 
 
@@ -138,36 +141,36 @@ def law_by_quadrature(model, data):
 def test_refined_draws_of_a_family_without_conjugacy_have_the_law_of_long_chains_and_quadrature():
     model = Mixture(ChineseRestaurantPrior(1.0), student_t())
     data = torch.tensor([[-1.5], [-1.3], [0.0], [0.4], [1.6], [4.0]], dtype=torch.float64)
-    found = refine(model, Worst(model), data, num_draws=2000, seed=0)
+    draws, found = refine(model, Worst(model), data, num_draws=2000, seed=0)
     assert found.settled
     long = AuxiliaryGibbs(model).run(data, num_draws=1500, warmup=50, num_chains=8, seed=1)
     partitions, law = law_by_quadrature(model, data)
 
     def apart(draws):
-        shares = (draws.unsqueeze(1) == partitions).all(-1).double().mean(0)
+        shares = (torch.from_numpy(draws).unsqueeze(1) == partitions).all(-1).double().mean(0)
         return float((shares - law).abs().sum() / 2)
 
-    assert apart(found.starts) > 0.5
-    assert apart(long.assignments.flatten(0, 1)) < 0.06
+    assert apart(found.proposals.flat[found.ancestors]) > 0.5
+    assert apart(long.flat) < 0.06
     # Of 2,000 independent draws the distance is .08.
-    assert apart(found.assignments) < 0.1
-    assert found.log_joint.isfinite().all()
-    assert found.log_weights.isnan().all()
+    assert apart(draws.flat) < 0.1
+    assert np.isfinite(draws.log_joint).all()
+    assert found.proposals.log_ratios is None
 
 
 def test_the_first_look_never_ends_the_sweeps():
     """The guide's own draws are what it compares with: here they are the posterior's already."""
     model = gaussian2d()
-    found = refine(model, EnumeratedGuide(model), CENTRED.double(), num_draws=200, seed=0)
+    _, found = refine(model, EnumeratedGuide(model), CENTRED.double(), num_draws=200, seed=0)
     assert found.rounds[0].has_settled
     assert [one.sweeps for one in found.rounds][:2] == [10, 20]
 
 
 def test_random_hyperparameters_are_drawn_along():
     model = Mixture(ChineseRestaurantPrior(1.0), NormalInverseGamma(2, 0.1, shape=2.0, rate=Gamma(2.0, 2.0)))
-    found = refine(model, Everything(model), CENTRED, num_draws=40, sweeps=10, seed=0)
-    assert found.hyperparameters["rate"].shape == (40,)
-    assert (found.hyperparameters["rate"] > 0).all()
+    draws, _ = refine(model, Everything(model), CENTRED, num_draws=40, sweeps=10, seed=0)
+    assert draws.parameters["rate"].shape == (1, 40)
+    assert (draws.parameters["rate"] > 0).all()
 
 
 def test_the_same_seed_gives_the_same_draws():
@@ -177,27 +180,26 @@ def test_the_same_seed_gives_the_same_draws():
     first, again, other = (
         refine(model, PredictiveFilter(model), CENTRED, num_draws=70, seed=seed) for seed in (3, 3, 4)
     )
-    assert torch.equal(first.assignments, again.assignments)
-    assert not torch.equal(first.starts, other.starts)
+    assert np.array_equal(first[0].assignments, again[0].assignments)
+    assert not np.array_equal(first[1].ancestors, other[1].ancestors)
     assert torch.equal(before, torch.get_rng_state())
 
 
 def test_ancestors_are_the_proposals_that_the_draws_came_from():
     model = overlap2d()
-    found = refine(model, PredictiveFilter(model), CENTRED, num_draws=100, sweeps=4, seed=0)
+    _, found = refine(model, PredictiveFilter(model), CENTRED, num_draws=100, sweeps=4, seed=0)
     assert found.ancestors.shape == (100,)
     assert found.num_ancestors == len(set(found.ancestors.tolist()))
-    assert len(found.log_weights) == 500
+    assert found.proposals.num_draws == 500
     assert [one.sweeps for one in found.rounds] == [2, 4]
 
 
 def test_there_is_no_log_q():
     model = overlap2d()
-    found = refine(model, PredictiveFilter(model), CENTRED, num_draws=20, sweeps=1, seed=0)
-    assert not hasattr(found, "log_prob")
-    with pytest.raises(AttributeError, match="refined draws have no log_prob"):
-        _ = found.log_prob
-    assert "20 draws of 6 points" in repr(found)
+    draws, found = refine(model, PredictiveFilter(model), CENTRED, num_draws=20, sweeps=1, seed=0)
+    assert draws.log_prob is None
+    assert repr(draws).startswith("Draws(the refined draws: 1 chain of 20 draws, 6 points")
+    assert repr(found).startswith("Refinement(20 draws from ")
 
 
 def test_what_cannot_be_refined_is_refused():
