@@ -64,10 +64,9 @@ def cluster(
     Chains of MCMC draw partitions from the posterior of a mixture model until they have converged, as
     :func:`compare` says; no guide is used unless one is named.
 
-    Args:
-        source: as :func:`compare` takes it, and all that is not listed here.
-        guide: name, folder or module of a guide that draws beside the chains; none by default.
-        num_clusters: refused: a mixture finds the number; :func:`forest` takes it.
+    Arguments are those of :func:`compare`, but ``guide``, which is none by default, and ``num_clusters``,
+    which is
+    refused: a mixture finds the number, and :func:`pyroclust.forest` takes it.
 
     Raises:
         ValueError: if the data or an argument cannot be used; the sentence says what to do.

@@ -141,8 +141,8 @@ def _guide_or_why(work: Work) -> None:
         if isinstance(error, ValueError | OSError) or lacks_memory(error):
             raise
         raise ValueError(
-            f"guide '{work.picked.name}' could not draw partitions of these points ({first_line(error)}); use "
-            "another guide with --guide"
+            f"guide '{work.picked.name}' could not draw partitions of these points ({first_line(error)}); "
+            "use another guide with --guide"
         ) from error
 
 
@@ -227,7 +227,7 @@ def agree_refined(work: Work) -> None:
 
 
 def _needs_refining(work: Work) -> bool:
-    """Whether refined draws are asked for, or chains have not converged and the sweeps are few seconds' work."""
+    """Whether refined draws are asked for, or chains have not converged and sweeps take few seconds."""
     if work.settings.refine:
         return True
     if not work.has("mcmc"):

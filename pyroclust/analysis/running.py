@@ -230,9 +230,9 @@ def _next(work: Work, chains: Verdict | None) -> str:
         more = work.kept.get("more_seconds", 0.0)
         about = f"  (up to {duration(more)} of processor time)" if more and isfinite(more) else ""
         return f"pyroclust {found.command} {name} --thorough{about}"
-    if folder is not None and found.model is not None and found.model.description is not None:
-        if found.data is not None and found.data.shape is None:
-            return f"pyroclust predict {shlex.quote(folder)} new.csv"
+    is_of_rows = found.data is not None and found.data.shape is None
+    if folder is not None and is_of_rows and found.model is not None and found.model.description is not None:
+        return f"pyroclust predict {shlex.quote(folder)} new.csv"
     return f"pyroclust compare {name}" if found.command == "cluster" else ""
 
 

@@ -1,4 +1,4 @@
-"""The steps that fill an analysis: what each needs, whether it is asked for, and what becomes of one that fails.
+"""The steps that fill an analysis: what each needs, and what becomes of one that fails.
 
 A new question is one step here (:func:`register_step`), one section of the page
 (:func:`pyroclust.report.register_section`) and, where it judges, one check.

@@ -18,8 +18,8 @@ _SOURCE = Annotated[
     str,
     typer.Argument(
         metavar="SOURCE",
-        help="galaxies, iris, karate, les-miserables, a .csv, .tsv, .parquet, .xlsx or .npy, a folder of images, or "
-        "a graph: .graphml, .npz, or a .csv with --edges.",
+        help="galaxies, iris, karate, les-miserables, a .csv, .tsv, .parquet, .xlsx or .npy, a folder of "
+        "images, or a graph: .graphml, .npz, or a .csv with --edges.",
     ),
 ]
 _READING = ("delimiter", "decimal", "header")

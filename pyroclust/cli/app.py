@@ -17,7 +17,8 @@ from pyroclust.cli.training import train
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Bayesian clustering: how many clusters, which rows, how sure; guides beside MCMC of the same Pyro model.",
+    help="Bayesian clustering: how many clusters, which rows, how sure; guides beside MCMC of the same "
+    "Pyro model.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -11,8 +11,7 @@ from rich.console import Console
 from pyroclust.attempts import Attempts
 from pyroclust.cli.console import end_strictly, print_plainly
 from pyroclust.cli.errors import one_sentence_errors
-from pyroclust.cli.options import folder_named
-from pyroclust.cli.options import Strict
+from pyroclust.cli.options import Strict, folder_named
 from pyroclust.files import replace_file
 from pyroclust.interrupts import raise_if_interrupted
 from pyroclust.progress import stages
@@ -68,8 +67,8 @@ def check(
     if save is not None:
         _check_place(folder, save, overwrite=overwrite, quick=quick)
     with stages(first="loading") as tell:
-        from pyroclust.results.files import name_of_run, results_folder
         from pyroclust.calibration import check_guide
+        from pyroclust.results.files import name_of_run, results_folder
 
         settings = _settings(seed, datasets, quick=quick)
         card = (folder / CARD_FILE).read_bytes() if (folder / CARD_FILE).is_file() else b""
@@ -129,8 +128,8 @@ def _effort(*, quick: bool) -> "CertificateSettings":
 
 def _check_place(guide: Path, save: Path, *, overwrite: bool, quick: bool) -> None:
     """Refuse, before anything is measured, a folder that must not be changed or cannot be."""
-    from pyroclust.results.files import prepare_folder
     from pyroclust.calibration.checking import same_but_for_the_certificate
+    from pyroclust.results.files import prepare_folder
     from pyroclust.saving.cards import read_card
 
     folder = prepare_folder(save)

@@ -25,9 +25,7 @@ def standard_output() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=110)
 
 
-def print_analysis(
-    found: "Analysis", folder: Path, *, as_json: bool, verbose: bool, strict: bool
-) -> None:
+def print_analysis(found: "Analysis", folder: Path, *, as_json: bool, verbose: bool, strict: bool) -> None:
     """Print the answer of an analysis, or all tables, or JSON and nothing else; end strictly where asked."""
     if as_json:
         print(json.dumps(found.to_dict(), indent=2, allow_nan=False))

@@ -57,7 +57,9 @@ class Option:
     default: Any = None
 
 
-def _option(kind: Any, flag: str, says: str, *, panel: str | None = None, default: Any = None, **more: Any) -> Option:
+def _option(
+    kind: Any, flag: str, says: str, *, panel: str | None = None, default: Any = None, **more: Any
+) -> Option:
     info = typer.Option(flag, help=says, rich_help_panel=panel, **more)
     return Option(kind if kind is bool or default is not None else kind | None, info, default)
 
@@ -83,7 +85,8 @@ OPTIONS: Mapping[str, Option] = {
     "kinds": _option(
         str,
         "--kinds",
-        "Kinds of columns: number, count, yes/no or category, as in stage=category,visits=count; found out by "
+        "Kinds of columns: number, count, yes/no or category, as in stage=category,visits=count; found out "
+        "by "
         "default.",
         panel=_TABLE,
         metavar="A=KIND",
@@ -121,7 +124,8 @@ OPTIONS: Mapping[str, Option] = {
     "must_link": _option(
         str,
         "--must-link",
-        "A .csv or .tsv of two columns: pairs of rows that belong together, by their names in the column 'row' of "
+        "A .csv or .tsv of two columns: pairs of rows that belong together, by their names in the column "
+        "'row' of "
         "assignments.csv, which count from 1 unless the table names its rows.",
         panel=_KNOWN,
         metavar="FILE",
@@ -139,7 +143,8 @@ OPTIONS: Mapping[str, Option] = {
     "family": _option(
         str,
         "--family",
-        "Clusters: niw (normal, full covariance), nig (normal, independent columns) or student-t; by default niw, "
+        "Clusters: niw (normal, full covariance), nig (normal, independent columns) or student-t; by "
+        "default niw, "
         "for one column nig.",
         panel=_MODEL,
         metavar="NAME",
@@ -147,7 +152,8 @@ OPTIONS: Mapping[str, Option] = {
     "prior": _option(
         str,
         "--prior",
-        "Partition: gamma-crp (Dirichlet process, random concentration), crp, py (Pitman-Yor) or mfm (mixture of "
+        "Partition: gamma-crp (Dirichlet process, random concentration), crp, py (Pitman-Yor) or mfm "
+        "(mixture of "
         "finite mixtures); by default gamma-crp.",
         panel=_MODEL,
         metavar="NAME",
@@ -183,7 +189,8 @@ OPTIONS: Mapping[str, Option] = {
     "guide": _option(
         str,
         "--guide",
-        "Guide by name or folder, see 'pyroclust guides'; none for MCMC alone. By default compare takes one of the "
+        "Guide by name or folder, see 'pyroclust guides'; none for MCMC alone. By default compare takes "
+        "one of the "
         "model, or its exact filter, and cluster none.",
         panel=_DRAWS,
         metavar="NAME",
@@ -215,7 +222,8 @@ OPTIONS: Mapping[str, Option] = {
     "kernel": _option(
         str,
         "--kernel",
-        "Kernel of the chains: auxiliary, gibbs, gibbs+merge-split, merge-split, merge-split+gibbs, split-merge, "
+        "Kernel of the chains: auxiliary, gibbs, gibbs+merge-split, merge-split, merge-split+gibbs, "
+        "split-merge, "
         "split-merge+gibbs or tempered; by default merge-split+gibbs, above 4 columns gibbs+merge-split, or "
         "auxiliary.",
         panel=_DRAWS,
@@ -233,7 +241,8 @@ OPTIONS: Mapping[str, Option] = {
     "tolerance": _option(
         float,
         "--tolerance",
-        "Largest difference of two co-assignment probabilities that agrees with MCMC; by default 0.1 for refined "
+        "Largest difference of two co-assignment probabilities that agrees with MCMC; by default 0.1 for "
+        "refined "
         "draws, 0.15 for others.",
         panel=_DRAWS,
         metavar="P",
@@ -241,7 +250,8 @@ OPTIONS: Mapping[str, Option] = {
     "also": _option(
         str,
         "--also",
-        "More questions, by name: baselines, calibration, evidence, familiarity, refining, two_samples, witnesses.",
+        "More questions, by name: baselines, calibration, evidence, familiarity, refining, two_samples, "
+        "witnesses.",
         metavar="A,B",
     ),
     "thorough": _flag("--thorough", "Every question, and as long as it takes."),
@@ -249,7 +259,8 @@ OPTIONS: Mapping[str, Option] = {
     "noise_scale": _option(
         float,
         "--noise-scale",
-        "Noise of a similarity, in standard deviations of all similarities (negative squared distances); 0 is single "
+        "Noise of a similarity, in standard deviations of all similarities (negative squared distances); 0 "
+        "is single "
         "linkage.",
         panel=_FOREST,
         default=0.1,
@@ -350,14 +361,14 @@ def reading_of(path: str | None, options: Reading) -> Reading:
 
 
 def python_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn what is typed into what Python functions take: names, kinds, conditions, characters.
+    r"""Turn what is typed into what Python functions take: names, kinds, conditions, characters.
 
     Raises:
         ValueError: if a text cannot be divided.
 
     Example:
         >>> python_arguments({"columns": "a,b", "delimiter": "tab", "decimal": None, "header": None})
-        {'columns': ['a', 'b'], 'delimiter': '\\t'}
+        {'columns': ['a', 'b'], 'delimiter': '\t'}
     """
     found = dict(options)
     texts = {name: found.pop(name) for name in ("delimiter", "decimal", "header") if name in found}
@@ -379,7 +390,8 @@ def names_of_columns(text: str | None) -> list[str] | None:
     names = _between_commas(text)
     if not names:
         raise ValueError(
-            f"--columns is '{visible(text)}', expected names between commas, as in width,height; quotes stand "
+            f"--columns is '{visible(text)}', expected names between commas, as in width,height; quotes "
+            "stand "
             "around a name with a comma"
         )
     return names

@@ -43,11 +43,11 @@ def train(
     Ctrl-C and SIGTERM keep the guide as it is then; a killed training loses at most 20 seconds, and goes on
     with --resume to the same weights. Several processes: torchrun --nproc-per-node 2 -m pyroclust train ...
     """
-    from pyroclust.results.files import prepare_folder
     from pyroclust.calibration.settings import CertificateSettings
     from pyroclust.infer import Devices
     from pyroclust.recipes import read_recipe
     from pyroclust.recipes.training_runs import train_recipe
+    from pyroclust.results.files import prepare_folder
 
     if resume and overwrite:
         raise ValueError("--resume goes on and --overwrite starts anew, expected one of them; leave one out")

@@ -163,7 +163,7 @@ class Source:
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class Analysis:
-    """An analysis of one data set: :func:`pyroclust.compare`, ``cluster``, ``forest``, ``diagnose``, ``update``.
+    """What :func:`pyroclust.compare`, ``cluster``, ``forest``, ``diagnose`` and ``update`` return.
 
     Steps fill it; pages, the terminal, files and notebooks are functions of it.
 
@@ -303,7 +303,7 @@ class Analysis:
         return tuple(self.source(name) for name in order if name in self.draws)
 
     def num_clusters(self) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Return posteriors of the number of clusters by source, weighted draws among them, on one support."""
+        """Return posteriors of the number of clusters by source, and weighted, on one support."""
         found = {one.key: one.summary.marginals.counts for one in self.sources}
         weights = self.results.get("weights")
         if weights is not None and "guide" in found:

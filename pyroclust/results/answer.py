@@ -1,4 +1,4 @@
-"""The answer in a person's words: how many clusters, which, how sure, whether to rely on it, what to do next."""
+"""The answer in a person's words: how many clusters, which, how sure, may I rely on it, what next."""
 
 from dataclasses import dataclass
 from typing import Any
