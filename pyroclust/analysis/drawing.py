@@ -17,6 +17,7 @@ from pyroclust.diagnostics.verdicts.findings import (
     weighted_finding,
 )
 from pyroclust.diagnostics.verdicts.verdict import all_passed
+from pyroclust.distributions.sequential.partition import num_orders_of
 from pyroclust.errors import first_line, lacks_memory
 from pyroclust.infer import refine
 from pyroclust.infer.mcmc.defaults import default_kernel_name, has_kernel
@@ -96,7 +97,7 @@ def draw_guide(work: Work) -> None:
         else:
             warm_up(guide, data)
         wide = data.shape[-1] >= _WIDE
-        drawn, is_exact, num_orders, posteriors = draw_proposals(
+        drawn, posteriors = draw_proposals(
             guide.model,
             lambda: posterior_of(guide, data),
             data,
@@ -104,12 +105,12 @@ def draw_guide(work: Work) -> None:
             at_once=most_at_once(data) if wide else number,
             clock=clock,
         )
-    work.posteriors = posteriors
+    work.posteriors, is_exact = posteriors, all(one.is_exact for one in posteriors)
     draws = replace(drawn, name=picked.name, seconds=clock.seconds["draw"])
     found = work.analysis
     found.draws["guide"] = draws
     assert found.guide is not None
-    found.guide = replace(found.guide, is_exact=is_exact, num_orders=num_orders)
+    found.guide = replace(found.guide, is_exact=is_exact, num_orders=num_orders_of(posteriors))
     found.about |= {
         "guide": picked.name,
         "guide_draws": draws.num_draws,

@@ -1,5 +1,7 @@
 """From a guide's draws to draws of the posterior: weigh, resample, and move by a kernel."""
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -54,6 +56,7 @@ def refine(
     kernel: PartitionKernel | None = None,
     sweeps: int | None = None,
     num_orders: int = NUM_ORDERS,
+    most_seconds: float = math.inf,
     seed: int | None = None,
     progress: bool = False,
 ) -> tuple[Draws, Refinement]:
@@ -87,6 +90,7 @@ def refine(
             families that are not conjugate Gibbs sampling with auxiliary parameters.
         sweeps: draws of the kernel that each chain takes; ``None`` goes on until nothing moves.
         num_orders: posteriors that share the proposals.
+        most_seconds: wall time of the sweeps; a round is not begun that would last longer.
         seed: same seed, same draws; None takes one from torch's generator.
         progress: show bars on standard error.
 
@@ -137,7 +141,14 @@ def refine(
     cost = sweep_cost(num_moments, num_clusters=float(starts.max(-1).mean()) + 1)
     looks = _looks(sweeps, num_points=len(points), num_chains=num_draws, cost=cost)
     rounds = _run(
-        chains, ancestors, looks=looks, goes_on=sweeps is None, seed=root, clock=clock, shown=progress
+        chains,
+        ancestors,
+        looks=looks,
+        goes_on=sweeps is None,
+        most_seconds=most_seconds,
+        seed=root,
+        clock=clock,
+        shown=progress,
     )
     paid = sum(clock.seconds.get(part, 0.0) for part in _PAID)
     draws = Trace.of_one_chain(chains.states).draws("the refined draws", seconds=paid)
@@ -185,6 +196,7 @@ def _run(
     *,
     looks: list[int],
     goes_on: bool,
+    most_seconds: float,
     seed: int,
     clock: Clock,
     shown: bool,
@@ -207,8 +219,11 @@ def _run(
             with clock.timed("look"):
                 rounds.append(watch.again(chains.states.assignments, chains.states.log_joint, sweeps=until))
             tell(until, "")
-            # The first look compares with the guide's own draws, which are to move.
+            # The first look compares with the guide's own draws, which are to move. The next round is twice
+            # as long.
             if goes_on and len(rounds) > 1 and rounds[-1].has_settled:
+                break
+            if 2 * clock.seconds["sweep"] > most_seconds:
                 break
     return tuple(rounds)
 
