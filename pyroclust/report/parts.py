@@ -24,7 +24,7 @@ from PIL import Image
 
 from pyroclust import plots
 from pyroclust.attempts import left_out
-from pyroclust.diagnostics import Finding, Verdict
+from pyroclust.diagnostics import Finding, Mark, Verdict
 from pyroclust.errors import first_line, lacks_memory
 from pyroclust.plots.style import pixels
 from pyroclust.progress import progress_bar
@@ -288,6 +288,7 @@ class Page:
         findings: the questions behind it, in a table.
         sections: what folds, in order.
         answer: question and answer in a person's words.
+        mark: whether relying on it is good or bad news.
         picture: of the data.
         notes: sentences on what was left out or changed.
         footer: what words on the page mean.
@@ -302,6 +303,7 @@ class Page:
     findings: tuple[Finding, ...]
     sections: tuple[Section, ...]
     answer: tuple[tuple[str, str], ...] = ()
+    mark: Mark = Mark.PLAIN
     picture: Picture | None = None
     notes: tuple[str, ...] = ()
     footer: str = ""
