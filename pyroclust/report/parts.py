@@ -319,7 +319,7 @@ class Page:
     def draw(self) -> None:
         """Draw all pictures, each once."""
         pictures = [part for section in self.sections for part in section.parts if isinstance(part, Picture)]
-        # Figures are full of circles: the collector would look through all of torch and numba again and again.
+        # Figures are full of circles: the collector would look through all that is loaded again and again.
         gc.freeze()
         try:
             with progress_bar("pictures", len(pictures), shown=False) as tell:
