@@ -39,8 +39,8 @@ from pyroclust.text import duration
 
 __all__ = ["DRAWING_STEPS", "draw_guide"]
 
-# Seconds that a guide may draw for, and the fewest visiting orders in any case.
-_GUIDE_SECONDS, _FEWEST_ORDERS = 3.0, 2
+# Seconds that a guide may draw for, draws of one visiting order, and the fewest of these in any case.
+_GUIDE_SECONDS, _DRAWS_OF_AN_ORDER, _FEWEST_ORDERS = 3.0, 100, 2
 # Draws of tables with so many columns, where the state of a cluster has D^2 numbers, come in blocks.
 _WIDE = 5
 # Without being asked, so many draws are refined, from so many proposals each, if that takes so many seconds.
@@ -119,12 +119,11 @@ def draw_guide(work: Work) -> None:
         if settings.num_draws is not None:
             draws, posteriors = part(most, NUM_ORDERS)
         else:
-            each = most // NUM_ORDERS
-            draws, posteriors = part(each, 1)
-            while len(posteriors) < NUM_ORDERS and (
-                len(posteriors) < _FEWEST_ORDERS or clock.seconds["draw"] < _GUIDE_SECONDS
+            draws, posteriors = part(_DRAWS_OF_AN_ORDER, 1)
+            while len(posteriors) < _FEWEST_ORDERS or (
+                clock.seconds["draw"] < _GUIDE_SECONDS and draws.num_draws + _DRAWS_OF_AN_ORDER <= most
             ):
-                more, others = part(each, 1)
+                more, others = part(_DRAWS_OF_AN_ORDER, 1)
                 draws, posteriors = _joined(draws, more), (*posteriors, *others)
     work.posteriors, is_exact = posteriors, all(one.is_exact for one in posteriors)
     draws = replace(draws, name=picked.name, seconds=clock.seconds["draw"])
