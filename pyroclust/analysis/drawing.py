@@ -95,7 +95,7 @@ def draw_guide(work: Work) -> None:
 
     Where nobody says how many draws, posteriors with 125 draws each follow one another until three seconds
     are
-    over: two at least, eight at most. Seconds exclude one draw to warm up.
+    over: two at least, ten at most. Seconds exclude one draw to warm up.
     """
     picked, settings, data = work.picked, work.settings, work.data
     assert picked is not None
