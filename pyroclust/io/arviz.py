@@ -21,32 +21,10 @@ from pyroclust.io.arviz_groups import (
     sample_stats_group,
 )
 from pyroclust.io.draws import DrawsSource, draws_from
+from pyroclust.partitions import Draws
+from pyroclust.partitions.raw_labels import raw_labels
 
 __all__ = ["DrawsOnData", "to_arviz"]
-
-
-class DrawsOfSource(Protocol):
-    """Draws of one source: :class:`~pyroclust.results.comparison.PartitionDraws`."""
-
-    @property
-    def name(self) -> str:
-        """Of the source."""
-
-    @property
-    def assignments(self) -> np.ndarray:
-        """Canonical labels, ``(chains, draws, N)``."""
-
-    @property
-    def log_joint(self) -> np.ndarray | None:
-        """Log p(assignments, data) in nats, ``(chains, draws)``."""
-
-    @property
-    def log_prob(self) -> np.ndarray | None:
-        """Log q(assignments | data) in nats, ``(chains, draws)``."""
-
-    @property
-    def seconds(self) -> float:
-        """Wall time that the draws took."""
 
 
 class DrawsOnData(Protocol):
@@ -157,24 +135,15 @@ def to_arviz(
 
 
 @dataclass(frozen=True)
-class _Draws:
-    name: str
-    assignments: np.ndarray
-    log_joint: np.ndarray | None
-    log_prob: np.ndarray | None
-    seconds: float = np.nan
-
-
-@dataclass(frozen=True)
 class _Drawn:
     """Draws with one face, whatever they come from."""
 
-    posterior: DrawsOfSource
-    guide: DrawsOfSource | None
+    posterior: Draws
+    guide: Draws | None
     attributes: Mapping[str, Any]
     point_names: Sequence[str] | None
     on_data: DrawsOnData | None
-    refined: DrawsOfSource | None = None
+    refined: Draws | None = None
 
 
 def _drawn(source: Any) -> _Drawn:
@@ -186,16 +155,14 @@ def _drawn(source: Any) -> _Drawn:
         refined_draws = None if refined is None else refined.draws
         return _Drawn(drawn, guide, attributes, source.row_names, source, refined_draws)
     found = draws_from(source)
-    draws = _Draws(found.name, found.assignments, found.log_joint, found.log_prob)
+    raw_labels(found.name, found)
     attributes = {"source": found.name} | ({"notes": list(found.notes)} if found.notes else {})
-    return _Drawn(draws, None, attributes, found.point_names, None)
+    return _Drawn(found, None, attributes, found.point_names, None)
 
 
-def _group(
-    draws: DrawsOfSource, drawn: _Drawn, reference: np.ndarray, points: Mapping[str, Any]
-) -> xr.Dataset:
+def _group(draws: Draws, drawn: _Drawn, reference: np.ndarray, points: Mapping[str, Any]) -> xr.Dataset:
     attributes = {**drawn.attributes, "sampler": draws.name, "seconds": float(draws.seconds)}
-    values = {"log_joint": draws.log_joint, "log_prob": draws.log_prob}
+    values = {"log_joint": draws.log_joint, "log_prob": draws.log_prob, **draws.parameters}
     return draws_group(
         draws.assignments, reference=reference, points=points, values=values, attributes=attributes
     )

@@ -1,11 +1,16 @@
 """Draws of partitions as label arrays: checked, weighted, equal ones merged."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
+from pyroclust.arrays import as_numbers
 from pyroclust.diagnostics.draws.contingency import compact
-from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels, labels_and_weights
+from pyroclust.diagnostics.weights.importance import importance_weights
+from pyroclust.partitions.draws import Draws
+from pyroclust.partitions.raw_labels import DrawsLike, raw_labels
 
 __all__ = [
     "DistinctDraws",
@@ -17,7 +22,8 @@ __all__ = [
     "distinct_draws",
     "flat_integers",
     "flatten",
-    "renumbered",
+    "labels_and_weights",
+    "normalised_weights",
 ]
 
 _SUMS_TO_1 = 1e-6
@@ -52,7 +58,7 @@ def checked_integers(name: str, assignments: DrawsLike) -> np.ndarray:
         >>> checked_integers("draws", np.array([[0, 0, 1]], dtype=np.uint8)).dtype
         dtype('uint8')
     """
-    labels = held_labels(name, assignments)
+    labels = raw_labels(name, assignments)
     if labels.ndim == 0 or labels.size == 0:
         raise ValueError(
             f"{name} has shape {labels.shape}, expected (..., N) with at least one draw and one point"
@@ -75,7 +81,7 @@ def flatten(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
     """Merge chains and draws.
 
     Args:
-        draws: in any form that :func:`held_labels` takes.
+        draws: in any form that :func:`raw_labels` takes.
         name: of the argument, for errors.
 
     Shape:
@@ -95,7 +101,7 @@ def flat_integers(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
     """Merge chains and draws, without a copy where the array allows it.
 
     Args:
-        draws: in any form that :func:`held_labels` takes.
+        draws: in any form that :func:`raw_labels` takes.
         name: of the argument, for errors.
 
     Shape:
@@ -120,7 +126,7 @@ def as_chains(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
     """Give draws a chain dimension where they have none.
 
     Args:
-        draws: in any form that :func:`held_labels` takes.
+        draws: in any form that :func:`raw_labels` takes.
         name: of the argument, for errors.
 
     Shape:
@@ -133,10 +139,53 @@ def as_chains(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
         >>> as_chains(np.zeros((10, 3), dtype=int)).shape
         (1, 10, 3)
     """
-    array = held_labels(name, draws)
+    array = raw_labels(name, draws)
     labels = flatten(array, name=name)
     chains = array.shape[0] if array.ndim == 3 else 1
     return labels.reshape(chains, -1, labels.shape[-1])
+
+
+def labels_and_weights(
+    name: str, draws: DrawsLike, weights: Any = None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the labels that an object holds, and its own weights where it has some and none are given.
+
+    Args:
+        name: of the argument, for errors.
+        draws: as in :func:`raw_labels`, or weighted draws.
+        weights: one number a draw, not negative; they need not sum to 1.
+
+    Raises:
+        ValueError: as in :func:`raw_labels`, or if weights are given to draws that have their own.
+
+    Example:
+        >>> labels_and_weights("draws", [[0, 0], [0, 1]], weights=[1, 3])[1].tolist()
+        [1.0, 3.0]
+    """
+    if isinstance(draws, Draws) and draws.log_weights is not None:
+        if weights is not None:
+            raise ValueError(f"weights are given, but {name} are draws with log_weights: leave weights out")
+        return draws.flat, normalised_weights(draws)
+    labels = raw_labels(name, draws)
+    if weights is None:
+        return labels, None
+    numbers = as_numbers("weights", weights)
+    if labels.ndim == 3 and numbers.ndim > 1 and numbers.shape[:2] != labels.shape[:2]:
+        raise ValueError(f"weights has shape {numbers.shape}, expected {labels.shape[:2]}, (chains, draws)")
+    return labels, numbers
+
+
+def normalised_weights(draws: Draws) -> np.ndarray:
+    """Return weights that sum to 1, of all chains one after the other, ``(S,)``; equal ones without any.
+
+    Of independent draws of a guide, those with log q, they are Pareto-smoothed; particles, whose weights
+    depend on one another, keep theirs.
+    """
+    if draws.log_weights is None:
+        return np.full(draws.num_draws, 1 / draws.num_draws)
+    if draws.log_prob is not None:
+        return importance_weights(draws.log_weights)
+    return np.asarray(softmax(draws.log_weights.reshape(-1)))
 
 
 def checked_weights(weights: np.ndarray | None, num_draws: int) -> np.ndarray:
@@ -182,25 +231,6 @@ def check_probabilities(name: str, values: np.ndarray) -> None:
         total = values.sum()
     if not ((values >= 0).all() and abs(total - 1) <= _SUMS_TO_1):
         raise ValueError(f"{name} sums to {total:.6g}, expected probabilities, none negative, that sum to 1")
-
-
-def renumbered(assignments: np.ndarray) -> np.ndarray:
-    """Renumber clusters by first appearance: :func:`pyroclust.partitions.canonical` without torch.
-
-    Shape:
-        assignments: ``(S, N)`` labels 0 to N - 1; output: the same.
-
-    Example:
-        >>> renumbered(np.array([[2, 2, 0, 1]])).tolist()
-        [[0, 0, 1, 2]]
-    """
-    position = np.arange(assignments.shape[-1])
-    rows = np.arange(len(assignments))[:, None]
-    first = np.full_like(assignments, len(position))
-    np.minimum.at(first, (rows, assignments), position)
-    first_of_point = first[rows, assignments]
-    rank = np.cumsum(first_of_point == position, axis=-1) - 1
-    return rank[rows, first_of_point]
 
 
 @dataclass(frozen=True)
