@@ -1,14 +1,16 @@
 """Draws of partitions as label arrays: checked, weighted, equal ones merged."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 
 from pyroclust.arrays import as_numbers
+from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.draws.contingency import compact
-from pyroclust.diagnostics.weights.importance import importance_weights
+from pyroclust.diagnostics.weights.importance import importance_weights, stratified_draws
+from pyroclust.memory import check_memory
 from pyroclust.partitions.draws import Draws
 from pyroclust.partitions.raw_labels import DrawsLike, raw_labels
 
@@ -24,6 +26,7 @@ __all__ = [
     "flatten",
     "labels_and_weights",
     "normalised_weights",
+    "resample",
 ]
 
 _SUMS_TO_1 = 1e-6
@@ -212,6 +215,42 @@ def checked_weights(weights: np.ndarray | None, num_draws: int) -> np.ndarray:
         total = flat.sum()
     # The sum of the largest numbers is not finite.
     return flat / total if np.isfinite(total) else flat / flat.max() / (flat / flat.max()).sum()
+
+
+def resample(draws: Draws, num_draws: int, *, seed: int) -> Draws:
+    """Draw from weighted draws with the probabilities of their weights, stratified, in random order.
+
+    Args:
+        draws: with or without weights.
+        num_draws: to return, as one chain.
+        seed: same seed, same draws.
+
+    Raises:
+        ValueError: if ``num_draws`` is below 1.
+
+    Example:
+        >>> draws = Draws(assignments=np.array([[[0, 0], [0, 1]]]), log_weights=np.array([[0.0, -np.inf]]))
+        >>> resample(draws, 3, seed=0).assignments.tolist()
+        [[[0, 0], [0, 0], [0, 0]]]
+    """
+    num_draws, generator = check_count("num_draws", num_draws), np.random.default_rng(check_seed(seed))
+    check_memory(
+        2 * 8 * num_draws * draws.num_points, f"num_draws is {num_draws}: partitions", remedy="draw fewer"
+    )
+    rows = stratified_draws(normalised_weights(draws), generator.random(num_draws))
+    rows = generator.permutation(rows)
+
+    def kept(values: np.ndarray) -> np.ndarray:
+        return values.reshape(1, -1, *values.shape[2:])[:, rows]
+
+    return replace(
+        draws,
+        assignments=kept(draws.assignments),
+        log_joint=None if draws.log_joint is None else kept(draws.log_joint),
+        log_prob=None,
+        log_weights=None,
+        parameters={name: kept(values) for name, values in draws.parameters.items()},
+    )
 
 
 def check_probabilities(name: str, values: np.ndarray) -> None:
