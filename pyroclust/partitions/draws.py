@@ -1,8 +1,8 @@
 """Draws of a partition: what every sampler returns and every diagnostic takes."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -104,6 +104,44 @@ class Draws:
         check_room(name, labels.size)
         beside = {one: values_beside(name, source, one) for one in ("log_joint", "log_prob")}
         return draws_of_labels(labels, where=name, name=name, **beside)
+
+    @classmethod
+    def joined(cls, runs: "Sequence[Draws]") -> "Draws":
+        """Return the chains of several runs on the same points, with what is known of all of them.
+
+        Raises:
+            ValueError: if there are none, or they differ in the number of draws or of points.
+
+        Example:
+            >>> one = Draws(assignments=np.zeros((2, 5, 3), dtype=np.int64))
+            >>> Draws.joined([one, one]).assignments.shape
+            (4, 5, 3)
+        """
+        shapes = sorted({one.assignments.shape[1:] for one in runs})
+        if len(shapes) != 1:
+            raise ValueError(f"runs have chains of {shapes} draws and points, expected one size")
+
+        def known(values: list[np.ndarray | None]) -> np.ndarray | None:
+            found = [one for one in values if one is not None]
+            return np.concatenate(found) if len(found) == len(runs) else None
+
+        return replace(
+            runs[0],
+            assignments=np.concatenate([one.assignments for one in runs]),
+            log_joint=known([one.log_joint for one in runs]),
+            log_prob=known([one.log_prob for one in runs]),
+            log_weights=known([one.log_weights for one in runs]),
+            parameters={
+                name: np.concatenate([one.parameters[name] for one in runs])
+                for name in runs[0].parameters
+                if all(name in one.parameters for one in runs)
+            },
+            seconds=sum(one.seconds for one in runs),
+            seconds_warmup=sum(one.seconds_warmup for one in runs),
+            seconds_compile=sum(one.seconds_compile for one in runs),
+            interrupted=any(one.interrupted for one in runs),
+            notes=tuple(note for one in runs for note in one.notes),
+        )
 
     def __repr__(self) -> str:
         """Return the source, the sizes and the mean number of clusters."""
