@@ -61,6 +61,7 @@ cluster = with_options(
         *_MODEL,
         "num_clusters",
         "guide",
+        "num_draws",
         "num_chains",
         "mcmc_draws",
         "warmup",
