@@ -30,7 +30,8 @@ def listed() -> set[tuple[str, str]]:
     """Return module and name of every class and function that a face lists."""
     faces = [importlib.import_module(face) for face in FACES]
     values = [getattr(face, name) for face in faces for name in face.__all__]
-    return {(one.__module__, one.__name__) for one in values if inspect.isclass(one) or inspect.isfunction(one)}
+    made = [one for one in values if inspect.isclass(one) or inspect.isfunction(one)]
+    return {(one.__module__, one.__name__) for one in made}
 
 
 LISTED = listed()

@@ -215,7 +215,8 @@ LAW: dict[str, set[str]] = {
     | {"calibration", "data", "guides", "infer", "infer.training", "models", "nn", "plots", "saving"}
     | {"infer.refining"},
     "report": DIAGNOSTICS
-    | {"attempts", "baselines", "calibration", "data", "errors", "io", "plots", "progress", "results", "text"},
+    | {"attempts", "baselines", "calibration", "data", "errors", "io", "plots", "progress"}
+    | {"results", "text"},
     "analysis": GROUND
     | DIAGNOSTICS
     | LAWS
