@@ -46,7 +46,7 @@ def timed(table: Path, out: Path) -> tuple[float, float, float, list[str]]:
     """Run the command; return wall and processor seconds, peak GiB, and what it said on standard error."""
     began = time.perf_counter()
     child = subprocess.Popen(
-        [sys.executable, "-m", "pyroclust", "compare", str(table), "--out", str(out)],
+        [sys.executable, "-m", "pyroclust", "compare", str(table), "--refine", "--out", str(out)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -71,7 +71,7 @@ def compared(guide: str, num_points: int, seed: int) -> dict[str, Any]:
         clusters = write_table(guide, num_points, seed, table)
         wall, processor, memory, said = timed(table, out)
         found = json.loads((out / "summary.json").read_text(encoding="utf-8"))
-    refined = found.get("refined") or {}
+    refined = found["refining"] or {}
     return {
         "N": num_points,
         "clusters": clusters,
@@ -84,7 +84,7 @@ def compared(guide: str, num_points: int, seed: int) -> dict[str, Any]:
         "refined_draws": refined.get("draws"),
         "sweeps": refined.get("sweeps"),
         "settled": refined.get("settled"),
-        "largest_difference": (found.get("agreement_refined") or {}).get("largest_difference"),
+        "largest_difference": ((found["agreement"] or {}).get("refined") or {}).get("largest_difference"),
     }
 
 
