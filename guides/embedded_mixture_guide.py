@@ -6,7 +6,6 @@ from typing import Any
 import pyro
 import pyro.distributions as dist
 import torch
-from sklearn.mixture import GaussianMixture
 from torch import Tensor, nn
 
 from pyroclust.counts import check_number, check_seed, short_seed
@@ -79,6 +78,8 @@ class EmbeddedMixtureGuide(DeepGuide):
             data: one data set ``(N, *event_shape)``, N at least K.
             seed: of the fit.
         """
+        from sklearn.mixture import GaussianMixture
+
         own: Any = self.model
         vectors = self.features(data)
         fitted = GaussianMixture(

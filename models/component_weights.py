@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 import pyro
 import pyro.distributions as dist
 import torch
-from scipy import stats
+from scipy.special import gammaincinv
 from torch import Tensor, nn
 
 from pyroclust.counts import check_count
@@ -112,7 +112,7 @@ class StickBreakingGamma(ComponentWeights):
         """Average the bound of :class:`StickBreaking` over quantiles of the concentration."""
         shape, rate = (self.prior.value(name).item() for name in ("shape", "rate"))
         levels = (torch.arange(_QUANTILES) + 0.5) / _QUANTILES
-        values = stats.gamma.ppf(levels.numpy(), shape, scale=1 / rate).clip(1e-12).tolist()
+        values = (gammaincinv(shape, levels.numpy()) / rate).clip(1e-12).tolist()
         return torch.stack([self._given(one).truncation_error(num_points) for one in values]).mean()
 
     def _given(self, concentration: Tensor | float) -> StickBreaking:

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import scipy
 import torch
-from matplotlib import get_data_path
-from matplotlib.ft2font import FT2Font
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
-from scipy.ndimage import distance_transform_edt
 from torch import Tensor
 
 __all__ = ["NUM_SIDES", "GlyphShapes", "glyph_shapes"]
@@ -81,6 +79,9 @@ def glyph_shapes() -> GlyphShapes:
         >>> any(character.isnumeric() for character in shapes.characters)
         False
     """
+    from matplotlib import get_data_path
+    from matplotlib.ft2font import FT2Font
+
     folder = Path(get_data_path()) / "fonts" / "ttf"
     paths = [folder / f"{name}.ttf" for name in _FONTS]
     known = [FT2Font(str(path)).get_charmap() for path in paths]
@@ -147,7 +148,7 @@ def _ink(drawn: NDArray[np.float32]) -> NDArray[np.float32]:
 def _distances(drawn: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return signed distances to the outline, in units of the box."""
     ink = drawn > 0.5
-    signed = distance_transform_edt(~ink) - distance_transform_edt(ink)
+    signed = scipy.ndimage.distance_transform_edt(~ink) - scipy.ndimage.distance_transform_edt(ink)
     width = _PIXELS // _SHRINK
     coarse = signed.reshape(width, _SHRINK, width, _SHRINK).mean((1, 3))
     return (coarse / _BOX).astype(np.float32)

@@ -6,9 +6,8 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy
 import torch
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components
 from torch import Tensor
 
 from pyroclust.counts import check_count
@@ -93,7 +92,7 @@ class Constraints:
             known = np.flatnonzero(own >= 0)
             linked = np.concatenate([linked, np.stack([first_of[own[known]], known], -1)])
         graph = _graph(linked, num_points)
-        _, component = connected_components(graph, directed=False)
+        _, component = scipy.sparse.csgraph.connected_components(graph, directed=False)
         groups = canonical(torch.from_numpy(component.astype(np.int64)))
         pairs = groups[torch.from_numpy(severed)]
         _refuse_contradictions(severed[(pairs[:, 0] == pairs[:, 1]).numpy()], graph)
@@ -330,12 +329,12 @@ def _first_of_label(found: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | 
     return np.flatnonzero(known)[first], own
 
 
-def _graph(pairs: np.ndarray, num_points: int) -> csr_array:
+def _graph(pairs: np.ndarray, num_points: int) -> "scipy.sparse.csr_array":
     ones = np.ones(len(pairs), np.int32)
-    return csr_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(num_points, num_points))
+    return scipy.sparse.csr_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(num_points, num_points))
 
 
-def _apart_by_label(groups: Tensor, first_of: np.ndarray, graph: csr_array) -> Tensor:
+def _apart_by_label(groups: Tensor, first_of: np.ndarray, graph: "scipy.sparse.csr_array") -> Tensor:
     """Return the groups of all pairs of labels, which have to differ."""
     of_label = groups[torch.from_numpy(first_of)].numpy()
     if len(np.unique(of_label)) < len(of_label):
@@ -349,7 +348,7 @@ def _apart_by_label(groups: Tensor, first_of: np.ndarray, graph: csr_array) -> T
     return torch.from_numpy(of_label[np.stack(np.triu_indices(len(of_label), 1), -1)])
 
 
-def _refuse_contradictions(pairs: np.ndarray, graph: csr_array) -> None:
+def _refuse_contradictions(pairs: np.ndarray, graph: "scipy.sparse.csr_array") -> None:
     if len(pairs):
         one, other = pairs[0].tolist()
         more = f" (and {len(pairs) - 1} more pairs)" if len(pairs) > 1 else ""
@@ -359,9 +358,9 @@ def _refuse_contradictions(pairs: np.ndarray, graph: csr_array) -> None:
         )
 
 
-def _path(graph: csr_array, one: int, other: int) -> str:
+def _path(graph: "scipy.sparse.csr_array", one: int, other: int) -> str:
     """Spell the shortest chain of pairs between two points."""
-    _, before = breadth_first_order(graph, one, directed=False)
+    _, before = scipy.sparse.csgraph.breadth_first_order(graph, one, directed=False)
     spelled: list[str] = []
     while other != one:
         nearer = int(before[other])

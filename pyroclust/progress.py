@@ -6,10 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.text import Text
-
 from pyroclust.text import duration, visible
 
 __all__ = ["lines_instead_of_bars", "progress_bar", "stages"]
@@ -60,6 +56,9 @@ def progress_bar(
     if line is not None and not shown:
         yield _Lines(what, total, done, line)
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),
@@ -104,6 +103,9 @@ def stages(*, first: str = "", shown: bool = True) -> Iterator[Callable[[str], N
         >>> with stages(shown=False) as tell:
         ...     tell("sampling")
     """
+    from rich.console import Console
+    from rich.text import Text
+
     console = Console(stderr=True, quiet=not shown)
     status = console.status("", spinner="line") if console.is_terminal else None
 

@@ -45,6 +45,28 @@ def test_import_needs_no_torch():
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+# What only a training, a picture, a classical method or a file of draws needs.
+HEAVY = (
+    *("arviz", "arviz_stats", "h5netcdf", "jinja2", "lightning_fabric", "matplotlib", "networkx", "rich"),
+    *("sklearn", "scipy.cluster", "scipy.ndimage", "scipy.optimize", "scipy.signal", "scipy.stats"),
+    *("scipy.sparse", "torch._dynamo"),
+)
+
+
+@pytest.mark.parametrize(
+    ("modules", "left_out"),
+    [
+        ("pyroclust.analysis.compare, pyroclust.analysis.comparing, pyroclust.analysis.forests", HEAVY),
+        ("pyroclust.analysis.diagnose, pyroclust.io", (*HEAVY, "torch", "pyro", "xarray")),
+        ("pyroclust.guides, pyroclust.infer, pyroclust.models, pyroclust.baselines", HEAVY),
+    ],
+)
+def test_heavy_modules_are_loaded_where_they_are_used(modules, left_out):
+    script = f"import sys, {modules}; print(*{set(left_out)} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert found.stdout.split() == []
+
+
 def test_results_say_what_they_are():
     table = pyroclust.read_table("iris")
     assert repr(table) == "Table('iris': 150 points of petal_length_cm, petal_width_cm, 3 reference labels)"

@@ -1,5 +1,6 @@
 """The steps that draw: chains of MCMC first, then the guide, its weights, and refined draws where needed."""
 
+import math
 import time
 from dataclasses import replace
 from typing import Any
@@ -22,7 +23,14 @@ from pyroclust.errors import first_line, lacks_memory
 from pyroclust.infer import refine
 from pyroclust.infer.mcmc.defaults import default_kernel_name, has_kernel
 from pyroclust.infer.refining.clock import Clock
-from pyroclust.infer.refining.proposals import NUM_ORDERS, draw_proposals, most_at_once, posterior_of, warm_up
+from pyroclust.infer.refining.proposals import (
+    NUM_ORDERS,
+    PROPOSALS,
+    draw_proposals,
+    most_at_once,
+    posterior_of,
+    warm_up,
+)
 from pyroclust.large_tables import draws_of
 from pyroclust.random_state import seeded
 from pyroclust.results.weights import Weighting
@@ -35,7 +43,7 @@ _GUIDE_SECONDS, _FEWEST_DRAWS, _PACE_DRAWS = 3.0, 200, 16
 # Draws of tables with so many columns, where the state of a cluster has D^2 numbers, come in blocks.
 _WIDE = 5
 # Without being asked, so many draws are refined, from so many proposals each, if that takes so many seconds.
-_REFINED_DRAWS, _PROPOSALS, _REFINING_SECONDS, _FEWEST_SWEEPS = 400, 2, 6.0, 20
+_REFINED_DRAWS, _FEW_PROPOSALS, _REFINING_SECONDS, _FEWEST_SWEEPS = 400, 2, 6.0, 20
 
 
 def _mcmc(work: Work) -> None:
@@ -190,6 +198,7 @@ def _refining(work: Work) -> Any:
     """Refine the guide's draws, and set them beside MCMC."""
     picked, settings, data, found = work.picked, work.settings, work.data, work.analysis
     assert picked is not None
+    assert data is not None
     asked = settings.refine or work.asks("refining")
     usual = settings.num_draws or draws_of(len(found.row_names))
     draws, record = refine(
@@ -197,7 +206,8 @@ def _refining(work: Work) -> Any:
         picked.module,
         data,
         num_draws=usual if asked else _REFINED_DRAWS,
-        **({} if asked else {"proposals": _PROPOSALS, "most_seconds": _REFINING_SECONDS}),
+        proposals=PROPOSALS if asked else _FEW_PROPOSALS,
+        most_seconds=math.inf if asked else _REFINING_SECONDS,
         seed=settings.seed,
     )
     has_weights = work.model.has_likelihood

@@ -5,7 +5,6 @@ from pyroclust.baselines import BASELINES, GRAPH_BASELINES
 from pyroclust.data.shapes import Graph
 from pyroclust.diagnostics import SourceComparison, compare_sources
 from pyroclust.diagnostics.verdicts.findings import Question
-from pyroclust.results.analysis import WORDS
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow, baseline_rows
 from pyroclust.results.weights import Orders
 
@@ -26,7 +25,7 @@ def _two_samples(work: Work) -> dict[str, SourceComparison]:
             last.draws.assignments,
             seed=found.seed,
             names=(one.name, last.name),
-            **({"tolerance": found.tolerance_for(one.key)} if one.key in WORDS else {}),
+            tolerance=found.tolerance_for(one.key),
         )
         for one in others
     }

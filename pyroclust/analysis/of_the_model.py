@@ -8,6 +8,7 @@ import torch
 
 from pyroclust.analysis.constraining import free_posterior, knowledge_of
 from pyroclust.analysis.filling import missing_cells
+from pyroclust.analysis.picking import PickedGuide
 from pyroclust.analysis.populations import MOST_ANNEALED, can_be_annealed
 from pyroclust.analysis.steps import Step, Work, never
 from pyroclust.arrays import without_gaps
@@ -51,12 +52,17 @@ def _see(work: Work) -> Callable[[np.ndarray], np.ndarray] | None:
     return lambda values: without_gaps(indicators(values, kinds=data.kinds, levels=data.levels))
 
 
+def _free_guide(work: Work) -> PickedGuide:
+    """Return the guide that no constraints hold: simulations know of none."""
+    free = work.free if isinstance(work.free, PickedGuide) else work.picked
+    assert free is not None
+    return free
+
+
 def _world(work: Work) -> TrainingWorld:
     """Simulate data sets like those of the training, once for all steps that look at them."""
     if "world" not in work.kept:
-        # Simulations know of no constraints.
-        picked = work.free if getattr(work.free, "module", None) is not None else work.picked
-        assert picked is not None
+        picked = _free_guide(work)
         assert work.data is not None
         least, most = picked.min_points, picked.max_points
         work.kept["world"] = simulated_world(
@@ -88,9 +94,8 @@ def _witnesses(work: Work) -> Witnesses | None:
 
 
 def _calibration(work: Work) -> Any:
-    picked = work.free if getattr(work.free, "module", None) is not None else work.picked
-    assert picked is not None
-    guide = picked.module
+    assert work.data is not None
+    guide = _free_guide(work).module
     found = calibrate_near(guide, guide.model, work.data, see=_see(work), seed=work.settings.seed)
     work.analysis.checks["calibration"] = (found.finding,)
     return found
@@ -112,7 +117,7 @@ def _evidence(work: Work) -> Evidence | None:
     found = work.analysis
     estimates: tuple[LogEvidence, ...] = (*_from_guide(work), *work.kept.get("evidences", ()))
     asked = work.asks("evidence")
-    if asked and work.model is not None and can_be_annealed(work.model):
+    if asked and work.model is not None and work.data is not None and can_be_annealed(work.model):
         if len(found.row_names) > MOST_ANNEALED:
             found.notes.append(
                 f"The log evidence was not estimated by annealing, as there are more than {MOST_ANNEALED} "
@@ -138,6 +143,8 @@ def _from_guide(work: Work) -> tuple[LogEvidence, ...]:
     if cross is None:
         return (importance_evidence(weights.log_weights),)
     draws = found.proposals
+    assert draws.log_joint is not None
+    assert draws.log_prob is not None
     return log_evidences(*cross, guide_log_joint=draws.log_joint, guide_log_prob=draws.log_prob)
 
 
@@ -160,6 +167,7 @@ def _cross_scored(work: Work) -> tuple[np.ndarray, np.ndarray] | None:
 def _free(work: Work) -> None:
     """Draw from the posterior without the constraints, to say what they changed."""
     known, free = work.known, None
+    assert known is not None
     try:
         free = free_posterior(work)
     finally:

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, ward
-from sklearn.neighbors import NearestNeighbors
+import scipy
 
 from pyroclust.baselines.baseline import Baseline, Clustering
 from pyroclust.baselines.number_of_clusters import check_num_clusters, choose_by_silhouette
@@ -56,6 +55,8 @@ class Agglomerative(Baseline):
     def _cluster(self, data: np.ndarray, seed: int) -> Clustering:
         if len(data) <= self.max_points:
             return self._cut(data, seed)
+        from sklearn.neighbors import NearestNeighbors
+
         chosen = np.random.default_rng(seed).permutation(len(data))[: self.max_points]
         found = self._cut(data[chosen], seed)
         nearest = NearestNeighbors(n_neighbors=1).fit(data[chosen]).kneighbors(data, return_distance=False)
@@ -67,7 +68,7 @@ class Agglomerative(Baseline):
 
     def _cut(self, data: np.ndarray, seed: int) -> Clustering:
         check_num_clusters("num_clusters", self.num_clusters, len(data))
-        tree = ward(data)
+        tree = scipy.cluster.hierarchy.ward(data)
         if self.num_clusters is not None:
             return Clustering(
                 _labels(tree, self.num_clusters), f"Ward's tree cut to K = {self.num_clusters} as given."
@@ -81,4 +82,6 @@ class Agglomerative(Baseline):
 def _labels(tree: np.ndarray, num_clusters: int) -> np.ndarray:
     """Leave out the last merges, also where several have the same height."""
     merges = np.arange(len(tree), dtype=np.float64)
-    return fcluster(tree, len(tree) - num_clusters, criterion="monocrit", monocrit=merges)
+    return scipy.cluster.hierarchy.fcluster(
+        tree, len(tree) - num_clusters, criterion="monocrit", monocrit=merges
+    )

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.cluster import SpectralClustering
 
 from pyroclust.baselines.baseline import Baseline, Clustering
 from pyroclust.baselines.number_of_clusters import check_num_clusters
@@ -51,6 +50,8 @@ class SpectralCommunities(Baseline):
         return "spectral clustering"
 
     def _cluster(self, data: np.ndarray, seed: int) -> Clustering:
+        from sklearn.cluster import SpectralClustering
+
         matrix = check_matrix(data) + _FAINT
         given = self.num_clusters
         number = _by_gap(matrix, self.max_clusters) if given is None else given

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.metrics import normalized_mutual_info_score, silhouette_score
-from sklearn.neighbors import KNeighborsClassifier
 
 from pyroclust.arrays import as_numbers
 from pyroclust.baselines.scores import partition_scores
@@ -82,6 +80,9 @@ def feature_scores(
         Arias Figueroa and Ramirez Rivera (2017), Is simple better? Revisiting simple generative models for
         unsupervised clustering. NIPS workshop on Bayesian deep learning.
     """
+    from sklearn.metrics import normalized_mutual_info_score
+    from sklearn.neighbors import KNeighborsClassifier
+
     given = np.asarray(as_numbers("shares", shares), dtype=float)
     known = pd.factorize(as_class_labels("truth", truth))[0]
     mask = np.asarray(validation)
@@ -124,6 +125,8 @@ def feature_scores(
 
 
 def _silhouette(vectors: np.ndarray, labels: np.ndarray, *, seed: int) -> float:
+    from sklearn.metrics import silhouette_score
+
     if not 1 < len(np.unique(labels)) < len(labels):
         return float("nan")
     size = min(len(vectors), _MOST_POINTS)

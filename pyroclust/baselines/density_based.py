@@ -4,8 +4,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.cluster import DBSCAN
-from sklearn.neighbors import NearestNeighbors
 
 from pyroclust.baselines.baseline import Baseline, Clustering
 
@@ -61,6 +59,8 @@ class DensityBased(Baseline):
         return "DBSCAN"
 
     def _cluster(self, data: np.ndarray, seed: int) -> Clustering:
+        from sklearn.cluster import DBSCAN
+
         neighbours = min(self.min_points or _min_points(data), len(data))
         radius, rule = (
             (self.radius, "as given") if self.radius is not None else (_knee(data, neighbours), _RULE)
@@ -77,6 +77,8 @@ class DensityBased(Baseline):
         return Clustering(labels, f"{about}; {noise.sum()} noise point(s) {where}.")
 
     def _settled(self, data: np.ndarray, labels: np.ndarray, core: np.ndarray) -> np.ndarray:
+        from sklearn.neighbors import NearestNeighbors
+
         noise = np.flatnonzero(labels < 0)
         settled = labels.copy()
         if self.noise_alone:
@@ -97,6 +99,8 @@ def _min_points(data: np.ndarray) -> int:
 
 def _knee(data: np.ndarray, neighbours: int) -> float:
     """Return the distance at which the sorted distances to the m-th nearest point turn upward."""
+    from sklearn.neighbors import NearestNeighbors
+
     # The nearest point of each is itself.
     reached, _ = NearestNeighbors(n_neighbors=neighbours).fit(data).kneighbors(data)
     curve = np.sort(reached[:, -1])
@@ -110,6 +114,8 @@ def _knee(data: np.ndarray, neighbours: int) -> float:
 
 def _smallest_gap(data: np.ndarray) -> float:
     """Return a radius within which only equal points lie, where each has at least m equal ones."""
+    from sklearn.neighbors import NearestNeighbors
+
     values = np.unique(data, axis=0)
     gaps, _ = NearestNeighbors(n_neighbors=2).fit(values).kneighbors(values)
     return float(gaps[:, 1].min()) / 2

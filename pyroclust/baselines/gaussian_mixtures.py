@@ -1,9 +1,9 @@
 """Gaussian mixtures by expectation maximisation, and with a Dirichlet process prior by variational Bayes."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 
 from pyroclust.baselines.baseline import Baseline, Clustering, unit_columns
 from pyroclust.baselines.number_of_clusters import check_num_clusters, num_distinct
@@ -64,7 +64,9 @@ class EMGaussianMixture(Baseline):
         about = f"Gaussian mixture by EM with K = {tried[best]} of 1 to {tried[-1]}: the smallest BIC."
         return Clustering(fits[best].predict(points), about)
 
-    def _fitted(self, points: np.ndarray, k: int, seed: int) -> GaussianMixture:
+    def _fitted(self, points: np.ndarray, k: int, seed: int) -> Any:
+        from sklearn.mixture import GaussianMixture
+
         mixture = GaussianMixture(k, n_init=self.num_starts, max_iter=300, reg_covar=1e-4, random_state=seed)
         return mixture.fit(points)
 
@@ -112,6 +114,8 @@ class VariationalGaussianMixture(Baseline):
         return "variational mixture"
 
     def _cluster(self, data: np.ndarray, seed: int) -> Clustering:
+        from sklearn.mixture import BayesianGaussianMixture
+
         points = unit_columns(data)
         components = min(self.max_clusters, num_distinct(points))
         mixture = BayesianGaussianMixture(

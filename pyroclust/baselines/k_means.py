@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn import cluster
 
 from pyroclust.baselines.baseline import Baseline, Clustering
 from pyroclust.baselines.number_of_clusters import check_num_clusters, choose_by_silhouette
@@ -49,6 +48,8 @@ class KMeans(Baseline):
         return "k-means"
 
     def _cluster(self, data: np.ndarray, seed: int) -> Clustering:
+        from sklearn import cluster
+
         def labels_of(k: int) -> np.ndarray:
             return cluster.KMeans(k, n_init=self.num_starts, random_state=seed).fit_predict(data)
 

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
-from sklearn.metrics import silhouette_score
+from scipy.special import ndtri
 
 __all__ = [
     "ChosenLabels",
@@ -99,6 +98,8 @@ def choose_by_silhouette(
 
 
 def _mean_silhouette(data: np.ndarray, labels: np.ndarray) -> float:
+    from sklearn.metrics import silhouette_score
+
     # Equal points can leave fewer clusters than were asked for, or as many as points.
     if not 2 <= len(np.unique(labels)) < len(labels):
         return -1.0
@@ -135,4 +136,4 @@ def refuses_one_cluster(data: np.ndarray, halves: np.ndarray) -> bool:
     means = np.stack([np.bincount(codes, weights=column) for column in data.T], axis=1) / sizes[:, None]
     ratio = np.square(data - means[codes]).sum() / np.square(data - data.mean(0)).sum()
     spread = np.sqrt(2 * (1 - 8 / (np.pi**2 * dimensions)) / (num_points * dimensions))
-    return bool(ratio < 1 - 2 / (np.pi * dimensions) - norm.isf(_LEVEL) * spread)
+    return bool(ratio < 1 - 2 / (np.pi * dimensions) + ndtri(_LEVEL) * spread)

@@ -4,10 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, normalized_mutual_info_score
-from sklearn.metrics.cluster import contingency_matrix
 
 from pyroclust.class_labels import as_class_labels
 from pyroclust.diagnostics import variation_of_information
@@ -65,13 +63,16 @@ def partition_scores(truth: ArrayLike, assignments: ArrayLike) -> PartitionScore
         >>> round(scores.adjusted_rand, 3), scores.accuracy, scores.num_clusters_error
         (0.571, 0.75, 1)
     """
+    from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, normalized_mutual_info_score
+    from sklearn.metrics.cluster import contingency_matrix
+
     known, found = _codes("truth", truth), _codes("assignments", assignments)
     if known.shape != found.shape:
         raise ValueError(
             f"assignments has shape {found.shape}, expected {known.shape} as truth: one label a point"
         )
     table = contingency_matrix(known, found)
-    matched = table[linear_sum_assignment(table, maximize=True)].sum()
+    matched = table[scipy.optimize.linear_sum_assignment(table, maximize=True)].sum()
     return PartitionScores(
         adjusted_rand=float(adjusted_rand_score(known, found)),
         adjusted_mutual_information=float(adjusted_mutual_info_score(known, found)),

@@ -1,6 +1,7 @@
 """The commands of ``pyroclust``; heavy imports wait until a command runs."""
 
 import json
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -55,7 +56,7 @@ def guides(as_json: Json = False) -> None:  # noqa: FBT002
     standard_output().print(guide_list(cards))
 
 
-_COMMANDS = {
+_COMMANDS: dict[str, Callable[..., None]] = {
     "cluster": cluster,
     "compare": compare,
     "diagnose": diagnose,

@@ -282,13 +282,16 @@ OPTIONS: Mapping[str, Option] = {
     "verbose": _flag("--verbose", "Print every table, not the answer alone."),
 }
 
-Delimiter, Decimal, Header = (
-    Annotated[OPTIONS[name].kind, OPTIONS[name].info] for name in ("delimiter", "decimal", "header")
-)
-Out, Seed = (Annotated[OPTIONS[name].kind, OPTIONS[name].info] for name in ("out", "seed"))
-Json, Overwrite, Quiet, Strict, Verbose = (
-    Annotated[bool, OPTIONS[name].info] for name in ("as_json", "overwrite", "quiet", "strict", "verbose")
-)
+Delimiter = Annotated[str | None, OPTIONS["delimiter"].info]
+Decimal = Annotated[str | None, OPTIONS["decimal"].info]
+Header = Annotated[bool | None, OPTIONS["header"].info]
+Out = Annotated[Path | None, OPTIONS["out"].info]
+Seed = Annotated[int, OPTIONS["seed"].info]
+Json = Annotated[bool, OPTIONS["as_json"].info]
+Overwrite = Annotated[bool, OPTIONS["overwrite"].info]
+Quiet = Annotated[bool, OPTIONS["quiet"].info]
+Strict = Annotated[bool, OPTIONS["strict"].info]
+Verbose = Annotated[bool, OPTIONS["verbose"].info]
 AnalysisFolder = Annotated[
     Path,
     typer.Argument(metavar="FOLDER", parser=folder_named, help="What pyroclust cluster or compare wrote."),
@@ -312,7 +315,7 @@ def with_options(
         info = option.info
         if name in says:
             info = typer.Option(*info.param_decls, **_kept(info) | {"help": says[name]})
-        annotation = Annotated[option.kind, info]
+        annotation = Annotated[option.kind, info]  # type: ignore[name-defined]
         parameters.append(
             Parameter(name, Parameter.KEYWORD_ONLY, default=option.default, annotation=annotation)
         )

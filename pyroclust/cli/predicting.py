@@ -139,6 +139,14 @@ def update(
         from pyroclust.analysis.updating import update as run
 
         reading = reading_options(delimiter=delimiter, decimal=decimal, header=header)
-        settings = {"num_draws": draws, "out": place, "overwrite": overwrite, "seed": seed}
-        found = run(folder, new, **settings, progress=tell, **reading)
+        found = run(
+            folder,
+            new,
+            num_draws=draws,
+            out=place,
+            overwrite=overwrite,
+            seed=seed,
+            progress=tell,
+            **reading,
+        )
     print_analysis(found, place, as_json=as_json, verbose=verbose, strict=strict)

@@ -1,6 +1,5 @@
-"""Draws of partitions from files and objects of any software; ArviZ containers out."""
+"""Draws of partitions from files and objects of any software."""
 
-from pyroclust.io.arviz import to_arviz
 from pyroclust.io.draws import DRAWS_SUFFIXES, DrawsFile, DrawsSource, draws_from, read_draws
 
-__all__ = ["DRAWS_SUFFIXES", "DrawsFile", "DrawsSource", "draws_from", "read_draws", "to_arviz"]
+__all__ = ["DRAWS_SUFFIXES", "DrawsFile", "DrawsSource", "draws_from", "read_draws"]

@@ -20,6 +20,7 @@ from pyroclust.io.arviz_groups import (
     reference_group,
     sample_stats_group,
 )
+from pyroclust.io.draws import draws_from
 from pyroclust.partitions import Draws
 
 __all__ = ["DrawsOnData", "to_arviz"]
@@ -42,7 +43,7 @@ class DrawsOnData(Protocol):
 
 
 def to_arviz(
-    source: DrawsOnData | DrawsLike,
+    source: DrawsLike | DrawsOnData,
     *,
     model: Any = None,
     reference: np.ndarray | None = None,
@@ -88,11 +89,11 @@ def to_arviz(
         >>> dict(to_arviz(result).posterior["assignments"].sizes)
         {'chain': 4, 'draw': 50, 'point': 82}
     """
-    by_name = getattr(source, "draws", None)
-    if isinstance(by_name, Mapping):
-        draws, analysis = dict(by_name), source
+    analysis: Any = source if isinstance(getattr(source, "draws", None), Mapping) else None
+    if analysis is not None:
+        draws: dict[str, Draws] = dict(analysis.draws)
     else:
-        draws, analysis = {"posterior": Draws.of(source)}, None
+        draws = {"posterior": draws_from(source)}
     main = draws.get("mcmc") or draws.get("guide") or next(iter(draws.values()))
     data = None if analysis is None else analysis.data
     labels = main.assignments

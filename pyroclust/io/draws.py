@@ -15,7 +15,6 @@ from pyroclust.io.arrays import read_npy_draws, read_npz_draws
 from pyroclust.io.columns import draws_in_frame
 from pyroclust.io.delimited import read_table_draws
 from pyroclust.io.labels import FoundDraws, canonical_draws, check_room
-from pyroclust.io.netcdf import read_netcdf_draws
 from pyroclust.text import visible
 
 __all__ = ["DRAWS_SUFFIXES", "DrawsFile", "DrawsSource", "draws_from", "read_draws"]
@@ -212,8 +211,14 @@ def _log(values: np.ndarray | None, draws: np.ndarray, name: str, where: str) ->
     return values.reshape(draws.shape[:2]).astype(np.float64)
 
 
+def _read_netcdf(path: Path, variable: str | None, group: str | None) -> FoundDraws:
+    from pyroclust.io.netcdf import read_netcdf_draws
+
+    return read_netcdf_draws(path, variable=variable, group=group)
+
+
 _READERS: dict[str, Callable[[Path, str | None, str | None], FoundDraws]] = {
     ".npy": lambda path, variable, group: read_npy_draws(path, variable=variable),
     ".npz": lambda path, variable, group: read_npz_draws(path, variable=variable),
-    ".nc": lambda path, variable, group: read_netcdf_draws(path, variable=variable, group=group),
+    ".nc": _read_netcdf,
 }

@@ -1,9 +1,9 @@
 """How clusters look: one colour and one marker each, the same from one partition to the next."""
 
 import numpy as np
+import scipy
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
-from scipy.optimize import linear_sum_assignment
 
 from pyroclust.diagnostics.limits import DOUBTFUL
 from pyroclust.plots.style import CYCLE, MARKERS
@@ -158,7 +158,7 @@ def _one_hot(labels: np.ndarray) -> np.ndarray:
 def _names(overlap: np.ndarray) -> np.ndarray:
     """Return a label for each cluster (column): an old one (row) it overlaps with, or a new one."""
     names = np.full(overlap.shape[1], -1)
-    old, cluster = linear_sum_assignment(-overlap)
+    old, cluster = scipy.optimize.linear_sum_assignment(-overlap)
     real = overlap[old, cluster] > 0
     names[cluster[real]] = old[real]
     fresh = names < 0

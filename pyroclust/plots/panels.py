@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
-from sklearn.decomposition import PCA
 
 from pyroclust.plots.given import drawable_points
 from pyroclust.plots.marks import mark_clusters, matched_labels
@@ -90,6 +89,8 @@ def _stacked(values: np.ndarray, num_stacks: int) -> np.ndarray:
 
 
 def _projected(data: np.ndarray) -> Places:
+    from sklearn.decomposition import PCA
+
     # Equal points, or a single one, have no variance that components could share.
     alike = bool((data == data[0]).all())
     pca = None if alike else PCA(2).fit(data)

@@ -43,6 +43,7 @@ _PARAMETERS: dict[Any, Any] = {
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
+    "axes.titley": 1.0,
     "axes.labelsize": 10,
     "axes.edgecolor": GREY,
     "axes.labelcolor": INK,

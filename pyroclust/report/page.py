@@ -5,6 +5,7 @@ To add a section, write one function from the analysis and a step's result to a
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from pyroclust.attempts import Attempts
@@ -92,6 +93,7 @@ def page_of(found: Analysis) -> Page:
         verdict=found.verdict,
         findings=found.findings,
         answer=found.in_words.lines,
+        mark=found.in_words.mark,
         picture=tries.make("The picture of the data", lambda: _picture(found)),
         sections=tuple(section for section in sections if section is not None),
         notes=(*found.notes, *found.failures),
@@ -138,12 +140,10 @@ def _sections(found: Analysis) -> dict[str, Callable[[], Section]]:
         if name not in _BEFORE:
             of_step(name)
     for name, tests in results.get("two_samples", {}).items():
-        every[f"tests of {name}"] = lambda name=name, tests=tests: agreement_section(found, name, tests)
+        every[f"tests of {name}"] = partial(agreement_section, found, name, tests)
     chains = [one for one in found.sources if not one.is_independent]
     for one in chains:
-        every[f"convergence of {one.name}"] = lambda one=one: convergence_section(
-            one, is_only=len(chains) == 1
-        )
+        every[f"convergence of {one.name}"] = partial(convergence_section, one, is_only=len(chains) == 1)
     if all(one.seconds is not None for one in found.sources):
         every["cost"] = lambda: cost_section(found)
     every["how it was computed"] = lambda: _computed(found)

@@ -10,6 +10,7 @@ A new kind of part is a subclass of :class:`Part` with its own template beside `
 it is called ``part``.
 """
 
+import gc
 import re
 from base64 import b64encode
 from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ from PIL import Image
 
 from pyroclust import plots
 from pyroclust.attempts import left_out
-from pyroclust.diagnostics import Finding, Verdict
+from pyroclust.diagnostics import Finding, Mark, Verdict
 from pyroclust.errors import first_line, lacks_memory
 from pyroclust.plots.style import pixels
 from pyroclust.progress import progress_bar
@@ -46,8 +47,7 @@ __all__ = [
 MOST_ROWS = 2000
 MOST_CELLS = 24_000
 LONGEST_CELL = 60
-DPI, COARSE_DPI = 160, 110
-MOST_BYTES = 170_000
+DPI = 110
 _CSS_PIXELS = 96
 _WIDE = 600
 _TAKEN = ("main", "verdict", "contents", "notes", "open-all", "close-all")
@@ -234,27 +234,22 @@ class Picture(Part):
 
     @cached_property
     def _drawn(self) -> tuple[bytes | None, str]:
-        """Draw it at 160 dots an inch, and at 110 if that takes more than 170 kB.
-
-        A page of ten stays below 3 MB.
-        """
         try:
             with plots.style():
                 figure = plots.new_figure(*self.size)
                 self.draw(figure)
-                content = _palette_png(figure, DPI)
-                return (content if len(content) <= MOST_BYTES else _palette_png(figure, COARSE_DPI)), ""
+                return _palette_png(figure), ""
         except Exception as error:
             if lacks_memory(error):
                 raise
             return None, first_line(error)
 
 
-def _palette_png(figure: Figure, dpi: int) -> bytes:
-    drawn = Image.fromarray(pixels(figure, dpi=dpi))
+def _palette_png(figure: Figure) -> bytes:
+    drawn = Image.fromarray(pixels(figure, dpi=DPI))
     few = drawn.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     buffer = BytesIO()
-    few.save(buffer, format="png", optimize=True)
+    few.save(buffer, format="png")
     return buffer.getvalue()
 
 
@@ -288,6 +283,7 @@ class Page:
         findings: the questions behind it, in a table.
         sections: what folds, in order.
         answer: question and answer in a person's words.
+        mark: whether relying on it is good or bad news.
         picture: of the data.
         notes: sentences on what was left out or changed.
         footer: what words on the page mean.
@@ -302,6 +298,7 @@ class Page:
     findings: tuple[Finding, ...]
     sections: tuple[Section, ...]
     answer: tuple[tuple[str, str], ...] = ()
+    mark: Mark = Mark.PLAIN
     picture: Picture | None = None
     notes: tuple[str, ...] = ()
     footer: str = ""
@@ -322,10 +319,15 @@ class Page:
         """Draw all pictures, each once."""
         pictures = [part for section in self.sections for part in section.parts if isinstance(part, Picture)]
         pictures += [] if self.picture is None else [self.picture]
-        with progress_bar("pictures", len(pictures), shown=False) as tell:
-            for number, picture in enumerate(pictures, 1):
-                _ = picture.source
-                tell(number, "")
+        # Figures are full of circles: the collector would look through all that is loaded again and again.
+        gc.freeze()
+        try:
+            with progress_bar("pictures", len(pictures), shown=False) as tell:
+                for number, picture in enumerate(pictures, 1):
+                    _ = picture.source
+                    tell(number, "")
+        finally:
+            gc.unfreeze()
 
     @property
     def addresses(self) -> tuple[str, ...]:

@@ -29,9 +29,10 @@ def terminal_view(found: Analysis, *, verbose: bool = False) -> RenderableType:
     words = Table.grid(padding=(0, 2))
     words.add_column(style="bold", no_wrap=True)
     words.add_column(overflow="fold")
-    mark = found.verdict.level.mark
     for place, (question, answer) in enumerate(found.in_words.lines):
-        style = "bold" if place == 0 else _STYLES[mark] if question == "May I rely on it" else ""
+        style = (
+            "bold" if place == 0 else _STYLES[found.in_words.mark] if question == "May I rely on it" else ""
+        )
         words.add_row(_text(question), _text(answer, style=style))
     parts: list[RenderableType] = [_text(found.name, style="bold"), Text(), words, Text()]
     notes = [*dict.fromkeys((*found.failures, *found.notes))]

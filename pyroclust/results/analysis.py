@@ -378,7 +378,7 @@ class Analysis:
                     title += " (given)"
                 ours.add(title)
                 found[title] = values
-            known = {"label": table.labels, "partial_label": table.partial_labels}
+            known: dict[str, Any] = {"label": table.labels, "partial_label": table.partial_labels}
             for name, values in known.items():
                 if values is not None:
                     found[name] = pd.Series(values, dtype=object)

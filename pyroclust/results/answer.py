@@ -14,6 +14,15 @@ from pyroclust.text import listed
 __all__ = ["AnswerInWords", "clusters_frame", "reliance"]
 
 _MOST_SIZES = 12
+# By the first word on whether to rely on it.
+_MARKS = {
+    "Yes": Mark.GOOD,
+    "On average": Mark.CAUTION,
+    "On the whole": Mark.CAUTION,
+    "Roughly": Mark.CAUTION,
+    "With care": Mark.CAUTION,
+    "No": Mark.BAD,
+}
 
 
 @dataclass(frozen=True)
@@ -79,10 +88,10 @@ class AnswerInWords:
         shown = len(self.sizes)
         if not shown or shown == self.num_clusters:
             return ""
-        whose = f"The partition that is nearest to all draws, which is shown, has {shown}"
+        whose = f"{shown}, as the partition that is nearest to all draws has"
         if shown < self.num_clusters:
-            return f"{whose}: the draws do not agree on which rows make up the others."
-        return f"{whose}: it keeps apart what the draws join in different ways."
+            return f"{whose}: they do not agree on which rows make up the others"
+        return f"{whose}: it keeps apart what they join in different ways"
 
     @property
     def which(self) -> str:
@@ -95,15 +104,26 @@ class AnswerInWords:
     @property
     def how_sure(self) -> str:
         """Shares of rows and pairs that are certain."""
-        rows = "" if np.isnan(self.certain_rows) else f"{self.certain_rows:.0%} of the rows are certain; "
-        return f"{rows}{self.certain_pairs:.0%} of the pairs of rows are surely together or surely apart"
+        rows = (
+            ""
+            if np.isnan(self.certain_rows)
+            else f"{100 * self.certain_rows:.0f} % of the rows are certain; "
+        )
+        return f"{rows}{100 * self.certain_pairs:.0f} % of the pairs of rows are surely together or apart"
+
+    @property
+    def mark(self) -> Mark:
+        """Whether relying on it is good or bad news."""
+        first = self.rely.split(":")[0]
+        return _MARKS.get(first, Mark.UNKNOWN)
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
         """Question and answer."""
         different = self.why_different
         return (
-            ("How many clusters", self.how_many + (f". {different}" if different else "")),
+            ("How many clusters", self.how_many),
+            *((("Shown", different),) if different else ()),
             ("Which", self.which),
             ("How sure", self.how_sure),
             ("May I rely on it", self.rely),

@@ -1,9 +1,7 @@
 """The data of an analysis: the table in its units, and the points as the model sees them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -143,7 +141,7 @@ class AnalysedData:
         return written(put_back(self.in_units, columns, self.kinds), columns, self.levels)
 
     @property
-    def labels(self) -> Sequence[Any] | np.ndarray | None:
+    def labels(self) -> np.ndarray | None:
         """Known labels."""
         return self.table.labels
 

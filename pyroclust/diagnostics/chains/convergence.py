@@ -5,23 +5,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from arviz_stats.base import array_stats
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from pyroclust.arrays import as_finite, unit_of
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT
 
 __all__ = [
     "Convergence",
-    "bulk_ess",
     "convergence",
     "ess",
     "have_converged_well",
     "max_rhat",
     "min_ess",
+    "normal_scores",
     "rhat",
-    "rhats",
+    "rhats_and_ess",
 ]
 
 
@@ -72,7 +70,7 @@ def rhat(x: np.ndarray) -> float:
         True
     """
     x = _checked(x)
-    return float(rhats((x / unit_of(x))[..., None])[0])
+    return float(rhats_and_ess((x / unit_of(x))[..., None])[0][0])
 
 
 def ess(x: np.ndarray) -> float:
@@ -94,46 +92,34 @@ def ess(x: np.ndarray) -> float:
         True
     """
     x = _checked(x)
-    return float(bulk_ess((x / unit_of(x))[..., None])[0])
+    return float(rhats_and_ess((x / unit_of(x))[..., None])[1][0])
 
 
-def rhats(x: np.ndarray) -> np.ndarray:
-    """Return :func:`rhat` of many functionals at once.
-
-    Shape:
-        x: ``(chains, draws, F)``, finite; output: ``(F,)``.
-
-    Example:
-        >>> rhats(np.zeros((4, 100, 2))).tolist()
-        [nan, nan]
-    """
-    still = (x == x[:, :1]).all((0, 1))
-    found = np.where(still, np.inf, np.nan)
-    found[_undefined(x)] = np.nan
-    moving = ~still & ~_undefined(x)
-    if moving.any():
-        split = _one_chain if len(x) == 1 else _many_chains
-        with np.errstate(all="ignore"):
-            found[moving] = split(x[..., moving])
-    return found
-
-
-def bulk_ess(x: np.ndarray) -> np.ndarray:
-    """Return :func:`ess` of many functionals at once.
+def rhats_and_ess(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return :func:`rhat` and :func:`ess` of many functionals at once.
 
     Shape:
-        x: ``(chains, draws, F)``, finite; output: ``(F,)``.
+        x: ``(chains, draws, F)``, finite; outputs: ``(F,)``.
 
     Example:
-        >>> bulk_ess(np.zeros((4, 100, 2))).tolist()
-        [nan, nan]
+        >>> [found.tolist() for found in rhats_and_ess(np.zeros((4, 100, 2)))]
+        [[nan, nan], [nan, nan]]
     """
-    found = np.full(x.shape[-1], np.nan)
-    varies = ~_undefined(x)
-    if varies.any():
-        with np.errstate(all="ignore"):
-            found[varies] = array_stats.ess(x[..., varies], chain_axis=0, draw_axis=1, method="bulk")
-    return found
+    undefined, still = _undefined(x), (x == x[:, :1]).all((0, 1))
+    ratios = np.where(still & ~undefined, np.inf, np.nan)
+    effective = np.full(x.shape[-1], np.nan)
+    if not undefined.all():
+        halves = _halves(x[..., ~undefined])
+        scores = normal_scores(halves)
+        effective[~undefined] = _effective(scores)
+        moving = ~still[~undefined]
+        if moving.any():
+            halves = halves[..., moving]
+            folded = normal_scores(np.abs(halves - np.median(halves, axis=(0, 1))))
+            # The folded part is nan where deviations from the median are constant, as for a fair coin.
+            both = (_ratio(part, is_one_chain=len(x) == 1) for part in (scores[..., moving], folded))
+            ratios[~undefined & ~still] = np.fmax(*both)
+    return ratios, effective
 
 
 def convergence(values: Mapping[str, np.ndarray]) -> tuple[Convergence, ...]:
@@ -199,43 +185,81 @@ def can_converge_well(num_draws: int) -> bool:
     return num_draws >= GOOD_ESS
 
 
-def _many_chains(x: np.ndarray) -> np.ndarray:
-    # The folded part is nan where deviations from the median are constant, as for a fair coin.
-    scaled, folded = (
-        array_stats.rhat(x, chain_axis=0, draw_axis=1, method=method) for method in ("z_scale", "folded")
-    )
-    return np.fmax(scaled, folded)
+def normal_scores(x: np.ndarray) -> np.ndarray:
+    """Replace numbers by the normal quantiles of their ranks; equal ones share the mean of their ranks.
+
+    Shape:
+        x: ``(..., F)``, ranked over all but the last dimension; output: like ``x``.
+
+    Example:
+        >>> normal_scores(np.array([[3.0], [1.0], [5.0]])).round(2).ravel().tolist()
+        [0.0, -0.87, 0.87]
+    """
+    flat = x.reshape(-1, x.shape[-1])
+    ranks = np.empty(flat.shape)
+    for column, rank in zip(flat.T, ranks.T, strict=True):
+        order = column.argsort()
+        rising = column[order]
+        first = np.flatnonzero(np.r_[True, rising[1:] != rising[:-1]])
+        size = np.diff(first, append=len(flat))
+        rank[order] = np.repeat(first + (size + 1) / 2, size)
+    return ndtri((ranks - 0.375) / (len(flat) + 0.25)).reshape(x.shape)
 
 
-def _one_chain(x: np.ndarray) -> np.ndarray:
-    """The same of the two halves of one chain, for which arviz_stats has no number."""
+def _halves(x: np.ndarray) -> np.ndarray:
     half = x.shape[1] // 2
-    halves = np.concatenate([x[:, :half], x[:, -half:]])
-    folded = np.abs(halves - np.median(halves, axis=(0, 1)))
-    return np.fmax(*(_ratio(_rank_normal(part)) for part in (halves, folded)))
+    return np.concatenate([x[:, :half], x[:, -half:]])
 
 
-def _rank_normal(x: np.ndarray) -> np.ndarray:
-    ranks = rankdata(x.reshape(-1, x.shape[-1]), axis=0).reshape(x.shape)
-    return ndtri((ranks - 0.375) / (x.shape[0] * x.shape[1] + 0.25))
+def _ratio(x: np.ndarray, *, is_one_chain: bool) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        within, between = x.var(1, ddof=1).mean(0), x.mean(1).var(0, ddof=1)
+        ratio = np.sqrt(between / within + (x.shape[1] - 1) / x.shape[1])
+    return np.where(within > 0, ratio, np.nan) if is_one_chain else ratio
 
 
-def _ratio(x: np.ndarray) -> np.ndarray:
-    within, between = x.var(1, ddof=1).mean(0), x.mean(1).var(0, ddof=1)
-    ratio = np.sqrt(between / within + (x.shape[1] - 1) / x.shape[1])
-    return np.where(within > 0, ratio, np.nan)
+def _effective(x: np.ndarray) -> np.ndarray:
+    """Return effective draws of the means of functionals, by Geyer's initial monotone sequences.
+
+    Shape:
+        x: halves of chains, ``(2 chains, draws / 2, F)``; output: ``(F,)``.
+    """
+    chains, draws, _ = x.shape
+    length = 1 << (2 * draws - 1).bit_length()
+    power = (np.abs(np.fft.rfft(x - x.mean(1, keepdims=True), length, axis=1)) ** 2).mean(0)
+    covariance = np.fft.irfft(power, length, axis=0)[:draws] / draws
+    variance = covariance[0] * draws / (draws - 1)
+    total = covariance[0] + (x.mean(1).var(0, ddof=1) if chains > 1 else 0.0)
+    with np.errstate(all="ignore"):
+        correlation = 1 - (variance - covariance) / total
+    correlation[0] = 1.0
+    pairs = correlation[: draws // 2 * 2].reshape(-1, 2, x.shape[-1]).sum(1)
+    # The sums of pairs that count are those before the first that is not positive; of that one, or of the
+    # last, the even lag counts where it is positive, and in the last one always.
+    last = max(0, (draws - 3) // 2)
+    stops = pairs[: last + 1] <= 0
+    stops[last] = True
+    stop, every = stops.argmax(0), np.arange(x.shape[-1])
+    even = correlation[2 * stop, every]
+    even = np.where((even > 0) | (pairs[stop, every] >= 0), even, 0.0)
+    falling = np.minimum.accumulate(pairs[: last + 1])
+    counted = np.where(np.arange(last + 1)[:, None] < stop, falling, 0.0).sum(0)
+    size = chains * draws
+    found = size / np.maximum(2 * counted + even - 1, 1 / np.log10(size))
+    return np.where(np.ptp(x, axis=(0, 1)) < np.finfo(float).resolution, size, found)
 
 
 def _row(name: str, x: np.ndarray) -> Convergence:
     unit = unit_of(x)
     x = x / unit
+    ratio, bulk = rhats_and_ess(x[..., None])
     tail = float("nan")
     if not _undefined(x[..., None])[0]:
-        with np.errstate(all="ignore"):
-            tail = float(array_stats.ess(x, method="tail", prob=(0.05, 0.95)))
+        beyond = x[..., None] <= np.quantile(x, (0.05, 0.95))
+        tail = float(_effective(_halves(beyond.astype(np.float64))).min())
     constant = bool((x == x.flat[0]).all())
     mean, sd = (unit * float(one) for one in (x.mean(), x.std()))
-    return Convergence(name, mean, sd, rhat(x), ess(x), tail, constant)
+    return Convergence(name, mean, sd, float(ratio[0]), float(bulk[0]), tail, constant)
 
 
 def _checked(x: np.ndarray, *, name: str = "x") -> np.ndarray:

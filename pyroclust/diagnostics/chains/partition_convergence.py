@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.counts import check_count, check_seed
-from pyroclust.diagnostics.chains.convergence import Convergence, bulk_ess, convergence, rhats
+from pyroclust.diagnostics.chains.convergence import Convergence, convergence, rhats_and_ess
 from pyroclust.diagnostics.chains.functionals import functionals
 from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import as_chains
@@ -100,7 +100,7 @@ def co_membership_ess(draws: DrawsLike, *, num_pairs: int = 100, seed: int) -> C
     pairs = _random_pairs(draws.shape[-1], num_pairs, seed)
     together = (draws[..., pairs[:, 0]] == draws[..., pairs[:, 1]]).astype(np.float64)
     constant = (together == together[:1, :1]).all((0, 1))
-    found = bulk_ess(together)
+    _, found = rhats_and_ess(together)
     moving = np.nan_to_num(found[~constant], nan=0.0)
     fewest, middle = (moving.min(), np.median(moving)) if moving.size else (math.inf, math.inf)
     return CoMembershipEss(pairs, found, int(constant.sum()), float(fewest), float(middle))
@@ -195,7 +195,7 @@ def distance_rhat(
     references = draws[chain, np.random.default_rng(check_seed(seed)).integers(length, size=num_references)]
     distances = pairwise_loss(references, draws.reshape(-1, points), loss=loss)
     distances = distances.round(9).T.reshape(chains, length, num_references)
-    found = rhats(distances)
+    found, effective = rhats_and_ess(distances)
     varies = ~(distances == distances[:1, :1]).all((0, 1))
     undefined_is_worst = np.nan_to_num(found[varies], nan=np.inf, posinf=np.inf)
-    return DistanceRhat(references, found, bulk_ess(distances), float(undefined_is_worst.max(initial=1.0)))
+    return DistanceRhat(references, found, effective, float(undefined_is_worst.max(initial=1.0)))

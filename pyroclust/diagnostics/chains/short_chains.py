@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from pyroclust.arrays import as_numbers
 from pyroclust.counts import check_count, check_seed
+from pyroclust.diagnostics.chains.convergence import normal_scores
 from pyroclust.diagnostics.limits import GOOD_ESS, MAX_RHAT, MIN_SETTLED
 
 __all__ = ["Drift", "Round", "StartMemory", "drift", "nested_rhat", "start_memory", "start_test"]
@@ -149,7 +148,7 @@ def start_memory(x: np.ndarray, starts: np.ndarray) -> StartMemory:
     total, groups = len(x), len(sizes)
     if groups == total or groups < 2 or (x == x[0]).all():
         return StartMemory(np.nan, float(total))
-    scores = _normal_scores(x)
+    scores = normal_scores(x[:, None])[:, 0]
     sums = np.bincount(group, scores)
     between = ((sums**2 / sizes).sum() - scores.sum() ** 2 / total) / (groups - 1)
     within = ((scores - (sums / sizes)[group]) ** 2).sum() / (total - groups)
@@ -205,7 +204,7 @@ def start_test(values: np.ndarray, starts: np.ndarray, *, seed: int, num_permuta
     _, group, sizes = np.unique(starts, return_inverse=True, return_counts=True)
     if not 1 < len(sizes) < len(values) or not varies.any():
         return 1.0
-    scores = _normal_scores(values[:, varies])[np.argsort(group, kind="stable")]
+    scores = normal_scores(values[:, varies])[np.argsort(group, kind="stable")]
     scores -= scores.mean(0)
     first = np.cumsum(sizes) - sizes
     generator = np.random.default_rng(check_seed(seed))
@@ -217,11 +216,6 @@ def start_test(values: np.ndarray, starts: np.ndarray, *, seed: int, num_permuta
     spread = between.std(0)
     largest = ((between - between.mean(0)) / np.where(spread > 0, spread, 1.0)).max(1)
     return float((largest >= largest[0] - _ROUNDING).mean())
-
-
-def _normal_scores(x: np.ndarray) -> np.ndarray:
-    scores: np.ndarray = ndtri((rankdata(x, axis=0) - 0.375) / (len(x) + 0.25))
-    return scores
 
 
 def drift(before: np.ndarray, after: np.ndarray, *, seed: int, num_permutations: int = 999) -> Drift:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.counts import check_seed
-from pyroclust.diagnostics.chains.convergence import bulk_ess, rhats
+from pyroclust.diagnostics.chains.convergence import rhats_and_ess
 from pyroclust.diagnostics.chains.functionals import functionals
 from pyroclust.diagnostics.chains.partition_convergence import distance_rhat
 from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
@@ -79,8 +79,9 @@ def mixing(draws: DrawsLike, *, seed: int, weights: np.ndarray | None = None) ->
     stacked = np.stack(list(values.values()), axis=-1)
     moving = stacked[..., ~(stacked == stacked[:1, :1]).all((0, 1))]
     distances = distance_rhat(draws, seed=seed)
-    fewest = np.nan_to_num(bulk_ess(moving), nan=0.0).min(initial=float(total))
-    largest = np.nan_to_num(rhats(moving), nan=np.inf, posinf=np.inf).max(initial=1.0)
+    ratios, effective = rhats_and_ess(moving)
+    fewest = np.nan_to_num(effective, nan=0.0).min(initial=float(total))
+    largest = np.nan_to_num(ratios, nan=np.inf, posinf=np.inf).max(initial=1.0)
     return Mixing(min(float(fewest), distances.min_ess), max(float(largest), distances.rhat), constant)
 
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from pyroclust.diagnostics.differences.agreement import Marginals
 from pyroclust.diagnostics.differences.two_sample import TwoSampleTest
@@ -119,7 +119,7 @@ def pair_p_value(a: Marginals, b: Marginals, *, effective_a: float, effective_b:
     effective_a, effective_b = max(1.0, effective_a), max(1.0, effective_b)
     pooled = (effective_a * first + effective_b * second) / (effective_a + effective_b)
     error = math.sqrt(pooled * (1 - pooled) * (1 / effective_a + 1 / effective_b))
-    return float(min(1.0, points * (points - 1) * norm.sf(abs(first - second) / error)))
+    return float(min(1.0, points * (points - 1) * ndtr(-abs(first - second) / error)))
 
 
 def separation_effect(test: TwoSampleTest, *, limit: float) -> Effect:

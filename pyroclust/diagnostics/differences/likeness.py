@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import mannwhitneyu
+import scipy
 
 from pyroclust.arrays import as_finite
 from pyroclust.diagnostics.limits import MIN_ALIKE
@@ -60,5 +60,7 @@ def likeness(new: np.ndarray, usual: np.ndarray) -> Likeness:
     if new.ndim != 1 or usual.ndim != 1 or not len(usual):
         raise ValueError(f"new and usual have shapes {new.shape} and {usual.shape}, expected (M,) and (N,)")
     enough = len(new) >= _FEWEST
-    p_value = float(mannwhitneyu(new, usual, alternative="less").pvalue) if enough else float("nan")
+    p_value = (
+        float(scipy.stats.mannwhitneyu(new, usual, alternative="less").pvalue) if enough else float("nan")
+    )
     return Likeness(np.searchsorted(np.sort(usual), new, side="right") / len(usual), p_value)

@@ -3,8 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
-from scipy.spatial.distance import squareform
+import scipy
 
 from pyroclust.arrays import as_numbers
 from pyroclust.compiling import strict
@@ -122,7 +121,8 @@ def average_linkage(similarity: np.ndarray) -> np.ndarray:
     """
     distance = 1 - (similarity + similarity.T) / 2
     np.fill_diagonal(distance, 0.0)
-    return linkage(squareform(distance, checks=False), method="average")
+    pairs = scipy.spatial.distance.squareform(distance, checks=False)
+    return scipy.cluster.hierarchy.linkage(pairs, method="average")
 
 
 def cuts(tree: np.ndarray, most: int) -> np.ndarray:
@@ -158,7 +158,7 @@ def cuts(tree: np.ndarray, most: int) -> np.ndarray:
         right = branches[join, 1]
         labels[number:, first[right] : first[right] + sizes[right]] = number
     found = np.empty_like(labels)
-    found[:, leaves_list(tree)] = labels[::-1]
+    found[:, scipy.cluster.hierarchy.leaves_list(tree)] = labels[::-1]
     return compact(found)[0].astype(np.int64)
 
 
@@ -207,5 +207,6 @@ def dendrogram_order(similarity: np.ndarray) -> np.ndarray:
     if len(similarity) <= 500:
         distance = 1 - (similarity + similarity.T) / 2
         np.fill_diagonal(distance, 0.0)
-        tree = optimal_leaf_ordering(tree, squareform(distance, checks=False))
-    return leaves_list(tree)
+        pairs = scipy.spatial.distance.squareform(distance, checks=False)
+        tree = scipy.cluster.hierarchy.optimal_leaf_ordering(tree, pairs)
+    return scipy.cluster.hierarchy.leaves_list(tree)

@@ -1,7 +1,7 @@
 """Numbers that describe point sets and do not look at labels or at the order of the points."""
 
 import numpy as np
-from scipy.spatial.distance import cdist, pdist
+import scipy
 
 from pyroclust.counts import check_seed
 
@@ -77,7 +77,7 @@ def embedding_distances(sets: np.ndarray, *, seed: int) -> np.ndarray:
     rng = np.random.default_rng(check_seed(seed))
     points = sets.reshape(-1, sets.shape[2])
     pooled = points[rng.permutation(len(points))[:_POOLED]]
-    width = np.median(pdist(pooled)) if len(pooled) > 1 else 1.0
+    width = np.median(scipy.spatial.distance.pdist(pooled)) if len(pooled) > 1 else 1.0
     frequencies = rng.standard_normal((sets.shape[2], _FEATURES)) / max(width, _TINY)
     embedded = np.stack([_embedding(points @ frequencies) for points in sets])
     return np.linalg.norm(embedded - embedded.mean(0), axis=-1)
@@ -111,8 +111,8 @@ def _distances(points: np.ndarray) -> np.ndarray:
     if len(points) < 2:
         return np.log([size + _TINY])
     places = [min(k, len(points) - 1) for k in _NEIGHBOURS]
-    pairs = cdist(points, points)
+    pairs = scipy.spatial.distance.cdist(points, points)
     near = np.median(np.partition(pairs, places, axis=1)[:, places], axis=0)
     # Every pair twice, as in a matrix without its diagonal.
-    apart = np.quantile(np.tile(pdist(points), 2), _QUANTILES)
+    apart = np.quantile(np.tile(scipy.spatial.distance.pdist(points), 2), _QUANTILES)
     return np.log(np.array([size, *near, *apart]) + _TINY)

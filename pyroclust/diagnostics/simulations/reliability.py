@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from pyroclust.compiling import strict
 from pyroclust.counts import check_count, check_number, check_seed
@@ -169,7 +169,7 @@ def _log_tails(sums: np.ndarray, covariance: np.ndarray) -> np.ndarray:
         return np.zeros(len(sums))
     metric = np.linalg.pinv(correlation, rcond=1e-6, hermitian=True)
     lengths = np.einsum("rm,mn,rn->r", sums / scale, metric, sums / scale)
-    return stats.chi2.logsf(np.maximum(lengths, 0), rank)
+    return scipy.stats.chi2.logsf(np.maximum(lengths, 0), rank)
 
 
 @strict

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from pyroclust.arrays import as_finite, as_numbers, whole_numbers
 from pyroclust.counts import check_count, check_number
@@ -67,7 +67,7 @@ def uniformity(counts: np.ndarray) -> Uniformity:
     counts = _checked(counts)
     total, num_bins = int(counts.sum()), len(counts)
     p_value = ecdf_test(counts.cumsum()[:-1], _inner(num_bins), num_values=total)
-    return Uniformity(float(stats.chisquare(counts).pvalue), p_value)
+    return Uniformity(float(scipy.stats.chisquare(counts).pvalue), p_value)
 
 
 def ecdf_test(below: np.ndarray, thresholds: np.ndarray, *, num_values: int) -> float:
@@ -101,8 +101,8 @@ def ecdf_test(below: np.ndarray, thresholds: np.ndarray, *, num_values: int) -> 
             f"below has shape {below.shape}, expected {len(thresholds)} counts that rise from 0 to at "
             f"most num_values, {num_values}"
         )
-    lower = stats.binom.cdf(below, num_values, thresholds)
-    upper = stats.binom.sf(below - 1, num_values, thresholds)
+    lower = scipy.stats.binom.cdf(below, num_values, thresholds)
+    upper = scipy.stats.binom.sf(below - 1, num_values, thresholds)
     gamma = float(min(1.0, 2 * np.minimum(lower, upper).min()))
     # Strictly inside: gamma itself counts as a deviation. Its own rounding must not.
     inside = _coverage(num_values, thresholds, gamma * (1 + 1e-9))
@@ -192,7 +192,7 @@ def goodness_of_fit(counts: np.ndarray, probabilities: np.ndarray) -> float:
     expected = counts.sum() * probabilities / probabilities.sum()
     groups = _groups(expected)
     observed, wanted = (np.bincount(groups, weights=row) for row in (counts, expected))
-    return 1.0 if len(wanted) < 2 else float(stats.chisquare(observed, wanted).pvalue)
+    return 1.0 if len(wanted) < 2 else float(scipy.stats.chisquare(observed, wanted).pvalue)
 
 
 def _groups(expected: np.ndarray) -> np.ndarray:
@@ -242,8 +242,8 @@ def _band(num_values: int, levels: tuple[float, ...], level: float) -> tuple[np.
 def _limits(num_values: int, thresholds: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest and largest counts below each threshold whose tail probabilities exceed gamma."""
     every = np.arange(num_values + 1)[:, None]
-    lower = 2 * stats.binom.cdf(every, num_values, thresholds) > gamma
-    upper = 2 * stats.binom.sf(every - 1, num_values, thresholds) > gamma
+    lower = 2 * scipy.stats.binom.cdf(every, num_values, thresholds) > gamma
+    upper = 2 * scipy.stats.binom.sf(every - 1, num_values, thresholds) > gamma
     inside = lower & upper
     # argmax finds the first: from below, and from above.
     return inside.argmax(0), num_values - inside[::-1].argmax(0)
@@ -260,7 +260,7 @@ def _coverage(num_values: int, thresholds: np.ndarray, gamma: float) -> float:
         # A value that is not yet below is uniform on what is left.
         share = (threshold - passed) / (1 - passed)
         added = following[:, None] - reached
-        mass = stats.binom.pmf(added, num_values - reached, share) @ mass
+        mass = scipy.stats.binom.pmf(added, num_values - reached, share) @ mass
         reached, passed = following, threshold
     return float(mass.sum())
 

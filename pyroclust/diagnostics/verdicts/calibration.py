@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from pyroclust.diagnostics.limits import (
     MAX_ERRORS_BEHIND,
@@ -90,7 +90,7 @@ def weights_finding(share_high: float, *, num_points: int, num_datasets: int) ->
         False
     """
     high = round(share_high * num_datasets)
-    chance = stats.binom.sf(high - 1, num_datasets, MAX_HIGH_K_SHARE)
+    chance = scipy.stats.binom.sf(high - 1, num_datasets, MAX_HIGH_K_SHARE)
     return Finding(
         f"share of Pareto k above {MAX_PARETO_K:g} at N = {num_points}",
         share_high,

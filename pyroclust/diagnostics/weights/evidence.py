@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from arviz_stats.base import array_stats
-from scipy.optimize import brentq
+import scipy
 from scipy.special import log_expit, logsumexp
 
 from pyroclust.arrays import as_finite
@@ -315,7 +314,7 @@ def _bridge(
 
     low = min(posterior.min(), guide.min()) - abs(odds) - _MARGIN
     high = max(posterior.max(), guide.max()) + abs(odds) + _MARGIN
-    log_r = float(brentq(imbalance, low, high, xtol=1e-12))
+    log_r = float(scipy.optimize.brentq(imbalance, low, high, xtol=1e-12))
     return log_r, *terms(log_r)
 
 
@@ -327,6 +326,8 @@ def _relative_error(values: np.ndarray) -> float:
 
 def _effective(x: np.ndarray) -> float:
     """Effective draws for the mean of chains ``(chains, draws)``; one draw a chain is independent."""
+    from arviz_stats.base import array_stats
+
     if x.shape[1] < 4 or (x == x.flat[0]).all():
         return float(x.size)
     with np.errstate(all="ignore"):

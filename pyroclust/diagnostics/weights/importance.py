@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from arviz_stats.base import array_stats
 from scipy.special import logsumexp
 
 from pyroclust.arrays import as_finite, as_numbers, unit_of
@@ -57,6 +56,8 @@ def smooth_log_weights(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
         >>> 0.3 < k < 0.7, round(float(np.exp(smoothed).sum()), 9)
         (True, 1.0)
     """
+    from arviz_stats.base import array_stats
+
     plain, _ = _checked(log_weights)
     plain = plain - logsumexp(plain)
     ranked = np.sort(plain)

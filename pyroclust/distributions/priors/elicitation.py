@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import TypeVar
 
-from scipy.optimize import brentq
+import scipy
 
 from pyroclust.counts import check_count, check_number
 from pyroclust.distributions.hyperparameters import shown
@@ -77,7 +77,9 @@ def elicit(
             f"this prior reaches at {num_points} points with the hyperparameter between {bounds[0]:g} and "
             f"{bounds[1]:g}; widen bounds or change the other hyperparameters"
         )
-    found = brentq(lambda at: mean(at) - expected_clusters, *ends, xtol=_TOLERANCE, rtol=_TOLERANCE)
+    found = scipy.optimize.brentq(
+        lambda at: mean(at) - expected_clusters, *ends, xtol=_TOLERANCE, rtol=_TOLERANCE
+    )
     return family(math.exp(found) if logarithmic else found)
 
 

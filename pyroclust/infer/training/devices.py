@@ -3,11 +3,13 @@
 import atexit
 import os
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 __all__ = ["Devices", "average_gradients"]
 
@@ -50,8 +52,10 @@ class Devices:
                 "accelerator is 'gpu', but torch finds none; use 'cpu', or install torch for CUDA"
             )
 
-    def launch(self) -> Fabric:
+    def launch(self) -> "Fabric":
         """Join the processes that ``torchrun`` started, or stay alone."""
+        from lightning_fabric import Fabric
+
         world = int(os.environ.get("WORLD_SIZE", "1"))
         local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
         fabric = Fabric(
@@ -73,7 +77,7 @@ def _leave() -> None:
         torch.distributed.destroy_process_group()
 
 
-def average_gradients(fabric: Fabric, parameters: list[nn.Parameter]) -> None:
+def average_gradients(fabric: "Fabric", parameters: list[nn.Parameter]) -> None:
     """Average gradients over processes, all in one message; a missing gradient counts as zero."""
     if fabric.world_size == 1:
         return

@@ -3,10 +3,9 @@
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from pyroclust.infer.choices import Choice
@@ -29,6 +28,9 @@ from pyroclust.infer.training.settings import FitSettings
 from pyroclust.protocols import Guide, LawOfModels, points_shape
 from pyroclust.random_state import own_random_numbers
 from pyroclust.text import listed
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 __all__ = ["StepFigures", "Trainer"]
 
@@ -91,7 +93,7 @@ class Trainer:
         settings: FitSettings,
         choice: Choice | None,
         event_shape: tuple[int, ...],
-        fabric: Fabric,
+        fabric: "Fabric",
         data: Callable[..., Any] | None = None,
     ) -> None:
         self.model, self.guide, self.settings, self.fabric = model, guide.to(fabric.device), settings, fabric
