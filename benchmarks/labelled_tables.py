@@ -2,8 +2,8 @@
 
     python benchmarks/labelled_tables.py [--only wine] [--seconds 600] [--report]
 
-Every table is compared as `pyroclust compare --refine` does with no other option but the label, and of one
-table the kind of a column: kinds are found out, missing cells integrated out, and the number of clusters is
+Every table is compared as `pyroclust compare --thorough` does with no other option but the label, and of
+one table the kind of a column: kinds are found out, missing cells integrated out, and the number of clusters is
 not told. The two mixtures have the vectors that pages draw: of numbers the same standardised columns. A label
 is one partition, and the posterior's target another: beside the adjusted Rand index stands whether the
 partition by the labels lies in the 95 % credible ball of the answer.
@@ -196,7 +196,7 @@ def row(name: str, *, seconds: float, populations: tuple[int, int, int]) -> dict
     torch.set_num_threads(1)
     frame = (NINE | OTHERS)[name]().reset_index(drop=True)
     began, cpu = time.perf_counter(), time.process_time()
-    result = compare(frame, label=LABEL, kinds=KINDS.get(name), refine=True)
+    result = compare(frame, label=LABEL, kinds=KINDS.get(name), thorough=True)
     took, spent = time.perf_counter() - began, time.process_time() - cpu
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     labels = np.unique(frame[LABEL].astype(str), return_inverse=True)[1]

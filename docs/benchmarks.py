@@ -337,8 +337,8 @@ def large_tables() -> str:
     head = ("rows", "seconds", "processor seconds", "GiB", "refined draws x sweeps", "verdict")
     return f"""## Tables of many rows
 
-`python benchmarks/large_tables.py`: `pyroclust compare` with default settings, from the command to the
-report on disk, of tables with two columns from the prior of `{found["guide"]}` ({found["machine"]}).
+`python benchmarks/large_tables.py`: `pyroclust compare --refine`, from the command to the report on disk, of
+tables with two columns from the prior of `{found["guide"]}` ({found["machine"]}).
 
 {table(head, rows)}"""
 
