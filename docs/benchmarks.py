@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, median
 
+from answer_figures import answer
 from benchmark_tables import Row, count, listed, number, result, signed, table
 from convergence_figures import convergence
 from familiarity_figures import familiarity
@@ -508,6 +509,7 @@ def page() -> str:
         familiarity,
         training,
         speed,
+        answer,
         large_tables,
         warped,
         images,
