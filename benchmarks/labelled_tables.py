@@ -3,9 +3,9 @@
     python benchmarks/labelled_tables.py [--only wine] [--seconds 600] [--report]
 
 Every table is compared as `pyroclust compare --thorough` does with no other option but the label, and of
-one table the kind of a column: kinds are found out, missing cells integrated out, and the number of clusters is
-not told. The two mixtures have the vectors that pages draw: of numbers the same standardised columns. A label
-is one partition, and the posterior's target another: beside the adjusted Rand index stands whether the
+one table the kind of a column: kinds are found out, missing cells integrated out, and the number of clusters
+is not told. The two mixtures have the vectors that pages draw: of numbers the same standardised columns. A
+label is one partition, and the posterior's target another: beside the adjusted Rand index stands whether the
 partition by the labels lies in the 95 % credible ball of the answer.
 
 A verdict is held against long chains of the same model (`pyroclust.infer.mcmc.reference`), and where their

@@ -36,7 +36,7 @@ def test_the_answer_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
     run("README 1")
     how_many, *rows, rely = capsys.readouterr().out.strip().splitlines()
     assert re.match(r"\d+ clusters \(probability", how_many)
-    assert rows[0].split()[:4] == ["row", "cluster", "probability", "uncertainty"]
+    assert rows[0].split() == ["row", "cluster", "probability"]
     assert len(rows) == 4
     assert rely.startswith("Yes: MCMC converged")
 
