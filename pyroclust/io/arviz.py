@@ -23,7 +23,7 @@ from pyroclust.io.arviz_groups import (
 from pyroclust.io.draws import draws_from
 from pyroclust.partitions import Draws
 
-__all__ = ["DrawsOnData", "to_arviz"]
+__all__ = ["DrawsOnData", "groups_of", "to_arviz"]
 
 
 class DrawsOnData(Protocol):
@@ -89,6 +89,17 @@ def to_arviz(
         >>> dict(to_arviz(result).posterior["assignments"].sizes)
         {'chain': 4, 'draw': 50, 'point': 82}
     """
+    return arviz_container(groups_of(source, model=model, reference=reference, calibration=calibration))
+
+
+def groups_of(
+    source: DrawsLike | DrawsOnData,
+    *,
+    model: Any = None,
+    reference: np.ndarray | None = None,
+    calibration: SimulationBasedCalibration | Mapping[str, np.ndarray] | None = None,
+) -> dict[str, xr.Dataset]:
+    """Return what :func:`to_arviz` puts into a container, which files can do without."""
     analysis: Any = source if isinstance(getattr(source, "draws", None), Mapping) else None
     if analysis is not None:
         draws: dict[str, Draws] = dict(analysis.draws)
@@ -117,7 +128,7 @@ def to_arviz(
         "constant_data": reference_group(reference, points=points),
         "prior_sbc": None if calibration is None else prior_sbc_group(calibration),
     }
-    return arviz_container({name: one for name, one in found.items() if one is not None})
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def _about(draws: Draws, analysis: Any) -> dict[str, Any]:

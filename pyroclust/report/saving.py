@@ -19,7 +19,9 @@ def write_analysis(found: Analysis, folder: Path) -> None:
     Raises:
         OSError: if the folder cannot be written; earlier results are then still there.
     """
-    from pyroclust.io.arviz import to_arviz
+    import xarray as xr
+
+    from pyroclust.io.arviz import groups_of
 
     with write_files(folder, even_interrupted=found.interrupted) as part:
         page = page_of(found)
@@ -28,7 +30,8 @@ def write_analysis(found: Analysis, folder: Path) -> None:
         write_json(part / "summary.json", found.to_dict())
         for name, frame in (("assignments.csv", found.frame()), ("clusters.csv", found.clusters())):
             (part / name).write_bytes(csv_text(frame).encode("utf-8", "backslashreplace"))
-        to_arviz(found).to_netcdf(str(part / "draws.nc"), engine="h5netcdf")
+        groups = xr.DataTree.from_dict(dict(groups_of(found)))
+        groups.to_netcdf(str(part / "draws.nc"), engine="h5netcdf")
 
 
 def save_analysis(found: Analysis, folder: str | PathLike[str], *, overwrite: bool) -> Analysis:
