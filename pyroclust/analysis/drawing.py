@@ -72,6 +72,9 @@ def _mcmc(work: Work) -> None:
         "mcmc_seconds": drawn.draws.seconds,
         "mcmc_seconds_warmup": drawn.draws.seconds_warmup,
     }
+    if drawn.draws.interrupted:
+        # What comes next is left out, and what there is is kept.
+        raise KeyboardInterrupt
 
 
 def _mcmc_or_why(work: Work) -> None:
