@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -509,7 +509,7 @@ def _figures(found: Any) -> Any:
     as_figures: Callable[[], Any] | None = getattr(found, "figures", None) or getattr(found, "to_dict", None)
     if as_figures is not None:
         return as_figures()
-    return vars(found) if hasattr(found, "__dict__") and not isinstance(found, np.ndarray) else found
+    return asdict(found) if is_dataclass(found) and not isinstance(found, type) else found
 
 
 def _short_figures(summary: DrawsSummary) -> dict[str, Any]:
