@@ -13,6 +13,7 @@ import torch
 from scipy.special import logsumexp, softmax
 
 from pyroclust.analysis.drawing import DRAWING_STEPS, agree_refined
+from pyroclust.analysis.finishing import finished
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.running import judged
@@ -212,5 +213,4 @@ def filled(
     run_steps(work, STEPS, of_the_answer=False)
     judged(work)
     run_steps(work, STEPS, of_the_answer=True)
-    found.to_dict()
-    return found
+    return finished(found, lambda stage: None)
