@@ -3,16 +3,15 @@
 import os
 import pickle
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from sys import modules
 from typing import Any
 
 from numba import __version__ as numba_version
-from numba import njit, types
+from numba import njit
 from numba.core.caching import FunctionCache
 
 __all__ = ["COMPILE_OPTIONS", "LEAN_OPTIONS", "compiled", "lean", "strict", "strict_inner", "strict_lean"]
@@ -142,7 +141,7 @@ class _Cache(FunctionCache):
                 stream.write(content + blake2b(content, digest_size=_DIGEST).digest())
 
     def _path(self, sig: Any, codegen: Any) -> Path:
-        key = _digest([_spelled(sig), repr(codegen.magic_tuple()), repr(self._py_func.__code__.co_code)])
+        key = _digest([str(sig), repr(codegen.magic_tuple()), repr(self._py_func.__code__.co_code)])
         return Path(self._cache_path) / f"{self._impl.filename_base}.{self._stamp}.{key}.nbc"
 
 
@@ -157,25 +156,6 @@ def _stamp(path: Path) -> str:
     folder = _LIBRARY.joinpath(*path.relative_to(_LIBRARY).parts[:-1][:2]) if inside else _KERNELS
     files = {path, Path(__file__), *folder.rglob("*.py"), *_FAMILIES.rglob("*.py")}
     return _digest([numba_version, *(f"{one.name}\0{one.read_text('utf-8')}" for one in sorted(files))])
-
-
-def _spelled(signature: Any) -> str:
-    """Write types with all that their code depends on: named tuples are families and moves."""
-    return "; ".join([str(signature), *(part for one in signature for part in _named_tuples(one))])
-
-
-def _named_tuples(one: Any) -> Iterator[str]:
-    kind = getattr(one, "instance_class", None)
-    if isinstance(one, types.BaseNamedTuple) and kind is not None:
-        yield f"{kind.__module__}.{kind.__qualname__}{kind._fields}"
-        # The compiled functions of a family of one's own lie beside its named tuple.
-        source = getattr(modules.get(kind.__module__), "__file__", None)
-        if source is None:
-            raise LookupError(f"{kind.__name__} has no file: what its code depends on cannot be looked up")
-        if not any(Path(source).is_relative_to(folder) for folder in (_FAMILIES, _KERNELS)):
-            yield Path(source).read_text("utf-8")
-    for part in getattr(one, "types", ()):
-        yield from _named_tuples(part)
 
 
 def _is_private(folder: Path) -> bool:

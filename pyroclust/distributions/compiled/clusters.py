@@ -5,15 +5,9 @@ from typing import Any
 import numpy as np
 
 from pyroclust.compiling import lean
-from pyroclust.distributions.compiled.protocol import refresh, tabulate
+from pyroclust.distributions.compiled.protocol import refresh
 
-__all__ = ["add_point", "tabulate_family"]
-
-
-@lean
-def tabulate_family(family: Any) -> None:
-    """Fill the tables of a family by cluster size."""
-    tabulate(family)
+__all__ = ["add_point"]
 
 
 @lean

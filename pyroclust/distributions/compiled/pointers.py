@@ -1,9 +1,9 @@
-"""Named tuples of arrays by their address, and compiled functions by theirs.
+"""Named tuples of numbers and arrays by their address, and compiled functions by theirs.
 
 Numba passes a named tuple field by field: one of twenty arrays is a hundred and forty arguments, in every
-call of every function, which takes longer to compile than all arithmetic. Here a chain keeps its tuples in
-memory that never moves, compiled functions get a pointer, and read a field as ``pointer.field``. A function
-that is called by its address has its own machine code, compiled once, whoever calls it.
+call of every function, which takes longer to compile than all arithmetic. Here they lie in memory that never
+moves, compiled functions get a pointer, and read a field as ``pointer.field``. A function that is called by
+its address has its own machine code, compiled once, whoever calls it.
 """
 
 import struct
@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple, cast
 
-import numba
 import numpy as np
 from llvmlite import ir
-from numba import typeof, types
+from numba import from_dtype, types
 from numba.core import cgutils
-from numba.core.datamodel import default_manager
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
@@ -28,58 +26,28 @@ from numba.extending import (
     typeof_impl,
     unbox,
 )
+from numba.np.arrayobj import make_array, populate_array
 
-__all__ = [
-    "Address",
-    "Addresses",
-    "PointerType",
-    "address_of",
-    "call_number",
-    "call_number_of_one",
-    "call_step",
-    "call_step_of_one",
-    "check_layout",
-]
+__all__ = ["Address", "Addresses", "PointerType", "address_of", "caller"]
 
-_BYTES = ir.IntType(8).as_pointer()
-# What numba makes of an array; `_words` writes the same.
-_ARRAY = ("meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides")
-
-
-def check_layout(fields: Sequence[str]) -> None:
-    """Refuse a numba that lays arrays out otherwise: compiled code would read other memory.
-
-    Args:
-        fields: names of the parts of an array, in order.
-
-    Raises:
-        RuntimeError: if they are others than those that are written here.
-    """
-    if tuple(fields) != _ARRAY:
-        raise RuntimeError(
-            f"numba {numba.__version__} keeps arrays as {', '.join(fields)}, expected {', '.join(_ARRAY)}: "
-            "install numba 0.68"
-        )
-
-
-check_layout(default_manager.lookup(types.Array(types.float64, 1, "C"))._fields)
+_BYTES, _WORD = ir.IntType(8).as_pointer(), ir.IntType(64)
 
 
 class PointerType(types.Type):
-    """The numba type of a pointer to a named tuple.
+    """The numba type of a pointer to a named tuple, which lies there in words of 8 bytes.
 
     Attributes:
-        content: numba type of the named tuple.
+        kind: the named tuple.
+        fields: numba type and first word of each field, by name.
+        width: words of all together.
     """
 
-    def __init__(self, content: Any) -> None:
-        self.content = content
-        super().__init__(name=f"Pointer({content}, {content.instance_class.__module__}, {content.fields})")
-
-    @property
-    def types(self) -> tuple[Any, ...]:
-        """The named tuple, as an inner type."""
-        return (self.content,)
+    def __init__(self, kind: type, fields: dict[str, Any]) -> None:
+        self.kind, self.fields, self.width = kind, {}, 0
+        for name, one in fields.items():
+            self.fields[name] = one, self.width
+            self.width += one.width if isinstance(one, PointerType) else 1 + getattr(one, "ndim", 0)
+        super().__init__(name=f"Pointer({kind.__module__}.{kind.__qualname__}, {fields})")
 
 
 @register_model(PointerType)
@@ -93,24 +61,32 @@ class _Fields(AttributeTemplate):
     key = PointerType
 
     def generic_resolve(self, pointer: PointerType, name: str) -> Any:  # type: ignore[override]
-        if name not in pointer.content.fields:
-            return None
-        found = pointer.content.types[pointer.content.fields.index(name)]
-        return PointerType(found) if isinstance(found, types.BaseNamedTuple) else found
+        return pointer.fields[name][0] if name in pointer.fields else None
 
 
 @lower_getattr_generic(PointerType)
 def _read_field(context: Any, builder: Any, pointer: PointerType, value: Any, name: str) -> Any:
-    content = pointer.content
-    index = content.fields.index(name)
-    whole = builder.bitcast(value, context.get_value_type(content).as_pointer())
-    place = cgutils.gep_inbounds(builder, whole, 0, index)
-    if isinstance(content.types[index], types.BaseNamedTuple):
-        return builder.bitcast(place, _BYTES)
-    found = builder.load(place)
-    # Whatever is stored into the arrays, the tuple stays as it is: the load may leave a loop.
-    found.set_metadata("invariant.load", builder.module.add_metadata([]))
-    return found
+    kind, first = pointer.fields[name]
+    words = builder.bitcast(value, _WORD.as_pointer())
+
+    def read(place: int) -> Any:
+        found = builder.load(cgutils.gep_inbounds(builder, words, first + place))
+        # Whatever is stored into the arrays, the tuple stays as it is: the load may leave a loop.
+        found.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return found
+
+    if isinstance(kind, PointerType):
+        return builder.bitcast(cgutils.gep_inbounds(builder, words, first), _BYTES)
+    if not isinstance(kind, types.Array):
+        return builder.bitcast(read(0), context.get_value_type(kind))
+    array = make_array(kind)(context, builder)
+    item = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+    shape, strides = [read(1 + axis) for axis in range(kind.ndim)], [_WORD(item)]
+    for length in shape[:0:-1]:
+        strides.insert(0, builder.mul(strides[0], length))
+    data = builder.inttoptr(read(0), array.data.type)
+    populate_array(array, data=data, shape=shape, strides=strides, itemsize=_WORD(item), meminfo=None)
+    return array._getvalue()
 
 
 class Address:
@@ -119,7 +95,7 @@ class Address:
     The arrays may change, the tuple may not: its numbers, and which arrays these are, were copied.
 
     Args:
-        content: numbers, arrays, and named tuples of these.
+        content: numbers, contiguous arrays, and named tuples of these.
 
     Attributes:
         content: the same.
@@ -165,27 +141,27 @@ class Addresses:
         return self._numbers.__array_interface__
 
 
-_TYPES: dict[Any, PointerType] = {}
+_TYPES: dict[Any, Any] = {}
 
 
-def _type_of(content: NamedTuple) -> PointerType:
-    """Return the numba type; asking numba takes a millisecond each time."""
-    kind = _kind(content)
-    if kind not in _TYPES:
-        _TYPES[kind] = PointerType(typeof(content))
-    return _TYPES[kind]
+def _type_of(value: Any) -> Any:
+    key = _key(value)
+    if key not in _TYPES:
+        if isinstance(value, np.ndarray):
+            found: Any = types.Array(from_dtype(value.dtype), value.ndim, "C")
+        elif isinstance(value, tuple):
+            named = cast(Any, value)._asdict()
+            found = PointerType(type(value), {name: _type_of(one) for name, one in named.items()})
+        else:
+            found = types.float64 if isinstance(value, float) else types.int64
+        _TYPES[key] = found
+    return _TYPES[key]
 
 
-def _kind(value: Any) -> Any:
+def _key(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return (
-            value.dtype,
-            value.ndim,
-            value.flags.c_contiguous,
-            value.flags.f_contiguous,
-            value.flags.writeable,
-        )
-    return (type(value), *map(_kind, value)) if isinstance(value, tuple) else type(value)
+        return value.dtype, value.ndim
+    return (type(value), *map(_key, value)) if isinstance(value, tuple) else type(value)
 
 
 def _begin(array: np.ndarray) -> int:
@@ -193,12 +169,10 @@ def _begin(array: np.ndarray) -> int:
 
 
 def _words(content: NamedTuple) -> list[int]:
-    """Return a named tuple as numba lays it out, in words of 8 bytes."""
     words: list[int] = []
     for value in content:
-        if isinstance(value, np.ndarray):
-            # Two owners, which nobody counts here; then what an array is.
-            words += 0, 0, value.size, value.itemsize, _begin(value), *value.shape, *value.strides
+        if isinstance(value, np.ndarray) and value.flags.c_contiguous:
+            words += _begin(value), *value.shape
         elif isinstance(value, tuple):
             words += _words(cast(NamedTuple, value))
         elif isinstance(value, float):
@@ -206,13 +180,15 @@ def _words(content: NamedTuple) -> list[int]:
         elif isinstance(value, int):
             words.append(value)
         else:
-            raise TypeError(f"a field is a {type(value).__name__}, expected int, float, array or named tuple")
+            raise TypeError(
+                f"a field is a {type(value).__name__}, expected int, float, contiguous array or named tuple"
+            )
     return words
 
 
 @typeof_impl.register(Address)
 def _type_of_address(address: Address, context: Any) -> PointerType:
-    return address.type
+    return cast(PointerType, address.type)
 
 
 @unbox(PointerType)
@@ -236,34 +212,32 @@ def address_of(function: Any, *arguments: types.Type) -> int:
     return int(found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
 
 
-def _caller(result: types.Type, num_pointers: int) -> Any:
-    """Return an intrinsic that calls a function of pointers, and of more arguments of any type."""
+def caller(signature: Any) -> Any:
+    """Return a function that calls compiled ones by their address: ``call(address, (argument, ...))``.
 
-    def call(context: Any, function: Any, arguments: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            given = list(signature.args[1])
-            kinds = [types.voidptr] * num_pointers + given[num_pointers:]
-            function_type = context.call_conv.get_function_type(result, kinds)
-            callee = builder.inttoptr(values[0], function_type.as_pointer())
-            found = [builder.extract_value(values[1], index) for index in range(len(given))]
-            found[:num_pointers] = [
-                builder.inttoptr(one, _BYTES) if isinstance(kind, types.Integer) else one
-                for one, kind in zip(found[:num_pointers], given, strict=False)
-            ]
-            status, output = context.call_conv.call_function(builder, callee, result, kinds, found)
+    Args:
+        signature: what they take and return; for pointers it says ``voidptr``, and addresses may be given.
+    """
+
+    def call(context: Any, address: Any, arguments: Any) -> Any:
+        def generate(context: Any, builder: Any, own: Any, values: Any) -> Any:
+            found = []
+            for index, (wanted, given) in enumerate(zip(signature.args, own.args[1], strict=True)):
+                value = builder.extract_value(values[1], index)
+                if wanted != types.voidptr:
+                    value = context.cast(builder, value, given, wanted)
+                elif isinstance(given, types.Integer):
+                    value = builder.inttoptr(value, _BYTES)
+                found.append(value)
+            kind = context.call_conv.get_function_type(signature.return_type, signature.args)
+            callee = builder.inttoptr(values[0], kind.as_pointer())
+            status, output = context.call_conv.call_function(
+                builder, callee, signature.return_type, signature.args, found
+            )
             with cgutils.if_unlikely(builder, status.is_error):
                 context.call_conv.return_status_propagate(builder, status)
             return output
 
-        return result(types.intp, arguments), generate
+        return signature.return_type(types.intp, arguments), generate
 
     return intrinsic(call)
-
-
-call_step = _caller(types.void, 4)
-call_number = _caller(types.float64, 2)
-call_step_of_one, call_number_of_one = _caller(types.void, 1), _caller(types.float64, 1)
-call_step.__doc__ = "Call a function of four pointers and more, ``call_step(address, (pointers and more))``."
-call_number.__doc__ = "Call a function of two pointers that returns a number."
-call_step_of_one.__doc__ = "Call a function of one pointer and more."
-call_number_of_one.__doc__ = "Call a function of one pointer and more that returns a number."

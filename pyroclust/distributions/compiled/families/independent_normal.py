@@ -12,7 +12,7 @@ from pyroclust.distributions.compiled.protocol import (
     hyper_array,
     implements,
     log_marginal,
-    log_predictive,
+    log_predictive_above,
     log_predictive_without,
     refresh,
     tabulate,
@@ -170,15 +170,15 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     dim, mean = family.data.shape[1], family.hyper[_MEAN]
     height = 0.0
     for d in range(dim):
-        total = sums[slot, d] - size * mean
-        squares = sums[slot, dim + d] - mean * (sums[slot, d] + total)
+        total = sums[d] - size * mean
+        squares = sums[dim + d] - mean * (sums[d] + total)
         family.total[slot, d], family.squares[slot, d] = total, squares
         height += _log_column(family, size, total, squares)
     family.height[slot] = height
 
 
-@implements(log_predictive, IndependentNormal)
-def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
+@implements(log_predictive_above, IndependentNormal)
+def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     dim, mean = family.data.shape[1], family.hyper[_MEAN]
     found = -0.5 * dim * _LOG_2PI - family.height[slot]
     for d in range(dim):
@@ -203,7 +203,7 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     shape, rate = family.hyper[_SHAPE], family.hyper[_RATE]
     found = dim * (shape * math.log(rate) - math.lgamma(shape) - 0.5 * size * _LOG_2PI)
     for d in range(dim):
-        total = sums[slot, d] - size * mean
-        squares = sums[slot, dim + d] - mean * (sums[slot, d] + total)
+        total = sums[d] - size * mean
+        squares = sums[dim + d] - mean * (sums[d] + total)
         found += _log_column(family, size, total, squares)
     return found

@@ -13,16 +13,9 @@ import numpy as np
 
 from pyroclust.compiling import lean
 from pyroclust.distributions import BlockRates
-from pyroclust.distributions.compiled.protocol import (
-    compile_family,
-    implements,
-    log_predictive,
-    refresh,
-    tabulate,
-)
+from pyroclust.distributions.compiled.protocol import compile_family
 from pyroclust.distributions.rate_tables import RateTable, log_edges, log_no_edges, rate_table
-from pyroclust.infer.mcmc.compiled.allocations import RestrictedGibbs, SequentialAllocation, shuffle
-from pyroclust.infer.mcmc.compiled.chain import log_likelihood, sum_up
+from pyroclust.infer.mcmc.compiled.chain import whole_chain
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
 from pyroclust.infer.mcmc.compiled.proposals import (
     ACCEPTED,
@@ -30,6 +23,7 @@ from pyroclust.infer.mcmc.compiled.proposals import (
     PROPOSED,
     SPLITS,
     UNDECIDED,
+    Proposals,
     accepted,
     become_one,
     become_two,
@@ -38,9 +32,12 @@ from pyroclust.infer.mcmc.compiled.proposals import (
     draw_side,
     home_side,
     list_members,
-    propose,
+    shuffle,
 )
-from pyroclust.infer.mcmc.compiled.sweep import draw_index, sweep
+from pyroclust.infer.mcmc.compiled.steps import (
+    step_of,
+)
+from pyroclust.infer.mcmc.compiled.sweep import GibbsSweep, draw_index
 
 __all__ = ["Blocks"]
 
@@ -87,7 +84,7 @@ def _(component: BlockRates, data: np.ndarray, num_slots: int) -> Blocks:
     return Blocks(
         hyper=np.zeros(0),
         begin=np.searchsorted(row, np.arange(num_nodes + 1)),
-        neighbour=column,
+        neighbour=np.ascontiguousarray(column),
         links=np.zeros((num_slots, num_nodes), dtype=np.int32),
         edges=np.zeros((num_slots, num_slots), dtype=np.int32),
         play=np.zeros(num_slots, dtype=np.int64),
@@ -97,21 +94,6 @@ def _(component: BlockRates, data: np.ndarray, num_slots: int) -> Blocks:
         between=rate_table(component.between, num_nodes),
         shared=np.array([component.shared]),
     )
-
-
-@implements(tabulate, Blocks)
-def _tabulate(family: Any) -> None:
-    pass
-
-
-@implements(refresh, Blocks)
-def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
-    pass
-
-
-@implements(log_predictive, Blocks)
-def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
-    return 0.0
 
 
 @lean
@@ -273,7 +255,12 @@ def _clear(family: Any, state: Any, slot: int) -> None:
     family.edges[slot, slot] = 0
 
 
-@implements(sum_up, Blocks)
+@whole_chain("retabulate", Blocks)
+def _retabulate(family: Any, state: Any) -> None:
+    pass
+
+
+@whole_chain("sum_up", Blocks)
 def _sum_up(family: Any, state: Any) -> None:
     # Between moves the slots in play are those in use, and all others are empty. No other is touched, so that
     # a chain takes memory for as many slots as it ever used, not for N.
@@ -291,7 +278,7 @@ def _sum_up(family: Any, state: Any) -> None:
     _total_up(family, state)
 
 
-@implements(log_likelihood, Blocks)
+@whole_chain("log_likelihood", Blocks)
 def _log_likelihood(family: Any, state: Any) -> float:
     _play_active(family, state, -1, -1)
     _total_up(family, state)
@@ -310,8 +297,8 @@ def _free_if_empty(state: Any, slot: int) -> None:
             return
 
 
-@implements(sweep, Blocks)
-def _sweep(family: Any, state: Any, prior: Any, generator: Any) -> None:
+@step_of(GibbsSweep, Blocks)
+def _sweep(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     _play_active(family, state, -1, -1)
     _total_up(family, state)
     for i in range(len(state.slot_of)):
@@ -361,35 +348,20 @@ def _allocate_in_turn(family: Any, state: Any, prior: Any, generator: Any, count
     return total
 
 
-def allocate_nodes(
-    move: Any, family: Any, state: Any, prior: Any, generator: Any, count: int, home: int
-) -> float:
-    """Allocate the listed nodes to two sides and return the log-probability of the allocation (a stub)."""
-    raise NotImplementedError
-
-
-@implements(allocate_nodes, SequentialAllocation)
-def _allocate(move: Any, family: Any, state: Any, prior: Any, generator: Any, count: int, home: int) -> float:
-    return _allocate_in_turn(family, state, prior, generator, count, home)
-
-
-@implements(allocate_nodes, RestrictedGibbs)
-def _allocate_restricted(
-    move: Any, family: Any, state: Any, prior: Any, generator: Any, count: int, home: int
-) -> float:
-    total = _allocate_in_turn(family, state, prior, generator, count, UNDECIDED)
-    for scan in range(move.scans + 1):
-        wanted, total = home if scan == move.scans else UNDECIDED, 0.0
-        for k in range(count):
-            node, slot = state.members[k] >> 1, state.active[state.counters[0] + (state.members[k] & 1)]
-            _detach(family, state, node, slot)
-            log_odds = _log_odds(family, state, prior, node)
-            side, log_prob = draw_side(log_odds, home_side(state, node, wanted), generator)
-            total += log_prob
-            chosen = state.active[state.counters[0] + side]
-            _attach(family, state, node, chosen)
-            _move(family, node, slot, chosen)
-            state.members[k] = 2 * node + side
+@lean
+def _scan(family: Any, state: Any, prior: Any, generator: Any, count: int, home: int) -> float:
+    """Draw the side of every listed node given all others, or take it home; return the log-probability."""
+    total = 0.0
+    for k in range(count):
+        node, slot = state.members[k] >> 1, state.active[state.counters[0] + (state.members[k] & 1)]
+        _detach(family, state, node, slot)
+        log_odds = _log_odds(family, state, prior, node)
+        side, log_prob = draw_side(log_odds, home_side(state, node, home), generator)
+        total += log_prob
+        chosen = state.active[state.counters[0] + side]
+        _attach(family, state, node, chosen)
+        _move(family, node, slot, chosen)
+        state.members[k] = 2 * node + side
     return total
 
 
@@ -422,7 +394,7 @@ def _keep_united(family: Any, state: Any, whole: int, one: int, other: int) -> N
     family.edges[one, one] = own
 
 
-@implements(propose, Blocks, place=1)
+@lean
 def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     first, second = draw_pair(len(state.slot_of), generator)
     num_active, one, other = state.counters[0], state.slot_of[first], state.slot_of[second]
@@ -447,7 +419,11 @@ def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> 
     _enter(family, state, first, zero)
     _enter(family, state, second, side_one)
     home = UNDECIDED if splits else other
-    log_proposal = allocate_nodes(move, family, state, prior, generator, count, home)
+    in_turn = UNDECIDED if move.scans >= 0 else home
+    log_proposal = _allocate_in_turn(family, state, prior, generator, count, in_turn)
+    for scan in range(move.scans + 1):
+        wanted = home if scan == move.scans else UNDECIDED
+        log_proposal = _scan(family, state, prior, generator, count, wanted)
     size, more = state.sizes[zero], state.sizes[side_one]
     if splits:
         split, united = _value(family, state), present
@@ -474,3 +450,9 @@ def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> 
     elif not splits:
         _clear(family, state, whole)
     _play_active(family, state, -1, -1)
+
+
+@step_of(Proposals, Blocks)
+def _step(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
+    for _ in range(move.proposals):
+        _propose(move, family, state, prior, generator)

@@ -1,25 +1,25 @@
 """The state of one compiled chain, as arrays, and the compiled operations on its clusters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.compiling import lean
+from numba.extending import overload
+
+from pyroclust.compiling import LEAN_OPTIONS, lean
 from pyroclust.distributions import Component, ConjugateComponent
-from pyroclust.distributions.compiled.families.product import by_address
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import (
-    compile_family,
+    Family,
+    family_of,
     log_marginal,
     log_predictive,
-    otherwise,
     refresh,
     tabulate,
 )
-from pyroclust.infer.mcmc.compiled.powered import Powered
 from pyroclust.infer.mcmc.compiled.prior_tables import (
     CONCENTRATION,
     DISCOUNT,
@@ -50,6 +50,7 @@ __all__ = [
     "start_chain",
     "sum_up",
     "total_log_marginal",
+    "whole_chain",
     "write_labels",
 ]
 
@@ -73,16 +74,41 @@ def accumulate(state: Any, point: int, slot: int, sign: float) -> None:
         state.sums[slot, f] += sign * state.moments[point, f]
 
 
+# Functions of a whole chain, by the kind of its family: clusters of points have no likelihood in some.
+_OF_KIND: dict[type, dict[str, Callable[..., Any]]] = {}
+
+
+def whole_chain(name: str, kind: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register what ``sum_up``, ``retabulate`` or ``log_likelihood`` does for a kind of family.
+
+    Args:
+        name: of that function.
+        kind: the named tuple of the family.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        _OF_KIND.setdefault(kind, {})[name] = function
+        return function
+
+    return register
+
+
 def sum_up(family: Any, state: Any) -> None:
-    """Compute what is known of every cluster from the slots of the points (a stub)."""
+    """Compute what is known of every cluster from the slots of the points, in O(N F)."""
     raise NotImplementedError
 
 
-@otherwise(sum_up)
+@overload(sum_up, strict=False, jit_options=LEAN_OPTIONS)
+def _choose_sum_up(family: Any, state: Any) -> Callable[..., Any]:
+    return _OF_KIND[family.kind]["sum_up"]
+
+
+@whole_chain("sum_up", Family)
 def _sum_moments(family: Any, state: Any) -> None:
     num_active = state.counters[0]
     for j in range(num_active):
-        state.sums[state.active[j], :] = 0.0
+        for f in range(state.sums.shape[1]):
+            state.sums[state.active[j], f] = 0.0
     for i in range(len(state.slot_of)):
         accumulate(state, i, state.slot_of[i], 1.0)
     for j in range(num_active):
@@ -111,15 +137,31 @@ def _rebuild_in_time(move: Any, family: Any, state: Any, prior: Any, generator: 
         rebuild(family, state)
 
 
-@lean
-def recompute(family: Any, state: Any) -> None:
-    """Recompute all that depends on the hyperparameters of the family, in O(N F)."""
+def retabulate(family: Any, state: Any) -> None:
+    """Recompute what depends on the hyperparameters of the family but on no cluster."""
+    raise NotImplementedError
+
+
+@overload(retabulate, strict=False, jit_options=LEAN_OPTIONS)
+def _choose_retabulate(family: Any, state: Any) -> Callable[..., Any]:
+    return _OF_KIND[family.kind]["retabulate"]
+
+
+@whole_chain("retabulate", Family)
+def _tabulate_predictives(family: Any, state: Any) -> None:
     tabulate(family)
     empty = state.active[state.counters[0]]
-    state.sums[empty, :] = 0.0
+    for f in range(state.sums.shape[1]):
+        state.sums[empty, f] = 0.0
     refresh(family, state.sums, empty, 0)
     for i in range(len(state.slot_of)):
         state.log_alone[i] = log_predictive(family, i, empty, 0)
+
+
+@lean
+def recompute(family: Any, state: Any) -> None:
+    """Recompute all that depends on the hyperparameters of the family, in O(N F)."""
+    retabulate(family, state)
     rebuild(family, state)
 
 
@@ -143,7 +185,8 @@ def leave(family: Any, state: Any, point: int, slot: int) -> None:
 def join(family: Any, state: Any, point: int, slot: int) -> None:
     """Put a point into a slot; an empty slot must be the first free one, ``active[K]``."""
     if state.sizes[slot] == 0:
-        state.sums[slot, :] = 0.0
+        for f in range(state.sums.shape[1]):
+            state.sums[slot, f] = 0.0
         state.counters[0] += 1
     state.sizes[slot] += 1
     accumulate(state, point, slot, 1.0)
@@ -160,11 +203,16 @@ def move_point(family: Any, state: Any, point: int, slot: int) -> None:
 
 
 def log_likelihood(family: Any, state: Any) -> float:
-    """Return the log marginal likelihood of all clusters together in nats (a stub)."""
+    """Return the log marginal likelihood of all clusters together in nats, in O(K F)."""
     raise NotImplementedError
 
 
-@otherwise(log_likelihood)
+@overload(log_likelihood, strict=False, jit_options=LEAN_OPTIONS)
+def _choose_log_likelihood(family: Any, state: Any) -> Callable[..., Any]:
+    return _OF_KIND[family.kind]["log_likelihood"]
+
+
+@whole_chain("log_likelihood", Family)
 def _sum_of_log_marginals(family: Any, state: Any) -> float:
     total = 0.0
     for j in range(state.counters[0]):
@@ -175,7 +223,7 @@ def _sum_of_log_marginals(family: Any, state: Any) -> float:
 
 @lean
 def total_log_marginal(family: Any, state: Any) -> float:
-    """Return the log marginal likelihood of all clusters together in nats, in O(K F)."""
+    """Return the same, called from Python or by its address."""
     return log_likelihood(family, state)
 
 
@@ -244,7 +292,7 @@ class Chain:
 
 
 def start_chain(
-    model: CollapsedModel, data: Tensor, generator: np.random.Generator, *, power: float | None = None
+    model: CollapsedModel, data: Tensor, generator: np.random.Generator, *, power: float = 1.0
 ) -> Chain:
     """Build a chain with no partition yet; :func:`place` comes next.
 
@@ -252,7 +300,7 @@ def start_chain(
         model: the model.
         data: points, ``(N, D)``.
         generator: where the chain takes its randomness from.
-        power: of the likelihood; its family is :class:`Powered` then.
+        power: of the likelihood.
     """
     num_points = data.shape[-2]
     points = np.ascontiguousarray(data.detach().cpu().double().numpy())
@@ -270,9 +318,9 @@ def start_chain(
         moments=moments,
         log_alone=np.zeros(num_points),
     )
-    family: Any = compile_family(known.component, points, num_points + _SPARE_SLOTS)
-    if power is not None:
-        family = Powered(family.hyper, by_address(family, moments.shape[1]), np.array([power]))
+    family = family_of(known.component, points, num_points + _SPARE_SLOTS)
+    if power != 1.0:
+        family.power[0] = power
     return Chain(family, state, prior_tables(known.prior, num_points, gamma=gamma), generator)
 
 

@@ -21,7 +21,6 @@ from pyroclust.distributions.compiled.protocol import (
     log_predictive_without,
     refresh,
 )
-from pyroclust.infer.mcmc.compiled.allocations import shuffle
 from pyroclust.infer.mcmc.compiled.chain import accumulate
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
 from pyroclust.infer.mcmc.compiled.proposals import (
@@ -37,6 +36,7 @@ from pyroclust.infer.mcmc.compiled.proposals import (
     draw_side,
     log_ratio_of,
     release,
+    shuffle,
 )
 from pyroclust.infer.mcmc.compiled.steps import (
     step_of,

@@ -10,7 +10,7 @@ import torch.distributions as dist
 from torch.distributions import Distribution
 
 from pyroclust.compiling import lean
-from pyroclust.infer.mcmc.compiled.chain import recompute, total_log_marginal
+from pyroclust.infer.mcmc.compiled.chain import log_likelihood, recompute
 from pyroclust.infer.mcmc.compiled.prior_tables import CONCENTRATION, DISCOUNT, tabulate_prior
 from pyroclust.infer.mcmc.compiled.steps import (
     step_of,
@@ -233,7 +233,7 @@ def _log_target(move: Any, h: int, real: float, family: Any, state: Any, prior: 
         prior.hyper[place] = value
         return log_prior + log_prior_of_partition(state, prior)
     family.hyper[place - 2] = value
-    return log_prior + total_log_marginal(family, state)
+    return log_prior + log_likelihood(family, state)
 
 
 @lean

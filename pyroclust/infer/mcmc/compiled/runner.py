@@ -6,7 +6,7 @@ import numpy as np
 from numba import typeof, types
 
 from pyroclust.compiling import compiled
-from pyroclust.distributions.compiled.pointers import Address, address_of, call_number, call_step
+from pyroclust.distributions.compiled.pointers import Address, address_of, caller
 from pyroclust.infer.mcmc.compiled.chain import Chain, RebuildSums, total_log_marginal, write_labels
 from pyroclust.infer.mcmc.compiled.hyperparameters import DrawConcentration
 from pyroclust.infer.mcmc.compiled.steps import (
@@ -15,6 +15,11 @@ from pyroclust.infer.mcmc.compiled.steps import (
 
 __all__ = ["END_OF_STEP", "Program", "run_draws", "total_of"]
 
+
+_POINTER = types.voidptr
+_GENERATOR = typeof(np.random.default_rng(0))
+_call_step = caller(types.void(_POINTER, _POINTER, _POINTER, _POINTER, _GENERATOR))
+_call_number = caller(types.float64(_POINTER, _POINTER))
 
 # How a step ends that has moved points.
 END_OF_STEP: tuple[NamedTuple, ...] = (DrawConcentration(), RebuildSums())
@@ -33,15 +38,14 @@ class Program:
         family, state, prior = (one.type for one in (chain.family_at, chain.state_at, chain.prior_at))
         self._places: dict[int, Address] = {}
         steps: dict[int, int] = {}
-        generator = typeof(chain.generator)
         moves = tuple(one for one in moves if chain.has_gamma or not isinstance(one, DrawConcentration))
         for move in moves:
             if id(move) in self._places:
                 continue
             place = self._places[id(move)] = Address(move)
-            step = STEPS[type(move)]
+            step = STEPS.get((type(move), type(chain.family))) or STEPS[type(move), None]
             own = family if step.needs_family else types.voidptr
-            steps[id(move)] = address_of(step.function, place.type, own, state, prior, generator)
+            steps[id(move)] = address_of(step.function, place.type, own, state, prior, _GENERATOR)
         self.steps = np.array([steps[id(one)] for one in moves], dtype=np.intp)
         self.settings = np.array([self._places[id(one)].number for one in moves], dtype=np.intp)
         self.total_log_marginal = address_of(total_log_marginal, family, state)
@@ -85,8 +89,8 @@ def run_draws(
     for draw in range(len(score)):
         for _ in range(thin):
             for m in range(len(steps)):
-                call_step(steps[m], (settings[m], family, state, prior, generator))
-        score[draw] = call_number(likelihood, (family, state))
+                _call_step(steps[m], (settings[m], family, state, prior, generator))
+        score[draw] = _call_number(likelihood, (family, state))
         for j in range(state.counters[0]):
             score[draw] += prior.log_weight[state.sizes[state.active[j]]]
         write_labels(state, assignments[draw])
@@ -100,4 +104,4 @@ def run_draws(
 @compiled
 def total_of(likelihood: int, family: int, state: Any) -> float:
     """Return the log-likelihood of a chain where it is, its arguments as in :func:`run_draws`."""
-    return call_number(likelihood, (family, state))
+    return _call_number(likelihood, (family, state))

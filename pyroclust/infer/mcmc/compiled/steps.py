@@ -1,8 +1,8 @@
 """The moves of compiled chains: what a kernel does, as machine code that is called by its address.
 
 Everything a chain needs is a named tuple of arrays: the *family* (:mod:`pyroclust.distributions.compiled`)
-and the *moves*, what a kernel does, with its settings. The step of a move is compiled once for every family
-it meets, and called by its address: the loop over draws is one for all. A new move registers its step by
+and the *moves*, what a kernel does, with its settings. The step of a move is compiled once for all families,
+and called by its address: the loop over draws is one for all. A new move registers its step by
 :func:`step_of`.
 """
 
@@ -29,21 +29,24 @@ class Step(NamedTuple):
     needs_family: bool
 
 
-STEPS: dict[type, Step] = {}
+STEPS: dict[tuple[type, type | None], Step] = {}
 
 
-def step_of(kind: type, *, needs_family: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def step_of(
+    kind: type, family: type | None = None, *, needs_family: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function as the :class:`Step` of a kind of move: its named tuple, which has its settings.
 
-    It must not allocate arrays. Every combination of move and family is compiled once.
+    It must not allocate arrays.
 
     Args:
         kind: the named tuple.
+        family: the kind of family that it is for, where that has a step of its own.
         needs_family: whether the function looks at the family.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        STEPS[kind] = Step(lean(function), needs_family)
+        STEPS[kind, family] = Step(lean(function), needs_family)
         return function
 
     return register
