@@ -14,7 +14,16 @@ from numba import __version__ as numba_version
 from numba import njit
 from numba.core.caching import FunctionCache
 
-__all__ = ["COMPILE_OPTIONS", "LEAN_OPTIONS", "compiled", "lean", "strict", "strict_inner", "strict_lean"]
+__all__ = [
+    "COMPILE_OPTIONS",
+    "LEAN_OPTIONS",
+    "compiled",
+    "inner",
+    "lean",
+    "strict",
+    "strict_inner",
+    "strict_lean",
+]
 
 # Reassociation lets sums over dimensions use vector units; nan and infinity keep their meaning. What is not
 # said here, a function would inherit from whichever caller is compiled first.
@@ -28,6 +37,7 @@ _STRICT_OPTIONS: Any = {**COMPILE_OPTIONS, "fastmath": False}
 # For functions that allocate nothing: no reference counts, which cost more than the arithmetic.
 LEAN_OPTIONS: Any = {**COMPILE_OPTIONS, "_nrt": False}
 _STRICT_LEAN_OPTIONS: Any = {**LEAN_OPTIONS, "fastmath": False}
+_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 # Bytes at the end of a file of machine code that say whether the rest is whole.
 _DIGEST = 16
@@ -82,8 +92,8 @@ def strict_lean(function: Callable[..., Any]) -> Any:
     return _cached(function, _STRICT_LEAN_OPTIONS)
 
 
-def strict_inner(function: Callable[..., Any]) -> Any:
-    """Compile a function that only compiled functions call, like :func:`strict_lean` otherwise.
+def inner(function: Callable[..., Any]) -> Any:
+    """Compile a function that only compiled functions call, like :func:`lean` otherwise.
 
     The code that would read its arguments from Python objects is left out; for named tuples of arrays it is
     a quarter of all there is to compile. Called from Python, the function would end the process.
@@ -91,7 +101,16 @@ def strict_inner(function: Callable[..., Any]) -> Any:
     Args:
         function: a function that numba can compile.
     """
-    return _cached(function, {**_STRICT_LEAN_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True})
+    return _cached(function, {**LEAN_OPTIONS, **_INNER})
+
+
+def strict_inner(function: Callable[..., Any]) -> Any:
+    """Compile a function like :func:`inner`, whose sums keep their order.
+
+    Args:
+        function: a function that numba can compile.
+    """
+    return _cached(function, {**_STRICT_LEAN_OPTIONS, **_INNER})
 
 
 def _cached(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:

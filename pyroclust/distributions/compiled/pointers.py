@@ -2,10 +2,12 @@
 
 Numba passes a named tuple field by field: one of twenty arrays is a hundred and forty arguments, in every
 call of every function, which takes longer to compile than all arithmetic. Here they lie in memory that never
-moves, compiled functions get a pointer, and read a field as ``pointer.field``. A function that is called by
+moves, compiled functions get a pointer, and read a field as ``pointer.field``; a field that
+is an array is a :class:`ViewType`, which is nothing but a place and a shape. A function that is called by
 its address has its own machine code, compiled once, whoever calls it.
 """
 
+import operator
 import struct
 from collections.abc import Sequence
 from functools import cache
@@ -15,22 +17,143 @@ import numpy as np
 from llvmlite import ir
 from numba import from_dtype, types
 from numba.core import cgutils
-from numba.core.typing.templates import AttributeTemplate
+from numba.core.typing import signature
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
 from numba.extending import (
     NativeValue,
     infer_getattr,
     intrinsic,
+    lower_builtin,
+    lower_getattr,
     lower_getattr_generic,
     models,
     register_model,
     typeof_impl,
     unbox,
 )
-from numba.np.arrayobj import make_array, populate_array
 
-__all__ = ["Address", "Addresses", "PointerType", "address_of", "caller"]
+__all__ = ["Address", "Addresses", "PointerType", "ViewType", "address_of", "caller", "from_place"]
 
 _BYTES, _WORD = ir.IntType(8).as_pointer(), ir.IntType(64)
+
+
+class ViewType(types.Type):
+    """The numba type of a contiguous array that somebody else keeps: no owner, no strides, no negative index.
+
+    Attributes:
+        dtype: numba type of its items.
+        ndim: 1 or 2.
+    """
+
+    def __init__(self, dtype: Any, ndim: int) -> None:
+        self.dtype, self.ndim = dtype, ndim
+        super().__init__(name=f"View({dtype}, {ndim})")
+
+
+@register_model(ViewType)
+class _ViewModel(models.StructModel):
+    def __init__(self, manager: Any, view: ViewType) -> None:
+        lengths = [(f"length{axis}", types.intp) for axis in range(view.ndim)]
+        super().__init__(manager, view, [("data", types.CPointer(view.dtype)), *lengths])
+
+
+def _item(view: Any, index: Any) -> Any:
+    if not isinstance(view, ViewType):
+        return None
+    if isinstance(index, types.Integer):
+        return view.dtype if view.ndim == 1 else ViewType(view.dtype, 1)
+    return view.dtype if isinstance(index, types.BaseTuple) and len(index) == view.ndim == 2 else None
+
+
+@infer_global(operator.getitem)
+class _GetItem(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        found = _item(*args)
+        return None if found is None else signature(found, *args)
+
+
+@infer_global(operator.setitem)
+class _SetItem(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        found = _item(*args[:2])
+        return None if found is None else signature(types.none, *args[:2], found)
+
+
+@infer_global(len)
+class _Length(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        return signature(types.intp, *args) if isinstance(args[0], ViewType) else None
+
+
+@infer_getattr
+class _Shape(AttributeTemplate):
+    key = ViewType
+
+    def resolve_shape(self, view: ViewType) -> Any:
+        return types.UniTuple(types.intp, view.ndim)
+
+
+def _place(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
+    """Return where an item or a row begins."""
+    view, index = kinds[:2]
+    parts, of = [values[1]], [index]
+    if isinstance(index, types.BaseTuple):
+        parts, of = cgutils.unpack_tuple(builder, values[1]), list(index)
+    place, *others = [
+        context.cast(builder, part, one, types.intp) for part, one in zip(parts, of, strict=True)
+    ]
+    if view.ndim == 2:
+        place = builder.mul(place, builder.extract_value(values[0], 2))
+    for other in others:
+        place = builder.add(place, other)
+    return builder.gep(builder.extract_value(values[0], 0), [place])
+
+
+@lower_builtin(operator.getitem, ViewType, types.Any)
+def _get_item(context: Any, builder: Any, own: Any, values: Any) -> Any:
+    place, view = _place(context, builder, own.args, values), own.args[0]
+    if isinstance(own.return_type, ViewType):
+        return _view(context, builder, own.return_type, place, _lengths(builder, view, values[0])[1:])
+    return context.unpack_value(builder, view.dtype, place)
+
+
+@lower_builtin(operator.setitem, ViewType, types.Any, types.Any)
+def _set_item(context: Any, builder: Any, own: Any, values: Any) -> Any:
+    place = _place(context, builder, own.args, values)
+    context.pack_value(builder, own.args[0].dtype, values[2], place)
+
+
+@lower_builtin(len, ViewType)
+def _length(context: Any, builder: Any, own: Any, values: Any) -> Any:
+    return builder.extract_value(values[0], 1)
+
+
+@lower_getattr(ViewType, "shape")
+def _shape(context: Any, builder: Any, view: ViewType, value: Any) -> Any:
+    return cgutils.pack_array(builder, _lengths(builder, view, value))
+
+
+@intrinsic
+def from_place(context: Any, view: Any, first: Any) -> Any:
+    """Return the rest of a view of one dimension from some place on."""
+
+    def generate(context: Any, builder: Any, own: Any, values: Any) -> Any:
+        place = _place(context, builder, own.args, values)
+        left = builder.sub(builder.extract_value(values[0], 1), values[1])
+        return _view(context, builder, view, place, [left])
+
+    return view(view, first), generate
+
+
+def _lengths(builder: Any, view: ViewType, value: Any) -> list[Any]:
+    return [builder.extract_value(value, 1 + axis) for axis in range(view.ndim)]
+
+
+def _view(context: Any, builder: Any, view: ViewType, data: Any, lengths: list[Any]) -> Any:
+    found = ir.Constant(context.get_value_type(view), ir.Undefined)
+    for place, part in enumerate([data, *lengths]):
+        found = builder.insert_value(found, part, place)
+    return found
 
 
 class PointerType(types.Type):
@@ -77,16 +200,10 @@ def _read_field(context: Any, builder: Any, pointer: PointerType, value: Any, na
 
     if isinstance(kind, PointerType):
         return builder.bitcast(cgutils.gep_inbounds(builder, words, first), _BYTES)
-    if not isinstance(kind, types.Array):
+    if not isinstance(kind, ViewType):
         return builder.bitcast(read(0), context.get_value_type(kind))
-    array = make_array(kind)(context, builder)
-    item = context.get_abi_sizeof(context.get_data_type(kind.dtype))
-    shape, strides = [read(1 + axis) for axis in range(kind.ndim)], [_WORD(item)]
-    for length in shape[:0:-1]:
-        strides.insert(0, builder.mul(strides[0], length))
-    data = builder.inttoptr(read(0), array.data.type)
-    populate_array(array, data=data, shape=shape, strides=strides, itemsize=_WORD(item), meminfo=None)
-    return array._getvalue()
+    data = builder.inttoptr(read(0), context.get_data_type(kind.dtype).as_pointer())
+    return _view(context, builder, kind, data, [read(1 + axis) for axis in range(kind.ndim)])
 
 
 class Address:
@@ -148,7 +265,7 @@ def _type_of(value: Any) -> Any:
     key = _key(value)
     if key not in _TYPES:
         if isinstance(value, np.ndarray):
-            found: Any = types.Array(from_dtype(value.dtype), value.ndim, "C")
+            found: Any = ViewType(from_dtype(value.dtype), value.ndim)
         elif isinstance(value, tuple):
             named = cast(Any, value)._asdict()
             found = PointerType(type(value), {name: _type_of(one) for name, one in named.items()})

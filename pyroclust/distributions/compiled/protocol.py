@@ -1,4 +1,4 @@
-"""Compiled families: functions of a component family that loops over points and clusters call by their address.
+"""Compiled families: functions of a component family, which loops over points call by their address.
 
 The tables and caches of a family are a named tuple of arrays of its own, and its functions are compiled for
 that. Loops see a :class:`Family`, which is of one type for all of them, so that they are compiled once.
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from pyroclust.compiling import lean
+from pyroclust.compiling import inner, lean
 from pyroclust.distributions import Component, ConjugateComponent
-from pyroclust.distributions.compiled.pointers import Addresses, address_of, caller
+from pyroclust.distributions.compiled.pointers import Addresses, ViewType, address_of, caller, from_place
 
 __all__ = [
     "Family",
@@ -154,7 +154,7 @@ def _with_hyper(family: Any, hyper: np.ndarray) -> Any:
     return family._replace(hyper=hyper, **{name: _with_hyper(one, hyper) for name, one in within.items()})
 
 
-_TABLES, _SUMS, _INDEX, _NUMBER = types.voidptr, types.float64[::1], types.int64, types.float64
+_TABLES, _SUMS, _INDEX, _NUMBER = types.voidptr, ViewType(types.float64, 1), types.int64, types.float64
 _SIGNATURES = {
     "tabulate": types.void(_TABLES),
     "refresh": types.void(_TABLES, _SUMS, _INDEX, _INDEX),
@@ -186,7 +186,7 @@ def implements(loop: Callable[..., Any], kind: type) -> Callable[[Callable[..., 
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         own = _FUNCTIONS.setdefault(kind, [None] * len(_SIGNATURES))
-        own[list(_SIGNATURES).index(loop.__name__)] = lean(function)
+        own[list(_SIGNATURES).index(loop.__name__)] = inner(function)
         return function
 
     return register
@@ -199,16 +199,15 @@ def tabulate(family: Any) -> None:
         _call_tabulate(family.functions[p, _TABULATE], (family.tables[p],))
 
 
-@lean
+@inner
 def refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     """Recompute the cache of a cluster, possibly empty, from its size and summed moments, ``(S, F)``."""
-    own = sums[slot]
     for p in range(len(family.tables)):
-        part = own[family.begin[p] : family.begin[p + 1]]
+        part = from_place(sums[slot], family.begin[p])
         _call_refresh(family.functions[p, _REFRESH], (family.tables[p], part, slot, size))
 
 
-@lean
+@inner
 def log_predictive_above(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     """Return log p(x_point | cluster) for a point outside the cluster, from caches and tables.
 
@@ -224,13 +223,13 @@ def log_predictive_above(family: Any, point: int, slot: int, size: int, floor: f
     return total * power
 
 
-@lean
+@inner
 def log_predictive(family: Any, point: int, slot: int, size: int) -> float:
     """Return the same, however small."""
     return log_predictive_above(family, point, slot, size, -np.inf)
 
 
-@lean
+@inner
 def log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
     """Return log p(x_point | cluster without it) for a point in a cluster of two or more."""
     total = 0.0
@@ -239,11 +238,11 @@ def log_predictive_without(family: Any, point: int, slot: int, size: int) -> flo
     return total * family.power[0]
 
 
-@lean
+@inner
 def log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     """Return the log marginal likelihood of a cluster from ``family.hyper`` and its sums alone."""
-    own, total = sums[slot], 0.0
+    total = 0.0
     for p in range(len(family.tables)):
-        part = own[family.begin[p] : family.begin[p + 1]]
+        part = from_place(sums[slot], family.begin[p])
         total += _call_marginal(family.functions[p, _MARGINAL], (family.tables[p], part, slot, size))
     return total * family.power[0]

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import lean
+from pyroclust.compiling import inner, lean
 from pyroclust.distributions import NormalIndependent
 from pyroclust.distributions.compiled.protocol import (
     compile_family,
@@ -47,7 +47,7 @@ def no_nodes() -> Nodes:
     return Nodes(np.zeros(_CHUNK), np.zeros(_CHUNK))
 
 
-@lean
+@inner
 def _bracket(size: int, shape: float, rate: float, pull: float, spread: float) -> tuple[float, float, float]:
     """Return both ends between which the integrand is worth summing, and the distance of the nodes."""
     below, above = shape + 0.5 * size, shape + 0.5 * (size - 1)
@@ -62,7 +62,7 @@ def _bracket(size: int, shape: float, rate: float, pull: float, spread: float) -
     return low, high, 1.0 / math.sqrt(7.0 + 1.55 * below)
 
 
-@lean
+@inner
 def _exp_of_negative(exponent: float) -> float:
     """Return exp of a number from -40 to 0 by arithmetic alone, which vector units take many at a time."""
     scaled = exponent / 2.0**_SQUARINGS
@@ -149,7 +149,7 @@ def _(component: NormalIndependent, data: np.ndarray, num_slots: int) -> Indepen
     )
 
 
-@lean
+@inner
 def _log_column(family: Any, size: int, total: float, squares: float) -> float:
     """Return the log integral of a column from sums of x - m and its square."""
     shape, rate, variance = family.hyper[_SHAPE], family.hyper[_RATE], family.hyper[_VARIANCE]

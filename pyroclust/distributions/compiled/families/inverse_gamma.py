@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import lean
+from pyroclust.compiling import inner
 from pyroclust.distributions import NormalInverseGamma
 from pyroclust.distributions.compiled.families.partly_observed import compile_columns
 from pyroclust.distributions.compiled.protocol import (
@@ -109,7 +109,7 @@ def _tabulate(family: Any) -> None:
             family.without_point[size] = kappa / (kappa - 1.0)
 
 
-@lean
+@inner
 def _rate(family: Any, size: int, total: float, squares: float) -> tuple[float, float]:
     """Return the posterior mean and rate of a column from its sums."""
     prior_mean, prior_rate = family.hyper[_MEAN], family.hyper[_RATE]
@@ -160,7 +160,7 @@ def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float)
     return dim * family.constant[size] - 0.5 * family.log_rates[slot] - family.power[size + 1] * log_product
 
 
-@lean
+@inner
 def _log_predictive_of_cells(family: Any, point: int, slot: int, floor: float) -> float:
     dim, product, total, fewest = family.data.shape[1], 1.0, 0.0, family.fewest[slot]
     power = family.power[fewest + 1]
@@ -200,7 +200,7 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
     return constant + family.power[size - 1] * log_product
 
 
-@lean
+@inner
 def _log_predictive_without_cells(family: Any, point: int, slot: int) -> float:
     total = 0.0
     for d in range(family.data.shape[1]):

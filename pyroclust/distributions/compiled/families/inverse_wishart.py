@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import lean
+from pyroclust.compiling import inner
 from pyroclust.distributions import NormalInverseWishart
 from pyroclust.distributions.compiled.families.inverse_gamma import LARGE
 from pyroclust.distributions.compiled.protocol import (
@@ -82,7 +82,7 @@ def _tabulate(family: Any) -> None:
             family.without_point[size] = family.kappa[size] / family.kappa[size - 1]
 
 
-@lean
+@inner
 def _factorise(family: Any, sums: np.ndarray, slot: int, kappa: float, mean: np.ndarray) -> float:
     """Write the posterior mean and the Cholesky factor of the posterior scale; return its log determinant."""
     dim, prior_mean = family.data.shape[1], family.hyper[_MEAN]
@@ -122,7 +122,7 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
         whiten[slot, a, a] = pivot
 
 
-@lean
+@inner
 def _squared_distance(family: Any, point: int, slot: int) -> float:
     distance = 0.0
     for a in range(family.data.shape[1]):

@@ -1,20 +1,19 @@
 """The state of one compiled chain, as arrays, and the compiled operations on its clusters."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from numba.extending import overload
-
-from pyroclust.compiling import LEAN_OPTIONS, lean
+from pyroclust.compiling import inner, lean
 from pyroclust.distributions import Component, ConjugateComponent
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import (
     Family,
     family_of,
+    join_families,
     log_marginal,
     log_predictive,
     refresh,
@@ -34,9 +33,11 @@ from pyroclust.partitions import canonical
 from pyroclust.protocols import CollapsedModel
 
 __all__ = [
+    "LINKED",
     "NUM_OF_PRIOR",
     "Chain",
     "ChainState",
+    "Linked",
     "RebuildSums",
     "accumulate",
     "hyper_places",
@@ -48,9 +49,6 @@ __all__ = [
     "rebuild",
     "recompute",
     "start_chain",
-    "sum_up",
-    "total_log_marginal",
-    "whole_chain",
     "write_labels",
 ]
 
@@ -67,44 +65,16 @@ def hyper_places(model: CollapsedModel) -> dict[str, int]:
     return of_family | {name: of_prior[name] for name in model.prior.hyperpriors if name in of_prior}
 
 
-@lean
+@inner
 def accumulate(state: Any, point: int, slot: int, sign: float) -> None:
     """Add the moments of a point to a slot, or take them away."""
     for f in range(state.moments.shape[1]):
         state.sums[slot, f] += sign * state.moments[point, f]
 
 
-# Functions of a whole chain, by the kind of its family: clusters of points have no likelihood in some.
-_OF_KIND: dict[type, dict[str, Callable[..., Any]]] = {}
-
-
-def whole_chain(name: str, kind: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register what ``sum_up``, ``retabulate`` or ``log_likelihood`` does for a kind of family.
-
-    Args:
-        name: of that function.
-        kind: the named tuple of the family.
-    """
-
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        _OF_KIND.setdefault(kind, {})[name] = function
-        return function
-
-    return register
-
-
-def sum_up(family: Any, state: Any) -> None:
-    """Compute what is known of every cluster from the slots of the points, in O(N F)."""
-    raise NotImplementedError
-
-
-@overload(sum_up, strict=False, jit_options=LEAN_OPTIONS)
-def _choose_sum_up(family: Any, state: Any) -> Callable[..., Any]:
-    return _OF_KIND[family.kind]["sum_up"]
-
-
-@whole_chain("sum_up", Family)
-def _sum_moments(family: Any, state: Any) -> None:
+@inner
+def rebuild(family: Any, state: Any) -> None:
+    """Sum the moments of every cluster from scratch and refresh its cache, in O(N F)."""
     num_active = state.counters[0]
     for j in range(num_active):
         for f in range(state.sums.shape[1]):
@@ -113,12 +83,6 @@ def _sum_moments(family: Any, state: Any) -> None:
         accumulate(state, i, state.slot_of[i], 1.0)
     for j in range(num_active):
         refresh(family, state.sums, state.active[j], state.sizes[state.active[j]])
-
-
-@lean
-def rebuild(family: Any, state: Any) -> None:
-    """Sum the moments of every cluster from scratch and refresh its cache, in O(N F)."""
-    sum_up(family, state)
     state.counters[1] = 0
 
 
@@ -137,35 +101,22 @@ def _rebuild_in_time(move: Any, family: Any, state: Any, prior: Any, generator: 
         rebuild(family, state)
 
 
-def retabulate(family: Any, state: Any) -> None:
-    """Recompute what depends on the hyperparameters of the family but on no cluster."""
-    raise NotImplementedError
-
-
-@overload(retabulate, strict=False, jit_options=LEAN_OPTIONS)
-def _choose_retabulate(family: Any, state: Any) -> Callable[..., Any]:
-    return _OF_KIND[family.kind]["retabulate"]
-
-
-@whole_chain("retabulate", Family)
-def _tabulate_predictives(family: Any, state: Any) -> None:
+@lean
+def recompute(family: Any, state: Any) -> None:
+    """Recompute all that depends on the hyperparameters of the family, in O(N F)."""
     tabulate(family)
     empty = state.active[state.counters[0]]
     for f in range(state.sums.shape[1]):
         state.sums[empty, f] = 0.0
-    refresh(family, state.sums, empty, 0)
+    # A number that is written here would have numba compile the functions for that number alone.
+    size = state.sizes[empty]
+    refresh(family, state.sums, empty, size)
     for i in range(len(state.slot_of)):
-        state.log_alone[i] = log_predictive(family, i, empty, 0)
-
-
-@lean
-def recompute(family: Any, state: Any) -> None:
-    """Recompute all that depends on the hyperparameters of the family, in O(N F)."""
-    retabulate(family, state)
+        state.log_alone[i] = log_predictive(family, i, empty, size)
     rebuild(family, state)
 
 
-@lean
+@inner
 def leave(family: Any, state: Any, point: int, slot: int) -> None:
     """Take a point out of its slot; an empty slot becomes free."""
     state.sizes[slot] -= 1
@@ -181,7 +132,7 @@ def leave(family: Any, state: Any, point: int, slot: int) -> None:
             break
 
 
-@lean
+@inner
 def join(family: Any, state: Any, point: int, slot: int) -> None:
     """Put a point into a slot; an empty slot must be the first free one, ``active[K]``."""
     if state.sizes[slot] == 0:
@@ -193,7 +144,7 @@ def join(family: Any, state: Any, point: int, slot: int) -> None:
     refresh(family, state.sums, slot, state.sizes[slot])
 
 
-@lean
+@inner
 def move_point(family: Any, state: Any, point: int, slot: int) -> None:
     """Move a point to another slot: joining first, since leaving may reorder the active slots."""
     own = state.slot_of[point]
@@ -202,18 +153,9 @@ def move_point(family: Any, state: Any, point: int, slot: int) -> None:
     state.slot_of[point] = slot
 
 
+@inner
 def log_likelihood(family: Any, state: Any) -> float:
     """Return the log marginal likelihood of all clusters together in nats, in O(K F)."""
-    raise NotImplementedError
-
-
-@overload(log_likelihood, strict=False, jit_options=LEAN_OPTIONS)
-def _choose_log_likelihood(family: Any, state: Any) -> Callable[..., Any]:
-    return _OF_KIND[family.kind]["log_likelihood"]
-
-
-@whole_chain("log_likelihood", Family)
-def _sum_of_log_marginals(family: Any, state: Any) -> float:
     total = 0.0
     for j in range(state.counters[0]):
         slot = state.active[j]
@@ -221,25 +163,34 @@ def _sum_of_log_marginals(family: Any, state: Any) -> float:
     return total
 
 
-@lean
-def total_log_marginal(family: Any, state: Any) -> float:
-    """Return the same, called from Python or by its address."""
-    return log_likelihood(family, state)
-
-
-@lean
-def write_labels(state: Any, assignments: np.ndarray) -> None:
-    """Write the canonical labels of a chain, in O(N + K)."""
+@inner
+def write_labels(state: Any, assignments: np.ndarray, draw: int) -> None:
+    """Write the canonical labels of a chain into a row, in O(N + K)."""
     for j in range(state.counters[0]):
         state.weights[state.active[j]] = -1.0
     following = 0
-    for i in range(len(assignments)):
+    for i in range(len(state.slot_of)):
         slot = state.slot_of[i]
         if state.weights[slot] < 0.0:
             state.weights[slot] = following
             following += 1
-        assignments[i] = int(state.weights[slot])
+        assignments[draw, i] = int(state.weights[slot])
 
+
+class Linked(NamedTuple):
+    """Functions of families whose clusters bear on one another, of the family and the state.
+
+    Attributes:
+        count: computes what is known of every cluster from the slots of the points.
+        log_likelihood: of all clusters together, in nats.
+    """
+
+    count: Any
+    log_likelihood: Any
+
+
+LINKED: dict[type, Linked] = {}
+"""By the kind of their named tuple."""
 
 # Room for all points alone, and for the two clusters and the empty one that moves try out.
 _SPARE_SLOTS = 3
@@ -277,18 +228,24 @@ class Chain:
     """One chain, with the addresses at which compiled functions find it.
 
     Args:
-        family: tables and caches of the component family.
+        family: the component family, or what stands for one whose clusters bear on one another.
         state: where the chain is.
         prior: tables of the prior.
         generator: random number generator.
+
+    Attributes:
+        own_at: address of ``family``.
+        family_at: the same, or of no family at all.
     """
 
     def __init__(
         self, family: Any, state: ChainState, prior: PriorTables, generator: np.random.Generator
     ) -> None:
-        self.family, self.state, self.prior, self.generator = family, state, prior, generator
+        self.family: Family = family if isinstance(family, Family) else join_families([], [])
+        self.state, self.prior, self.generator = state, prior, generator
         self.has_gamma = prior.gamma_shape > 0.0
-        self.family_at, self.state_at, self.prior_at = Address(family), Address(state), Address(prior)
+        self.family_at, self.state_at, self.prior_at = Address(self.family), Address(state), Address(prior)
+        self.own_at = self.family_at if family is self.family else Address(family)
 
 
 def start_chain(
@@ -363,3 +320,5 @@ def place(
         if is_of_prior:
             tabulate_prior(chain.prior_at)
         recompute(chain.family_at, chain.state_at)
+        if type(chain.own_at.content) in LINKED:
+            LINKED[type(chain.own_at.content)].count(chain.own_at, chain.state_at)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import lean
+from pyroclust.compiling import inner
 from pyroclust.distributions.compiled.protocol import (
     log_predictive_above,
     log_predictive_without,
@@ -31,7 +31,7 @@ class GibbsSweep(NamedTuple):
     """Visit every point and draw its cluster given all others."""
 
 
-@lean
+@inner
 def _fill_weights(family: Any, state: Any, prior: Any, point: int) -> tuple[int, float]:
     """Write the log weights of a point's choices: exactly, or below :data:`NEGLIGIBLE` where they are."""
     num_active, own = state.counters[0], state.slot_of[point]
@@ -59,7 +59,7 @@ def _fill_weights(family: Any, state: Any, prior: Any, point: int) -> tuple[int,
     return num_active + 1, best
 
 
-@lean
+@inner
 def draw_index(weights: np.ndarray, count: int, best: float, uniform: float) -> int:
     """Draw an index from log weights whose largest is ``best``; the weights are overwritten."""
     total = 0.0
