@@ -42,7 +42,7 @@ class ViewType(types.Type):
 
     Attributes:
         dtype: numba type of its items.
-        ndim: 1 or 2.
+        ndim: how many axes it has.
     """
 
     def __init__(self, dtype: Any, ndim: int) -> None:
@@ -61,8 +61,8 @@ def _item(view: Any, index: Any) -> Any:
     if not isinstance(view, ViewType):
         return None
     if isinstance(index, types.Integer):
-        return view.dtype if view.ndim == 1 else ViewType(view.dtype, 1)
-    return view.dtype if isinstance(index, types.BaseTuple) and len(index) == view.ndim == 2 else None
+        return view.dtype if view.ndim == 1 else ViewType(view.dtype, view.ndim - 1)
+    return view.dtype if isinstance(index, types.BaseTuple) and len(index) == view.ndim else None
 
 
 @infer_global(operator.getitem)
@@ -99,13 +99,11 @@ def _place(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
     parts, of = [values[1]], [index]
     if isinstance(index, types.BaseTuple):
         parts, of = cgutils.unpack_tuple(builder, values[1]), list(index)
-    place, *others = [
-        context.cast(builder, part, one, types.intp) for part, one in zip(parts, of, strict=True)
-    ]
-    if view.ndim == 2:
-        place = builder.mul(place, builder.extract_value(values[0], 2))
-    for other in others:
-        place = builder.add(place, other)
+    place = _WORD(0)
+    for axis, length in enumerate(_lengths(builder, view, values[0])):
+        place = builder.mul(place, length)
+        if axis < len(parts):
+            place = builder.add(place, context.cast(builder, parts[axis], of[axis], types.intp))
     return builder.gep(builder.extract_value(values[0], 0), [place])
 
 

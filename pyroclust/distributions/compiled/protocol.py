@@ -214,12 +214,13 @@ def log_predictive_above(family: Any, point: int, slot: int, size: int, floor: f
     Where it is below ``floor`` it may be any number below that.
     """
     power, total = family.power[0], 0.0
+    if power != 1.0:
+        floor /= power
     for p in range(len(family.tables)):
-        most = family.most[p]
-        above = floor / power - total - most
+        above = floor - total - family.most[p]
         total += _call_above(family.functions[p, _ABOVE], (family.tables[p], point, slot, size, above))
-        if (total + most) * power < floor:
-            return (total + most) * power
+        if total + family.most[p] < floor:
+            return (total + family.most[p]) * power
     return total * power
 
 
