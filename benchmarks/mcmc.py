@@ -29,7 +29,6 @@ from pyroclust import read_table
 from pyroclust.diagnostics import ess
 from pyroclust.infer.mcmc import (
     AuxiliaryGibbs,
-    ChainDraws,
     CollapsedGibbs,
     CompanionNUTS,
     Compose,
@@ -38,6 +37,7 @@ from pyroclust.infer.mcmc import (
     SplitMerge,
 )
 from pyroclust.models import Mixture, companion, gaussian2d, nig_mixture, niw_mixture, overlap2d
+from pyroclust.partitions import Draws
 
 RESULT = Path(__file__).parent / "results" / "mcmc.json"
 Row = dict[str, Any]
@@ -56,7 +56,7 @@ def galaxies() -> Tensor:
     return (values - values.mean(0)) / values.std(0, correction=0)
 
 
-def samplers(model: Mixture, *, quick: bool) -> Iterator[tuple[str, Callable[[Tensor], ChainDraws]]]:
+def samplers(model: Mixture, *, quick: bool) -> Iterator[tuple[str, Callable[[Tensor], Draws]]]:
     """Yield the name of each sampler and a function that runs one chain of it."""
     scale = 10 if quick else 1
     kernels = {
@@ -68,7 +68,7 @@ def samplers(model: Mixture, *, quick: bool) -> Iterator[tuple[str, Callable[[Te
     }
     for name, (kernel, draws) in kernels.items():
 
-        def run(data: Tensor, kernel: Any = kernel, draws: int = draws // scale) -> ChainDraws:
+        def run(data: Tensor, kernel: Any = kernel, draws: int = draws // scale) -> Draws:
             return kernel.run(data, num_draws=draws, warmup=draws // 4, num_chains=1, seed=0)
 
         yield name, run
@@ -84,18 +84,18 @@ def effective_draws(*, quick: bool) -> Iterator[Row]:
         for name, run in samplers(model, quick=quick):
             began = time.perf_counter()
             draws = run(data)
-            clusters = draws.num_clusters.double()
-            count = ess(clusters.numpy())
+            clusters = draws.num_clusters.astype(float)
+            count = ess(clusters)
             yield {
                 "data": case,
                 "sampler": name,
-                "draws": clusters.numel(),
+                "draws": clusters.size,
                 "seconds": draws.seconds,
                 "seconds_in_all": time.perf_counter() - began,
                 "ess": count,
                 "ess_per_second": count / draws.seconds,
-                "mean_clusters": clusters.mean().item(),
-                "sd_clusters": clusters.std().item(),
+                "mean_clusters": clusters.mean(),
+                "sd_clusters": clusters.std(ddof=1),
             }
 
 

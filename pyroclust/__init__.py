@@ -25,6 +25,7 @@ Names of this package, loaded when they are first used:
 * ``calibrate``, ``calibrate_near``: check a sampler on simulations, everywhere or near your data.
 * ``certify``: measure what a guide is worth on fresh data of its model.
 * ``read_table``, ``standardise``: points from files, on the scale that the shipped guides expect.
+* ``Draws``: draws of a partition, with what is known of each; ``Draws.of`` takes arrays of any software.
 * ``read_draws``: draws from files of any software.
 * ``to_arviz``, ``from_pyro``: draws as containers of ArviZ.
 * ``register``: let cards and recipes name a class of your own.
@@ -63,12 +64,14 @@ if TYPE_CHECKING:
     from pyroclust.io import read_draws as read_draws
     from pyroclust.io.arviz import to_arviz as to_arviz
     from pyroclust.io.pyro_results import from_pyro as from_pyro
+    from pyroclust.partitions.draws import Draws as Draws
     from pyroclust.registry import register as register
     from pyroclust.saving.cards import list_guides as list_guides
     from pyroclust.saving.guides import load_guide as load_guide
     from pyroclust.saving.guides import save_guide as save_guide
 
 __all__ = [
+    "Draws",
     "__version__",
     "calibrate",
     "calibrate_near",
@@ -92,6 +95,7 @@ __all__ = [
 __version__ = version("pyroclust")
 
 _HOMES = {
+    "Draws": "pyroclust.partitions.draws",
     "calibrate": "pyroclust.calibration",
     "calibrate_near": "pyroclust.calibration",
     "certify": "pyroclust.calibration",

@@ -27,7 +27,7 @@ def mcmc(model: Mixture, data: torch.Tensor, *, seed: int, num_chains: int = 4) 
     run = default_kernel(model, thin=4).run(
         data, num_draws=1000, warmup=200, num_chains=num_chains, seed=seed
     )
-    return run.assignments.numpy()
+    return run.assignments
 
 
 @pytest.fixture(scope="module", params=sorted(GUIDES))

@@ -153,7 +153,7 @@ def test_the_warning_of_new_rows_keeps_its_level_on_rows_of_the_same_clusters():
         torch.manual_seed(seed)
         points = simulate(model, torch.empty(1, 40, 3))[0][0].double()
         draws = default_kernel(model).run(points[:20], num_draws=50, warmup=50, num_chains=2, seed=seed)
-        law = PosteriorPredictive(model, points[:20], draws.assignments.flatten(0, 1))
+        law = PosteriorPredictive(model, points[:20], torch.from_numpy(draws.flat))
         usual = law.log_prob_left_out(torch.arange(20)).numpy()
         found.append(likeness(law.log_prob(points[20:]).numpy(), usual).p_value)
     assert np.mean(found) == pytest.approx(0.5, abs=4 / np.sqrt(12 * len(found)))
