@@ -153,7 +153,7 @@ def _work(
 def _say_how_long(work: Work, tell: Callable[[str], None]) -> None:
     """Say so where a run may take more than a minute, and what is quicker."""
     assert work.data is not None
-    seconds = chain_seconds(len(work.data)) * (25 if work.settings.thorough else 1)
+    seconds = chain_seconds(len(work.data), work.data.shape[-1]) * (25 if work.settings.thorough else 1)
     if seconds > _LONG_SECONDS:
         quicker = "leave --thorough out" if work.settings.thorough else "take --warmup 500"
         tell(f"this may take {duration(seconds)} of processor time; quicker: {quicker}")
