@@ -125,9 +125,9 @@ class Case:
         """What the row is called."""
         return " ".join([f"{self.table}, {self.what}", *self.options]) + ", first" * self.is_first
 
-    def allowed(self, rows: int) -> float:
+    def allowed(self, rows: int, columns: int) -> float:
         """Return the seconds that the defaults allow the draws."""
-        return chain_seconds(rows) + (0.0 if self.what == "cluster" else GUIDE_SECONDS)
+        return chain_seconds(rows, columns) + (0.0 if self.what == "cluster" else GUIDE_SECONDS)
 
 
 CASES = [
