@@ -165,7 +165,6 @@ def judged(work: Work) -> None:
     if work.known is not None and work.picked is not None:
         found.notes.append(ABOUT_SIMULATIONS)
     chains = found.summary("mcmc").verdict if has_mcmc else None
-    has_guide = work.has("guide") or work.has("refined")
     asked_for = found.guide is not None and found.guide.is_asked_for
     checks = {name: group for name, group in found.checks.items() if name in _OF_THE_VERDICT}
     verdict = judge(checks, chains=chains, prefers_guide=asked_for)
@@ -179,7 +178,7 @@ def judged(work: Work) -> None:
             log_prob=None,
         )
     found.complete_verdict(verdict)
-    found.about["rely"] = reliance(verdict, chains, has_guide=has_mcmc and has_guide)
+    found.about["rely"] = reliance(verdict, chains, has_guide="agreement" in found.results)
     found.introduction = _introduction(work)
     found.next = _next(work, chains)
 
