@@ -77,10 +77,10 @@ def box_of(module: str) -> str | None:
 def imported() -> dict[str, set[str]]:
     """Return which boxes each box imports."""
     found: dict[str, set[str]] = {}
-    for module, path in SOURCES.items():
+    for module in SOURCES:
         if (above := box_of(module)) is None:
             continue
-        boxes = {below for name in ours(path) if (below := box_of(name)) is not None}
+        boxes = {below for name in ours(module) if (below := box_of(name)) is not None}
         found.setdefault(above, set()).update(boxes - {above})
     return found
 

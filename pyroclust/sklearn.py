@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pyroclust.analysis.compare import compare
-from pyroclust.analysis.found import answer_draws, companions_in
+from pyroclust.analysis.compare import cluster
 from pyroclust.analysis.predicting import predict
 from pyroclust.diagnostics import Verdict, co_assignment
 
@@ -21,10 +20,11 @@ __all__ = ["PartitionPosterior"]
 class PartitionPosterior(ClusterMixin, BaseEstimator):
     r"""Cluster rows by the posterior of their partition: ``labels_`` is a summary, ``draws_`` the answer.
 
-    :meth:`fit` does what :func:`pyroclust.compare` does: draws of a guide, refined, beside MCMC of the same
-    model, or MCMC alone. No number of clusters is asked for; the posterior of it is ``num_clusters_``. Labels
-    are the point estimate with the least expected variation of information, and say nothing of how sure they
-    are: look at ``verdict_`` first, and at ``co_assignment_`` or ``probabilities_`` for single rows.
+    :meth:`fit` does what :func:`pyroclust.cluster` does: chains of MCMC, which go on until they have
+    converged, beside a guide where one is named. No number of clusters is asked for; the posterior of it is
+    ``num_clusters_``. Labels are the point estimate with the least expected variation of information, and say
+    nothing of how sure they are: look at ``verdict_`` first, and at ``co_assignment_`` or ``probabilities_``
+    for single rows.
 
     Args:
         family: of the clusters: ``"niw"``, ``"nig"`` or ``"student-t"``; see
@@ -34,9 +34,9 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
         expected_clusters: prior mean of the number of clusters, in place of the concentration.
         kinds: kinds of columns of a data frame by name, ``"number"``, ``"count"``, ``"yes/no"`` or
             ``"category"``; those of others are found out, while arrays hold numbers.
-        guide: name or folder of a guide, a guide, or ``"none"`` for MCMC alone; by default one of the model.
+        guide: name or folder of a guide, or a guide; by default none.
         standardise: whether columns are shifted and scaled to mean 0 and variance 1 first.
-        num_draws: draws of the guide; 1,000 by default.
+        num_draws: draws of the guide; by default as many as come in three seconds, 200 to 1,000.
         num_chains: chains of MCMC.
         mcmc_draws: draws that each chain keeps.
         warmup: sweeps that each chain drops first; by default they go on until they have converged.
@@ -45,12 +45,12 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
 
     Attributes:
         labels_: point estimate, ``(N,)``, clusters numbered from 0 in order of first appearance.
-        draws_: draws of the posterior, canonical labels ``(S, N)``.
+        draws_: draws of the posterior of equal weight, canonical labels ``(S, N)``.
         num_clusters_: its posterior, numbers of clusters with their probabilities.
         probabilities_: of the rows to be in each cluster of ``labels_``, ``(N, J)``: how the companions that
             a row has in the draws are divided; rows sum to 1.
         verdict_: whether to trust the draws, with its findings.
-        result_: all that :func:`pyroclust.compare` returned.
+        result_: the whole :class:`~pyroclust.Analysis`.
         n_features_in_: D.
         feature_names_in_: names of the columns, where they are text.
 
@@ -58,7 +58,7 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
         >>> from sklearn.pipeline import make_pipeline
         >>> from sklearn.preprocessing import RobustScaler
         >>> X = np.concatenate([np.zeros((10, 1)), np.ones((10, 1))]) + np.linspace(0, 0.1, 20)[:, None]
-        >>> posterior = PartitionPosterior(guide="none", mcmc_draws=50, num_chains=2, random_state=0)
+        >>> posterior = PartitionPosterior(mcmc_draws=50, num_chains=2, random_state=0)
         >>> make_pipeline(RobustScaler(), posterior).fit_predict(X).tolist() == [0] * 10 + [1] * 10
         True
         >>> max(posterior.num_clusters_, key=posterior.num_clusters_.get)
@@ -101,7 +101,7 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
             ValueError: if the rows cannot be clustered, or an argument cannot be used.
         """
         frame = self._checked(X, reset=True)
-        self.result_ = compare(
+        self.result_ = cluster(
             frame,
             kinds=self._kinds_of(frame, X),
             guide=self.guide,
@@ -116,7 +116,10 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
             warmup=self.warmup,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
         )
-        self.draws_, self.labels_ = answer_draws(self.result_)
+        estimate = self.result_.reference.summary.estimate
+        if estimate is None:
+            raise ValueError(self.result_.failures[0])
+        self.draws_, self.labels_ = self.result_.reference.draws.flat, estimate.assignments
         return self
 
     @property
@@ -140,9 +143,11 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
 
     @property
     def probabilities_(self) -> NDArray[np.float64]:
-        """Probabilities of the rows to be in each cluster of ``labels_``, ``(N, J)``; cost O(S N)."""
+        """Probabilities of the rows to be in each cluster of ``labels_``, ``(N, J)``."""
         check_is_fitted(self)
-        return companions_in(self.draws_, self.labels_)
+        member = self.result_.reference.summary.membership
+        assert member is not None
+        return member
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return how probable it is that new rows are in each cluster, and last in a new one.
@@ -187,7 +192,7 @@ class PartitionPosterior(ClusterMixin, BaseEstimator):
         return pd.DataFrame(values, columns=list(names))
 
     def _kinds_of(self, frame: pd.DataFrame, X: ArrayLike) -> Mapping[str, str] | None:
-        """Return the kinds that :func:`pyroclust.compare` is told."""
+        """Return the kinds that :func:`pyroclust.cluster` is told."""
         if isinstance(X, pd.DataFrame):
             return self.kinds
         return dict.fromkeys(frame.columns, "number") | dict(self.kinds or {})

@@ -28,7 +28,6 @@ FACES = (
 # Benchmarks time parts of the library that users do not call, and the gallery shows pictures of such parts.
 INSIDE = {
     "benchmarks": {
-        "pyroclust.analysis.found",
         "pyroclust.analysis.picking",
         "pyroclust.analysis.starts",
         "pyroclust.calibration.accuracy",
@@ -42,7 +41,6 @@ INSIDE = {
         "pyroclust.files",
         "pyroclust.guides.retarget",
         "pyroclust.infer.choices",
-        "pyroclust.infer.mcmc.coarse_starts",
         "pyroclust.infer.mcmc.compiled_filter",
         "pyroclust.infer.mcmc.defaults",
         "pyroclust.infer.mcmc.long_chains",

@@ -56,7 +56,7 @@ HEAVY = (
 @pytest.mark.parametrize(
     ("modules", "left_out"),
     [
-        ("pyroclust.analysis.compare, pyroclust.analysis.comparing, pyroclust.analysis.forests", HEAVY),
+        ("pyroclust.analysis.compare, pyroclust.analysis.running, pyroclust.analysis.forest", HEAVY),
         ("pyroclust.analysis.diagnose, pyroclust.io", (*HEAVY, "torch", "pyro", "xarray")),
         ("pyroclust.guides, pyroclust.infer, pyroclust.models, pyroclust.baselines", HEAVY),
     ],

@@ -68,6 +68,7 @@ class Work:
         known: constraints on the rows, or ``None``.
         posteriors: of the guide, those that drew.
         sweep_seconds: processor seconds of a sweep of one chain; nan where unknown.
+        kept: what one step leaves for another.
     """
 
     analysis: Analysis
@@ -137,8 +138,10 @@ def register_step(step: Step) -> Step:
         ValueError: if the name is taken.
 
     Example:
-        >>> _ = register_step(Step(name="doctest", compute=lambda work:
-        work.analysis.summary("mcmc").likeliest)) >>> del _REGISTERED["doctest"]
+        >>> step = Step(name="likeliest", compute=lambda work: work.analysis.in_words.num_clusters)
+        >>> register_step(step).name
+        'likeliest'
+        >>> del _REGISTERED["likeliest"]
     """
     if step.name in _REGISTERED:
         raise ValueError(f"step is called '{step.name}', as another one: choose another name")

@@ -1,12 +1,12 @@
 """The commands that cluster a table: cluster, compare, forest; and the recipe of a guide for it."""
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+import pyroclust
 from pyroclust.cli.console import print_analysis
 from pyroclust.cli.errors import one_sentence_errors
 from pyroclust.cli.options import python_arguments, with_options
@@ -29,7 +29,7 @@ _KNOWN = ("must_link", "cannot_link", "partial_labels")
 _MODEL = ("family", "prior", "concentration", "expected_clusters")
 
 
-def _analysis(home: str, name: str) -> Callable[..., None]:
+def _analysis(name: str) -> Callable[..., None]:
     """Return a command that calls a function of Python with what is typed, and prints the analysis."""
 
     @one_sentence_errors
@@ -45,15 +45,16 @@ def _analysis(home: str, name: str) -> Callable[..., None]:
     ) -> None:
         folder = Path(f"{name}-{Path(source).stem}") if out is None else out
         with stages(first="reading the table", shown=not quiet) as tell:
-            run = getattr(import_module(f"pyroclust.analysis.{home}"), name)
-            found = run(source, **python_arguments(options), out=folder, progress=tell)
+            run = getattr(pyroclust, name)
+            given = {key: value for key, value in python_arguments(options).items() if value is not None}
+            found = run(source, **given, out=folder, progress=tell)
         print_analysis(found, folder, as_json=as_json, verbose=verbose, strict=strict)
 
     return command
 
 
 cluster = with_options(
-    _analysis("compare", "cluster"),
+    _analysis("cluster"),
     _SOURCE,
     (
         *_ROWS,
@@ -61,6 +62,7 @@ cluster = with_options(
         *_MODEL,
         "num_clusters",
         "guide",
+        "num_draws",
         "num_chains",
         "mcmc_draws",
         "warmup",
@@ -79,7 +81,7 @@ cluster.__doc__ = """Say how many clusters a table has, which rows are in which,
     refused without --overwrite.
     """
 compare = with_options(
-    _analysis("compare", "compare"),
+    _analysis("compare"),
     _SOURCE,
     (
         *_ROWS,
@@ -112,7 +114,7 @@ compare.__doc__ = """Cluster a table by MCMC, and set a guide of the same model 
     refused without --overwrite.
     """
 forest = with_options(
-    _analysis("forest", "forest"),
+    _analysis("forest"),
     Annotated[
         str,
         typer.Argument(

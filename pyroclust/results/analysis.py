@@ -273,7 +273,8 @@ class Analysis:
             alone = float(draws.num_draws) if "mcmc" not in self.draws else math.nan
             worth = alone if weights is None else weights.effective_draws
         elif name == "refined":
-            worth, independent = self.results["refining"].effective_draws, True
+            record, independent = self.results.get("refining"), True
+            worth = worth if record is None else record.effective_draws
         elif name == "forest":
             worth, independent = float(draws.num_draws), True
         return Source(
