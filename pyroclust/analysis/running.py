@@ -25,7 +25,7 @@ from pyroclust.diagnostics import Answer, Trust, Verdict
 from pyroclust.diagnostics.draws.pairs import about_pairs
 from pyroclust.diagnostics.verdicts.judging import judge
 from pyroclust.infer.mcmc.named_kernels import named_kernel
-from pyroclust.large_tables import about_draws, chain_seconds
+from pyroclust.large_tables import about_draws, chain_seconds, takes_long
 from pyroclust.models import in_words
 from pyroclust.progress import lines_instead_of_bars
 from pyroclust.results.analysis import NO_VERDICT, Analysis, GuideRecord, ModelRecord, Repeat
@@ -39,8 +39,6 @@ from pyroclust.threads import one_torch_thread
 
 __all__ = ["analyse_table", "judged"]
 
-# Longer runs say beforehand how long they may take.
-_LONG_SECONDS = 60.0
 _OPTIONS = {"num_draws": "draws", "num_chains": "chains", "conditions": "condition"}
 
 
@@ -154,7 +152,7 @@ def _say_how_long(work: Work, tell: Callable[[str], None]) -> None:
     """Say so where a run may take more than a minute, and what is quicker."""
     assert work.data is not None
     seconds = chain_seconds(len(work.data)) * (25 if work.settings.thorough else 1)
-    if seconds > _LONG_SECONDS:
+    if takes_long(seconds):
         quicker = "leave --thorough out" if work.settings.thorough else "take --warmup 500"
         tell(f"this may take {duration(seconds)} of processor time; quicker: {quicker}")
 

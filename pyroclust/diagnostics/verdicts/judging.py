@@ -203,8 +203,8 @@ def _alone(checks: Checks) -> _Judged:
     if certified and not all_passed(certified):
         return (
             Trust.UNKNOWN,
-            f"No verdict: the guide has not passed its certificate ({said(certified)}), and it cannot be checked "
-            "by MCMC; run pyroclust check.",
+            f"No verdict: the guide has not passed its certificate ({said(certified)}), and it cannot be "
+            "checked by MCMC; run pyroclust check.",
             None,
         )
     if not certified or any(one.passed is None for one in (familiar, *near)):
