@@ -302,6 +302,7 @@ def test_findings_are_plain_in_json():
         "answer": "Yes",
         "sentence": "endless",
         "wanted": "",
+        "mark": "good",
     }
 
 
