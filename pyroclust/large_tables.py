@@ -8,6 +8,7 @@ __all__ = [
     "populations_may_take",
     "sweep_cost",
     "sweeps_of",
+    "takes_long",
 ]
 
 LARGE_TABLE = 1000
@@ -19,6 +20,7 @@ _FALL = 0.3
 """Beyond 1,000 points these fall as this power of their number, so that 5,000 take three minutes."""
 # Numbers that a cluster of four columns with a full covariance keeps, and clusters: more of either cost more.
 _USUAL_MOMENTS, _USUAL_CLUSTERS = 20, 20
+_LONG_SECONDS = 60.0
 # Processor seconds of chains up to so much work, what a point is worth beside its columns, and the power of
 # the work that seconds rise as beyond.
 _CHAIN_SECONDS, _USUAL_WORK, _POINT, _RISE = 10.0, 6000, 4, 0.45
@@ -74,6 +76,11 @@ def populations_may_take(seconds: float) -> bool:
         (True, False)
     """
     return seconds <= _MOST_SECONDS
+
+
+def takes_long(seconds: float) -> bool:
+    """Return whether a run of so many seconds says beforehand how long it may take."""
+    return seconds > _LONG_SECONDS
 
 
 def chain_seconds(num_points: int, num_columns: int) -> float:
