@@ -127,7 +127,7 @@ def posterior(model: Mixture, points: np.ndarray, answers: list[tuple[int, int, 
         )
     kernel = Compose([MergeSplit(model), CollapsedGibbs(model)])
     chains = kernel.run(points, num_draws=DRAWS, warmup=WARMUP, num_chains=CHAINS, seed=seed)
-    return chains.assignments.numpy()
+    return chains.assignments
 
 
 def one(table: LabelledPoints, way: Callable[[Draws], np.ndarray], step: int, seed: int) -> Row:

@@ -58,9 +58,8 @@ def decomposition(model: Mixture, data: Tensor, *, seed: int, draws: int) -> tup
             last = torch.nn.functional.pad(found[:, -1], (0, 1))
             kernel.init = FromDraws(law.given(last, num_free=1).sample())
             seed_of_run = int(torch.randint(2**31, ()))
-            found = kernel.run(
-                points[:n], num_draws=draws, warmup=WARMUP, num_chains=CHAINS, seed=seed_of_run
-            ).assignments
+            run = kernel.run(points[:n], num_draws=draws, warmup=WARMUP, num_chains=CHAINS, seed=seed_of_run)
+            found = torch.from_numpy(run.assignments)
         terms[n] = [PosteriorPredictive(model, points[:n], one).log_prob(points[n]).item() for one in found]
     whole = _total(terms)
     without = np.array([_total(np.delete(terms, one, 1)) for one in range(CHAINS)])
@@ -94,7 +93,7 @@ def measure(name: str, draws: int) -> dict[str, Any]:
         math.hypot(*(one[1] for one in orders)) / len(orders),
     )
     of_truth, began = time.process_time() - began, time.process_time()
-    refined = refine(model, guide, data, seed=0)
+    _, refined = refine(model, guide, data, seed=0)
     of_refining, began = time.process_time() - began, time.process_time()
     annealed = annealed_log_evidence(model, data, seed=0)
     of_annealing = time.process_time() - began

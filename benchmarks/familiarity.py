@@ -87,13 +87,12 @@ def cases() -> Iterator[Case]:
 def _against(path: Path) -> Callable[[Any, Tensor], dict[str, float]]:
     def errors(guide: Any, data: Tensor) -> dict[str, float]:
         reference: Reference = kept_reference(path, lambda: reference_chains(guide.model, data, seconds=30.0))
-        found = refine(guide.model, guide, data, sweeps=0, seed=0)
-        weights = np.exp(smooth_log_weights(found.log_weights.numpy())[0])
+        _, found = refine(guide.model, guide, data, sweeps=0, seed=0)
+        proposals = found.proposals
+        weights = np.exp(smooth_log_weights(proposals.log_ratios[0])[0])
         return {
-            "drawn": reference.errors(co_assignment(found.proposals.assignments[::5]))[0],
-            "weighted": reference.errors(
-                co_assignment(found.proposals.assignments, weights=weights / weights.sum())
-            )[0],
+            "drawn": reference.errors(co_assignment(proposals.flat[::5]))[0],
+            "weighted": reference.errors(co_assignment(proposals.flat, weights=weights / weights.sum()))[0],
             "efficiency": found.efficiency,
             "halves": reference.halves,
         }

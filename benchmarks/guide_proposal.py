@@ -18,6 +18,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 import typer
@@ -50,7 +51,7 @@ def two_modes(model: Mixture) -> Iterator[Tensor]:
     kernel = Compose([SplitMerge(model, thin=5), CollapsedGibbs(model)])
     for data in map(two_groups, count()):
         draws = kernel.run(data, num_draws=2000, warmup=100, num_chains=2, seed=1)
-        if 0.1 < (draws.num_clusters == 1).double().mean() < 0.9:
+        if 0.1 < (draws.num_clusters == 1).mean() < 0.9:
             yield data
 
 
@@ -85,7 +86,7 @@ def measure(num_datasets: int, *, quick: bool) -> Iterator[dict[str, Any]]:
         for name, (kernel, draws) in kernels(model, guide).items():
             wanted = max(draws // (10 if quick else 1), 20)
             found = kernel.run(data, num_draws=wanted, warmup=wanted // 5, num_chains=4, seed=0)
-            clusters = found.num_clusters.double().numpy()
+            clusters = found.num_clusters.astype(np.float64)
             stuck = bool((clusters == clusters[:, :1]).all())
             effective = 0.0 if stuck else ess(clusters)
             yield {

@@ -2,10 +2,10 @@
 
     python benchmarks/labelled_tables.py [--only wine] [--seconds 600] [--report]
 
-Every table is compared as `pyroclust compare` does with no option but the label, and of one table the kind of
-a column: kinds are found out, missing cells integrated out, the number of clusters is not told, draws are
-refined. The two mixtures have the vectors that pages draw: of numbers the same standardised columns. A label
-is one partition, and the posterior's target another: beside the adjusted Rand index stands whether the
+Every table is compared as `pyroclust compare --thorough` does with no other option but the label, and of
+one table the kind of a column: kinds are found out, missing cells integrated out, and the number of clusters
+is not told. The two mixtures have the vectors that pages draw: of numbers the same standardised columns. A
+label is one partition, and the posterior's target another: beside the adjusted Rand index stands whether the
 partition by the labels lies in the 95 % credible ball of the answer.
 
 A verdict is held against long chains of the same model (`pyroclust.infer.mcmc.reference`), and where their
@@ -44,7 +44,6 @@ from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from tempered import kept_populations
 
 from pyroclust import compare
-from pyroclust.analysis.found import Found
 from pyroclust.diagnostics import Trust, co_assignment, credible_ball, variation_of_information
 from pyroclust.infer.mcmc.reference import reference_chains
 from pyroclust.saving.models import build_model
@@ -197,30 +196,28 @@ def row(name: str, *, seconds: float, populations: tuple[int, int, int]) -> dict
     torch.set_num_threads(1)
     frame = (NINE | OTHERS)[name]().reset_index(drop=True)
     began, cpu = time.perf_counter(), time.process_time()
-    result = compare(frame, label=LABEL, kinds=KINDS.get(name))
+    result = compare(frame, label=LABEL, kinds=KINDS.get(name), thorough=True)
     took, spent = time.perf_counter() - began, time.process_time() - cpu
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    found, labels = Found.drawn(result), np.unique(frame[LABEL].astype(str), return_inverse=True)[1]
-    draws = found.draws[found.some(len(found.draws), np.random.default_rng(0))]
-    ball = credible_ball(draws, found.estimate)
-    truth = variation_of_information(labels[None], found.estimate[None])
-    model = build_model(found.described)
-    reference = truth_of(name, model, torch.from_numpy(found.data), seconds=seconds, populations=populations)
-    drawn, answer = result.comparison, result.summary.answer
-    by_guide = drawn.guide if drawn.refined is None else drawn.refined.draws
-    errors = [reference.error(one) for one in (draws, by_guide.assignments.reshape(-1, len(found.data)))]
+    labels = np.unique(frame[LABEL].astype(str), return_inverse=True)[1]
+    draws, estimate = result.reference.draws.flat, result.reference.summary.estimate.assignments
+    ball = credible_ball(draws, estimate)
+    truth = variation_of_information(labels[None], estimate[None])
+    model, data = build_model(result.model.description), torch.from_numpy(result.data.values)
+    reference = truth_of(name, model, data, seconds=seconds, populations=populations)
+    errors = [reference.error(one) for one in (draws, result.draws["refined"].flat)]
     verdict, (right, guide_is) = result.verdict, [reference.holds(one) for one in errors]
     return {
         "table": name,
         "N": len(frame),
-        "D": found.data.shape[1],
+        "D": data.shape[1],
         "classes": int(labels.max()) + 1,
-        "guide": drawn.drawn_by,
-        "answer": None if answer is None else answer.value,
-        "mcmc": drawn.mcmc.name,
-        "clusters": int(found.estimate.max()) + 1,
-        "ARI": adjusted_rand_score(labels, found.estimate),
-        **classical(drawn.complete, labels),
+        "guide": result.guide.name,
+        "answer": result.answer,
+        "mcmc": result.draws["mcmc"].name,
+        "clusters": int(estimate.max()) + 1,
+        "ARI": adjusted_rand_score(labels, estimate),
+        **classical(result.data.complete, labels),
         "in ball": bool(ball.holds(np.asarray(truth)).all()),
         "level": verdict.level.value,
         "largest": errors[0],

@@ -2,19 +2,16 @@
 
     python benchmarks/large_tables.py [N ...] [--guide ncp-niw2d] [--seed 0]
 
-Tables are simulated from the prior of a guide on the shelf, and written to files. Each comparison has default
-settings and a process of its own, whose wall and processor time and peak memory are taken when it ends. The
-result is kept in benchmarks/results/large_tables.json; sizes that are not run again keep their rows.
+Tables are simulated from the prior of a guide on the shelf, and written to files. Each comparison refines
+the guide's draws, and has a process of its own, whose wall and processor time and peak memory are taken when
+it ends. The result is kept in benchmarks/results/large_tables.json; sizes that are not run again keep their
+rows.
 """
 
 import json
 import os
 import platform
-import resource
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +19,7 @@ import numpy as np
 import torch
 import typer
 from rich.console import Console
+from timing import cost_of
 
 from pyroclust import load_guide
 from pyroclust.infer import simulate
@@ -42,49 +40,27 @@ def write_table(guide: str, num_points: int, seed: int, path: Path) -> int:
     return int(labels.max()) + 1
 
 
-def timed(table: Path, out: Path) -> tuple[float, float, float, list[str]]:
-    """Run the command; return wall and processor seconds, peak GiB, and what it said on standard error."""
-    began = time.perf_counter()
-    child = subprocess.Popen(
-        [sys.executable, "-m", "pyroclust", "compare", str(table), "--out", str(out)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    said = [] if child.stderr is None else [line.rstrip() for line in child.stderr]
-    _, status, used = os.wait4(child.pid, 0)
-    if os.waitstatus_to_exitcode(status) != 0:
-        raise RuntimeError(f"compare of {table.name} failed: {' '.join(said[-3:])}")
-    wall = time.perf_counter() - began
-    return wall, used.ru_utime + used.ru_stime, _gib(used), said
-
-
-def _gib(used: resource.struct_rusage) -> float:
-    # Linux counts in kilobytes, macOS in bytes.
-    return used.ru_maxrss / 2 ** (30 if sys.platform == "darwin" else 20)
-
-
 def compared(guide: str, num_points: int, seed: int) -> dict[str, Any]:
     """Simulate a table, compare it, and read what came out."""
     with tempfile.TemporaryDirectory() as folder:
         table, out = Path(folder) / f"table{num_points}.csv", Path(folder) / "out"
         clusters = write_table(guide, num_points, seed, table)
-        wall, processor, memory, said = timed(table, out)
+        cost = cost_of(["-m", "pyroclust", "compare", str(table), "--refine", "--out", str(out)])
         found = json.loads((out / "summary.json").read_text(encoding="utf-8"))
-    refined = found.get("refined") or {}
+    refined = found["refining"] or {}
     return {
         "N": num_points,
         "clusters": clusters,
-        "seconds": wall,
-        "processor_seconds": processor,
-        "GiB": memory,
-        "lines": len(said),
+        "seconds": cost.seconds,
+        "processor_seconds": cost.processor_seconds,
+        "GiB": cost.mib / 1024,
+        "lines": len(cost.said),
         "verdict": found["verdict"]["level"],
         "answer": found.get("answer"),
         "refined_draws": refined.get("draws"),
         "sweeps": refined.get("sweeps"),
         "settled": refined.get("settled"),
-        "largest_difference": (found.get("agreement_refined") or {}).get("largest_difference"),
+        "largest_difference": ((found["agreement"] or {}).get("refined") or {}).get("largest_difference"),
     }
 
 

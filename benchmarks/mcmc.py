@@ -25,11 +25,10 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from pyroclust import read_table
+from pyroclust import Draws, read_table
 from pyroclust.diagnostics import ess
 from pyroclust.infer.mcmc import (
     AuxiliaryGibbs,
-    ChainDraws,
     CollapsedGibbs,
     CompanionNUTS,
     Compose,
@@ -56,7 +55,7 @@ def galaxies() -> Tensor:
     return (values - values.mean(0)) / values.std(0, correction=0)
 
 
-def samplers(model: Mixture, *, quick: bool) -> Iterator[tuple[str, Callable[[Tensor], ChainDraws]]]:
+def samplers(model: Mixture, *, quick: bool) -> Iterator[tuple[str, Callable[[Tensor], Draws]]]:
     """Yield the name of each sampler and a function that runs one chain of it."""
     scale = 10 if quick else 1
     kernels = {
@@ -68,7 +67,7 @@ def samplers(model: Mixture, *, quick: bool) -> Iterator[tuple[str, Callable[[Te
     }
     for name, (kernel, draws) in kernels.items():
 
-        def run(data: Tensor, kernel: Any = kernel, draws: int = draws // scale) -> ChainDraws:
+        def run(data: Tensor, kernel: Any = kernel, draws: int = draws // scale) -> Draws:
             return kernel.run(data, num_draws=draws, warmup=draws // 4, num_chains=1, seed=0)
 
         yield name, run
@@ -84,18 +83,18 @@ def effective_draws(*, quick: bool) -> Iterator[Row]:
         for name, run in samplers(model, quick=quick):
             began = time.perf_counter()
             draws = run(data)
-            clusters = draws.num_clusters.double()
-            count = ess(clusters.numpy())
+            clusters = draws.num_clusters.astype(float)
+            count = ess(clusters)
             yield {
                 "data": case,
                 "sampler": name,
-                "draws": clusters.numel(),
+                "draws": clusters.size,
                 "seconds": draws.seconds,
                 "seconds_in_all": time.perf_counter() - began,
                 "ess": count,
                 "ess_per_second": count / draws.seconds,
-                "mean_clusters": clusters.mean().item(),
-                "sd_clusters": clusters.std().item(),
+                "mean_clusters": clusters.mean(),
+                "sd_clusters": clusters.std(ddof=1),
             }
 
 

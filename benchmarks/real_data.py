@@ -28,8 +28,9 @@ PAIRS = [
 
 def row(source: str, guide: str, draws: int, mcmc_draws: int) -> dict[str, Any]:
     """Compare one guide on one data set."""
-    summary = compare(source, guide=guide, num_draws=draws, mcmc_draws=mcmc_draws).summary
-    raw, weighted = summary.agreement, summary.agreement_corrected
+    found = compare(source, guide=guide, num_draws=draws, mcmc_draws=mcmc_draws)
+    agreement, weights = found.results["agreement"], found.results["weights"]
+    raw, weighted = agreement["guide"], agreement["weighted"]
     return {
         "data": source,
         "guide": guide,
@@ -39,10 +40,10 @@ def row(source: str, guide: str, draws: int, mcmc_draws: int) -> dict[str, Any]:
         "co weighted": weighted.largest_difference,
         "TV noise": raw.noise_total_variation,
         "co noise": raw.noise_largest_difference,
-        "efficiency": summary.weighting.efficiency,
-        "Pareto k": summary.weighting.pareto_k,
-        "s/effective draw": summary.guide_seconds,
-        "s/effective MCMC": summary.mcmc_seconds,
+        "efficiency": weights.efficiency,
+        "Pareto k": weights.pareto_k,
+        "s/effective draw": found.source("guide").seconds_each,
+        "s/effective MCMC": found.source("mcmc").seconds_each,
     }
 
 

@@ -57,17 +57,17 @@ def measure(name: str, points: np.ndarray) -> dict[str, Any]:
     """Refine with default settings and hold the draws against long chains."""
     guide, data = load_guide(GUIDE), torch.from_numpy(points)
     began = time.process_time()
-    found = refine(guide.model, guide, data, seed=0)
+    draws, found = refine(guide.model, guide, data, seed=0)
     seconds = time.process_time() - began
-    reference = reference_chains(guide.model, data)
-    largest, mean = reference.errors(co_assignment(found.assignments))
+    reference, proposed = reference_chains(guide.model, data), found.proposals.flat
+    largest, mean = reference.errors(co_assignment(draws.assignments))
     return {
         "pair": name,
         "N": len(points),
         "largest": largest,
         "mean": mean,
-        "drawn": reference.errors(co_assignment(found.proposals.assignments))[0],
-        "resampled": reference.errors(co_assignment(found.starts))[0],
+        "drawn": reference.errors(co_assignment(proposed))[0],
+        "resampled": reference.errors(co_assignment(proposed[found.ancestors]))[0],
         "floor": reference.floor(1000)[0],
         "settled": found.settled,
         "sweeps": found.sweeps,
@@ -82,7 +82,7 @@ def measure(name: str, points: np.ndarray) -> dict[str, Any]:
 
 def verdict(points: np.ndarray) -> str:
     """Return what compare says of the pair."""
-    return compare(points, guide=GUIDE).summary.verdict.level.value
+    return compare(points, guide=GUIDE, refine=True).verdict.level.value
 
 
 def figures(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -35,15 +35,16 @@ def rows(name: str, seeds: int) -> list[dict[str, Any]]:
     floor = reference.floor(DRAWS)
     found = []
     for seed in range(seeds):
-        refined = refine(guide.model, guide, data, num_draws=DRAWS, seed=seed)
-        largest, mean = reference.errors(co_assignment(refined.assignments))
+        draws, refined = refine(guide.model, guide, data, num_draws=DRAWS, seed=seed)
+        starts = refined.proposals.flat[refined.ancestors]
+        largest, mean = reference.errors(co_assignment(draws.assignments))
         found.append(
             {
                 "table": name,
                 "seed": seed,
                 "largest": largest,
                 "mean": mean,
-                "resampled": reference.errors(co_assignment(refined.starts))[0],
+                "resampled": reference.errors(co_assignment(starts))[0],
                 "floor": floor[0],
                 "floor mean": floor[1],
                 "sweeps": refined.sweeps,

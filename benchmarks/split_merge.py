@@ -84,10 +84,10 @@ def run_for(kernels: list[PartitionKernel], data: Tensor, start: Tensor, seconds
     clusters, log_joint, times, spent, size = [], [], [], 0.0, 1
     while spent < seconds:
         block = Compose(kernels, init=start).run(data, num_draws=size, num_chains=1, seed=seed)
-        clusters.append(block.num_clusters[0].numpy())
-        log_joint.append(block.log_joint[0].numpy())
+        clusters.append(block.num_clusters[0])
+        log_joint.append(block.log_joint[0])
         times.append(spent + block.seconds * np.arange(1, size + 1) / size)
-        start, seed, spent = block.assignments[0, -1], seed + 1, spent + block.seconds
+        start, seed, spent = torch.from_numpy(block.assignments[0, -1]), seed + 1, spent + block.seconds
         size = max(1, min(2 * size, int(size * SECONDS_A_BLOCK / block.seconds)))
     joined = {"clusters": clusters, "log_joint": log_joint, "times": times}
     return {"model": model.name, **{name: np.concatenate(parts) for name, parts in joined.items()}}

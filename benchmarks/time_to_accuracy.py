@@ -98,18 +98,19 @@ def refining(model: Any, guide: Any, data: Tensor, reference: Reference) -> Foun
     """Refine with default settings, then follow the same starts sweep by sweep."""
     refine(model, guide, data, num_draws=40, proposals=1, sweeps=1, seed=0)
     began = time.process_time()
-    found = refine(model, guide, data, num_draws=DRAWS, seed=0)
+    refined, found = refine(model, guide, data, num_draws=DRAWS, seed=0)
     spent = time.process_time() - began
     # On one core wall-clock time of the parts is processor time, but for what other processes took of it.
     part = {name: value * spent / sum(found.seconds.values()) for name, value in found.seconds.items()}
-    weights = np.exp(smooth_log_weights(found.log_weights.numpy())[0])
-    weighted = co_assignment(found.proposals.assignments, weights=weights / weights.sum())
-    drawn = found.proposals.assignments[:: len(found.proposals) // DRAWS]
+    proposed = found.proposals.flat
+    weights = np.exp(smooth_log_weights(found.proposals.log_ratios[0])[0])
+    weighted = co_assignment(proposed, weights=weights / weights.sum())
+    drawn = proposed[:: len(proposed) // DRAWS]
     started = part["draw"] + part.get("weigh", 0.0)
-    curve = followed(model, data, found.starts, reference, started=started)
-    largest, mean = reference.errors(co_assignment(found.assignments))
+    curve = followed(model, data, torch.from_numpy(proposed[found.ancestors]), reference, started=started)
+    largest, mean = reference.errors(co_assignment(refined.assignments))
     return {
-        "drawn": (part["draw"] * DRAWS / len(found.proposals), *reference.errors(co_assignment(drawn))),
+        "drawn": (part["draw"] * DRAWS / len(proposed), *reference.errors(co_assignment(drawn))),
         "weighted": (part["draw"] + part.get("weigh", 0.0), *reference.errors(weighted)),
         "curve": curve,
         # Estimates of the evidence are no part of the draws.

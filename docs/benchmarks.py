@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, median
 
+from answer_figures import answer
 from benchmark_tables import Row, count, listed, number, result, signed, table
 from convergence_figures import convergence
 from familiarity_figures import familiarity
@@ -337,8 +338,8 @@ def large_tables() -> str:
     head = ("rows", "seconds", "processor seconds", "GiB", "refined draws x sweeps", "verdict")
     return f"""## Tables of many rows
 
-`python benchmarks/large_tables.py`: `pyroclust compare` with default settings, from the command to the
-report on disk, of tables with two columns from the prior of `{found["guide"]}` ({found["machine"]}).
+`python benchmarks/large_tables.py`: `pyroclust compare --refine`, from the command to the report on disk, of
+tables with two columns from the prior of `{found["guide"]}` ({found["machine"]}).
 
 {table(head, rows)}"""
 
@@ -508,6 +509,7 @@ def page() -> str:
         familiarity,
         training,
         speed,
+        answer,
         large_tables,
         warped,
         images,

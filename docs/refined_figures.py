@@ -5,7 +5,6 @@ from statistics import median
 
 from benchmark_tables import RESULTS, Row, count, listed, number, result, table
 
-_HALVES = ("halves from far starts", "halves from few")
 _ERRORS = ("guide", "weighted", "refined", "filter refined", "floor")
 
 
@@ -15,7 +14,6 @@ def refined() -> str:
         "refined_accuracy": accuracy,
         "real_pairs": pairs,
         "time_to_accuracy": time_to_accuracy,
-        "real_settings": settings,
         "wide_tables": wide,
     }
     told = [part() for name, part in parts.items() if (RESULTS / f"{name}.json").exists()]
@@ -128,44 +126,6 @@ def ahead(rows: Sequence[Row]) -> str:
     said = f"MCMC is ahead in {len(slower)} of {len(rows)} rows; {by_how_much}."
     names = listed([one["model"] if one["N"] == "tables" else f"`{one['model']}`" for one in faster])
     return f"{said} Refined draws are ahead on {names}." if faster else said
-
-
-def settings() -> str:
-    found = result("real_settings")
-    rows = [
-        [
-            one["table"],
-            f"{one['N']}, {one['D']}",
-            one["drawn by"],
-            one["verdict"],
-            one["answer"] or "none",
-            number(one.get("largest"), 3),
-            " / ".join(number(one[key], 3) for key in _HALVES if key in one),
-            number(one["processor seconds"], 0),
-            number(one["GiB"], 1),
-        ]
-        for one in found["rows"]
-    ]
-    head = (
-        "table",
-        "N, D",
-        "guide",
-        "verdict",
-        "answer",
-        "its largest error",
-        "halves of the long chains differ by",
-        "processor seconds",
-        "GiB",
-    )
-    return f"""### Real tables by `compare`
-
-`python benchmarks/real_settings.py`: `compare` with default settings, each table in a process of its own, on
-{found["machine"]["cores"]} cores that also did other work. Errors are those against long chains from starts
-far apart, whose halves must agree for an error to mean anything. Above four columns they do not: chains that
-begin with many clusters keep too many for thousands of sweeps. The second figure is that of long chains from
-few clusters, against which the error is.
-
-{table(head, rows)}"""
 
 
 def arrivals(seconds: Sequence[float | None]) -> str:

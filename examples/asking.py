@@ -39,7 +39,7 @@ def asked(
         known = model.constrained(must_link=pairs[same], cannot_link=pairs[~same])
         kernel = Compose([MergeSplit(known), CollapsedGibbs(known)])
         chains = kernel.run(points, num_draws=draws, warmup=draws, num_chains=4, seed=seed + len(pairs))
-        found = chains.assignments.numpy()
+        found = chains.assignments
         scores.append(float(adjusted_rand_score(classes, point_estimate(found, seed=0))))
         if len(pairs) == answers:
             return scores, pairs

@@ -18,31 +18,28 @@ def main() -> None:
     parser.add_argument("--guide", help="name or folder of a guide; by default the one for one column")
     parser.add_argument("--draws", type=int, default=1000)
     arguments = parser.parse_args()
-    result = compare("galaxies", guide=arguments.guide, num_draws=arguments.draws, mcmc_draws=arguments.draws)
-    compared, summary = result.comparison, result.summary
+    found = compare("galaxies", guide=arguments.guide, num_draws=arguments.draws, mcmc_draws=arguments.draws)
+    guide, mcmc = (found.summary(name) for name in ("guide", "mcmc"))
     with plots.style():
         figure = plots.new_figure(12.0, 6.4)
         top, bottom = figure.subfigures(2, 1, height_ratios=(1, 1.15))
         velocity, counts = top.subplots(1, 2, width_ratios=(1.5, 1))
-        original = compared.data * compared.scale + compared.location
-        estimate = summary.estimate_mcmc
+        data, estimate = found.data, mcmc.estimate
         plots.plot_clustering(
-            original, estimate.assignments, estimate.uncertainty, ax=velocity, columns=compared.columns
+            data.shown, estimate.assignments, estimate.uncertainty, ax=velocity, columns=data.shown_columns
         )
         velocity.set_title("82 galaxies, by the point estimate")
-        found = summary.num_clusters
-        plots.plot_num_clusters(found.values, {"guide": found.guide, "MCMC": found.mcmc}, ax=counts)
-        order = dendrogram_order(summary.mcmc.co_assignment)
-        guide, mcmc, difference = bottom.subplots(1, 3)
-        plots.plot_co_assignment(summary.guide.co_assignment, order, ax=guide)
-        plots.plot_co_assignment(summary.mcmc.co_assignment, order, ax=mcmc)
-        plots.plot_co_assignment_difference(
-            summary.guide.co_assignment, summary.mcmc.co_assignment, order, ax=difference
-        )
-        for ax, title in ((guide, "guide"), (mcmc, "MCMC"), (difference, "guide minus MCMC")):
+        values, shares = found.num_clusters()
+        plots.plot_num_clusters(values, {"guide": shares["guide"], "MCMC": shares["mcmc"]}, ax=counts)
+        order = dendrogram_order(mcmc.co_assignment)
+        left, middle, right = bottom.subplots(1, 3)
+        plots.plot_co_assignment(guide.co_assignment, order, ax=left)
+        plots.plot_co_assignment(mcmc.co_assignment, order, ax=middle)
+        plots.plot_co_assignment_difference(guide.co_assignment, mcmc.co_assignment, order, ax=right)
+        for ax, title in ((left, "guide"), (middle, "MCMC"), (right, "guide minus MCMC")):
             ax.set_title(title)
         figure.savefig(arguments.out, dpi=100)
-    print(summary.verdict.sentence)
+    print(found.verdict.sentence)
     print(f"written: {arguments.out}")
 
 

@@ -88,7 +88,7 @@ def main() -> None:
     data = torch.tensor(standardise(read_table("galaxies")).data)
     model = nig_mixture(1)
     draws = CollapsedGibbs(model, thin=10).run(data, num_draws=-(-arguments.draws // 4), warmup=100)
-    labels = draws.assignments.flatten(0, 1)
+    labels = torch.from_numpy(draws.flat)
     law = PosteriorPredictive(model, data, labels)
     check = Predictive(Replicated(model, data), posterior_samples={"assignments": labels}, parallel=True)
     with style():

@@ -58,7 +58,7 @@ def by_mcmc(model: Mixture, data: Tensor, concentrations: Tensor, draws: int, mo
     for concentration in concentrations.tolist():
         known = model.given({"concentration": concentration, "prior_scale": PRIOR_SCALE})
         chains = CollapsedGibbs(known, thin=10).run(data, num_draws=draws, warmup=100, num_chains=2, seed=0)
-        clusters = num_clusters(chains.assignments).reshape(-1, 1)
+        clusters = torch.from_numpy(chains.num_clusters).reshape(-1, 1)
         found.append(shares(clusters, torch.full(clusters.shape, 1 / clusters.numel()), most)[0])
     return torch.stack(found)
 

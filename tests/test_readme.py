@@ -32,8 +32,17 @@ def run(name: str) -> None:
     exec(compile(code, name, "exec"), {"__name__": "__main__"})
 
 
-def test_two_answers_become_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_answer_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
     run("README 1")
+    how_many, *rows, rely = capsys.readouterr().out.strip().splitlines()
+    assert re.match(r"\d+ clusters \(probability", how_many)
+    assert rows[0].split() == ["row", "cluster", "probability"]
+    assert len(rows) == 4
+    assert rely.startswith("Yes: MCMC converged")
+
+
+def test_two_answers_become_one(capsys: pytest.CaptureFixture[str]) -> None:
+    run("README 2")
     ends, converged, agree, reported = capsys.readouterr().out.strip().splitlines()
     assert re.findall(r"\d+", ends) == ["11", "6"]
     assert converged.startswith("The 4 chains of the draws agree")
@@ -43,7 +52,7 @@ def test_two_answers_become_one(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_training_to_calibration(capsys: pytest.CaptureFixture[str]) -> None:
-    run("README 2")
+    run("README 3")
     efficiency, shape, calibrated = capsys.readouterr().out.strip().splitlines()[-3:]
     assert 0 < float(efficiency.removeprefix("tensor(").split(",")[0].rstrip(")")) <= 1
     assert shape == "torch.Size([1, 1000, 9])"
@@ -63,7 +72,7 @@ def test_blocks_of_the_documentation_run(name, tmp_path, monkeypatch):
 
 
 def test_no_block_of_the_readme_is_forgotten():
-    assert [name for name in BLOCKS if name.startswith("README")] == ["README 1", "README 2"]
+    assert [name for name in BLOCKS if name.startswith("README")] == ["README 1", "README 2", "README 3"]
     assert len(README.splitlines()) <= 130
 
 

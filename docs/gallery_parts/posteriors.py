@@ -122,7 +122,7 @@ def posterior_of(
     guide = load_guide(guide_name)
     data = torch.tensor(standardise(table).data[::every])
     run = CollapsedGibbs(guide.model, thin=10).run(data, num_draws=num_draws, warmup=200, seed=0)
-    draws = run.assignments.numpy()
+    draws = run.assignments
     with torch.no_grad():
         torch.manual_seed(0)
         drawn, log_q = guide.posterior(data).sample_and_log_prob((num_draws,))
@@ -132,7 +132,7 @@ def posterior_of(
         data=np.asarray(table.data)[::every] / scale,
         columns=tuple(columns.values()),
         draws=draws,
-        log_joint=run.log_joint.numpy(),
+        log_joint=run.log_joint,
         guide=drawn.numpy(),
         log_weights=log_weights.numpy(),
         estimate=diagnostics.point_estimate(draws, seed=0),
@@ -169,7 +169,7 @@ def characters(num_draws: int) -> Seen:
     """Find blocks among the characters of a novel by MCMC."""
     table, model = read_table("les-miserables"), StochasticBlockModel()
     kernel = Compose([MergeSplit(model), CollapsedGibbs(model)], thin=2)
-    draws = kernel.run(table.data, num_draws=num_draws, warmup=1000, num_chains=4, seed=0).assignments.numpy()
+    draws = kernel.run(table.data, num_draws=num_draws, warmup=1000, num_chains=4, seed=0).assignments
     estimate = diagnostics.point_estimate(draws, seed=0)
     return Seen(table.data, estimate, diagnostics.point_uncertainty(draws, estimate), table.row_names)
 

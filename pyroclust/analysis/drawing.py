@@ -72,6 +72,9 @@ def _mcmc(work: Work) -> None:
         "mcmc_seconds": drawn.draws.seconds,
         "mcmc_seconds_warmup": drawn.draws.seconds_warmup,
     }
+    if drawn.draws.interrupted:
+        # What comes next is left out, and what there is is kept.
+        raise KeyboardInterrupt
 
 
 def _mcmc_or_why(work: Work) -> None:
@@ -95,7 +98,7 @@ def draw_guide(work: Work) -> None:
 
     Where nobody says how many draws, posteriors with 125 draws each follow one another until three seconds
     are
-    over: two at least, eight at most. Seconds exclude one draw to warm up.
+    over: two at least, ten at most. Seconds exclude one draw to warm up.
     """
     picked, settings, data = work.picked, work.settings, work.data
     assert picked is not None

@@ -46,7 +46,8 @@ def _analysis(name: str) -> Callable[..., None]:
         folder = Path(f"{name}-{Path(source).stem}") if out is None else out
         with stages(first="reading the table", shown=not quiet) as tell:
             run = getattr(pyroclust, name)
-            found = run(source, **python_arguments(options), out=folder, progress=tell)
+            given = {key: value for key, value in python_arguments(options).items() if value is not None}
+            found = run(source, **given, out=folder, progress=tell)
         print_analysis(found, folder, as_json=as_json, verbose=verbose, strict=strict)
 
     return command

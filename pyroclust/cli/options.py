@@ -314,7 +314,8 @@ def with_options(
         option = OPTIONS[name]
         info = option.info
         if name in says:
-            info = typer.Option(*info.param_decls, **_kept(info) | {"help": says[name]})
+            # In annotations typer takes the flag where a default would be.
+            info = typer.Option(info.default, *info.param_decls, **_kept(info) | {"help": says[name]})
         annotation = Annotated[option.kind, info]  # type: ignore[name-defined]
         parameters.append(
             Parameter(name, Parameter.KEYWORD_ONLY, default=option.default, annotation=annotation)

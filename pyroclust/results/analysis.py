@@ -311,7 +311,8 @@ class Analysis:
             counts = np.bincount(
                 self.proposals.num_clusters.ravel(), weights=weights.weights, minlength=len(found["guide"])
             )
-            found = {"guide": found.pop("guide"), "weighted": counts, **found}
+            # Draws that were resampled by the weights say the same with more noise.
+            found = {"guide": counts, "weighted": counts} | found | {"weighted": counts}
         support = np.flatnonzero(np.any(list(found.values()), axis=0))
         values = np.arange(support[0], support[-1] + 1)
         return values, {name: one[values] for name, one in found.items()}

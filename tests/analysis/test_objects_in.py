@@ -1,14 +1,13 @@
 """``compare`` and ``diagnose`` take the library's own objects as they take files and arrays."""
 
-import arviz
 import numpy as np
 import pytest
 import torch
 from pyro.infer import MCMC
 
 from pyroclust import Draws, compare, diagnose, read_table, to_arviz
+from pyroclust.diagnostics import resample
 from pyroclust.infer.mcmc import CollapsedGibbs
-from pyroclust.io import draws_from
 from pyroclust.models import gaussian2d
 from pyroclust.partitions import canonical
 
@@ -35,24 +34,6 @@ def test_diagnose_says_the_same_of_every_form(source):
     assert next(estimates) == next(estimates)
 
 
-def test_log_densities_come_along():
-    drawn = draws_from(MINE)
-    np.testing.assert_array_equal(drawn.log_joint, LOG_JOINT)
-    assert drawn.log_prob is None
-    again = draws_from(to_arviz(drawn))
-    np.testing.assert_array_equal(again.log_joint, LOG_JOINT)
-
-
-def test_labels_of_any_kind_in_a_container():
-    flat = LABELS.numpy() * 7 - 3
-    tree = (
-        arviz.from_dict({"assignments": flat})
-        if int(arviz.__version__.split(".")[0]) < 1
-        else arviz.from_dict({"posterior": {"assignments": flat}})
-    )
-    np.testing.assert_array_equal(draws_from(tree).assignments, LABELS)
-
-
 def test_diagnose_a_run_of_pyro_beside_one_of_ours():
     torch.manual_seed(0)
     data = torch.cat([torch.randn(4, 2), torch.randn(4, 2) + 8])
@@ -65,8 +46,10 @@ def test_diagnose_a_run_of_pyro_beside_one_of_ours():
 
 
 def test_diagnose_refuses_what_holds_no_equally_weighted_draws():
-    with pytest.raises(ValueError, match="expected equally weighted draws"):
-        diagnose(Draws(assignments=LABELS.numpy(), log_weights=LOG_JOINT))
+    weighted = Draws(assignments=LABELS.numpy(), log_weights=LOG_JOINT)
+    with pytest.raises(ValueError, match=r"equally weighted draws: give pyroclust.diagnostics.resample"):
+        diagnose(weighted)
+    assert diagnose(resample(weighted, 100, seed=0)).draws["first"].assignments.shape == (1, 100, 6)
     with pytest.raises(ValueError, match="the draws is of type Mixture, expected draws"):
         diagnose(gaussian2d())
 

