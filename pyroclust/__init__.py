@@ -29,6 +29,7 @@ Names of this package, loaded when they are first used:
 * ``calibrate``, ``calibrate_near``: check a sampler on simulations, everywhere or near your data.
 * ``certify``: measure what a guide is worth on fresh data of its model.
 * ``read_table``, ``standardise``: points from files, on the scale that the shipped guides expect.
+* ``Draws``: draws of a partition, with what is known of each; ``Draws.of`` takes arrays of any software.
 * ``read_draws``: draws from files of any software.
 * ``to_arviz``, ``from_pyro``: draws as containers of ArviZ.
 * ``register``: let cards and recipes name a class of your own.
