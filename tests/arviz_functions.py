@@ -14,9 +14,10 @@ import xarray as xr
 from matplotlib import pyplot
 
 from pyroclust.diagnostics import sbc
-from pyroclust.diagnostics.draws.labels import renumbered
 from pyroclust.io.arviz import to_arviz
-from pyroclust.results.comparison import Comparison, PartitionDraws
+from pyroclust.partitions.draws import Draws
+from pyroclust.partitions.renumbering import renumbered
+from pyroclust.results.comparison import Comparison
 
 IS_TREE = int(arviz.__version__.split(".")[0]) >= 1
 FUNCTIONALS = ["num_clusters", "entropy", "largest_share", "distance_to_reference", "log_joint"]
@@ -34,8 +35,14 @@ def many_points(*, num_clusters: int = 4) -> Comparison:
         guide_name="guide",
         columns=("x", "y"),
         data=rng.normal(size=(300, 2)),
-        guide=PartitionDraws("guide", draws[:1], log_joint[:1], 0.5, log_prob=log_joint[:1]),
-        mcmc=PartitionDraws("mcmc", draws[1:], log_joint[1:], 1.0),
+        guide=Draws(
+            name="guide",
+            assignments=draws[:1],
+            log_joint=log_joint[:1],
+            log_prob=log_joint[:1],
+            seconds=0.5,
+        ),
+        mcmc=Draws(name="mcmc", assignments=draws[1:], log_joint=log_joint[1:], seconds=1.0),
         location=np.zeros(2),
         scale=np.ones(2),
         true_labels=np.where(np.arange(300) < 150, "left", "right"),

@@ -18,5 +18,5 @@ def quick_comparisons() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pyroclust.calibration.training_world._SIMULATIONS", 39)
-        patch.setattr("pyroclust.report.parts._palette_png", lambda figure, dpi: PIXEL)
+        patch.setattr("pyroclust.report.parts._palette_png", lambda figure: PIXEL)
         yield

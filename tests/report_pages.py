@@ -1,6 +1,5 @@
 """One page of each kind, with names that mean something in HTML."""
 
-import dataclasses
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -9,23 +8,20 @@ import numpy as np
 import pandas as pd
 from certificate_cases import stored_certificate
 from near_cases import near_case
-from synthetic_comparison import make_comparison
+from synthetic_comparison import analysis_of, filled, make_comparison, table_of
 
-from pyroclust.analysis.cluster import cluster
-from pyroclust.analysis.diagnose import diagnose
+from pyroclust import diagnose, forest
+from pyroclust.analysis.of_draws import DRAWS_STEPS
+from pyroclust.analysis.steps import Settings, Work, run_steps
 from pyroclust.calibration.training_world import TrainingWorld
+from pyroclust.data.standardise import Standardised
 from pyroclust.diagnostics import EvidenceMethod, Finding, LogEvidence, Round
-from pyroclust.io.draws import DrawsFile
+from pyroclust.infer.refining.refinement import Refinement
+from pyroclust.partitions import Draws
 from pyroclust.report import Page, page_of, render_page
-from pyroclust.results.comparison import Comparison, PartitionDraws
-from pyroclust.results.comparison_figures import summarise
-from pyroclust.results.comparison_summary import ComparisonSummary
+from pyroclust.results.analysis import Analysis, GuideRecord
 from pyroclust.results.constraints import FreePosterior, Knowledge, KnownRows
-from pyroclust.results.diagnosis import Diagnosis
-from pyroclust.results.forest import ForestClustering
-from pyroclust.results.guide_alone import AloneSummary, GuideAlone, summarise_alone
-from pyroclust.results.mcmc_alone import McmcAlone, McmcSummary, summarise_mcmc
-from pyroclust.results.refinement import RefinedDraws
+from pyroclust.results.data import AnalysedData
 
 HOSTILE = "<script>alert(1)</script> & \"co\" 'x'"
 LONG = "a_column_whose_name_nobody_would_call_short_and_that_has_no_space_to_break_at"
@@ -42,107 +38,155 @@ KINDS = (
     "draws",
     "two sources",
 )
+EVERY = ("two_samples", "baselines", "evidence")
+"""Steps on draws that are not taken by default."""
 
 
-def comparison_case(*, dim: int = 1, **changes: Any) -> ComparisonSummary:
-    comparison = make_comparison(dim=dim, num_points=40, draws=200)
-    return summarise(dataclasses.replace(comparison, **changes))
+def comparison_case(*, dim: int = 1, **changes: Any) -> Analysis:
+    """Return a guide beside MCMC, with all that draws can be asked."""
+    near = changes.pop("calibration", None)
+    return filled(
+        make_comparison(dim=dim, num_points=40, draws=200, **changes), also=EVERY, calibration=near
+    )
 
 
 def refined_comparison(
-    *, temperature: float = 1.1, stuck: bool = False, settled: bool = True, shift: float = 0.0
-) -> Comparison:
-    """Make a comparison whose refined draws are those of MCMC, of a guide with 1,000 proposals.
+    *, temperature: float = 1.1, stuck: bool = False, shift: float = 0.0, has_likelihood: bool = True
+) -> Analysis:
+    """Return draws of a guide with 1,000 proposals, and refined ones, which are those of MCMC.
 
     Args:
         temperature: of the guide.
         stuck: whether a chain of MCMC is.
-        settled: whether the refined draws are said to be.
         shift: nats by which the evidence of the last of four visiting orders is off.
+        has_likelihood: whether partitions have a log joint.
     """
-    settings = {"temperature": temperature, "num_points": 30, "draws": 500}
+    settings: dict[str, Any] = {"temperature": temperature, "num_points": 30, "draws": 500}
     found = make_comparison(**settings, stuck=stuck)
-    target = make_comparison(**settings, seed=0)
-    guide = found.guide
-    assert guide.log_joint is not None
-    assert guide.log_prob is not None
-    log_prob = guide.log_prob - shift * np.repeat([0, 0, 0, 1], 250)
-    proposals = replace(guide, log_prob=log_prob, num_orders=4)
-    drawn = PartitionDraws(
-        "guide", guide.assignments[:, ::5], guide.log_joint[:, ::5], guide.seconds / 5, log_prob[:, ::5]
-    )
-    assert target.mcmc.log_joint is not None
+    target = make_comparison(**settings, seed=0).draws["mcmc"]
+    every = found.draws["guide"]
+    assert every.log_prob is not None
+    proposals = replace(every, log_prob=every.log_prob - shift * np.repeat([0, 0, 0, 1], 250))
     some = slice(None, None, 10)
-    refined = RefinedDraws(
-        draws=PartitionDraws(
-            "refined draws",
-            target.mcmc.assignments[:, some].reshape(1, 200, 30),
-            target.mcmc.log_joint[:, some].reshape(1, 200),
-            0.5,
-        ),
-        proposals=proposals,
-        is_exact=True,
+    assert target.log_joint is not None
+    refined = Draws(
+        name="refined draws",
+        assignments=target.assignments[:, some].reshape(1, 200, 30),
+        log_joint=target.log_joint[:, some].reshape(1, 200),
+        seconds=0.5,
+    )
+    found.draws |= {
+        "guide": _each_fifth(proposals),
+        "proposals": proposals,
+        "refined": refined,
+    }
+    assert found.guide is not None
+    found.guide = replace(found.guide, num_orders=4)
+    if not has_likelihood:
+        assert found.model is not None
+        found.draws = {name: replace(one, log_joint=None) for name, one in found.draws.items()}
+        found.model = replace(found.model, has_likelihood=False)
+    return found
+
+
+def _each_fifth(draws: Draws) -> Draws:
+    assert draws.log_joint is not None
+    assert draws.log_prob is not None
+    every = slice(None, None, 5)
+    return replace(
+        draws,
+        assignments=draws.assignments[:, every],
+        log_joint=draws.log_joint[:, every],
+        log_prob=draws.log_prob[:, every],
+        seconds=draws.seconds / 5,
+    )
+
+
+def refinement(found: Analysis, *, settled: bool = True) -> Refinement:
+    """Say how refined draws came about, from 180 of the proposals."""
+    has_weights = found.proposals.log_joint is not None
+    return Refinement(
+        ancestors=np.arange(200) % 180,
         kernel="Gibbs sweeps",
-        num_ancestors=180,
-        seen=(
+        proposals=found.proposals,
+        is_exact=True,
+        num_orders=4,
+        evidences=(LogEvidence(EvidenceMethod.BRIDGE, -123.0, 0.02, 0.1),) if has_weights else (),
+        rounds=(
             Round(10, 0.002, "num_clusters", -0.4, 1.08, 0.01, 150.0, 200),
             Round(20, 0.4 if settled else 0.003, "entropy", 0.01, 1.01, 0.2, 190.0, 200),
         ),
-        pareto_k=0.3,
-        efficiency=0.5,
-        evidences=(LogEvidence(EvidenceMethod.BRIDGE, -123.0, 0.02, 0.1),),
-        seconds_of={"draw": 0.1, "weigh": 0.1, "sweep": 0.3, "look": 0.2},
-    )
-    return replace(found, guide=drawn, refined=refined)
-
-
-def without_likelihood(comparison: Comparison) -> Comparison:
-    """Forget every log joint, as where the family is not conjugate, and all that needs it."""
-    refined = comparison.refined
-    if refined is not None:
-        refined = replace(
-            refined,
-            draws=replace(refined.draws, log_joint=None),
-            proposals=replace(refined.proposals, log_joint=None),
-            pareto_k=np.nan,
-            efficiency=np.nan,
-            evidences=(),
-        )
-    return replace(
-        comparison,
-        guide=replace(comparison.guide, log_joint=None),
-        mcmc=replace(comparison.mcmc, log_joint=None),
-        refined=refined,
+        seconds={"draw": 0.1, "weigh": 0.1, "sweep": 0.3, "look": 0.2},
     )
 
 
-def alone_case(**changes: Any) -> AloneSummary:
+def refined_case(*, settled: bool = True, source: str = "synthetic", **settings: Any) -> Analysis:
+    """Return refined draws with all that draws can be asked; ``settings`` as above."""
+    found = refined_comparison(**settings)
+    assert found.data is not None
+    found.data = replace(found.data, table=replace(found.data.table, name=source))
+    return filled(found, also=EVERY, refining=refinement(found, settled=settled))
+
+
+def alone_comparison(
+    *,
+    data: np.ndarray | None = None,
+    certificate: dict[str, Any] | None = None,
+    location: tuple[float, float] = (0.0, 0.0),
+    **table: Any,
+) -> Analysis:
+    """Return a guide's draws of a model whose likelihood has no formula."""
     rng = np.random.default_rng(0)
     labels = np.zeros((1, 40, 12), dtype=np.int64)
     labels[:, :, 6:] = 1
     labels[:, :10, 9:] = 2
-    fields: dict[str, Any] = {
-        "source": "made up",
-        "model_name": "warped_clusters",
-        "guide_name": "a guide",
-        "columns": ("x", "y"),
-        "data": rng.standard_normal((12, 2)),
-        "guide": PartitionDraws("a guide", labels, None, 0.08, np.zeros((1, 40))),
-        "world": TrainingWorld(rng.standard_normal((199, 12, 2))),
-        "certificate": stored_certificate(True),
-        "location": np.zeros(2),
-        "scale": np.ones(2),
-    }
-    return summarise_alone(GuideAlone(**fields | changes))
-
-
-def mcmc_case(**changes: Any) -> McmcSummary:
-    comparison = make_comparison(dim=2, num_points=40, draws=200)
-    names = {one.name for one in dataclasses.fields(McmcAlone)}
-    fields = {name: value for name, value in vars(comparison).items() if name in names}
-    return summarise_mcmc(
-        McmcAlone(**fields | {"model_in_words": "The model: independent labels."} | changes)
+    # Drawn in any case, so that what follows is the same.
+    drawn = rng.standard_normal((12, 2))
+    data = drawn if data is None else data
+    of_points = table_of(data + np.array(location), **{"name": "made up", "columns": ("x", "y")} | table)
+    points = Standardised(data, np.array(location), np.ones(2), of_points.columns)
+    certificate = stored_certificate(True) if certificate is None else certificate
+    return analysis_of(
+        model="warped_clusters",
+        guide=GuideRecord("a guide", certificate=certificate, is_asked_for=True),
+        data=AnalysedData(of_points, points),
+        draws={
+            "guide": Draws(name="a guide", assignments=labels, log_prob=np.zeros((1, 40)), seconds=0.08)
+        },
+        has_likelihood=False,
     )
+
+
+def alone_world(**fields: Any) -> TrainingWorld:
+    """Return simulations that look like the data of the guide alone."""
+    rng = np.random.default_rng(0)
+    rng.standard_normal((12, 2))
+    return TrainingWorld(rng.standard_normal((199, 12, 2)), **fields)
+
+
+def alone_case(*, near: Any = None, world: TrainingWorld | None = None, **changes: Any) -> Analysis:
+    """Return a guide that nothing stands beside, with all that draws can be asked."""
+    return filled(
+        alone_comparison(**changes),
+        also=EVERY,
+        world=alone_world() if world is None else world,
+        calibration=near,
+    )
+
+
+def mcmc_comparison(*, model_in_words: str = "The model: independent labels.", **changes: Any) -> Analysis:
+    """Return chains without a guide."""
+    found = make_comparison(dim=2, num_points=40, draws=200, **changes)
+    assert found.model is not None
+    found.guide, found.about["guide"] = None, None
+    del found.draws["guide"]
+    found.model = replace(found.model, in_words=model_in_words)
+    return found
+
+
+def mcmc_case(*, evidences: tuple[LogEvidence, ...] = (), **changes: Any) -> Analysis:
+    """Return chains without a guide, with all that draws can be asked."""
+    return filled(mcmc_comparison(**changes), also=EVERY, evidences=evidences)
 
 
 def known_rows(names: tuple[str, ...]) -> KnownRows:
@@ -151,52 +195,61 @@ def known_rows(names: tuple[str, ...]) -> KnownRows:
     return KnownRows(names, ((0, 1, 2),), *pairs, None, pairs[1], np.arange(4))
 
 
-def constrained_case() -> McmcSummary:
+def constrained_case() -> Analysis:
     """Return chains under constraints, beside others that know of none."""
-    free = make_comparison(dim=2, num_points=40, draws=200, seed=0).mcmc
+    names = (HOSTILE, *(f"row {row}" for row in range(2, 41)))
+    found = mcmc_comparison(name=HOSTILE, row_names=names)
+    free = found.draws["mcmc"]
     kept = free.assignments[..., 0] != free.assignments[..., 3]
     evidence = LogEvidence(EvidenceMethod.ANNEALED, -123.0, 0.1, np.nan, 0.2)
     asked = (Finding("Did MCMC without constraints converge?", 1.0, 1.05, True, "R-hat 1"),)
-    names = (HOSTILE, *(f"row {row}" for row in range(2, 41)))
-    knowledge = Knowledge(known_rows(names), -3.0, "", FreePosterior(free, kept, 500.0, (evidence,), asked))
-    moved = replace(free, assignments=free.assignments[:, ::-1])
-    return mcmc_case(source=HOSTILE, row_names=names, knowledge=knowledge, mcmc=moved)
+    found.knowledge = Knowledge(
+        known_rows(names), -3.0, "", FreePosterior(free, kept, 500.0, (evidence,), asked)
+    )
+    found.draws["mcmc"] = replace(free, assignments=free.assignments[:, ::-1])
+    return filled(found, also=EVERY)
 
 
-def forest_case() -> ForestClustering:
+def forest_case() -> Analysis:
     """Return spanning forests of a table whose columns mean something in HTML, under constraints."""
-    frame = pd.DataFrame(make_comparison(dim=2, num_points=30, draws=10).data, columns=[HOSTILE, LONG])
-    return cluster(frame, num_clusters=3, must_link=[(0, 1)], cannot_link=[(2, 3)], num_draws=100)
+    data = make_comparison(dim=2, num_points=30, draws=10).data
+    assert data is not None
+    frame = pd.DataFrame(data.values, columns=[HOSTILE, LONG])
+    found = forest(frame, num_clusters=3, must_link=[(0, 1)], cannot_link=[(2, 3)], num_draws=100)
+    asked = Work(analysis=found, settings=Settings(also=frozenset({"baselines"})))
+    run_steps(asked, DRAWS_STEPS, of_the_answer=True)
+    return found
 
 
-def diagnosis_case(*, beside: bool) -> Diagnosis:
+def diagnosis_case(*, beside: bool) -> Analysis:
     """Return draws alone, or beside a second source and their data."""
     comparison = make_comparison(dim=2, num_points=30, draws=60)
-    mine = DrawsFile(HOSTILE, comparison.mcmc.assignments)
+    mine = Draws(name=HOSTILE, assignments=comparison.draws["mcmc"].assignments)
     if not beside:
         return diagnose(mine)
-    frame = pd.DataFrame(comparison.data, columns=[HOSTILE, LONG])
-    return diagnose(mine, DrawsFile(LONG, comparison.guide.assignments), data=frame)
+    assert comparison.data is not None
+    frame = pd.DataFrame(comparison.data.values, columns=[HOSTILE, LONG])
+    return diagnose(mine, Draws(name=LONG, assignments=comparison.draws["guide"].assignments), data=frame)
 
 
 @cache
-def result(kind: str) -> ComparisonSummary | AloneSummary | McmcSummary | Diagnosis | ForestClustering:
+def result(kind: str) -> Analysis:
     """Return a result for one kind of page."""
     if kind == "one column":
         names = (HOSTILE, *(f"row {row}" for row in range(2, 41)))
-        return comparison_case(source=HOSTILE, row_names=names, calibration=near_case())
+        return comparison_case(name=HOSTILE, row_names=names, calibration=near_case())
     if kind == "many columns":
         columns = (HOSTILE, LONG, *(f"measurement_{d}" for d in range(2, 12)))
         notes = (f"The first: {HOSTILE}", f"The second: {LONG}")
         return comparison_case(dim=12, columns=columns, notes=notes)
     if kind == "refined":
-        return summarise(replace(refined_comparison(temperature=3.0, shift=3.0), source=HOSTILE))
+        return refined_case(temperature=3.0, shift=3.0, source=HOSTILE)
     if kind == "no weights":
-        return summarise(without_likelihood(refined_comparison(temperature=3.0)))
+        return refined_case(temperature=3.0, has_likelihood=False)
     if kind == "alone":
-        return alone_case(source=LONG, columns=("x", HOSTILE), calibration=near_case(wrong=True))
+        return alone_case(name=LONG, columns=("x", HOSTILE), near=near_case(wrong=True))
     if kind == "no guide":
-        return mcmc_case(source=LONG, columns=("x", HOSTILE), model_in_words=HOSTILE)
+        return mcmc_case(name=LONG, columns=("x", HOSTILE), model_in_words=HOSTILE)
     if kind == "constraints":
         return constrained_case()
     if kind == "forest":

@@ -179,14 +179,14 @@ def _weighted() -> tuple[Labels, LogProbs]:
     model = overlap2d()
     torch.manual_seed(6)
     found = importance_sample(model, PredictiveFilter(model), points(), num_draws=6)
-    return found.assignments.tolist(), found.log_weights.tolist()
+    return found.flat.tolist(), found.log_weights[0].tolist()
 
 
 def _particles() -> tuple[Labels, LogProbs]:
     model = overlap2d()
     torch.manual_seed(6)
-    found = sequential_monte_carlo(model, PredictiveFilter(model), points(), num_particles=6)
-    return found.assignments.tolist(), found.log_weights.tolist()
+    found, _ = sequential_monte_carlo(model, PredictiveFilter(model), points(), num_particles=6)
+    return found.flat.tolist(), found.log_weights[0].tolist()
 
 
 def _compared(guide: str) -> tuple[Labels, LogProbs]:

@@ -70,7 +70,7 @@ LAW: dict[str, set[str]] = {
     "delimited": {"memory", "text"},
     "errors": {"text"},
     "image_files": {"counts", "errors", "memory", "text"},
-    "partitions": {"counts"},
+    "partitions": {"arrays", "counts", "memory", "text"},
     "points": {"arrays", "memory"},
     "progress": {"text"},
     "registry": {"errors"},
@@ -131,7 +131,16 @@ LAW: dict[str, set[str]] = {
     "models": GROUND | LAWS | {"nn", "programs", "protocols"},
     "guides": GROUND | LAWS | {"nn", "programs", "protocols"},
     "diagnostics.limits": set(),
-    "diagnostics.draws": {"arrays", "compiling", "counts", "memory", "text", "threads"},
+    "diagnostics.draws": {
+        "arrays",
+        "compiling",
+        "counts",
+        "diagnostics.weights",
+        "memory",
+        "partitions",
+        "text",
+        "threads",
+    },
     "diagnostics.weights": {"arrays", "diagnostics.limits"},
     "diagnostics.estimates": {
         "arrays",
@@ -139,6 +148,7 @@ LAW: dict[str, set[str]] = {
         "compiling",
         "diagnostics.draws",
         "diagnostics.limits",
+        "partitions",
         "threads",
     },
     "diagnostics.chains": {
@@ -149,6 +159,7 @@ LAW: dict[str, set[str]] = {
         "diagnostics.limits",
         "diagnostics.weights",
         "memory",
+        "partitions",
     },
     "diagnostics.simulations": {
         "arrays",
@@ -162,6 +173,7 @@ LAW: dict[str, set[str]] = {
     },
     "diagnostics.differences": {
         *("arrays", "counts", "diagnostics.chains", "diagnostics.draws", "diagnostics.limits", "memory"),
+        "partitions",
     },
     "diagnostics.verdicts": {
         "arrays",
@@ -178,6 +190,7 @@ LAW: dict[str, set[str]] = {
         "diagnostics.draws",
         "diagnostics.limits",
         "diagnostics.verdicts",
+        "partitions",
     },
     "infer": GROUND | DIAGNOSTICS | LAWS | {"nn", "programs", "protocols"},
     "infer.training": GROUND | DIAGNOSTICS | LAWS | {"nn", "infer", "programs", "protocols"},
@@ -209,7 +222,7 @@ LAW: dict[str, set[str]] = {
     "results": DIAGNOSTICS
     | {"arrays", "attempts", "baselines", "data", "errors", "files", "interrupts", "partitions", "text"},
     "io": GROUND | DIAGNOSTICS | LAWS | {"infer", "infer.mcmc"},
-    "plots": DIAGNOSTICS | {"arrays", "counts", "graph_layout", "text"},
+    "plots": DIAGNOSTICS | {"arrays", "counts", "graph_layout", "partitions", "text"},
     "recipes": GROUND
     | LAWS
     | {"calibration", "data", "guides", "infer", "infer.training", "models", "nn", "plots", "saving"}
@@ -254,7 +267,7 @@ WHEN_CALLED = {
 # Modules that import others by names made up as they run, which the other tests cannot see: the face of the
 # library, whose names are loaded when they are asked for, and that of the families, which loads every file
 # beside it.
-BY_NAME = {"pyroclust", "pyroclust.partitions", "pyroclust.distributions.compiled.families"}
+BY_NAME = {"pyroclust", "pyroclust.distributions.compiled.families", "pyroclust.partitions"}
 IMPORTERS = {"import_module", "__import__", "exec", "eval", "runpy"}
 # What diagnostics may import from elsewhere, besides the standard library.
 ARRAYS = {"numpy", "scipy", "numba", "arviz_stats", "pyroclust"}

@@ -1,10 +1,10 @@
 """The steps that draw: chains of MCMC first, then the guide, its weights, and refined draws where needed."""
 
 import math
-import time
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from pyroclust.analysis.chains import draw_mcmc
@@ -32,14 +32,15 @@ from pyroclust.infer.refining.proposals import (
     warm_up,
 )
 from pyroclust.large_tables import draws_of
+from pyroclust.partitions import Draws
 from pyroclust.random_state import seeded
 from pyroclust.results.weights import Weighting
 from pyroclust.text import duration
 
 __all__ = ["DRAWING_STEPS", "draw_guide"]
 
-# Seconds that a guide may draw for, the fewest draws in any case, and those that the pace is measured with.
-_GUIDE_SECONDS, _FEWEST_DRAWS, _PACE_DRAWS = 3.0, 200, 16
+# Seconds that a guide may draw for, draws of one visiting order, and the fewest of these in any case.
+_GUIDE_SECONDS, _DRAWS_OF_AN_ORDER, _FEWEST_ORDERS = 3.0, 100, 2
 # Draws of tables with so many columns, where the state of a cluster has D^2 numbers, come in blocks.
 _WIDE = 5
 # Without being asked, so many draws are refined, from so many proposals each, if that takes so many seconds.
@@ -95,29 +96,40 @@ def _mcmc_or_why(work: Work) -> None:
 def draw_guide(work: Work) -> None:
     """Draw from several posteriors of the guide, each with a visiting order of its own where it has one.
 
-    Seconds exclude the draws that the pace is measured with, which also warm up.
+    Where nobody says how many draws, posteriors with 125 draws each follow one another until three seconds
+    are
+    over: two at least, ten at most. Seconds exclude one draw to warm up.
     """
     picked, settings, data = work.picked, work.settings, work.data
     assert picked is not None
     assert data is not None
     guide, clock = picked.module, Clock()
-    with seeded(settings.seed), torch.no_grad():
-        number = settings.num_draws
-        if number is None:
-            number = _paced(guide, data)
-        else:
-            warm_up(guide, data)
-        wide = data.shape[-1] >= _WIDE
-        drawn, posteriors = draw_proposals(
+    most = draws_of(len(data)) if settings.num_draws is None else settings.num_draws
+
+    def part(number: int, num_orders: int) -> tuple[Draws, tuple[Any, ...]]:
+        return draw_proposals(
             guide.model,
             lambda: posterior_of(guide, data),
             data,
             number=number,
-            at_once=most_at_once(data) if wide else number,
+            at_once=most_at_once(data) if data.shape[-1] >= _WIDE else number,
+            num_orders=num_orders,
             clock=clock,
         )
+
+    with seeded(settings.seed), torch.no_grad():
+        warm_up(guide, data)
+        if settings.num_draws is not None:
+            draws, posteriors = part(most, NUM_ORDERS)
+        else:
+            draws, posteriors = part(_DRAWS_OF_AN_ORDER, 1)
+            while len(posteriors) < _FEWEST_ORDERS or (
+                clock.seconds["draw"] < _GUIDE_SECONDS and draws.num_draws + _DRAWS_OF_AN_ORDER <= most
+            ):
+                more, others = part(_DRAWS_OF_AN_ORDER, 1)
+                draws, posteriors = _joined(draws, more), (*posteriors, *others)
     work.posteriors, is_exact = posteriors, all(one.is_exact for one in posteriors)
-    draws = replace(drawn, name=picked.name, seconds=clock.seconds["draw"])
+    draws = replace(draws, name=picked.name, seconds=clock.seconds["draw"])
     found = work.analysis
     found.draws["guide"] = draws
     assert found.guide is not None
@@ -129,20 +141,23 @@ def draw_guide(work: Work) -> None:
     }
     if not is_exact and work.model.has_likelihood:
         found.notes.append(
-            "The guide's log q is estimated by simulation: its importance weights stay right on average, and "
-            "are more uneven for it."
+            "The guide's log q is estimated by simulation: its importance weights stay right on average, "
+            "and are more uneven for it."
         )
 
 
-def _paced(guide: Any, data: torch.Tensor) -> int:
-    """Return how many draws come in three seconds, in equal parts for all visiting orders."""
-    most = min(1000, draws_of(len(data)))
-    warm_up(guide, data)
-    began = time.perf_counter()
-    posterior_of(guide, data).sample_and_log_prob((_PACE_DRAWS,))
-    each = (time.perf_counter() - began) / _PACE_DRAWS
-    number = int(min(most, max(_FEWEST_DRAWS, _GUIDE_SECONDS / each)))
-    return max(NUM_ORDERS, number // NUM_ORDERS * NUM_ORDERS)
+def _joined(first: Draws, second: Draws) -> Draws:
+    """Return draws of one chain after those of another."""
+
+    def both(one: np.ndarray | None, other: np.ndarray | None) -> np.ndarray | None:
+        return None if one is None or other is None else np.concatenate([one, other], axis=1)
+
+    return replace(
+        first,
+        assignments=np.concatenate([first.assignments, second.assignments], axis=1),
+        log_joint=both(first.log_joint, second.log_joint),
+        log_prob=both(first.log_prob, second.log_prob),
+    )
 
 
 def _guide_or_why(work: Work) -> None:

@@ -138,7 +138,9 @@ def register_step(step: Step) -> Step:
         ValueError: if the name is taken.
 
     Example:
-        >>> _ = register_step(Step(name="likeliest", compute=lambda work: work.analysis.in_words.num_clusters))
+        >>> step = Step(name="likeliest", compute=lambda work: work.analysis.in_words.num_clusters)
+        >>> register_step(step).name
+        'likeliest'
         >>> del _REGISTERED["likeliest"]
     """
     if step.name in _REGISTERED:

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from pyroclust.arrays import as_numbers
 from pyroclust.counts import short_seed
-from pyroclust.diagnostics.draws.labels import renumbered
+from pyroclust.partitions.renumbering import renumbered
 
 __all__ = ["Baseline", "BaselineResult", "Clustering", "unit_columns"]
 

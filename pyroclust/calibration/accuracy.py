@@ -1,16 +1,19 @@
 """How near a guide is to the posterior: divergence, importance weights, log q of the truth, orders, speed."""
 
 import inspect
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from pyroclust.calibration.rows import ExactRow, OrderRow, SampledRow, SpeedRow, TruthRow
+from pyroclust.diagnostics import pareto_k
 from pyroclust.diagnostics.verdicts.calibration import tail_summary
-from pyroclust.infer.quality import divergences, importance_samples
+from pyroclust.infer.quality import divergences, effective_shares, log_importance_weights
 from pyroclust.infer.simulation import World
 from pyroclust.random_state import alone
 
@@ -29,14 +32,12 @@ def exact_row(worlds: Worlds) -> ExactRow:
 
 def sampled_row(worlds: Worlds, *, num_draws: int) -> SampledRow:
     """Weight draws of a guide by the model."""
-    samples = [
-        sample
-        for one in worlds
-        for sample in importance_samples(one.model, one.guide, one.data, num_draws=num_draws)
-    ]
-    share = torch.cat([sample.efficiency for sample in samples])
+    log_weights = torch.cat(
+        [log_importance_weights(one.model, one.guide, one.data, num_draws=num_draws) for one in worlds], 1
+    )
+    share = effective_shares(log_weights)
     low, median, high = share.quantile(share.new_tensor([0.05, 0.5, 0.95])).tolist()
-    k, high_share = tail_summary(torch.cat([sample.pareto_k for sample in samples]).cpu().numpy())
+    k, high_share = tail_summary(np.array([pareto_k(one) for one in log_weights.T.cpu().numpy()]))
     truth = torch.cat([_log_prob(one.guide, one) for one in worlds])
     return SampledRow(
         num_points=_points(worlds),
@@ -46,7 +47,7 @@ def sampled_row(worlds: Worlds, *, num_draws: int) -> SampledRow:
         mean_efficiency=share.mean().item(),
         low_efficiency=low,
         log_prob_truth=truth.mean().item(),
-        log_evidence=torch.cat([sample.log_evidence for sample in samples]).mean().item(),
+        log_evidence=log_weights.logsumexp(0).mean().item() - math.log(num_draws),
         high_efficiency=high,
         median_pareto_k=k,
         share_high_k=high_share,

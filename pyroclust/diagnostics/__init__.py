@@ -33,6 +33,7 @@ from pyroclust.diagnostics.draws.frequencies import (
     ranked_partitions,
 )
 from pyroclust.diagnostics.draws.informative_pairs import InformativePairs, most_informative_pairs
+from pyroclust.diagnostics.draws.labels import normalised_weights, resample
 from pyroclust.diagnostics.draws.losses import (
     AdjustedRand,
     Binder,
@@ -95,6 +96,7 @@ from pyroclust.diagnostics.weights.evidence import (
     bridge_log_evidence,
     importance_evidence,
     log_evidences,
+    population_evidence,
     reciprocal_log_evidence,
     repeated_log_evidence,
 )
@@ -198,6 +200,7 @@ __all__ = [
     "nested_rhat",
     "noise_floor",
     "normalised_vi",
+    "normalised_weights",
     "outlier_probabilities",
     "pair_reliability",
     "pairwise_loss",
@@ -206,11 +209,13 @@ __all__ = [
     "partition_modes",
     "point_estimate",
     "point_uncertainty",
+    "population_evidence",
     "rank_counts",
     "rank_statistics",
     "ranked_partitions",
     "reciprocal_log_evidence",
     "repeated_log_evidence",
+    "resample",
     "rhat",
     "sbc",
     "smooth_log_weights",

@@ -29,13 +29,13 @@ from pyroclust.diagnostics.differences.two_sample import (
     squared_mmds,
     total_variations,
 )
-from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
-from pyroclust.diagnostics.draws.labels import as_chains
+from pyroclust.diagnostics.draws.labels import as_chains, labels_and_weights
 from pyroclust.diagnostics.draws.losses import Binder, check_same_points, losses_within
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE, MAX_EXCESS, MAX_SEPARATION
 from pyroclust.diagnostics.verdicts.sources import judge_sources
 from pyroclust.diagnostics.verdicts.verdict import Verdict
+from pyroclust.partitions.raw_labels import DrawsLike
 
 __all__ = ["SourceComparison", "compare_sources"]
 

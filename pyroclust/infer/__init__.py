@@ -5,24 +5,24 @@ from pyroclust.infer.chunked_loss import VisitingOrders, backward_in_chunks
 from pyroclust.infer.cluster_parameters import cluster_parameters
 from pyroclust.infer.exact import exact_posterior, log_evidence
 from pyroclust.infer.fine_tune import FineTuning, decaying_baseline, fine_tune
-from pyroclust.infer.importance import ImportanceSample, importance_sample
+from pyroclust.infer.importance import importance_sample
 from pyroclust.infer.inclusive_kl import InclusiveKL
 from pyroclust.infer.objectives import BatchedWakeSleep, LeaveOneOut
 from pyroclust.infer.partial_fenchel_young import PartialFenchelYoungLoss
 from pyroclust.infer.quality import divergences, efficiencies
 from pyroclust.infer.refining import (
+    Populations,
     PosteriorPool,
     PosteriorTables,
     Refinement,
-    TemperedPopulations,
     annealed_log_evidence,
     refine,
     tempered_populations,
 )
 from pyroclust.infer.simulation import simulate
-from pyroclust.infer.smc import ParticleSample, sequential_monte_carlo
+from pyroclust.infer.smc import Particles, sequential_monte_carlo
 from pyroclust.infer.training import Devices, FitResult, FitSettings, Validation, fit
-from pyroclust.infer.variational import VariationalDraws, variational_posterior
+from pyroclust.infer.variational import variational_posterior
 
 __all__ = [
     "AmortizationGap",
@@ -31,17 +31,15 @@ __all__ = [
     "FineTuning",
     "FitResult",
     "FitSettings",
-    "ImportanceSample",
     "InclusiveKL",
     "LeaveOneOut",
     "PartialFenchelYoungLoss",
-    "ParticleSample",
+    "Particles",
+    "Populations",
     "PosteriorPool",
     "PosteriorTables",
     "Refinement",
-    "TemperedPopulations",
     "Validation",
-    "VariationalDraws",
     "VisitingOrders",
     "amortization_gap",
     "annealed_log_evidence",

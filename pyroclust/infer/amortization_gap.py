@@ -1,5 +1,6 @@
 """How far a guide is from the posterior of given data sets."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -8,10 +9,10 @@ import torch
 from torch import Tensor
 
 from pyroclust.counts import check_count, check_seed
+from pyroclust.diagnostics import pareto_k
 from pyroclust.infer.checks import log_joint_of, require_likelihood
 from pyroclust.infer.exact import exact_posterior
-from pyroclust.infer.importance import ImportanceSample
-from pyroclust.infer.quality import PARTITIONS_AT_ONCE, POINTS_AT_ONCE, divergence
+from pyroclust.infer.quality import PARTITIONS_AT_ONCE, POINTS_AT_ONCE, divergence, effective_shares
 from pyroclust.infer.simulation import group_by_size
 from pyroclust.partitions import bell_number
 from pyroclust.points import Points
@@ -157,25 +158,26 @@ def _sampled_block(model: JointModel, guides: Sequence[Any], data: Tensor, num_d
     draws = torch.cat([posterior.sample((num_draws,)) for posterior in posteriors])
     log_qs = torch.stack([posterior.log_prob(draws).double() for posterior in posteriors])
     log_mixture = log_qs.logsumexp(0) - torch.tensor(float(len(guides))).log()
-    pooled = ImportanceSample(draws, log_mixture, log_joint_of(model, data, draws))
-    own = ImportanceSample(draws[:num_draws], log_qs[0, :num_draws], pooled.log_joint[:num_draws])
-    log_w, by_guide = own.log_weights, (len(guides), num_draws)
-    relative = (pooled.log_weights - pooled.log_evidence).exp()
-    surprise = pooled.log_joint - pooled.log_evidence - log_qs[0]
+    log_joint = log_joint_of(model, data, draws)
+    pooled, by_guide = log_joint - log_mixture, (len(guides), num_draws)
+    log_w = log_joint[:num_draws] - log_qs[0, :num_draws]
+    evidence = pooled.logsumexp(0) - math.log(len(pooled))
+    relative = (pooled - evidence).exp()
+    surprise = log_joint - evidence - log_qs[0]
     forward = (relative * surprise).mean(0)
     # What one draw contributes to each estimate to first order; errors are those of its mean.
     to_gap = relative.unflatten(0, by_guide).clone()
     to_gap[0] -= len(guides) * log_w
     to_forward = (relative * (surprise - forward) - (relative - 1)).unflatten(0, by_guide)
     return AmortizationGap(
-        gap=pooled.log_evidence - log_w.mean(0),
+        gap=evidence - log_w.mean(0),
         gap_error=_stratified_error(to_gap),
         forward_kl=forward,
         forward_kl_error=_stratified_error(to_forward),
-        efficiency=own.efficiency,
-        log_evidence=pooled.log_evidence,
+        efficiency=effective_shares(log_w),
+        log_evidence=evidence,
         elbo=log_w.mean(0),
-        pareto_k=pooled.pareto_k,
+        pareto_k=torch.tensor([pareto_k(one) for one in pooled.T.cpu().numpy()], dtype=torch.float64),
     )
 
 

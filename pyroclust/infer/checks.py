@@ -22,6 +22,7 @@ __all__ = [
     "checked_log_joint",
     "held_to_constraints",
     "log_joint_of",
+    "one_data_set",
     "points_of",
     "require_likelihood",
 ]
@@ -82,6 +83,21 @@ def points_of(model: JointModel, data: Points) -> Tensor:
     event = points.shape[points.dim() - model.event_dim + 1 :] if points.dim() >= model.event_dim else ()
     shape = getattr(model, "event_shape", event or (0,) * (model.event_dim - 1))
     check_points(points, shape, missing=takes_missing(model))
+    return points
+
+
+def one_data_set(model: JointModel, data: Points) -> Tensor:
+    """Return one data set as :func:`points_of` does.
+
+    Raises:
+        ValueError: if there are several.
+    """
+    points = points_of(model, data)
+    if points.dim() != model.event_dim:
+        raise ValueError(
+            f"data has shape {tuple(points.shape)}, expected one data set of {model.event_dim} dimensions: "
+            "call it for each"
+        )
     return points
 
 

@@ -1,12 +1,13 @@
 """How far a guide is from the posterior of its model, data set by data set."""
 
+import math
+
 import torch
 from torch import Tensor
 
 from pyroclust.counts import check_count
-from pyroclust.infer.checks import points_of, require_likelihood
+from pyroclust.infer.checks import log_joint_of, points_of, require_likelihood
 from pyroclust.infer.exact import exact_posterior
-from pyroclust.infer.importance import ImportanceSample, importance_sample
 from pyroclust.partitions import bell_number
 from pyroclust.points import Points
 from pyroclust.protocols import JointModel, PartitionGuide
@@ -16,8 +17,9 @@ __all__ = [
     "POINTS_AT_ONCE",
     "divergence",
     "divergences",
+    "effective_shares",
     "efficiencies",
-    "importance_samples",
+    "log_importance_weights",
 ]
 
 # Partitions scored at once against one block of data sets, and points drawn at once.
@@ -121,17 +123,30 @@ def efficiencies(model: JointModel, guide: PartitionGuide, data: Points, *, num_
         >>> bool((efficiencies(gaussian2d(), PriorGuide(), torch.zeros(3, 9, 2), num_draws=50) <= 1).all())
         True
     """
-    samples = importance_samples(model, guide, data, num_draws=num_draws)
-    return torch.cat([sample.efficiency for sample in samples])
+    return effective_shares(log_importance_weights(model, guide, data, num_draws=num_draws))
 
 
-def importance_samples(
-    model: JointModel, guide: PartitionGuide, data: Points, *, num_draws: int
-) -> list[ImportanceSample]:
-    """Return importance samples of many data sets, in blocks of bounded memory.
+def effective_shares(log_weights: Tensor) -> Tensor:
+    r"""Return the effective shares :math:`(\sum w)^2 / (S \sum w^2)` of weighted draws of many data sets.
 
     Shape:
-        data: ``(B, N, D)``; output: one sample a block, of ``(S, b, N)`` assignments.
+        log_weights: ``(S, *batch)`` in nats; output: ``(*batch)``.
+
+    Example:
+        >>> effective_shares(torch.tensor([1.0, 1.0, 2.0]).log()).item() == 16 / 18
+        True
+    """
+    return (2 * log_weights.logsumexp(0) - (2 * log_weights).logsumexp(0) - math.log(len(log_weights))).exp()
+
+
+@torch.no_grad()
+def log_importance_weights(
+    model: JointModel, guide: PartitionGuide, data: Points, *, num_draws: int
+) -> Tensor:
+    """Return log weights of a guide's draws of many data sets, drawn in blocks of bounded memory.
+
+    Shape:
+        data: ``(B, N, D)``; output: ``(S, B)`` float64 in nats.
 
     Raises:
         ValueError: if the data are not finite, or ``num_draws`` is below 1.
@@ -139,7 +154,11 @@ def importance_samples(
     require_likelihood(model, what="importance sampling")
     num_draws, data = check_count("num_draws", num_draws), _data_sets(model, data)
     rows = max(1, POINTS_AT_ONCE // (num_draws * data.shape[-model.event_dim]))
-    return [importance_sample(model, guide, block, num_draws=num_draws) for block in data.split(rows)]
+    found = []
+    for block in data.split(rows):
+        labels, log_prob = guide.posterior(block).sample_and_log_prob((num_draws,))
+        found.append(log_joint_of(model, block, labels) - log_prob.double())
+    return torch.cat(found, 1)
 
 
 def _data_sets(model: JointModel, data: Points) -> Tensor:

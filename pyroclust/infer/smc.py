@@ -1,41 +1,61 @@
 """Sequential Monte Carlo over points, with any sequential guide as proposal."""
 
-import math
+import time
 from dataclasses import dataclass
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from pyroclust.counts import check_count, check_number
-from pyroclust.diagnostics import pareto_k, repeated_log_evidence
-from pyroclust.diagnostics.limits import MAX_EVIDENCE_SPREAD, MAX_PARETO_K
+from pyroclust.diagnostics.weights.evidence import (
+    EvidenceMethod,
+    LogEvidence,
+    importance_evidence,
+    population_evidence,
+)
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
-from pyroclust.infer.checks import held_to_constraints, points_of, require_likelihood
-from pyroclust.infer.importance import WeightedPartitions, relative_error
+from pyroclust.infer.checks import held_to_constraints, one_data_set, points_of, require_likelihood
 from pyroclust.infer.smc_population import Population, learn_exponents
 from pyroclust.memory import check_memory
-from pyroclust.partitions import canonical
+from pyroclust.partitions import Draws, canonical
 from pyroclust.points import Points
 from pyroclust.protocols import CollapsedModel, PointwiseGuide
 
-__all__ = ["ParticleSample", "sequential_monte_carlo"]
+__all__ = ["ParticleBatch", "Particles", "particles_of", "sequential_monte_carlo"]
 
 
 @dataclass(frozen=True)
-class ParticleSample(WeightedPartitions):
-    """Particles of sequential Monte Carlo; they are a weighted set, and their order means nothing.
+class Particles:
+    """What :func:`sequential_monte_carlo` knows of its draws beside them.
 
     Attributes:
-        assignments: the particles, ``(S, *batch, N)`` int64.
-        log_weights: log weights, ``(S, *batch)`` float64 in nats; their mean estimates the evidence.
         ess: expected effective number of particles at every step before resampling, by the weights to the
-            power ``exponents``, ``(N, *batch)``.
-        num_resampled: islands that were resampled at every step, ``(N, *batch)`` int64.
-        exponents: power of the weights that resampling follows at every step, ``(N, *batch)``.
-        num_islands: independent runs that the particles came from, in S / num_islands consecutive rows each.
+            power ``exponents``, ``(N,)``.
+        num_resampled: islands that were resampled at every step, ``(N,)`` int64.
+        exponents: power of the weights that resampling follows at every step, ``(N,)``.
+        evidence: log p(data). With several islands its error comes from their own estimates; with one it is
+            that of importance sampling, and nan where the island was resampled, as particles then depend on
+            one another.
+    """
+
+    ess: np.ndarray
+    num_resampled: np.ndarray
+    exponents: np.ndarray
+    evidence: LogEvidence
+
+
+@dataclass(frozen=True)
+class ParticleBatch:
+    """Particles of many data sets.
+
+    Attributes:
+        assignments: the particles, ``(S, *batch, N)`` int64, those of an island in consecutive rows.
+        log_weights: ``(S, *batch)`` float64 in nats; their mean estimates the evidence.
+        ess: as in :class:`Particles`, ``(N, *batch)``; also ``num_resampled`` and ``exponents``.
     """
 
     assignments: Tensor
@@ -43,39 +63,6 @@ class ParticleSample(WeightedPartitions):
     ess: Tensor
     num_resampled: Tensor
     exponents: Tensor
-    num_islands: int
-
-    @property
-    def normalised_log_weights(self) -> Tensor:
-        """Log weights for averages over the particles, ``(S, *batch)`` in nats."""
-        return self.log_weights.log_softmax(0)
-
-    @property
-    def log_evidence_error(self) -> Tensor:
-        """Standard error of ``log_evidence`` in nats, ``(*batch)``; nan where it cannot be told.
-
-        With several islands it comes from their own estimates, as in
-        :func:`~pyroclust.diagnostics.repeated_log_evidence`: nan where these spread more than 2 nats, as
-        the largest then decides on the mean, which lies too low as a rule. With one island it is that of
-        importance sampling, and nan where the island was resampled, as particles then depend on one another,
-        and where Pareto k of the weights is 0.7 or more.
-        """
-        if self.num_islands == 1:
-            error = relative_error(self.log_weights)
-            columns = self.log_weights.reshape(len(self.log_weights), -1).T.numpy()
-            tails = torch.tensor([pareto_k(one) for one in columns]).view(error.shape)
-            return error.masked_fill((self.num_resampled.sum(0) > 0) | (tails >= MAX_PARETO_K), math.nan)
-        islands = self.island_log_evidence
-        columns = islands.reshape(len(islands), -1).T.numpy()
-        known = torch.tensor([repeated_log_evidence(one)[1:] for one in columns], dtype=torch.float64)
-        errors, spreads = known.view(*islands.shape[1:], 2).unbind(-1)
-        return errors.masked_fill(spreads > MAX_EVIDENCE_SPREAD, math.nan)
-
-    @property
-    def island_log_evidence(self) -> Tensor:
-        """Estimate of log p(x) by each island alone, ``(islands, *batch)`` in nats."""
-        weights = self.log_weights.unflatten(0, (self.num_islands, -1))
-        return weights.logsumexp(1) - math.log(weights.shape[1])
 
 
 def sequential_monte_carlo(
@@ -87,7 +74,7 @@ def sequential_monte_carlo(
     ess_threshold: float = 0.5,
     num_islands: int | None = None,
     num_pilot: int = 100,
-) -> ParticleSample:
+) -> tuple[Draws, Particles]:
     r"""Extend weighted particles by one point after the other; resample where their weights degenerate.
 
     .. math::
@@ -97,21 +84,21 @@ def sequential_monte_carlo(
     Points come in the guide's order. The estimate of the evidence is unbiased for any number of particles,
     any threshold, and any proposal that is positive wherever the posterior is. Particles of a run that agree
     so far are one: a step costs O(P K) candidates of the guide and of the model's predictive, with P at most
-    S the distinct prefixes, and memory is O(S N) for the labels and O(P K) for the clusters, a data set. All
-    data sets, islands and particles are one batch.
+    S the distinct prefixes, and memory is O(S N) for the labels and O(P K) for the clusters. All islands and
+    particles are one batch.
 
-    Where the effective number of particles falls below ``ess_threshold`` times S, those of this data set and
-    island are resampled: stratified, and over all children of the prefixes rather than over copies.
-    Resampling follows the weights to a power that a pilot run learns for every step and data set, since a
-    guide that looks ahead makes prefixes whose present weight says little about the final one; see
+    Where the effective number of particles falls below ``ess_threshold`` times S, those of this island are
+    resampled: stratified, and over all children of the prefixes rather than over copies. Resampling follows
+    the weights to a power that a pilot run learns for every step, since a guide that looks ahead makes
+    prefixes whose present weight says little about the final one; see
     :func:`~pyroclust.infer.smc_population.learn_exponents`.
 
     Args:
         model: the model, its partition prior of Gibbs type and its components conjugate.
         guide: the proposal: ``PredictiveFilter(model)`` is the prior predictive, a trained guide the
             amortized one.
-        data: data sets, ``(*batch, N, D)``.
-        num_particles: S, particles a data set.
+        data: one data set, ``(N, D)``.
+        num_particles: S.
         ess_threshold: in [0, 1]; 0 never resamples, which is importance sampling.
         num_islands: independent runs that the particles are divided between; with two or more, the standard
             error of the evidence is known whether there was resampling or not. By default ten where
@@ -119,20 +106,24 @@ def sequential_monte_carlo(
         num_pilot: particles of the pilot run; 0 resamples by the weights themselves, which suits proposals
             that are blind to the future.
 
+    Returns:
+        the particles with ``log_weights``, of which each island is a chain whose order means nothing, and how
+        they came about.
+
     Raises:
-        ValueError: if the data are not finite, the model is not conjugate, its hyperparameters are random,
-            the guide is not sequential, or a number is out of range.
+        ValueError: if the data are no one finite data set, the model is not conjugate, its hyperparameters
+            are random, the guide is not sequential, or a number is out of range.
 
     Example:
         >>> from pyroclust.guides import PredictiveFilter
         >>> from pyroclust.infer import log_evidence
         >>> from pyroclust.models import gaussian2d
         >>> model, data = gaussian2d(), torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
-        >>> sample = sequential_monte_carlo(model, PredictiveFilter(model), data, num_particles=200)
-        >>> sample.assignments.shape
-        torch.Size([200, 3])
-        >>> abs(sample.log_evidence - log_evidence(model, data)) < 0.05
-        tensor(True)
+        >>> draws, particles = sequential_monte_carlo(model, PredictiveFilter(model), data, num_particles=200)
+        >>> draws.assignments.shape
+        (1, 200, 3)
+        >>> abs(particles.evidence.estimate - log_evidence(model, data).item()) < 0.05
+        True
 
     References:
         Fearnhead (2004), Particle filters for mixture models with an unknown number of components.
@@ -143,8 +134,49 @@ def sequential_monte_carlo(
     num_particles = check_count("num_particles", num_particles)
     if num_islands is None:
         num_islands = 10 if num_particles >= 1000 and num_particles % 10 == 0 else 1
-    _check_numbers(num_particles, ess_threshold, num_islands, num_pilot)
     require_likelihood(model, what="sequential Monte Carlo")
+    began, points = time.perf_counter(), one_data_set(model, data)
+    found = particles_of(
+        model,
+        guide,
+        points,
+        num_particles=num_particles,
+        ess_threshold=ess_threshold,
+        num_islands=num_islands,
+        num_pilot=num_pilot,
+    )
+    draws = Draws(
+        name="sequential Monte Carlo",
+        assignments=found.assignments.unflatten(0, (num_islands, -1)).numpy(),
+        log_weights=found.log_weights.view(num_islands, -1).numpy(),
+        seconds=time.perf_counter() - began,
+    )
+    return draws, Particles(
+        ess=found.ess.numpy(),
+        num_resampled=found.num_resampled.numpy(),
+        exponents=found.exponents.numpy(),
+        evidence=_evidence(draws.log_weights, was_resampled=bool(found.num_resampled.any())),
+    )
+
+
+def _evidence(log_weights: np.ndarray, *, was_resampled: bool) -> LogEvidence:
+    if len(log_weights) == 1 and not was_resampled and np.isfinite(log_weights).any():
+        return importance_evidence(log_weights)
+    return population_evidence(log_weights, method=EvidenceMethod.PARTICLES)
+
+
+def particles_of(
+    model: CollapsedModel,
+    guide: PointwiseGuide,
+    data: Points,
+    *,
+    num_particles: int,
+    ess_threshold: float,
+    num_islands: int,
+    num_pilot: int,
+) -> ParticleBatch:
+    """Run :func:`sequential_monte_carlo` on many data sets, ``(*batch, N, D)``, as one batch."""
+    _check_numbers(num_particles, ess_threshold, num_islands, num_pilot)
     data = points_of(model, data)
     check_memory(
         4 * 8 * num_particles * data.shape[:-1].numel(),
@@ -165,13 +197,12 @@ def sequential_monte_carlo(
     labels = labels.view(num_islands, len(dataset), size, points).transpose(1, 2).flatten(0, 1)
     order = posterior.order[dataset].expand_as(labels)
     assignments = canonical(torch.empty_like(labels).scatter_(-1, order, labels))
-    return ParticleSample(
+    return ParticleBatch(
         assignments=assignments.view(num_particles, *batch, points),
         log_weights=log_weights.view(num_islands, -1, size).transpose(1, 2).reshape(num_particles, *batch),
         ess=size * ess.view(points, num_islands, *batch).sum(1),
         num_resampled=resampled.view(points, num_islands, *batch).sum(1),
         exponents=exponents.view(points, *batch),
-        num_islands=num_islands,
     )
 
 

@@ -1,9 +1,10 @@
 """Variational posteriors of a companion program by Pyro, as a reference for partitions."""
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyro
 import torch
 from pyro import poutine
@@ -15,12 +16,12 @@ from torch import Tensor
 
 from pyroclust.counts import check_count, check_number, check_seed
 from pyroclust.infer.checks import MAX_LEARNING_RATE
-from pyroclust.partitions import canonical
+from pyroclust.partitions import Draws, canonical
 from pyroclust.points import Points, as_points, check_data_set
 from pyroclust.protocols import CompanionProgram
 from pyroclust.random_state import seeded
 
-__all__ = ["VariationalDraws", "sample_companion_labels", "variational_posterior"]
+__all__ = ["sample_companion_labels", "variational_posterior"]
 
 # Entries of the largest work array, 32 MiB of float64.
 _MAX_ENTRIES = 1 << 22
@@ -70,19 +71,6 @@ def _sample_block(
 _LAST_RATE = 0.02
 
 
-@dataclass(frozen=True)
-class VariationalDraws:
-    """Draws of partitions from an approximate posterior, and how it was found.
-
-    Attributes:
-        assignments: canonical labels, ``(S, N)`` int64, independent draws.
-        elbo: evidence lower bound after each step, in nats, ``(steps,)`` float64.
-    """
-
-    assignments: Tensor
-    elbo: Tensor
-
-
 def variational_posterior(
     program: CompanionProgram,
     data: Points,
@@ -94,7 +82,7 @@ def variational_posterior(
     learning_rate: float = 0.1,
     num_particles: int = 4,
     num_starts: int = 20,
-) -> VariationalDraws:
+) -> tuple[Draws, np.ndarray]:
     r"""Fit weights and parameters by ``TraceEnum_ELBO``, labels summed out, then draw partitions.
 
     .. math:: \max_\phi \; E_{q_\phi(w, \theta)} \left[ \log \frac{p(w) \, p(\theta)}{q_\phi(w, \theta)}
@@ -116,6 +104,9 @@ def variational_posterior(
         num_particles: draws of the guide a step, in one batch.
         num_starts: starts to choose from.
 
+    Returns:
+        one chain of independent draws, and the evidence lower bound after each step in nats, ``(steps,)``.
+
     Raises:
         ValueError: if the data are not one data set of two or more points in the family's support, or a count
             is not positive.
@@ -123,9 +114,10 @@ def variational_posterior(
     Example:
         >>> from pyroclust.models import companion, gaussian2d
         >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
-        >>> found = variational_posterior(companion(gaussian2d(), 4), data, num_steps=5, num_draws=6, seed=0)
-        >>> found.assignments.shape, found.elbo.shape
-        (torch.Size([6, 3]), torch.Size([5]))
+        >>> program = companion(gaussian2d(), 4)
+        >>> draws, elbo = variational_posterior(program, data, num_steps=5, num_draws=6, seed=0)
+        >>> draws.assignments.shape, elbo.shape
+        ((1, 6, 3), (5,))
 
     References:
         Blei & Jordan (2006), Variational inference for Dirichlet process mixtures.
@@ -149,12 +141,18 @@ def variational_posterior(
     elbo = TraceEnum_ELBO(
         num_particles=num_particles, vectorize_particles=num_particles > 1, max_plate_nesting=1
     )
+    began = time.perf_counter()
     local = pyro.settings.context(module_local_params=True)
     with seeded(root), local, pyro.validation_enabled(False):
         fitted = _best_start(program, points, elbo, guide, num_starts=num_starts)
         bounds = _fit(program, points, elbo, fitted, num_steps=num_steps, learning_rate=learning_rate)
         labels = sample_companion_labels(program, points, _draw(program, points, fitted, num_draws=num_draws))
-    return VariationalDraws(canonical(labels), torch.tensor(bounds, dtype=torch.float64))
+    draws = Draws(
+        name="the variational posterior",
+        assignments=canonical(labels).unsqueeze(0).numpy(),
+        seconds=time.perf_counter() - began,
+    )
+    return draws, np.array(bounds)
 
 
 def _best_start(

@@ -1,5 +1,5 @@
 """Draws of partitions from files and objects of any software."""
 
-from pyroclust.io.draws import DRAWS_SUFFIXES, DrawsFile, DrawsSource, draws_from, read_draws
+from pyroclust.io.draws import DRAWS_SUFFIXES, DrawsSource, draws_from, read_draws
 
-__all__ = ["DRAWS_SUFFIXES", "DrawsFile", "DrawsSource", "draws_from", "read_draws"]
+__all__ = ["DRAWS_SUFFIXES", "DrawsSource", "draws_from", "read_draws"]

@@ -5,11 +5,12 @@ from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 
-from pyroclust.diagnostics.draws.holders import WEIGHT_NAMES, refuse_weights
 from pyroclust.errors import readable, unknown_name
-from pyroclust.io.labels import FoundDraws, check_room
 from pyroclust.memory import check_memory
 from pyroclust.numpy_headers import NUMPY_MAGIC, NumpyHeader, numpy_header_of, read_numpy_header
+from pyroclust.partitions.draws import Draws, draws_of_labels
+from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
+from pyroclust.partitions.renumbering import check_room
 from pyroclust.text import listed, visible
 
 __all__ = ["read_npy_draws", "read_npz_draws"]
@@ -19,7 +20,7 @@ _BESIDE = ("log_joint", "log_prob", "point_names")
 _MOST_MEMBERS = 10_000
 
 
-def read_npy_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
+def read_npy_draws(path: Path, *, variable: str | None = None) -> Draws:
     """Read draws from the one array of a ``.npy`` file.
 
     Raises:
@@ -34,10 +35,11 @@ def read_npy_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
     header.check(path, "it", held=path.stat().st_size)
     check_room(f"'{path}'", header.size)
     # Mapped, so that nothing is read twice.
-    return FoundDraws(np.asarray(readable(path, lambda: np.load(path, allow_pickle=False, mmap_mode="r"))))
+    labels = np.asarray(readable(path, lambda: np.load(path, allow_pickle=False, mmap_mode="r")))
+    return draws_of_labels(labels, where=f"'{path}'")
 
 
-def read_npz_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
+def read_npz_draws(path: Path, *, variable: str | None = None) -> Draws:
     """Read draws from an array of a ``.npz`` file, with ``log_joint``, ``log_prob`` and ``point_names``.
 
     Only these arrays are read, and each only after its header says that it fits.
@@ -68,11 +70,12 @@ def read_npz_draws(path: Path, *, variable: str | None = None) -> FoundDraws:
     refuse_weights(found, labels.shape[:-1], f"'{path}'")
     if points is not None and points.shape != labels.shape[-1:]:
         raise ValueError(f"'{path}' has point_names of shape {points.shape}, expected {labels.shape[-1:]}")
-    return FoundDraws(
+    return draws_of_labels(
         labels,
-        found.get("log_joint"),
-        found.get("log_prob"),
-        None if points is None else tuple(str(name) for name in points),
+        where=f"'{path}'",
+        log_joint=found.get("log_joint"),
+        log_prob=found.get("log_prob"),
+        point_names=None if points is None else tuple(str(name) for name in points),
     )
 
 

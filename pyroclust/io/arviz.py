@@ -8,7 +8,6 @@ import numpy as np
 import xarray as xr
 
 from pyroclust.diagnostics import SimulationBasedCalibration
-from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.io.arviz_groups import (
     arviz_container,
     chosen_reference,
@@ -22,6 +21,7 @@ from pyroclust.io.arviz_groups import (
 )
 from pyroclust.io.draws import draws_from
 from pyroclust.partitions import Draws
+from pyroclust.partitions.raw_labels import DrawsLike, raw_labels
 
 __all__ = ["DrawsOnData", "groups_of", "to_arviz"]
 
@@ -105,6 +105,8 @@ def groups_of(
         draws: dict[str, Draws] = dict(analysis.draws)
     else:
         draws = {"posterior": draws_from(source)}
+        # Weighted draws are refused.
+        raw_labels(draws["posterior"].name, draws["posterior"])
     main = draws.get("mcmc") or draws.get("guide") or next(iter(draws.values()))
     data = None if analysis is None else analysis.data
     labels = main.assignments
@@ -142,7 +144,7 @@ def _group(
     draws: Draws, about: Mapping[str, Any], reference: np.ndarray, points: Mapping[str, Any]
 ) -> xr.Dataset:
     attributes = {**about, "sampler": draws.name, "seconds": float(draws.seconds)}
-    values = {"log_joint": draws.log_joint, "log_prob": draws.log_prob}
+    values = {"log_joint": draws.log_joint, "log_prob": draws.log_prob, **draws.parameters}
     return draws_group(
         draws.assignments, reference=reference, points=points, values=values, attributes=attributes
     )

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from pyroclust.diagnostics.draws.holders import WEIGHT_NAMES, refuse_weights
 from pyroclust.errors import unknown_name
-from pyroclust.io.labels import FoundDraws
 from pyroclust.io.written import are_numbers, as_written, refuse_fractions
+from pyroclust.partitions.draws import Draws, draws_of_labels
+from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
 from pyroclust.text import listed, visible
 
 __all__ = ["choose_points", "draws_in_frame", "is_beside", "refuse_twice", "take_out"]
@@ -80,7 +80,7 @@ def draws_in_frame(
     written: Callable[[], pd.DataFrame] | None = None,
     has_zeros: bool = False,
     notes: tuple[str, ...] = (),
-) -> FoundDraws:
+) -> Draws:
     """Return the draws in a table: one row a draw, one column a point, and columns that say more of a draw.
 
     Args:
@@ -99,7 +99,7 @@ def draws_in_frame(
 
     Example:
         >>> found = draws_in_frame(pd.DataFrame({"id": [1, 2], "a": [0, 0], "b": [0, 1]}), where="the table")
-        >>> found.labels.tolist(), found.notes
+        >>> found.assignments.tolist(), found.notes
         ([[[0, 0], [0, 1]]], ('Left out: id; by its name no point.',))
     """
     if len(frame) == 0:
@@ -121,12 +121,13 @@ def draws_in_frame(
     order, num_chains = _order(beside, len(labels), where)
     refuse_weights(beside, (len(labels),), where)
     _refuse_unequal(beside, where)
-    return FoundDraws(
+    return draws_of_labels(
         labels[order].reshape(num_chains, -1, labels.shape[1]),
-        _first(beside, _LOG_JOINT, order),
-        _first(beside, _LOG_PROB, order),
-        tuple(str(name) for name in frame.columns) if names_points else None,
-        (*notes, *counted),
+        where=where,
+        log_joint=_first(beside, _LOG_JOINT, order),
+        log_prob=_first(beside, _LOG_PROB, order),
+        point_names=tuple(str(name) for name in frame.columns) if names_points else None,
+        notes=(*notes, *counted),
     )
 
 

@@ -12,7 +12,8 @@ import pandas as pd
 
 from pyroclust.delimited import DelimitedText, Marks, ReadingOptions, Row, find_marks, read_delimited
 from pyroclust.io.columns import draws_in_frame, is_beside, refuse_twice
-from pyroclust.io.labels import FoundDraws, check_room
+from pyroclust.partitions import Draws
+from pyroclust.partitions.renumbering import check_room
 from pyroclust.text import visible
 
 __all__ = ["read_table_draws"]
@@ -24,7 +25,7 @@ _ZERO_FIRST = re.compile(r'(?:\A|[,;:\t| "\n\r])0\d')
 
 def read_table_draws(
     path: Path, *, variable: str | None = None, options: ReadingOptions | None = None
-) -> FoundDraws:
+) -> Draws:
     """Read draws from a table; see :func:`pyroclust.io.draws.read_draws` for what it may hold.
 
     Args:

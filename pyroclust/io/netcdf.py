@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pyroclust.diagnostics.draws.holders import WEIGHT_NAMES, refuse_weights
 from pyroclust.errors import first_line, unknown_name
 from pyroclust.io.hdf5 import check_self_contained
-from pyroclust.io.labels import FoundDraws, check_room
 from pyroclust.memory import check_memory
+from pyroclust.partitions.draws import Draws, draws_of_labels
+from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
+from pyroclust.partitions.renumbering import check_room
 from pyroclust.text import listed, visible
 
 __all__ = ["read_netcdf_draws"]
@@ -19,7 +20,7 @@ _DRAWS = ("chain", "draw", "sample")
 _LOG_JOINT, _LOG_PROB = ("log_joint", "lp"), ("log_prob",)
 
 
-def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | None = None) -> FoundDraws:
+def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | None = None) -> Draws:
     """Read draws from one group of a NetCDF file, of ArviZ 0.x or 1.x.
 
     The log joint is looked for beside the labels, and for the posterior in ``sample_stats``.
@@ -51,7 +52,13 @@ def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | N
         with _opened(path, "sample_stats") as stats:
             log_joint = _log(stats, _LOG_JOINT, path)
             log_prob = _log(stats, _LOG_PROB, path) if log_prob is None else log_prob
-    return FoundDraws(content, log_joint, log_prob, _names(labels))
+    return draws_of_labels(
+        content,
+        where=f"'{path}'",
+        log_joint=log_joint,
+        log_prob=log_prob,
+        point_names=_names(labels),
+    )
 
 
 def _groups(path: Path) -> list[str]:

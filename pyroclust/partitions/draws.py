@@ -1,12 +1,15 @@
 """Draws of a partition: what every sampler returns and every diagnostic takes."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-__all__ = ["Draws"]
+from pyroclust.partitions.raw_labels import DrawsLike, raw_labels, values_beside
+from pyroclust.partitions.renumbering import canonical_draws, check_room, per_draw
+
+__all__ = ["Draws", "draws_of_labels"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -70,6 +73,76 @@ class Draws:
             if values is not None and values.shape[:2] != shape:
                 raise ValueError(f"{name} has shape {values.shape}, expected {shape}, (chains, draws)")
 
+    @classmethod
+    def of(cls, source: "Draws | DrawsLike", *, name: str = "the draws") -> "Draws":
+        """Return draws of partitions whatever they come from, their labels renumbered by first appearance.
+
+        Log densities that the object holds beside its labels, ``log_joint`` and ``log_prob``, come along.
+
+        Args:
+            source: an array, a tensor or nested lists, ``(chains, draws, N)`` or ``(draws, N)``, of whole
+                numbers or names; samples by site with ``assignments``; a finished ``pyro.infer.MCMC``; a
+                container of ArviZ. Draws are returned as they are.
+            name: what reports call them.
+
+        Raises:
+            ValueError: if it holds no labels, or draws with weights; the sentence says what to do.
+
+        Example:
+            >>> Draws.of([["b", "b", "a"]], name="mine")
+            Draws(mine: 1 chain of 1 draws, 3 points, 2.0 clusters on average)
+        """
+        if isinstance(source, Draws):
+            return source
+        if hasattr(source, "columns"):
+            raise ValueError(
+                f"{name}, a data frame, may hold more than labels: give pyroclust.read_draws(frame), or its "
+                "to_numpy()"
+            )
+        labels = raw_labels(name, source)
+        # Arrays that repeat one number take no memory before anything is done with them.
+        check_room(name, labels.size)
+        beside = {one: values_beside(name, source, one) for one in ("log_joint", "log_prob")}
+        return draws_of_labels(labels, where=name, name=name, **beside)
+
+    @classmethod
+    def joined(cls, runs: "Sequence[Draws]") -> "Draws":
+        """Return the chains of several runs on the same points, with what is known of all of them.
+
+        Raises:
+            ValueError: if there are none, or they differ in the number of draws or of points.
+
+        Example:
+            >>> one = Draws(assignments=np.zeros((2, 5, 3), dtype=np.int64))
+            >>> Draws.joined([one, one]).assignments.shape
+            (4, 5, 3)
+        """
+        shapes = sorted({one.assignments.shape[1:] for one in runs})
+        if len(shapes) != 1:
+            raise ValueError(f"runs have chains of {shapes} draws and points, expected one size")
+
+        def known(values: list[np.ndarray | None]) -> np.ndarray | None:
+            found = [one for one in values if one is not None]
+            return np.concatenate(found) if len(found) == len(runs) else None
+
+        return replace(
+            runs[0],
+            assignments=np.concatenate([one.assignments for one in runs]),
+            log_joint=known([one.log_joint for one in runs]),
+            log_prob=known([one.log_prob for one in runs]),
+            log_weights=known([one.log_weights for one in runs]),
+            parameters={
+                name: np.concatenate([one.parameters[name] for one in runs])
+                for name in runs[0].parameters
+                if all(name in one.parameters for one in runs)
+            },
+            seconds=sum(one.seconds for one in runs),
+            seconds_warmup=sum(one.seconds_warmup for one in runs),
+            seconds_compile=sum(one.seconds_compile for one in runs),
+            interrupted=any(one.interrupted for one in runs),
+            notes=tuple(note for one in runs for note in one.notes),
+        )
+
     def __repr__(self) -> str:
         """Return the source, the sizes and the mean number of clusters."""
         chains, draws, points = self.assignments.shape
@@ -105,3 +178,38 @@ class Draws:
     def flat(self) -> np.ndarray:
         """The draws of all chains one after the other, ``(S, N)``."""
         return self.assignments.reshape(-1, self.num_points)
+
+
+def draws_of_labels(
+    labels: np.ndarray,
+    *,
+    where: str,
+    name: str = "the draws",
+    log_joint: np.ndarray | None = None,
+    log_prob: np.ndarray | None = None,
+    point_names: tuple[str, ...] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Draws:
+    """Return draws of labels of any kind, renumbered, with numbers of each draw in any fitting shape.
+
+    Args:
+        labels: ``(chains, draws, N)`` or ``(draws, N)``.
+        where: what holds them, for errors.
+        name: what reports call them.
+        log_joint: one number a draw.
+        log_prob: likewise.
+        point_names: N names.
+        notes: sentences on what was left out or guessed.
+
+    Raises:
+        ValueError: if the labels are none, or the numbers do not fit.
+    """
+    assignments = canonical_draws(labels, where=where)
+    return Draws(
+        name=name,
+        assignments=assignments,
+        log_joint=per_draw(log_joint, assignments, "log_joint", where),
+        log_prob=per_draw(log_prob, assignments, "log_prob", where),
+        point_names=point_names,
+        notes=notes,
+    )

@@ -11,10 +11,10 @@ from pyroclust.diagnostics import (
     VariationOfInformation,
     pairwise_loss,
 )
-from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import flatten
 from pyroclust.diagnostics.draws.losses import check_same_points
 from pyroclust.diagnostics.limits import MAX_DIFFERENCE
+from pyroclust.partitions.raw_labels import DrawsLike
 from pyroclust.plots.given import MAX_BINS
 from pyroclust.plots.names import loss_name, plain_text, with_unit
 from pyroclust.plots.style import CYCLE, GREY, INK

@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from pyroclust.diagnostics import CredibleBall, PartitionLoss, PartitionModes, VariationOfInformation
-from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import flatten
+from pyroclust.partitions.raw_labels import DrawsLike
 from pyroclust.plots.given import check_mapping, drawable_labels, drawable_points, drawable_shares
 from pyroclust.plots.marks import HOLLOW, cluster_colour, cluster_marker, fade, mark_clusters
 from pyroclust.plots.names import counted, loss_unit, plain_text

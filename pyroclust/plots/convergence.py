@@ -16,9 +16,9 @@ from pyroclust.diagnostics import (
     pairwise_loss,
 )
 from pyroclust.diagnostics.chains.functionals import functional_name
-from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import checked_labels
 from pyroclust.diagnostics.limits import GOOD_ESS, GOOD_RHAT, MAX_RHAT, MIN_ESS
+from pyroclust.partitions.raw_labels import DrawsLike
 from pyroclust.plots.given import MAX_BINS, drawable
 from pyroclust.plots.names import loss_name, plain_text, with_unit
 from pyroclust.plots.panels import as_sequence

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -273,7 +273,8 @@ class Analysis:
             alone = float(draws.num_draws) if "mcmc" not in self.draws else math.nan
             worth = alone if weights is None else weights.effective_draws
         elif name == "refined":
-            worth, independent = self.results["refining"].effective_draws, True
+            record, independent = self.results.get("refining"), True
+            worth = worth if record is None else record.effective_draws
         elif name == "forest":
             worth, independent = float(draws.num_draws), True
         return Source(
@@ -310,7 +311,8 @@ class Analysis:
             counts = np.bincount(
                 self.proposals.num_clusters.ravel(), weights=weights.weights, minlength=len(found["guide"])
             )
-            found = {"guide": found.pop("guide"), "weighted": counts, **found}
+            # Draws that were resampled by the weights say the same with more noise.
+            found = {"guide": counts, "weighted": counts} | found | {"weighted": counts}
         support = np.flatnonzero(np.any(list(found.values()), axis=0))
         values = np.arange(support[0], support[-1] + 1)
         return values, {name: one[values] for name, one in found.items()}
@@ -509,7 +511,7 @@ def _figures(found: Any) -> Any:
     as_figures: Callable[[], Any] | None = getattr(found, "figures", None) or getattr(found, "to_dict", None)
     if as_figures is not None:
         return as_figures()
-    return vars(found) if hasattr(found, "__dict__") and not isinstance(found, np.ndarray) else found
+    return asdict(found) if is_dataclass(found) and not isinstance(found, type) else found
 
 
 def _short_figures(summary: DrawsSummary) -> dict[str, Any]:

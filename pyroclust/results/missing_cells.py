@@ -85,3 +85,7 @@ class MissingCells:
                 found.append(cell)
         names = ["row", "column", "mean", "low", "high", "likeliest", "probability"]
         return pd.DataFrame(found, columns=names)
+
+    def figures(self) -> dict[str, Any]:
+        """Return what ``summary.json`` says of it: how many cells of each column."""
+        return {"drawn_by": self.drawn_by, "cells": {one.name: len(one.rows) for one in self.columns}}

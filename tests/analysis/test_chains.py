@@ -50,26 +50,19 @@ def test_rounds_double_until_the_limit_of_sweeps(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("are_enough", "rhat", "sweeps"),
-    [
-        (lambda trace: True, 1.03, "2,850"),
-        (lambda trace: False, 1.03, "12,450"),
-        (lambda trace: False, 1.2, "2,850"),
-    ],
+    ("is_thorough", "rhat", "sweeps"), [(False, 1.03, "2,850"), (True, 1.03, "12,450"), (True, 1.2, "2,850")]
 )
-def test_chains_that_stand_alone_go_further_where_they_have_roughly_converged(
-    monkeypatch, are_enough, rhat, sweeps
-):
+def test_thorough_chains_go_further_where_they_have_roughly_converged(monkeypatch, is_thorough, rhat, sweeps):
     monkeypatch.setattr(module, "have_converged_well", lambda rows: False)
     monkeypatch.setattr(module, "max_rhat", lambda rows: rhat)
     monkeypatch.setattr(module, "populations_may_take", lambda seconds: False)
     monkeypatch.setattr(long_chains, "MOST_SWEEPS", 3000)
-    assert f"{sweeps} sweeps each" in draws_of(APART, are_enough=are_enough).notes[0]
+    assert f"{sweeps} sweeps each" in draws_of(APART, is_thorough=is_thorough).notes[0]
 
 
 def test_rounds_stop_at_the_limit_of_seconds(monkeypatch):
     monkeypatch.setattr(module, "have_converged_well", lambda rows: False)
-    monkeypatch.setattr(long_chains, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(module, "chain_seconds", lambda rows: 0.0)
     assert "450 sweeps each" in draws_of(APART).notes[0]
 
 
@@ -81,7 +74,7 @@ def test_stuck_chains_are_named():
     assert not found.converged
     assert found.draws.name == "gibbs"
     assert "MCMC has not converged after 300 sweeps a chain" in found.notes[1]
-    assert "Take --warmup 1200 (about " in found.notes[1]
+    assert "Take --thorough, --warmup 1200 (about " in found.notes[1]
 
 
 def test_a_warmup_that_is_given_is_kept_to():
@@ -115,10 +108,39 @@ def test_ctrl_c_is_passed_on(monkeypatch):
         draws_of(APART)
 
 
+def test_ctrl_c_keeps_the_last_whole_round(monkeypatch):
+    draw, rounds = module.LongChains.draw, []
+
+    def stop_later(*args, **kwargs):
+        if len(rounds) == 2:
+            raise KeyboardInterrupt
+        rounds.append(draw(*args, **kwargs))
+        return rounds[-1]
+
+    monkeypatch.setattr(module, "have_converged_well", lambda rows: False)
+    monkeypatch.setattr(module.LongChains, "draw", stop_later)
+    found = draws_of(APART).draws
+    assert found.interrupted
+    np.testing.assert_array_equal(found.assignments, rounds[1].assignments)
+
+
+@pytest.fixture(scope="module")
+def populations():
+    """Populations of the four heaps, which are drawn once."""
+    return {}
+
+
 @pytest.fixture
-def two_halvings(monkeypatch):
+def two_halvings(monkeypatch, populations):
     """Four heaps at the corners of a square, in two clusters: a chain keeps one halving of them."""
     monkeypatch.setattr(long_chains, "MOST_SWEEPS", 2000)
+
+    def drawn_once(*args, **settings):
+        if not populations:
+            populations["drawn"] = draw_populations(*args, **settings)
+        return populations["drawn"]
+
+    monkeypatch.setattr(module, "draw_populations", drawn_once)
     corner = 0.3 * torch.randn(15, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 1.5
     turn = torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
     heaps = [corner, corner @ turn, corner @ turn @ turn, corner @ turn @ turn @ turn]
@@ -126,7 +148,7 @@ def two_halvings(monkeypatch):
 
 
 def test_populations_are_drawn_where_chains_do_not_meet(two_halvings):
-    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1)
+    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1, is_thorough=True)
     draws = found.draws.assignments
     assert found.draws.name == "tempered populations"
     assert draws.shape == (4, 400, 60)
@@ -136,38 +158,38 @@ def test_populations_are_drawn_where_chains_do_not_meet(two_halvings):
     assert "4 independent populations of 200 partitions" in found.notes[2]
     assert "are nearer to one another" in found.notes[2]
     assert found.evidences[0].is_reliable
-    again = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1)
-    np.testing.assert_array_equal(again.draws.assignments, draws)
 
 
 def test_populations_that_would_take_long_are_offered(two_halvings, monkeypatch):
     monkeypatch.setattr(module, "populations_may_take", lambda seconds: False)
-    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1)
+    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1, is_thorough=True)
     assert found.draws.name == "merge-split+gibbs"
     assert "they would take about" in found.notes[2]
 
 
 def test_populations_that_are_no_nearer_are_left_out(two_halvings, monkeypatch):
     monkeypatch.setattr(module, "max_rhat", lambda rows: 2.0)
-    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1)
+    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1, is_thorough=True)
     assert found.draws.name == "merge-split+gibbs"
     assert "were left out" in found.notes[2]
     assert len(found.evidences) == 1
 
 
 def test_populations_that_have_missed_a_chain_are_left_out(two_halvings, monkeypatch):
+    once = module.draw_populations
+
     def worse(*args, **settings):
-        drawn = draw_populations(*args, **settings)
+        drawn = once(*args, **settings)
         return replace(drawn, draws=replace(drawn.draws, log_joint=drawn.draws.log_joint - 20))
 
     monkeypatch.setattr(module, "draw_populations", worse)
-    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1)
+    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1, is_thorough=True)
     assert found.draws.name == "merge-split+gibbs"
     assert "have missed" in found.notes[2]
     assert found.evidences == ()
 
 
 def test_a_kernel_that_is_named_is_kept_to(two_halvings):
-    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1, kernel="gibbs")
+    found = draw_mcmc(*two_halvings, num_draws=400, num_chains=4, seed=1, kernel="gibbs", is_thorough=True)
     assert found.draws.name == "gibbs"
     assert len(found.notes) == 2

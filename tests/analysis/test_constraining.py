@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from pyroclust import compare
-from pyroclust.analysis.cluster import cluster
+from pyroclust import compare, forest
 from pyroclust.analysis.constraining import held, known_of
 from pyroclust.analysis.picking import NoGuide, PickedGuide
 from pyroclust.constraints import Constraints
@@ -20,27 +19,16 @@ from pyroclust.models import nig_mixture, standardised_mixture, warped_clusters
 SEVEN = pd.DataFrame({"a": [0.0, 0.3, 0.5, 2.0, 3.4, 3.7, 4.0]})
 MUST, CANNOT = [(0, 3)], [(1, 2)]
 KNOWN = Constraints.of(7, must_link=MUST, cannot_link=CANNOT)
-QUICK = {"num_draws": 400, "mcmc_draws": 500, "num_chains": 4}
+QUICK = {"num_draws": 400, "mcmc_draws": 500, "warmup": 50}
+FEW = {"num_draws": 20, "mcmc_draws": 20, "num_chains": 2, "warmup": 20}
 
 
 @pytest.fixture(scope="module", params=["exact filter", "none"])
 def seven(request):
+    known = {"must_link": MUST, "cannot_link": CANNOT}
     if request.param == "none":
-        return compare(SEVEN, must_link=MUST, cannot_link=CANNOT, guide="none", **QUICK)
-    return compare(
-        SEVEN,
-        must_link=MUST,
-        cannot_link=CANNOT,
-        guide=PredictiveFilter(nig_mixture(1)),
-        **QUICK,
-    )
-
-
-def sources(found):
-    kept = [found.mcmc]
-    if getattr(found, "guide", None) is not None:
-        kept += [found.guide, found.refined.draws, found.refined.proposals]
-    return kept
+        return compare(SEVEN, guide="none", also=["evidence"], **known, **QUICK)
+    return compare(SEVEN, guide=PredictiveFilter(nig_mixture(1)), refine=True, **known, **QUICK)
 
 
 def exact(model, data):
@@ -50,52 +38,51 @@ def exact(model, data):
 
 
 def test_every_draw_of_every_source_keeps_the_constraints(seven):
-    for one in sources(seven.comparison):
+    for one in seven.draws.values():
         assert KNOWN.allows(torch.from_numpy(one.assignments)).all()
-    assert not seven.comparison.knowledge.free.kept.all()
-    for estimate in seven.summary.estimates.values():
+    assert not seven.knowledge.free.kept.all()
+    for estimate in seven.estimates.values():
         assert KNOWN.allows(torch.from_numpy(estimate.assignments))
 
 
 def test_the_answer_is_that_of_enumeration(seven):
-    data = torch.from_numpy(seven.comparison.data)
+    data = torch.from_numpy(seven.data.values)
     model = nig_mixture(1)
     with_known = exact(model.under(KNOWN), data)
-    summary = seven.summary.constraints
+    summary = seven.results["constraints"]
     np.testing.assert_allclose(summary.effect.together_after, with_known, atol=0.1)
     np.testing.assert_allclose(summary.effect.together_before, exact(model, data), atol=0.1)
-    np.testing.assert_allclose(seven.summary.mcmc.co_assignment, with_known, atol=0.06)
+    np.testing.assert_allclose(seven.summary("mcmc").co_assignment, with_known, atol=0.06)
 
 
 def test_the_bayes_factor_is_that_of_enumeration(seven):
-    data = torch.from_numpy(seven.comparison.data)
+    data = torch.from_numpy(seven.data.values)
     model = nig_mixture(1)
     known = model.under(KNOWN)
-    odds = seven.summary.constraints.odds
+    odds = seven.results["constraints"].odds
     posterior = float(log_evidence(known, data) - log_evidence(model, data))
     assert odds.log_prior == pytest.approx(float(known.log_prob_constraints()))
     assert odds.log_posterior == pytest.approx(posterior, abs=max(4 * odds.error, 0.1))
     assert odds.finding.question == "Do the data speak for the constraints?"
-    assert odds.finding in seven.summary.findings
+    assert odds.finding in seven.findings
 
 
 def test_the_page_and_the_file_say_it(seven):
     figures = seven.to_dict()["constraints"]
     assert figures["known"]["rows"] == 4
-    assert figures["odds"]["sentence"] == seven.summary.constraints.odds.sentence
-    assert seven.contents().constraints is seven.summary.constraints
-    assert "4 of them constrained" in seven.contents().introduction
+    assert figures["odds"]["sentence"] == seven.results["constraints"].odds.sentence
+    assert "4 of them constrained" in seven.introduction
 
 
 def test_simulations_know_of_no_constraints_and_the_page_says_so(seven):
-    if hasattr(seven.comparison, "world"):
-        assert any("nothing is known" in note for note in seven.comparison.notes)
-        assert seven.comparison.world.log_weights is not None
-        assert seven.comparison.failures == ()
+    said = any("nothing is known" in note for note in seven.notes)
+    assert said is (seven.guide is not None)
+    assert seven.failures == []
 
 
 def test_without_refining_the_free_posterior_is_that_of_chains():
-    found = compare(SEVEN, must_link=MUST, refine=False, **QUICK).comparison
+    found = compare(SEVEN, must_link=MUST, **QUICK)
+    assert "refined" not in found.draws
     assert found.knowledge.free.draws.assignments.shape[0] == 4
     assert found.knowledge.free.evidences
 
@@ -103,11 +90,11 @@ def test_without_refining_the_free_posterior_is_that_of_chains():
 def test_partial_labels_are_constraints(tmp_path):
     frame = SEVEN.assign(known=["x", None, None, "x", None, None, "y"])
     found = compare(frame, partial_labels="known", guide="none", num_chains=2, mcmc_draws=20, warmup=20)
-    assert found.comparison.columns == ("a",)
-    draws = found.comparison.mcmc.assignments
+    assert found.data.points.columns == ("a",)
+    draws = found.draws["mcmc"].assignments
     assert (draws[..., 0] == draws[..., 3]).all()
     assert (draws[..., 0] != draws[..., 6]).all()
-    assert found.comparison.knowledge.rows.spelled == (
+    assert found.knowledge.rows.spelled == (
         "Together: rows 1, 4.",
         "Apart: rows with different labels (x, y).",
     )
@@ -171,25 +158,25 @@ def test_other_constraints_are_another_run(tmp_path):
 
 
 def test_forests_keep_constraints_and_say_what_they_changed():
-    found = cluster(SEVEN, num_clusters=3, must_link=MUST, cannot_link=CANNOT, num_draws=200)
-    assert KNOWN.allows(torch.from_numpy(found.on_data.forest.assignments)).all()
-    assert KNOWN.allows(torch.from_numpy(found.draws.estimate.assignments))
-    assert found.constraints.odds is None
-    assert found.constraints.effect.change.max() > 0
+    found = forest(SEVEN, num_clusters=3, must_link=MUST, cannot_link=CANNOT, num_draws=200)
+    assert KNOWN.allows(torch.from_numpy(found.draws["forest"].assignments)).all()
+    assert KNOWN.allows(torch.from_numpy(found.estimates["forest"].assignments))
+    assert found.results["constraints"].odds is None
+    assert found.results["constraints"].effect.change.max() > 0
     assert found.verdict.level.value == "not confirmed"
 
 
 def test_more_trees_than_asked_are_reported():
     apart = [(0, 1), (1, 2), (0, 2)]
-    found = cluster(SEVEN, num_clusters=2, cannot_link=apart, num_draws=100)
-    assert found.on_data.excess == 1
+    found = forest(SEVEN, num_clusters=2, cannot_link=apart, num_draws=100)
+    assert found.about["more_clusters_than_asked"] == 1
     assert found.findings[0].passed is False
 
 
 def test_rows_that_are_all_equally_far_apart_are_refused():
     for rows in (np.zeros((3, 1)), np.eye(3)):
         with pytest.raises(ValueError, match="all rows are equally far apart"):
-            cluster(
+            forest(
                 pd.DataFrame(rows, columns=[f"x{one}" for one in range(rows.shape[1])]),
                 num_clusters=2,
                 raw=True,
@@ -197,9 +184,9 @@ def test_rows_that_are_all_equally_far_apart_are_refused():
 
 
 def test_a_prior_gives_the_number_of_trees():
-    found = cluster(SEVEN, expected_clusters=3, num_draws=200)
-    assert len(found.draws.values) > 2
-    assert "gamma-crp has clusters, 3 on average" in found.on_data.asked
+    found = forest(SEVEN, expected_clusters=3, num_draws=200)
+    assert len(found.summary("forest").values) > 2
+    assert "gamma-crp has clusters, 3 on average" in found.about["asked"]
 
 
 @pytest.mark.parametrize(
@@ -213,4 +200,4 @@ def test_a_prior_gives_the_number_of_trees():
 )
 def test_other_numbers_of_trees_are_refused(asked, said):
     with pytest.raises(ValueError, match=said):
-        cluster(SEVEN, **asked)
+        forest(SEVEN, **asked)

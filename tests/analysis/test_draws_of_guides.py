@@ -7,10 +7,13 @@ import pytest
 import torch
 
 from pyroclust.analysis import drawing
+from pyroclust.analysis.picking import PickedGuide
+from pyroclust.analysis.steps import Settings, Work
 from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer.refining import proposals
 from pyroclust.models import nig_mixture
+from pyroclust.results.analysis import Analysis, GuideRecord
 
 
 @pytest.mark.parametrize(("dim", "num_blocks"), [(4, 8), (5, 16)])
@@ -18,13 +21,21 @@ def test_draws_of_wide_tables_come_in_blocks(dim, num_blocks, monkeypatch):
     monkeypatch.setattr(proposals, "_NUMBERS_AT_ONCE", 7 * 9 * dim)
     data = torch.from_numpy(np.random.default_rng(0).standard_normal((9, dim)))
     guide = PredictiveFilter(nig_mixture(dim))
+    work = Work(
+        analysis=Analysis(command="compare", guide=GuideRecord("filter")),
+        settings=Settings(num_draws=100),
+        model=guide.model,
+        data=data,
+        picked=PickedGuide("filter", guide, None, {}),
+    )
     with mock.patch.object(
         SequentialPartition,
         "sample_and_log_prob",
         autospec=True,
         side_effect=SequentialPartition.sample_and_log_prob,
     ) as draws:
-        found, posteriors = drawing.draw_guide(guide, data, name="filter", num_draws=100, seed=0)
+        drawing.draw_guide(work)
+    found, posteriors = work.analysis.draws["guide"], work.posteriors
     warm_up, *sizes = [call.args[1][0] for call in draws.call_args_list]
     assert warm_up == 1
     assert (len(sizes), sum(sizes)) == (num_blocks, 100)

@@ -1,17 +1,15 @@
 """``compare`` and ``diagnose`` take the library's own objects as they take files and arrays."""
 
-import arviz
 import numpy as np
 import pytest
 import torch
 from pyro.infer import MCMC
 
 from pyroclust import compare, diagnose, read_table, to_arviz
-from pyroclust.infer import ImportanceSample
-from pyroclust.infer.mcmc import ChainDraws, CollapsedGibbs
-from pyroclust.io import DrawsFile, draws_from
+from pyroclust.diagnostics import resample
+from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.models import gaussian2d
-from pyroclust.partitions import canonical
+from pyroclust.partitions import Draws, canonical
 
 LABELS = canonical(torch.from_numpy(np.random.default_rng(0).integers(3, size=(2, 200, 6))))
 LOG_JOINT = torch.from_numpy(np.random.default_rng(1).standard_normal((2, 200)))
@@ -21,12 +19,11 @@ LOG_JOINT = torch.from_numpy(np.random.default_rng(1).standard_normal((2, 200)))
     "source",
     [
         LABELS,
-        ChainDraws(LABELS, LOG_JOINT),
-        DrawsFile("mine", LABELS.numpy()),
-        to_arviz(DrawsFile("mine", LABELS.numpy())),
+        Draws(assignments=LABELS.numpy()),
+        to_arviz(Draws(assignments=LABELS.numpy())),
         {"assignments": LABELS},
     ],
-    ids=["tensor", "chain draws", "file", "arviz", "samples by site"],
+    ids=["tensor", "draws", "arviz", "samples by site"],
 )
 def test_diagnose_says_the_same_of_every_form(source):
     expected, found = diagnose(LABELS.numpy()), diagnose(source)
@@ -37,25 +34,6 @@ def test_diagnose_says_the_same_of_every_form(source):
     )
 
 
-def test_log_densities_come_along():
-    drawn = draws_from(ChainDraws(LABELS, LOG_JOINT))
-    np.testing.assert_array_equal(drawn.log_joint, LOG_JOINT)
-    assert drawn.log_prob is None
-    again = draws_from(to_arviz(drawn))
-    np.testing.assert_array_equal(again.log_joint, LOG_JOINT)
-    assert repr(drawn) == "DrawsFile('the draws': 2 chain(s) of 200 draws, 6 points)"
-
-
-def test_labels_of_any_kind_in_a_container():
-    flat = LABELS.numpy() * 7 - 3
-    tree = (
-        arviz.from_dict({"assignments": flat})
-        if int(arviz.__version__.split(".")[0]) < 1
-        else arviz.from_dict({"posterior": {"assignments": flat}})
-    )
-    np.testing.assert_array_equal(draws_from(tree).assignments, LABELS)
-
-
 def test_diagnose_a_run_of_pyro_beside_one_of_ours():
     torch.manual_seed(0)
     data = torch.cat([torch.randn(4, 2), torch.randn(4, 2) + 8])
@@ -64,15 +42,14 @@ def test_diagnose_a_run_of_pyro_beside_one_of_ours():
     mcmc.run(data)
     found = diagnose(mcmc, CollapsedGibbs(gaussian2d()).run(data, num_draws=200, num_chains=2, seed=0))
     assert [one.shape for one in found.draws] == [(1, 200, 8), (2, 200, 8)]
-    assert [one.name for one in found.summaries] == ["the draws A", "the draws B"]
+    assert [one.name for one in found.summaries] == ["the draws", "CollapsedGibbs(gaussian2d)"]
 
 
 def test_diagnose_refuses_what_holds_no_equally_weighted_draws():
-    flat = LABELS.flatten(0, 1)
-    weighted = ImportanceSample(flat, torch.zeros(400).double(), LOG_JOINT.flatten())
-    with pytest.raises(ValueError, match=r"whose draws have weights, .* give its resample"):
+    weighted = Draws(assignments=LABELS.numpy(), log_weights=LOG_JOINT.numpy())
+    with pytest.raises(ValueError, match=r"equally weighted draws: give pyroclust.diagnostics.resample"):
         diagnose(weighted)
-    assert diagnose(weighted.resample(100)).draws[0].shape == (1, 100, 6)
+    assert diagnose(resample(weighted, 100, seed=0)).draws[0].shape == (1, 100, 6)
     with pytest.raises(ValueError, match="the draws is of type Mixture, expected draws"):
         diagnose(gaussian2d())
 

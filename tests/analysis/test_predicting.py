@@ -93,7 +93,9 @@ def test_the_folder_says_the_same(compared):
 
 
 def test_a_refined_guide_too(tmp_path):
-    result = compare(two_groups(20), num_draws=40, mcmc_draws=20, num_chains=2, warmup=50, out=tmp_path / "o")
+    few = {"num_draws": 40, "mcmc_draws": 20, "num_chains": 2, "warmup": 50}
+    result = compare(two_groups(20), guide="filter-niw2d", refine=True, out=tmp_path / "o", **few)
+    assert result.answer == "refined"
     one, other = predict(result, two_groups(3)), predict(tmp_path / "o", two_groups(3))
     assert one.clusters.tolist() == [0] * 3 + [1] * 3
     np.testing.assert_allclose(one.probabilities, other.probabilities)
@@ -126,7 +128,7 @@ def test_the_command_writes_rows(compared, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("columns", "sentence"),
-    [({"b": "c"}, "unknown column 'b'"), ({}, "holds no comparison")],
+    [({"b": "c"}, "unknown column 'b'"), ({}, "holds no analysis")],
 )
 def test_errors_are_one_sentence(compared, tmp_path, capsys, columns, sentence):
     path = tmp_path / "new.csv"
@@ -138,12 +140,12 @@ def test_errors_are_one_sentence(compared, tmp_path, capsys, columns, sentence):
     assert "Traceback" not in said
 
 
-def test_models_without_a_predictive_density_are_refused():
-    result = compare("karate", num_draws=20, mcmc_draws=10, num_chains=2)
+def test_models_without_a_predictive_density_are_refused(compared):
+    result = compare("karate", guide="none", mcmc_draws=10, num_chains=2, warmup=10)
     with pytest.raises(ValueError, match="no predictive density"):
         predict(result, np.zeros((2, 2)))
     with pytest.raises(ValueError, match="expected 2: a, b"):
-        predict(compare(two_groups(5), **QUICK), np.zeros((3, 3)))
+        predict(compared, np.zeros((3, 3)))
 
 
 def test_the_warning_of_new_rows_keeps_its_level_on_rows_of_the_same_clusters():
@@ -153,7 +155,7 @@ def test_the_warning_of_new_rows_keeps_its_level_on_rows_of_the_same_clusters():
         torch.manual_seed(seed)
         points = simulate(model, torch.empty(1, 40, 3))[0][0].double()
         draws = default_kernel(model).run(points[:20], num_draws=50, warmup=50, num_chains=2, seed=seed)
-        law = PosteriorPredictive(model, points[:20], draws.assignments.flatten(0, 1))
+        law = PosteriorPredictive(model, points[:20], torch.from_numpy(draws.flat))
         usual = law.log_prob_left_out(torch.arange(20)).numpy()
         found.append(likeness(law.log_prob(points[20:]).numpy(), usual).p_value)
     assert np.mean(found) == pytest.approx(0.5, abs=4 / np.sqrt(12 * len(found)))

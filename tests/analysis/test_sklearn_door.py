@@ -14,19 +14,13 @@ from pyroclust.models.predictive import PosteriorPredictive
 from pyroclust.saving.models import build_model
 from pyroclust.sklearn import PartitionPosterior
 
-QUICK = PartitionPosterior(guide="none", mcmc_draws=10, num_chains=2, warmup=10, random_state=0)
+QUICK = PartitionPosterior(mcmc_draws=10, num_chains=2, warmup=10, random_state=0)
 
 
 def two_groups(number):
     rng = np.random.default_rng(0)
     centres = np.repeat([[0.0, 0.0], [8.0, 8.0]], number, 0)
     return pd.DataFrame(rng.normal(size=centres.shape) + centres, columns=["a", "b"])
-
-
-@pytest.fixture(autouse=True)
-def no_annealing(monkeypatch):
-    """The evidence takes nine tenths of the time to fit, and no attribute of the estimator has it."""
-    monkeypatch.setattr("pyroclust.analysis.evidence._MOST_POINTS", 0)
 
 
 @parametrize_with_checks([QUICK])
@@ -47,16 +41,18 @@ def test_what_is_fitted_is_the_posterior():
     assert together[0, 1] > 0.8
     assert together[0, 20] < 0.1
     np.testing.assert_allclose(found.probabilities_.sum(-1), 1.0)
+    own = found.probabilities_[np.arange(30), found.labels_]
+    np.testing.assert_allclose(own, found.result_.frame()["probability"])
     assert (found.probabilities_.argmax(-1) == found.labels_).all()
     assert found.verdict_.sentence == found.result_.verdict.sentence
     assert list(found.feature_names_in_) == ["a", "b"]
 
 
-def test_probabilities_of_rows_count_their_companions():
-    found = clone(QUICK)
-    found.draws_ = np.array([[0, 0, 1], [0, 0, 0]])
-    found.labels_, found.result_ = np.array([0, 0, 1]), None
-    np.testing.assert_allclose(found.probabilities_, [[5 / 6, 1 / 6], [5 / 6, 1 / 6], [1 / 3, 2 / 3]])
+def test_chains_stand_alone_unless_a_guide_is_named():
+    frame = two_groups(8)
+    assert list(clone(QUICK).fit(frame).result_.draws) == ["mcmc"]
+    found = clone(QUICK).set_params(guide="filter-niw2d", num_draws=20).fit(frame).result_
+    assert found.draws["guide"].assignments.shape == (1, 20, 16)
 
 
 def test_new_rows_have_probabilities_and_densities():
@@ -102,10 +98,9 @@ def test_the_law_of_new_rows_is_that_of_the_draws():
     """The mean of predictive densities over draws is that of the model's own law."""
     frame = two_groups(6)
     found = clone(QUICK).fit(frame)
-    drawn = found.result_.comparison
-    law = PosteriorPredictive(
-        build_model(drawn.model_description), torch.tensor(drawn.data), torch.tensor(found.draws_)
-    )
-    points = torch.tensor((frame.to_numpy() - drawn.location) / drawn.scale)
-    wanted = law.log_prob(points).numpy() - np.log(drawn.scale).sum()
+    scaled = found.result_.data.points
+    model = build_model(found.result_.model.description)
+    law = PosteriorPredictive(model, torch.tensor(scaled.data), torch.tensor(found.draws_))
+    points = torch.tensor((frame.to_numpy() - scaled.location) / scaled.scale)
+    wanted = law.log_prob(points).numpy() - np.log(scaled.scale).sum()
     np.testing.assert_allclose(found.score_samples(frame), wanted)

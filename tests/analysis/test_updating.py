@@ -27,6 +27,11 @@ def frame():
     return frame.astype({"x": float})
 
 
+@pytest.fixture(scope="module")
+def old(frame, tmp_path_factory):
+    return compare(frame, **QUICK, out=tmp_path_factory.mktemp("update") / "old")
+
+
 def test_weights_and_sweeps_give_the_exact_posterior_of_all_rows_and_the_evidence_of_the_new_ones():
     model = table_mixture(numbers=1, count_means=[1.0], yes_no=1, levels=[2], missing=True)
     torch.manual_seed(0)
@@ -39,14 +44,13 @@ def test_weights_and_sweeps_give_the_exact_posterior_of_all_rows_and_the_evidenc
     code = {tuple(one): at for at, one in enumerate(every.tolist())}
     for sweeps in (0, 10):
         guide = ContinuedDraws(model, draws)
-        found = refine(model, guide, data, num_draws=8_000, proposals=2, sweeps=sweeps, seed=1)
-        times = np.bincount([code[tuple(one)] for one in found.assignments.tolist()], minlength=len(every))
+        found, record = refine(model, guide, data, num_draws=8_000, proposals=2, sweeps=sweeps, seed=1)
+        times = np.bincount([code[tuple(one)] for one in found.flat.tolist()], minlength=len(every))
         assert 0.5 * np.abs(times / times.sum() - exact.exp().numpy()).sum() < 0.1
-        assert all(one.estimate == pytest.approx(evidence, abs=0.05) for one in found.evidences)
+        assert all(one.estimate == pytest.approx(evidence, abs=0.05) for one in record.evidences)
 
 
-def test_rows_are_added_to_a_result_and_to_its_folder(frame, tmp_path, capsys):
-    old = compare(frame, **QUICK, out=tmp_path / "old")
+def test_rows_are_added_to_a_result_and_to_its_folder(old, tmp_path, capsys):
     new = pd.DataFrame({"word": ["low", None, "high"], "x": [0.0, 4.0, None], "paid": ["no", None, "yes"]})
     new["calls"] = 3
     more = update(old, new, num_draws=100)
@@ -55,27 +59,24 @@ def test_rows_are_added_to_a_result_and_to_its_folder(frame, tmp_path, capsys):
     assert rows["word"].iloc[-3:].fillna("none").tolist() == ["low", "none", "high"]
     assert more.verdict.level.value == "not confirmed"
     assert not more.failures
-    assert "3 rows were added to 30" in " ".join(more.comparison.notes)
-    clusters = rows["refined_cluster"].to_numpy()
+    assert "3 rows were added to 30" in " ".join(more.notes)
+    clusters = rows["cluster"].to_numpy()
     assert clusters[-3] == clusters[0]
     assert clusters[-1] == clusters[1]
     new.to_csv(tmp_path / "new.csv", index=False)
     with pytest.raises(SystemExit) as end:
-        main(
-            ["update", str(tmp_path / "old"), str(tmp_path / "new.csv"), "--draws", "50", "--quiet", "--json"]
-        )
+        main(["update", str(old.folder), str(tmp_path / "new.csv"), "--draws", "50", "--quiet", "--json"])
     assert not end.value.code
     assert json.loads(capsys.readouterr().out)["num_points"] == 33
-    written = tmp_path / "old-updated"
+    written = old.folder.with_name("old-updated")
     assert {path.name for path in written.iterdir()} >= {"report.html", "draws.nc", "summary.json"}
     assert len(predict(written, new).probabilities) == 3
     assert len(update(written, new, num_draws=20).frame()) == 36
 
 
-def test_the_same_seed_gives_the_same_draws(frame):
-    old = compare(frame, **QUICK)
-    one, other = (update(old, frame.head(4), num_draws=20, seed=3).comparison for _ in range(2))
-    np.testing.assert_array_equal(one.refined.draws.assignments, other.refined.draws.assignments)
+def test_the_same_seed_gives_the_same_draws(frame, old):
+    one, other = (update(old, frame.head(4), num_draws=20, seed=3).draws["refined"] for _ in range(2))
+    np.testing.assert_array_equal(one.assignments, other.assignments)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +86,7 @@ def test_the_same_seed_gives_the_same_draws(frame):
         ({"x": [np.inf]}, "'x' holds 1 infinite values"),
     ],
 )
-def test_what_cannot_be_is_refused(frame, change, sentence):
-    old = compare(frame, **QUICK)
+def test_what_cannot_be_is_refused(frame, old, change, sentence):
     with pytest.raises(ValueError, match=re.escape(sentence)):
         update(old, frame.head(1).assign(**change))
 

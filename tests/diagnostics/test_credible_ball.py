@@ -9,9 +9,9 @@ from pyroclust.diagnostics import (
     point_estimate,
     variation_of_information,
 )
-from pyroclust.diagnostics.draws.labels import renumbered
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.partitions import enumerate_partitions
+from pyroclust.partitions.renumbering import renumbered
 
 CENTRE = [0, 0, 1, 1]
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.cluster.hierarchy import cut_tree
 
 from pyroclust.diagnostics.draws.co_assignment import average_linkage, co_assignment, cuts
-from pyroclust.diagnostics.draws.labels import renumbered
+from pyroclust.partitions.renumbering import renumbered
 
 
 @pytest.mark.parametrize("num_draws", [1, 2, 3, 10])

@@ -12,8 +12,8 @@ from pyroclust.diagnostics import (
     VariationOfInformation,
     point_estimate,
 )
-from pyroclust.diagnostics.draws.labels import renumbered
 from pyroclust.partitions import enumerate_partitions
+from pyroclust.partitions.renumbering import renumbered
 
 LOSSES = [
     VariationOfInformation(),

@@ -15,8 +15,8 @@ from pyroclust.diagnostics import (
     total_variation,
     variation_of_information,
 )
-from pyroclust.diagnostics.draws.labels import renumbered
 from pyroclust.partitions import canonical, enumerate_partitions
+from pyroclust.partitions.renumbering import renumbered
 
 
 @pytest.fixture

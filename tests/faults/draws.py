@@ -12,7 +12,7 @@ from faults.cases import Case, gives, refuses
 
 from pyroclust import diagnose, diagnostics
 from pyroclust.baselines import KMeans, partition_scores
-from pyroclust.io import draws_from
+from pyroclust.io.draws import draws_from
 from pyroclust.points import as_points
 
 LABELS = np.array([[0, 0, 1], [0, 1, 1]])

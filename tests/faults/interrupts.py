@@ -20,9 +20,9 @@ from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import fine_tune
 from pyroclust.infer.mcmc import CollapsedGibbs, CompanionNUTS
 from pyroclust.infer.mcmc.compiled_kernel import CompiledTransition
-from pyroclust.infer.mcmc.draws import ChainDraws
 from pyroclust.interrupts import interrupt_between_steps
 from pyroclust.models import companion, nig_mixture, overlap2d
+from pyroclust.partitions import Draws
 
 _OTHER = {"compare": "x.csv", "diagnose": "d.npy", "check": "filter-nig1d"}
 
@@ -45,7 +45,7 @@ def _pressed_at(draw: int, number: int = signal.SIGINT) -> Any:
     return mock.patch.object(CompiledTransition, "advance", pressed)
 
 
-def _run(draw: int, *, num_draws: int = 200_000, warmup: int = 1) -> ChainDraws:
+def _run(draw: int, *, num_draws: int = 200_000, warmup: int = 1) -> Draws:
     kernel = CollapsedGibbs(nig_mixture(1))
     with _pressed_at(draw):
         return kernel.run(torch.linspace(-1, 1, 12).unsqueeze(1), num_draws=num_draws, warmup=warmup, seed=0)

@@ -25,8 +25,12 @@ CALLS: dict[str, Callable[[Any], torch.Tensor]] = {
     "exact": lambda data: exact_posterior(MODEL, data)[1].logsumexp(-1),
     "filter": lambda data: FILTER.posterior(data).sample_and_log_prob((2,))[1],
     "network": lambda data: NETWORK.posterior(data).sample_and_log_prob((2,))[1],
-    "importance": lambda data: importance_sample(MODEL, FILTER, data, num_draws=3).log_weights,
-    "particles": lambda data: sequential_monte_carlo(MODEL, FILTER, data, num_particles=3).log_evidence,
+    "importance": lambda data: torch.from_numpy(
+        importance_sample(MODEL, FILTER, data, num_draws=3).log_weights
+    ),
+    "particles": lambda data: torch.from_numpy(
+        sequential_monte_carlo(MODEL, FILTER, data, num_particles=3)[0].log_weights
+    ),
 }
 DATA = finite(4, 2).flatmap(
     lambda data: st.one_of(st.just(data), broken(data), broken(torch.from_numpy(data)))

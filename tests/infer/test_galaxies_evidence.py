@@ -15,6 +15,6 @@ def test_three_components_have_the_published_evidence():
     data = torch.from_numpy(read_table("galaxies").data) / 1000
     component = NormalIndependent(20.0, 100.0, shape=3.0, rate=20.0)
     model = Mixture(DirichletMultinomialPrior(3, 1.0), component)
-    sample = sequential_monte_carlo(model, PredictiveFilter(model), data, num_particles=1600, num_islands=8)
-    assert sample.log_evidence_error < 0.05
-    assert abs(sample.log_evidence.item() + 226.8) < 0.2
+    _, found = sequential_monte_carlo(model, PredictiveFilter(model), data, num_particles=1600, num_islands=8)
+    assert found.evidence.error < 0.05
+    assert abs(found.evidence.estimate + 226.8) < 0.2

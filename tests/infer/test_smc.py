@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from exact_sequential_guide import ExactGuide
@@ -11,6 +11,13 @@ from pyro.distributions import Poisson
 from torch import Tensor
 
 from pyroclust import load_guide
+from pyroclust.diagnostics import (
+    EvidenceMethod,
+    importance_efficiency,
+    normalised_weights,
+    population_evidence,
+    resample,
+)
 from pyroclust.distributions import (
     ChineseRestaurantPrior,
     DirichletMultinomialPrior,
@@ -24,12 +31,14 @@ from pyroclust.distributions import (
 )
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import exact_posterior, log_evidence, simulate
-from pyroclust.infer.smc import ParticleSample, sequential_monte_carlo
+from pyroclust.infer.quality import effective_shares
+from pyroclust.infer.smc import ParticleBatch, particles_of, sequential_monte_carlo
 from pyroclust.infer.smc_population import allocate_particles, group_logsumexp
 from pyroclust.models import Mixture, niw_mixture, overlap2d
 from pyroclust.nn import DensestFirst
 from pyroclust.partitions import is_canonical, num_clusters
 
+UNIT = 30.0
 MODELS: dict[str, Callable[[], Mixture]] = {
     "overlap": overlap2d,
     "gamma": lambda: Mixture(GammaConcentration(2.0, 2.0), niw_mixture(2).component),
@@ -75,6 +84,19 @@ def guide(request: pytest.FixtureRequest, model: Mixture) -> object:
     return PROPOSALS[request.param](model)
 
 
+def evidence_of(found: ParticleBatch, num_islands: int) -> tuple[Tensor, Tensor]:
+    """Return estimates of log p(x), and standard errors by the islands' own."""
+    estimates = island_evidence(found, num_islands)
+    error = estimates.std(0) / num_islands**0.5 / estimates.mean(0)
+    return estimates.mean(0).log() - UNIT, torch.maximum(error, estimates.log().std(0) / num_islands**0.5)
+
+
+def island_evidence(found: ParticleBatch, num_islands: int) -> Tensor:
+    # A common unit, so that neither under- nor overflows.
+    weights = found.log_weights.unflatten(0, (num_islands, -1))
+    return (weights.logsumexp(1) - math.log(weights.shape[1]) + UNIT).exp()
+
+
 def data_of(model: Mixture, *batch: int) -> Tensor:
     return simulate(model, torch.empty(*batch, model.component.dim))[0]
 
@@ -82,19 +104,22 @@ def data_of(model: Mixture, *batch: int) -> Tensor:
 @pytest.mark.parametrize("threshold", [0.0, 0.7])
 def test_evidence_within_its_error(model: Mixture, guide: object, threshold: float) -> None:
     data = data_of(model, 2, 7)
-    sample = sequential_monte_carlo(
-        model, guide, data, num_particles=8000, num_islands=20, ess_threshold=threshold, num_pilot=20
-    )
-    assert sample.log_weights.dtype == torch.float64
-    error = sample.log_evidence - log_evidence(model, data)
-    assert (error.abs() <= 4.5 * sample.log_evidence_error + 1e-9).all()
+    for one in data:
+        draws, found = sequential_monte_carlo(
+            model, guide, one, num_particles=8000, num_islands=20, ess_threshold=threshold, num_pilot=20
+        )
+        assert draws.log_weights.shape == (20, 400)
+        error = found.evidence.estimate - log_evidence(model, one).item()
+        assert abs(error) <= 4.5 * found.evidence.error + 1e-9
 
 
 def test_weights_without_resampling_are_those_of_importance_sampling(model: Mixture, guide: object) -> None:
     """Checks the increments, the order of points and the order of particles, exactly."""
     data = data_of(model, 2, 3, 7)
     fixed = FixedGuide(guide, data)
-    sample = sequential_monte_carlo(model, fixed, data, num_particles=60, num_islands=3, ess_threshold=0.0)
+    sample = particles_of(
+        model, fixed, data, num_particles=60, num_islands=3, ess_threshold=0.0, num_pilot=100
+    )
     labels = sample.assignments
     assert labels.shape == (60, 2, 3, 7)
     assert is_canonical(labels).all()
@@ -110,7 +135,7 @@ def test_evidence_is_unbiased(threshold: float, num_pilot: int) -> None:
     model = MODELS["pitman-yor"]()
     guide = PredictiveFilter(Mixture(ChineseRestaurantPrior(1.5), NormalKnownVariance(2, 3.0)))
     data = data_of(model, 3, 7)
-    sample = sequential_monte_carlo(
+    sample = particles_of(
         model,
         guide,
         data,
@@ -127,7 +152,7 @@ def test_evidence_is_unbiased(threshold: float, num_pilot: int) -> None:
 def test_standard_error_is_calibrated() -> None:
     model = overlap2d()
     data = data_of(model, 7).expand(400, 7, 2)
-    sample = sequential_monte_carlo(
+    sample = particles_of(
         model,
         PredictiveFilter(model),
         data,
@@ -136,7 +161,12 @@ def test_standard_error_is_calibrated() -> None:
         ess_threshold=0.8,
         num_pilot=0,
     )
-    z = (sample.log_evidence - log_evidence(model, data[0])) / sample.log_evidence_error
+    found = [
+        population_evidence(one, method=EvidenceMethod.PARTICLES)
+        for one in sample.log_weights.T.reshape(400, 20, 20).numpy()
+    ]
+    estimates, errors = torch.tensor([(one.estimate, one.error) for one in found]).double().T
+    z = (estimates - log_evidence(model, data[0])) / errors
     assert sample.num_resampled.sum() > 0
     # Student's t of 19 degrees of freedom.
     assert 0.9 < z.std() / (19 / 17) ** 0.5 < 1.12
@@ -147,7 +177,7 @@ def test_standard_error_is_calibrated() -> None:
 def test_posterior_in_total_variation(model: Mixture, threshold: float) -> None:
     islands = 40
     data = data_of(model, 5)
-    sample = sequential_monte_carlo(
+    draws, particles = sequential_monte_carlo(
         model,
         PredictiveFilter(another_model(model)),
         data,
@@ -156,16 +186,16 @@ def test_posterior_in_total_variation(model: Mixture, threshold: float) -> None:
         ess_threshold=threshold,
     )
     partitions, log_probs = exact_posterior(model, data)
-    exact = log_probs.exp()
-    hit = (sample.assignments.unsqueeze(1) == partitions).all(-1).double()
-    found = sample.expectation(hit)
+    exact = log_probs.exp().numpy()
+    hit = (draws.assignments[:, :, None] == partitions.numpy()).all(-1)
+    found = normalised_weights(draws) @ hit.reshape(-1, len(partitions))
     # The delta method for a ratio of means over islands.
-    weights = (sample.log_weights - sample.log_evidence).exp().view(islands, -1, 1)
-    residual = (weights * (hit.view(islands, -1, len(partitions)) - exact)).mean(1)
-    noise = residual.std(0) / islands**0.5
+    weights = np.exp(draws.log_weights - particles.evidence.estimate)
+    residual = (weights[..., None] * (hit - exact)).mean(1)
+    noise = residual.std(0, ddof=1) / islands**0.5
     expected = 0.5 * (2 / math.pi) ** 0.5 * noise.sum()
-    spread = 0.5 * ((1 - 2 / math.pi) * noise.square().sum()).sqrt()
-    variation = 0.5 * (found - exact).abs().sum()
+    spread = 0.5 * ((1 - 2 / math.pi) * (noise**2).sum()) ** 0.5
+    variation = 0.5 * np.abs(found - exact).sum()
     assert variation < expected + 5 * spread + 1e-9
     assert variation > 0
 
@@ -175,23 +205,18 @@ def test_a_batch_is_in_law_what_its_data_sets_are_alone() -> None:
     guide = PredictiveFilter(model, order=DensestFirst(1.4))
     data = torch.stack([data_of(model, 8), 3 * torch.randn(8, 2)])
     settings = {"num_particles": 12_000, "num_islands": 1200, "ess_threshold": 0.8, "num_pilot": 0}
-    together = sequential_monte_carlo(model, guide, data, **settings)
+    together = particles_of(model, guide, data, **settings)
     assert together.num_resampled.sum() > 0
     for index, one in enumerate(data):
-        alone = sequential_monte_carlo(model, guide, one, **settings)
+        alone = particles_of(model, guide, one, **settings)
         for law in (island_evidence, island_clusters):
-            ours, theirs = law(together)[:, index], law(alone)
+            ours, theirs = law(together, 1200)[:, index], law(alone, 1200)
             noise = ((ours.var() + theirs.var()) / 1200).sqrt()
             assert (ours.mean() - theirs.mean()).abs() < 4 * noise
 
 
-def island_evidence(sample: ParticleSample) -> Tensor:
-    # A common unit, so that neither under- nor overflows.
-    return (sample.log_weights.unflatten(0, (sample.num_islands, -1)).logsumexp(1) + 30).exp()
-
-
-def island_clusters(sample: ParticleSample) -> Tensor:
-    clusters = num_clusters(sample.assignments).unflatten(0, (sample.num_islands, -1))
+def island_clusters(found: ParticleBatch, num_islands: int) -> Tensor:
+    clusters = num_clusters(found.assignments).unflatten(0, (num_islands, -1))
     return clusters.double().mean(1)
 
 
@@ -201,10 +226,10 @@ def test_resampling_happens_and_helps_a_blind_proposal() -> None:
     guide, data = PredictiveFilter(model, order=DensestFirst(1.4)), data_of(model, 8, 60)
     errors = []
     for threshold in (0.0, 0.5):
-        sample = sequential_monte_carlo(
+        sample = particles_of(
             model, guide, data, num_particles=2000, num_islands=20, ess_threshold=threshold, num_pilot=0
         )
-        errors.append(sample.log_evidence_error)
+        errors.append(evidence_of(sample, 20)[1])
         assert sample.ess.shape == sample.num_resampled.shape == (60, 8)
         assert (sample.ess > 0).all()
         assert (sample.ess <= 2000 + 1e-6).all()
@@ -218,14 +243,14 @@ def test_resampling_evens_out_the_weights_of_a_blind_proposal() -> None:
     """The filter's increment does not depend on the label: with resampling, only the last counts."""
     model = overlap2d()
     data = data_of(model, 30)
-    sample = sequential_monte_carlo(
-        model, PredictiveFilter(model), data, num_particles=50, ess_threshold=1.0, num_pilot=0
+    (even, particles), (weighted, _) = (
+        sequential_monte_carlo(
+            model, PredictiveFilter(model), data, num_particles=50, ess_threshold=threshold, num_pilot=0
+        )
+        for threshold in (1.0, 0.0)
     )
-    assert (sample.num_resampled[2:-1] == 1).all()
-    weighted = sequential_monte_carlo(
-        model, PredictiveFilter(model), data, num_particles=50, ess_threshold=0.0, num_pilot=0
-    )
-    assert sample.efficiency > weighted.efficiency
+    assert (particles.num_resampled[2:-1] == 1).all()
+    assert importance_efficiency(even.log_weights) > importance_efficiency(weighted.log_weights)
 
 
 def test_perfect_look_ahead_is_left_alone() -> None:
@@ -233,32 +258,30 @@ def test_perfect_look_ahead_is_left_alone() -> None:
     model = overlap2d()
     data = data_of(model, 3, 7)
     guide = ExactGuide(model)
-    sample = sequential_monte_carlo(model, guide, data, num_particles=100)
+    settings = {"num_particles": 100, "num_islands": 1, "num_pilot": 100}
+    sample = particles_of(model, guide, data, ess_threshold=0.5, **settings)
     assert sample.num_resampled.sum() == 0
     torch.testing.assert_close(
         sample.log_weights, log_evidence(model, data).expand(100, 3), rtol=0, atol=1e-6
     )
     assert (sample.exponents[1:-1] < 0.1).all()
-    spoilt = sequential_monte_carlo(model, guide, data, num_particles=100, ess_threshold=0.9, num_pilot=0)
+    spoilt = particles_of(model, guide, data, ess_threshold=0.9, **settings | {"num_pilot": 0})
     assert spoilt.num_resampled.sum() > 0
-    assert (spoilt.efficiency < 0.999).any()
+    assert (effective_shares(spoilt.log_weights) < 0.999).any()
 
 
 def test_pilot_learns_that_a_blind_proposal_does_not_look_ahead() -> None:
     torch.manual_seed(5)
     model = niw_mixture(2)
-    blind = sequential_monte_carlo(
-        model, PredictiveFilter(model), data_of(model, 8, 50), num_particles=10, num_pilot=300
-    )
+    settings = {"num_particles": 10, "num_islands": 1, "ess_threshold": 0.5, "num_pilot": 300}
+    blind = particles_of(model, PredictiveFilter(model), data_of(model, 8, 50), **settings)
     assert blind.exponents.shape == (50, 8)
     assert ((blind.exponents >= 0.01) & (blind.exponents <= 1)).all()
     torch.testing.assert_close(blind.exponents[-1], torch.ones(8).double())
     guide = load_guide("ncp-overlap2d")
     data = data_of(guide.model, 8, 50)
     ahead, behind = (
-        sequential_monte_carlo(guide.model, one, data, num_particles=10, num_pilot=300)
-        .exponents[20:40]
-        .mean()
+        particles_of(guide.model, one, data, **settings).exponents[20:40].mean()
         for one in (guide, PredictiveFilter(guide.model))
     )
     assert ahead < behind - 0.1
@@ -267,24 +290,27 @@ def test_pilot_learns_that_a_blind_proposal_does_not_look_ahead() -> None:
 def test_one_particle_one_point_and_islands() -> None:
     model = overlap2d()
     guide = PredictiveFilter(model)
-    one = sequential_monte_carlo(model, guide, torch.randn(3, 6, 2), num_particles=1)
-    assert one.assignments.shape == (1, 3, 6)
-    assert one.log_evidence.isfinite().all()
-    assert one.log_evidence_error.isnan().all()
-    single = sequential_monte_carlo(model, guide, torch.randn(2, 1, 2), num_particles=4)
-    assert (single.assignments == 0).all()
-    torch.testing.assert_close(single.log_evidence_error, torch.zeros(2).double())
-    unresampled = sequential_monte_carlo(model, guide, torch.randn(6, 2), num_particles=50, ess_threshold=0.0)
-    assert unresampled.log_evidence_error > 0
-    resampled = sequential_monte_carlo(model, guide, torch.randn(9, 2), num_particles=50, ess_threshold=1.0)
-    assert resampled.log_evidence_error.isnan()
-    many = sequential_monte_carlo(model, guide, torch.randn(9, 2), num_particles=1000, ess_threshold=1.0)
-    assert many.num_islands == 10
-    assert many.log_evidence_error > 0
-    estimates = torch.arange(4.0).double() * 5
-    apart = replace(many, log_weights=estimates.repeat_interleave(len(many.log_weights) // 4), num_islands=4)
-    torch.testing.assert_close(apart.island_log_evidence, estimates)
-    assert apart.log_evidence_error.isnan()
+    draws, one = sequential_monte_carlo(model, guide, torch.randn(6, 2), num_particles=1)
+    assert draws.assignments.shape == (1, 1, 6)
+    assert math.isfinite(one.evidence.estimate)
+    assert math.isnan(one.evidence.error)
+    draws, single = sequential_monte_carlo(model, guide, torch.randn(1, 2), num_particles=4)
+    assert (draws.assignments == 0).all()
+    assert single.evidence.error == pytest.approx(0.0)
+    _, unresampled = sequential_monte_carlo(
+        model, guide, torch.randn(6, 2), num_particles=50, ess_threshold=0.0
+    )
+    assert unresampled.evidence.method is EvidenceMethod.IMPORTANCE
+    assert unresampled.evidence.error > 0
+    _, resampled = sequential_monte_carlo(
+        model, guide, torch.randn(9, 2), num_particles=50, ess_threshold=1.0
+    )
+    assert math.isnan(resampled.evidence.error)
+    draws, many = sequential_monte_carlo(
+        model, guide, torch.randn(9, 2), num_particles=1000, ess_threshold=1.0
+    )
+    assert draws.assignments.shape == (10, 100, 9)
+    assert many.evidence.error > 0
 
 
 def test_same_seed_same_particles() -> None:
@@ -293,25 +319,24 @@ def test_same_seed_same_particles() -> None:
     runs = []
     for _ in range(2):
         torch.manual_seed(8)
-        runs.append(sequential_monte_carlo(model, PredictiveFilter(model), data, num_particles=30))
+        runs.append(sequential_monte_carlo(model, PredictiveFilter(model), data, num_particles=30)[0])
     assert (runs[0].assignments == runs[1].assignments).all()
     assert (runs[0].log_weights == runs[1].log_weights).all()
 
 
-def test_resample_and_expectation_agree() -> None:
+def test_resampled_particles_have_the_law_of_their_weights() -> None:
     model = overlap2d()
-    sample = sequential_monte_carlo(
-        model, PredictiveFilter(model), data_of(model, 2, 20), num_particles=200, ess_threshold=0.0
+    draws, _ = sequential_monte_carlo(
+        model, PredictiveFilter(model), data_of(model, 20), num_particles=200, ess_threshold=0.0
     )
-    clusters = num_clusters(sample.assignments).double()
-    mean, square = sample.expectation(clusters), sample.expectation(clusters.square())
-    drawn = num_clusters(sample.resample(20_000)).double()
-    assert drawn.shape == (20_000, 2)
-    noise = ((square - mean.square()) / 20_000).sqrt()
-    assert ((drawn.mean(0) - mean).abs() < 4 * noise).all()
-    by_hand = (sample.log_weights.exp() * clusters).sum(0) / sample.log_weights.exp().sum(0)
-    torch.testing.assert_close(mean, by_hand)
-    assert sample.expectation(torch.ones(200, 2, 3)).shape == (2, 3)
+    weights, clusters = normalised_weights(draws), draws.num_clusters.ravel()
+    mean, square = weights @ clusters, weights @ clusters**2
+    drawn = resample(draws, 20_000, seed=0)
+    assert drawn.assignments.shape == (1, 20_000, 20)
+    assert drawn.log_weights is None
+    assert abs(drawn.num_clusters.mean() - mean) < 4 * ((square - mean**2) / 20_000) ** 0.5
+    by_hand = np.exp(draws.log_weights[0] - draws.log_weights.max())
+    assert mean == pytest.approx((by_hand * clusters).sum() / by_hand.sum())
 
 
 def test_allocation_is_exact_stratified_and_within_groups() -> None:
@@ -347,12 +372,13 @@ def test_impossible_prefixes_die_out() -> None:
     model = MODELS["two components"]()
     guide = PredictiveFilter(another_model(model))
     data = data_of(model, 4, 7)
-    sample = sequential_monte_carlo(model, guide, data, num_particles=4000, num_islands=20)
-    possible = num_clusters(sample.assignments) <= 2
-    assert (~possible).any()
-    assert (sample.log_weights[~possible] == -torch.inf).all()
-    error = sample.log_evidence - log_evidence(model, data)
-    assert (error.abs() < 4.5 * sample.log_evidence_error).all()
+    for one in data:
+        draws, particles = sequential_monte_carlo(model, guide, one, num_particles=4000, num_islands=20)
+        possible = draws.num_clusters <= 2
+        assert (~possible).any()
+        assert (draws.log_weights[~possible] == -np.inf).all()
+        error = particles.evidence.estimate - log_evidence(model, one).item()
+        assert abs(error) < 4.5 * particles.evidence.error
 
 
 def test_errors() -> None:
@@ -382,8 +408,8 @@ def test_errors() -> None:
 
     with pytest.raises(ValueError, match="is a OrderAveragedPartition, expected a SequentialPartition"):
         sequential_monte_carlo(model, Averaged(), data, num_particles=10)
-    sample = sequential_monte_carlo(model, guide, data, num_particles=10)
-    with pytest.raises(ValueError, match=r"values has shape \(3,\), expected it to begin with \(10,\)"):
-        sample.expectation(torch.zeros(3))
+    draws, _ = sequential_monte_carlo(model, guide, data, num_particles=10)
     with pytest.raises(ValueError, match="num_draws is 0"):
-        sample.resample(0)
+        resample(draws, 0, seed=0)
+    with pytest.raises(ValueError, match=r"data has shape \(3, 5, 2\), expected one data set"):
+        sequential_monte_carlo(model, guide, data.expand(3, 5, 2), num_particles=10)

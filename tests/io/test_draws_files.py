@@ -12,10 +12,9 @@ import torch
 import xarray as xr
 
 from pyroclust import memory, to_arviz
-from pyroclust.io import labels as reading_labels
-from pyroclust.io.draws import DrawsFile, read_draws
-from pyroclust.io.labels import canonical_draws, check_room
-from pyroclust.partitions import canonical
+from pyroclust.io.draws import read_draws
+from pyroclust.partitions import Draws, canonical, renumbering
+from pyroclust.partitions.renumbering import canonical_draws, check_room
 
 
 @pytest.fixture
@@ -29,7 +28,7 @@ def renumbered(labels: np.ndarray) -> np.ndarray:
 
 
 class TestTables:
-    def read(self, tmp_path, text: str, *, name: str = "draws.csv", variable: str | None = None) -> DrawsFile:
+    def read(self, tmp_path, text: str, *, name: str = "draws.csv", variable: str | None = None) -> Draws:
         (tmp_path / name).write_text(text)
         return read_draws(tmp_path / name, variable=variable)
 
@@ -407,8 +406,13 @@ class TestNetCDF:
             assert "\n" not in str(error.value)
 
     def test_what_we_write_comes_back(self, tmp_path, labels):
-        draws = DrawsFile(
-            "mine", renumbered(labels), np.arange(12.0).reshape(2, 6), np.zeros((2, 6)), tuple("abcde")
+        draws = Draws(
+            name="mine",
+            assignments=renumbered(labels),
+            log_joint=np.arange(12.0).reshape(2, 6),
+            log_prob=np.zeros((2, 6)),
+            parameters={"rate": np.ones((2, 6)), "scale": np.ones((2, 6, 3))},
+            point_names=tuple("abcde"),
         )
         to_arviz(draws).to_netcdf(str(tmp_path / "mine.nc"), engine="h5netcdf")
         again = read_draws(tmp_path / "mine.nc")
@@ -544,7 +548,7 @@ class TestWhatCannotBeLabels:
 
 def test_labels_are_renumbered_in_blocks(monkeypatch):
     labels = np.random.default_rng(1).integers(9, size=(3, 11, 13))
-    monkeypatch.setattr(reading_labels, "_BLOCK", 7)
+    monkeypatch.setattr(renumbering, "_BLOCK", 7)
     np.testing.assert_array_equal(canonical_draws(labels, where="z"), renumbered(labels))
 
 

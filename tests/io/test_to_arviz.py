@@ -2,6 +2,7 @@ import itertools
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import arviz
@@ -23,13 +24,12 @@ from pyroclust.distributions import (
     NormalKnownVariance,
     PitmanYorPrior,
 )
-from pyroclust.infer.mcmc import ChainDraws, CollapsedGibbs, assignments
+from pyroclust.infer.mcmc import CollapsedGibbs, assignments
 from pyroclust.io.arviz_groups import prior_sbc_group
-from pyroclust.io.draws import DrawsFile
 from pyroclust.io.pointwise import pointwise_log_likelihood
 from pyroclust.models import Mixture, niw_mixture
-from pyroclust.partitions import canonical, enumerate_partitions
-from pyroclust.results.comparison import Comparison, PartitionDraws
+from pyroclust.partitions import Draws, canonical, enumerate_partitions
+from pyroclust.results.comparison import Comparison
 from pyroclust.results.guide_alone import GuideAlone
 
 # An interpreter that has arviz >= 1 and what pyroclust.io.arviz imports; CI sets it where it has one.
@@ -47,8 +47,19 @@ def comparison() -> Comparison:
         guide_name="filter",
         columns=("width", "height"),
         data=generator.standard_normal((3, 2)),
-        guide=PartitionDraws("filter", labels[:1], np.zeros((1, 5)), 0.5, log_prob=-np.ones((1, 5))),
-        mcmc=PartitionDraws("CollapsedGibbs", labels, generator.standard_normal((2, 5)), 1.5),
+        guide=Draws(
+            name="filter",
+            assignments=labels[:1],
+            log_joint=np.zeros((1, 5)),
+            log_prob=-np.ones((1, 5)),
+            seconds=0.5,
+        ),
+        mcmc=Draws(
+            name="CollapsedGibbs",
+            assignments=labels,
+            log_joint=generator.standard_normal((2, 5)),
+            seconds=1.5,
+        ),
         location=np.array([1.0, 2.0]),
         scale=np.array([3.0, 4.0]),
         true_labels=np.array(["a", "a", "b"]),
@@ -98,9 +109,7 @@ def test_a_guide_alone_is_the_posterior(comparison):
         name: getattr(comparison, name)
         for name in ("source", "model_name", "guide_name", "columns", "data", "location", "scale")
     }
-    guide = PartitionDraws(
-        "filter", comparison.guide.assignments, None, 0.5, log_prob=comparison.guide.log_prob
-    )
+    guide = replace(comparison.guide, log_joint=None)
     tree = to_arviz(
         GuideAlone(**shared, guide=guide, world=TrainingWorld(np.zeros((1, 3, 2))), certificate={})
     )
@@ -111,7 +120,8 @@ def test_a_guide_alone_is_the_posterior(comparison):
 
 
 def test_draws_from_a_file(comparison):
-    tree = to_arviz(DrawsFile("others", comparison.mcmc.assignments, point_names=("p", "q", "r")))
+    labels = comparison.mcmc.assignments
+    tree = to_arviz(Draws(name="others", assignments=labels, point_names=("p", "q", "r")))
     assert tree["posterior"].attrs["source"] == "others"
     assert tree["posterior"]["point"].values.tolist() == ["p", "q", "r"]
     assert {"sample_stats", "observed_data", "guide"}.isdisjoint(tree.groups())
@@ -122,10 +132,9 @@ def test_draws_from_a_file(comparison):
     [
         lambda drawn: torch.from_numpy(drawn.assignments),
         lambda drawn: drawn.assignments + 5,
-        lambda drawn: ChainDraws(torch.from_numpy(drawn.assignments), torch.from_numpy(drawn.log_joint)),
         lambda drawn: drawn,
     ],
-    ids=["tensor", "labels of any kind", "chain draws", "draws of a comparison"],
+    ids=["tensor", "labels of any kind", "draws"],
 )
 def test_draws_in_any_form(comparison, form):
     source = form(comparison.mcmc)
@@ -325,7 +334,7 @@ class TestLogLikelihood:
         with pytest.raises(ValueError, match="model has no conjugate component family"):
             to_arviz(comparison, model=object())
         with pytest.raises(ValueError, match="draws alone come without the points"):
-            to_arviz(DrawsFile("others", comparison.mcmc.assignments), model=niw_mixture())
+            to_arviz(comparison.mcmc, model=niw_mixture())
         with pytest.raises(ValueError, match=r"data and draws have shapes \(3, 2\) and \(1, 4\)"):
             pointwise_log_likelihood(niw_mixture(), torch.zeros(3, 2), torch.zeros(1, 4, dtype=torch.int64))
 
@@ -339,15 +348,14 @@ def exact_predictive(model, data, rest, point) -> float:
 
 
 def comparison_of(draws, data) -> Comparison:
-    labels, log_joint = draws.assignments.numpy(), draws.log_joint.numpy()
     return Comparison(
         source="few",
         model_name="niw_mixture",
         guide_name="none",
         columns=("x", "y"),
         data=data.double().numpy(),
-        guide=PartitionDraws("none", labels, log_joint, 1.0, log_prob=log_joint),
-        mcmc=PartitionDraws("CollapsedGibbs", labels, log_joint, 1.0),
+        guide=replace(draws, log_prob=draws.log_joint),
+        mcmc=draws,
         location=np.zeros(2),
         scale=np.ones(2),
     )

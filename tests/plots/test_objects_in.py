@@ -6,15 +6,14 @@ import torch
 
 from pyroclust import plots
 from pyroclust.diagnostics import distance_rhat
-from pyroclust.infer.mcmc import ChainDraws
-from pyroclust.partitions import canonical
+from pyroclust.partitions import Draws, canonical
 from pyroclust.plots.style import new_figure
 
 LABELS = canonical(torch.from_numpy(np.random.default_rng(0).integers(3, size=(2, 60, 6))))
 DATA = np.arange(6.0)[:, None]
 
 
-@pytest.mark.parametrize("draws", [LABELS, ChainDraws(LABELS, torch.zeros(2, 60))], ids=["tensor", "chains"])
+@pytest.mark.parametrize("draws", [LABELS, Draws(assignments=LABELS.numpy())], ids=["tensor", "draws"])
 def test_pictures_of_a_sampler_s_draws(draws):
     panels = new_figure(6, 4).subplots(2, 2).ravel()
     plots.plot_two_samples(draws, draws, ax=panels[0], seed=0)

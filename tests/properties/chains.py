@@ -30,14 +30,17 @@ def chains_of(draw: DrawFn, **more: SearchStrategy[Any]) -> dict[str, Any]:
     return found | {name: draw(one) for name, one in more.items()}
 
 
-def _run(make: Callable[..., mcmc.PartitionKernel]) -> Callable[..., mcmc.ChainDraws]:
+def _run(make: Callable[..., mcmc.PartitionKernel]) -> Callable[..., dict[str, torch.Tensor]]:
     def found(
         *, data: Any, num_draws: int, warmup: int, num_chains: int, seed: int, init: Any, **numbers: Any
     ) -> dict[str, torch.Tensor]:
         run = make(MODEL, init=init, **numbers).run(
             data, num_draws=num_draws, warmup=warmup, num_chains=num_chains, seed=seed
         )
-        return {"assignments": run.assignments, "log_joint": run.log_joint}
+        return {
+            "assignments": torch.from_numpy(run.assignments),
+            "log_joint": torch.from_numpy(run.log_joint),
+        }
 
     return found
 
@@ -54,7 +57,8 @@ def chain(found: dict[str, torch.Tensor], *, data: Any, num_draws: int, num_chai
 def _started(make: Callable[..., mcmc.Starts]) -> Callable[..., torch.Tensor]:
     def found(*, draws: torch.Tensor) -> torch.Tensor:
         kernel = mcmc.CollapsedGibbs(MODEL, init=make(draws))
-        return kernel.run(torch.zeros(3, 2), num_draws=1, num_chains=2, seed=0).assignments
+        run = kernel.run(torch.zeros(3, 2), num_draws=1, num_chains=2, seed=0)
+        return torch.from_numpy(run.assignments)
 
     return found
 
@@ -107,7 +111,6 @@ _SAME_RUN = "runs as CollapsedGibbs does, by PartitionKernel.run; compiled for l
 _NOTHING = "takes nothing that could be wrong"
 NOT_TESTED = {
     "infer.mcmc.AuxiliaryGibbs": _SAME_RUN,
-    "infer.mcmc.ChainDraws": _RESULT,
     "infer.mcmc.ChainStates": _RESULT,
     "infer.mcmc.CollapsedModel": _CONTRACT,
     "infer.mcmc.CompanionNUTS": "compiled for a minute: tests/infer/mcmc",

@@ -13,7 +13,7 @@ from pyroclust import data as tables
 from pyroclust import infer
 from pyroclust.guides import PredictiveFilter
 from pyroclust.models import gaussian2d
-from pyroclust.partitions import bell_number, enumerate_partitions, is_canonical
+from pyroclust.partitions import Draws, bell_number, enumerate_partitions, is_canonical
 
 MODEL = gaussian2d()
 FILTER = PredictiveFilter(MODEL)
@@ -32,7 +32,7 @@ def _evidence(*, data: Any) -> torch.Tensor:
     return infer.log_evidence(MODEL, data)
 
 
-def _weighed(*, data: Any, num_draws: int) -> infer.ImportanceSample:
+def _weighed(*, data: Any, num_draws: int) -> Draws:
     torch.manual_seed(0)
     return infer.importance_sample(MODEL, FILTER, data, num_draws=num_draws)
 
@@ -44,9 +44,10 @@ def _efficient(*, data: Any, num_draws: int) -> torch.Tensor:
 
 def _particles(*, data: Any, num_particles: int, ess_threshold: float) -> torch.Tensor:
     torch.manual_seed(0)
-    return infer.sequential_monte_carlo(
+    draws, _ = infer.sequential_monte_carlo(
         MODEL, FILTER, data, num_particles=num_particles, ess_threshold=ess_threshold
-    ).assignments
+    )
+    return torch.from_numpy(draws.flat)
 
 
 def every_partition(found: tuple[torch.Tensor, torch.Tensor], *, data: Any) -> None:
@@ -65,10 +66,10 @@ def total(found: torch.Tensor, *, data: Any) -> None:
         torch.testing.assert_close(found.double(), joint.double().logsumexp(0), rtol=1e-4, atol=1e-4)
 
 
-def weighed(found: infer.ImportanceSample, *, data: Any, num_draws: int) -> None:
-    assert found.assignments.shape[0] == num_draws
-    assert is_canonical(found.assignments).all()
-    assert found.log_weights.isfinite().all()
+def weighed(found: Draws, *, data: Any, num_draws: int) -> None:
+    assert found.num_draws == num_draws
+    assert is_canonical(torch.from_numpy(found.assignments)).all()
+    assert np.isfinite(found.log_weights).all()
 
 
 def shares(found: torch.Tensor, **_: Any) -> None:
@@ -234,21 +235,19 @@ NOT_TESTED = {
     "data.read_labelled_folder": "reads files: cases of tests/faults; each is read by read_table",
     "data.read_table": "any text, bytes and data frames: tests/data/test_reading_properties.py",
     "infer.AmortizationGap": _RESULT,
-    "infer.Refined": _RESULT,
+    "infer.Refinement": _RESULT,
     "infer.PosteriorPool": "takes a model and laws of data: tests/infer/refining/test_posterior_pool.py",
     "infer.PosteriorTables": "takes laws of models: tests/infer/refining/test_posterior_tables.py",
-    "infer.TemperedPopulations": _RESULT,
+    "infer.Populations": _RESULT,
     "infer.annealed_log_evidence": "data as kernels take them, numbers: tests/infer/refining",
     "infer.refine": "data as importance_sample and kernels take them, numbers: tests/infer/refining",
     "infer.BatchedWakeSleep": _TRAINING,
     "infer.Devices": "names a device: tests/infer/training",
     "infer.FineTuning": _RESULT,
     "infer.FitResult": _RESULT,
-    "infer.ImportanceSample": _RESULT,
     "infer.InclusiveKL": _OBJECT,
     "infer.PartialFenchelYoungLoss": _OBJECT,
-    "infer.ParticleSample": _RESULT,
-    "infer.VariationalDraws": _RESULT,
+    "infer.Particles": _RESULT,
     "infer.amortization_gap": _TRAINING,
     "infer.backward_in_chunks": "takes tensors of a training that the simulator made",
     "infer.decaying_baseline": _OBJECT,

@@ -1,89 +1,144 @@
-import dataclasses
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from synthetic_comparison import LOG_EVIDENCE, make_comparison
+from synthetic_comparison import LOG_EVIDENCE, filled, make_comparison
 
-from pyroclust.diagnostics import Trust, evidence_headline
-from pyroclust.results.comparison_figures import summarise
+from pyroclust.diagnostics import Answer, Trust, evidence_headline
+
+LEVELS = [
+    ({"temperature": 1.0}, Trust.TRUST),
+    ({"temperature": 1.1, "dim": 2}, Trust.TRUST),
+    ({"temperature": 1.6}, Trust.CORRECT),
+    ({"temperature": 3.0}, Trust.MCMC),
+    ({"stuck": True}, Trust.UNKNOWN),
+]
 
 
-@pytest.mark.parametrize(
-    ("settings", "level"),
-    [
-        ({"temperature": 1.0}, Trust.TRUST),
-        ({"temperature": 1.1, "dim": 2}, Trust.TRUST),
-        ({"temperature": 1.6}, Trust.CORRECT),
-        ({"temperature": 3.0}, Trust.MCMC),
-        ({"stuck": True}, Trust.UNKNOWN),
-    ],
-)
+@pytest.mark.parametrize(("settings", "level"), LEVELS)
 def test_verdicts(settings, level):
-    summary = summarise(make_comparison(**settings))
-    assert summary.verdict.level is level, summary.verdict.sentence
+    found = filled(make_comparison(**settings))
+    assert found.verdict.level is level, found.verdict.sentence
+    assert (found.answer is None) == (level is Trust.UNKNOWN)
+    assert not found.failures
+
+
+@pytest.mark.parametrize(("settings", "level"), LEVELS)
+def test_a_guide_that_nobody_named_is_no_answer(settings, level):
+    found = make_comparison(**settings)
+    found.guide = replace(found.guide, is_asked_for=False)
+    judged = filled(found)
+    assert judged.verdict.level is level
+    assert judged.verdict.answer is (None if level is Trust.UNKNOWN else Answer.MCMC)
+    assert "weighted" not in judged.draws
 
 
 def test_weights_recover_the_posterior_and_its_evidence():
-    summary = summarise(make_comparison(temperature=1.5))
-    weighting, stated = summary.weighting, evidence_headline(summary.evidences)
+    found = filled(make_comparison(temperature=1.5), also=("evidence",))
+    weights, stated = found.results["weights"], evidence_headline(found.results["evidence"].estimates)
     assert abs(stated.estimate - LOG_EVIDENCE) < 4 * stated.error < 0.4
-    assert summary.agreement_corrected.mean_difference < summary.agreement.mean_difference
-    assert weighting.effective_draws == pytest.approx(1000 * weighting.efficiency, rel=0.1)
+    agreement = found.results["agreement"]
+    assert agreement["weighted"].mean_difference < agreement["guide"].mean_difference
+    assert weights.effective_draws == pytest.approx(1000 * weights.efficiency, rel=0.1)
 
 
-def test_costs_and_counts():
-    comparison = make_comparison(temperature=1.0)
-    summary = summarise(comparison)
-    assert summary.guide_seconds == pytest.approx(0.03 / 1000)
-    slowest = min(row.ess_bulk for row in summary.convergence if not row.constant)
-    assert summary.mcmc_seconds == pytest.approx(1.7 / slowest)
-    assert summary.speed_ratio == pytest.approx(summary.mcmc_seconds / summary.guide_seconds)
-    counts = summary.num_clusters
-    for probabilities in (counts.guide, counts.corrected, counts.mcmc):
-        assert probabilities.shape == counts.values.shape
+@pytest.fixture(scope="module")
+def equal():
+    """A guide that is the posterior."""
+    return filled(make_comparison(temperature=1.0))
+
+
+def test_costs(equal):
+    seconds = equal.to_dict()["seconds_per_effective_draw"]
+    assert seconds["guide"] == pytest.approx(0.03 / 1000)
+    slowest = min(row.ess_bulk for row in equal.summary("mcmc").convergence if not row.constant)
+    assert seconds["mcmc"] == pytest.approx(1.7 / slowest)
+
+
+def test_counts(equal):
+    values, counts = equal.num_clusters()
+    assert list(counts) == ["guide", "weighted", "mcmc"]
+    for probabilities in counts.values():
+        assert probabilities.shape == values.shape
         assert probabilities.sum() == pytest.approx(1)
-    shares = (comparison.mcmc.assignments.max(-1) + 1).ravel()
-    np.testing.assert_allclose(counts.mcmc, [(shares == value).mean() for value in counts.values])
-    assert next(iter(summary.mcmc.functionals)) == "log_joint"
-    assert summary.estimate_mcmc.truth_rand > 0.7
+    drawn = equal.draws["mcmc"].num_clusters.ravel()
+    np.testing.assert_allclose(counts["mcmc"], [(drawn == value).mean() for value in values])
+    assert next(iter(equal.summary("mcmc").functionals)) == "log_joint"
+    assert equal.estimates["mcmc"].truth_rand > 0.7
+
+
+def test_weighted_counts_are_exact_where_weighted_draws_are_shown():
+    found = filled(make_comparison(temperature=1.6))
+    assert found.answer == "weighted"
+    values, counts = found.num_clusters()
+    clusters, weights = found.draws["guide"].num_clusters.ravel(), found.results["weights"].weights
+    np.testing.assert_allclose(counts["weighted"], [weights[clusters == value].sum() for value in values])
+    shown = found.source("weighted").draws.num_clusters
+    assert abs((shown == values[-1]).mean() - counts["weighted"][-1]) < 0.01
+
+
+def test_what_the_answer_says(equal):
+    words, draws = equal.in_words, equal.reference.draws
+    clusters = draws.num_clusters.ravel()
+    assert words.num_clusters == np.bincount(clusters).argmax()
+    assert words.probability == pytest.approx((clusters == words.num_clusters).mean())
+    low, high = words.interval
+    assert (clusters < low).mean() <= 0.05 < (clusters <= low).mean() + 1e-6
+    assert (clusters > high).mean() <= 0.05
+    assert sum(words.sizes) == draws.num_points
+    estimate = equal.reference.summary.estimate
+    assert words.certain_rows == pytest.approx((estimate.uncertainty <= 0.1).mean())
+
+
+def test_rows_and_clusters(equal):
+    rows, clusters = equal.frame(), equal.clusters()
+    assert rows.columns[:4].tolist() == ["row", "cluster", "probability", "uncertainty"]
+    assert {"measurement_1", "label", "mcmc_cluster", "guide_cluster"} - {f"{equal.answer}_cluster"} <= set(
+        rows.columns
+    )
+    assert rows["probability"].between(0, 1).all()
+    assert clusters["rows"].tolist() == list(equal.in_words.sizes)
+    np.testing.assert_allclose(clusters["share"], clusters["rows"] / len(rows))
+    own = rows.groupby("cluster")["probability"].mean()
+    np.testing.assert_allclose(clusters["mean_membership"], own)
+    assert ((clusters["share_low"] <= clusters["share"]) & (clusters["share"] <= clusters["share_high"])).all()
+    # In the units of the table, not those of the model.
+    means = rows.groupby("cluster")["measurement_1"].mean()
+    np.testing.assert_allclose(clusters["measurement_1"], means, atol=0.3)
 
 
 def test_figures_fit_into_json():
-    summary = summarise(make_comparison(num_points=30))
-    figures = json.loads(json.dumps(summary.to_dict(), allow_nan=False))
-    assert figures["verdict"]["level"] == summary.verdict.level.value
-    assert figures["importance"]["draws"] == 1000
+    found = filled(make_comparison(num_points=30))
+    figures = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert figures["verdict"]["level"] == found.verdict.level.value
+    assert figures["weights"]["draws"] == 1000
+    # What was not asked for is there, and null.
+    assert figures["two_samples"] is figures["baselines"] is figures["familiarity"] is None
 
 
 def test_one_point():
-    summary = summarise(make_comparison(num_points=1))
-    assert json.loads(json.dumps(summary.to_dict()))["seconds_per_effective_draw"]["mcmc"] is None
-    assert summary.num_clusters.values.tolist() == [1]
-
-
-def test_shapes_are_checked():
-    comparison = make_comparison(num_points=10, draws=20)
-    with pytest.raises(ValueError, match="log_joint has shape"):
-        dataclasses.replace(comparison.guide, log_joint=np.zeros(3))
-    with pytest.raises(ValueError, match="expected 9"):
-        dataclasses.replace(comparison, data=comparison.data[:9])
-    with pytest.raises(ValueError, match="no log_prob"):
-        dataclasses.replace(comparison, guide=dataclasses.replace(comparison.guide, log_prob=None))
+    found = filled(make_comparison(num_points=1))
+    assert json.loads(json.dumps(found.to_dict()))["seconds_per_effective_draw"]["mcmc"] is None
+    assert found.num_clusters()[0].tolist() == [1]
+    assert found.in_words.certain_pairs == 1
 
 
 def test_results_print_themselves_in_a_line():
-    summary = summarise(make_comparison(num_points=30, draws=60))
-    parts = (summary, summary.comparison, summary.comparison.mcmc, summary.sources, summary.weighting)
-    for part in (*parts, summary.guide, summary.estimate_mcmc, summary.baselines[0], summary.mcmc.ball):
-        assert len(repr(part)) < 120
+    found = filled(make_comparison(num_points=30, draws=60), also=("two_samples", "baselines", "evidence"))
+    parts = [found.draws["mcmc"], found.data, found.in_words, found.summary("mcmc"), found.verdict]
+    parts += [found.results[name] for name in ("weights", "evidence")]
+    parts += [found.results["two_samples"]["guide"], found.results["baselines"][0]]
+    parts += [found.estimates["mcmc"], found.summary("mcmc").ball]
+    for part in parts:
         assert repr(part).startswith(type(part).__name__)
-    assert repr(summary) == f"ComparisonSummary(synthetic: {summary.verdict.level.value})"
-    assert "4 x 60 draws of 30 points" in repr(summary.comparison.mcmc)
+        assert "\n" not in repr(part)
+    assert found.verdict.level.value in repr(found)
+    assert "4 chains of 60 draws, 30 points" in repr(found.draws["mcmc"])
 
 
 def test_effective_draws_have_one_definition():
-    summary = summarise(make_comparison(temperature=1.6))
-    found = summary.contents().sources[0]
-    assert found.effective_draws == summary.weighting.effective_draws
-    assert summary.guide_seconds == pytest.approx(0.03 / summary.weighting.effective_draws)
+    found = filled(make_comparison(temperature=1.6))
+    guide, weights = found.source("guide"), found.results["weights"]
+    assert guide.effective_draws == weights.effective_draws
+    assert guide.seconds_each == pytest.approx(0.03 / weights.effective_draws)

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
+from pyroclust.analysis import of_draws
 from pyroclust.analysis.diagnose import diagnose
 from pyroclust.baselines import KMeans
-from pyroclust.report.classical import baseline_section
-from pyroclust.report.html import render_page
-from pyroclust.report.page import page_of
-from pyroclust.results import baseline_rows
+from pyroclust.report import page_of, render_page
 from pyroclust.results.baseline_rows import BaselineRow, FailedRow
 
 
@@ -19,13 +17,15 @@ class Failing(KMeans):
 
 @pytest.mark.parametrize("methods", [(Failing(), KMeans()), (Failing(),)])
 def test_a_method_that_fails_is_a_row(monkeypatch, methods) -> None:
-    monkeypatch.setattr(baseline_rows, "BASELINES", methods)
+    monkeypatch.setattr(of_draws, "BASELINES", methods)
     draws = np.random.default_rng(0).integers(2, size=(2, 20, 6))
     found = diagnose(draws, data=np.random.default_rng(1).normal(size=(6, 2)))
-    assert [type(row) for row in found.baselines] == [FailedRow, BaselineRow][: len(methods)]
+    rows = found.results["baselines"]
+    assert [type(row) for row in rows] == [FailedRow, BaselineRow][: len(methods)]
     assert found.to_dict()["baselines"][0] == {"name": "k-means", "failed": "some components collapsed"}
-    section = baseline_section(found.baselines, found.contents().reference)
+    page = page_of(found)
+    (section,) = [one for one in page.sections if one.title == "What classical methods find"]
     assert any(
         "k-means failed: some components collapsed." in getattr(part, "text", "") for part in section.parts
     )
-    assert "some components collapsed" in render_page(page_of(found))
+    assert "some components collapsed" in render_page(page)

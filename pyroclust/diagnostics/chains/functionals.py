@@ -3,11 +3,11 @@
 import numpy as np
 
 from pyroclust.counts import check_count, check_seed
-from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import as_chains
 from pyroclust.diagnostics.draws.losses import variation_of_information
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.diagnostics.estimates.point_estimates import point_estimate
+from pyroclust.partitions.raw_labels import DrawsLike
 
 __all__ = ["cluster_share_entropy", "functional_name", "functionals", "pairs_together", "shares"]
 

@@ -9,10 +9,10 @@ from pyroclust.counts import check_seed
 from pyroclust.diagnostics.chains.convergence import rhats_and_ess
 from pyroclust.diagnostics.chains.functionals import functionals
 from pyroclust.diagnostics.chains.partition_convergence import distance_rhat
-from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
-from pyroclust.diagnostics.draws.labels import as_chains, checked_weights, flatten
+from pyroclust.diagnostics.draws.labels import as_chains, checked_weights, flatten, labels_and_weights
 from pyroclust.diagnostics.draws.losses import pairwise_loss
 from pyroclust.diagnostics.weights.importance import effective_draws
+from pyroclust.partitions.raw_labels import DrawsLike
 
 __all__ = ["Mixing", "central_draw", "independent_draws", "mixing"]
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from pyroclust.diagnostics.draws.co_assignment import co_assignment
 from pyroclust.diagnostics.draws.contingency import compact
-from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
-from pyroclust.diagnostics.draws.labels import as_chains, checked_weights, flatten
+from pyroclust.diagnostics.draws.labels import as_chains, checked_weights, flatten, labels_and_weights
 from pyroclust.diagnostics.draws.num_clusters import cluster_count_posterior, total_variation
 from pyroclust.diagnostics.draws.pairs import paired_points
+from pyroclust.partitions.raw_labels import DrawsLike
 
 __all__ = [
     "Agreement",

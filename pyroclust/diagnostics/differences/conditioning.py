@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from pyroclust.diagnostics.differences.agreement import Marginals, marginals
-from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import as_chains
+from pyroclust.partitions.raw_labels import DrawsLike
 
 __all__ = ["Conditioning", "Uncertainty", "conditioning", "uncertainty_of"]
 

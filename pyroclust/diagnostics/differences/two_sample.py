@@ -6,10 +6,11 @@ import numpy as np
 
 from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.chains.thinning import independent_draws, mixing
-from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels, labels_and_weights
+from pyroclust.diagnostics.draws.labels import labels_and_weights
 from pyroclust.diagnostics.draws.losses import Binder, losses_within
 from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.memory import check_memory
+from pyroclust.partitions.raw_labels import DrawsLike, raw_labels
 
 __all__ = [
     "TwoSampleTest",
@@ -307,7 +308,7 @@ def _prepared(
 ) -> tuple[np.ndarray, int, np.ndarray]:
     draws_a, weights = labels_and_weights("draws_a", draws_a, weights)
     sources = []
-    for draws, share in ((draws_a, weights), (held_labels("draws_b", draws_b), None)):
+    for draws, share in ((draws_a, weights), (raw_labels("draws_b", draws_b), None)):
         effective = mixing(draws, seed=seed, weights=share).effective
         sources.append(independent_draws(draws, seed=seed, effective=effective, weights=share))
     first, second = sources

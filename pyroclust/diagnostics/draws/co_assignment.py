@@ -8,9 +8,9 @@ import scipy
 from pyroclust.arrays import as_numbers
 from pyroclust.compiling import strict
 from pyroclust.diagnostics.draws.contingency import compact
-from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
-from pyroclust.diagnostics.draws.labels import checked_weights, flat_integers
+from pyroclust.diagnostics.draws.labels import checked_weights, flat_integers, labels_and_weights
 from pyroclust.memory import check_memory
+from pyroclust.partitions.raw_labels import DrawsLike
 from pyroclust.threads import num_threads
 
 __all__ = ["add_equal_labels", "average_linkage", "co_assignment", "cuts", "dendrogram_order"]

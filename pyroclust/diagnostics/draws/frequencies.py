@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.counts import check_count
-from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import distinct_draws
+from pyroclust.partitions.raw_labels import DrawsLike
 
 __all__ = ["PartitionEntropy", "RankedPartitions", "partition_entropy", "ranked_partitions"]
 

@@ -1,11 +1,18 @@
 """Draws of partitions as label arrays: checked, weighted, equal ones merged."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
+from pyroclust.arrays import as_numbers
+from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.draws.contingency import compact
-from pyroclust.diagnostics.draws.holders import DrawsLike, held_labels, labels_and_weights
+from pyroclust.diagnostics.weights.importance import importance_weights, stratified_draws
+from pyroclust.memory import check_memory
+from pyroclust.partitions.draws import Draws
+from pyroclust.partitions.raw_labels import DrawsLike, raw_labels
 
 __all__ = [
     "DistinctDraws",
@@ -17,7 +24,9 @@ __all__ = [
     "distinct_draws",
     "flat_integers",
     "flatten",
-    "renumbered",
+    "labels_and_weights",
+    "normalised_weights",
+    "resample",
 ]
 
 _SUMS_TO_1 = 1e-6
@@ -52,7 +61,7 @@ def checked_integers(name: str, assignments: DrawsLike) -> np.ndarray:
         >>> checked_integers("draws", np.array([[0, 0, 1]], dtype=np.uint8)).dtype
         dtype('uint8')
     """
-    labels = held_labels(name, assignments)
+    labels = raw_labels(name, assignments)
     if labels.ndim == 0 or labels.size == 0:
         raise ValueError(
             f"{name} has shape {labels.shape}, expected (..., N) with at least one draw and one point"
@@ -75,7 +84,7 @@ def flatten(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
     """Merge chains and draws.
 
     Args:
-        draws: in any form that :func:`held_labels` takes.
+        draws: in any form that :func:`raw_labels` takes.
         name: of the argument, for errors.
 
     Shape:
@@ -95,7 +104,7 @@ def flat_integers(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
     """Merge chains and draws, without a copy where the array allows it.
 
     Args:
-        draws: in any form that :func:`held_labels` takes.
+        draws: in any form that :func:`raw_labels` takes.
         name: of the argument, for errors.
 
     Shape:
@@ -120,7 +129,7 @@ def as_chains(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
     """Give draws a chain dimension where they have none.
 
     Args:
-        draws: in any form that :func:`held_labels` takes.
+        draws: in any form that :func:`raw_labels` takes.
         name: of the argument, for errors.
 
     Shape:
@@ -133,10 +142,53 @@ def as_chains(draws: DrawsLike, *, name: str = "draws") -> np.ndarray:
         >>> as_chains(np.zeros((10, 3), dtype=int)).shape
         (1, 10, 3)
     """
-    array = held_labels(name, draws)
+    array = raw_labels(name, draws)
     labels = flatten(array, name=name)
     chains = array.shape[0] if array.ndim == 3 else 1
     return labels.reshape(chains, -1, labels.shape[-1])
+
+
+def labels_and_weights(
+    name: str, draws: DrawsLike, weights: Any = None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the labels that an object holds, and its own weights where it has some and none are given.
+
+    Args:
+        name: of the argument, for errors.
+        draws: as in :func:`raw_labels`, or weighted draws.
+        weights: one number a draw, not negative; they need not sum to 1.
+
+    Raises:
+        ValueError: as in :func:`raw_labels`, or if weights are given to draws that have their own.
+
+    Example:
+        >>> labels_and_weights("draws", [[0, 0], [0, 1]], weights=[1, 3])[1].tolist()
+        [1.0, 3.0]
+    """
+    if isinstance(draws, Draws) and draws.log_weights is not None:
+        if weights is not None:
+            raise ValueError(f"weights are given, but {name} are draws with log_weights: leave weights out")
+        return draws.flat, normalised_weights(draws)
+    labels = raw_labels(name, draws)
+    if weights is None:
+        return labels, None
+    numbers = as_numbers("weights", weights)
+    if labels.ndim == 3 and numbers.ndim > 1 and numbers.shape[:2] != labels.shape[:2]:
+        raise ValueError(f"weights has shape {numbers.shape}, expected {labels.shape[:2]}, (chains, draws)")
+    return labels, numbers
+
+
+def normalised_weights(draws: Draws) -> np.ndarray:
+    """Return weights that sum to 1, of all chains one after the other, ``(S,)``; equal ones without any.
+
+    Of independent draws of a guide, those with log q, they are Pareto-smoothed; particles, whose weights
+    depend on one another, keep theirs.
+    """
+    if draws.log_weights is None:
+        return np.full(draws.num_draws, 1 / draws.num_draws)
+    if draws.log_prob is not None:
+        return importance_weights(draws.log_weights)
+    return np.asarray(softmax(draws.log_weights.reshape(-1)))
 
 
 def checked_weights(weights: np.ndarray | None, num_draws: int) -> np.ndarray:
@@ -165,6 +217,42 @@ def checked_weights(weights: np.ndarray | None, num_draws: int) -> np.ndarray:
     return flat / total if np.isfinite(total) else flat / flat.max() / (flat / flat.max()).sum()
 
 
+def resample(draws: Draws, num_draws: int, *, seed: int) -> Draws:
+    """Draw from weighted draws with the probabilities of their weights, stratified, in random order.
+
+    Args:
+        draws: with or without weights.
+        num_draws: to return, as one chain.
+        seed: same seed, same draws.
+
+    Raises:
+        ValueError: if ``num_draws`` is below 1.
+
+    Example:
+        >>> draws = Draws(assignments=np.array([[[0, 0], [0, 1]]]), log_weights=np.array([[0.0, -np.inf]]))
+        >>> resample(draws, 3, seed=0).assignments.tolist()
+        [[[0, 0], [0, 0], [0, 0]]]
+    """
+    num_draws, generator = check_count("num_draws", num_draws), np.random.default_rng(check_seed(seed))
+    check_memory(
+        2 * 8 * num_draws * draws.num_points, f"num_draws is {num_draws}: partitions", remedy="draw fewer"
+    )
+    rows = stratified_draws(normalised_weights(draws), generator.random(num_draws))
+    rows = generator.permutation(rows)
+
+    def kept(values: np.ndarray) -> np.ndarray:
+        return values.reshape(1, -1, *values.shape[2:])[:, rows]
+
+    return replace(
+        draws,
+        assignments=kept(draws.assignments),
+        log_joint=None if draws.log_joint is None else kept(draws.log_joint),
+        log_prob=None,
+        log_weights=None,
+        parameters={name: kept(values) for name, values in draws.parameters.items()},
+    )
+
+
 def check_probabilities(name: str, values: np.ndarray) -> None:
     """Refuse numbers that are no probabilities, or do not sum to 1 within 1e-6.
 
@@ -182,25 +270,6 @@ def check_probabilities(name: str, values: np.ndarray) -> None:
         total = values.sum()
     if not ((values >= 0).all() and abs(total - 1) <= _SUMS_TO_1):
         raise ValueError(f"{name} sums to {total:.6g}, expected probabilities, none negative, that sum to 1")
-
-
-def renumbered(assignments: np.ndarray) -> np.ndarray:
-    """Renumber clusters by first appearance: :func:`pyroclust.partitions.canonical` without torch.
-
-    Shape:
-        assignments: ``(S, N)`` labels 0 to N - 1; output: the same.
-
-    Example:
-        >>> renumbered(np.array([[2, 2, 0, 1]])).tolist()
-        [[0, 0, 1, 2]]
-    """
-    position = np.arange(assignments.shape[-1])
-    rows = np.arange(len(assignments))[:, None]
-    first = np.full_like(assignments, len(position))
-    np.minimum.at(first, (rows, assignments), position)
-    first_of_point = first[rows, assignments]
-    rank = np.cumsum(first_of_point == position, axis=-1) - 1
-    return rank[rows, first_of_point]
 
 
 @dataclass(frozen=True)

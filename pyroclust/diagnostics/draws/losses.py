@@ -7,8 +7,8 @@ import numpy as np
 
 from pyroclust.counts import check_number
 from pyroclust.diagnostics.draws.contingency import all_losses, matched_losses
-from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
-from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten
+from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten, labels_and_weights
+from pyroclust.partitions.raw_labels import DrawsLike
 
 __all__ = [
     "AdjustedRand",

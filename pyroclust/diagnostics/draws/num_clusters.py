@@ -3,8 +3,13 @@
 import numpy as np
 
 from pyroclust.arrays import as_numbers
-from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
-from pyroclust.diagnostics.draws.labels import check_probabilities, checked_weights, flatten
+from pyroclust.diagnostics.draws.labels import (
+    check_probabilities,
+    checked_weights,
+    flatten,
+    labels_and_weights,
+)
+from pyroclust.partitions.raw_labels import DrawsLike
 
 __all__ = ["cluster_count_posterior", "count_clusters", "total_variation"]
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyroclust.arrays import as_finite_or_missing, unit_of
-from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
-from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten, renumbered
+from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten, labels_and_weights
 from pyroclust.diagnostics.limits import STABLE
+from pyroclust.partitions.raw_labels import DrawsLike
+from pyroclust.partitions.renumbering import renumbered
 
 __all__ = ["ClusterProfiles", "cluster_profiles", "interval"]
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import flatten
+from pyroclust.partitions.raw_labels import DrawsLike
 
 __all__ = ["membership"]
 

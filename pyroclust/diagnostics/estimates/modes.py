@@ -6,7 +6,6 @@ import numpy as np
 
 from pyroclust.compiling import compiled
 from pyroclust.counts import check_count, check_seed
-from pyroclust.diagnostics.draws.holders import DrawsLike
 from pyroclust.diagnostics.draws.labels import distinct_draws
 from pyroclust.diagnostics.draws.losses import (
     NormalisedVariationOfInformation,
@@ -15,6 +14,7 @@ from pyroclust.diagnostics.draws.losses import (
     pairwise_loss,
 )
 from pyroclust.diagnostics.draws.pairs import paired_draws
+from pyroclust.partitions.raw_labels import DrawsLike
 
 __all__ = ["PartitionModes", "medoids", "partition_modes", "silhouette"]
 

@@ -3,16 +3,17 @@
 import numpy as np
 
 from pyroclust.diagnostics.draws.contingency import compact, companions, largest_company
-from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
 from pyroclust.diagnostics.draws.labels import (
     checked_labels,
     checked_weights,
     distinct_draws,
     flat_integers,
+    labels_and_weights,
 )
 from pyroclust.diagnostics.draws.losses import PartitionLoss, VariationOfInformation
 from pyroclust.diagnostics.estimates.salso import SalsoSearch
 from pyroclust.diagnostics.estimates.searches import PartitionSearch
+from pyroclust.partitions.raw_labels import DrawsLike
 
 __all__ = ["point_estimate", "point_uncertainty"]
 

@@ -6,10 +6,11 @@ import numpy as np
 
 from pyroclust.arrays import as_finite_or_missing, unit_of
 from pyroclust.counts import check_count
-from pyroclust.diagnostics.draws.holders import DrawsLike, labels_and_weights
-from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten, renumbered
+from pyroclust.diagnostics.draws.labels import checked_labels, checked_weights, flatten, labels_and_weights
 from pyroclust.diagnostics.estimates.cluster_profiles import interval, means_of
 from pyroclust.diagnostics.limits import LIKELY, TELLING_EFFECT
+from pyroclust.partitions.raw_labels import DrawsLike
+from pyroclust.partitions.renumbering import renumbered
 
 __all__ = [
     "ClusterContrasts",

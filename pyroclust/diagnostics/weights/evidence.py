@@ -24,6 +24,7 @@ __all__ = [
     "bridge_log_evidence",
     "importance_evidence",
     "log_evidences",
+    "population_evidence",
     "reciprocal_log_evidence",
     "repeated_log_evidence",
 ]
@@ -43,6 +44,7 @@ class EvidenceMethod(StrEnum):
         BRIDGE: draws of both.
         ANNEALED: populations that take in the points a few at a time, moved by a kernel.
         TEMPERED: populations that take in all points by powers of the likelihood, moved by a kernel.
+        PARTICLES: populations that take in the points one at a time, extended by a guide.
     """
 
     IMPORTANCE = "importance sampling"
@@ -50,6 +52,7 @@ class EvidenceMethod(StrEnum):
     BRIDGE = "bridge sampling"
     ANNEALED = "annealing over the points"
     TEMPERED = "tempering"
+    PARTICLES = "sequential Monte Carlo"
 
 
 @dataclass(frozen=True)
@@ -158,6 +161,26 @@ def repeated_log_evidence(estimates: np.ndarray) -> tuple[float, float, float]:
     spread = float(logs.std(ddof=1))
     relative = float(np.exp(logs - estimate).std(ddof=1))
     return estimate, max(spread, relative) / math.sqrt(logs.size), spread
+
+
+def population_evidence(log_weights: np.ndarray, *, method: EvidenceMethod) -> LogEvidence:
+    """Return the estimate of log p(x) by independent populations, the mean weight of each right on average.
+
+    The error is that of :func:`repeated_log_evidence`; it is nan for one population, and where one has the
+    estimate zero.
+
+    Shape:
+        log_weights: ``(populations, particles)`` in nats.
+
+    Example:
+        >>> population_evidence(np.full((2, 5), -3.0), method=EvidenceMethod.TEMPERED).estimate
+        -3.0
+    """
+    found = logsumexp(log_weights, axis=1) - math.log(log_weights.shape[1])
+    if not np.isfinite(found).all():
+        return LogEvidence(method, float(logsumexp(found) - math.log(len(found))), math.nan, math.nan)
+    estimate, error, spread = repeated_log_evidence(found)
+    return LogEvidence(method, estimate, error, math.nan, spread)
 
 
 def reciprocal_log_evidence(log_joint: np.ndarray, log_prob: np.ndarray) -> tuple[float, float]:

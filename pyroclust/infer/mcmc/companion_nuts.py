@@ -237,13 +237,7 @@ class CompanionNUTS(MCMCKernel):
             if not whole:
                 raise KeyboardInterrupt
             found = [self._partitions(_stacked(one)) for one in whole]
-        names = found[0].hyperparameters
-        trace = Trace(
-            torch.stack([one.assignments for one in found]),
-            {name: torch.stack([one.hyperparameters[name] for one in found]) for name in names},
-            torch.stack([one.log_joint for one in found]),
-        )
-        return trace.draws(
+        return Trace.of_rows(found).draws(
             repr(self),
             interrupted=interrupt.requested,
             seconds=time.perf_counter() - began - starting,

@@ -126,10 +126,14 @@ class Trace:
         )
 
     @staticmethod
-    def of_one_chain(states: ChainStates) -> "Trace":
-        """Take where C chains are as C draws of one chain."""
-        hyper = {name: values.unsqueeze(0) for name, values in states.hyperparameters.items()}
-        return Trace(states.assignments.unsqueeze(0), hyper, states.log_joint.unsqueeze(0))
+    def of_rows(rows: list[ChainStates]) -> "Trace":
+        """Take where chains are as draws of one chain, for each of several."""
+        names = rows[0].hyperparameters
+        return Trace(
+            torch.stack([one.assignments for one in rows]),
+            {name: torch.stack([one.hyperparameters[name] for one in rows]) for name in names},
+            torch.stack([one.log_joint for one in rows]),
+        )
 
     @staticmethod
     def stack(states: list[ChainStates]) -> "Trace":

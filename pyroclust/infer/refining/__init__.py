@@ -5,13 +5,13 @@ from pyroclust.infer.refining.pool import PosteriorPool
 from pyroclust.infer.refining.posterior_tables import PosteriorTables
 from pyroclust.infer.refining.refine import refine
 from pyroclust.infer.refining.refinement import Refinement
-from pyroclust.infer.refining.tempering import TemperedPopulations, tempered_populations
+from pyroclust.infer.refining.tempering import Populations, tempered_populations
 
 __all__ = [
+    "Populations",
     "PosteriorPool",
     "PosteriorTables",
     "Refinement",
-    "TemperedPopulations",
     "annealed_log_evidence",
     "refine",
     "tempered_populations",

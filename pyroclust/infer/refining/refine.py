@@ -151,7 +151,7 @@ def refine(
         shown=progress,
     )
     paid = sum(clock.seconds.get(part, 0.0) for part in _PAID)
-    draws = Trace.of_one_chain(chains.states).draws("the refined draws", seconds=paid)
+    draws = Trace.of_rows([chains.states]).draws("the refined draws", seconds=paid)
     with clock.timed("score"), seeded(root), torch.no_grad():
         evidences = evidences_of(made, posteriors, draws)
     return draws, Refinement(

@@ -1,30 +1,29 @@
 """Populations of partitions on the way from the prior to the posterior, moved by a kernel at every step."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Size, Tensor
 
 from pyroclust.counts import check_count, check_number, check_seed
-from pyroclust.diagnostics import co_assignment
-from pyroclust.diagnostics.weights.evidence import EvidenceMethod, LogEvidence, repeated_log_evidence
+from pyroclust.diagnostics.weights.evidence import EvidenceMethod, LogEvidence, population_evidence
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.infer.checks import require_likelihood
-from pyroclust.infer.importance import WeightedPartitions, resampled
+from pyroclust.infer.importance import resampled
 from pyroclust.infer.mcmc.defaults import own_or_default_kernel
 from pyroclust.infer.mcmc.kernel import DOUBLE, PartitionKernel
 from pyroclust.infer.mcmc.powered_chains import PoweredChains
-from pyroclust.infer.mcmc.states import ChainStates
+from pyroclust.infer.mcmc.states import ChainStates, Trace
 from pyroclust.memory import check_memory
-from pyroclust.partitions import canonical
+from pyroclust.partitions import Draws, canonical
 from pyroclust.points import Points, as_points
 from pyroclust.progress import progress_bar
 from pyroclust.protocols import CollapsedModel
 from pyroclust.random_state import seed_from_torch, seeded
 
-__all__ = ["TemperedPopulations", "tempered_populations"]
+__all__ = ["Populations", "tempered_populations"]
 
 # Effective share of the particles below which a population is resampled.
 _ENOUGH = 0.5
@@ -34,96 +33,26 @@ _FIRST, _RATIO = 0.01, 1.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class TemperedPopulations(WeightedPartitions):
-    """Weighted partitions from independent populations; inside one, their order means nothing.
+class Populations:
+    """What :func:`tempered_populations` knows of its draws beside them.
 
     Attributes:
-        assignments: partitions, one population after the other, ``(R S, N)`` int64, canonical.
-        log_weights: log weights in nats, ``(R S,)`` float64: the mean of a population estimates p(data).
-        log_joint: log p(assignments, data, hyperparameters) in nats, as kernels have it, ``(R S,)`` float64.
-        hyperparameters: sampled ones by name, ``(R S,)`` float64 each.
-        ancestors: which draw of the prior each came from, ``(R S,)`` int64, numbered over all populations.
-        num_populations: R.
+        ancestors: which draw of the prior each came from, ``(R, S)`` int64, numbered over all populations.
         powers: of the likelihood, those that each population went through.
+        evidence: log p(data), with a standard error from how far the populations lie apart.
     """
 
-    assignments: Tensor
-    log_weights: Tensor
-    log_joint: Tensor
-    hyperparameters: dict[str, Tensor] = field(default_factory=dict)
-    ancestors: Tensor
-    num_populations: int
+    ancestors: np.ndarray
     powers: tuple[tuple[float, ...], ...]
+    evidence: LogEvidence
 
     def __repr__(self) -> str:
-        """Return the sizes, and how far populations are apart."""
-        rows, points = self.assignments.shape
+        """Return how many there are, and how far they are apart."""
+        left, evidence = len(np.unique(self.ancestors)), self.evidence
         return (
-            f"TemperedPopulations({self.num_populations} of {rows // self.num_populations} partitions of "
-            f"{points} points, log evidence {self.evidence.estimate:.2f}, spread {self.evidence.spread:.2f})"
+            f"Populations({len(self.powers)} of {left} ancestors, log evidence {evidence.estimate:.2f}, "
+            f"spread {evidence.spread:.2f})"
         )
-
-    @classmethod
-    def joined(cls, found: "Sequence[TemperedPopulations]") -> "TemperedPopulations":
-        """Return all populations of several runs on the same model and data, with as many particles each.
-
-        Give every run a seed of its own: the same seed draws the same populations.
-
-        Raises:
-            ValueError: if there are none, or they differ in the number of points or of particles.
-
-        Example:
-            >>> from pyroclust.models import gaussian2d
-            >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
-            >>> runs = [tempered_populations(gaussian2d(), data, num_particles=20, seed=k) for k in (1, 2)]
-            >>> TemperedPopulations.joined(runs).num_populations
-            4
-        """
-        shapes = {(len(one.assignments) // one.num_populations, one.assignments.shape[1]) for one in found}
-        if len(shapes) != 1:
-            raise ValueError(
-                f"found holds populations of {sorted(shapes)} particles and points, expected one size: join "
-                "runs on the same data with the same num_particles"
-            )
-        before = np.cumsum([0, *(len(one.assignments) for one in found[:-1])])
-        return cls(
-            assignments=torch.cat([one.assignments for one in found]),
-            log_weights=torch.cat([one.log_weights for one in found]),
-            log_joint=torch.cat([one.log_joint for one in found]),
-            hyperparameters={
-                name: torch.cat([one.hyperparameters[name] for one in found])
-                for name in found[0].hyperparameters
-            },
-            ancestors=torch.cat([one.ancestors + int(at) for one, at in zip(found, before, strict=True)]),
-            num_populations=sum(one.num_populations for one in found),
-            powers=tuple(powers for one in found for powers in one.powers),
-        )
-
-    @property
-    def normalised_log_weights(self) -> Tensor:
-        """Log weights for averages over all populations, ``(R S,)`` in nats."""
-        return self.log_weights.log_softmax(0)
-
-    @property
-    def evidence(self) -> LogEvidence:
-        """Log p(data), with a standard error from how far the populations lie apart."""
-        columns = self.log_weights.view(self.num_populations, -1)
-        found = (columns.logsumexp(1) - np.log(columns.shape[1])).numpy()
-        estimate, error, spread = repeated_log_evidence(found)
-        return LogEvidence(EvidenceMethod.TEMPERED, estimate, error, float("nan"), spread)
-
-    def co_assignment(self) -> np.ndarray:
-        """Return co-assignment probabilities, ``(N, N)``, in O(R S N^2)."""
-        return self._together(slice(None))
-
-    def halves(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the same of the first half of the populations and of the others, ``(N, N)`` each."""
-        rows = len(self.assignments) // self.num_populations * (self.num_populations // 2)
-        return self._together(slice(rows)), self._together(slice(rows, None))
-
-    def _together(self, rows: slice) -> np.ndarray:
-        weights = self.log_weights[rows].softmax(0)
-        return co_assignment(self.assignments[rows].numpy(), weights=weights.numpy())
 
 
 def tempered_populations(
@@ -137,7 +66,7 @@ def tempered_populations(
     kernel: PartitionKernel | None = None,
     seed: int | None = None,
     progress: bool = False,
-) -> TemperedPopulations:
+) -> tuple[Draws, Populations]:
     r"""Carry populations of partitions from the prior to the posterior by powers of the likelihood.
 
     .. math:: \pi_\beta(c) \propto p(c) \, p(x \mid c)^\beta, \qquad 0 = \beta_0 < \beta_1 < \dots < 1
@@ -151,8 +80,9 @@ def tempered_populations(
     It is for posteriors whose chains do not meet, as in many columns with full covariances: chains cannot
     leave a partition that every move makes worse, whereas populations divide among such partitions while the
     likelihood still counts little. Where a population misses one it does not know, and its estimate of p(x)
-    is too low as a rule: compare the populations, by ``evidence.spread`` and ``halves()``, and look at how
-    many ``ancestors`` are left. Averages weigh populations by their estimates of p(x).
+    is too low as a rule: compare the populations, by ``evidence.spread`` and the co-assignment of some chains
+    with that of the others, and look at how many ``ancestors`` are left. Averages weigh populations by their
+    estimates of p(x).
 
     Cost: R S T ``sweeps`` draws of the kernel, with T fifty to two hundred powers, more for larger tables;
     memory O((R S + 32 F) N).
@@ -168,6 +98,10 @@ def tempered_populations(
         seed: same seed, same particles; None takes one from torch's generator.
         progress: show a bar on standard error.
 
+    Returns:
+        the particles with ``log_weights``, of which each population is a chain whose order means nothing, and
+        how they came about.
+
     Raises:
         ValueError: if the model is not conjugate or has constraints, the kernel belongs to another model or
             is of another kind, the data are no one finite data set, a number is out of range, or the
@@ -177,8 +111,10 @@ def tempered_populations(
         >>> from pyroclust.infer import log_evidence
         >>> from pyroclust.models import gaussian2d
         >>> model, data = gaussian2d(), torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0], [31.0, 0.0]])
-        >>> found = tempered_populations(model, data, seed=0)
-        >>> abs(found.evidence.estimate - log_evidence(model, data).item()) < 0.2
+        >>> draws, populations = tempered_populations(model, data, seed=0)
+        >>> draws
+        Draws(tempered populations: 2 chains of 200 draws, 4 points, 2.2 clusters on average)
+        >>> abs(populations.evidence.estimate - log_evidence(model, data).item()) < 0.2
         True
 
     References:
@@ -209,7 +145,7 @@ def tempered_populations(
         remedy="use fewer",
     )
     root = seed_from_torch() if seed is None else check_seed(seed)
-    populations = []
+    populations, began = [], time.perf_counter()
     with seeded(root), torch.no_grad(), progress_bar("tempering", num_populations, shown=progress) as tell:
         chains = PoweredChains(kernel, points, seed=root)
         for done in range(num_populations):
@@ -219,7 +155,17 @@ def tempered_populations(
                 tell(done, f"power {population.powers[-1]:.3f}")
             populations.append(population)
             tell(done + 1, "")
-    return TemperedPopulations.joined([one.drawn for one in populations])
+    trace = Trace.of_rows([one.states for one in populations])
+    draws = replace(
+        trace.draws("tempered populations", seconds=time.perf_counter() - began),
+        log_weights=torch.stack([one.log_weights for one in populations]).numpy(),
+    )
+    first = num_particles * np.arange(num_populations)[:, None]
+    return draws, Populations(
+        ancestors=torch.stack([one.ancestors for one in populations]).numpy() + first,
+        powers=tuple(tuple(one.powers) for one in populations),
+        evidence=population_evidence(draws.log_weights, method=EvidenceMethod.TEMPERED),
+    )
 
 
 class _Population:
@@ -234,19 +180,6 @@ class _Population:
         self.log_weights = torch.zeros(num_particles, dtype=torch.float64)
         self.states = _prior_draws(kernel, num_points, num_particles)
         self.states, self._fit = chains.advance(self.states, 1.0, 0)
-
-    @property
-    def drawn(self) -> TemperedPopulations:
-        """The particles as they are."""
-        return TemperedPopulations(
-            assignments=self.states.assignments,
-            log_weights=self.log_weights,
-            log_joint=self.states.log_joint,
-            hyperparameters=self.states.hyperparameters,
-            ancestors=self.ancestors,
-            num_populations=1,
-            powers=(tuple(self.powers),),
-        )
 
     def advance(self, share: float, sweeps: int) -> None:
         """Go to the next power."""

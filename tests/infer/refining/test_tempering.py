@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from partition_laws import check_law
+from partition_laws import check_law, check_log_joint
 from pyro.distributions import Beta, Gamma, Poisson
+from scipy.special import logsumexp, softmax
 
 from pyroclust.constraints import Constraints
-from pyroclust.diagnostics import co_assignment
+from pyroclust.diagnostics import EvidenceMethod, co_assignment, population_evidence
 from pyroclust.distributions import (
     Categories,
     DirichletMultinomialPrior,
@@ -21,11 +22,11 @@ from pyroclust.distributions import (
     Product,
     student_t,
 )
-from pyroclust.infer import TemperedPopulations, log_evidence, tempered_populations
+from pyroclust.infer import log_evidence, tempered_populations
 from pyroclust.infer.mcmc import CollapsedGibbs, Compose, SliceHyperparameters
 from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.models import Mixture, gaussian2d, overlap2d
-from pyroclust.partitions import enumerate_partitions
+from pyroclust.partitions import Draws, enumerate_partitions
 
 NUM_POPULATIONS, NUM_PARTICLES = 40, 100
 
@@ -35,13 +36,11 @@ def seven():
     return 3 * torch.randn(7, 2, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
 
 
-def of_each(found):
+def of_each(draws):
     """Return draws of every population by its own weights, ``(R, S, N)``."""
-    weights = found.log_weights.view(found.num_populations, -1).softmax(-1)
+    weights = torch.from_numpy(draws.log_weights).softmax(-1)
     rows = torch.multinomial(weights, weights.shape[1], replacement=True)
-    return found.assignments.view(found.num_populations, -1, found.assignments.shape[-1])[
-        torch.arange(found.num_populations).unsqueeze(-1), rows
-    ]
+    return torch.from_numpy(draws.assignments)[torch.arange(len(rows)).unsqueeze(-1), rows]
 
 
 def mixed():
@@ -62,7 +61,7 @@ def test_law_and_evidence_are_those_of_enumeration(name, seven):
         ),
     }[name]
     torch.manual_seed(0)
-    found = tempered_populations(
+    draws, found = tempered_populations(
         model,
         data,
         num_particles=NUM_PARTICLES,
@@ -72,9 +71,9 @@ def test_law_and_evidence_are_those_of_enumeration(name, seven):
         kernel=CollapsedGibbs(model),
         seed=1,
     )
-    check_law(model, data, of_each(found))
-    ratios = (found.log_weights.view(NUM_POPULATIONS, -1) - log_evidence(model, data)).exp().mean(-1)
-    assert abs(ratios.mean() - 1) < 4 * ratios.std() / NUM_POPULATIONS**0.5 < 0.2
+    check_law(model, data, of_each(draws))
+    ratios = np.exp(draws.log_weights - log_evidence(model, data).item()).mean(-1)
+    assert abs(ratios.mean() - 1) < 4 * ratios.std(ddof=1) / NUM_POPULATIONS**0.5 < 0.2
     assert abs(found.evidence.estimate - log_evidence(model, data).item()) < 4 * found.evidence.error
 
 
@@ -84,7 +83,7 @@ def test_random_hyperparameters_have_their_posterior(seven):
         PitmanYorPrior(Beta(2.0, 3.0), 1.0), NormalInverseGamma(2, 0.2, shape=3.0, rate=Gamma(3.0, 3.0))
     )
     kernel = Compose([CollapsedGibbs(model), SliceHyperparameters(model)])
-    found = tempered_populations(
+    draws, found = tempered_populations(
         model, seven, num_populations=20, num_particles=200, sweeps=2, kernel=kernel, seed=0
     )
     partitions = enumerate_partitions(7)
@@ -105,10 +104,11 @@ def test_random_hyperparameters_have_their_posterior(seven):
     exact = (log_masses.logsumexp((0, 1, 2)) + steps.log()).item()
     assert abs(found.evidence.estimate - exact) < 4 * found.evidence.error + 0.01
     masses = log_masses.flatten().softmax(0).view_as(log_masses)
-    columns = found.log_weights.view(20, -1).softmax(-1)
+    columns = softmax(draws.log_weights, axis=-1)
     for name, grid, dims in (("discount", discounts, (1, 2)), ("rate", rates, (0, 2))):
-        values = (columns * found.hyperparameters[name].view(20, -1)).sum(-1)
-        assert abs(values.mean() - (masses.sum(dims) * grid).sum()) < 4 * values.std() / 20**0.5
+        values = (columns * draws.parameters[name]).sum(-1)
+        truth = (masses.sum(dims) * grid).sum().item()
+        assert abs(values.mean() - truth) < 4 * values.std(ddof=1) / 20**0.5
 
 
 def test_two_modes_get_their_shares():
@@ -118,15 +118,19 @@ def test_two_modes_get_their_shares():
     for _ in range(3):
         heaps.append(heaps[-1] @ torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64).T)
     model = Mixture(DirichletMultinomialPrior(2, 1.0), NormalKnownVariance(2, 3.0))
-    found = tempered_populations(model, torch.cat(heaps), num_particles=400, seed=0)
-    together = found.co_assignment()
+    draws, found = tempered_populations(model, torch.cat(heaps), num_particles=400, seed=0)
+    together = co_assignment(draws)
     assert abs(together[0, 15] - together[0, 45]) < 0.25
-    assert np.abs(np.subtract(*found.halves())).max() < 0.35
-    assert len(found.ancestors.unique()) > 50
+    first, second = (
+        co_assignment(labels, weights=softmax(weights))
+        for labels, weights in zip(draws.assignments, draws.log_weights, strict=True)
+    )
+    assert np.abs(first - second).max() < 0.35
+    assert len(np.unique(found.ancestors)) > 50
     alone = named_kernel("merge-split+gibbs", model).run(
         torch.cat(heaps), num_draws=500, num_chains=4, seed=0
     )
-    one = co_assignment(alone.assignments[0].numpy())
+    one = co_assignment(alone.assignments[0])
     assert abs(one[0, 15] - one[0, 45]) > 0.5
 
 
@@ -137,28 +141,26 @@ def test_same_seed_same_particles_and_the_end_is_that_of_the_model(seven):
     state = torch.get_rng_state()
     one, same, other = once(5), once(5), once(6)
     assert torch.equal(state, torch.get_rng_state())
-    assert torch.equal(one.assignments, same.assignments)
-    assert torch.equal(one.log_weights, same.log_weights)
-    assert not torch.equal(one.log_weights, other.log_weights)
-    assert torch.allclose(one.log_joint, overlap2d().log_joint(seven, one.assignments))
-    assert all(powers[0] == 0 and powers[-1] == 1 and np.all(np.diff(powers) > 0) for powers in one.powers)
-    assert "2 of 40 partitions of 7 points" in repr(one)
+    (draws, found), (again, _), (another, _) = one, same, other
+    np.testing.assert_array_equal(draws.assignments, again.assignments)
+    np.testing.assert_array_equal(draws.log_weights, again.log_weights)
+    assert not np.array_equal(draws.log_weights, another.log_weights)
+    check_log_joint(overlap2d(), seven, draws)
+    assert all(powers[0] == 0 and powers[-1] == 1 and np.all(np.diff(powers) > 0) for powers in found.powers)
+    assert repr(found).startswith("Populations(2 of ")
+    assert found.ancestors[1].min() >= 40 > found.ancestors[0].max()
 
 
 def test_runs_are_joined(seven):
-    one, other = (tempered_populations(overlap2d(), seven, num_particles=30, seed=seed) for seed in (1, 2))
-    found = TemperedPopulations.joined([one, other])
-    assert found.num_populations == 4
-    assert len(found.ancestors.unique()) == len(one.ancestors.unique()) + len(other.ancestors.unique())
-    first, second = found.halves()
-    np.testing.assert_array_equal(first, one.co_assignment())
-    np.testing.assert_array_equal(second, other.co_assignment())
-    means = [run.log_weights.logsumexp(0) for run in (one, other)]
-    assert found.evidence.estimate == pytest.approx(float(torch.stack(means).logsumexp(0)) - np.log(120))
-    fewer = tempered_populations(overlap2d(), seven, num_particles=20, seed=3)
-    for wrong in ([], [one, fewer]):
+    runs = [tempered_populations(overlap2d(), seven, num_particles=30, seed=seed)[0] for seed in (1, 2)]
+    found = Draws.joined(runs)
+    assert found.assignments.shape == (4, 30, 7)
+    evidence = population_evidence(found.log_weights, method=EvidenceMethod.TEMPERED)
+    assert evidence.estimate == pytest.approx(logsumexp(found.log_weights) - np.log(120))
+    fewer, _ = tempered_populations(overlap2d(), seven, num_particles=20, seed=3)
+    for wrong in ([], [runs[0], fewer]):
         with pytest.raises(ValueError, match="expected one size"):
-            TemperedPopulations.joined(wrong)
+            Draws.joined(wrong)
 
 
 def test_what_it_refuses(seven):

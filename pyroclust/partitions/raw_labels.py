@@ -1,4 +1,4 @@
-"""Draws of partitions taken out of what holds them: arrays, samplers, runs of Pyro, containers of ArviZ."""
+"""Labels as some object holds them: arrays, draws, runs of Pyro, containers of ArviZ."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,10 +6,10 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from pyroclust.arrays import as_numbers, on_host, refuse_masked
+from pyroclust.arrays import on_host, refuse_masked
 from pyroclust.text import listed
 
-__all__ = ["WEIGHT_NAMES", "DrawsLike", "held_labels", "labels_and_weights", "refuse_weights"]
+__all__ = ["WEIGHT_NAMES", "DrawsLike", "raw_labels", "refuse_weights", "values_beside"]
 
 WEIGHT_NAMES = ("weight", "weights", "log_weight", "log_weights")
 """What programs call the weights of draws."""
@@ -51,15 +51,14 @@ class HoldsPosterior(Protocol):
 DrawsLike: TypeAlias = (
     HoldsArray | HoldsAssignments | HoldsSamples | HoldsPosterior | Mapping[str, Any] | Sequence[Any]
 )
-"""Draws of partitions in any of the forms that :func:`held_labels` takes."""
+"""Draws of partitions in any of the forms that :func:`raw_labels` takes."""
 
 
-def held_labels(name: str, draws: DrawsLike) -> np.ndarray:
+def raw_labels(name: str, draws: DrawsLike) -> np.ndarray:
     """Return the labels that an object holds, as an array of its own type; the numbers stay as they are.
 
     * An array, a tensor of any device, a data frame, nested lists: as they are.
-    * What samplers return, such as :class:`~pyroclust.infer.mcmc.ChainDraws` or draws that were read from a
-      file: its ``assignments``.
+    * :class:`~pyroclust.partitions.Draws`, and what else has ``assignments``: these.
     * A finished ``pyro.infer.MCMC``: its site ``"assignments"``, rounded, as Pyro stores it as floats.
     * A container of ArviZ: ``assignments`` in its group ``posterior``. A dataset, or samples by site: its
       entry ``assignments``.
@@ -72,58 +71,26 @@ def held_labels(name: str, draws: DrawsLike) -> np.ndarray:
         ValueError: if it is none of these, is not run, holds no ``assignments``, or its draws have weights.
 
     Example:
-        >>> held_labels("draws", {"assignments": [[0, 0, 1]], "mu": [0.5]}).tolist()
+        >>> raw_labels("draws", {"assignments": [[0, 0, 1]], "mu": [0.5]}).tolist()
         [[0, 0, 1]]
     """
-    if hasattr(draws, "normalised_log_weights"):
+    if hasattr(draws, "assignments") and getattr(draws, "log_weights", None) is not None:
         raise ValueError(
-            f"{name} is {_of_type(draws)}, whose draws have weights, expected equally weighted ones: "
-            "give its resample(num_draws)"
+            f"{name} is {_of_type(draws)} with log_weights, expected equally weighted draws: give "
+            "pyroclust.diagnostics.resample(draws, num_draws, seed=0)"
         )
     return _array(name, _holder(name, draws))
 
 
-def labels_and_weights(
-    name: str, draws: DrawsLike, weights: Any = None
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the labels that an object holds, and its own weights where it has some and none are given.
-
-    Those of :class:`~pyroclust.infer.ImportanceSample` are the Pareto-smoothed ones.
-
-    Args:
-        name: of the argument, for errors.
-        draws: as in :func:`held_labels`, or a weighted sample of one data set.
-        weights: one number a draw, not negative; they need not sum to 1.
-
-    Raises:
-        ValueError: as in :func:`held_labels`, or if weights are given to draws that have their own, or the
-            sample is of several data sets.
-
-    Example:
-        >>> labels_and_weights("draws", [[0, 0], [0, 1]], weights=[1, 3])[1].tolist()
-        [1.0, 3.0]
-    """
-    if not hasattr(draws, "normalised_log_weights"):
-        labels = _array(name, _holder(name, draws))
-        return labels, None if weights is None else _weights(weights, labels)
-    if weights is not None:
-        raise ValueError(
-            f"weights are given, but {name} is {_of_type(draws)} and has its own: leave weights out"
-        )
-    labels = _array(name, _holder(name, draws))
-    if labels.ndim != 2:
-        raise ValueError(
-            f"{name} is {_of_type(draws)} and of shape {labels.shape}, expected draws of one data set, (S, N)"
-        )
-    return labels, np.exp(np.asarray(_on_host(draws.normalised_log_weights), dtype=np.float64))
-
-
-def _weights(weights: Any, labels: np.ndarray) -> np.ndarray:
-    """Return given weights as numbers; those of chains have to lie as the draws do."""
-    numbers = as_numbers("weights", weights)
-    if labels.ndim == 3 and numbers.ndim > 1 and numbers.shape[:2] != labels.shape[:2]:
-        raise ValueError(f"weights has shape {numbers.shape}, expected {labels.shape[:2]}, (chains, draws)")
-    return numbers
+def values_beside(name: str, draws: DrawsLike, values: str) -> np.ndarray | None:
+    """Return what an object holds beside its labels under a name; ``None`` where it has none."""
+    source: Any = draws
+    if hasattr(source, "get_samples"):
+        source = source.get_samples(group_by_chain=True)
+    if getattr(source, "posterior", None) is not None:
+        source = source.posterior
+    found = source.get(values) if isinstance(source, Mapping) else getattr(source, values, None)
+    return None if found is None or callable(found) else _array(name, found)
 
 
 def _holder(name: str, draws: Any) -> Any:

@@ -1,15 +1,11 @@
 """Labels as some program wrote them, turned into canonical draws."""
 
-from dataclasses import dataclass
-
 import numpy as np
-import pandas as pd
 
-from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.memory import check_memory
 from pyroclust.text import visible
 
-__all__ = ["FoundDraws", "canonical_draws", "check_room"]
+__all__ = ["canonical_draws", "check_room", "per_draw", "renumbered"]
 
 _BLOCK = 4_000_000
 # Bytes for each label while a file is read: as found, as codes, canonical.
@@ -20,25 +16,6 @@ _ALMOST_ALL_APART, _MOST_LABELS_A_POINT = 0.95, 10
 
 # How numpy and pandas write a missing value as text.
 _MISSING = ("nan", "<NA>", "NaT")
-
-
-@dataclass(frozen=True)
-class FoundDraws:
-    """What a file holds, before labels are renumbered.
-
-    Attributes:
-        labels: whole numbers or strings, ``(chains, draws, N)`` or ``(draws, N)``.
-        log_joint: log p(assignments, data) in nats, one a draw, or ``None``.
-        log_prob: log q(assignments | data) in nats, one a draw, or ``None``.
-        point_names: N names, or ``None``.
-        notes: sentences on what was left out or guessed.
-    """
-
-    labels: np.ndarray
-    log_joint: np.ndarray | None = None
-    log_prob: np.ndarray | None = None
-    point_names: tuple[str, ...] | None = None
-    notes: tuple[str, ...] = ()
 
 
 def canonical_draws(labels: np.ndarray, *, where: str) -> np.ndarray:
@@ -78,20 +55,29 @@ def canonical_draws(labels: np.ndarray, *, where: str) -> np.ndarray:
     draws = np.empty(flat.shape, dtype=np.int64)
     step = max(1, _BLOCK // flat.shape[-1])
     for begin in range(0, len(flat), step):
-        draws[begin : begin + step], _ = compact(_ranked(flat[begin : begin + step]))
+        draws[begin : begin + step] = renumbered(flat[begin : begin + step])
     _check_shared(flat, draws, where)
     return draws.reshape(chains, -1, flat.shape[-1])
 
 
-def _ranked(block: np.ndarray) -> np.ndarray:
-    """Number the labels of each draw from 0 in rising order."""
-    order = np.argsort(block, axis=1, kind="stable")
-    rising = np.take_along_axis(block, order, axis=1)
-    ranks = np.zeros(block.shape, dtype=np.int64)
-    ranks[:, 1:] = np.cumsum(rising[:, 1:] != rising[:, :-1], axis=1)
-    found = np.empty_like(ranks)
-    np.put_along_axis(found, order, ranks, axis=1)
-    return found
+def renumbered(labels: np.ndarray) -> np.ndarray:
+    """Renumber clusters by first appearance: :func:`pyroclust.partitions.canonical` without torch.
+
+    Example:
+        >>> renumbered(np.array([[7, 7, -2, 0]])).tolist()
+        [[0, 0, 1, 2]]
+    """
+    order = np.argsort(labels, axis=-1, kind="stable")
+    rising = np.take_along_axis(labels, order, axis=-1)
+    position = np.arange(labels.shape[-1])
+    begins = np.zeros(labels.shape, dtype=np.int64)
+    begins[..., 1:] = np.where(rising[..., 1:] != rising[..., :-1], position[1:], 0)
+    # Among equal labels the stable sort puts the first appearance first.
+    first = np.take_along_axis(order, np.maximum.accumulate(begins, axis=-1), axis=-1)
+    first_of_point = np.empty_like(first)
+    np.put_along_axis(first_of_point, order, first, axis=-1)
+    rank = np.cumsum(first_of_point == position, axis=-1) - 1
+    return np.take_along_axis(rank, first_of_point, axis=-1)
 
 
 def _check_shared(flat: np.ndarray, draws: np.ndarray, where: str) -> None:
@@ -119,6 +105,8 @@ def _whole(flat: np.ndarray, where: str) -> np.ndarray:
         raise ValueError(
             f"{where} holds values of type {flat.dtype}, expected labels: whole numbers or names"
         )
+    import pandas as pd
+
     codes, names = pd.factorize(flat.ravel())
     if codes.min() < 0:
         _refuse_missing((codes < 0).reshape(flat.shape), where)
@@ -129,6 +117,8 @@ def _whole(flat: np.ndarray, where: str) -> np.ndarray:
 
 def _check_names(names: np.ndarray, codes: np.ndarray, where: str) -> None:
     """Refuse names that cannot be told apart, stand for a missing label, or are measurements."""
+    import pandas as pd
+
     text = pd.Series(names).astype(str)
     twice = text[text.duplicated()]
     if len(twice):
@@ -189,3 +179,24 @@ def check_room(where: str, num_labels: int) -> None:
     """
     needed = num_labels * _BYTES_A_LABEL
     check_memory(needed, f"{where} holds {num_labels:.3g} labels, which", remedy="thin the draws")
+
+
+def per_draw(values: np.ndarray | None, draws: np.ndarray, name: str, where: str) -> np.ndarray | None:
+    """Return numbers of each draw as ``(chains, draws)`` float64.
+
+    Raises:
+        ValueError: if there is not one number a draw.
+    """
+    if values is None:
+        return None
+    if values.size != draws[..., 0].size:
+        raise ValueError(
+            f"{where} has {values.size} values of {name}, expected {draws[..., 0].size}, one a draw"
+        )
+    if values.ndim > 1 and values.shape != draws.shape[:2] and max(values.shape) < values.size:
+        raise ValueError(
+            f"{where} has a {name} of shape {values.shape}, expected {draws.shape[:2]}, (chains, draws)"
+        )
+    if values.dtype.kind not in "fiub":
+        raise ValueError(f"{where} has a {name} of type {values.dtype}, expected numbers in nats")
+    return values.reshape(draws.shape[:2]).astype(np.float64)

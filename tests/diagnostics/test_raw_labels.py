@@ -11,14 +11,14 @@ import pytest
 import torch
 import xarray as xr
 from pyro.infer import MCMC
+from scipy.special import softmax
 
 from pyroclust import diagnostics
-from pyroclust.diagnostics.draws.holders import held_labels, labels_and_weights
-from pyroclust.infer import ImportanceSample
-from pyroclust.infer.mcmc import ChainDraws, CollapsedGibbs, assignments
-from pyroclust.io import DrawsFile
+from pyroclust.diagnostics.draws.labels import labels_and_weights
+from pyroclust.infer.mcmc import CollapsedGibbs, assignments
 from pyroclust.models import gaussian2d
-from pyroclust.partitions import canonical
+from pyroclust.partitions import Draws, canonical
+from pyroclust.partitions.raw_labels import raw_labels
 
 LABELS = canonical(torch.from_numpy(np.random.default_rng(0).integers(3, size=(2, 30, 6)))).numpy()
 DATA = np.random.default_rng(1).standard_normal((6, 2))
@@ -32,8 +32,7 @@ FORMS: dict[str, Callable[[], Any]] = {
     "tensor": lambda: torch.from_numpy(LABELS),
     "tensor in a graph": lambda: torch.nn.Parameter(torch.from_numpy(LABELS), requires_grad=False),
     "lists": LABELS.tolist,
-    "chain draws": lambda: ChainDraws(torch.from_numpy(LABELS), torch.zeros(2, 30)),
-    "file": lambda: DrawsFile("draws", LABELS),
+    "draws": lambda: Draws(assignments=LABELS, log_joint=np.zeros((2, 30))),
     "samples by site": lambda: {"assignments": torch.from_numpy(LABELS), "mu": torch.zeros(2, 30)},
     "dataset": posterior,
     "array of xarray": lambda: posterior()["assignments"],
@@ -99,21 +98,20 @@ WEIGHTED: dict[str, Callable[..., Any]] = {
 }
 
 
-def sample() -> ImportanceSample:
-    flat = torch.from_numpy(LABELS.reshape(-1, LABELS.shape[-1]))
-    log_joint = torch.from_numpy(np.random.default_rng(2).standard_normal(len(flat)))
-    return ImportanceSample(flat, torch.zeros(len(flat), dtype=torch.float64), log_joint)
+def sample(**others: np.ndarray) -> Draws:
+    log_weights = 2 * np.random.default_rng(2).standard_normal(LABELS.shape[:2])
+    return Draws(assignments=LABELS, log_weights=log_weights, **others)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_labels_are_the_same_in_every_form(form):
-    np.testing.assert_array_equal(held_labels("draws", FORMS[form]()), LABELS)
+    np.testing.assert_array_equal(raw_labels("draws", FORMS[form]()), LABELS)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_functions_take_what_holds_draws(function):
     expected = FUNCTIONS[function](LABELS)
-    for form in ("tensor", "chain draws", "array of xarray"):
+    for form in ("tensor", "draws", "array of xarray"):
         found = FUNCTIONS[function](FORMS[form]())
         np.testing.assert_equal(found, expected)
 
@@ -121,7 +119,7 @@ def test_functions_take_what_holds_draws(function):
 @pytest.mark.parametrize("function", WEIGHTED)
 def test_a_weighted_sample_counts_with_its_weights(function):
     weighted = sample()
-    flat, weights = weighted.assignments.numpy(), np.exp(weighted.normalised_log_weights.numpy())
+    flat, weights = weighted.flat, softmax(weighted.log_weights.ravel())
     found = WEIGHTED[function](weighted)
     np.testing.assert_equal(found, WEIGHTED[function](flat, weights=weights))
     if not function.endswith("_test"):
@@ -131,12 +129,12 @@ def test_a_weighted_sample_counts_with_its_weights(function):
 
 @pytest.mark.parametrize("function", sorted(FUNCTIONS.keys() - WEIGHTED.keys()))
 def test_weights_are_never_dropped(function):
-    with pytest.raises(ValueError, match=r"of type ImportanceSample, whose draws have weights, .*resample"):
+    with pytest.raises(ValueError, match=r"of type Draws with log_weights, .*resample\("):
         FUNCTIONS[function](sample())
 
 
 def test_a_data_frame_of_one_draw_a_row():
-    found = held_labels("draws", pd.DataFrame(LABELS[0]))
+    found = raw_labels("draws", pd.DataFrame(LABELS[0]))
     np.testing.assert_array_equal(found, LABELS[0])
 
 
@@ -182,17 +180,19 @@ def test_a_guide_is_no_draws():
         diagnostics.point_estimate(Guide(), seed=0)
 
 
-def test_weights_twice_or_of_several_data_sets():
+def test_weights_twice():
     weighted = sample()
-    with pytest.raises(ValueError, match="weights are given, but draws is of type ImportanceSample"):
+    with pytest.raises(ValueError, match="weights are given, but draws are draws with log_weights"):
         labels_and_weights("draws", weighted, np.ones(60))
-    batch = ImportanceSample(
-        weighted.assignments.view(30, 2, 6), weighted.log_prob.view(30, 2), weighted.log_joint.view(30, 2)
-    )
-    with pytest.raises(ValueError, match=r"of shape \(30, 2, 6\), expected draws of one data set"):
-        diagnostics.co_assignment(batch)
+
+
+def test_weights_of_a_guides_independent_draws_are_smoothed():
+    weighted = sample(log_prob=np.zeros((2, 30)))
+    expected = diagnostics.importance_weights(weighted.log_weights)
+    np.testing.assert_equal(labels_and_weights("draws", weighted)[1], expected)
+    assert not np.allclose(expected, softmax(weighted.log_weights.ravel()))
 
 
 def test_the_second_source_has_no_weights():
-    with pytest.raises(ValueError, match="draws_b is of type ImportanceSample"):
+    with pytest.raises(ValueError, match="draws_b is of type Draws with log_weights"):
         diagnostics.compare_sources(LABELS, sample(), seed=0)
