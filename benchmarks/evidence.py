@@ -102,9 +102,9 @@ def measure(name: str, draws: int) -> dict[str, Any]:
     particles = []
     for seed in range(2):
         torch.manual_seed(seed)
-        sample = sequential_monte_carlo(model, guide, data, num_particles=2000)
-        known = float(sample.log_evidence_error)
-        particles.append([float(sample.log_evidence), known if math.isfinite(known) else None])
+        _, sample = sequential_monte_carlo(model, guide, data, num_particles=2000)
+        known = sample.evidence.error
+        particles.append([sample.evidence.estimate, known if math.isfinite(known) else None])
     return {
         "table": name,
         "points": len(data),

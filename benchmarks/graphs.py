@@ -34,7 +34,13 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 from pyroclust import load_guide
 from pyroclust.baselines import GraphTool, Louvain, SpectralCommunities
-from pyroclust.diagnostics import co_assignment, importance_weights, point_estimate, sbc
+from pyroclust.diagnostics import (
+    co_assignment,
+    importance_efficiency,
+    importance_weights,
+    point_estimate,
+    sbc,
+)
 from pyroclust.guides import BlockFilter
 from pyroclust.infer import importance_sample, refine, simulate
 from pyroclust.infer.mcmc import CollapsedGibbs, Compose, MergeSplit
@@ -114,10 +120,10 @@ def by_guide(name: str, seed: int) -> dict[str, Any]:
         f"{name}, {FEW} draws": point(few),
         f"{name}, beam": best.numpy(),
         f"{name}, as drawn": point(drawn.assignments),
-        f"{name}, weighted": point(drawn.assignments, drawn.log_weights),
+        f"{name}, weighted": point(drawn.assignments, drawn.log_weights.ravel()),
     }
     seconds = dict(zip(found, (of_few, of_beam, of_all, of_all), strict=True))
-    return judged(blocks, found, seconds, efficiency={name: float(drawn.efficiency)})
+    return judged(blocks, found, seconds, efficiency={name: importance_efficiency(drawn.log_weights)})
 
 
 def judged(

@@ -41,7 +41,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
-from tempered import kept_populations
+from tempered import kept_populations, together_in
 
 from pyroclust import compare
 from pyroclust.diagnostics import Trust, co_assignment, credible_ball, variation_of_information
@@ -169,9 +169,10 @@ def truth_of(
     drawn = kept_populations(
         file_of(name), model, data, num_populations=number, num_particles=particles, sweeps=sweeps
     )
-    first, second = drawn.halves()
-    print(drawn, f"{len(drawn.ancestors.unique())} ancestors")
-    tempered = Truth("populations", drawn.co_assignment(), float(np.abs(first - second).max()))
+    half = len(drawn.assignments) // 2
+    first, second = (together_in(drawn, some) for some in (slice(half), slice(half, None)))
+    together = together_in(drawn, slice(None))
+    tempered = Truth("populations", together, float(np.abs(first - second).max()))
     return min(found, tempered, key=lambda one: one.halves)
 
 

@@ -16,8 +16,9 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from pyroclust import load_guide
+from pyroclust.diagnostics import importance_efficiency
 from pyroclust.guides import NeuralClusteringProcess
-from pyroclust.infer import FitSettings, fit, importance_sample, simulate
+from pyroclust.infer import FitSettings, fit, simulate
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.models import Mixture, overlap2d, sensitivity2d
 from pyroclust.partitions import num_clusters
@@ -45,11 +46,15 @@ def by_guide(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the posterior of K for every concentration as drawn and weighted, and the draws' efficiency."""
     known = guide.condition(concentration=concentrations, prior_scale=PRIOR_SCALE)
-    sample = importance_sample(known.model, known, data.expand(len(concentrations), -1, -1), num_draws=draws)
-    clusters = num_clusters(sample.assignments)
-    plain = torch.full_like(sample.log_weights, 1 / draws)
-    weighted = shares(clusters, sample.normalised_log_weights.exp(), most)
-    return shares(clusters, plain, most), weighted, sample.efficiency
+    points = data.expand(len(concentrations), -1, -1)
+    with torch.no_grad():
+        labels, log_q = known.posterior(points).sample_and_log_prob((draws,))
+        log_weights = known.model.log_joint(points, labels) - log_q
+    clusters = num_clusters(labels)
+    plain = torch.full_like(log_weights, 1 / draws)
+    weighted = shares(clusters, log_weights.softmax(0), most)
+    efficiency = torch.tensor([importance_efficiency(one.numpy()) for one in log_weights.unbind(-1)])
+    return shares(clusters, plain, most), weighted, efficiency
 
 
 def by_mcmc(model: Mixture, data: Tensor, concentrations: Tensor, draws: int, most: int) -> Tensor:
