@@ -37,11 +37,12 @@ import torch
 import typer
 from real_tables import file_of
 from rich.console import Console
+from scipy.special import softmax
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
-from tempered import kept_populations, together_in
+from tempered import kept_populations
 
 from pyroclust import compare
 from pyroclust.diagnostics import Trust, co_assignment, credible_ball, variation_of_information
@@ -170,9 +171,12 @@ def truth_of(
         file_of(name), model, data, num_populations=number, num_particles=particles, sweeps=sweeps
     )
     half = len(drawn.assignments) // 2
-    first, second = (together_in(drawn, some) for some in (slice(half), slice(half, None)))
-    together = together_in(drawn, slice(None))
-    tempered = Truth("populations", together, float(np.abs(first - second).max()))
+    first, second = (
+        co_assignment(drawn.assignments[some], weights=softmax(drawn.log_weights[some]).ravel())
+        for some in (slice(half), slice(half, None))
+    )
+    print(drawn)
+    tempered = Truth("populations", co_assignment(drawn), float(np.abs(first - second).max()))
     return min(found, tempered, key=lambda one: one.halves)
 
 

@@ -80,8 +80,7 @@ def measure(guide: Any, *, scale: float, draw_scale: float = 1.0) -> dict[str, A
             figures[f"log q {points}, 4 orders"] = (gain - own + log_probs(mixed, data, truth)).mean().item()
         few = int(SAMPLED[points] * scale * draw_scale)
         log_weights = log_importance_weights(model, guide, data[:few], num_draws=DRAWS)
-        share = effective_shares(log_weights)
-        evidence = log_weights.logsumexp(0) - math.log(DRAWS)
+        share, evidence = effective_shares(log_weights), log_weights.logsumexp(0) - math.log(DRAWS)
         left = model.log_joint(data[:few], truth[:few]) - evidence - own[:few]
         figures |= {
             f"efficiency {points}": share.median().item(),

@@ -6,24 +6,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 from torch import Tensor
 
-from pyroclust import Draws
-from pyroclust.diagnostics import co_assignment
 from pyroclust.files import replace_file
-from pyroclust.infer import tempered_populations
+from pyroclust.infer import Populations, tempered_populations
+from pyroclust.partitions import Draws
 
-__all__ = ["TEMPERED", "kept_populations", "together_in"]
+__all__ = ["TEMPERED", "kept_populations"]
 
 TEMPERED = Path(__file__).parents[1] / "runs" / "tempered"
-_AT_ONCE = 2
+_AT_ONCE, _HYPER = 2, "hyper "
 
 
 def kept_populations(
     name: str, model: Any, data: Tensor, *, num_populations: int, num_particles: int, sweeps: int
 ) -> Draws:
-    """Return populations, weighted, drawn two at a time: those of earlier runs are read, and more are added.
+    """Return populations, drawn two at a time: those of earlier runs are read, and more are added.
 
     Args:
         name: of the table.
@@ -35,33 +33,42 @@ def kept_populations(
     """
     content = hashlib.sha256(f"{model}".encode() + data.numpy().tobytes()).hexdigest()[:8]
     folder = TEMPERED / f"{name}-{content}-{num_particles}x{sweeps}"
-    labels, log_weights = [], []
+    found = []
     for seed in range(1, -(-num_populations // _AT_ONCE) + 1):
         path = folder / f"{seed}.npz"
         if not path.exists():
-            drawn, record = tempered_populations(
+            draws, populations = tempered_populations(
                 model, data, num_populations=_AT_ONCE, num_particles=num_particles, sweeps=sweeps, seed=seed
             )
-            print(f"{name}, seed {seed}: {record}", flush=True)
-            _write(path, drawn)
-        with np.load(path) as file:
-            # Files of before have the populations one after the other.
-            shape = (_AT_ONCE, num_particles)
-            labels.append(file["assignments"].astype(np.int64).reshape(*shape, -1))
-            log_weights.append(file["log_weights"].reshape(shape))
-    return Draws(assignments=np.concatenate(labels), log_weights=np.concatenate(log_weights))
+            print(f"{name}, seed {seed}: {populations}", flush=True)
+            _write(path, draws, populations)
+        found.append(_read(path))
+    return Draws.joined(found)
 
 
-def together_in(drawn: Draws, populations: slice) -> np.ndarray:
-    """Return the co-assignment probabilities of some populations, ``(N, N)``."""
-    assert drawn.log_weights is not None
-    weights = softmax(drawn.log_weights[populations]).ravel()
-    labels = drawn.assignments[populations]
-    return co_assignment(labels.reshape(-1, drawn.num_points), weights=weights)
-
-
-def _write(path: Path, drawn: Draws) -> None:
+def _write(path: Path, draws: Draws, populations: Populations) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     file = io.BytesIO()
-    np.savez_compressed(file, assignments=drawn.assignments.astype(np.int16), log_weights=drawn.log_weights)
+    np.savez_compressed(
+        file,
+        assignments=draws.flat.astype(np.int16),
+        log_weights=draws.log_weights.ravel(),
+        log_joint=draws.log_joint.ravel(),
+        ancestors=populations.ancestors.ravel(),
+        **{f"powers {place}": np.array(one) for place, one in enumerate(populations.powers)},
+        **{f"{_HYPER}{name}": values.ravel() for name, values in draws.parameters.items()},
+    )
     replace_file(path, file.getvalue())
+
+
+def _read(path: Path) -> Draws:
+    with np.load(path) as file:
+        kept = [name for name in file.files if not name.startswith("powers")]
+        found = {name: file[name].reshape(_AT_ONCE, -1, *file[name].shape[1:]) for name in kept}
+    return Draws(
+        name="tempered populations",
+        assignments=found["assignments"].astype(np.int64),
+        log_weights=found["log_weights"],
+        log_joint=found["log_joint"],
+        parameters={name.removeprefix(_HYPER): found[name] for name in found if name.startswith(_HYPER)},
+    )

@@ -56,14 +56,13 @@ def main() -> None:
     # Few friendships anywhere: rates within blocks of about a quarter, between them of about a thirtieth.
     model = StochasticBlockModel(within=(20, 60), between=(2, 60))
     kernel = Compose([MergeSplit(model), CollapsedGibbs(model)], thin=2)
-    chains = kernel.run(matrix, num_draws=options.draws, warmup=options.draws // 2, num_chains=4, seed=0)
-    draws = chains.assignments
+    draws = kernel.run(matrix, num_draws=options.draws, warmup=options.draws // 2, num_chains=4, seed=0)
     refined, _ = refine(model, BlockFilter(model), matrix, num_draws=options.draws // 4, seed=0)
 
     estimate = point_estimate(draws, seed=0)
     unsure = point_uncertainty(draws, estimate)
     wrong = min((estimate != officers).sum(), (estimate == officers).sum())
-    apart = np.abs(co_assignment(refined.assignments) - co_assignment(draws)).max()
+    apart = np.abs(co_assignment(refined) - co_assignment(draws)).max()
     print(f"{estimate.max() + 1} blocks; {wrong} members outside of their faction")
     print(f"refined draws of the exact filter are within {apart:.2f} of the chains in every pair")
 
