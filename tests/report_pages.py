@@ -45,9 +45,7 @@ EVERY = ("two_samples", "baselines", "evidence")
 def comparison_case(*, dim: int = 1, **changes: Any) -> Analysis:
     """Return a guide beside MCMC, with all that draws can be asked."""
     near = changes.pop("calibration", None)
-    return filled(
-        make_comparison(dim=dim, num_points=40, draws=200, **changes), also=EVERY, calibration=near
-    )
+    return filled(make_comparison(dim=dim, num_points=40, draws=200, **changes), also=EVERY, calibration=near)
 
 
 def refined_comparison(
@@ -150,9 +148,7 @@ def alone_comparison(
         model="warped_clusters",
         guide=GuideRecord("a guide", certificate=certificate, is_asked_for=True),
         data=AnalysedData(of_points, points),
-        draws={
-            "guide": Draws(name="a guide", assignments=labels, log_prob=np.zeros((1, 40)), seconds=0.08)
-        },
+        draws={"guide": Draws(name="a guide", assignments=labels, log_prob=np.zeros((1, 40)), seconds=0.08)},
         has_likelihood=False,
     )
 

@@ -1,18 +1,16 @@
-"""Tempered populations where chains have not met."""
+"""Tempered populations where chains have not met, and which models can be tempered or annealed."""
 
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
+import numpy as np
 from torch import Tensor
 
 from pyroclust.diagnostics import LogEvidence
-from pyroclust.infer import TemperedPopulations, tempered_populations
-from pyroclust.infer.importance import resampled
+from pyroclust.diagnostics.weights.importance import stratified_draws
+from pyroclust.infer import tempered_populations
 from pyroclust.partitions import Draws
 from pyroclust.protocols import is_of_graphs
-from pyroclust.random_state import own_random_numbers
 from pyroclust.text import duration
 
 __all__ = [
@@ -26,7 +24,6 @@ __all__ = [
 
 MOST_ANNEALED = 500
 """Points up to which the log evidence is annealed: its time grows with their square."""
-_NAME = "tempered populations"
 _PARTICLES, _SWEEPS = 200, 8
 # Powers on the way to the posterior, of wide tables of some hundred rows.
 _POWERS = 120
@@ -49,11 +46,7 @@ class PopulationsOfModel:
     num_ancestors: int
 
     def said(self, end: str) -> str:
-        """Return a sentence about them.
-
-        Args:
-            end: what became of them.
-        """
+        """Return a sentence about them, with what became of them."""
         return (
             f"As the chains had not converged, there are {self.about}. They come from {self.num_ancestors} "
             f"draws of the prior, their log evidences spread {self.evidence.spread:.1f} nats, and they {end}."
@@ -66,13 +59,7 @@ def can_be_annealed(model: Any) -> bool:
 
 
 def can_be_tempered(model: Any) -> bool:
-    """Return whether :func:`~pyroclust.infer.tempered_populations` takes a model.
-
-    Example:
-        >>> from pyroclust.models import gaussian2d, warped_clusters
-        >>> can_be_tempered(gaussian2d()), can_be_tempered(warped_clusters())
-        (True, False)
-    """
+    """Return whether :func:`~pyroclust.infer.tempered_populations` takes a model."""
     return can_be_annealed(model) and model.constraints is None
 
 
@@ -89,39 +76,25 @@ def draw_populations(
     Draws of a population are resampled from its particles by their weights, so that R-hat compares the
     populations, as it does chains. Particles of one ancestor are alike: where few are left, populations
     differ.
-
-    Args:
-        model: one that :func:`can_be_tempered`.
-        data: the points, ``(N, D)``.
-        num_draws: draws of each.
-        num_populations: R.
-        seed: same seed, same draws.
     """
-    began = time.perf_counter()
-    found = tempered_populations(
+    drawn, found = tempered_populations(
         model, data, num_particles=_PARTICLES, num_populations=num_populations, sweeps=_SWEEPS, seed=seed
     )
-    seconds = time.perf_counter() - began
-    with own_random_numbers(seed, num_populations):
-        rows = _resampled(found, num_draws)
-    draws = Draws(
-        name=_NAME,
-        assignments=found.assignments[rows].numpy(),
-        log_joint=found.log_joint[rows].numpy(),
-        seconds=seconds,
+    assert drawn.log_weights is not None
+    assert drawn.log_joint is not None
+    rng = np.random.default_rng(seed)
+    shares = np.exp(drawn.log_weights - np.logaddexp.reduce(drawn.log_weights, axis=1, keepdims=True))
+    rows = np.stack([rng.permutation(stratified_draws(one, rng.random(num_draws))) for one in shares])
+    draws = replace(
+        drawn,
+        assignments=np.take_along_axis(drawn.assignments, rows[..., None], axis=1),
+        log_joint=np.take_along_axis(drawn.log_joint, rows, axis=1),
+        log_weights=None,
+        parameters={},
     )
     about = (
         f"{num_populations} independent populations of {_PARTICLES} partitions, which went from the prior to "
-        f"the posterior by {max(map(len, found.powers)) - 1} powers of the likelihood in {duration(seconds)}"
+        f"the posterior by {max(map(len, found.powers)) - 1} powers of the likelihood in "
+        f"{duration(drawn.seconds)}"
     )
-    return PopulationsOfModel(draws, found.evidence, about, len(found.ancestors.unique()))
-
-
-def _resampled(found: TemperedPopulations, num_draws: int) -> Tensor:
-    """Return rows of particles, ``(R, draws)``, by the weights of each population and in random order."""
-    size = len(found.assignments) // found.num_populations
-    rows = []
-    for place, log_weights in enumerate(found.log_weights.view(-1, size)):
-        own = resampled(log_weights.log_softmax(0), num_draws) + place * size
-        rows.append(own[torch.randperm(num_draws)])
-    return torch.stack(rows)
+    return PopulationsOfModel(draws, found.evidence, about, len(np.unique(found.ancestors)))

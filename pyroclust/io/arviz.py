@@ -104,7 +104,7 @@ def groups_of(
     if analysis is not None:
         draws: dict[str, Draws] = dict(analysis.draws)
     else:
-        draws = {"posterior": draws_from(source)}
+        draws = {"posterior": draws_from(source)}  # type: ignore[arg-type]
         # Weighted draws are refused.
         raw_labels(draws["posterior"].name, draws["posterior"])
     main = draws.get("mcmc") or draws.get("guide") or next(iter(draws.values()))

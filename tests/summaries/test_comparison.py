@@ -102,7 +102,9 @@ def test_rows_and_clusters(equal):
     np.testing.assert_allclose(clusters["share"], clusters["rows"] / len(rows))
     own = rows.groupby("cluster")["probability"].mean()
     np.testing.assert_allclose(clusters["mean_membership"], own)
-    assert ((clusters["share_low"] <= clusters["share"]) & (clusters["share"] <= clusters["share_high"])).all()
+    assert (
+        (clusters["share_low"] <= clusters["share"]) & (clusters["share"] <= clusters["share_high"])
+    ).all()
     # In the units of the table, not those of the model.
     means = rows.groupby("cluster")["measurement_1"].mean()
     np.testing.assert_allclose(clusters["measurement_1"], means, atol=0.3)

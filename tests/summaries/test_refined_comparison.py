@@ -116,4 +116,6 @@ def test_draws_file_has_all_draws(settled):
     groups = to_arviz(settled)
     for name in ("guide", "proposals", "refined"):
         np.testing.assert_array_equal(groups[name]["assignments"].values, settled.draws[name].assignments)
-    np.testing.assert_array_equal(groups["posterior"]["assignments"].values, settled.draws["mcmc"].assignments)
+    np.testing.assert_array_equal(
+        groups["posterior"]["assignments"].values, settled.draws["mcmc"].assignments
+    )
