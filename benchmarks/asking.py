@@ -126,8 +126,12 @@ def posterior(model: Mixture, points: np.ndarray, answers: list[tuple[int, int, 
             must_link=together, cannot_link=[(i, j) for i, j, same in answers if not same]
         )
     kernel = Compose([MergeSplit(model), CollapsedGibbs(model)])
+<<<<<<< HEAD
     chains = kernel.run(points, num_draws=DRAWS, warmup=WARMUP, num_chains=CHAINS, seed=seed)
     return chains.assignments
+=======
+    return kernel.run(points, num_draws=DRAWS, warmup=WARMUP, num_chains=CHAINS, seed=seed).assignments
+>>>>>>> draws
 
 
 def one(table: LabelledPoints, way: Callable[[Draws], np.ndarray], step: int, seed: int) -> Row:

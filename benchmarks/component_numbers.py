@@ -64,8 +64,13 @@ def posterior(model: Any, points: Tensor, seed: int) -> dict[str, Any]:
     while True:
         half = sweeps // 2
         found = kernel.run(points, num_draws=half, warmup=half, num_chains=CHAINS, seed=seed, progress=False)
+<<<<<<< HEAD
         draws = torch.from_numpy(found.assignments)
         halves = [numbers_of(model, draws[one::2].flatten(0, 1)) for one in (0, 1)]
+=======
+        labels = torch.from_numpy(found.assignments)
+        halves = [numbers_of(model, labels[one::2].flatten(0, 1)) for one in (0, 1)]
+>>>>>>> draws
         apart = float(0.5 * np.abs(halves[0] - halves[1]).sum())
         if apart <= AGREED or sweeps >= MOST_SWEEPS:
             return {"law": np.mean(halves, 0).tolist(), "apart": apart, "sweeps": sweeps}

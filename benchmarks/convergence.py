@@ -84,10 +84,9 @@ def looks(points: np.ndarray, *, seeds: int) -> dict[str, Any]:
         began = time.process_time()
         while grade != "well" and time.process_time() - began < SECONDS:
             every = max(1, sweeps // KEPT)
-            trace = chains.draw(sweeps // every, every=every)
-            draws = trace.assignments.numpy()
-            grade, rhat, ess = grade_of(draws, trace.log_joint.numpy())
-            error = reference.errors(co_assignment(draws.reshape(-1, len(data))))[0]
+            draws = chains.draw(sweeps // every, every=every)
+            grade, rhat, ess = grade_of(draws.assignments, draws.log_joint)
+            error = reference.errors(co_assignment(draws))[0]
             found["looks"].append(
                 {"seed": seed, "sweeps": sweeps, "grade": grade, "rhat": rhat, "ess": ess, "error": error}
             )

@@ -58,8 +58,15 @@ def decomposition(model: Mixture, data: Tensor, *, seed: int, draws: int) -> tup
             last = torch.nn.functional.pad(found[:, -1], (0, 1))
             kernel.init = FromDraws(law.given(last, num_free=1).sample())
             seed_of_run = int(torch.randint(2**31, ()))
+<<<<<<< HEAD
             run = kernel.run(points[:n], num_draws=draws, warmup=WARMUP, num_chains=CHAINS, seed=seed_of_run)
             found = torch.from_numpy(run.assignments)
+=======
+            chains = kernel.run(
+                points[:n], num_draws=draws, warmup=WARMUP, num_chains=CHAINS, seed=seed_of_run
+            )
+            found = torch.from_numpy(chains.assignments)
+>>>>>>> draws
         terms[n] = [PosteriorPredictive(model, points[:n], one).log_prob(points[n]).item() for one in found]
     whole = _total(terms)
     without = np.array([_total(np.delete(terms, one, 1)) for one in range(CHAINS)])
@@ -102,9 +109,8 @@ def measure(name: str, draws: int) -> dict[str, Any]:
     particles = []
     for seed in range(2):
         torch.manual_seed(seed)
-        sample = sequential_monte_carlo(model, guide, data, num_particles=2000)
-        known = float(sample.log_evidence_error)
-        particles.append([float(sample.log_evidence), known if math.isfinite(known) else None])
+        known = sequential_monte_carlo(model, guide, data, num_particles=2000)[1].evidence
+        particles.append([known.estimate, known.error if known.is_reliable else None])
     return {
         "table": name,
         "points": len(data),

@@ -36,7 +36,7 @@ from torch import Tensor
 
 from pyroclust import load_guide
 from pyroclust.calibration.training_world import simulated_world
-from pyroclust.diagnostics import co_assignment, smooth_log_weights
+from pyroclust.diagnostics import co_assignment, importance_weights
 from pyroclust.infer import refine
 from pyroclust.infer.mcmc.defaults import default_kernel
 from pyroclust.infer.mcmc.short_chains import ShortChains
@@ -88,11 +88,18 @@ def _against(path: Path) -> Callable[[Any, Tensor], dict[str, float]]:
     def errors(guide: Any, data: Tensor) -> dict[str, float]:
         reference: Reference = kept_reference(path, lambda: reference_chains(guide.model, data, seconds=30.0))
         _, found = refine(guide.model, guide, data, sweeps=0, seed=0)
+<<<<<<< HEAD
         proposals = found.proposals
         weights = np.exp(smooth_log_weights(proposals.log_ratios[0])[0])
         return {
             "drawn": reference.errors(co_assignment(proposals.flat[::5]))[0],
             "weighted": reference.errors(co_assignment(proposals.flat, weights=weights / weights.sum()))[0],
+=======
+        weights = importance_weights(found.proposals.log_ratios)
+        return {
+            "drawn": reference.errors(co_assignment(found.proposals.flat[::5]))[0],
+            "weighted": reference.errors(co_assignment(found.proposals, weights=weights))[0],
+>>>>>>> draws
             "efficiency": found.efficiency,
             "halves": reference.halves,
         }

@@ -34,11 +34,18 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 from pyroclust import load_guide
 from pyroclust.baselines import GraphTool, Louvain, SpectralCommunities
-from pyroclust.diagnostics import co_assignment, importance_weights, point_estimate, sbc
+from pyroclust.diagnostics import (
+    co_assignment,
+    importance_efficiency,
+    importance_weights,
+    point_estimate,
+    sbc,
+)
 from pyroclust.guides import BlockFilter
-from pyroclust.infer import importance_sample, refine, simulate
+from pyroclust.infer import Refinement, importance_sample, refine, simulate
 from pyroclust.infer.mcmc import CollapsedGibbs, Compose, MergeSplit
 from pyroclust.models import StochasticBlockModel
+from pyroclust.partitions import Draws
 
 RUNS = Path(__file__).parents[1] / "runs" / "graphs"
 RESULTS = Path(__file__).parent / "results" / "graphs.json"
@@ -78,6 +85,7 @@ def without_guides(seed: int) -> dict[str, Any]:
     number, matrix, run = int(blocks.max()) + 1, graph.numpy(), kernel(2).run
     chains, of_chains = timed(lambda: run(graph, num_draws=2000, warmup=1000, num_chains=4, seed=0))
     short, of_short = timed(lambda: run(graph, num_draws=200, warmup=100, num_chains=4, seed=0))
+<<<<<<< HEAD
     (again, record), of_filter = timed(lambda: refined_of(BlockFilter(MODEL), graph, DRAWS))
     proposed = record.proposals
     found = {
@@ -86,6 +94,16 @@ def without_guides(seed: int) -> dict[str, Any]:
         "filter, refined": point(again.assignments),
         "filter, as drawn": point(proposed.assignments),
         "filter, weighted": point(proposed.assignments, proposed.log_ratios.ravel()),
+=======
+    (again, refinement), of_filter = timed(lambda: refined_of(BlockFilter(MODEL), graph, DRAWS))
+    proposed = refinement.proposals
+    found = {
+        "long chains": point(chains.flat),
+        "short chains": point(short.flat),
+        "filter, refined": point(again.flat),
+        "filter, as drawn": point(proposed.flat),
+        "filter, weighted": point(proposed.flat, proposed.log_ratios),
+>>>>>>> draws
     }
     seconds = {"long chains": of_chains, "short chains": of_short, "filter, refined": of_filter}
     others = {"spectral, told K": SpectralCommunities(number), "spectral": SpectralCommunities()}
@@ -97,8 +115,13 @@ def without_guides(seed: int) -> dict[str, Any]:
         blocks,
         found,
         seconds,
+<<<<<<< HEAD
         efficiency={"filter": record.efficiency},
         settled={"filter, refined": float(record.settled)},
+=======
+        efficiency={"filter": refinement.efficiency},
+        settled={"filter, refined": float(refinement.settled)},
+>>>>>>> draws
     )
 
 
@@ -111,13 +134,13 @@ def by_guide(name: str, seed: int) -> dict[str, Any]:
     best, of_beam = timed(lambda: guide.posterior(graph).map_partition(width=BEAM))
     drawn, of_all = timed(lambda: importance_sample(MODEL, guide, graph, num_draws=DRAWS))
     found = {
-        f"{name}, {FEW} draws": point(few),
+        f"{name}, {FEW} draws": point(few.numpy()),
         f"{name}, beam": best.numpy(),
-        f"{name}, as drawn": point(drawn.assignments),
-        f"{name}, weighted": point(drawn.assignments, drawn.log_weights),
+        f"{name}, as drawn": point(drawn.flat),
+        f"{name}, weighted": point(drawn.flat, drawn.log_weights),
     }
     seconds = dict(zip(found, (of_few, of_beam, of_all, of_all), strict=True))
-    return judged(blocks, found, seconds, efficiency={name: float(drawn.efficiency)})
+    return judged(blocks, found, seconds, efficiency={name: importance_efficiency(drawn.log_weights)})
 
 
 def judged(
@@ -127,9 +150,15 @@ def judged(
     return {"ami": scores, "seconds": seconds, **others}
 
 
+<<<<<<< HEAD
 def point(draws: Any, log_weights: Any = None) -> np.ndarray:
     weights = None if log_weights is None else importance_weights(np.asarray(log_weights))
     return point_estimate(np.asarray(draws).reshape(-1, draws.shape[-1]), seed=0, weights=weights)
+=======
+def point(draws: np.ndarray, log_weights: np.ndarray | None = None) -> np.ndarray:
+    weights = None if log_weights is None else importance_weights(log_weights)
+    return point_estimate(draws, seed=0, weights=weights)
+>>>>>>> draws
 
 
 def few_of(guide: Any, graph: torch.Tensor) -> torch.Tensor:
@@ -137,7 +166,7 @@ def few_of(guide: Any, graph: torch.Tensor) -> torch.Tensor:
         return guide.posterior(graph).sample((FEW,))
 
 
-def refined_of(guide: Any, graph: torch.Tensor, num_draws: int) -> Any:
+def refined_of(guide: Any, graph: torch.Tensor, num_draws: int) -> tuple[Draws, Refinement]:
     return refine(MODEL, guide, graph, num_draws=num_draws, seed=0)
 
 
@@ -146,8 +175,12 @@ def largest_error(seed: int) -> float:
     graph, _ = graph_of(NODES, 10_000 + seed)
     chains = kernel(4).run(graph, num_draws=4000, warmup=2000, num_chains=4, seed=0)
     refined, _ = refined_of(load_guide(REFINED), graph, 1000)
+<<<<<<< HEAD
     gaps = co_assignment(refined.assignments) - co_assignment(chains.assignments)
     return float(np.abs(gaps).max())
+=======
+    return float(np.abs(co_assignment(refined) - co_assignment(chains)).max())
+>>>>>>> draws
 
 
 def calibration(number: int) -> dict[str, float]:

@@ -86,7 +86,11 @@ def measure(num_datasets: int, *, quick: bool) -> Iterator[dict[str, Any]]:
         for name, (kernel, draws) in kernels(model, guide).items():
             wanted = max(draws // (10 if quick else 1), 20)
             found = kernel.run(data, num_draws=wanted, warmup=wanted // 5, num_chains=4, seed=0)
+<<<<<<< HEAD
             clusters = found.num_clusters.astype(np.float64)
+=======
+            clusters = found.num_clusters.astype(float)
+>>>>>>> draws
             stuck = bool((clusters == clusters[:, :1]).all())
             effective = 0.0 if stuck else ess(clusters)
             yield {

@@ -37,6 +37,7 @@ import torch
 import typer
 from real_tables import file_of
 from rich.console import Console
+from scipy.special import softmax
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
@@ -169,9 +170,13 @@ def truth_of(
     drawn = kept_populations(
         file_of(name), model, data, num_populations=number, num_particles=particles, sweeps=sweeps
     )
-    first, second = drawn.halves()
-    print(drawn, f"{len(drawn.ancestors.unique())} ancestors")
-    tempered = Truth("populations", drawn.co_assignment(), float(np.abs(first - second).max()))
+    half = len(drawn.assignments) // 2
+    first, second = (
+        co_assignment(drawn.assignments[some], weights=softmax(drawn.log_weights[some]))
+        for some in (slice(half), slice(half, None))
+    )
+    print(drawn)
+    tempered = Truth("populations", co_assignment(drawn), float(np.abs(first - second).max()))
     return min(found, tempered, key=lambda one: one.halves)
 
 

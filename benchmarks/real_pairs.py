@@ -59,15 +59,25 @@ def measure(name: str, points: np.ndarray) -> dict[str, Any]:
     began = time.process_time()
     draws, found = refine(guide.model, guide, data, seed=0)
     seconds = time.process_time() - began
+<<<<<<< HEAD
     reference, proposed = reference_chains(guide.model, data), found.proposals.flat
     largest, mean = reference.errors(co_assignment(draws.assignments))
+=======
+    reference = reference_chains(guide.model, data)
+    largest, mean = reference.errors(co_assignment(draws))
+>>>>>>> draws
     return {
         "pair": name,
         "N": len(points),
         "largest": largest,
         "mean": mean,
+<<<<<<< HEAD
         "drawn": reference.errors(co_assignment(proposed))[0],
         "resampled": reference.errors(co_assignment(proposed[found.ancestors]))[0],
+=======
+        "drawn": reference.errors(co_assignment(found.proposals))[0],
+        "resampled": reference.errors(co_assignment(found.proposals.flat[found.ancestors]))[0],
+>>>>>>> draws
         "floor": reference.floor(1000)[0],
         "settled": found.settled,
         "sweeps": found.sweeps,

@@ -11,6 +11,7 @@ result is kept in benchmarks/results/recipes.json.
 """
 
 import json
+import math
 import platform
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,7 +27,7 @@ from pyroclust import load_guide
 from pyroclust.calibration import CertificateSettings
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import simulate
-from pyroclust.infer.quality import divergences, importance_samples
+from pyroclust.infer.quality import divergences, effective_shares, log_importance_weights
 from pyroclust.nn import RandomOrder
 from pyroclust.recipes.training_runs import train_recipe
 
@@ -78,9 +79,8 @@ def measure(guide: Any, *, scale: float, draw_scale: float = 1.0) -> dict[str, A
         if mixed is not None:
             figures[f"log q {points}, 4 orders"] = (gain - own + log_probs(mixed, data, truth)).mean().item()
         few = int(SAMPLED[points] * scale * draw_scale)
-        samples = importance_samples(model, guide, data[:few], num_draws=DRAWS)
-        share = torch.cat([one.efficiency for one in samples])
-        evidence = torch.cat([one.log_evidence for one in samples])
+        log_weights = log_importance_weights(model, guide, data[:few], num_draws=DRAWS)
+        share, evidence = effective_shares(log_weights), log_weights.logsumexp(0) - math.log(DRAWS)
         left = model.log_joint(data[:few], truth[:few]) - evidence - own[:few]
         figures |= {
             f"efficiency {points}": share.median().item(),

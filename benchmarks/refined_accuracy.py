@@ -37,7 +37,11 @@ def rows(name: str, seeds: int) -> list[dict[str, Any]]:
     for seed in range(seeds):
         draws, refined = refine(guide.model, guide, data, num_draws=DRAWS, seed=seed)
         starts = refined.proposals.flat[refined.ancestors]
+<<<<<<< HEAD
         largest, mean = reference.errors(co_assignment(draws.assignments))
+=======
+        largest, mean = reference.errors(co_assignment(draws))
+>>>>>>> draws
         found.append(
             {
                 "table": name,

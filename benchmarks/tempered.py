@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from pyroclust.files import replace_file
-from pyroclust.infer import TemperedPopulations, tempered_populations
+from pyroclust.infer import Populations, tempered_populations
+from pyroclust.partitions import Draws
 
 __all__ = ["TEMPERED", "kept_populations"]
 
@@ -20,7 +20,7 @@ _AT_ONCE, _HYPER = 2, "hyper "
 
 def kept_populations(
     name: str, model: Any, data: Tensor, *, num_populations: int, num_particles: int, sweeps: int
-) -> TemperedPopulations:
+) -> Draws:
     """Return populations, drawn two at a time: those of earlier runs are read, and more are added.
 
     Args:
@@ -37,44 +37,38 @@ def kept_populations(
     for seed in range(1, -(-num_populations // _AT_ONCE) + 1):
         path = folder / f"{seed}.npz"
         if not path.exists():
-            drawn = tempered_populations(
+            draws, populations = tempered_populations(
                 model, data, num_populations=_AT_ONCE, num_particles=num_particles, sweeps=sweeps, seed=seed
             )
-            print(f"{name}, seed {seed}: {drawn}, {len(drawn.ancestors.unique())} ancestors", flush=True)
-            _write(path, drawn)
+            print(f"{name}, seed {seed}: {populations}", flush=True)
+            _write(path, draws, populations)
         found.append(_read(path))
-    return TemperedPopulations.joined(found)
+    return Draws.joined(found)
 
 
-def _write(path: Path, drawn: TemperedPopulations) -> None:
+def _write(path: Path, draws: Draws, populations: Populations) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    hyper = {f"{_HYPER}{name}": values.numpy() for name, values in drawn.hyperparameters.items()}
     file = io.BytesIO()
     np.savez_compressed(
         file,
-        assignments=drawn.assignments.numpy().astype(np.int16),
-        log_weights=drawn.log_weights.numpy(),
-        log_joint=drawn.log_joint.numpy(),
-        ancestors=drawn.ancestors.numpy(),
-        **{f"powers {place}": np.array(one) for place, one in enumerate(drawn.powers)},
-        **hyper,
+        assignments=draws.flat.astype(np.int16),
+        log_weights=draws.log_weights.ravel(),
+        log_joint=draws.log_joint.ravel(),
+        ancestors=populations.ancestors.ravel(),
+        **{f"powers {place}": np.array(one) for place, one in enumerate(populations.powers)},
+        **{f"{_HYPER}{name}": values.ravel() for name, values in draws.parameters.items()},
     )
     replace_file(path, file.getvalue())
 
 
-def _read(path: Path) -> TemperedPopulations:
+def _read(path: Path) -> Draws:
     with np.load(path) as file:
-        found = {name: file[name] for name in file.files}
-    powers = tuple(tuple(found.pop(f"powers {place}").tolist()) for place in range(_AT_ONCE))
-    tensors = {name: torch.from_numpy(values) for name, values in found.items()}
-    assignments = tensors.pop("assignments").long()
-    hyper = {
-        name.removeprefix(_HYPER): tensors.pop(name) for name in list(tensors) if name.startswith(_HYPER)
-    }
-    return TemperedPopulations(
-        assignments=assignments,
-        hyperparameters=hyper,
-        num_populations=_AT_ONCE,
-        powers=powers,
-        **tensors,
+        kept = [name for name in file.files if not name.startswith("powers")]
+        found = {name: file[name].reshape(_AT_ONCE, -1, *file[name].shape[1:]) for name in kept}
+    return Draws(
+        name="tempered populations",
+        assignments=found["assignments"].astype(np.int64),
+        log_weights=found["log_weights"],
+        log_joint=found["log_joint"],
+        parameters={name.removeprefix(_HYPER): found[name] for name in found if name.startswith(_HYPER)},
     )

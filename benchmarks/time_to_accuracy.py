@@ -35,7 +35,7 @@ from reference import REFERENCES, Reference, kept_reference, largest_rhat, refer
 from torch import Tensor
 
 from pyroclust import load_guide
-from pyroclust.diagnostics import co_assignment, smooth_log_weights
+from pyroclust.diagnostics import co_assignment, importance_weights
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer import refine, simulate
 from pyroclust.infer.mcmc.defaults import default_kernel
@@ -98,6 +98,7 @@ def refining(model: Any, guide: Any, data: Tensor, reference: Reference) -> Foun
     """Refine with default settings, then follow the same starts sweep by sweep."""
     refine(model, guide, data, num_draws=40, proposals=1, sweeps=1, seed=0)
     began = time.process_time()
+<<<<<<< HEAD
     refined, found = refine(model, guide, data, num_draws=DRAWS, seed=0)
     spent = time.process_time() - began
     # On one core wall-clock time of the parts is processor time, but for what other processes took of it.
@@ -111,6 +112,21 @@ def refining(model: Any, guide: Any, data: Tensor, reference: Reference) -> Foun
     largest, mean = reference.errors(co_assignment(refined.assignments))
     return {
         "drawn": (part["draw"] * DRAWS / len(proposed), *reference.errors(co_assignment(drawn))),
+=======
+    draws, found = refine(model, guide, data, num_draws=DRAWS, seed=0)
+    spent = time.process_time() - began
+    # On one core wall-clock time of the parts is processor time, but for what other processes took of it.
+    part = {name: value * spent / sum(found.seconds.values()) for name, value in found.seconds.items()}
+    proposals = found.proposals
+    weighted = co_assignment(proposals, weights=importance_weights(proposals.log_ratios))
+    drawn = proposals.flat[:: proposals.num_draws // DRAWS]
+    started = part["draw"] + part.get("weigh", 0.0)
+    starts = torch.from_numpy(proposals.flat[found.ancestors])
+    curve = followed(model, data, starts, reference, started=started)
+    largest, mean = reference.errors(co_assignment(draws))
+    return {
+        "drawn": (part["draw"] * DRAWS / proposals.num_draws, *reference.errors(co_assignment(drawn))),
+>>>>>>> draws
         "weighted": (part["draw"] + part.get("weigh", 0.0), *reference.errors(weighted)),
         "curve": curve,
         # Estimates of the evidence are no part of the draws.
@@ -168,11 +184,11 @@ def chains(
         every = max(1, wanted // DRAWS)
         before = long.sweeps
         began = time.process_time()
-        trace = long.draw(wanted // every, every=every)
+        draws = long.draw(wanted // every, every=every)
         spent += time.process_time() - began
         at.append(before + every * np.arange(1, wanted // every + 1))
-        labels.append(trace.assignments.to(torch.int16).numpy())
-        log_joint.append(trace.log_joint.numpy())
+        labels.append(draws.assignments.astype(np.int16))
+        log_joint.append(draws.log_joint)
         places, kept = np.concatenate(at), np.concatenate(labels, 1)
         first = dropped * long.sweeps
         late = places > first

@@ -74,7 +74,7 @@ def run(name: str, model: Any, data: Tensor, *, starts: Tensor) -> Run:
         seconds.append(seconds[-1] + took)
         every = max(1, int(every * SECONDS / BLOCKS / took))
     labels, joints = (
-        np.stack([getattr(one, part).numpy() for one in blocks], 1) for part in ("assignments", "log_joint")
+        np.stack([getattr(one, part) for one in blocks], 1) for part in ("assignments", "log_joint")
     )
     return Run(labels, joints, np.array(seconds[1:]), chains.sweeps)
 

@@ -38,8 +38,12 @@ def asked(
         same = classes[pairs[:, 0]] == classes[pairs[:, 1]]
         known = model.constrained(must_link=pairs[same], cannot_link=pairs[~same])
         kernel = Compose([MergeSplit(known), CollapsedGibbs(known)])
+<<<<<<< HEAD
         chains = kernel.run(points, num_draws=draws, warmup=draws, num_chains=4, seed=seed + len(pairs))
         found = chains.assignments
+=======
+        found = kernel.run(points, num_draws=draws, warmup=draws, num_chains=4, seed=seed + len(pairs))
+>>>>>>> draws
         scores.append(float(adjusted_rand_score(classes, point_estimate(found, seed=0))))
         if len(pairs) == answers:
             return scores, pairs

@@ -56,14 +56,22 @@ def main() -> None:
     # Few friendships anywhere: rates within blocks of about a quarter, between them of about a thirtieth.
     model = StochasticBlockModel(within=(20, 60), between=(2, 60))
     kernel = Compose([MergeSplit(model), CollapsedGibbs(model)], thin=2)
+<<<<<<< HEAD
     chains = kernel.run(matrix, num_draws=options.draws, warmup=options.draws // 2, num_chains=4, seed=0)
     draws = chains.assignments
+=======
+    draws = kernel.run(matrix, num_draws=options.draws, warmup=options.draws // 2, num_chains=4, seed=0)
+>>>>>>> draws
     refined, _ = refine(model, BlockFilter(model), matrix, num_draws=options.draws // 4, seed=0)
 
     estimate = point_estimate(draws, seed=0)
     unsure = point_uncertainty(draws, estimate)
     wrong = min((estimate != officers).sum(), (estimate == officers).sum())
+<<<<<<< HEAD
     apart = np.abs(co_assignment(refined.assignments) - co_assignment(draws)).max()
+=======
+    apart = np.abs(co_assignment(refined) - co_assignment(draws)).max()
+>>>>>>> draws
     print(f"{estimate.max() + 1} blocks; {wrong} members outside of their faction")
     print(f"refined draws of the exact filter are within {apart:.2f} of the chains in every pair")
 

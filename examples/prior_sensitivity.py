@@ -1,26 +1,29 @@
 """How far the number of clusters depends on the concentration: one guide, beside a Markov chain for each.
 
-The guide takes concentration and spread of the means as inputs: all concentrations are one batch of it,
-while MCMC runs once for each.
+The guide takes concentration and spread of the means as inputs: it is trained once for all of them, while
+MCMC runs once for each.
 
 python examples/prior_sensitivity.py --out prior_sensitivity.png
 python examples/prior_sensitivity.py --guide FOLDER   # a trained guide with the same conditions
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from pyroclust import load_guide
+from pyroclust.diagnostics import importance_efficiency, normalised_weights
 from pyroclust.guides import NeuralClusteringProcess
 from pyroclust.infer import FitSettings, fit, importance_sample, simulate
 from pyroclust.infer.mcmc import CollapsedGibbs
 from pyroclust.models import Mixture, overlap2d, sensitivity2d
-from pyroclust.partitions import num_clusters
+from pyroclust.partitions import Draws
 from pyroclust.plots import CYCLE, INK, new_figure, style
 
 PRIOR_SCALE = 3.0
@@ -34,37 +37,44 @@ def trained_guide(steps: int) -> NeuralClusteringProcess:
     return guide
 
 
-def shares(clusters: Tensor, weights: Tensor, most: int) -> Tensor:
-    """Return the probabilities of 1, ..., most or more clusters, ``(S, B) -> (B, most)``."""
-    is_k = clusters.clamp(max=most).unsqueeze(-1) == torch.arange(1, most + 1)
-    return (weights.unsqueeze(-1) * is_k).sum(0)
+def shares(draws: Draws, most: int) -> np.ndarray:
+    """Return the probabilities of 1, ..., most or more clusters, by the weights of the draws."""
+    clusters = np.minimum(draws.num_clusters.ravel(), most)
+    return np.bincount(clusters, weights=normalised_weights(draws), minlength=most + 1)[1:]
 
 
 def by_guide(
     guide: NeuralClusteringProcess, data: Tensor, concentrations: Tensor, draws: int, most: int
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the posterior of K for every concentration as drawn and weighted, and the draws' efficiency."""
-    known = guide.condition(concentration=concentrations, prior_scale=PRIOR_SCALE)
-    sample = importance_sample(known.model, known, data.expand(len(concentrations), -1, -1), num_draws=draws)
-    clusters = num_clusters(sample.assignments)
-    plain = torch.full_like(sample.log_weights, 1 / draws)
-    weighted = shares(clusters, sample.normalised_log_weights.exp(), most)
-    return shares(clusters, plain, most), weighted, sample.efficiency
+    plain, weighted, efficiency = [], [], []
+    for concentration in concentrations.tolist():
+        known = guide.condition(concentration=concentration, prior_scale=PRIOR_SCALE)
+        found = importance_sample(known.model, known, data, num_draws=draws)
+        plain.append(shares(replace(found, log_weights=None), most))
+        weighted.append(shares(found, most))
+        efficiency.append(importance_efficiency(found.log_weights))
+    return np.array(plain), np.array(weighted), np.array(efficiency)
 
 
-def by_mcmc(model: Mixture, data: Tensor, concentrations: Tensor, draws: int, most: int) -> Tensor:
+def by_mcmc(model: Mixture, data: Tensor, concentrations: Tensor, draws: int, most: int) -> np.ndarray:
     """Return the posterior of K for every concentration from chains of their own."""
     found = []
     for concentration in concentrations.tolist():
         known = model.given({"concentration": concentration, "prior_scale": PRIOR_SCALE})
         chains = CollapsedGibbs(known, thin=10).run(data, num_draws=draws, warmup=100, num_chains=2, seed=0)
+<<<<<<< HEAD
         clusters = torch.from_numpy(chains.num_clusters).reshape(-1, 1)
         found.append(shares(clusters, torch.full(clusters.shape, 1 / clusters.numel()), most)[0])
     return torch.stack(found)
+=======
+        found.append(shares(chains, most))
+    return np.array(found)
+>>>>>>> draws
 
 
 def draw_posteriors(
-    axes: Axes, concentrations: Tensor, guide: Tensor, weighted: Tensor, mcmc: Tensor
+    axes: Axes, concentrations: Tensor, guide: np.ndarray, weighted: np.ndarray, mcmc: np.ndarray
 ) -> None:
     """Draw the probability of each number of clusters against the concentration."""
     most = guide.shape[-1]
@@ -83,7 +93,12 @@ def draw_posteriors(
 
 
 def draw(
-    data: Tensor, concentrations: Tensor, guide: Tensor, weighted: Tensor, mcmc: Tensor, efficiency: Tensor
+    data: Tensor,
+    concentrations: Tensor,
+    guide: np.ndarray,
+    weighted: np.ndarray,
+    mcmc: np.ndarray,
+    efficiency: np.ndarray,
 ) -> Figure:
     """Draw the data, the posteriors, and how good the guide's draws are."""
     figure = new_figure(10, 4.4)
@@ -123,7 +138,7 @@ def main() -> None:
     with style():
         draw(data, concentrations, plain, weighted, mcmc, efficiency).savefig(arguments.out, dpi=110)
     for label, found in (("as drawn", plain), ("weighted", weighted)):
-        distance = 0.5 * (found - mcmc).abs().sum(-1)
+        distance = 0.5 * np.abs(found - mcmc).sum(-1)
         print(f"total variation to MCMC, {label}: mean {distance.mean():.3f}, largest {distance.max():.3f}")
     print(f"written: {arguments.out}")
 

@@ -29,6 +29,7 @@ Names of this package, loaded when they are first used:
 * ``calibrate``, ``calibrate_near``: check a sampler on simulations, everywhere or near your data.
 * ``certify``: measure what a guide is worth on fresh data of its model.
 * ``read_table``, ``standardise``: points from files, on the scale that the shipped guides expect.
+* ``Draws``: draws of a partition, with what is known of each; ``Draws.of`` takes arrays of any software.
 * ``read_draws``: draws from files of any software.
 * ``to_arviz``, ``from_pyro``: draws as containers of ArviZ.
 * ``register``: let cards and recipes name a class of your own.
@@ -69,7 +70,11 @@ if TYPE_CHECKING:
     from pyroclust.io import read_draws as read_draws
     from pyroclust.io.arviz import to_arviz as to_arviz
     from pyroclust.io.pyro_results import from_pyro as from_pyro
+<<<<<<< HEAD
     from pyroclust.partitions import Draws as Draws
+=======
+    from pyroclust.partitions.draws import Draws as Draws
+>>>>>>> draws
     from pyroclust.registry import register as register
     from pyroclust.results.analysis import Analysis as Analysis
     from pyroclust.saving.cards import list_guides as list_guides
@@ -77,7 +82,10 @@ if TYPE_CHECKING:
     from pyroclust.saving.guides import save_guide as save_guide
 
 __all__ = [
+<<<<<<< HEAD
     "Analysis",
+=======
+>>>>>>> draws
     "Draws",
     "__version__",
     "calibrate",
@@ -104,8 +112,12 @@ __all__ = [
 __version__ = version("pyroclust")
 
 _HOMES = {
+<<<<<<< HEAD
     "Analysis": "pyroclust.results.analysis",
     "Draws": "pyroclust.partitions",
+=======
+    "Draws": "pyroclust.partitions.draws",
+>>>>>>> draws
     "calibrate": "pyroclust.calibration",
     "calibrate_near": "pyroclust.calibration",
     "certify": "pyroclust.calibration",

@@ -55,7 +55,9 @@ class ParticleBatch:
     Attributes:
         assignments: the particles, ``(S, *batch, N)`` int64, those of an island in consecutive rows.
         log_weights: ``(S, *batch)`` float64 in nats; their mean estimates the evidence.
-        ess: as in :class:`Particles`, ``(N, *batch)``; also ``num_resampled`` and ``exponents``.
+        ess: as in :class:`Particles`, ``(N, *batch)``.
+        num_resampled: likewise.
+        exponents: likewise.
     """
 
     assignments: Tensor

@@ -63,6 +63,11 @@ class Draws:
 
     def __post_init__(self) -> None:
         """Check the shapes."""
+        if not isinstance(self.assignments, np.ndarray):
+            raise ValueError(
+                f"assignments is of type {type(self.assignments).__name__}, expected an array of numpy: "
+                "Draws.of takes others"
+            )
         if self.assignments.ndim != 3:
             raise ValueError(
                 f"assignments has shape {self.assignments.shape}, expected (chains, draws, points)"

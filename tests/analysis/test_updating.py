@@ -44,8 +44,13 @@ def test_weights_and_sweeps_give_the_exact_posterior_of_all_rows_and_the_evidenc
     code = {tuple(one): at for at, one in enumerate(every.tolist())}
     for sweeps in (0, 10):
         guide = ContinuedDraws(model, draws)
+<<<<<<< HEAD
         found, record = refine(model, guide, data, num_draws=8_000, proposals=2, sweeps=sweeps, seed=1)
         times = np.bincount([code[tuple(one)] for one in found.flat.tolist()], minlength=len(every))
+=======
+        moved, found = refine(model, guide, data, num_draws=8_000, proposals=2, sweeps=sweeps, seed=1)
+        times = np.bincount([code[tuple(one)] for one in moved.flat.tolist()], minlength=len(every))
+>>>>>>> draws
         assert 0.5 * np.abs(times / times.sum() - exact.exp().numpy()).sum() < 0.1
         assert all(one.estimate == pytest.approx(evidence, abs=0.05) for one in record.evidences)
 

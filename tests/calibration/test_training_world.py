@@ -35,9 +35,9 @@ def test_a_guide_that_is_wrong_on_a_lattice_is_seen():
     side = np.linspace(-1, 1, 8) / np.sqrt(3 / 7)
     data = 5 * torch.from_numpy(np.stack(np.meshgrid(side, side), -1).reshape(64, 2))
     guide = load_guide("ncp-gaussian2d")
-    refined = refine(guide.model, guide, data, num_draws=300, seed=0)
-    gaps = np.abs(co_assignment(refined.assignments) - co_assignment(refined.proposals.assignments[::5]))
-    assert refined.settled
+    draws, refinement = refine(guide.model, guide, data, num_draws=300, seed=0)
+    gaps = np.abs(co_assignment(draws) - co_assignment(refinement.proposals.flat[::5]))
+    assert refinement.settled
     assert gaps.max() > 0.15
     assert simulated_world(guide, data, max_points=None, seed=0).witnesses().p_value <= 0.05
 

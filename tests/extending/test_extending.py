@@ -104,7 +104,7 @@ def test_the_kernel_draws_from_the_posterior(of):
     points = data()[:4].double()
     partitions, log_probs = exact_posterior(of, points)
     run = PriorProposals(of).run(points, num_draws=4000, warmup=200, num_chains=8, seed=1)
-    draws = torch.as_tensor(run.assignments)
+    draws = torch.from_numpy(run.assignments)
     found = (draws.flatten(0, 1).unsqueeze(1) == partitions).all(-1).double()
     shares = found.view(8, -1, len(partitions)).mean(1)
     error = shares.std(0) / 8**0.5

@@ -71,11 +71,13 @@ SETTINGS: dict[str, Callable[[], Any]] = {
 CALLS: dict[str, Callable[[], Tensor]] = {
     "the filter draws": lambda: FILTER.posterior(POINTS).sample((5,)),
     "a network draws": lambda: NETWORK.posterior(POINTS).sample((5,)),
-    "importance sampling": lambda: importance_sample(MODEL, FILTER, POINTS, num_draws=5).assignments,
-    "sequential Monte Carlo": lambda: (
-        sequential_monte_carlo(MODEL, FILTER, POINTS, num_particles=5).assignments
+    "importance sampling": lambda: torch.from_numpy(
+        importance_sample(MODEL, FILTER, POINTS, num_draws=5).assignments
     ),
-    "chains": lambda: CollapsedGibbs(MODEL).run(POINTS, num_draws=3, seed=1).assignments,
+    "sequential Monte Carlo": lambda: torch.from_numpy(
+        sequential_monte_carlo(MODEL, FILTER, POINTS, num_particles=5)[0].assignments
+    ),
+    "chains": lambda: torch.from_numpy(CollapsedGibbs(MODEL).run(POINTS, num_draws=3, seed=1).assignments),
     "the exact posterior": lambda: exact_posterior(MODEL, POINTS)[1].argmax(),
 }
 

@@ -210,6 +210,12 @@ def reciprocal(found: tuple[float, float], *, log_joint: np.ndarray, log_prob: n
     assert math.isnan(found[1]) or found[1] >= 0
 
 
+def of_populations(found: Any, *, log_weights: np.ndarray, **_: Any) -> None:
+    """All particles count alike, whichever population they are of."""
+    evidence((found.estimate, 0.0), log_weights=log_weights)
+    assert found.error >= 0 or len(np.asarray(log_weights)) == 1
+
+
 def one_evidence(found: Any, **arguments: np.ndarray) -> None:
     evidence((found.estimate, found.error), **arguments)
     tail(found.pareto_k, **arguments)
@@ -362,6 +368,15 @@ CALLS = [
         one_of(estimates=st.sampled_from([1, 2, 6]).flatmap(lambda size: finite(size, extreme=False))),
         repeated,
     ),
+    _call(
+        "population_evidence",
+        one_of(
+            log_weights=st.integers(1, 4).flatmap(lambda size: finite(size, 5, extreme=False)),
+            method=st.just(diagnostics.EvidenceMethod.TEMPERED),
+        ),
+        of_populations,
+        **_inside("method"),
+    ),
     _call("evidence_headline", one_of(evidences=EVIDENCES), stated, **_inside("evidences")),
     _call("rank_statistics", simulated(), ranked_values),
     _call("rank_counts", ranks(), binned),
@@ -388,3 +403,5 @@ CALLS = [
         **_inside("name", "max_rhat", "min_ess"),
     ),
 ]
+_DRAWS = "takes Draws, which check themselves: tests/infer/test_importance.py"
+NOT_TESTED = {"diagnostics.normalised_weights": _DRAWS, "diagnostics.resample": _DRAWS}

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 from scipy.special import log_expit, logsumexp
 
-from pyroclust.arrays import as_finite
+from pyroclust.arrays import as_finite, as_numbers
 from pyroclust.diagnostics.limits import (
     MAX_BRIDGE_ERROR,
     MAX_EVIDENCE_ERROR,
@@ -172,11 +172,19 @@ def population_evidence(log_weights: np.ndarray, *, method: EvidenceMethod) -> L
     Shape:
         log_weights: ``(populations, particles)`` in nats.
 
+    Raises:
+        ValueError: if these are no such numbers.
+
     Example:
         >>> population_evidence(np.full((2, 5), -3.0), method=EvidenceMethod.TEMPERED).estimate
         -3.0
     """
-    found = logsumexp(log_weights, axis=1) - math.log(log_weights.shape[1])
+    weights = as_numbers("log_weights", log_weights)
+    if weights.ndim != 2 or weights.size == 0:
+        raise ValueError(f"log_weights has shape {weights.shape}, expected (populations, particles)")
+    if np.isnan(weights).any() or weights.max() > _LARGEST:
+        raise ValueError("log_weights has a nan or a number above 1e15, expected nats")
+    found = logsumexp(weights, axis=1) - math.log(weights.shape[1])
     if not np.isfinite(found).all():
         return LogEvidence(method, float(logsumexp(found) - math.log(len(found))), math.nan, math.nan)
     estimate, error, spread = repeated_log_evidence(found)
