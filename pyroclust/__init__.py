@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from pyroclust.io import read_draws as read_draws
     from pyroclust.io.arviz import to_arviz as to_arviz
     from pyroclust.io.pyro_results import from_pyro as from_pyro
-    from pyroclust.partitions.draws import Draws as Draws
+    from pyroclust.partitions import Draws as Draws
     from pyroclust.registry import register as register
     from pyroclust.results.analysis import Analysis as Analysis
     from pyroclust.saving.cards import list_guides as list_guides
@@ -106,7 +106,7 @@ __version__ = version("pyroclust")
 
 _HOMES = {
     "Analysis": "pyroclust.results.analysis",
-    "Draws": "pyroclust.partitions.draws",
+    "Draws": "pyroclust.partitions",
     "calibrate": "pyroclust.calibration",
     "calibrate_near": "pyroclust.calibration",
     "certify": "pyroclust.calibration",

@@ -3,19 +3,27 @@
 import os
 import pickle
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from sys import modules
 from typing import Any
 
 from numba import __version__ as numba_version
-from numba import njit, types
+from numba import njit
 from numba.core.caching import FunctionCache
 
-__all__ = ["COMPILE_OPTIONS", "LEAN_OPTIONS", "compiled", "lean", "strict", "strict_inner", "strict_lean"]
+__all__ = [
+    "COMPILE_OPTIONS",
+    "LEAN_OPTIONS",
+    "compiled",
+    "inner",
+    "lean",
+    "strict",
+    "strict_inner",
+    "strict_lean",
+]
 
 # Reassociation lets sums over dimensions use vector units; nan and infinity keep their meaning. What is not
 # said here, a function would inherit from whichever caller is compiled first.
@@ -29,6 +37,7 @@ _STRICT_OPTIONS: Any = {**COMPILE_OPTIONS, "fastmath": False}
 # For functions that allocate nothing: no reference counts, which cost more than the arithmetic.
 LEAN_OPTIONS: Any = {**COMPILE_OPTIONS, "_nrt": False}
 _STRICT_LEAN_OPTIONS: Any = {**LEAN_OPTIONS, "fastmath": False}
+_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 # Bytes at the end of a file of machine code that say whether the rest is whole.
 _DIGEST = 16
@@ -83,8 +92,8 @@ def strict_lean(function: Callable[..., Any]) -> Any:
     return _cached(function, _STRICT_LEAN_OPTIONS)
 
 
-def strict_inner(function: Callable[..., Any]) -> Any:
-    """Compile a function that only compiled functions call, like :func:`strict_lean` otherwise.
+def inner(function: Callable[..., Any]) -> Any:
+    """Compile a function that only compiled functions call, like :func:`lean` otherwise.
 
     The code that would read its arguments from Python objects is left out; for named tuples of arrays it is
     a quarter of all there is to compile. Called from Python, the function would end the process.
@@ -92,7 +101,16 @@ def strict_inner(function: Callable[..., Any]) -> Any:
     Args:
         function: a function that numba can compile.
     """
-    return _cached(function, {**_STRICT_LEAN_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True})
+    return _cached(function, {**LEAN_OPTIONS, **_INNER})
+
+
+def strict_inner(function: Callable[..., Any]) -> Any:
+    """Compile a function like :func:`inner`, whose sums keep their order.
+
+    Args:
+        function: a function that numba can compile.
+    """
+    return _cached(function, {**_STRICT_LEAN_OPTIONS, **_INNER})
 
 
 def _cached(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
@@ -142,7 +160,7 @@ class _Cache(FunctionCache):
                 stream.write(content + blake2b(content, digest_size=_DIGEST).digest())
 
     def _path(self, sig: Any, codegen: Any) -> Path:
-        key = _digest([_spelled(sig), repr(codegen.magic_tuple()), repr(self._py_func.__code__.co_code)])
+        key = _digest([str(sig), repr(codegen.magic_tuple()), repr(self._py_func.__code__.co_code)])
         return Path(self._cache_path) / f"{self._impl.filename_base}.{self._stamp}.{key}.nbc"
 
 
@@ -157,25 +175,6 @@ def _stamp(path: Path) -> str:
     folder = _LIBRARY.joinpath(*path.relative_to(_LIBRARY).parts[:-1][:2]) if inside else _KERNELS
     files = {path, Path(__file__), *folder.rglob("*.py"), *_FAMILIES.rglob("*.py")}
     return _digest([numba_version, *(f"{one.name}\0{one.read_text('utf-8')}" for one in sorted(files))])
-
-
-def _spelled(signature: Any) -> str:
-    """Write types with all that their code depends on: named tuples are families and moves."""
-    return "; ".join([str(signature), *(part for one in signature for part in _named_tuples(one))])
-
-
-def _named_tuples(one: Any) -> Iterator[str]:
-    kind = getattr(one, "instance_class", None)
-    if isinstance(one, types.BaseNamedTuple) and kind is not None:
-        yield f"{kind.__module__}.{kind.__qualname__}{kind._fields}"
-        # The compiled functions of a family of one's own lie beside its named tuple.
-        source = getattr(modules.get(kind.__module__), "__file__", None)
-        if source is None:
-            raise LookupError(f"{kind.__name__} has no file: what its code depends on cannot be looked up")
-        if not any(Path(source).is_relative_to(folder) for folder in (_FAMILIES, _KERNELS)):
-            yield Path(source).read_text("utf-8")
-    for part in getattr(one, "types", ()):
-        yield from _named_tuples(part)
 
 
 def _is_private(folder: Path) -> bool:

@@ -23,31 +23,6 @@ from pyroclust.compiling import lean
 def twice(x):
     return {factor} * x
 """
-FAMILY = """
-from typing import NamedTuple
-import numpy as np
-from pyroclust.distributions.compiled.protocol import (
-    implements,
-    log_marginal,
-)
-
-class {name}(NamedTuple):
-    hyper: np.ndarray
-
-@implements(log_marginal, {name})
-def _log_marginal(family, sums, slot, size):
-    return {value}
-"""
-CALLER = """
-from pyroclust.compiling import lean
-from pyroclust.distributions.compiled.protocol import (
-    log_marginal,
-)
-
-@lean
-def call(family, sums):
-    return log_marginal(family, sums, 0, 1)
-"""
 FACTORY = """
 from pyroclust.compiling import lean
 
@@ -95,21 +70,6 @@ def test_code_is_found_again_until_its_file_changes(tmp_path, monkeypatch):
     assert edited(3) == 9
     assert hits(edited) == 0
     assert len(list(tmp_path.rglob("*.nbc"))) == 1
-
-
-def test_code_is_as_new_as_the_files_of_all_that_it_calls(tmp_path, monkeypatch):
-    """A family of one's own, edited: its caller was not."""
-    caller = write(tmp_path / "caller_module.py", CALLER)
-    family = tmp_path / "family_module.py"
-    sums = np.zeros((1, 1))
-    for name, value in (("Mine", 1.0), ("Mine", 2.0), ("Other", 3.0)):
-        module = load(write(family, FAMILY.format(name=name, value=value)), monkeypatch)
-        call = load(caller, monkeypatch).call
-        assert call(getattr(module, name)(np.zeros(1)), sums) == value
-        assert hits(call) == 0
-    again = load(caller, monkeypatch).call
-    assert again(module.Other(np.zeros(1)), sums) == 3.0
-    assert hits(again) == 1
 
 
 @pytest.mark.parametrize("kept_bytes", [0, 10, -50])
@@ -178,16 +138,6 @@ def test_code_is_for_one_processor_and_a_full_disk_keeps_none(tmp_path, monkeypa
     monkeypatch.setattr(twice._cache._cache_file, "_open_for_write", full)
     assert twice(3) == 6
     assert not list(tmp_path.rglob("*.nbc"))
-
-
-def test_a_family_without_a_file_is_compiled_and_not_kept(tmp_path, monkeypatch):
-    """As one that is written at the prompt."""
-    caller = load(write(tmp_path / "caller_module.py", CALLER), monkeypatch)
-    text = FAMILY.format(name="Prompt", value=4.0)
-    module = load(write(tmp_path / "family_module.py", text), monkeypatch)
-    monkeypatch.delattr(module, "__file__")
-    assert caller.call(module.Prompt(np.zeros(1)), np.zeros((1, 1))) == 4.0
-    assert not list(tmp_path.rglob("caller_module*.nbc"))
 
 
 def test_folders_that_others_can_write_are_not_used(tmp_path, monkeypatch):

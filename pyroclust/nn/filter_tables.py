@@ -9,9 +9,8 @@ import numpy as np
 from torch import Tensor
 
 from pyroclust.distributions.compiled import families  # noqa: F401  (registers them)
-from pyroclust.distributions.compiled.clusters import tabulate_family
 from pyroclust.distributions.compiled.pointers import Address
-from pyroclust.distributions.compiled.protocol import compile_family
+from pyroclust.distributions.compiled.protocol import compile_family, family_of, tabulate
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.threads import num_threads
 
@@ -72,8 +71,8 @@ def compiled_family(encoding: FilterEncoding, num_slots: int) -> Address:
         encoding: data sets.
         num_slots: how many clusters there may be.
     """
-    family = Address(compile_family(encoding.component, array_of(encoding.points.flatten(0, 1)), num_slots))
-    tabulate_family(family)
+    family = Address(family_of(encoding.component, array_of(encoding.points.flatten(0, 1)), num_slots))
+    tabulate(family)
     return family
 
 

@@ -5,7 +5,6 @@ import numpy as np
 from pyroclust.counts import check_count, check_seed
 from pyroclust.diagnostics.draws.labels import as_chains
 from pyroclust.diagnostics.draws.losses import variation_of_information
-from pyroclust.diagnostics.draws.num_clusters import count_clusters
 from pyroclust.diagnostics.estimates.point_estimates import point_estimate
 from pyroclust.partitions.raw_labels import DrawsLike
 
@@ -119,7 +118,7 @@ def functionals(
         reference = point_estimate(draws, seed=seed)
     share = shares(draws)
     values = {
-        "num_clusters": count_clusters(draws).astype(np.float64),
+        "num_clusters": (share > 0).sum(-1).astype(np.float64),
         "entropy": cluster_share_entropy(share),
         "largest_share": share.max(-1),
         "distance_to_reference": variation_of_information(draws, reference),

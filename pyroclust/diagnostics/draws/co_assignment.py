@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 
 from pyroclust.arrays import as_numbers
-from pyroclust.compiling import strict
+from pyroclust.compiling import strict_lean
 from pyroclust.diagnostics.draws.contingency import compact
 from pyroclust.diagnostics.draws.labels import checked_weights, flat_integers, labels_and_weights
 from pyroclust.memory import check_memory
@@ -20,30 +20,27 @@ _DRAWS = 128
 _ROUNDING = 1e-6
 
 
-@strict
-def _add_tile(labels: np.ndarray, gains: np.ndarray, first: int, second: int, total: np.ndarray) -> None:
-    points = labels.shape[1]
-    height, width = min(_TILE, points - first), min(_TILE, points - second)
-    left, right = np.zeros((_TILE, _DRAWS), labels.dtype), np.zeros((_DRAWS, _TILE), labels.dtype)
-    counts = np.empty(_TILE, gains.dtype)
-    for begin in range(0, labels.shape[0], _DRAWS):
-        draws = min(_DRAWS, labels.shape[0] - begin)
-        for s in range(draws):
-            for i in range(height):
-                left[i, s] = labels[begin + s, first + i]
-            for j in range(width):
-                right[s, j] = labels[begin + s, second + j]
-        for i in range(height):
-            counts[:] = 0
-            for s in range(draws):
-                label, gain = left[i, s], gains[begin + s]
+@strict_lean
+def _add_tile(
+    labels: np.ndarray,
+    gains: np.ndarray,
+    first: int,
+    second: int,
+    counts: np.ndarray,
+    total: np.ndarray,
+) -> None:
+    points = len(total)
+    for begin in range(0, len(labels), _DRAWS):
+        end = min(begin + _DRAWS, len(labels))
+        for i in range(first, min(first + _TILE, points)):
+            for j in range(_TILE):
+                counts[j] = 0
+            for s in range(begin, end):
+                label, gain, row = labels[s, i], gains[s], labels[s, second:]
                 for j in range(_TILE):
-                    counts[j] += gain if right[s, j] == label else 0
-            for j in range(width):
-                total[first + i, second + j] += counts[j]
-    for j in range(width):
-        for i in range(height):
-            total[second + j, first + i] = total[first + i, second + j]
+                    counts[j] += gain if row[j] == label else 0
+            for j in range(second, min(second + _TILE, points)):
+                total[i, j] += counts[j - second]
 
 
 def add_equal_labels(labels: np.ndarray, gains: np.ndarray, total: np.ndarray) -> None:
@@ -62,10 +59,19 @@ def add_equal_labels(labels: np.ndarray, gains: np.ndarray, total: np.ndarray) -
         >>> total.tolist()
         [[2.0, 1.0], [1.0, 2.0]]
     """
-    starts = range(0, labels.shape[1], _TILE)
+    points = labels.shape[1]
+    starts = range(0, points, _TILE)
     tiles = [(first, second) for first in starts for second in starts if second >= first]
+    # The last tile is as wide as the others.
+    padded = np.pad(labels, ((0, 0), (0, -points % _TILE)))
+
+    def add(tile: tuple[int, int]) -> None:
+        _add_tile(padded, gains, *tile, np.empty(_TILE, gains.dtype), total)
+        rows, columns = (slice(start, start + _TILE) for start in tile)
+        total[columns, rows] = total[rows, columns].T
+
     with ThreadPoolExecutor(num_threads()) as pool:
-        list(pool.map(lambda tile: _add_tile(labels, gains, tile[0], tile[1], total), tiles))
+        list(pool.map(add, tiles))
 
 
 _BLOCK_ENTRIES = 16_000_000

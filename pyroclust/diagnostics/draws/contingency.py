@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from pyroclust.compiling import strict
+from pyroclust.compiling import strict_lean
 from pyroclust.threads import num_threads
 
 __all__ = ["all_losses", "compact", "companions", "largest_company", "matched_losses"]
@@ -16,10 +16,11 @@ _POINTS_A_THREAD = 1_000_000
 _SMALL_TABLE = 4096
 
 
-@strict
+@strict_lean
 def _compact(labels: np.ndarray, names: np.ndarray, compacted: np.ndarray, counts: np.ndarray) -> None:
     for s in range(labels.shape[0]):
-        names[:] = -1
+        for k in range(len(names)):
+            names[k] = -1
         found = 0
         for i in range(labels.shape[1]):
             label = labels[s, i]
@@ -47,22 +48,23 @@ def compact(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return compacted, counts
 
 
-@strict
-def _sorted_points(labels: np.ndarray, starts: np.ndarray, points: np.ndarray) -> None:
-    starts[:] = 0
-    for label in labels:
-        starts[label + 1] += 1
-    for k in range(1, len(starts)):
+@strict_lean
+def _sorted_points(labels: np.ndarray, starts: np.ndarray, points: np.ndarray, clusters: int) -> None:
+    for k in range(clusters + 1):
+        starts[k] = 0
+    for i in range(len(labels)):
+        starts[labels[i] + 1] += 1
+    for k in range(1, clusters + 1):
         starts[k] += starts[k - 1]
     for i in range(len(labels)):
         points[starts[labels[i]]] = i
         starts[labels[i]] += 1
-    for k in range(len(starts) - 1, 0, -1):
+    for k in range(clusters, 0, -1):
         starts[k] = starts[k - 1]
     starts[0] = 0
 
 
-@strict
+@strict_lean
 def _losses(
     a: np.ndarray,
     a_counts: np.ndarray,
@@ -72,17 +74,17 @@ def _losses(
     columns: np.ndarray,
     terms: np.ndarray,
     form: np.ndarray,
+    stride: int,
+    room: np.ndarray,
     losses: np.ndarray,
 ) -> None:
-    points, starts = np.empty(a.shape[1], np.int64), np.empty(a.shape[1] + 1, np.int64)
-    stride, last, own, is_small = b_counts.max(), -1, 0.0, False
-    row, sizes = np.zeros(max(stride, _SMALL_TABLE), np.int32), np.zeros(a.shape[1], np.int64)
-    begins, spare = np.empty(a.shape[1], np.int32), np.zeros(_SMALL_TABLE, np.int32)
+    points, starts, begins, sizes, row, spare = room[0], room[1], room[2], room[3], room[4], room[5]
+    last, own, is_small = -1, 0.0, False
     for p in range(len(rows)):
         clusters = a_counts[rows[p]]
         if rows[p] != last:
             last = rows[p]
-            _sorted_points(a[last], starts[: clusters + 1], points)
+            _sorted_points(a[last], starts, points, clusters)
             own = 0.0
             for k in range(clusters):
                 own += terms[starts[k + 1] - starts[k]]
@@ -154,13 +156,14 @@ def matched_losses(
         [0.5]
     """
     left, right = compact(a), compact(b)
-    losses = np.empty(len(rows))
+    losses, stride = np.empty(len(rows)), int(right[1].max())
     # Few pairs are not worth a thread.
     step = max(1 + _POINTS_A_THREAD // a.shape[1], -(-len(rows) // num_threads()))
 
     def run(begin: int) -> None:
         part = slice(begin, begin + step)
-        _losses(*left, *right, rows[part], columns[part], terms, form, losses[part])
+        room = np.zeros((6, max(_SMALL_TABLE, a.shape[1] + 1)), np.int32)
+        _losses(*left, *right, rows[part], columns[part], terms, form, stride, room, losses[part])
 
     if step >= len(rows):
         run(0)
@@ -192,13 +195,19 @@ def all_losses(
         yield slice(begin, begin + len(rows)), losses.reshape(len(rows), len(b))
 
 
-@strict
+@strict_lean
 def _companions(
-    labels: np.ndarray, mass: np.ndarray, starts: np.ndarray, points: np.ndarray, found: np.ndarray
+    labels: np.ndarray,
+    clusters: np.ndarray,
+    number: int,
+    mass: np.ndarray,
+    room: np.ndarray,
+    found: np.ndarray,
 ) -> None:
-    row = np.zeros(labels.shape[1], np.int64)
+    points, starts, row = room[0], room[1], room[2]
+    _sorted_points(clusters, starts, points, number)
     for s in range(len(labels)):
-        for k in range(len(starts) - 1):
+        for k in range(number):
             for i in range(starts[k], starts[k + 1]):
                 row[labels[s, points[i]]] += 1
             for i in range(starts[k], starts[k + 1]):
@@ -219,24 +228,25 @@ def companions(labels: np.ndarray, clusters: np.ndarray, mass: np.ndarray) -> np
         >>> companions(labels, np.array([0, 0, 0]), np.array([0.5, 0.5])).tolist()
         [1.5, 1.5, 1.0]
     """
-    starts = np.empty(int(clusters.max()) + 2, np.int64)
-    points, found = np.empty(len(clusters), np.int64), np.zeros(len(clusters))
-    _sorted_points(clusters, starts, points)
-    _companions(labels, mass, starts, points, found)
+    room, found = np.zeros((3, len(clusters) + 1), np.int32), np.zeros(len(clusters))
+    _companions(labels, clusters.astype(np.int32), int(clusters.max()) + 1, mass, room, found)
     return found
 
 
-@strict
-def _largest_company(labels: np.ndarray, mass: np.ndarray, places: np.ndarray, found: np.ndarray) -> None:
-    shared = np.empty(labels.shape[1])
+@strict_lean
+def _largest_company(
+    labels: np.ndarray, mass: np.ndarray, places: np.ndarray, shared: np.ndarray, found: np.ndarray
+) -> None:
     for p in range(len(places)):
-        shared[:] = 0.0
+        for i in range(len(shared)):
+            shared[i] = 0.0
         for s in range(len(labels)):
             label, weight = labels[s, places[p]], mass[s]
-            for i in range(labels.shape[1]):
+            for i in range(len(shared)):
                 shared[i] += weight * (labels[s, i] == label)
         shared[places[p]] = 0.0
-        found[p] = shared.max()
+        for i in range(len(shared)):
+            found[p] = max(found[p], shared[i])
 
 
 def largest_company(labels: np.ndarray, places: np.ndarray, mass: np.ndarray) -> np.ndarray:
@@ -250,6 +260,7 @@ def largest_company(labels: np.ndarray, places: np.ndarray, mass: np.ndarray) ->
         >>> largest_company(labels, np.array([1, 2]), np.array([0.5, 0.5])).tolist()
         [0.5, 1.0]
     """
-    found = np.empty(len(places))
-    _largest_company(labels, mass, places, found)
+    found = np.zeros(len(places))
+    if len(places):
+        _largest_company(labels, mass, places, np.empty(labels.shape[1]), found)
     return found

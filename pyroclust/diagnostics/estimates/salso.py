@@ -35,7 +35,6 @@ class Problem(NamedTuple):
         steps: ``(N + 1,)``, what a cell gains when its count n becomes n + 1.
         other: ``(M,)``, the sum of the loss's terms over the clusters of each draw.
         form: ``(6,)``, see :class:`PartitionLoss`.
-        allocation: ``(6,)``, the same without a denominator, for partitions of some of the items.
         limit: the most clusters.
     """
 
@@ -45,7 +44,6 @@ class Problem(NamedTuple):
     steps: np.ndarray
     other: np.ndarray
     form: np.ndarray
-    allocation: np.ndarray
     limit: int
 
 
@@ -134,43 +132,22 @@ def _ratio(form: np.ndarray, joint: float, own: float, other: float) -> float:
 
 
 @strict_inner
-def _own(terms: np.ndarray, sizes: np.ndarray, clusters: Index) -> float:
-    total = 0.0
-    for k in range(clusters):
-        total += terms[sizes[k]]
-    return total
-
-
-@strict_inner
 def _loss(problem: Problem, state: State) -> float:
-    own, total = _own(problem.terms, state.sizes, state.clusters[0]), 0.0
+    own, total = 0.0, 0.0
+    for k in range(state.clusters[0]):
+        own += problem.terms[state.sizes[k]]
     for s in range(len(problem.mass)):
         total += problem.mass[s] * _ratio(problem.form, state.joint[s], own, problem.other[s])
     return total
 
 
 @strict_inner
-def _sum_costs(problem: Problem, state: State, form: np.ndarray, item: Index, width: int) -> float:
-    """Fill ``costs`` where the loss is a sum; return the cost of the item's own cluster."""
-    current, stay = state.labels[item], 0.0
-    costs, steps = state.costs, problem.steps
-    for s in range(len(problem.mass)):
-        counts, mass = state.counts[problem.rows[item, s]], problem.mass[s]
-        for k in range(width):
-            costs[k] += mass * steps[counts[k]]
-        if current >= 0:
-            stay += mass * steps[counts[current] - 1]
-    for k in range(width):
-        costs[k] = form[0] * steps[state.sizes[k]] - 2 * costs[k]
-    return form[0] * steps[state.sizes[current] - 1] - 2 * stay if current >= 0 else 0.0
-
-
-@strict_inner
 def _ratio_costs(problem: Problem, state: State, form: np.ndarray, item: Index, width: int) -> float:
     """Fill ``costs`` where the loss of each draw is a ratio; return the cost of the item's own cluster."""
-    current, stay = state.labels[item], 0.0
+    current, stay, own = state.labels[item], 0.0, 0.0
     costs, steps, sizes = state.costs, problem.steps, state.sizes
-    own = _own(problem.terms, sizes, state.clusters[0])
+    for k in range(state.clusters[0]):
+        own += problem.terms[sizes[k]]
     if current >= 0:
         own -= steps[sizes[current] - 1]
     for s in range(len(problem.mass)):
@@ -185,26 +162,40 @@ def _ratio_costs(problem: Problem, state: State, form: np.ndarray, item: Index, 
 
 
 @strict_inner
-def _best_cluster(problem: Problem, state: State, form: np.ndarray, item: Index) -> int:
+def _best_cluster(problem: Problem, state: State, form: "np.ndarray | None", item: Index) -> int:
     """Return the cheapest cluster of an item, the next number for a new one; its own unless worse."""
-    current, clusters = state.labels[item], state.clusters[0]
+    current, clusters, stay = state.labels[item], state.clusters[0], 0.0
+    costs, steps = state.costs, problem.steps
     # Whole vectors: the columns beyond the last cluster are zeros.
     width = 8 * ((clusters + 8) // 8)
     for k in range(width):
-        state.costs[k] = 0.0
-    if form[3] == 0 and form[4] == 0 and form[5] == 0:
-        stay = _sum_costs(problem, state, form, item, width)
+        costs[k] = 0.0
+    # Of two ways numba compiles the one that is asked for, by the type of the form.
+    if form is None:
+        weight = problem.form[0]
+        for s in range(len(problem.mass)):
+            counts, mass = state.counts[problem.rows[item, s]], problem.mass[s]
+            for k in range(width):
+                costs[k] += mass * steps[counts[k]]
+            if current >= 0:
+                stay += mass * steps[counts[current] - 1]
+        for k in range(width):
+            costs[k] = weight * steps[state.sizes[k]] - 2 * costs[k]
+        if current >= 0:
+            stay = weight * steps[state.sizes[current] - 1] - 2 * stay
     else:
         stay = _ratio_costs(problem, state, form, item, width)
     best, least = current, stay - _BETTER if current >= 0 else np.inf
     for k in range(min(clusters + 1, problem.limit)):
-        if k != current and state.costs[k] < least:
-            best, least = k, state.costs[k]
+        if k != current and costs[k] < least:
+            best, least = k, costs[k]
     return best
 
 
 @strict_inner
-def _visit(problem: Problem, state: State, form: np.ndarray, items: np.ndarray, number: Index) -> bool:
+def _visit(
+    problem: Problem, state: State, form: "np.ndarray | None", items: np.ndarray, number: Index
+) -> bool:
     """Move each of some items to its cheapest cluster; return whether one moved."""
     moved = False
     for place in range(number):
@@ -249,8 +240,13 @@ def _unite(problem: Problem, state: State, number: Index) -> None:
 
 
 @strict_lean
-def run_start(problem: Problem, state: State, initial: np.ndarray, attempts: int) -> None:
+def run_start(
+    problem: Problem, state: State, form: np.ndarray | None, initial: np.ndarray, attempts: int
+) -> None:
     """Search from one start, the items without a label allocated one after another in random order.
+
+    They are allocated as if the loss had no denominator, which is of partitions of all items. The ``form`` is
+    that of a loss with a denominator, else ``None``.
 
     Shape:
         initial: ``(N,)`` int64 canonical labels, or -1.
@@ -269,13 +265,13 @@ def run_start(problem: Problem, state: State, initial: np.ndarray, attempts: int
         if attempt > 0:
             before = _loss(problem, state)
             number = _dissolve(problem, state)
-        _visit(problem, state, problem.allocation, chosen, number)
+        _visit(problem, state, None, chosen, number)
         if attempt > 0 and not _loss(problem, state) < before - _BETTER:
             _unite(problem, state, number)
             continue
         for _ in range(_MAX_SWEEPS):
             _shuffle(state.random, order, len(order))
-            if not _visit(problem, state, problem.form, order, len(order)):
+            if not _visit(problem, state, form, order, len(order)):
                 break
 
 
@@ -341,11 +337,11 @@ class SalsoSearch(PartitionSearch):
         rng = np.random.default_rng(check_seed(seed))
         starts = self._starts(draws, loss, limit, rng)
         problem = _problem(_part(draws, int(clusters.sum()) * limit, rng), loss, limit)
-        ends = starts.copy()
+        ends, form = starts.copy(), problem.form if problem.form[3:].any() else None
 
         def run(start: int) -> None:
             state = _empty_state(problem, int(seeds[start]))
-            run_start(problem, state, starts[start], self.num_zealous)
+            run_start(problem, state, form, starts[start], self.num_zealous)
             ends[start] = state.labels
 
         seeds = rng.integers(1, 2**63, size=len(starts), dtype=np.uint64)
@@ -408,7 +404,6 @@ def _problem(draws: DistinctDraws, loss: PartitionLoss, limit: int) -> Problem:
         steps=np.append(np.diff(terms), 0.0),
         other=np.add.reduceat(terms[sizes], offsets),
         form=form,
-        allocation=np.array([form[0], form[1], 1.0, 0.0, 0.0, 0.0]),
         limit=limit,
     )
 

@@ -4,19 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from pyroclust.compiling import lean
-from pyroclust.distributions.compiled.protocol import refresh, tabulate
+from pyroclust.compiling import inner
+from pyroclust.distributions.compiled.protocol import refresh
 
-__all__ = ["add_point", "tabulate_family"]
-
-
-@lean
-def tabulate_family(family: Any) -> None:
-    """Fill the tables of a family by cluster size."""
-    tabulate(family)
+__all__ = ["add_point"]
 
 
-@lean
+@inner
 def add_point(
     family: Any, sizes: np.ndarray, sums: np.ndarray, moments: np.ndarray, point: int, cluster: int
 ) -> None:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pyroclust.compiling import lean
+from pyroclust.compiling import inner, lean
 
 __all__ = ["log_rising", "look_up", "table_of", "tabulate_rising"]
 
@@ -24,7 +24,7 @@ def log_rising(start: float, count: float) -> float:
     return count * math.log(start) + (end - 0.5) * math.log1p(count / start) - count + series
 
 
-@lean
+@inner
 def tabulate_rising(table: np.ndarray, start: float) -> None:
     """Write the log rising factorials of 0, 1, 2, ... factors."""
     total = 0.0
@@ -33,7 +33,7 @@ def tabulate_rising(table: np.ndarray, start: float) -> None:
         total += math.log(start + count)
 
 
-@lean
+@inner
 def look_up(table: np.ndarray, start: float, count: int) -> float:
     """Return a log rising factorial from the table, or beyond its end by the formula."""
     return table[count] if count < len(table) else log_rising(start, float(count))

@@ -28,7 +28,7 @@ def non_zero(data: np.ndarray) -> NonZero:
     row, column = np.nonzero(data)
     return NonZero(
         begin=np.searchsorted(row, np.arange(len(data) + 1)),
-        column=column,
+        column=np.ascontiguousarray(column),
         value=np.rint(data[row, column]).astype(np.int64),
         total=np.rint(data.sum(1)).astype(np.int64),
     )

@@ -1,27 +1,30 @@
-"""Named tuples of arrays by their address, and compiled functions by theirs.
+"""Named tuples of numbers and arrays by their address, and compiled functions by theirs.
 
 Numba passes a named tuple field by field: one of twenty arrays is a hundred and forty arguments, in every
-call of every function, which takes longer to compile than all arithmetic. Here a chain keeps its tuples in
-memory that never moves, compiled functions get a pointer, and read a field as ``pointer.field``. A function
-that is called by its address has its own machine code, compiled once, whoever calls it.
+call of every function, which takes longer to compile than all arithmetic. Here they lie in memory that never
+moves, compiled functions get a pointer, and read a field as ``pointer.field``; a field that
+is an array is a :class:`ViewType`, which is nothing but a place and a shape. A function that is called by
+its address has its own machine code, compiled once, whoever calls it.
 """
 
+import operator
 import struct
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple, cast
 
-import numba
 import numpy as np
 from llvmlite import ir
-from numba import typeof, types
+from numba import from_dtype, types
 from numba.core import cgutils
-from numba.core.datamodel import default_manager
-from numba.core.typing.templates import AttributeTemplate
+from numba.core.typing import signature
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
 from numba.extending import (
     NativeValue,
     infer_getattr,
     intrinsic,
+    lower_builtin,
+    lower_getattr,
     lower_getattr_generic,
     models,
     register_model,
@@ -29,57 +32,143 @@ from numba.extending import (
     unbox,
 )
 
-__all__ = [
-    "Address",
-    "Addresses",
-    "PointerType",
-    "address_of",
-    "call_number",
-    "call_number_of_one",
-    "call_step",
-    "call_step_of_one",
-    "check_layout",
-]
+__all__ = ["Address", "Addresses", "PointerType", "ViewType", "address_of", "caller", "from_place"]
 
-_BYTES = ir.IntType(8).as_pointer()
-# What numba makes of an array; `_words` writes the same.
-_ARRAY = ("meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides")
+_BYTES, _WORD = ir.IntType(8).as_pointer(), ir.IntType(64)
 
 
-def check_layout(fields: Sequence[str]) -> None:
-    """Refuse a numba that lays arrays out otherwise: compiled code would read other memory.
+class ViewType(types.Type):
+    """The numba type of a contiguous array that somebody else keeps: no owner, no strides, no negative index.
 
-    Args:
-        fields: names of the parts of an array, in order.
-
-    Raises:
-        RuntimeError: if they are others than those that are written here.
+    Attributes:
+        dtype: numba type of its items.
+        ndim: how many axes it has.
     """
-    if tuple(fields) != _ARRAY:
-        raise RuntimeError(
-            f"numba {numba.__version__} keeps arrays as {', '.join(fields)}, expected {', '.join(_ARRAY)}: "
-            "install numba 0.68"
-        )
+
+    def __init__(self, dtype: Any, ndim: int) -> None:
+        self.dtype, self.ndim = dtype, ndim
+        super().__init__(name=f"View({dtype}, {ndim})")
 
 
-check_layout(default_manager.lookup(types.Array(types.float64, 1, "C"))._fields)
+@register_model(ViewType)
+class _ViewModel(models.StructModel):
+    def __init__(self, manager: Any, view: ViewType) -> None:
+        lengths = [(f"length{axis}", types.intp) for axis in range(view.ndim)]
+        super().__init__(manager, view, [("data", types.CPointer(view.dtype)), *lengths])
+
+
+def _item(view: Any, index: Any) -> Any:
+    if not isinstance(view, ViewType):
+        return None
+    if isinstance(index, types.Integer):
+        return view.dtype if view.ndim == 1 else ViewType(view.dtype, view.ndim - 1)
+    return view.dtype if isinstance(index, types.BaseTuple) and len(index) == view.ndim else None
+
+
+@infer_global(operator.getitem)
+class _GetItem(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        found = _item(*args)
+        return None if found is None else signature(found, *args)
+
+
+@infer_global(operator.setitem)
+class _SetItem(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        found = _item(*args[:2])
+        return None if found is None else signature(types.none, *args[:2], found)
+
+
+@infer_global(len)
+class _Length(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        return signature(types.intp, *args) if isinstance(args[0], ViewType) else None
+
+
+@infer_getattr
+class _Shape(AttributeTemplate):
+    key = ViewType
+
+    def resolve_shape(self, view: ViewType) -> Any:
+        return types.UniTuple(types.intp, view.ndim)
+
+
+def _place(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
+    """Return where an item or a row begins."""
+    view, index = kinds[:2]
+    parts, of = [values[1]], [index]
+    if isinstance(index, types.BaseTuple):
+        parts, of = cgutils.unpack_tuple(builder, values[1]), list(index)
+    place = _WORD(0)
+    for axis, length in enumerate(_lengths(builder, view, values[0])):
+        place = builder.mul(place, length)
+        if axis < len(parts):
+            place = builder.add(place, context.cast(builder, parts[axis], of[axis], types.intp))
+    return builder.gep(builder.extract_value(values[0], 0), [place])
+
+
+@lower_builtin(operator.getitem, ViewType, types.Any)
+def _get_item(context: Any, builder: Any, own: Any, values: Any) -> Any:
+    place, view = _place(context, builder, own.args, values), own.args[0]
+    if isinstance(own.return_type, ViewType):
+        return _view(context, builder, own.return_type, place, _lengths(builder, view, values[0])[1:])
+    return context.unpack_value(builder, view.dtype, place)
+
+
+@lower_builtin(operator.setitem, ViewType, types.Any, types.Any)
+def _set_item(context: Any, builder: Any, own: Any, values: Any) -> Any:
+    place = _place(context, builder, own.args, values)
+    context.pack_value(builder, own.args[0].dtype, values[2], place)
+
+
+@lower_builtin(len, ViewType)
+def _length(context: Any, builder: Any, own: Any, values: Any) -> Any:
+    return builder.extract_value(values[0], 1)
+
+
+@lower_getattr(ViewType, "shape")
+def _shape(context: Any, builder: Any, view: ViewType, value: Any) -> Any:
+    return cgutils.pack_array(builder, _lengths(builder, view, value))
+
+
+@intrinsic
+def from_place(context: Any, view: Any, first: Any) -> Any:
+    """Return the rest of a view of one dimension from some place on."""
+
+    def generate(context: Any, builder: Any, own: Any, values: Any) -> Any:
+        place = _place(context, builder, own.args, values)
+        left = builder.sub(builder.extract_value(values[0], 1), values[1])
+        return _view(context, builder, view, place, [left])
+
+    return view(view, first), generate
+
+
+def _lengths(builder: Any, view: ViewType, value: Any) -> list[Any]:
+    return [builder.extract_value(value, 1 + axis) for axis in range(view.ndim)]
+
+
+def _view(context: Any, builder: Any, view: ViewType, data: Any, lengths: list[Any]) -> Any:
+    found = ir.Constant(context.get_value_type(view), ir.Undefined)
+    for place, part in enumerate([data, *lengths]):
+        found = builder.insert_value(found, part, place)
+    return found
 
 
 class PointerType(types.Type):
-    """The numba type of a pointer to a named tuple.
+    """The numba type of a pointer to a named tuple, which lies there in words of 8 bytes.
 
     Attributes:
-        content: numba type of the named tuple.
+        kind: the named tuple.
+        fields: numba type and first word of each field, by name.
+        width: words of all together.
     """
 
-    def __init__(self, content: Any) -> None:
-        self.content = content
-        super().__init__(name=f"Pointer({content}, {content.instance_class.__module__}, {content.fields})")
-
-    @property
-    def types(self) -> tuple[Any, ...]:
-        """The named tuple, as an inner type."""
-        return (self.content,)
+    def __init__(self, kind: type, fields: dict[str, Any]) -> None:
+        self.kind, self.fields, self.width = kind, {}, 0
+        for name, one in fields.items():
+            self.fields[name] = one, self.width
+            self.width += one.width if isinstance(one, PointerType) else 1 + getattr(one, "ndim", 0)
+        super().__init__(name=f"Pointer({kind.__module__}.{kind.__qualname__}, {fields})")
 
 
 @register_model(PointerType)
@@ -93,24 +182,26 @@ class _Fields(AttributeTemplate):
     key = PointerType
 
     def generic_resolve(self, pointer: PointerType, name: str) -> Any:  # type: ignore[override]
-        if name not in pointer.content.fields:
-            return None
-        found = pointer.content.types[pointer.content.fields.index(name)]
-        return PointerType(found) if isinstance(found, types.BaseNamedTuple) else found
+        return pointer.fields[name][0] if name in pointer.fields else None
 
 
 @lower_getattr_generic(PointerType)
 def _read_field(context: Any, builder: Any, pointer: PointerType, value: Any, name: str) -> Any:
-    content = pointer.content
-    index = content.fields.index(name)
-    whole = builder.bitcast(value, context.get_value_type(content).as_pointer())
-    place = cgutils.gep_inbounds(builder, whole, 0, index)
-    if isinstance(content.types[index], types.BaseNamedTuple):
-        return builder.bitcast(place, _BYTES)
-    found = builder.load(place)
-    # Whatever is stored into the arrays, the tuple stays as it is: the load may leave a loop.
-    found.set_metadata("invariant.load", builder.module.add_metadata([]))
-    return found
+    kind, first = pointer.fields[name]
+    words = builder.bitcast(value, _WORD.as_pointer())
+
+    def read(place: int) -> Any:
+        found = builder.load(cgutils.gep_inbounds(builder, words, first + place))
+        # Whatever is stored into the arrays, the tuple stays as it is: the load may leave a loop.
+        found.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return found
+
+    if isinstance(kind, PointerType):
+        return builder.bitcast(cgutils.gep_inbounds(builder, words, first), _BYTES)
+    if not isinstance(kind, ViewType):
+        return builder.bitcast(read(0), context.get_value_type(kind))
+    data = builder.inttoptr(read(0), context.get_data_type(kind.dtype).as_pointer())
+    return _view(context, builder, kind, data, [read(1 + axis) for axis in range(kind.ndim)])
 
 
 class Address:
@@ -119,7 +210,7 @@ class Address:
     The arrays may change, the tuple may not: its numbers, and which arrays these are, were copied.
 
     Args:
-        content: numbers, arrays, and named tuples of these.
+        content: numbers, contiguous arrays, and named tuples of these.
 
     Attributes:
         content: the same.
@@ -165,27 +256,27 @@ class Addresses:
         return self._numbers.__array_interface__
 
 
-_TYPES: dict[Any, PointerType] = {}
+_TYPES: dict[Any, Any] = {}
 
 
-def _type_of(content: NamedTuple) -> PointerType:
-    """Return the numba type; asking numba takes a millisecond each time."""
-    kind = _kind(content)
-    if kind not in _TYPES:
-        _TYPES[kind] = PointerType(typeof(content))
-    return _TYPES[kind]
+def _type_of(value: Any) -> Any:
+    key = _key(value)
+    if key not in _TYPES:
+        if isinstance(value, np.ndarray):
+            found: Any = ViewType(from_dtype(value.dtype), value.ndim)
+        elif isinstance(value, tuple):
+            named = cast(Any, value)._asdict()
+            found = PointerType(type(value), {name: _type_of(one) for name, one in named.items()})
+        else:
+            found = types.float64 if isinstance(value, float) else types.int64
+        _TYPES[key] = found
+    return _TYPES[key]
 
 
-def _kind(value: Any) -> Any:
+def _key(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return (
-            value.dtype,
-            value.ndim,
-            value.flags.c_contiguous,
-            value.flags.f_contiguous,
-            value.flags.writeable,
-        )
-    return (type(value), *map(_kind, value)) if isinstance(value, tuple) else type(value)
+        return value.dtype, value.ndim
+    return (type(value), *map(_key, value)) if isinstance(value, tuple) else type(value)
 
 
 def _begin(array: np.ndarray) -> int:
@@ -193,12 +284,10 @@ def _begin(array: np.ndarray) -> int:
 
 
 def _words(content: NamedTuple) -> list[int]:
-    """Return a named tuple as numba lays it out, in words of 8 bytes."""
     words: list[int] = []
     for value in content:
-        if isinstance(value, np.ndarray):
-            # Two owners, which nobody counts here; then what an array is.
-            words += 0, 0, value.size, value.itemsize, _begin(value), *value.shape, *value.strides
+        if isinstance(value, np.ndarray) and value.flags.c_contiguous:
+            words += _begin(value), *value.shape
         elif isinstance(value, tuple):
             words += _words(cast(NamedTuple, value))
         elif isinstance(value, float):
@@ -206,13 +295,15 @@ def _words(content: NamedTuple) -> list[int]:
         elif isinstance(value, int):
             words.append(value)
         else:
-            raise TypeError(f"a field is a {type(value).__name__}, expected int, float, array or named tuple")
+            raise TypeError(
+                f"a field is a {type(value).__name__}, expected int, float, contiguous array or named tuple"
+            )
     return words
 
 
 @typeof_impl.register(Address)
 def _type_of_address(address: Address, context: Any) -> PointerType:
-    return address.type
+    return cast(PointerType, address.type)
 
 
 @unbox(PointerType)
@@ -236,34 +327,32 @@ def address_of(function: Any, *arguments: types.Type) -> int:
     return int(found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
 
 
-def _caller(result: types.Type, num_pointers: int) -> Any:
-    """Return an intrinsic that calls a function of pointers, and of more arguments of any type."""
+def caller(signature: Any) -> Any:
+    """Return a function that calls compiled ones by their address: ``call(address, (argument, ...))``.
 
-    def call(context: Any, function: Any, arguments: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            given = list(signature.args[1])
-            kinds = [types.voidptr] * num_pointers + given[num_pointers:]
-            function_type = context.call_conv.get_function_type(result, kinds)
-            callee = builder.inttoptr(values[0], function_type.as_pointer())
-            found = [builder.extract_value(values[1], index) for index in range(len(given))]
-            found[:num_pointers] = [
-                builder.inttoptr(one, _BYTES) if isinstance(kind, types.Integer) else one
-                for one, kind in zip(found[:num_pointers], given, strict=False)
-            ]
-            status, output = context.call_conv.call_function(builder, callee, result, kinds, found)
+    Args:
+        signature: what they take and return; for pointers it says ``voidptr``, and addresses may be given.
+    """
+
+    def call(context: Any, address: Any, arguments: Any) -> Any:
+        def generate(context: Any, builder: Any, own: Any, values: Any) -> Any:
+            found = []
+            for index, (wanted, given) in enumerate(zip(signature.args, own.args[1], strict=True)):
+                value = builder.extract_value(values[1], index)
+                if wanted != types.voidptr:
+                    value = context.cast(builder, value, given, wanted)
+                elif isinstance(given, types.Integer):
+                    value = builder.inttoptr(value, _BYTES)
+                found.append(value)
+            kind = context.call_conv.get_function_type(signature.return_type, signature.args)
+            callee = builder.inttoptr(values[0], kind.as_pointer())
+            status, output = context.call_conv.call_function(
+                builder, callee, signature.return_type, signature.args, found
+            )
             with cgutils.if_unlikely(builder, status.is_error):
                 context.call_conv.return_status_propagate(builder, status)
             return output
 
-        return result(types.intp, arguments), generate
+        return signature.return_type(types.intp, arguments), generate
 
     return intrinsic(call)
-
-
-call_step = _caller(types.void, 4)
-call_number = _caller(types.float64, 2)
-call_step_of_one, call_number_of_one = _caller(types.void, 1), _caller(types.float64, 1)
-call_step.__doc__ = "Call a function of four pointers and more, ``call_step(address, (pointers and more))``."
-call_number.__doc__ = "Call a function of two pointers that returns a number."
-call_step_of_one.__doc__ = "Call a function of one pointer and more."
-call_number_of_one.__doc__ = "Call a function of one pointer and more that returns a number."

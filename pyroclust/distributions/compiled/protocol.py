@@ -1,43 +1,36 @@
-"""Compiled families: functions of a component family that numba resolves by the type of its tables.
+"""Compiled families: functions of a component family, which loops over points call by their address.
 
-A *family* is a named tuple of arrays, tables and caches of the components. Its functions below are stubs;
-numba finds their machine code by the type of the named tuple (:func:`numba.extending.overload`), so that a
-loop over points and clusters is written once for all families.
+The tables and caches of a family are a named tuple of arrays of its own, and its functions are compiled for
+that. Loops see a :class:`Family`, which is of one type for all of them, so that they are compiled once.
 
-A new family registers :func:`compile_family` and overloads five stubs by :func:`implements`; nothing else
-changes. It may have its own function of a stub that has one for all others (:func:`otherwise`). Machine code
-stays on disk until a file beside this one or the caller's changes, or the file of a family of one's own: its
-functions lie beside its named tuple.
+A new family registers :func:`compile_family` and five functions by :func:`implements`; nothing else changes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
-from numba.extending import overload
 
-from pyroclust.compiling import LEAN_OPTIONS
+from pyroclust.compiling import inner, lean
 from pyroclust.distributions import Component, ConjugateComponent
-from pyroclust.distributions.compiled.pointers import PointerType
+from pyroclust.distributions.compiled.pointers import Addresses, ViewType, address_of, caller, from_place
 
 __all__ = [
+    "Family",
     "compile_family",
+    "family_of",
     "hyper_array",
     "implements",
-    "is_tuple_of",
+    "join_families",
     "log_marginal",
     "log_predictive",
     "log_predictive_above",
     "log_predictive_without",
-    "otherwise",
     "refresh",
     "tabulate",
 ]
-
-# Passing a family of twenty arrays to a function takes longer than many a predictive.
-_INLINE_OPTIONS: Any = {**LEAN_OPTIONS, "forceinline": True}
 
 
 @singledispatch
@@ -67,100 +60,190 @@ def hyper_array(component: Component) -> np.ndarray:
     return np.array([float(component.value(name)) for name in component.hyper_names])
 
 
-def tabulate(family: Any) -> None:
-    """Recompute the tables by cluster size from ``family.hyper`` (a stub that numba resolves)."""
-    raise NotImplementedError
+class Family(NamedTuple):
+    """Independent families over different columns, mostly one, each called by its address.
+
+    Attributes:
+        hyper: hyperparameters of the first, then of the others, which see parts of this array.
+        tables: where their tables lie, ``(P,)``.
+        functions: where their functions begin, ``(P, 5)``.
+        begin: place of the first moment of each, and of one after the last, ``(P + 1,)``.
+        most: bound of the log predictives of all families after each: 0 where their columns are discrete,
+            else infinity, ``(P,)``.
+        power: that every density is raised to, which may change from step to step, ``(1,)``.
+    """
+
+    hyper: np.ndarray
+    tables: np.ndarray
+    functions: np.ndarray
+    begin: np.ndarray
+    most: np.ndarray
+    power: np.ndarray
+
+    @property
+    def contents(self) -> tuple[Any, ...]:
+        """The tables themselves."""
+        held: Any = self.tables.base
+        return tuple(one.content for one in held.each)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies lie elsewhere."""
+        return _family, (self.hyper, self.contents, self.begin, self.most, self.power)
 
 
-def refresh(family: Any, sums: Any, slot: Any, size: Any) -> None:
-    """Recompute the cache of a cluster, possibly empty, from its size and summed moments (a stub)."""
-    raise NotImplementedError
-
-
-def log_predictive(family: Any, point: Any, slot: Any, size: Any) -> float:
-    """Return log p(x_point | cluster) for a point outside the cluster, from caches and tables (a stub)."""
-    raise NotImplementedError
-
-
-def log_predictive_without(family: Any, point: Any, slot: Any, size: Any) -> float:
-    """Return log p(x_point | cluster without it) for a point in a cluster of two or more (a stub)."""
-    raise NotImplementedError
-
-
-def log_predictive_above(family: Any, point: Any, slot: Any, size: Any, floor: Any) -> float:
-    """Return the log predictive where it is at least ``floor``, else any number below that (a stub)."""
-    raise NotImplementedError
-
-
-def log_marginal(family: Any, sums: Any, slot: Any, size: Any) -> float:
-    """Return the log marginal likelihood of a cluster from ``family.hyper`` and its sums alone (a stub)."""
-    raise NotImplementedError
-
-
-def is_tuple_of(numba_type: types.Type, kind: type) -> bool:
-    """Say at compile time whether a numba type stands for a certain named tuple, or a pointer to one."""
-    found = numba_type.content if isinstance(numba_type, PointerType) else numba_type
-    return isinstance(found, types.BaseNamedTuple) and getattr(found, "instance_class", None) is kind
-
-
-def implements(
-    stub: Callable[..., Any], kind: type, *, place: int = 0
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function as the machine code of a stub for one kind of named tuple among its arguments.
-
-    It must not allocate arrays: it is compiled without reference counts.
+def family_of(component: Component, data: np.ndarray, num_slots: int) -> Any:
+    """Return :func:`compile_family` as loops take it.
 
     Args:
-        stub: one of the stubs above.
-        kind: the named tuple.
-        place: of it among the arguments.
+        component: the component family.
+        data: points, ``(N, D)`` float64.
+        num_slots: how many clusters the work arrays must hold.
+    """
+    own: Any = compile_family(component, data, num_slots)
+    if isinstance(own, Family) or type(own) not in _FUNCTIONS:
+        return own
+    begin = np.array([0, getattr(component, "num_moments", 0)])
+    return _family(own.hyper, [own], begin, np.zeros(1), np.ones(1))
+
+
+def join_families(families: Sequence[Family], discrete: Sequence[bool]) -> Family:
+    """Return independent families over different columns as one.
+
+    Args:
+        families: of the columns in turn.
+        discrete: whether the columns of each are.
+    """
+    contents = [one for family in families for one in family.contents]
+    widths = [np.diff(family.begin) for family in families]
+    most = [
+        family.most + (0.0 if all(discrete[place + 1 :]) else np.inf) for place, family in enumerate(families)
+    ]
+    nothing = np.zeros(0)
+    return _family(
+        np.concatenate([nothing, *(family.hyper for family in families)]),
+        contents,
+        np.concatenate([[0], *widths]).cumsum().astype(np.int64),
+        np.concatenate([nothing, *most]),
+        np.ones(1),
+    )
+
+
+def _family(
+    hyper: np.ndarray, contents: Sequence[Any], begin: np.ndarray, most: np.ndarray, power: np.ndarray
+) -> Family:
+    """Let all families look at their part of one array of hyperparameters, and find their functions."""
+    ends = np.cumsum([len(one.hyper) for one in contents], dtype=int)
+    own = [hyper[end - len(one.hyper) : end] for one, end in zip(contents, ends, strict=True)]
+    held = Addresses([_with_hyper(one, part) for one, part in zip(contents, own, strict=True)])
+    functions = [
+        [
+            address_of(function, one.type, *signature.args[1:])
+            for function, signature in zip(_FUNCTIONS[one.type.kind], _SIGNATURES.values(), strict=True)
+        ]
+        for one in held.each
+    ]
+    places = np.array(functions, np.intp).reshape(-1, len(_SIGNATURES))
+    return Family(hyper, np.asarray(held), places, begin, most, power)
+
+
+def _with_hyper(family: Any, hyper: np.ndarray) -> Any:
+    """Return a family that looks at its hyperparameters elsewhere, and all that it is made of with it."""
+    if isinstance(family, Family):
+        return _family(hyper, family.contents, family.begin, family.most, family.power)
+    within = {name: one for name, one in family._asdict().items() if hasattr(one, "hyper")}
+    return family._replace(hyper=hyper, **{name: _with_hyper(one, hyper) for name, one in within.items()})
+
+
+_TABLES, _SUMS, _INDEX, _NUMBER = types.voidptr, ViewType(types.float64, 1), types.int64, types.float64
+_SIGNATURES = {
+    "tabulate": types.void(_TABLES),
+    "refresh": types.void(_TABLES, _SUMS, _INDEX, _INDEX),
+    "log_predictive_above": _NUMBER(_TABLES, _INDEX, _INDEX, _INDEX, _NUMBER),
+    "log_predictive_without": _NUMBER(_TABLES, _INDEX, _INDEX, _INDEX),
+    "log_marginal": _NUMBER(_TABLES, _SUMS, _INDEX, _INDEX),
+}
+_TABULATE, _REFRESH, _ABOVE, _WITHOUT, _MARGINAL = range(len(_SIGNATURES))
+_call_tabulate, _call_refresh, _call_above, _call_without, _call_marginal = map(caller, _SIGNATURES.values())
+_FUNCTIONS: dict[type, list[Any]] = {}
+
+
+def implements(loop: Callable[..., Any], kind: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the compiled function of a kind of family, which takes its tables in place of the family.
+
+    It must not allocate arrays, and gets the sums of its own moments in its own cluster, ``(F,)``.
+
+    Args:
+        loop: what calls it, one of the five below.
+        kind: the named tuple of the tables.
 
     Example:
         >>> class Flat(NamedTuple):
         ...     hyper: np.ndarray
         >>> @implements(log_marginal, Flat)
-        ... def _log_marginal(family, sums, slot, size):
+        ... def _log_marginal(tables, sums, slot, size):
         ...     return 0.0
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        def choose(*arguments: Any) -> Callable[..., Any] | None:
-            return function if is_tuple_of(arguments[place], kind) else None
-
-        _OWN.setdefault(stub, set()).add(kind)
-        overload(stub, strict=False, jit_options=_options_of(stub))(choose)
+        own = _FUNCTIONS.setdefault(kind, [None] * len(_SIGNATURES))
+        own[list(_SIGNATURES).index(loop.__name__)] = inner(function)
         return function
 
     return register
 
 
-def otherwise(stub: Callable[..., Any], *, place: int = 0) -> Callable[..., Any]:
-    """Register a function as the machine code of a stub for all kinds that :func:`implements` names none for.
+@lean
+def tabulate(family: Any) -> None:
+    """Recompute the tables by cluster size from ``family.hyper``."""
+    for p in range(len(family.tables)):
+        _call_tabulate(family.functions[p, _TABULATE], (family.tables[p],))
 
-    Args:
-        stub: of a family or a move.
-        place: of the kind among its arguments.
+
+@inner
+def refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
+    """Recompute the cache of a cluster, possibly empty, from its size and summed moments, ``(S, F)``."""
+    for p in range(len(family.tables)):
+        part = from_place(sums[slot], family.begin[p])
+        _call_refresh(family.functions[p, _REFRESH], (family.tables[p], part, slot, size))
+
+
+@inner
+def log_predictive_above(family: Any, point: int, slot: int, size: int, floor: float) -> float:
+    """Return log p(x_point | cluster) for a point outside the cluster, from caches and tables.
+
+    Where it is below ``floor`` it may be any number below that.
     """
-
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        def choose(*arguments: Any) -> Callable[..., Any] | None:
-            own = any(is_tuple_of(arguments[place], kind) for kind in _OWN.get(stub, ()))
-            return None if own else function
-
-        overload(stub, strict=False, jit_options=_options_of(stub))(choose)
-        return function
-
-    return register
-
-
-def _options_of(stub: Callable[..., Any]) -> Any:
-    return _INLINE_OPTIONS if stub in _INLINE else LEAN_OPTIONS
+    power, total = family.power[0], 0.0
+    if power != 1.0:
+        floor /= power
+    for p in range(len(family.tables)):
+        above = floor - total - family.most[p]
+        total += _call_above(family.functions[p, _ABOVE], (family.tables[p], point, slot, size, above))
+        if total + family.most[p] < floor:
+            return (total + family.most[p]) * power
+    return total * power
 
 
-_OWN: dict[Callable[..., Any], set[type]] = {}
-_INLINE = (log_predictive, log_predictive_above, log_predictive_without, refresh)
+@inner
+def log_predictive(family: Any, point: int, slot: int, size: int) -> float:
+    """Return the same, however small."""
+    return log_predictive_above(family, point, slot, size, -np.inf)
 
 
-@otherwise(log_predictive_above)
-def _whole_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
-    return log_predictive(family, point, slot, size)
+@inner
+def log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
+    """Return log p(x_point | cluster without it) for a point in a cluster of two or more."""
+    total = 0.0
+    for p in range(len(family.tables)):
+        total += _call_without(family.functions[p, _WITHOUT], (family.tables[p], point, slot, size))
+    return total * family.power[0]
+
+
+@inner
+def log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
+    """Return the log marginal likelihood of a cluster from ``family.hyper`` and its sums alone."""
+    total = 0.0
+    for p in range(len(family.tables)):
+        part = from_place(sums[slot], family.begin[p])
+        total += _call_marginal(family.functions[p, _MARGINAL], (family.tables[p], part, slot, size))
+    return total * family.power[0]

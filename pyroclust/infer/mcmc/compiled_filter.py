@@ -9,11 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.distributions.compiled.clusters import tabulate_family
 from pyroclust.distributions.compiled.pointers import Address
-from pyroclust.distributions.compiled.protocol import (
-    compile_family,
-)
+from pyroclust.distributions.compiled.protocol import compile_family, family_of, tabulate
 from pyroclust.distributions.sequential.anchored import AnchoredPartition
 from pyroclust.distributions.sequential.filter import FilterEncoding, FilterScorer
 from pyroclust.distributions.sequential.partition import SequentialPartition
@@ -173,7 +170,7 @@ class CompiledFilter:
             weights=np.zeros(width + 1),
             logs=np.zeros(width + 1),
         )
-        family_at, state_at = Address(compile_family(encoding.component, points, width)), Address(state)
-        tabulate_family(family_at)
+        family_at, state_at = Address(family_of(encoding.component, points, width)), Address(state)
+        tabulate(family_at)
         known = self._known
         return lambda uniforms, labels: filter_points(family_at, state_at, uniforms, labels, known)

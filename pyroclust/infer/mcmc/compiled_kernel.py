@@ -159,8 +159,9 @@ def advance_chain(
     run_draws(
         program.steps,
         program.settings,
-        program.total_log_marginal,
-        chain.family_at.number,
+        program.families(chain),
+        program.log_likelihood,
+        chain.own_at.number,
         chain.state_at,
         chain.prior_at,
         chain.generator,

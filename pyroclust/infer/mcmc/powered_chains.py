@@ -47,7 +47,7 @@ def compiled_moves(kernel: PartitionKernel, num_points: int) -> tuple[NamedTuple
 
 def powered_log_likelihood(chain: Chain, program: Program) -> float:
     """Return log p(x | c) of where a chain is in nats, not raised to the power, in O(K F)."""
-    found = total_of(program.total_log_marginal, chain.family_at.number, chain.state_at)
+    found = total_of(program.log_likelihood, chain.own_at.number, chain.state_at)
     return float(found / chain.family.power[0])
 
 

@@ -7,9 +7,8 @@ from torch import Tensor
 
 from pyroclust.counts import check_count
 from pyroclust.infer.mcmc.collapsed_gibbs import CollapsedKernel
-from pyroclust.infer.mcmc.compiled.allocations import RestrictedGibbs, SequentialAllocation
 from pyroclust.infer.mcmc.compiled.groups import GroupProposals, Groups
-from pyroclust.infer.mcmc.compiled.proposals import ACCEPTED, MERGES, PROPOSED, SPLITS
+from pyroclust.infer.mcmc.compiled.proposals import ACCEPTED, MERGES, PROPOSED, SPLITS, Proposals
 from pyroclust.infer.mcmc.compiled.runner import END_OF_STEP
 from pyroclust.infer.mcmc.starts import Starts
 from pyroclust.protocols import CollapsedModel
@@ -33,6 +32,9 @@ class ProposalKernel(CollapsedKernel):
         ValueError: if ``thin`` or ``proposals`` is not positive.
     """
 
+    # Of restricted Gibbs sampling; -1 is sequential allocation alone.
+    scans = -1
+
     def __init__(
         self,
         model: CollapsedModel,
@@ -45,9 +47,14 @@ class ProposalKernel(CollapsedKernel):
         self.proposals = check_count("proposals", proposals)
         self._counts = np.zeros((2, 2), dtype=np.int64)
 
-    def _new_counts(self) -> np.ndarray:
-        self._counts = np.zeros((2, 2), dtype=np.int64)
-        return self._counts
+    def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
+        """Return ``thin`` steps of ``proposals`` proposals each."""
+        known = self.model.constraints
+        counts = self._counts = np.zeros((2, 2), dtype=np.int64)
+        move: NamedTuple = Proposals(self.scans, self.proposals, counts)
+        if known is not None:
+            move = GroupProposals(Groups.of(known.over(num_points)), self.scans, self.proposals, counts)
+        return (move, *END_OF_STEP) * self.thin
 
     def diagnostics(self) -> dict[str, Any]:
         """Return the shares of splits and of merges accepted in the latest run, its warm-up and all chains.
@@ -107,14 +114,6 @@ class MergeSplit(ProposalKernel):
         Dahl and Newcomb (2022), Sequentially allocated merge-split samplers for conjugate Bayesian
         nonparametric models. https://doi.org/10.1080/00949655.2021.1998502
     """
-
-    def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
-        """Return ``thin`` steps of ``proposals`` proposals each."""
-        known, counts = self.model.constraints, self._new_counts()
-        move: NamedTuple = SequentialAllocation(self.proposals, counts)
-        if known is not None:
-            move = GroupProposals(Groups.of(known.over(num_points)), -1, self.proposals, counts)
-        return (move, *END_OF_STEP) * self.thin
 
 
 class SplitMerge(ProposalKernel):
@@ -176,11 +175,3 @@ class SplitMerge(ProposalKernel):
     ) -> None:
         super().__init__(model, init=init, thin=thin, proposals=proposals)
         self.scans = check_count("scans", scans, at_least=0)
-
-    def moves(self, num_points: int) -> tuple[NamedTuple, ...]:
-        """Return ``thin`` steps of ``proposals`` proposals each."""
-        known, counts = self.model.constraints, self._new_counts()
-        move: NamedTuple = RestrictedGibbs(self.scans, self.proposals, counts)
-        if known is not None:
-            move = GroupProposals(Groups.of(known.over(num_points)), self.scans, self.proposals, counts)
-        return (move, *END_OF_STEP) * self.thin

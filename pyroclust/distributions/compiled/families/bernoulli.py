@@ -1,4 +1,4 @@
-"""Compiled functions of the Bernoulli-beta family."""
+"""Compiled functions of the Bernoulli-beta family, of whose columns cells may be missing."""
 
 import math
 from typing import Any, NamedTuple
@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.distributions import BernoulliBeta
+from pyroclust.distributions.compiled.families.partly_observed import compile_columns
 from pyroclust.distributions.compiled.log_rising import log_rising
 from pyroclust.distributions.compiled.protocol import (
     compile_family,
     hyper_array,
     implements,
     log_marginal,
-    log_predictive,
+    log_predictive_above,
     log_predictive_without,
     refresh,
     tabulate,
@@ -28,29 +29,51 @@ class Bernoulli(NamedTuple):
 
     With s ones among n points a dimension has the log odds :math:`\log(a + s) - \log(b + n - s)`; a cluster
     keeps them and its log density of a point of zeros, so that a candidate costs one product a dimension.
+
+    Attributes:
+        data: 0 where a cell is missing.
+        there: 1 where a cell is there, else 0, ``(N, D)``; no rows where all are.
+        counts: cells that are there, ``(S, D)``.
+        log_zero: log density of a zero in each column, where cells are missing, ``(S, D)``.
     """
 
     hyper: np.ndarray
     data: np.ndarray
+    there: np.ndarray
     log_ones: np.ndarray
     log_zeros: np.ndarray
     log_total: np.ndarray
     ones: np.ndarray
+    counts: np.ndarray
     log_odds: np.ndarray
+    log_zero: np.ndarray
     all_zeros: np.ndarray
 
 
 @compile_family.register
 def _(component: BernoulliBeta, data: np.ndarray, num_slots: int) -> Bernoulli:
+    return _tables(component, data, np.zeros((0, data.shape[1])), num_slots)
+
+
+@compile_columns.register
+def _(part: BernoulliBeta, data: np.ndarray, num_slots: int) -> Bernoulli:
+    there = ~np.isnan(data)
+    return _tables(part, np.where(there, data, 0.0), there.astype(float), num_slots)
+
+
+def _tables(component: BernoulliBeta, data: np.ndarray, there: np.ndarray, num_slots: int) -> Bernoulli:
     num_points, dim = data.shape
     return Bernoulli(
         hyper=hyper_array(component),
         data=data,
+        there=there,
         log_ones=np.zeros(num_points + 1),
         log_zeros=np.zeros(num_points + 1),
         log_total=np.zeros(num_points + 1),
         ones=np.zeros((num_slots, dim), dtype=np.int64),
+        counts=np.zeros((num_slots, dim), dtype=np.int64),
         log_odds=np.zeros((num_slots, dim)),
+        log_zero=np.zeros((num_slots, dim)),
         all_zeros=np.zeros(num_slots),
     )
 
@@ -66,42 +89,57 @@ def _tabulate(family: Any) -> None:
 
 @implements(refresh, Bernoulli)
 def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
-    dim = family.data.shape[1]
+    dim, with_gaps = family.data.shape[1], len(family.there) > 0
     total = 0.0
     for d in range(dim):
-        ones = int(sums[slot, d] + 0.5)
-        log_zero = family.log_zeros[size - ones]
-        family.ones[slot, d] = ones
+        count = int(sums[d] + 0.5) if with_gaps else size
+        ones = int(sums[dim + d if with_gaps else d] + 0.5)
+        log_zero = family.log_zeros[count - ones]
+        family.counts[slot, d], family.ones[slot, d] = count, ones
         family.log_odds[slot, d] = family.log_ones[ones] - log_zero
+        family.log_zero[slot, d] = log_zero - family.log_total[count]
         total += log_zero
     family.all_zeros[slot] = total - dim * family.log_total[size]
 
 
-@implements(log_predictive, Bernoulli)
-def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
-    total = family.all_zeros[slot]
-    for d in range(family.data.shape[1]):
+@implements(log_predictive_above, Bernoulli)
+def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
+    total, dim = 0.0, family.data.shape[1]
+    if len(family.there):
+        for d in range(dim):
+            total += family.there[point, d] * family.log_zero[slot, d]
+    else:
+        total = family.all_zeros[slot]
+    for d in range(dim):
         total += family.data[point, d] * family.log_odds[slot, d]
     return total
 
 
 @implements(log_predictive_without, Bernoulli)
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
-    dim = family.data.shape[1]
-    total = -dim * family.log_total[size - 1]
-    for d in range(dim):
-        ones = family.ones[slot, d]
+    total, with_gaps = 0.0, len(family.there) > 0
+    for d in range(family.data.shape[1]):
+        if with_gaps and family.there[point, d] == 0.0:
+            continue
+        ones, count = family.ones[slot, d], family.counts[slot, d]
+        total -= family.log_total[count - 1]
         if family.data[point, d] > 0.5:
             total += family.log_ones[ones - 1]
         else:
-            total += family.log_zeros[size - 1 - ones]
+            total += family.log_zeros[count - 1 - ones]
     return total
 
 
 @implements(log_marginal, Bernoulli)
 def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     ones, zeros, dim = family.hyper[_ONES], family.hyper[_ZEROS], family.data.shape[1]
-    total = -dim * log_rising(ones + zeros, size)
+    total, with_gaps = 0.0, len(family.there) > 0
+    if not with_gaps:
+        total = -dim * log_rising(ones + zeros, size)
     for d in range(dim):
-        total += log_rising(ones, sums[slot, d]) + log_rising(zeros, size - sums[slot, d])
+        count, of_ones = float(size), sums[dim + d if with_gaps else d]
+        if with_gaps:
+            count = sums[d]
+            total -= log_rising(ones + zeros, count)
+        total += log_rising(ones, of_ones) + log_rising(zeros, count - of_ones)
     return total

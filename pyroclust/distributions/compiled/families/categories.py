@@ -12,7 +12,7 @@ from pyroclust.distributions.compiled.protocol import (
     hyper_array,
     implements,
     log_marginal,
-    log_predictive,
+    log_predictive_above,
     log_predictive_without,
     refresh,
     tabulate,
@@ -75,7 +75,7 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     for d in range(family.code.shape[1]):
         begin, end, total = family.first[d], family.first[d + 1], 0
         for place in range(begin, end):
-            count = int(sums[slot, place] + 0.5)
+            count = int(sums[place] + 0.5)
             family.seen[slot, place] = count
             total += count
         family.totals[slot, d] = total
@@ -84,8 +84,8 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
             family.log_probs[slot, place] = family.log_seen[family.seen[slot, place]] - log_total
 
 
-@implements(log_predictive, CategoryCounts)
-def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
+@implements(log_predictive_above, CategoryCounts)
+def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     total = 0.0
     for d in range(family.code.shape[1]):
         if family.code[point, d] != _MISSING:
@@ -111,7 +111,7 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     for d in range(family.code.shape[1]):
         begin, end, total = family.first[d], family.first[d + 1], 0.0
         for place in range(begin, end):
-            found += log_rising(concentration, sums[slot, place])
-            total += sums[slot, place]
+            found += log_rising(concentration, sums[place])
+            total += sums[place]
         found -= log_rising((end - begin) * concentration, total)
     return found

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import lean
+from pyroclust.compiling import inner, lean
 from pyroclust.distributions import NormalIndependent
 from pyroclust.distributions.compiled.protocol import (
     compile_family,
     hyper_array,
     implements,
     log_marginal,
-    log_predictive,
+    log_predictive_above,
     log_predictive_without,
     refresh,
     tabulate,
@@ -47,7 +47,7 @@ def no_nodes() -> Nodes:
     return Nodes(np.zeros(_CHUNK), np.zeros(_CHUNK))
 
 
-@lean
+@inner
 def _bracket(size: int, shape: float, rate: float, pull: float, spread: float) -> tuple[float, float, float]:
     """Return both ends between which the integrand is worth summing, and the distance of the nodes."""
     below, above = shape + 0.5 * size, shape + 0.5 * (size - 1)
@@ -62,7 +62,7 @@ def _bracket(size: int, shape: float, rate: float, pull: float, spread: float) -
     return low, high, 1.0 / math.sqrt(7.0 + 1.55 * below)
 
 
-@lean
+@inner
 def _exp_of_negative(exponent: float) -> float:
     """Return exp of a number from -40 to 0 by arithmetic alone, which vector units take many at a time."""
     scaled = exponent / 2.0**_SQUARINGS
@@ -149,7 +149,7 @@ def _(component: NormalIndependent, data: np.ndarray, num_slots: int) -> Indepen
     )
 
 
-@lean
+@inner
 def _log_column(family: Any, size: int, total: float, squares: float) -> float:
     """Return the log integral of a column from sums of x - m and its square."""
     shape, rate, variance = family.hyper[_SHAPE], family.hyper[_RATE], family.hyper[_VARIANCE]
@@ -170,15 +170,15 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     dim, mean = family.data.shape[1], family.hyper[_MEAN]
     height = 0.0
     for d in range(dim):
-        total = sums[slot, d] - size * mean
-        squares = sums[slot, dim + d] - mean * (sums[slot, d] + total)
+        total = sums[d] - size * mean
+        squares = sums[dim + d] - mean * (sums[d] + total)
         family.total[slot, d], family.squares[slot, d] = total, squares
         height += _log_column(family, size, total, squares)
     family.height[slot] = height
 
 
-@implements(log_predictive, IndependentNormal)
-def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
+@implements(log_predictive_above, IndependentNormal)
+def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     dim, mean = family.data.shape[1], family.hyper[_MEAN]
     found = -0.5 * dim * _LOG_2PI - family.height[slot]
     for d in range(dim):
@@ -203,7 +203,7 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     shape, rate = family.hyper[_SHAPE], family.hyper[_RATE]
     found = dim * (shape * math.log(rate) - math.lgamma(shape) - 0.5 * size * _LOG_2PI)
     for d in range(dim):
-        total = sums[slot, d] - size * mean
-        squares = sums[slot, dim + d] - mean * (sums[slot, d] + total)
+        total = sums[d] - size * mean
+        squares = sums[dim + d] - mean * (sums[d] + total)
         found += _log_column(family, size, total, squares)
     return found

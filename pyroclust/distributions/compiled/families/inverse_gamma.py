@@ -1,17 +1,19 @@
-"""Compiled functions of the normal-inverse-gamma family."""
+"""Compiled functions of the normal-inverse-gamma family, of whose columns cells may be missing."""
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from pyroclust.compiling import inner
 from pyroclust.distributions import NormalInverseGamma
+from pyroclust.distributions.compiled.families.partly_observed import compile_columns
 from pyroclust.distributions.compiled.protocol import (
     compile_family,
     hyper_array,
     implements,
     log_marginal,
-    log_predictive,
+    log_predictive_above,
     log_predictive_without,
     refresh,
     tabulate,
@@ -31,11 +33,21 @@ class InverseGamma(NamedTuple):
     With :math:`q_d = (x_d - m_d)^2 / 2 b_d` a point outside the cluster has log predictive density
     :math:`C_n - \frac12 \sum_d \log b_d - (a_n + \frac12) \log \prod_d (1 + r_n q_d)`, one inside it
     :math:`C_{n-1} - \frac12 \sum_d \log b_d + a_{n-1} \log \prod_d (1 - s_n q_d)`: one logarithm a cluster.
+
+    Where cells are missing each column has its own n. The smallest, for all columns, bounds the density from
+    above with one logarithm, and most clusters are hopeless by that.
+
+    Attributes:
+        there: 1 where a cell is there, else 0, ``(N, D)``; no rows where all are.
+        half_precision: 1 / 2 b, ``(S, D)``; no rows where cells are missing.
+        stretch: r / 2 b of each column, where cells are missing, ``(S, D)``.
+        height: log density of each column at its mean, where cells are missing, ``(S, D)``.
+        fewest: smallest number of cells of a cluster in a column, ``(S,)``.
     """
 
     hyper: np.ndarray
     data: np.ndarray
-    kappa: np.ndarray
+    there: np.ndarray
     power: np.ndarray
     constant: np.ndarray
     with_point: np.ndarray
@@ -43,51 +55,88 @@ class InverseGamma(NamedTuple):
     mean: np.ndarray
     half_precision: np.ndarray
     log_rates: np.ndarray
+    stretch: np.ndarray
+    height: np.ndarray
+    counts: np.ndarray
+    fewest: np.ndarray
 
 
 @compile_family.register
 def _(component: NormalInverseGamma, data: np.ndarray, num_slots: int) -> InverseGamma:
+    return _tables(component, data, np.zeros((0, data.shape[1])), num_slots)
+
+
+@compile_columns.register
+def _(part: NormalInverseGamma, data: np.ndarray, num_slots: int) -> InverseGamma:
+    there = ~np.isnan(data)
+    return _tables(part, np.where(there, data, 0.0), there.astype(float), num_slots)
+
+
+def _tables(
+    component: NormalInverseGamma, data: np.ndarray, there: np.ndarray, num_slots: int
+) -> InverseGamma:
     num_points, dim = data.shape
+    with_gaps = num_slots if len(there) else 0
     return InverseGamma(
         hyper=hyper_array(component),
         data=data,
-        kappa=np.zeros(num_points + 2),
+        there=there,
         power=np.zeros(num_points + 2),
         constant=np.zeros(num_points + 1),
         with_point=np.zeros(num_points + 1),
         without_point=np.zeros(num_points + 1),
         mean=np.zeros((num_slots, dim)),
-        half_precision=np.zeros((num_slots, dim)),
+        half_precision=np.zeros((num_slots - with_gaps, dim)),
         log_rates=np.zeros(num_slots),
+        stretch=np.zeros((with_gaps, dim)),
+        height=np.zeros((with_gaps, dim)),
+        counts=np.zeros((with_gaps, dim), np.int64),
+        fewest=np.zeros(with_gaps, np.int64),
     )
 
 
 @implements(tabulate, InverseGamma)
 def _tabulate(family: Any) -> None:
-    dim = family.data.shape[1]
-    for size in range(len(family.kappa)):
-        family.kappa[size] = family.hyper[_KAPPA] + size
+    for size in range(len(family.power)):
         family.power[size] = family.hyper[_SHAPE] + 0.5 * size
     for size in range(len(family.constant)):
-        ratio = family.kappa[size] / (family.kappa[size] + 1.0)
+        kappa = family.hyper[_KAPPA] + size
+        ratio = kappa / (kappa + 1.0)
         growth = math.lgamma(family.power[size + 1]) - math.lgamma(family.power[size])
-        family.constant[size] = dim * (growth + 0.5 * (math.log(ratio) - _LOG_2PI))
+        family.constant[size] = growth + 0.5 * (math.log(ratio) - _LOG_2PI)
         family.with_point[size] = ratio
         if size > 0:
-            family.without_point[size] = family.kappa[size] / family.kappa[size - 1]
+            family.without_point[size] = kappa / (kappa - 1.0)
+
+
+@inner
+def _rate(family: Any, size: int, total: float, squares: float) -> tuple[float, float]:
+    """Return the posterior mean and rate of a column from its sums."""
+    prior_mean, prior_rate = family.hyper[_MEAN], family.hyper[_RATE]
+    pull, kappa = family.hyper[_KAPPA] * prior_mean, family.hyper[_KAPPA] + size
+    mean = (total + pull) / kappa
+    spread = squares + pull * prior_mean - kappa * mean * mean
+    return mean, max(prior_rate + 0.5 * spread, prior_rate)
 
 
 @implements(refresh, InverseGamma)
 def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
-    dim, prior_mean, prior_rate = family.data.shape[1], family.hyper[_MEAN], family.hyper[_RATE]
-    kappa, product, log_product = family.kappa[size], 1.0, 0.0
-    pull = family.hyper[_KAPPA] * prior_mean
+    dim, product, log_product = family.data.shape[1], 1.0, 0.0
+    if len(family.there):
+        family.fewest[slot] = size
+        for d in range(dim):
+            count = int(sums[d] + 0.5)
+            # What is left of a sum that was taken apart again is rounding.
+            there = 1.0 if count else 0.0
+            mean, rate = _rate(family, count, there * sums[dim + 2 * d], there * sums[dim + 2 * d + 1])
+            family.mean[slot, d], family.stretch[slot, d] = mean, 0.5 / rate * family.with_point[count]
+            family.height[slot, d] = family.constant[count] - 0.5 * math.log(rate)
+            family.counts[slot, d] = count
+            family.fewest[slot] = min(family.fewest[slot], count)
+        return
     for d in range(dim):
-        mean = (sums[slot, d] + pull) / kappa
-        spread = sums[slot, dim + d] + pull * prior_mean - kappa * mean * mean
-        rate = max(prior_rate + 0.5 * spread, prior_rate)
-        family.mean[slot, d] = mean
-        family.half_precision[slot, d] = 0.5 / rate
+        mean, rate = _rate(family, size, sums[d], sums[dim + d])
+        family.mean[slot, d], family.half_precision[slot, d] = mean, 0.5 / rate
         product *= rate
         if product > LARGE or product < 1.0 / LARGE:
             log_product += math.log(product)
@@ -95,45 +144,96 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     family.log_rates[slot] = log_product + math.log(product)
 
 
-@implements(log_predictive, InverseGamma)
-def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
-    product, log_product, shrink = 1.0, 0.0, family.with_point[size]
-    for d in range(family.data.shape[1]):
+@implements(log_predictive_above, InverseGamma)
+def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
+    dim, product, log_product = family.data.shape[1], 1.0, 0.0
+    if len(family.there):
+        return _log_predictive_of_cells(family, point, slot, floor)
+    shrink = family.with_point[size]
+    for d in range(dim):
         difference = family.data[point, d] - family.mean[slot, d]
         product *= 1.0 + shrink * family.half_precision[slot, d] * difference * difference
         if product > LARGE:
             log_product += math.log(product)
             product = 1.0
     log_product += math.log(product)
-    return family.constant[size] - 0.5 * family.log_rates[slot] - family.power[size + 1] * log_product
+    return dim * family.constant[size] - 0.5 * family.log_rates[slot] - family.power[size + 1] * log_product
+
+
+@inner
+def _log_predictive_of_cells(family: Any, point: int, slot: int, floor: float) -> float:
+    dim, product, total, fewest = family.data.shape[1], 1.0, 0.0, family.fewest[slot]
+    power = family.power[fewest + 1]
+    for d in range(dim):
+        there, difference = family.there[point, d], family.data[point, d] - family.mean[slot, d]
+        product *= 1.0 + there * family.stretch[slot, d] * difference * difference
+        total += there * family.height[slot, d]
+        if product > LARGE:
+            total -= power * math.log(product)
+            product = 1.0
+    total -= power * math.log(product)
+    if total < floor:
+        return total
+    for d in range(dim):
+        count = family.counts[slot, d]
+        if count > fewest and family.there[point, d] > 0.0:
+            difference = family.data[point, d] - family.mean[slot, d]
+            factor = 1.0 + family.stretch[slot, d] * difference * difference
+            total -= 0.5 * (count - fewest) * math.log(factor)
+    return total
 
 
 @implements(log_predictive_without, InverseGamma)
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
-    product, log_product, stretch = 1.0, 0.0, family.without_point[size]
-    for d in range(family.data.shape[1]):
+    dim, product, log_product = family.data.shape[1], 1.0, 0.0
+    if len(family.there):
+        return _log_predictive_without_cells(family, point, slot)
+    stretch = family.without_point[size]
+    for d in range(dim):
         difference = family.data[point, d] - family.mean[slot, d]
         product *= max(1.0 - stretch * family.half_precision[slot, d] * difference * difference, 1e-16)
         if product < 1.0 / LARGE:
             log_product += math.log(product)
             product = 1.0
     log_product += math.log(product)
-    return family.constant[size - 1] - 0.5 * family.log_rates[slot] + family.power[size - 1] * log_product
+    constant = dim * family.constant[size - 1] - 0.5 * family.log_rates[slot]
+    return constant + family.power[size - 1] * log_product
+
+
+@inner
+def _log_predictive_without_cells(family: Any, point: int, slot: int) -> float:
+    total = 0.0
+    for d in range(family.data.shape[1]):
+        if family.there[point, d] == 0.0:
+            continue
+        count, value = family.counts[slot, d], family.data[point, d]
+        if count == 1:
+            rate = family.hyper[_RATE]
+            squared = 0.5 * family.with_point[0] * (value - family.hyper[_MEAN]) ** 2
+            total += family.constant[0] - 0.5 * math.log(rate)
+            total -= family.power[1] * math.log(1.0 + squared / rate)
+            continue
+        stretch = family.without_point[count] / family.with_point[count] * family.stretch[slot, d]
+        factor = 1.0 - stretch * (value - family.mean[slot, d]) ** 2
+        total += family.height[slot, d] - family.constant[count] + family.constant[count - 1]
+        total += family.power[count - 1] * math.log(max(factor, 1e-16))
+    return total
 
 
 @implements(log_marginal, InverseGamma)
 def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
-    dim, prior_mean, prior_rate = family.data.shape[1], family.hyper[_MEAN], family.hyper[_RATE]
-    kappa, power = family.hyper[_KAPPA] + size, family.hyper[_SHAPE] + 0.5 * size
-    pull, log_rates = family.hyper[_KAPPA] * prior_mean, 0.0
+    dim, total = family.data.shape[1], 0.0
+    with_gaps = len(family.there) > 0
+    shape, prior_kappa, prior_rate = family.hyper[_SHAPE], family.hyper[_KAPPA], family.hyper[_RATE]
+    count, constant = -1, 0.0
     for d in range(dim):
-        total = sums[slot, d] + pull
-        spread = sums[slot, dim + d] + pull * prior_mean - total * total / kappa
-        log_rates += math.log(max(prior_rate + 0.5 * spread, prior_rate))
-    per_dim = (
-        math.lgamma(power)
-        - math.lgamma(family.hyper[_SHAPE])
-        + family.hyper[_SHAPE] * math.log(prior_rate)
-        + 0.5 * (math.log(family.hyper[_KAPPA] / kappa) - size * _LOG_2PI)
-    )
-    return dim * per_dim - power * log_rates
+        own = int(sums[d] + 0.5) if with_gaps else size
+        if own != count:
+            count = own
+            constant = math.lgamma(shape + 0.5 * count) - math.lgamma(shape) + shape * math.log(prior_rate)
+            constant += 0.5 * (math.log(prior_kappa / (prior_kappa + count)) - count * _LOG_2PI)
+        if count:
+            first = dim + 2 * d if with_gaps else d
+            _, rate = _rate(family, count, sums[first], sums[first + 1 if with_gaps else dim + d])
+            total += constant - (shape + 0.5 * count) * math.log(rate)
+    return total

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import lean
+from pyroclust.compiling import inner
 from pyroclust.distributions import NormalInverseWishart
 from pyroclust.distributions.compiled.families.inverse_gamma import LARGE
 from pyroclust.distributions.compiled.protocol import (
@@ -13,7 +13,7 @@ from pyroclust.distributions.compiled.protocol import (
     hyper_array,
     implements,
     log_marginal,
-    log_predictive,
+    log_predictive_above,
     log_predictive_without,
     refresh,
     tabulate,
@@ -82,17 +82,17 @@ def _tabulate(family: Any) -> None:
             family.without_point[size] = family.kappa[size] / family.kappa[size - 1]
 
 
-@lean
+@inner
 def _factorise(family: Any, sums: np.ndarray, slot: int, kappa: float, mean: np.ndarray) -> float:
     """Write the posterior mean and the Cholesky factor of the posterior scale; return its log determinant."""
     dim, prior_mean = family.data.shape[1], family.hyper[_MEAN]
     pull, factor = family.hyper[_KAPPA] * prior_mean, family.factor
     for a in range(dim):
-        mean[a] = (sums[slot, a] + pull) / kappa
+        mean[a] = (sums[a] + pull) / kappa
     product, log_product = 1.0, 0.0
     for a in range(dim):
         for b in range(a + 1):
-            entry = sums[slot, dim + a * dim + b] + pull * prior_mean - kappa * mean[a] * mean[b]
+            entry = sums[dim + a * dim + b] + pull * prior_mean - kappa * mean[a] * mean[b]
             if a == b:
                 entry = max(entry, 0.0) + family.hyper[_SCALE]
             for c in range(b):
@@ -122,7 +122,7 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
         whiten[slot, a, a] = pivot
 
 
-@lean
+@inner
 def _squared_distance(family: Any, point: int, slot: int) -> float:
     distance = 0.0
     for a in range(family.data.shape[1]):
@@ -133,8 +133,8 @@ def _squared_distance(family: Any, point: int, slot: int) -> float:
     return distance
 
 
-@implements(log_predictive, InverseWishart)
-def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
+@implements(log_predictive_above, InverseWishart)
+def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     growth = math.log(1.0 + family.with_point[size] * _squared_distance(family, point, slot))
     return family.constant[size] - 0.5 * family.log_det[slot] - family.power[size + 1] * growth
 

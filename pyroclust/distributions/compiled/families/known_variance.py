@@ -11,7 +11,7 @@ from pyroclust.distributions.compiled.protocol import (
     hyper_array,
     implements,
     log_marginal,
-    log_predictive,
+    log_predictive_above,
     log_predictive_without,
     refresh,
     tabulate,
@@ -73,11 +73,11 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     shrink = 1.0 / family.kappa[size]
     pull = family.kappa[0] * family.hyper[_MEAN]
     for d in range(family.data.shape[1]):
-        family.mean[slot, d] = (sums[slot, d] + pull) * shrink
+        family.mean[slot, d] = (sums[d] + pull) * shrink
 
 
-@implements(log_predictive, KnownVariance)
-def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
+@implements(log_predictive_above, KnownVariance)
+def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     distance = 0.0
     for d in range(family.data.shape[1]):
         distance += (family.data[point, d] - family.mean[slot, d]) ** 2
@@ -98,10 +98,10 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     prior_kappa = noise / family.hyper[_PRIOR_SCALE] ** 2
     kappa, mean, dim = size + prior_kappa, family.hyper[_MEAN], family.data.shape[1]
     # Around the prior mean, where the squares of far-away data do not swamp their differences.
-    squares, explained = sums[slot, dim], 0.0
+    squares, explained = sums[dim], 0.0
     for d in range(dim):
-        total = sums[slot, d] - size * mean
-        squares -= mean * (sums[slot, d] + total)
+        total = sums[d] - size * mean
+        squares -= mean * (sums[d] + total)
         explained += total * total
     log_scale = size * (_LOG_2PI + math.log(noise)) + math.log(kappa / prior_kappa)
     return -0.5 * (dim * log_scale + (squares - explained / kappa) / noise)

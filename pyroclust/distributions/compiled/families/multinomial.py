@@ -13,7 +13,7 @@ from pyroclust.distributions.compiled.protocol import (
     hyper_array,
     implements,
     log_marginal,
-    log_predictive,
+    log_predictive_above,
     log_predictive_without,
     refresh,
     tabulate,
@@ -71,7 +71,7 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     concentration, dim = family.hyper[_CONCENTRATION], family.totals.shape[1]
     grand_total = 0
     for d in range(dim):
-        total = int(sums[slot, d] + 0.5)
+        total = int(sums[d] + 0.5)
         family.totals[slot, d] = total
         family.heights[slot, d] = look_up(family.rising, concentration, total)
         grand_total += total
@@ -79,8 +79,8 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     family.grand_height[slot] = look_up(family.rising_sum, concentration * dim, grand_total)
 
 
-@implements(log_predictive, Multinomial)
-def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
+@implements(log_predictive_above, Multinomial)
+def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     counts, concentration = family.counts, family.hyper[_CONCENTRATION]
     grand_total = family.grand_total[slot] + counts.total[point]
     found = family.log_base[point] + family.grand_height[slot]
@@ -108,8 +108,8 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
 @implements(log_marginal, Multinomial)
 def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     concentration, dim = family.hyper[_CONCENTRATION], family.totals.shape[1]
-    found, grand_total = sums[slot, dim], 0.0
+    found, grand_total = sums[dim], 0.0
     for d in range(dim):
-        found += log_rising(concentration, sums[slot, d])
-        grand_total += sums[slot, d]
+        found += log_rising(concentration, sums[d])
+        grand_total += sums[d]
     return found - log_rising(concentration * dim, grand_total)

@@ -7,16 +7,31 @@ import numpy as np
 
 from pyroclust.distributions import Component, PartlyObserved
 from pyroclust.distributions.compiled.protocol import (
+    Family,
     compile_family,
+    family_of,
     implements,
     log_marginal,
     log_predictive,
+    log_predictive_above,
     log_predictive_without,
     refresh,
     tabulate,
 )
 
-__all__ = ["Cells", "cells_of"]
+__all__ = ["Cells", "compile_columns"]
+
+
+@singledispatch
+def compile_columns(part: Component, data: np.ndarray, num_slots: int) -> Any:
+    """Return the tables of a family that knows of missing cells itself, where that is faster.
+
+    Args:
+        part: the family of one column.
+        data: columns, ``(N, G)``, with nan where a cell is missing.
+        num_slots: how many clusters the work arrays must hold.
+    """
+    return None
 
 
 class Cells(NamedTuple):
@@ -32,37 +47,28 @@ class Cells(NamedTuple):
     """
 
     hyper: np.ndarray
-    part: Any
+    part: Family
     there: np.ndarray
     counts: np.ndarray
     sums: np.ndarray
 
 
-@singledispatch
-def cells_of(part: Component, cells: Cells) -> NamedTuple:
-    """Return the cells, or around them a kind with predictives of its own for a family.
-
-    Args:
-        part: the family of one group of columns.
-        cells: of all groups.
-    """
-    return cells
-
-
 @compile_family.register
 def _(component: PartlyObserved, data: np.ndarray, num_slots: int) -> NamedTuple:
     groups, width = component.num_groups, component.part.dim
+    own = compile_columns(component.part, data, num_slots) if width == 1 else None
+    if own is not None:
+        return own
     values = np.ascontiguousarray(data.reshape(-1, width))
     there = ~np.isnan(values).any(-1)
-    part: Any = compile_family(component.part, np.where(there[:, None], values, 0.0), num_slots * groups + 1)
-    cells = Cells(
+    part = family_of(component.part, np.where(there[:, None], values, 0.0), num_slots * groups + 1)
+    return Cells(
         hyper=part.hyper,
         part=part,
         there=there.reshape(-1, groups),
         counts=np.zeros((num_slots, groups), np.int64),
         sums=np.zeros((num_slots * groups + 1, component.part.num_moments)),
     )
-    return cells_of(component.part, cells)
 
 
 @implements(tabulate, Cells)
@@ -76,22 +82,21 @@ def _tabulate(family: Any) -> None:
 def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     groups, width = family.there.shape[1], family.sums.shape[1]
     for g in range(groups):
-        count, own = int(sums[slot, g] + 0.5), slot * groups + g
+        count, own = int(sums[g] + 0.5), slot * groups + g
         family.counts[slot, g] = count
         for f in range(width):
             # What is left of a sum that was taken apart again is rounding.
-            family.sums[own, f] = sums[slot, groups + g * width + f] if count else 0.0
+            family.sums[own, f] = sums[groups + g * width + f] if count else 0.0
         refresh(family.part, family.sums, own, count)
 
 
-@implements(log_predictive, Cells)
-def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
+@implements(log_predictive_above, Cells)
+def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     groups, total = family.there.shape[1], 0.0
     for g in range(groups):
         if family.there[point, g]:
-            total += log_predictive(
-                family.part, point * groups + g, slot * groups + g, family.counts[slot, g]
-            )
+            count = family.counts[slot, g]
+            total += log_predictive(family.part, point * groups + g, slot * groups + g, count)
     return total
 
 
@@ -113,8 +118,10 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
 def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     groups, width, total = family.there.shape[1], family.sums.shape[1], 0.0
     for g in range(groups):
-        count = int(sums[slot, g] + 0.5)
+        count = int(sums[g] + 0.5)
         if count:
-            first = groups + g * width
-            total += log_marginal(family.part, sums[:, first : first + width], slot, count)
+            own = slot * groups + g
+            for f in range(width):
+                family.sums[own, f] = sums[groups + g * width + f]
+            total += log_marginal(family.part, family.sums, own, count)
     return total

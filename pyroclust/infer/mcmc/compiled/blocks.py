@@ -11,18 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import lean
+from pyroclust.compiling import inner, lean
 from pyroclust.distributions import BlockRates
-from pyroclust.distributions.compiled.protocol import (
-    compile_family,
-    implements,
-    log_predictive,
-    refresh,
-    tabulate,
-)
+from pyroclust.distributions.compiled.protocol import compile_family
 from pyroclust.distributions.rate_tables import RateTable, log_edges, log_no_edges, rate_table
-from pyroclust.infer.mcmc.compiled.allocations import RestrictedGibbs, SequentialAllocation, shuffle
-from pyroclust.infer.mcmc.compiled.chain import log_likelihood, sum_up
+from pyroclust.infer.mcmc.compiled.chain import LINKED, Linked
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
 from pyroclust.infer.mcmc.compiled.proposals import (
     ACCEPTED,
@@ -30,6 +23,7 @@ from pyroclust.infer.mcmc.compiled.proposals import (
     PROPOSED,
     SPLITS,
     UNDECIDED,
+    Proposals,
     accepted,
     become_one,
     become_two,
@@ -38,9 +32,12 @@ from pyroclust.infer.mcmc.compiled.proposals import (
     draw_side,
     home_side,
     list_members,
-    propose,
+    shuffle,
 )
-from pyroclust.infer.mcmc.compiled.sweep import draw_index, sweep
+from pyroclust.infer.mcmc.compiled.steps import (
+    step_of,
+)
+from pyroclust.infer.mcmc.compiled.sweep import GibbsSweep, draw_index
 
 __all__ = ["Blocks"]
 
@@ -87,7 +84,7 @@ def _(component: BlockRates, data: np.ndarray, num_slots: int) -> Blocks:
     return Blocks(
         hyper=np.zeros(0),
         begin=np.searchsorted(row, np.arange(num_nodes + 1)),
-        neighbour=column,
+        neighbour=np.ascontiguousarray(column),
         links=np.zeros((num_slots, num_nodes), dtype=np.int32),
         edges=np.zeros((num_slots, num_slots), dtype=np.int32),
         play=np.zeros(num_slots, dtype=np.int64),
@@ -99,29 +96,14 @@ def _(component: BlockRates, data: np.ndarray, num_slots: int) -> Blocks:
     )
 
 
-@implements(tabulate, Blocks)
-def _tabulate(family: Any) -> None:
-    pass
-
-
-@implements(refresh, Blocks)
-def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
-    pass
-
-
-@implements(log_predictive, Blocks)
-def _log_predictive(family: Any, point: int, slot: int, size: int) -> float:
-    return 0.0
-
-
-@lean
+@inner
 def _link(family: Any, node: int, slot: int, change: int) -> None:
     """Let the neighbours of a node have one edge more or less with a slot."""
     for k in range(family.begin[node], family.begin[node + 1]):
         family.links[slot, family.neighbour[k]] += change
 
 
-@lean
+@inner
 def _attach(family: Any, state: Any, node: int, slot: int) -> None:
     """Count a node that is in no slot in play, and its edges, to one; its neighbours are told by _link."""
     for j in range(family.num_play[0]):
@@ -138,7 +120,7 @@ def _attach(family: Any, state: Any, node: int, slot: int) -> None:
     state.sizes[slot] += 1
 
 
-@lean
+@inner
 def _detach(family: Any, state: Any, node: int, slot: int) -> None:
     """Do the contrary; what its neighbours know of the slot makes no difference to the node itself."""
     state.sizes[slot] -= 1
@@ -155,14 +137,14 @@ def _detach(family: Any, state: Any, node: int, slot: int) -> None:
             family.totals[_PAIRS_BETWEEN] -= state.sizes[other]
 
 
-@lean
+@inner
 def _enter(family: Any, state: Any, node: int, slot: int) -> None:
     """Put a node that is in no slot in play into one that is."""
     _attach(family, state, node, slot)
     _link(family, node, slot, 1)
 
 
-@lean
+@inner
 def _move(family: Any, node: int, slot: int, chosen: int) -> None:
     """Tell the neighbours of a node where it is now; most nodes stay, and have hundreds of them."""
     if chosen != slot:
@@ -170,7 +152,7 @@ def _move(family: Any, node: int, slot: int, chosen: int) -> None:
         _link(family, node, chosen, 1)
 
 
-@lean
+@inner
 def _gain(family: Any, state: Any, node: int, slot: int) -> float:
     """Return what the edges of a node with the slots in play are worth if it joins one, in O(K)."""
     size = state.sizes[slot]
@@ -190,7 +172,7 @@ def _gain(family: Any, state: Any, node: int, slot: int) -> float:
     return found - log_edges(family.within, edges, pairs)
 
 
-@lean
+@inner
 def _shared_gain(family: Any, state: Any, node: int, slot: int) -> float:
     """Return the same where all blocks share a rate."""
     links, nodes = 0, 0
@@ -206,7 +188,7 @@ def _shared_gain(family: Any, state: Any, node: int, slot: int) -> float:
     return found - log_edges(family.between, edges, pairs)
 
 
-@lean
+@inner
 def _play_active(family: Any, state: Any, without: int, without_too: int) -> None:
     """Let all active slots but two play."""
     count = 0
@@ -218,13 +200,13 @@ def _play_active(family: Any, state: Any, without: int, without_too: int) -> Non
     family.num_play[0] = count
 
 
-@lean
+@inner
 def _play_too(family: Any, slot: int) -> None:
     family.play[family.num_play[0]] = slot
     family.num_play[0] += 1
 
 
-@lean
+@inner
 def _total_up(family: Any, state: Any) -> None:
     """Compute the totals of the slots in play, in O(K^2)."""
     for place in range(4):
@@ -240,7 +222,7 @@ def _total_up(family: Any, state: Any) -> None:
             family.totals[_PAIRS_BETWEEN] += size * state.sizes[other]
 
 
-@lean
+@inner
 def _value(family: Any, state: Any) -> float:
     """Return the log marginal likelihood of the slots in play, in O(K^2)."""
     if family.shared[0]:
@@ -262,7 +244,7 @@ def _value(family: Any, state: Any) -> float:
     return found
 
 
-@lean
+@inner
 def _clear(family: Any, state: Any, slot: int) -> None:
     """Forget the edges of a slot, in O(N + K): it has some with slots in use and tried out alone."""
     for i in range(family.links.shape[1]):
@@ -273,7 +255,7 @@ def _clear(family: Any, state: Any, slot: int) -> None:
     family.edges[slot, slot] = 0
 
 
-@implements(sum_up, Blocks)
+@lean
 def _sum_up(family: Any, state: Any) -> None:
     # Between moves the slots in play are those in use, and all others are empty. No other is touched, so that
     # a chain takes memory for as many slots as it ever used, not for N.
@@ -291,14 +273,17 @@ def _sum_up(family: Any, state: Any) -> None:
     _total_up(family, state)
 
 
-@implements(log_likelihood, Blocks)
+@inner
 def _log_likelihood(family: Any, state: Any) -> float:
     _play_active(family, state, -1, -1)
     _total_up(family, state)
     return _value(family, state)
 
 
-@lean
+LINKED[Blocks] = Linked(_sum_up, _log_likelihood)
+
+
+@inner
 def _free_if_empty(state: Any, slot: int) -> None:
     if state.sizes[slot] > 0:
         return
@@ -310,8 +295,8 @@ def _free_if_empty(state: Any, slot: int) -> None:
             return
 
 
-@implements(sweep, Blocks)
-def _sweep(family: Any, state: Any, prior: Any, generator: Any) -> None:
+@step_of(GibbsSweep, Blocks)
+def _sweep(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     _play_active(family, state, -1, -1)
     _total_up(family, state)
     for i in range(len(state.slot_of)):
@@ -337,7 +322,7 @@ def _sweep(family: Any, state: Any, prior: Any, generator: Any) -> None:
         state.slot_of[i] = chosen
 
 
-@lean
+@inner
 def _log_odds(family: Any, state: Any, prior: Any, node: int) -> float:
     """Return the log odds of side 1 for a node that is on neither side."""
     num_active = state.counters[0]
@@ -346,7 +331,7 @@ def _log_odds(family: Any, state: Any, prior: Any, node: int) -> float:
     return weight + _gain(family, state, node, one) - _gain(family, state, node, zero)
 
 
-@lean
+@inner
 def _allocate_in_turn(family: Any, state: Any, prior: Any, generator: Any, count: int, home: int) -> float:
     """Let the listed nodes join a side one after the other in random order; return the log-probability."""
     shuffle(state, generator, count)
@@ -361,39 +346,24 @@ def _allocate_in_turn(family: Any, state: Any, prior: Any, generator: Any, count
     return total
 
 
-def allocate_nodes(
-    move: Any, family: Any, state: Any, prior: Any, generator: Any, count: int, home: int
-) -> float:
-    """Allocate the listed nodes to two sides and return the log-probability of the allocation (a stub)."""
-    raise NotImplementedError
-
-
-@implements(allocate_nodes, SequentialAllocation)
-def _allocate(move: Any, family: Any, state: Any, prior: Any, generator: Any, count: int, home: int) -> float:
-    return _allocate_in_turn(family, state, prior, generator, count, home)
-
-
-@implements(allocate_nodes, RestrictedGibbs)
-def _allocate_restricted(
-    move: Any, family: Any, state: Any, prior: Any, generator: Any, count: int, home: int
-) -> float:
-    total = _allocate_in_turn(family, state, prior, generator, count, UNDECIDED)
-    for scan in range(move.scans + 1):
-        wanted, total = home if scan == move.scans else UNDECIDED, 0.0
-        for k in range(count):
-            node, slot = state.members[k] >> 1, state.active[state.counters[0] + (state.members[k] & 1)]
-            _detach(family, state, node, slot)
-            log_odds = _log_odds(family, state, prior, node)
-            side, log_prob = draw_side(log_odds, home_side(state, node, wanted), generator)
-            total += log_prob
-            chosen = state.active[state.counters[0] + side]
-            _attach(family, state, node, chosen)
-            _move(family, node, slot, chosen)
-            state.members[k] = 2 * node + side
+@inner
+def _scan(family: Any, state: Any, prior: Any, generator: Any, count: int, home: int) -> float:
+    """Draw the side of every listed node given all others, or take it home; return the log-probability."""
+    total = 0.0
+    for k in range(count):
+        node, slot = state.members[k] >> 1, state.active[state.counters[0] + (state.members[k] & 1)]
+        _detach(family, state, node, slot)
+        log_odds = _log_odds(family, state, prior, node)
+        side, log_prob = draw_side(log_odds, home_side(state, node, home), generator)
+        total += log_prob
+        chosen = state.active[state.counters[0] + side]
+        _attach(family, state, node, chosen)
+        _move(family, node, slot, chosen)
+        state.members[k] = 2 * node + side
     return total
 
 
-@lean
+@inner
 def _unite(family: Any, state: Any, whole: int, one: int, other: int) -> None:
     """Let a free slot stand for two blocks together, towards the slots in play."""
     for j in range(family.num_play[0]):
@@ -407,7 +377,7 @@ def _unite(family: Any, state: Any, whole: int, one: int, other: int) -> None:
     _total_up(family, state)
 
 
-@lean
+@inner
 def _keep_united(family: Any, state: Any, whole: int, one: int, other: int) -> None:
     """Give the edges of two blocks together to the first, and forget those of the other."""
     for i in range(family.links.shape[1]):
@@ -422,7 +392,7 @@ def _keep_united(family: Any, state: Any, whole: int, one: int, other: int) -> N
     family.edges[one, one] = own
 
 
-@implements(propose, Blocks, place=1)
+@inner
 def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     first, second = draw_pair(len(state.slot_of), generator)
     num_active, one, other = state.counters[0], state.slot_of[first], state.slot_of[second]
@@ -447,7 +417,11 @@ def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> 
     _enter(family, state, first, zero)
     _enter(family, state, second, side_one)
     home = UNDECIDED if splits else other
-    log_proposal = allocate_nodes(move, family, state, prior, generator, count, home)
+    in_turn = UNDECIDED if move.scans >= 0 else home
+    log_proposal = _allocate_in_turn(family, state, prior, generator, count, in_turn)
+    for scan in range(move.scans + 1):
+        wanted = home if scan == move.scans else UNDECIDED
+        log_proposal = _scan(family, state, prior, generator, count, wanted)
     size, more = state.sizes[zero], state.sizes[side_one]
     if splits:
         split, united = _value(family, state), present
@@ -470,7 +444,13 @@ def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> 
         _clear(family, state, side_one)
     if agreed and not splits:
         _keep_united(family, state, whole, one, other)
-        become_one(family, state, first, second, count)
+        become_one(state, first, second, count)
     elif not splits:
         _clear(family, state, whole)
     _play_active(family, state, -1, -1)
+
+
+@step_of(Proposals, Blocks)
+def _step(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
+    for _ in range(move.proposals):
+        _propose(move, family, state, prior, generator)

@@ -7,19 +7,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.compiling import lean
+from pyroclust.compiling import inner, lean
 from pyroclust.distributions import Component, ConjugateComponent
-from pyroclust.distributions.compiled.families.product import by_address
 from pyroclust.distributions.compiled.pointers import Address
 from pyroclust.distributions.compiled.protocol import (
-    compile_family,
+    Family,
+    family_of,
+    join_families,
     log_marginal,
     log_predictive,
-    otherwise,
     refresh,
     tabulate,
 )
-from pyroclust.infer.mcmc.compiled.powered import Powered
 from pyroclust.infer.mcmc.compiled.prior_tables import (
     CONCENTRATION,
     DISCOUNT,
@@ -34,9 +33,11 @@ from pyroclust.partitions import canonical
 from pyroclust.protocols import CollapsedModel
 
 __all__ = [
+    "LINKED",
     "NUM_OF_PRIOR",
     "Chain",
     "ChainState",
+    "Linked",
     "RebuildSums",
     "accumulate",
     "hyper_places",
@@ -48,8 +49,6 @@ __all__ = [
     "rebuild",
     "recompute",
     "start_chain",
-    "sum_up",
-    "total_log_marginal",
     "write_labels",
 ]
 
@@ -66,33 +65,24 @@ def hyper_places(model: CollapsedModel) -> dict[str, int]:
     return of_family | {name: of_prior[name] for name in model.prior.hyperpriors if name in of_prior}
 
 
-@lean
+@inner
 def accumulate(state: Any, point: int, slot: int, sign: float) -> None:
     """Add the moments of a point to a slot, or take them away."""
     for f in range(state.moments.shape[1]):
         state.sums[slot, f] += sign * state.moments[point, f]
 
 
-def sum_up(family: Any, state: Any) -> None:
-    """Compute what is known of every cluster from the slots of the points (a stub)."""
-    raise NotImplementedError
-
-
-@otherwise(sum_up)
-def _sum_moments(family: Any, state: Any) -> None:
+@inner
+def rebuild(family: Any, state: Any) -> None:
+    """Sum the moments of every cluster from scratch and refresh its cache, in O(N F)."""
     num_active = state.counters[0]
     for j in range(num_active):
-        state.sums[state.active[j], :] = 0.0
+        for f in range(state.sums.shape[1]):
+            state.sums[state.active[j], f] = 0.0
     for i in range(len(state.slot_of)):
         accumulate(state, i, state.slot_of[i], 1.0)
     for j in range(num_active):
         refresh(family, state.sums, state.active[j], state.sizes[state.active[j]])
-
-
-@lean
-def rebuild(family: Any, state: Any) -> None:
-    """Sum the moments of every cluster from scratch and refresh its cache, in O(N F)."""
-    sum_up(family, state)
     state.counters[1] = 0
 
 
@@ -116,14 +106,17 @@ def recompute(family: Any, state: Any) -> None:
     """Recompute all that depends on the hyperparameters of the family, in O(N F)."""
     tabulate(family)
     empty = state.active[state.counters[0]]
-    state.sums[empty, :] = 0.0
-    refresh(family, state.sums, empty, 0)
+    for f in range(state.sums.shape[1]):
+        state.sums[empty, f] = 0.0
+    # A number that is written here would have numba compile the functions for that number alone.
+    size = state.sizes[empty]
+    refresh(family, state.sums, empty, size)
     for i in range(len(state.slot_of)):
-        state.log_alone[i] = log_predictive(family, i, empty, 0)
+        state.log_alone[i] = log_predictive(family, i, empty, size)
     rebuild(family, state)
 
 
-@lean
+@inner
 def leave(family: Any, state: Any, point: int, slot: int) -> None:
     """Take a point out of its slot; an empty slot becomes free."""
     state.sizes[slot] -= 1
@@ -139,18 +132,19 @@ def leave(family: Any, state: Any, point: int, slot: int) -> None:
             break
 
 
-@lean
+@inner
 def join(family: Any, state: Any, point: int, slot: int) -> None:
     """Put a point into a slot; an empty slot must be the first free one, ``active[K]``."""
     if state.sizes[slot] == 0:
-        state.sums[slot, :] = 0.0
+        for f in range(state.sums.shape[1]):
+            state.sums[slot, f] = 0.0
         state.counters[0] += 1
     state.sizes[slot] += 1
     accumulate(state, point, slot, 1.0)
     refresh(family, state.sums, slot, state.sizes[slot])
 
 
-@lean
+@inner
 def move_point(family: Any, state: Any, point: int, slot: int) -> None:
     """Move a point to another slot: joining first, since leaving may reorder the active slots."""
     own = state.slot_of[point]
@@ -159,13 +153,9 @@ def move_point(family: Any, state: Any, point: int, slot: int) -> None:
     state.slot_of[point] = slot
 
 
+@inner
 def log_likelihood(family: Any, state: Any) -> float:
-    """Return the log marginal likelihood of all clusters together in nats (a stub)."""
-    raise NotImplementedError
-
-
-@otherwise(log_likelihood)
-def _sum_of_log_marginals(family: Any, state: Any) -> float:
+    """Return the log marginal likelihood of all clusters together in nats, in O(K F)."""
     total = 0.0
     for j in range(state.counters[0]):
         slot = state.active[j]
@@ -173,25 +163,34 @@ def _sum_of_log_marginals(family: Any, state: Any) -> float:
     return total
 
 
-@lean
-def total_log_marginal(family: Any, state: Any) -> float:
-    """Return the log marginal likelihood of all clusters together in nats, in O(K F)."""
-    return log_likelihood(family, state)
-
-
-@lean
-def write_labels(state: Any, assignments: np.ndarray) -> None:
-    """Write the canonical labels of a chain, in O(N + K)."""
+@inner
+def write_labels(state: Any, assignments: np.ndarray, draw: int) -> None:
+    """Write the canonical labels of a chain into a row, in O(N + K)."""
     for j in range(state.counters[0]):
         state.weights[state.active[j]] = -1.0
     following = 0
-    for i in range(len(assignments)):
+    for i in range(len(state.slot_of)):
         slot = state.slot_of[i]
         if state.weights[slot] < 0.0:
             state.weights[slot] = following
             following += 1
-        assignments[i] = int(state.weights[slot])
+        assignments[draw, i] = int(state.weights[slot])
 
+
+class Linked(NamedTuple):
+    """Functions of families whose clusters bear on one another, of the family and the state.
+
+    Attributes:
+        count: computes what is known of every cluster from the slots of the points.
+        log_likelihood: of all clusters together, in nats.
+    """
+
+    count: Any
+    log_likelihood: Any
+
+
+LINKED: dict[type, Linked] = {}
+"""By the kind of their named tuple."""
 
 # Room for all points alone, and for the two clusters and the empty one that moves try out.
 _SPARE_SLOTS = 3
@@ -229,22 +228,28 @@ class Chain:
     """One chain, with the addresses at which compiled functions find it.
 
     Args:
-        family: tables and caches of the component family.
+        family: the component family, or what stands for one whose clusters bear on one another.
         state: where the chain is.
         prior: tables of the prior.
         generator: random number generator.
+
+    Attributes:
+        own_at: address of ``family``.
+        family_at: the same, or of no family at all.
     """
 
     def __init__(
         self, family: Any, state: ChainState, prior: PriorTables, generator: np.random.Generator
     ) -> None:
-        self.family, self.state, self.prior, self.generator = family, state, prior, generator
+        self.family: Family = family if isinstance(family, Family) else join_families([], [])
+        self.state, self.prior, self.generator = state, prior, generator
         self.has_gamma = prior.gamma_shape > 0.0
-        self.family_at, self.state_at, self.prior_at = Address(family), Address(state), Address(prior)
+        self.family_at, self.state_at, self.prior_at = Address(self.family), Address(state), Address(prior)
+        self.own_at = self.family_at if family is self.family else Address(family)
 
 
 def start_chain(
-    model: CollapsedModel, data: Tensor, generator: np.random.Generator, *, power: float | None = None
+    model: CollapsedModel, data: Tensor, generator: np.random.Generator, *, power: float = 1.0
 ) -> Chain:
     """Build a chain with no partition yet; :func:`place` comes next.
 
@@ -252,7 +257,7 @@ def start_chain(
         model: the model.
         data: points, ``(N, D)``.
         generator: where the chain takes its randomness from.
-        power: of the likelihood; its family is :class:`Powered` then.
+        power: of the likelihood.
     """
     num_points = data.shape[-2]
     points = np.ascontiguousarray(data.detach().cpu().double().numpy())
@@ -270,9 +275,9 @@ def start_chain(
         moments=moments,
         log_alone=np.zeros(num_points),
     )
-    family: Any = compile_family(known.component, points, num_points + _SPARE_SLOTS)
-    if power is not None:
-        family = Powered(family.hyper, by_address(family, moments.shape[1]), np.array([power]))
+    family = family_of(known.component, points, num_points + _SPARE_SLOTS)
+    if power != 1.0:
+        family.power[0] = power
     return Chain(family, state, prior_tables(known.prior, num_points, gamma=gamma), generator)
 
 
@@ -315,3 +320,5 @@ def place(
         if is_of_prior:
             tabulate_prior(chain.prior_at)
         recompute(chain.family_at, chain.state_at)
+        if type(chain.own_at.content) in LINKED:
+            LINKED[type(chain.own_at.content)].count(chain.own_at, chain.state_at)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import lean
+from pyroclust.compiling import inner
 from pyroclust.constraints import Constraints
 from pyroclust.distributions.compiled.protocol import (
     log_marginal,
@@ -21,7 +21,6 @@ from pyroclust.distributions.compiled.protocol import (
     log_predictive_without,
     refresh,
 )
-from pyroclust.infer.mcmc.compiled.allocations import shuffle
 from pyroclust.infer.mcmc.compiled.chain import accumulate
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
 from pyroclust.infer.mcmc.compiled.proposals import (
@@ -37,6 +36,7 @@ from pyroclust.infer.mcmc.compiled.proposals import (
     draw_side,
     log_ratio_of,
     release,
+    shuffle,
 )
 from pyroclust.infer.mcmc.compiled.steps import (
     step_of,
@@ -95,36 +95,36 @@ class GroupProposals(NamedTuple):
     counts: np.ndarray
 
 
-@lean
+@inner
 def _size(groups: Any, group: int) -> int:
     return groups.begin[group + 1] - groups.begin[group]
 
 
-@lean
+@inner
 def _slot(groups: Any, state: Any, group: int) -> int:
     return state.slot_of[groups.member[groups.begin[group]]]
 
 
-@lean
+@inner
 def _add(groups: Any, state: Any, group: int, slot: int, sign: float) -> None:
     """Add the moments of a group to a slot, or take them away."""
     for place in range(groups.begin[group], groups.begin[group + 1]):
         accumulate(state, groups.member[place], slot, sign)
 
 
-@lean
+@inner
 def _empty(state: Any, slot: int) -> None:
     for f in range(state.sums.shape[1]):
         state.sums[slot, f] = 0.0
 
 
-@lean
+@inner
 def _copy(state: Any, target: int, slot: int) -> None:
     for f in range(state.sums.shape[1]):
         state.sums[target, f] = state.sums[slot, f]
 
 
-@lean
+@inner
 def _log_with(family: Any, state: Any, prior: Any, groups: Any, group: int, slot: int, scratch: int) -> float:
     """Return the log weight of a group in a cluster that it is not in; the scratch slot is overwritten."""
     size, before = _size(groups, group), state.sizes[slot]
@@ -138,7 +138,7 @@ def _log_with(family: Any, state: Any, prior: Any, groups: Any, group: int, slot
     return weight + whole - log_marginal(family, state.sums, slot, before)
 
 
-@lean
+@inner
 def _log_without(
     family: Any, state: Any, prior: Any, groups: Any, group: int, slot: int, scratch: int
 ) -> float:
@@ -154,7 +154,7 @@ def _log_without(
     return weight + log_marginal(family, state.sums, slot, whole) - rest
 
 
-@lean
+@inner
 def _log_alone(family: Any, state: Any, prior: Any, groups: Any, group: int, scratch: int) -> float:
     """Return the log weight of a group as a cluster of its own, that of a further cluster apart."""
     size = _size(groups, group)
@@ -165,7 +165,7 @@ def _log_alone(family: Any, state: Any, prior: Any, groups: Any, group: int, scr
     return prior.log_weight[size] + log_marginal(family, state.sums, scratch, size)
 
 
-@lean
+@inner
 def _mark(groups: Any, state: Any, group: int, sign: int) -> None:
     """Give the sizes of all slots that hold groups apart from one a sign."""
     for place in range(groups.rivals_begin[group], groups.rivals_begin[group + 1]):
@@ -173,7 +173,7 @@ def _mark(groups: Any, state: Any, group: int, sign: int) -> None:
         state.sizes[slot] = sign * abs(state.sizes[slot])
 
 
-@lean
+@inner
 def _put(family: Any, state: Any, groups: Any, group: int, slot: int) -> None:
     """Put a group into a slot that has room for it; who is in which slot does not change."""
     state.sizes[slot] += _size(groups, group)
@@ -181,7 +181,7 @@ def _put(family: Any, state: Any, groups: Any, group: int, slot: int) -> None:
     refresh(family, state.sums, slot, state.sizes[slot])
 
 
-@lean
+@inner
 def _take(family: Any, state: Any, groups: Any, group: int, slot: int) -> None:
     state.sizes[slot] -= _size(groups, group)
     if state.sizes[slot] > 0:
@@ -189,13 +189,13 @@ def _take(family: Any, state: Any, groups: Any, group: int, slot: int) -> None:
         refresh(family, state.sums, slot, state.sizes[slot])
 
 
-@lean
+@inner
 def _name(groups: Any, state: Any, group: int, slot: int) -> None:
     for place in range(groups.begin[group], groups.begin[group + 1]):
         state.slot_of[groups.member[place]] = slot
 
 
-@lean
+@inner
 def _visit(family: Any, state: Any, prior: Any, groups: Any, group: int, generator: Any) -> None:
     num_active, own = state.counters[0], _slot(groups, state, group)
     alone = state.sizes[own] == _size(groups, group)
@@ -242,7 +242,7 @@ def _sweep(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> No
         _visit(family, state, prior, move.groups, group, generator)
 
 
-@lean
+@inner
 def _list(groups: Any, state: Any, first: int, second: int) -> int:
     """List all groups of the clusters of two anchors but the anchors, as ``2 * group + side``, in O(G)."""
     one, other = _slot(groups, state, first), _slot(groups, state, second)
@@ -255,7 +255,7 @@ def _list(groups: Any, state: Any, first: int, second: int) -> int:
     return count
 
 
-@lean
+@inner
 def _clash(groups: Any, state: Any, one: int, other: int) -> bool:
     """Say whether two clusters hold groups that are apart."""
     for group in range(len(groups.begin) - 1):
@@ -266,14 +266,14 @@ def _clash(groups: Any, state: Any, one: int, other: int) -> bool:
     return False
 
 
-@lean
+@inner
 def _home(groups: Any, state: Any, group: int, home: int) -> int:
     if home == UNDECIDED:
         return UNDECIDED
     return 1 if _slot(groups, state, group) == home else 0
 
 
-@lean
+@inner
 def _allocate_in_turn(
     family: Any, state: Any, prior: Any, groups: Any, generator: Any, count: int, home: int
 ) -> float:
@@ -297,7 +297,7 @@ def _allocate_in_turn(
     return total
 
 
-@lean
+@inner
 def _scan(family: Any, state: Any, prior: Any, groups: Any, generator: Any, count: int, home: int) -> float:
     """Draw the side of every listed group given all others, or take it home; return the log-probability."""
     num_active = state.counters[0]
@@ -318,7 +318,7 @@ def _scan(family: Any, state: Any, prior: Any, groups: Any, generator: Any, coun
     return total
 
 
-@lean
+@inner
 def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     groups = move.groups
     first, second = draw_pair(len(groups.begin) - 1, generator)

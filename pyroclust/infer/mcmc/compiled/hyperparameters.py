@@ -9,8 +9,8 @@ import pyro.distributions
 import torch.distributions as dist
 from torch.distributions import Distribution
 
-from pyroclust.compiling import lean
-from pyroclust.infer.mcmc.compiled.chain import recompute, total_log_marginal
+from pyroclust.compiling import inner, lean
+from pyroclust.infer.mcmc.compiled.chain import log_likelihood, recompute
 from pyroclust.infer.mcmc.compiled.prior_tables import CONCENTRATION, DISCOUNT, tabulate_prior
 from pyroclust.infer.mcmc.compiled.steps import (
     step_of,
@@ -122,7 +122,7 @@ def log_density(kind: int, first: float, second: float, value: float) -> float:
     return -0.5 * ((value - first) / second) ** 2 - math.log(second) - _HALF_LOG_2PI
 
 
-@lean
+@inner
 def _bounds(kind: int, first: float, second: float) -> tuple[float, float]:
     return (first, second) if kind == _UNIFORM else (0.0, 1.0)
 
@@ -171,12 +171,16 @@ class DrawConcentration(NamedTuple):
     """
 
 
-@step_of(DrawConcentration, needs_family=False)
+@step_of(DrawConcentration)
 def _draw_concentration(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
     shape = prior.gamma_shape + state.counters[0]
     num_points = float(len(state.slot_of))
-    eta = generator.beta(prior.hyper[CONCENTRATION] + 1.0, num_points)
-    rate = prior.gamma_rate - math.log(max(eta, _TINY))
+    # A beta number by numpy's own way, which numba would compile with all others that there are.
+    one, other = (
+        generator.standard_gamma(prior.hyper[CONCENTRATION] + 1.0),
+        generator.standard_gamma(num_points),
+    )
+    rate = prior.gamma_rate - math.log(max(one / (one + other), _TINY))
     if generator.random() * (shape - 1.0 + num_points * rate) >= shape - 1.0:
         shape -= 1.0
     prior.hyper[CONCENTRATION] = max(generator.standard_gamma(shape) / rate, _TINY)
@@ -206,7 +210,7 @@ class SliceUpdate(NamedTuple):
     rounds: int
 
 
-@lean
+@inner
 def log_prior_of_partition(state: Any, prior: Any) -> float:
     """Return the log-probability of the partition under the prior with ``prior.hyper``, in O(K)."""
     discount, concentration = prior.hyper[DISCOUNT], prior.hyper[CONCENTRATION]
@@ -220,7 +224,7 @@ def log_prior_of_partition(state: Any, prior: Any) -> float:
     return total
 
 
-@lean
+@inner
 def _log_target(move: Any, h: int, real: float, family: Any, state: Any, prior: Any) -> float:
     """Set hyperparameter h to a value on the unconstrained scale and return its log density there."""
     kind, first, second = move.kind[h], move.parameters[h, 0], move.parameters[h, 1]
@@ -233,10 +237,10 @@ def _log_target(move: Any, h: int, real: float, family: Any, state: Any, prior: 
         prior.hyper[place] = value
         return log_prior + log_prior_of_partition(state, prior)
     family.hyper[place - 2] = value
-    return log_prior + total_log_marginal(family, state)
+    return log_prior + log_likelihood(family, state)
 
 
-@lean
+@inner
 def _slice_one(move: Any, h: int, family: Any, state: Any, prior: Any, generator: Any) -> None:
     place = move.places[h]
     kind, first, second = move.kind[h], move.parameters[h, 0], move.parameters[h, 1]

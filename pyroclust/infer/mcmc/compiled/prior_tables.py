@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from pyroclust.compiling import lean
+from pyroclust.compiling import inner, lean
 from pyroclust.distributions import PartitionPrior
 
 __all__ = [
@@ -86,7 +86,7 @@ def tabulate_prior(prior: Any) -> None:
     prior.filled[0] = 0
 
 
-@lean
+@inner
 def log_open(prior: Any, num_clusters: int) -> float:
     """Return the log weight of a new cluster beside others; the table grows when it is asked for more."""
     filled = prior.filled[0]

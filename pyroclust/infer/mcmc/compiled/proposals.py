@@ -2,8 +2,13 @@
 
 Two anchors are drawn uniformly. If they share a cluster, its other points are allocated to two new clusters
 around the anchors, with probability q; otherwise their two clusters are proposed to become one, and q is the
-probability of allocating the points back as they were. How points are allocated is up to the move:
-:func:`allocate`.
+probability of allocating the points back as they were.
+
+Sequential allocation is that of all other points in random order. The launch state of restricted Gibbs (Jain
+and Neal) comes from nothing but the union of both clusters and the anchors: points join the sides one after
+the other, then some scans draw each side given all others. The last scan alone counts as proposal, so that
+its probability is a product of conditionals. Jain and Neal throw the points to random sides at first; where
+clusters overlap, a few scans do not part them from there, and hardly a split is accepted.
 
 Both clusters are tried out in the first two free slots of the chain, each around an anchor: side 0 around
 the first point, side 1 around the second. The other points are listed in ``state.members`` as
@@ -11,16 +16,22 @@ the first point, side 1 around the second. The other points are listed in ``stat
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
-from pyroclust.compiling import lean
+import numpy as np
+
+from pyroclust.compiling import inner
 from pyroclust.distributions.compiled.protocol import (
     log_marginal,
-    otherwise,
+    log_predictive,
+    log_predictive_without,
     refresh,
 )
 from pyroclust.infer.mcmc.compiled.chain import accumulate
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
+from pyroclust.infer.mcmc.compiled.steps import (
+    step_of,
+)
 
 __all__ = [
     "ACCEPTED",
@@ -28,9 +39,9 @@ __all__ = [
     "PROPOSED",
     "SPLITS",
     "UNDECIDED",
+    "Proposals",
     "accepted",
     "add_sums",
-    "allocate",
     "become_one",
     "become_two",
     "discard",
@@ -40,9 +51,9 @@ __all__ = [
     "list_members",
     "log_ratio_of",
     "open_sides",
-    "propose",
     "put",
     "release",
+    "shuffle",
     "take",
 ]
 
@@ -50,7 +61,7 @@ __all__ = [
 UNDECIDED = -1
 
 
-@lean
+@inner
 def list_members(state: Any, first: int, second: int) -> int:
     """List all points of the clusters of two anchors but the anchors, in the order of the data, in O(N)."""
     one, other = state.slot_of[first], state.slot_of[second]
@@ -67,7 +78,7 @@ def list_members(state: Any, first: int, second: int) -> int:
     return count
 
 
-@lean
+@inner
 def put(family: Any, state: Any, point: int, slot: int) -> None:
     """Put a point into a slot that is being tried out; nothing else of the state changes."""
     state.sizes[slot] += 1
@@ -75,7 +86,7 @@ def put(family: Any, state: Any, point: int, slot: int) -> None:
     refresh(family, state.sums, slot, state.sizes[slot])
 
 
-@lean
+@inner
 def take(family: Any, state: Any, point: int, slot: int) -> None:
     """Take a point out of a slot that is being tried out and keeps its anchor."""
     state.sizes[slot] -= 1
@@ -83,16 +94,17 @@ def take(family: Any, state: Any, point: int, slot: int) -> None:
     refresh(family, state.sums, slot, state.sizes[slot])
 
 
-@lean
+@inner
 def open_sides(family: Any, state: Any, first: int, second: int) -> None:
     """Start both sides with their anchors alone."""
     for side in range(2):
         slot = state.active[state.counters[0] + side]
-        state.sums[slot, :] = 0.0
+        for f in range(state.sums.shape[1]):
+            state.sums[slot, f] = 0.0
         put(family, state, first if side == 0 else second, slot)
 
 
-@lean
+@inner
 def home_side(state: Any, point: int, home: int) -> int:
     """Return the side that a point is to take: 1 if ``home`` is its slot, or that it is undecided."""
     if home == UNDECIDED:
@@ -100,7 +112,7 @@ def home_side(state: Any, point: int, home: int) -> int:
     return 1 if state.slot_of[point] == home else 0
 
 
-@lean
+@inner
 def draw_side(log_odds: float, wanted: int, generator: Any) -> tuple[int, float]:
     """Draw side 0 or 1, unless one is wanted, and return it with its log-probability.
 
@@ -116,14 +128,14 @@ def draw_side(log_odds: float, wanted: int, generator: Any) -> tuple[int, float]
     return side, -max(against, 0.0) - math.log1p(math.exp(-abs(against)))
 
 
-@lean
+@inner
 def discard(state: Any) -> None:
     """Free the slots of both sides again."""
     for side in range(2):
         state.sizes[state.active[state.counters[0] + side]] = 0
 
 
-@lean
+@inner
 def become_two(state: Any, first: int, second: int, count: int) -> None:
     """Replace the cluster of both anchors by the two sides."""
     num_active, own = state.counters[0], state.slot_of[first]
@@ -136,15 +148,15 @@ def become_two(state: Any, first: int, second: int, count: int) -> None:
     release(state, own)
 
 
-@lean
+@inner
 def add_sums(state: Any, target: int, one: int, other: int) -> None:
     """Write the summed moments of two clusters together into a slot; its size stays as it is."""
     for f in range(state.sums.shape[1]):
         state.sums[target, f] = state.sums[one, f] + state.sums[other, f]
 
 
-@lean
-def become_one(family: Any, state: Any, first: int, second: int, count: int) -> None:
+@inner
+def become_one(state: Any, first: int, second: int, count: int) -> None:
     """Merge the cluster of the second anchor, and all its points, into that of the first."""
     one, other = state.slot_of[first], state.slot_of[second]
     for k in range(count):
@@ -152,11 +164,10 @@ def become_one(family: Any, state: Any, first: int, second: int, count: int) -> 
     state.slot_of[second] = one
     add_sums(state, one, one, other)
     state.sizes[one] += state.sizes[other]
-    refresh(family, state.sums, one, state.sizes[one])
     release(state, other)
 
 
-@lean
+@inner
 def release(state: Any, slot: int) -> None:
     """Free the slot of a cluster that is no more."""
     state.sizes[slot] = 0
@@ -173,26 +184,82 @@ SPLITS, MERGES = 0, 1
 PROPOSED, ACCEPTED = 0, 1
 
 
-def allocate(move: Any, family: Any, state: Any, prior: Any, generator: Any, count: Any, home: Any) -> float:
-    """Allocate the listed points to the two sides and return the log-probability of the allocation (a stub).
+class Proposals(NamedTuple):
+    """Split and merge clusters.
 
-    A move overloads this. Both sides hold their anchors at the start, and all their points at the end; the
-    side of every point is written into ``state.members``.
-
-    Args:
-        move: the move, with fields ``proposals`` and ``counts``.
-        family: tables and caches of the component family.
-        state: state of the chain.
-        prior: tables of the prior.
-        generator: numpy generator, advanced.
-        count: number of listed points.
-        home: the slot whose points must come to lie on side 1 and all others on side 0, or ``UNDECIDED``.
-            What is drawn before a point's own side must not depend on it.
+    Attributes:
+        scans: restricted Gibbs scans that lead to the launch state, or -1 for sequential allocation alone.
+        proposals: splits or merges proposed a step.
+        counts: splits and merges, proposed and accepted, ``(2, 2)``, added to.
     """
-    raise NotImplementedError
+
+    scans: int
+    proposals: int
+    counts: np.ndarray
 
 
-@lean
+@inner
+def shuffle(state: Any, generator: Any, count: int) -> None:
+    """Bring the listed points into random order."""
+    for k in range(count - 1, 0, -1):
+        other = int(generator.random() * (k + 1))
+        state.members[k], state.members[other] = state.members[other], state.members[k]
+
+
+@inner
+def _log_odds(family: Any, state: Any, prior: Any, point: int) -> float:
+    """Return the log odds of side 1, from both clusters as they are so far."""
+    num_active = state.counters[0]
+    zero, one = state.active[num_active], state.active[num_active + 1]
+    weight = prior.log_join[state.sizes[one]] - prior.log_join[state.sizes[zero]]
+    return (
+        weight
+        + log_predictive(family, point, one, state.sizes[one])
+        - log_predictive(family, point, zero, state.sizes[zero])
+    )
+
+
+@inner
+def _allocate_in_turn(family: Any, state: Any, prior: Any, generator: Any, count: int, home: int) -> float:
+    """Let the listed points join a side one after the other in random order; return the log-probability."""
+    shuffle(state, generator, count)
+    total = 0.0
+    for k in range(count):
+        point = state.members[k] >> 1
+        log_odds = _log_odds(family, state, prior, point)
+        side, log_prob = draw_side(log_odds, home_side(state, point, home), generator)
+        total += log_prob
+        put(family, state, point, state.active[state.counters[0] + side])
+        state.members[k] = 2 * point + side
+    return total
+
+
+@inner
+def _log_odds_of_staying(family: Any, state: Any, prior: Any, point: int, own: int, other: int) -> float:
+    inside, outside = state.sizes[own], state.sizes[other]
+    stay = prior.log_join[inside - 1] + log_predictive_without(family, point, own, inside)
+    return stay - prior.log_join[outside] - log_predictive(family, point, other, outside)
+
+
+@inner
+def _scan(family: Any, state: Any, prior: Any, generator: Any, count: int, home: int) -> float:
+    """Draw the side of every listed point given all others, or take it home; return the log-probability."""
+    num_active = state.counters[0]
+    total = 0.0
+    for k in range(count):
+        point, side = state.members[k] >> 1, state.members[k] & 1
+        own, other = state.active[num_active + side], state.active[num_active + 1 - side]
+        stay = _log_odds_of_staying(family, state, prior, point, own, other)
+        chosen, log_prob = draw_side(stay if side == 1 else -stay, home_side(state, point, home), generator)
+        total += log_prob
+        if chosen != side:
+            take(family, state, point, own)
+            put(family, state, point, other)
+            state.members[k] = 2 * point + chosen
+    return total
+
+
+@inner
 def log_ratio_of(family: Any, state: Any, prior: Any, one: int, other: int, whole: int, count: int) -> float:
     """Return the log joint density of two clusters less that of their union, one of ``count`` clusters."""
     size, more = state.sizes[one], state.sizes[other]
@@ -202,13 +269,13 @@ def log_ratio_of(family: Any, state: Any, prior: Any, one: int, other: int, whol
     return total - log_marginal(family, state.sums, whole, size + more)
 
 
-@lean
+@inner
 def accepted(log_ratio: float, generator: Any) -> bool:
     """Say whether a proposal is accepted whose log acceptance ratio this is."""
     return math.log(1.0 - generator.random()) < log_ratio
 
 
-@lean
+@inner
 def draw_pair(num_points: int, generator: Any) -> tuple[int, int]:
     """Draw two different points uniformly."""
     first = int(generator.random() * num_points)
@@ -216,36 +283,38 @@ def draw_pair(num_points: int, generator: Any) -> tuple[int, int]:
     return first, second + 1 if second >= first else second
 
 
-def propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
-    """Propose one split or merge, and accept or reject it (a stub)."""
-    raise NotImplementedError
-
-
-@otherwise(propose, place=1)
-def _propose(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
-    first, second = draw_pair(len(state.slot_of), generator)
-    num_active, one, other = state.counters[0], state.slot_of[first], state.slot_of[second]
-    splits = one == other
-    kind = SPLITS if splits else MERGES
-    move.counts[kind, PROPOSED] += 1
-    if splits and log_open(prior, num_active) == -math.inf:
-        return
-    count = list_members(state, first, second)
-    open_sides(family, state, first, second)
-    log_proposal = allocate(move, family, state, prior, generator, count, UNDECIDED if splits else other)
-    whole = one if splits else state.active[num_active + 2]
-    if splits:
-        one, other = state.active[num_active], state.active[num_active + 1]
-    else:
-        add_sums(state, whole, one, other)
-    before = num_active if splits else num_active - 1
-    log_ratio = log_ratio_of(family, state, prior, one, other, whole, before) - log_proposal
-    agreed = accepted(log_ratio if splits else -log_ratio, generator)
-    if agreed:
-        move.counts[kind, ACCEPTED] += 1
-    if agreed and splits:
-        become_two(state, first, second, count)
-        return
-    discard(state)
-    if agreed:
-        become_one(family, state, first, second, count)
+@step_of(Proposals)
+def _step(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
+    for _ in range(move.proposals):
+        first, second = draw_pair(len(state.slot_of), generator)
+        num_active, one, other = state.counters[0], state.slot_of[first], state.slot_of[second]
+        splits = one == other
+        kind = SPLITS if splits else MERGES
+        move.counts[kind, PROPOSED] += 1
+        if splits and log_open(prior, num_active) == -math.inf:
+            continue
+        count = list_members(state, first, second)
+        open_sides(family, state, first, second)
+        home = UNDECIDED if splits else other
+        in_turn = UNDECIDED if move.scans >= 0 else home
+        log_proposal = _allocate_in_turn(family, state, prior, generator, count, in_turn)
+        for scan in range(move.scans + 1):
+            wanted = home if scan == move.scans else UNDECIDED
+            log_proposal = _scan(family, state, prior, generator, count, wanted)
+        whole = one if splits else state.active[num_active + 2]
+        if splits:
+            one, other = state.active[num_active], state.active[num_active + 1]
+        else:
+            add_sums(state, whole, one, other)
+        before = num_active if splits else num_active - 1
+        log_ratio = log_ratio_of(family, state, prior, one, other, whole, before) - log_proposal
+        agreed = accepted(log_ratio if splits else -log_ratio, generator)
+        if agreed:
+            move.counts[kind, ACCEPTED] += 1
+        if agreed and splits:
+            become_two(state, first, second, count)
+            continue
+        discard(state)
+        if agreed:
+            become_one(state, first, second, count)
+            refresh(family, state.sums, one, state.sizes[one])

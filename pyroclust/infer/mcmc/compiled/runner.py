@@ -6,8 +6,8 @@ import numpy as np
 from numba import typeof, types
 
 from pyroclust.compiling import compiled
-from pyroclust.distributions.compiled.pointers import Address, address_of, call_number, call_step
-from pyroclust.infer.mcmc.compiled.chain import Chain, RebuildSums, total_log_marginal, write_labels
+from pyroclust.distributions.compiled.pointers import Address, address_of, caller
+from pyroclust.infer.mcmc.compiled.chain import LINKED, Chain, RebuildSums, log_likelihood, write_labels
 from pyroclust.infer.mcmc.compiled.hyperparameters import DrawConcentration
 from pyroclust.infer.mcmc.compiled.steps import (
     STEPS,
@@ -15,6 +15,11 @@ from pyroclust.infer.mcmc.compiled.steps import (
 
 __all__ = ["END_OF_STEP", "Program", "run_draws", "total_of"]
 
+
+_POINTER = types.voidptr
+_GENERATOR = typeof(np.random.default_rng(0))
+_call_step = caller(types.void(_POINTER, _POINTER, _POINTER, _POINTER, _GENERATOR))
+_call_number = caller(types.float64(_POINTER, _POINTER))
 
 # How a step ends that has moved points.
 END_OF_STEP: tuple[NamedTuple, ...] = (DrawConcentration(), RebuildSums())
@@ -30,21 +35,24 @@ class Program:
 
     def __init__(self, moves: tuple[Any, ...], chain: Chain) -> None:
         self._moves, self._chain = moves, chain
-        family, state, prior = (one.type for one in (chain.family_at, chain.state_at, chain.prior_at))
-        self._places: dict[int, Address] = {}
-        steps: dict[int, int] = {}
-        generator = typeof(chain.generator)
+        kind, state, prior = type(chain.own_at.content), chain.state_at.type, chain.prior_at.type
         moves = tuple(one for one in moves if chain.has_gamma or not isinstance(one, DrawConcentration))
-        for move in moves:
-            if id(move) in self._places:
-                continue
-            place = self._places[id(move)] = Address(move)
-            step = STEPS[type(move)]
-            own = family if step.needs_family else types.voidptr
-            steps[id(move)] = address_of(step.function, place.type, own, state, prior, generator)
+        self._places = {id(one): Address(one) for one in moves}
+        steps = {}
+        for key, place in self._places.items():
+            move = type(place.content)
+            family = chain.own_at if (move, kind) in STEPS else chain.family_at
+            function = STEPS.get((move, kind)) or STEPS[move, None]
+            steps[key] = address_of(function, place.type, family.type, state, prior, _GENERATOR)
         self.steps = np.array([steps[id(one)] for one in moves], dtype=np.intp)
         self.settings = np.array([self._places[id(one)].number for one in moves], dtype=np.intp)
-        self.total_log_marginal = address_of(total_log_marginal, family, state)
+        self._is_own = np.array([(type(one), kind) in STEPS for one in moves])
+        likelihood = LINKED[kind].log_likelihood if kind in LINKED else log_likelihood
+        self.log_likelihood = address_of(likelihood, chain.own_at.type, state)
+
+    def families(self, chain: Chain) -> np.ndarray:
+        """Return the address of the family that each step takes, ``(M,)``."""
+        return np.where(self._is_own, chain.own_at.number, chain.family_at.number)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Compiled functions lie elsewhere in another process."""
@@ -55,8 +63,9 @@ class Program:
 def run_draws(
     steps: np.ndarray,
     settings: np.ndarray,
+    families: np.ndarray,
     likelihood: int,
-    family: int,
+    own: int,
     state: Any,
     prior: Any,
     generator: Any,
@@ -71,8 +80,9 @@ def run_draws(
     Args:
         steps: addresses of the compiled steps of the moves, ``(M,)``.
         settings: addresses of the moves, ``(M,)``.
+        families: addresses of the families that they take, ``(M,)``.
         likelihood: address of the compiled log-likelihood.
-        family: address of the tables and caches of the component family.
+        own: address of the family that it takes.
         state: state of the chain, changed in place.
         prior: tables of the prior.
         generator: numpy generator, advanced.
@@ -85,11 +95,11 @@ def run_draws(
     for draw in range(len(score)):
         for _ in range(thin):
             for m in range(len(steps)):
-                call_step(steps[m], (settings[m], family, state, prior, generator))
-        score[draw] = call_number(likelihood, (family, state))
+                _call_step(steps[m], (settings[m], families[m], state, prior, generator))
+        score[draw] = _call_number(likelihood, (own, state))
         for j in range(state.counters[0]):
             score[draw] += prior.log_weight[state.sizes[state.active[j]]]
-        write_labels(state, assignments[draw])
+        write_labels(state, assignments, draw)
         # Loops: an assignment of slices compiles numba's broadcasting with all its messages, for seconds.
         for h in range(2):
             hyper[draw, h] = prior.hyper[h]
@@ -100,4 +110,4 @@ def run_draws(
 @compiled
 def total_of(likelihood: int, family: int, state: Any) -> float:
     """Return the log-likelihood of a chain where it is, its arguments as in :func:`run_draws`."""
-    return call_number(likelihood, (family, state))
+    return _call_number(likelihood, (family, state))

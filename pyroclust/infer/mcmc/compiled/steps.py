@@ -1,49 +1,40 @@
 """The moves of compiled chains: what a kernel does, as machine code that is called by its address.
 
 Everything a chain needs is a named tuple of arrays: the *family* (:mod:`pyroclust.distributions.compiled`)
-and the *moves*, what a kernel does, with its settings. The step of a move is compiled once for every family
-it meets, and called by its address: the loop over draws is one for all. A new move registers its step by
+and the *moves*, what a kernel does, with its settings. The step of a move is compiled once for all families,
+and called by its address: the loop over draws is one for all. A new move registers its step by
 :func:`step_of`.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-from pyroclust.compiling import lean
+from pyroclust.compiling import inner
 from pyroclust.distributions import ConjugateComponent
 from pyroclust.protocols import CollapsedModel
 
-__all__ = ["STEPS", "Step", "require_conjugate", "step_of"]
+__all__ = ["STEPS", "require_conjugate", "step_of"]
 
 
-class Step(NamedTuple):
-    """What a kind of move does to a chain.
+STEPS: dict[tuple[type, type | None], Any] = {}
+"""Compiled functions, by the kind of move and the kind of family that they are for, or None for all others.
 
-    Attributes:
-        function: takes pointers to the move, to the family, to the state and to the prior, and a random
-            number generator.
-        needs_family: whether it looks at the family; where it does not, it is compiled once for all.
-    """
-
-    function: Any
-    needs_family: bool
+They take pointers to the move, to the family, to the state and to the prior, and a random number generator.
+"""
 
 
-STEPS: dict[type, Step] = {}
+def step_of(kind: type, family: type | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function as the step of a kind of move: its named tuple, which has its settings.
 
-
-def step_of(kind: type, *, needs_family: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register a function as the :class:`Step` of a kind of move: its named tuple, which has its settings.
-
-    It must not allocate arrays. Every combination of move and family is compiled once.
+    It must not allocate arrays.
 
     Args:
         kind: the named tuple.
-        needs_family: whether the function looks at the family.
+        family: the kind of family that it is for, where that has a step of its own.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        STEPS[kind] = Step(lean(function), needs_family)
+        STEPS[kind, family] = inner(function)
         return function
 
     return register

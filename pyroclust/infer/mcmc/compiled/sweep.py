@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyroclust.compiling import lean
+from pyroclust.compiling import inner
 from pyroclust.distributions.compiled.protocol import (
     log_predictive_above,
     log_predictive_without,
-    otherwise,
 )
 from pyroclust.infer.mcmc.compiled.chain import move_point
 from pyroclust.infer.mcmc.compiled.prior_tables import log_open
@@ -22,7 +21,7 @@ from pyroclust.infer.mcmc.compiled.steps import (
     step_of,
 )
 
-__all__ = ["NEGLIGIBLE", "GibbsSweep", "draw_index", "sweep"]
+__all__ = ["NEGLIGIBLE", "GibbsSweep", "draw_index"]
 
 NEGLIGIBLE = -40.0
 """Log weights so far below the largest are 0: exp(-40) is below half a unit in the last place of the sum."""
@@ -32,7 +31,7 @@ class GibbsSweep(NamedTuple):
     """Visit every point and draw its cluster given all others."""
 
 
-@lean
+@inner
 def _fill_weights(family: Any, state: Any, prior: Any, point: int) -> tuple[int, float]:
     """Write the log weights of a point's choices: exactly, or below :data:`NEGLIGIBLE` where they are."""
     num_active, own = state.counters[0], state.slot_of[point]
@@ -60,7 +59,7 @@ def _fill_weights(family: Any, state: Any, prior: Any, point: int) -> tuple[int,
     return num_active + 1, best
 
 
-@lean
+@inner
 def draw_index(weights: np.ndarray, count: int, best: float, uniform: float) -> int:
     """Draw an index from log weights whose largest is ``best``; the weights are overwritten."""
     total = 0.0
@@ -76,18 +75,8 @@ def draw_index(weights: np.ndarray, count: int, best: float, uniform: float) -> 
     return chosen
 
 
-def sweep(family: Any, state: Any, prior: Any, generator: Any) -> None:
-    """Visit every point and draw its cluster given all others (a stub)."""
-    raise NotImplementedError
-
-
 @step_of(GibbsSweep)
 def _sweep(move: Any, family: Any, state: Any, prior: Any, generator: Any) -> None:
-    sweep(family, state, prior, generator)
-
-
-@otherwise(sweep)
-def _visit_all(family: Any, state: Any, prior: Any, generator: Any) -> None:
     for i in range(len(state.slot_of)):
         count, best = _fill_weights(family, state, prior, i)
         chosen = state.active[draw_index(state.weights, count, best, generator.random())]
