@@ -172,7 +172,7 @@ def truth_of(
     )
     half = len(drawn.assignments) // 2
     first, second = (
-        co_assignment(drawn.assignments[some], weights=softmax(drawn.log_weights[some]))
+        co_assignment(drawn.assignments[some], weights=softmax(drawn.log_weights[some]).ravel())
         for some in (slice(half), slice(half, None))
     )
     print(drawn)

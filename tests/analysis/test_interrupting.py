@@ -1,0 +1,40 @@
+"""Ctrl-C keeps what was drawn."""
+
+import pytest
+
+from pyroclust import compare
+from pyroclust.analysis import chains
+from pyroclust.infer.mcmc.long_chains import LongChains
+
+DRAWS = 250
+
+
+def stopping(monkeypatch: pytest.MonkeyPatch, *, at: int) -> None:
+    """Let a round of chains be interrupted; those that look for starts do not count."""
+    rounds, draw = [], LongChains.draw
+
+    def drawn(self: LongChains, num_draws: int, **options: int) -> object:
+        rounds.extend([options] * (num_draws == DRAWS))
+        if len(rounds) == at:
+            raise KeyboardInterrupt
+        return draw(self, num_draws, **options)
+
+    monkeypatch.setattr(LongChains, "draw", drawn)
+    monkeypatch.setattr(chains, "have_converged_well", lambda rows: False)
+
+
+def test_ctrl_c_between_rounds_of_chains_keeps_the_last_whole_one(monkeypatch, tmp_path):
+    stopping(monkeypatch, at=2)
+    found = compare("galaxies", mcmc_draws=DRAWS, num_chains=2, out=tmp_path / "out")
+    assert found.interrupted
+    assert found.draws.keys() == {"mcmc"}
+    assert found.draws["mcmc"].assignments.shape == (2, DRAWS, 82)
+    assert "Interrupted during the step 'mcmc'" in found.notes[-1]
+    assert (tmp_path / "out" / "assignments.csv").exists()
+
+
+def test_ctrl_c_before_anything_was_drawn_ends_with_nothing(monkeypatch, tmp_path):
+    stopping(monkeypatch, at=1)
+    with pytest.raises(KeyboardInterrupt):
+        compare("galaxies", mcmc_draws=DRAWS, num_chains=2, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
