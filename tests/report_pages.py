@@ -15,7 +15,7 @@ from pyroclust.analysis.cluster import cluster
 from pyroclust.analysis.diagnose import diagnose
 from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.diagnostics import EvidenceMethod, Finding, LogEvidence, Round
-from pyroclust.io.draws import DrawsFile
+from pyroclust.partitions import Draws
 from pyroclust.report import Page, page_of, render_page
 from pyroclust.results.comparison import Comparison, PartitionDraws
 from pyroclust.results.comparison_figures import summarise
@@ -172,11 +172,11 @@ def forest_case() -> ForestClustering:
 def diagnosis_case(*, beside: bool) -> Diagnosis:
     """Return draws alone, or beside a second source and their data."""
     comparison = make_comparison(dim=2, num_points=30, draws=60)
-    mine = DrawsFile(HOSTILE, comparison.mcmc.assignments)
+    mine = Draws(name=HOSTILE, assignments=comparison.mcmc.assignments)
     if not beside:
         return diagnose(mine)
     frame = pd.DataFrame(comparison.data, columns=[HOSTILE, LONG])
-    return diagnose(mine, DrawsFile(LONG, comparison.guide.assignments), data=frame)
+    return diagnose(mine, Draws(name=LONG, assignments=comparison.guide.assignments), data=frame)
 
 
 @cache

@@ -22,7 +22,6 @@ from pyroclust.io.arviz_groups import (
 )
 from pyroclust.io.draws import DrawsSource, draws_from
 from pyroclust.partitions import Draws
-from pyroclust.partitions.raw_labels import raw_labels
 
 __all__ = ["DrawsOnData", "to_arviz"]
 
@@ -155,7 +154,6 @@ def _drawn(source: Any) -> _Drawn:
         refined_draws = None if refined is None else refined.draws
         return _Drawn(drawn, guide, attributes, source.row_names, source, refined_draws)
     found = draws_from(source)
-    raw_labels(found.name, found)
     attributes = {"source": found.name} | ({"notes": list(found.notes)} if found.notes else {})
     return _Drawn(found, None, attributes, found.point_names, None)
 
