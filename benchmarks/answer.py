@@ -167,6 +167,7 @@ def once(case: Case) -> tuple[Cost, dict[str, Any]]:
     answer = summary["answer_in_words"]
     return cost, {
         "rows": summary["num_points"],
+        "columns": len(summary["columns"]),
         "verdict": summary["verdict"]["level"],
         "clusters": answer["num_clusters"],
         "rely": answer["rely"],
@@ -187,6 +188,7 @@ def fit(source: str) -> None:
             cost
             | {
                 "rows": len(rows),
+                "columns": rows.shape[1],
                 "verdict": found.verdict_.level.value,
                 "clusters": answer.num_clusters,
                 "rely": answer.rely,
@@ -212,7 +214,7 @@ def row_of(case: Case, repeats: int) -> dict[str, Any]:
     figures = ("processor_seconds", "seconds", "mib")
     return {
         "case": asdict(case),
-        "allowed": case.allowed(found["rows"]),
+        "allowed": case.allowed(found["rows"], found.pop("columns")),
         **{name: median(getattr(cost, name) for cost, _ in runs) for name in figures},
         "expected": expected,
         "repeats": repeats,
