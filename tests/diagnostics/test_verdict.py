@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pyroclust.diagnostics import Agreement, Answer, Finding, Mark, Round, Trust, Verdict, judge, judge_draws
+from pyroclust.diagnostics import Agreement, Answer, Finding, Mark, Round, Trust, judge, judge_draws
 from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
 from pyroclust.diagnostics.verdicts.findings import (
