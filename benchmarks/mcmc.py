@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from pyroclust import read_table
+from pyroclust import Draws, read_table
 from pyroclust.diagnostics import ess
 from pyroclust.infer.mcmc import (
     AuxiliaryGibbs,

@@ -161,6 +161,7 @@ def tempered_populations(
         log_weights=torch.stack([one.log_weights for one in populations]).numpy(),
     )
     first = num_particles * np.arange(num_populations)[:, None]
+    assert draws.log_weights is not None
     return draws, Populations(
         ancestors=torch.stack([one.ancestors for one in populations]).numpy() + first,
         powers=tuple(tuple(one.powers) for one in populations),
