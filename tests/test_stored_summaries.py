@@ -98,6 +98,12 @@ def case(request):
     return STORED[kind], keyed(figures)
 
 
+def test_the_page_has_the_table():
+    page = (HERE.parent / "docs" / "reliability.md").read_text(encoding="utf-8")
+    rows = "\n".join(f"| `{old}` | `{new}` |" for old, new in NEW_NAMES.items())
+    assert f"| 0.1 | now |\n|---|---|\n{rows}\n" in page
+
+
 def test_every_figure_is_what_it_was(case):
     old, new = case
     differ, count = [], 0
