@@ -126,9 +126,9 @@ class Case:
         """What the row is called."""
         return " ".join([f"{self.table}, {self.what}", *self.options]) + ", first" * self.is_first
 
-    def allowed(self, rows: int) -> float:
+    def allowed(self, rows: int, columns: int) -> float:
         """Return the seconds that the defaults allow the draws."""
-        return chain_seconds(rows) + (GUIDE_SECONDS if self.what == "compare" else 0.0)
+        return chain_seconds(rows, columns) + (GUIDE_SECONDS if self.what == "compare" else 0.0)
 
 
 CASES = [
@@ -168,6 +168,7 @@ def once(case: Case) -> tuple[Cost, dict[str, Any]]:
     answer = summary["answer_in_words"]
     return cost, {
         "rows": summary["num_points"],
+        "columns": len(summary["columns"]),
         "verdict": summary["verdict"]["level"],
         "clusters": answer["num_clusters"],
         "rely": answer["rely"],
@@ -188,6 +189,7 @@ def fit(source: str) -> None:
             cost
             | {
                 "rows": len(rows),
+                "columns": rows.shape[1],
                 "verdict": found.verdict_.level.value,
                 "clusters": answer.num_clusters,
                 "rely": answer.rely,
@@ -213,7 +215,7 @@ def row_of(case: Case, repeats: int) -> dict[str, Any]:
     figures = ("processor_seconds", "seconds", "mib")
     return {
         "case": asdict(case),
-        "allowed": case.allowed(found["rows"]),
+        "allowed": case.allowed(found["rows"], found.pop("columns")),
         **{name: median(getattr(cost, name) for cost, _ in runs) for name in figures},
         "expected": expected,
         "repeats": repeats,

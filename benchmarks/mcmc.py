@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from pyroclust import read_table
+from pyroclust import Draws, read_table
 from pyroclust.diagnostics import ess
 from pyroclust.infer.mcmc import (
     AuxiliaryGibbs,
@@ -37,7 +37,6 @@ from pyroclust.infer.mcmc import (
     SplitMerge,
 )
 from pyroclust.models import Mixture, companion, gaussian2d, nig_mixture, niw_mixture, overlap2d
-from pyroclust.partitions import Draws
 
 RESULT = Path(__file__).parent / "results" / "mcmc.json"
 Row = dict[str, Any]

@@ -8,6 +8,7 @@ __all__ = [
     "populations_may_take",
     "sweep_cost",
     "sweeps_of",
+    "takes_long",
 ]
 
 LARGE_TABLE = 1000
@@ -19,8 +20,10 @@ _FALL = 0.3
 """Beyond 1,000 points these fall as this power of their number, so that 5,000 take three minutes."""
 # Numbers that a cluster of four columns with a full covariance keeps, and clusters: more of either cost more.
 _USUAL_MOMENTS, _USUAL_CLUSTERS = 20, 20
-# Processor seconds of chains up to 1,000 rows, and the power of their number that these rise as beyond.
-_CHAIN_SECONDS, _RISE = 10.0, 0.7
+_LONG_SECONDS = 60.0
+# Processor seconds of chains up to so much work, what a point is worth beside its columns, and the power of
+# the work that seconds rise as beyond.
+_CHAIN_SECONDS, _USUAL_WORK, _POINT, _RISE = 10.0, 6000, 4, 0.45
 # Seconds that tempered populations may take where chains have not met.
 _MOST_SECONDS = 600.0
 _USUAL_DRAWS, _FEWEST_DRAWS, _ALL_LABELS = 1000, 250, 5_000_000
@@ -75,14 +78,23 @@ def populations_may_take(seconds: float) -> bool:
     return seconds <= _MOST_SECONDS
 
 
-def chain_seconds(num_points: int) -> float:
+def takes_long(seconds: float) -> bool:
+    """Return whether a run of so many seconds says beforehand how long it may take."""
+    return seconds > _LONG_SECONDS
+
+
+def chain_seconds(num_points: int, num_columns: int) -> float:
     """Return the processor seconds that all chains together may take by default.
 
+    Ten up to 6,000 units of work, a point being worth four and one more for each of its columns; more as the
+    power 0.45 of the work beyond.
+
     Example:
-        >>> [round(chain_seconds(points)) for points in (300, 1000, 5000, 100_000)]
-        [10, 10, 31, 251]
+        >>> [round(chain_seconds(*size)) for size in ((300, 8), (1000, 2), (5000, 2), (5000, 20))]
+        [10, 10, 21, 39]
     """
-    return float(_CHAIN_SECONDS * max(1.0, num_points / LARGE_TABLE) ** _RISE)
+    work = num_points * (_POINT + num_columns) / _USUAL_WORK
+    return float(_CHAIN_SECONDS * max(1.0, work) ** _RISE)
 
 
 def draws_of(num_points: int) -> int:

@@ -93,8 +93,9 @@ def case(request):
     """Old and new figures; each source with all its figures, which files have of the answer's alone."""
     found, kind = result(request.param), request.param
     figures = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    whole = {one.key: json.loads(json.dumps(plain(one.summary.figures()))) for one in found.sources}
-    return STORED[kind], keyed(figures | {"sources": whole})
+    for one in found.sources:
+        figures["sources"][one.key] |= json.loads(json.dumps(plain(one.summary.figures())))
+    return STORED[kind], keyed(figures)
 
 
 def test_every_figure_is_what_it_was(case):

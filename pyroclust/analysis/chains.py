@@ -111,7 +111,7 @@ def draw_mcmc(
     chains = LongChains(moves, data, num_chains=num_chains, seed=seed)
     goes_on = warmup is None and can_converge_well(num_draws * num_chains)
     every = _FIRST_EVERY if goes_on else _SWEEPS_A_DRAW
-    usual = chain_seconds(len(data))
+    usual = chain_seconds(len(data), data.shape[-1])
     budget, used = usual * (_THOROUGH if is_thorough else 1), 0.0
 
     def further(**length: int) -> Draws:

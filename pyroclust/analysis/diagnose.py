@@ -141,6 +141,12 @@ def _named_apart(sources: list[Draws]) -> list[Draws]:
 
 
 def _check_sources(sources: Sequence[Draws]) -> None:
+    for one in sources:
+        if one.log_weights is not None:
+            raise ValueError(
+                f"{one.name} has log_weights, expected equally weighted draws: give "
+                "pyroclust.diagnostics.resample(draws, num_draws, seed=0)"
+            )
     numbers = [one.num_points for one in sources]
     if len(set(numbers)) > 1:
         raise ValueError(

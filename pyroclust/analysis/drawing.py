@@ -228,6 +228,7 @@ def _refining(work: Work) -> Any:
         most_seconds=math.inf if asked else _REFINING_SECONDS,
         seed=settings.seed,
     )
+    record = replace(record, kernel=default_kernel_name(work.model))
     has_weights = work.model.has_likelihood
     # Elsewhere it is a density of the parameters that the kernel keeps, too.
     found.draws["refined"] = replace(

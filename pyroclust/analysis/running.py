@@ -25,7 +25,7 @@ from pyroclust.diagnostics import Answer, Trust, Verdict
 from pyroclust.diagnostics.draws.pairs import about_pairs
 from pyroclust.diagnostics.verdicts.judging import judge
 from pyroclust.infer.mcmc.named_kernels import named_kernel
-from pyroclust.large_tables import about_draws, chain_seconds
+from pyroclust.large_tables import about_draws, chain_seconds, takes_long
 from pyroclust.models import in_words
 from pyroclust.progress import lines_instead_of_bars
 from pyroclust.results.analysis import NO_VERDICT, Analysis, GuideRecord, ModelRecord, Repeat
@@ -39,8 +39,6 @@ from pyroclust.threads import one_torch_thread
 
 __all__ = ["analyse_table", "judged"]
 
-# Longer runs say beforehand how long they may take.
-_LONG_SECONDS = 60.0
 _OPTIONS = {"num_draws": "draws", "num_chains": "chains", "conditions": "condition"}
 
 
@@ -153,8 +151,8 @@ def _work(
 def _say_how_long(work: Work, tell: Callable[[str], None]) -> None:
     """Say so where a run may take more than a minute, and what is quicker."""
     assert work.data is not None
-    seconds = chain_seconds(len(work.data)) * (25 if work.settings.thorough else 1)
-    if seconds > _LONG_SECONDS:
+    seconds = chain_seconds(len(work.data), work.data.shape[-1]) * (25 if work.settings.thorough else 1)
+    if takes_long(seconds):
         quicker = "leave --thorough out" if work.settings.thorough else "take --warmup 500"
         tell(f"this may take {duration(seconds)} of processor time; quicker: {quicker}")
 
@@ -165,7 +163,6 @@ def judged(work: Work) -> None:
     if work.known is not None and work.picked is not None:
         found.notes.append(ABOUT_SIMULATIONS)
     chains = found.summary("mcmc").verdict if has_mcmc else None
-    has_guide = work.has("guide") or work.has("refined")
     asked_for = found.guide is not None and found.guide.is_asked_for
     checks = {name: group for name, group in found.checks.items() if name in _OF_THE_VERDICT}
     verdict = judge(checks, chains=chains, prefers_guide=asked_for)
@@ -179,7 +176,7 @@ def judged(work: Work) -> None:
             log_prob=None,
         )
     found.complete_verdict(verdict)
-    found.about["rely"] = reliance(verdict, chains, has_guide=has_mcmc and has_guide)
+    found.about["rely"] = reliance(verdict, chains, has_guide="agreement" in found.results)
     found.introduction = _introduction(work)
     found.next = _next(work, chains)
 

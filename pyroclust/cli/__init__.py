@@ -1,5 +1,6 @@
 """The command line: results on standard output, progress on standard error, exit code 2 on bad input."""
 
+import gc
 import os
 import sys
 from collections import namedtuple
@@ -21,6 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     usable_streams()
     # Pictures go into files; the backend of a notebook or screen, which may not be installed, is not asked.
     os.environ["MPLBACKEND"] = "agg"
+    # The collector would look through all that imports load again and again, for half a second.
+    gc.set_threshold(100_000)
     with command_signals(ends_process=arguments is None):
         try:
             from pyroclust.cli.app import app

@@ -133,8 +133,8 @@ def effective_shares(log_weights: Tensor) -> Tensor:
         log_weights: ``(S, *batch)`` in nats; output: ``(*batch)``.
 
     Example:
-        >>> effective_shares(torch.tensor([1.0, 1.0, 2.0]).log()).item() == 16 / 18
-        True
+        >>> effective_shares(torch.tensor([0.0, 0.0, -torch.inf]))
+        tensor(0.6667)
     """
     return (2 * log_weights.logsumexp(0) - (2 * log_weights).logsumexp(0) - math.log(len(log_weights))).exp()
 

@@ -153,6 +153,7 @@ def sequential_monte_carlo(
         log_weights=found.log_weights.view(num_islands, -1).numpy(),
         seconds=time.perf_counter() - began,
     )
+    assert draws.log_weights is not None
     return draws, Particles(
         ess=found.ess.numpy(),
         num_resampled=found.num_resampled.numpy(),

@@ -13,7 +13,7 @@ from pyroclust.io.arrays import read_npy_draws, read_npz_draws
 from pyroclust.io.columns import draws_in_frame
 from pyroclust.io.delimited import read_table_draws
 from pyroclust.partitions import Draws
-from pyroclust.partitions.raw_labels import DrawsLike
+from pyroclust.partitions.raw_labels import DrawsLike, require_equal_weights
 from pyroclust.text import visible
 
 __all__ = ["DRAWS_SUFFIXES", "DrawsSource", "draws_from", "read_draws"]
@@ -26,16 +26,19 @@ DrawsSource: TypeAlias = str | PathLike[str] | Draws | DrawsLike
 
 
 def draws_from(source: DrawsSource) -> Draws:
-    """Return draws of partitions of a file or a data frame, see :func:`read_draws`, or of any other object.
+    """Return equally weighted draws of a file or a data frame (:func:`read_draws`), or of any other object.
 
     Raises:
-        ValueError: if the source cannot be read or holds no labels; the sentence says what to do.
+        ValueError: if the source cannot be read, or holds no labels, or draws with weights.
 
     Example:
         >>> draws_from([["b", "b", "a"]]).assignments.tolist()
         [[[0, 0, 1]]]
     """
-    return read_draws(source) if isinstance(source, str | PathLike | pd.DataFrame) else Draws.of(source)
+    if isinstance(source, str | PathLike | pd.DataFrame):
+        return read_draws(source)
+    require_equal_weights("the draws", source)
+    return Draws.of(source)
 
 
 def read_draws(

@@ -9,7 +9,14 @@ import numpy as np
 from pyroclust.arrays import on_host, refuse_masked
 from pyroclust.text import listed
 
-__all__ = ["WEIGHT_NAMES", "DrawsLike", "raw_labels", "refuse_weights", "values_beside"]
+__all__ = [
+    "WEIGHT_NAMES",
+    "DrawsLike",
+    "raw_labels",
+    "refuse_weights",
+    "require_equal_weights",
+    "values_beside",
+]
 
 WEIGHT_NAMES = ("weight", "weights", "log_weight", "log_weights")
 """What programs call the weights of draws."""
@@ -74,12 +81,21 @@ def raw_labels(name: str, draws: DrawsLike) -> np.ndarray:
         >>> raw_labels("draws", {"assignments": [[0, 0, 1]], "mu": [0.5]}).tolist()
         [[0, 0, 1]]
     """
+    require_equal_weights(name, draws)
+    return _array(name, _holder(name, draws))
+
+
+def require_equal_weights(name: str, draws: object) -> None:
+    """Refuse draws with weights, which nobody would use.
+
+    Raises:
+        ValueError: if they have some.
+    """
     if hasattr(draws, "assignments") and getattr(draws, "log_weights", None) is not None:
         raise ValueError(
             f"{name} is {_of_type(draws)} with log_weights, expected equally weighted draws: give "
             "pyroclust.diagnostics.resample(draws, num_draws, seed=0)"
         )
-    return _array(name, _holder(name, draws))
 
 
 def values_beside(name: str, draws: DrawsLike, values: str) -> np.ndarray | None:

@@ -23,7 +23,6 @@ from pyroclust.results.summaries import Estimate
 __all__ = [
     "apart_section",
     "clustering_picture",
-    "clustering_section",
     "counts_section",
     "pairs_section",
     "profile_section",
@@ -33,15 +32,6 @@ _MOST_COLUMNS = 4
 _MOST_NAMED, _MOST_SENTENCES, _MOST_SHARES, _MOST_ALONE = 3, 12, 30, 8
 _MOST_COUNTS = 12
 _BARS = {"guide": "guide", "weighted": "weighted draws", "refined": "refined draws", "mcmc": "MCMC"}
-
-
-def clustering_section(found: Analysis) -> Section:
-    """Show the rows, coloured by cluster; uncertain ones are hollow.
-
-    Args:
-        found: a result with data.
-    """
-    return Section("The data, by the point estimate", (clustering_picture(found.reference),), is_open=True)
 
 
 def _clusters(view: Source) -> str:

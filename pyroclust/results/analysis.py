@@ -415,7 +415,8 @@ class Analysis:
             **{name: _figures(found) for name, found in self.results.items()},
             "point_estimates": {name: one.figures() for name, one in self.estimates.items()},
             "sources": {
-                one.key: one.summary.figures() if one.key in detailed else _short_figures(one.summary)
+                one.key: (one.summary.figures() if one.key in detailed else _short_figures(one.summary))
+                | ({} if one.is_independent else {"verdict": one.summary.verdict.to_dict()})
                 for one in self.sources
             },
             "seconds_per_effective_draw": {
@@ -495,7 +496,7 @@ _STEPS = (
     "baselines",
     "missing",
 )
-_ALWAYS_DETAILED = ("mcmc", "forest")
+_ALWAYS_DETAILED = ("mcmc", "forest", "first", "second")
 
 
 def _questions(every: tuple[Finding, ...]) -> tuple[str, ...]:

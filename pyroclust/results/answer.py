@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from pyroclust.diagnostics import Finding, Mark, Trust, Verdict
-from pyroclust.diagnostics.limits import CERTAIN, LEVEL
+from pyroclust.diagnostics.limits import LEVEL
+from pyroclust.diagnostics.verdicts.findings import share_together
 from pyroclust.results.summaries import DrawsSummary
 from pyroclust.text import listed
 
@@ -56,16 +57,13 @@ class AnswerInWords:
         tail = (1 - LEVEL) / 2
         low, high = (int(np.searchsorted(counts.cumsum(), at)) for at in (tail + 1e-9, 1 - tail - 1e-9))
         pairs = summary.co_assignment[np.triu_indices(len(summary.co_assignment), 1)]
-        sure = (pairs >= CERTAIN) | (pairs <= 1 - CERTAIN)
         return cls(
             num_clusters=summary.likeliest,
             probability=float(counts.max()),
             interval=(low, high),
             sizes=() if estimate is None else tuple(np.bincount(estimate.assignments).tolist()),
-            certain_rows=float("nan")
-            if estimate is None
-            else float((estimate.uncertainty <= 1 - CERTAIN).mean()),
-            certain_pairs=float(sure.mean()) if pairs.size else 1.0,
+            certain_rows=float("nan") if estimate is None else share_together(1 - estimate.uncertainty),
+            certain_pairs=share_together(pairs) + share_together(1 - pairs) if pairs.size else 1.0,
             rely=rely,
             next=following,
         )
@@ -166,7 +164,8 @@ def reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool) -> st
         'Yes: MCMC converged; the guide agrees.'
     """
     if chains is None:
-        return f"{_SHORT.get(verdict.level, 'No')}: {_first_sentence(verdict.sentence)}"
+        why = _first_sentence(verdict.sentence.removeprefix("No verdict: "))
+        return f"{_SHORT.get(verdict.level, 'No')}: {why}"
     if chains.level is Trust.AVERAGE:
         return f"On the whole: {_first_sentence(chains.sentence)}"
     if chains.level is not Trust.TRUST:

@@ -9,7 +9,7 @@ import numpy as np
 from pyroclust.data.kinds import Kind
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
-from pyroclust.diagnostics import Answer, Finding, Trust, Verdict
+from pyroclust.diagnostics import Answer, Finding, Mark, Trust, Verdict
 from pyroclust.partitions import Draws
 from pyroclust.results.analysis import Analysis, GuideRecord, ModelRecord, Repeat
 from pyroclust.results.data import AnalysedData
@@ -83,6 +83,7 @@ def _verdict(summary: dict[str, Any]) -> Verdict:
             one["sentence"],
             one.get("wanted", ""),
             one.get("answer", ""),
+            Mark(one["mark"]) if "mark" in one else None,  # type: ignore[arg-type]
         )
         for one in summary.get("findings", ())
     )

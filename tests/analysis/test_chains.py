@@ -62,7 +62,7 @@ def test_thorough_chains_go_further_where_they_have_roughly_converged(monkeypatc
 
 def test_rounds_stop_at_the_limit_of_seconds(monkeypatch):
     monkeypatch.setattr(module, "have_converged_well", lambda rows: False)
-    monkeypatch.setattr(module, "chain_seconds", lambda rows: 0.0)
+    monkeypatch.setattr(module, "chain_seconds", lambda rows, columns: 0.0)
     assert "450 sweeps each" in draws_of(APART).notes[0]
 
 

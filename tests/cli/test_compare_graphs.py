@@ -14,7 +14,7 @@ from pyroclust.cli import main
 from pyroclust.large_tables import LARGE_TABLE
 from pyroclust.models import StochasticBlockModel
 
-FEW = ("--draws", "100", "--mcmc-draws", "100", "--quiet")
+FEW = ("--draws", "100", "--mcmc-draws", "100", "--warmup", "100", "--quiet")
 RATES = ("--within", "20", "60", "--between", "2", "60")
 
 
@@ -27,7 +27,7 @@ def code_of(*arguments: str) -> object:
 
 def test_the_karate_club(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    assert not code_of("compare", "karate", *RATES, *FEW, "--out", str(out), "--json")
+    assert not code_of("compare", "karate", *RATES, *FEW, "--also", "baselines", "--out", str(out), "--json")
     figures = json.loads(capsys.readouterr().out)
     assert figures["points"] == "nodes of a graph"
     assert figures["num_points"] == 34
@@ -47,31 +47,30 @@ def test_edges_of_a_file_and_graphs_of_networkx_are_the_same(tmp_path: Path) -> 
     graph = networkx.stochastic_block_model([12, 12], [[0.8, 0.05], [0.05, 0.8]], seed=0)
     path = tmp_path / "edges.csv"
     path.write_text("one,other\n" + "".join(f"{a},{b}\n" for a, b in graph.edges))
-    told = {"num_draws": 50, "mcmc_draws": 50, "refine": False}
+    told = {"num_draws": 50, "mcmc_draws": 50, "warmup": 50}
     found = [compare(graph, **told), compare(path, edges=True, **told)]
-    first, second = (one.comparison for one in found)
-    assert np.array_equal(first.data, second.data)
-    assert np.array_equal(first.guide.assignments, second.guide.assignments)
-    assert first.classical is GRAPH_BASELINES
-    assert found[0].summary.mcmc.estimate.num_clusters == 2
+    first, second = found
+    assert np.array_equal(first.data.values, second.data.values)
+    assert np.array_equal(first.draws["guide"].assignments, second.draws["guide"].assignments)
+    assert first.estimates["mcmc"].num_clusters == 2
 
 
 def test_mcmc_alone_with_a_prior_by_name(tmp_path: Path) -> None:
     result = compare(
-        "les-miserables", guide="none", prior="py", expected_clusters=6, num_draws=20, mcmc_draws=60
+        "les-miserables", guide="none", prior="py", expected_clusters=6, also=["baselines"], mcmc_draws=60
     )
-    assert result.comparison.model_in_words.startswith("The model stochastic_block_model: every block")
-    assert "Pitman-Yor" in result.comparison.model_in_words
-    assert result.comparison.row_names[0] == "Napoleon"
-    assert [row.result.name for row in result.summary.baselines] == [one.name for one in GRAPH_BASELINES]
+    assert result.model.in_words.startswith("The model stochastic_block_model: every block")
+    assert "Pitman-Yor" in result.model.in_words
+    assert result.row_names[0] == "Napoleon"
+    assert [row.result.name for row in result.results["baselines"]] == [one.name for one in GRAPH_BASELINES]
 
 
 def test_a_graph_beyond_what_counts_as_large() -> None:
     nodes = LARGE_TABLE + 20
     graph = networkx.stochastic_block_model([nodes // 2] * 2, [[0.1, 0.01], [0.01, 0.1]], seed=0)
-    result = compare(graph, num_draws=10, mcmc_draws=10, warmup=10, refine=False)
-    assert result.comparison.guide.assignments.shape == (1, 10, nodes)
-    assert result.summary.mcmc.estimate.num_clusters == 2
+    result = compare(graph, num_draws=10, mcmc_draws=10, warmup=10)
+    assert result.draws["guide"].assignments.shape == (1, 10, nodes)
+    assert result.estimates["mcmc"].num_clusters == 2
 
 
 @pytest.mark.parametrize(

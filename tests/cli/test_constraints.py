@@ -1,4 +1,4 @@
-"""`pyroclust compare` and `pyroclust cluster` with constraints, and `pyroclust cluster` without."""
+"""`pyroclust compare` and `pyroclust forest` with constraints, and `pyroclust forest` without."""
 
 import json
 from pathlib import Path
@@ -64,20 +64,19 @@ def test_compare_keeps_them_and_says_what_they_changed(files, capsys):
     assert "What the constraints changed" in page
     assert summary["constraints"]["odds"]["sentence"] in page
     frame = pd.read_csv(files / "found" / "assignments.csv")
-    assert frame["mcmc_cluster"][0] == frame["mcmc_cluster"][1] == frame["mcmc_cluster"][8]
+    assert frame["cluster"][0] == frame["cluster"][1] == frame["cluster"][8]
     assert frame["partial_label"].fillna("").tolist() == ["x", "x", *[""] * 13, "y"]
 
 
 def test_the_terminal_says_it_too(capsys):
-    assert run("compare", "t.csv", *QUICK, "--must-link", "must.csv", "--quiet") == 0
+    assert run("compare", "t.csv", *QUICK, "--must-link", "must.csv", "--quiet", "--verbose") == 0
     out = capsys.readouterr().out
-    assert "Known: 2 of 16 rows" in out
-    assert "Together: rows 1, 9." in out
+    assert "2 of them constrained" in out
     assert "What the data say of the constraints" in out
     assert "Uncertainty without and with the constraints" in out
 
 
-@pytest.mark.parametrize("command", ["compare", "cluster"])
+@pytest.mark.parametrize("command", ["compare", "cluster", "forest"])
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -95,7 +94,7 @@ def test_the_terminal_says_it_too(capsys):
     ],
 )
 def test_bad_constraints_get_one_sentence(command, options, said, capsys, files):
-    more = [] if command == "compare" else ["--clusters", "2"]
+    more = ["--clusters", "2"] if command == "forest" else []
     assert run(command, "t.csv", "--columns", "a,b", *more, *options.split(), "--quiet") == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -116,10 +115,10 @@ def test_bad_constraints_get_one_sentence(command, options, said, capsys, files)
             "leave --guide out",
         ),
         ("compare t.csv --columns a,b --must-link must.csv --kernel auxiliary", "cannot keep to them"),
-        ("cluster t.csv --columns a,b", "expected one of num_clusters (--clusters)"),
-        ("cluster t.csv --columns a,b --clusters 2 --prior crp", "are both given"),
-        ("cluster t.csv --columns a,b --clusters 99", "num_clusters is 99, expected"),
-        ("cluster karate --clusters 2", "expected rows of columns"),
+        ("forest t.csv --columns a,b", "expected one of num_clusters (--clusters)"),
+        ("forest t.csv --columns a,b --clusters 2 --prior crp", "are both given"),
+        ("forest t.csv --columns a,b --clusters 99", "num_clusters is 99, expected"),
+        ("forest karate --clusters 2", "expected rows of columns"),
     ],
 )
 def test_what_cannot_be_done_gets_one_sentence(arguments, said, capsys):
@@ -130,15 +129,16 @@ def test_what_cannot_be_done_gets_one_sentence(arguments, said, capsys):
     assert err.count("\n") == 1
 
 
-def test_cluster_writes_four_files_and_the_same_again(files, capsys):
-    command = ["cluster", "t.csv", "--columns", "a,b", "--clusters", "2", "--draws", "120", "--quiet"]
+def test_forest_writes_five_files_and_the_same_again(files, capsys):
+    command = ["forest", "t.csv", "--columns", "a,b", "--clusters", "2", "--draws", "120", "--quiet"]
     assert run(*command, "--json") == 0
     summary = json.loads(capsys.readouterr().out)
     assert run(*command, "--json") == 0
     again = json.loads(capsys.readouterr().out)
-    folder = files / "cluster-t"
+    folder = files / "forest-t"
     assert sorted(path.name for path in folder.iterdir()) == [
         "assignments.csv",
+        "clusters.csv",
         "draws.nc",
         "report.html",
         "summary.json",
@@ -146,39 +146,41 @@ def test_cluster_writes_four_files_and_the_same_again(files, capsys):
     assert summary["point_estimates"] == again["point_estimates"]
     assert (summary["draws"], summary["noise_scale"], summary["asked"]) == (120, 0.1, "2 trees")
     frame = pd.read_csv(folder / "assignments.csv")
-    assert frame["forest_cluster"].nunique() == 2
-    assert frame["forest_uncertainty"].between(0, 1).all()
+    assert frame["cluster"].nunique() == 2
+    assert frame["uncertainty"].between(0, 1).all()
     with xr.open_dataset(folder / "draws.nc", group="posterior", engine="h5netcdf") as posterior:
         assert posterior["assignments"].shape == (1, 120, 16)
     assert "no posterior" in (folder / "report.html").read_text("utf-8")
 
 
-def test_cluster_without_noise_is_single_linkage(files, capsys):
+def test_forest_without_noise_is_single_linkage(files, capsys):
     from sklearn.cluster import AgglomerativeClustering
 
     points = pd.read_csv(files / "t.csv")[["a", "b"]].to_numpy()
     points = (points - points.mean(0)) / points.std(0)
     usual = AgglomerativeClustering(3, linkage="single").fit_predict(points)
     options = ["--clusters", "3", "--noise-scale", "0", "--draws", "10", "--quiet"]
-    assert run("cluster", "t.csv", "--columns", "a,b", *options) == 0
-    found = pd.read_csv(files / "cluster-t" / "assignments.csv")["forest_cluster"].to_numpy()
+    assert run("forest", "t.csv", "--columns", "a,b", *options) == 0
+    found = pd.read_csv(files / "forest-t" / "assignments.csv")["cluster"].to_numpy()
     assert ((found[:, None] == found) == (usual[:, None] == usual)).all()
 
 
-def test_cluster_with_constraints_says_what_they_changed(files, capsys):
+def test_forest_with_constraints_says_what_they_changed(files, capsys):
     options = ["--clusters", "3", "--draws", "100", "--must-link", "must.csv", "--cannot-link", "cannot.csv"]
-    assert run("cluster", "t.csv", "--columns", "a,b", *options, "--quiet") == 0
-    assert "Together: rows 1, 9." in capsys.readouterr().out
-    frame = pd.read_csv(files / "cluster-t" / "assignments.csv")
-    assert frame["forest_cluster"][0] == frame["forest_cluster"][8]
-    assert frame["forest_cluster"][1] != frame["forest_cluster"][2]
+    assert run("forest", "t.csv", "--columns", "a,b", *options, "--quiet", "--verbose") == 0
+    assert "Uncertainty without and with the constraints" in capsys.readouterr().out
+    page = (files / "forest-t" / "report.html").read_text("utf-8")
+    assert "Together: rows 1, 9." in page
+    frame = pd.read_csv(files / "forest-t" / "assignments.csv")
+    assert frame["cluster"][0] == frame["cluster"][8]
+    assert frame["cluster"][1] != frame["cluster"][2]
 
 
 def test_the_default_of_the_noise_is_that_of_the_library():
     from typer.main import get_command
 
-    from pyroclust.analysis.cluster import NOISE_SCALE
+    from pyroclust.analysis.forest import NOISE_SCALE
     from pyroclust.cli.app import app
 
-    options = {one.name: one for one in get_command(app).commands["cluster"].params}
+    options = {one.name: one for one in get_command(app).commands["forest"].params}
     assert options["noise_scale"].default == NOISE_SCALE

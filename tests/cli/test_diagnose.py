@@ -1,4 +1,4 @@
-"""`pyroclust diagnose` reads draws of any software, writes three files, and fails in one sentence."""
+"""`pyroclust diagnose` reads draws of any software, writes its files, and fails in one sentence."""
 
 import json
 from pathlib import Path
@@ -46,19 +46,21 @@ def files(tmp_path_factory) -> dict[str, str]:
 
 
 def test_one_source_without_model_or_data(files, tmp_path, capsys):
-    out, _ = run(capsys, files["a"], "--out", str(tmp_path / "out"))
+    out, _ = run(capsys, files["a"], "--verbose", "--out", str(tmp_path / "out"))
     assert "Partitions of 150 points: 2 chains of 150 draws from a." in " ".join(out.split())
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "points.csv",
+        "assignments.csv",
+        "clusters.csv",
+        "draws.nc",
         "report.html",
         "summary.json",
     ]
     content = json.loads((tmp_path / "out" / "summary.json").read_text())
-    assert content["sources"][0]["point_estimate"]["num_clusters"] == 3
+    assert content["sources"]["first"]["point_estimate"]["num_clusters"] == 3
     assert content["verdict"]["level"] == "trust"
-    points = pd.read_csv(tmp_path / "out" / "points.csv")
+    points = pd.read_csv(tmp_path / "out" / "assignments.csv")
     assert len(points) == 150
-    assert points["a_uncertainty"].between(0, 1).all()
+    assert points["uncertainty"].between(0, 1).all()
 
 
 def test_two_sources_with_data_and_labels(files, tmp_path, capsys):
@@ -66,7 +68,7 @@ def test_two_sources_with_data_and_labels(files, tmp_path, capsys):
     out, _ = run(capsys, files["a"], files["b"], "--data", "iris", "--json", "--out", folder)
     content = json.loads(out)
     assert content["verdict"]["level"] == "agree", content["verdict"]
-    assert content["sources"][0]["point_estimate"]["adjusted_rand_to_labels"] == 1
+    assert content["sources"]["first"]["point_estimate"]["adjusted_rand_to_labels"] == 1
     assert {row["name"] for row in content["baselines"]} >= {"k-means"}
     assert content == json.loads((tmp_path / "out" / "summary.json").read_text())
 

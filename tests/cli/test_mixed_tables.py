@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyroclust import compare, missing_cells, predict
+from pyroclust import cluster, missing_cells, predict
 from pyroclust.cli import main
 from pyroclust.sklearn import PartitionPosterior
 
-QUICK = {"guide": "none", "mcmc_draws": 100, "num_chains": 2, "warmup": 100}
+QUICK = {"mcmc_draws": 100, "num_chains": 2, "warmup": 100}
 
 
 def run(*arguments: str) -> int:
@@ -51,6 +51,8 @@ def folder(frame, tmp_path_factory):
         "100",
         "--chains",
         "2",
+        "--warmup",
+        "100",
         "--quiet",
         "--json",
     ]
@@ -65,7 +67,7 @@ def test_a_csv_with_categories_and_gaps_ends_in_clusters_that_are_right(folder):
     assert not summary.get("failures")
     rows = pd.read_csv(folder / "assignments.csv")
     assert rows["stage"].dropna().isin(["early", "mid", "late"]).all()
-    both = pd.crosstab(rows["mcmc_cluster"], rows["label"]).to_numpy()
+    both = pd.crosstab(rows["cluster"], rows["label"]).to_numpy()
     assert both.max(1).sum() >= 57
     page = (folder / "report.html").read_text("utf-8")
     for said in (
@@ -101,7 +103,7 @@ def test_new_rows_with_gaps_are_predicted_and_strange_ones_warn(folder, frame):
 def test_the_density_of_a_row_is_that_of_its_cells_in_the_units_of_the_columns(frame):
     rows = frame[["age"]].assign(height=np.arange(60.0) % 7)
     cents = rows.assign(age=rows["age"] * 100)
-    one, other = (predict(compare(table, **QUICK), table).log_density for table in (rows, cents))
+    one, other = (predict(cluster(table, **QUICK), table).log_density for table in (rows, cents))
     shift = np.where(rows["age"].isna(), 0.0, np.log(100))
     np.testing.assert_allclose(one - other, shift, atol=0.02)
 
@@ -110,9 +112,9 @@ def test_an_estimator_takes_a_data_frame_as_it_is(frame):
     table = frame.drop(columns=["truth", "name"]).astype({"stage": "category"})
     found = PartitionPosterior(**QUICK, random_state=0).fit(table)
     assert found.predict_proba(table.head(4)).shape == (4, found.labels_.max() + 2)
-    assert found.result_.comparison.model_name == "table"
+    assert found.result_.model.name == "table"
     told = PartitionPosterior(**QUICK, kinds={"smoker": "category"}, random_state=0).fit(table)
-    assert told.result_.table.kinds[2] == "category"
+    assert told.result_.data.table.kinds[2] == "category"
     gaps = PartitionPosterior(**QUICK, random_state=0).fit(frame[["age", "visits"]].to_numpy())
     assert np.isfinite(gaps.score_samples([[np.nan, 2.0]])).all()
 

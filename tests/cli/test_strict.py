@@ -1,4 +1,4 @@
-"""`--strict` ends with code 3 without a verdict or with a bad one; `--no-refine` takes the guide alone."""
+"""`--strict` ends with code 3 without a verdict or with a bad one."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from pyroclust.cli import main
-from pyroclust.cli.strictness import end_strictly
+from pyroclust.cli.console import end_strictly
 from pyroclust.diagnostics import Trust, Verdict
 
 REFUSED = {Trust.UNKNOWN, Trust.DISTRUST, Trust.DIFFER}
@@ -51,20 +51,28 @@ def test_a_tolerance_is_a_difference_of_probabilities(wrong, tmp_path, capsys):
 
 def compared(folder, *more: str) -> int:
     np.save(folder / "p.npy", np.random.default_rng(0).standard_normal((6, 1)))
-    few = ["--guide", "filter-nig1d", "--draws", "20", "--mcmc-draws", "20", "--chains", "2", "--json"]
+    few = [
+        "--guide",
+        "filter-nig1d",
+        "--draws",
+        "20",
+        "--mcmc-draws",
+        "20",
+        "--chains",
+        "2",
+        "--warmup",
+        "0",
+        "--json",
+    ]
     return code_of("compare", str(folder / "p.npy"), "--out", str(folder / "o"), *few, *more)
 
 
-def test_compare_without_refining(tmp_path, capsys):
-    assert compared(tmp_path, "--no-refine") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["refined"], found["importance"]["draws"]) == (None, 20)
-
-
-def test_compare_writes_and_prints_before_it_ends_strictly(tmp_path, capsys):
+def test_compare_writes_and_prints_before_it_ends_strictly(tmp_path, capsys, monkeypatch):
     # Forty draws are too few for a verdict.
-    assert compared(tmp_path, "--no-refine", "--warmup", "0", "--strict") == 3
+    monkeypatch.setattr("pyroclust.analysis.drawing._REFINING_SECONDS", 0.0)
+    assert compared(tmp_path, "--strict") == 3
     found = json.loads(capsys.readouterr().out)
     assert (found["verdict"]["level"], found["answer"]) == ("cannot tell", None)
+    assert (found["refining"], found["weights"]["draws"]) == (None, 20)
     written = json.loads((tmp_path / "o" / "summary.json").read_text(encoding="utf-8"))
     assert written["verdict"] == found["verdict"]

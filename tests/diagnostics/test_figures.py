@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from pyroclust.diagnostics import Agreement, Familiarity, GuideFigures, Trust, Verdict, judge, judge_draws
+from pyroclust.diagnostics import Agreement, Familiarity, Finding, Trust, Verdict, judge, judge_draws
 from pyroclust.diagnostics.chains.thinning import Mixing
 from pyroclust.diagnostics.differences.effects import Effect, VariationBlocks
 from pyroclust.diagnostics.limits import (
@@ -39,6 +39,9 @@ from pyroclust.diagnostics.verdicts.calibration import (
     weights_finding,
 )
 from pyroclust.diagnostics.verdicts.findings import (
+    Question,
+    agreement_findings,
+    certificate_finding,
     clarity_finding,
     convergence_findings,
     familiarity_findings,
@@ -47,17 +50,25 @@ from pyroclust.diagnostics.verdicts.findings import (
     weighted_finding,
     weights_findings,
 )
-from pyroclust.diagnostics.verdicts.judging import judge_alone
 from pyroclust.diagnostics.verdicts.sources import judge_sources
 
 SMALL = Agreement(0.03, 0.05, 0.01, 0.02, 0.04, 0.01)
-FIGURES = GuideFigures(SMALL, SMALL, max_rhat=1.005, min_ess=900.0, pareto_k=0.3, effective_draws=800.0)
 MIXED = Mixing(900.0, 1.001, constant=False)
 GOOD = Verdict(Trust.AVERAGE, "Calibrated.")
 
 
-def of_guide(**changes):
-    return judge(dataclasses.replace(FIGURES, **changes)).sentence
+def of_guide(found):
+    chains = judge_draws("MCMC", num_chains=4, num_draws=4000, max_rhat=1.005, min_ess=900.0)
+    return judge({"agreement": agreement_findings(found, MAX_DIFFERENCE)}, chains=chains).sentence
+
+
+def of_guide_alone(overall):
+    beside = Finding(Question.BESIDE.value, None, None, None, "no MCMC")
+    checks = {
+        "familiarity": familiarity_findings(familiar(overall)),
+        "certificate": (certificate_finding(1, 1),),
+    }
+    return judge({"agreement": (beside,)} | checks)
 
 
 def of_sources(value, noise=0.01, p_value=0.0001):
@@ -88,7 +99,7 @@ SENTENCES = {
     "close to labels": (labels_finding, CLOSE_TO_LABELS, "index "),
     "partly labels": (labels_finding, PARTLY_LABELS, "index "),
     "familiarity": (lambda x: familiarity_findings(familiar(x))[0], MIN_FAMILIARITY, "p = "),
-    "unfamiliar": (lambda x: judge_alone(familiar(x), (True,), near=None, near_finding=None), 0.01, "p = "),
+    "unfamiliar": (of_guide_alone, MIN_FAMILIARITY, "p = "),
     "near": (
         lambda x: near_finding(GOOD, x, num_nearest=9, num_simulations=9),
         MIN_CALIBRATION,
@@ -113,12 +124,12 @@ SENTENCES = {
         "R-hat ",
     ),
     "counts of a guide": (
-        lambda x: of_guide(guide=dataclasses.replace(SMALL, total_variation=x)),
+        lambda x: of_guide(dataclasses.replace(SMALL, total_variation=x)),
         MAX_DIFFERENCE,
         "number of clusters ",
     ),
     "pairs of a guide": (
-        lambda x: of_guide(guide=dataclasses.replace(SMALL, largest_difference=x)),
+        lambda x: of_guide(dataclasses.replace(SMALL, largest_difference=x)),
         MAX_DIFFERENCE,
         "differ by at most ",
     ),
@@ -153,8 +164,8 @@ def test_sentences_keep_the_side_of_the_limit(case, factor):
 
 def test_halves_of_mcmc_that_differ_just_too_much():
     far = Agreement(0.30, 0.40, 0.10, 0.02, 0.1504, 0.01)
-    sentence = of_guide(guide=far, corrected=far)
-    assert "by up to 0.1504)" in sentence
+    sentence = of_guide(far)
+    assert "two halves of the reference by 0.1504" in sentence
 
 
 @pytest.mark.parametrize("p_value", [MIN_CERTIFIED, 0.0049999, 0.0050001, 0.02, 0.00012])

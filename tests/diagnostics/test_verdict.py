@@ -5,32 +5,70 @@ import math
 import numpy as np
 import pytest
 
-from pyroclust.diagnostics import (
-    Agreement,
-    Answer,
-    Finding,
-    GuideFigures,
-    Mark,
-    RefinedFigures,
-    Round,
-    Trust,
-    Verdict,
-    judge,
-    judge_draws,
-)
+from pyroclust.diagnostics import Agreement, Answer, Finding, Mark, Round, Trust, judge, judge_draws
+from pyroclust.diagnostics.limits import tolerance_of
 from pyroclust.diagnostics.simulations.familiarity import Familiarity
 from pyroclust.diagnostics.verdicts.findings import (
     Question,
     agreement_finding,
+    agreement_findings,
+    certificate_finding,
     clarity_finding,
     convergence_findings,
+    familiarity_findings,
     labels_finding,
+    settled_finding,
+    weighted_finding,
+    weights_findings,
 )
-from pyroclust.diagnostics.verdicts.judging import judge_alone
+from pyroclust.diagnostics.verdicts.judging import with_untold
 
 CLOSE = Agreement(0.03, 0.05, 0.01, 0.02, 0.04, 0.01)
 FAR = Agreement(0.30, 0.40, 0.10, 0.02, 0.04, 0.01)
-GOOD = GuideFigures(CLOSE, CLOSE, max_rhat=1.005, min_ess=900.0, pareto_k=0.3, effective_draws=800.0)
+LAST = Round(40, 0.4, "entropy", 0.01, 1.01, 0.3, 900.0, 1000)
+MOVING = dataclasses.replace(LAST, p_value=0.001)
+BETWEEN = dataclasses.replace(CLOSE, largest_difference=0.12)
+NOISY = dataclasses.replace(BETWEEN, noise_largest_difference=0.2)
+FAR_NOISY = dataclasses.replace(FAR, noise_largest_difference=0.3)
+
+
+def beside(found, question, limit):
+    return weighted_finding(
+        found.total_variation,
+        found.largest_difference,
+        noise=found.noise_largest_difference,
+        tolerance=limit,
+        question=question,
+    )
+
+
+def judged(
+    *,
+    max_rhat=1.005,
+    min_ess=900.0,
+    guide=CLOSE,
+    corrected=CLOSE,
+    pareto_k=0.3,
+    effective_draws=800.0,
+    refined=None,
+    last=LAST,
+    tolerance=None,
+    prefers_guide=True,
+):
+    """Judge a guide beside MCMC; what is ``None`` was not computed."""
+    limit = tolerance_of(tolerance, refined=False)
+    checks = {}
+    if guide is not None:
+        checks["agreement"] = agreement_findings(guide, limit)
+    if pareto_k is not None:
+        checks["weights"] = weights_findings(pareto_k, effective_draws)
+    if corrected is not None:
+        checks["weighted"] = (beside(corrected, Question.WEIGHTED, limit),)
+    if refined is not None:
+        checks["settled"] = (settled_finding(last),)
+        checks["refined"] = (beside(refined, Question.REFINED, tolerance_of(tolerance, refined=True)),)
+    chains = judge_draws("MCMC", num_chains=4, num_draws=4000, max_rhat=max_rhat, min_ess=min_ess)
+    return judge(checks, chains=chains, prefers_guide=prefers_guide)
 
 
 @pytest.mark.parametrize(
@@ -52,21 +90,14 @@ GOOD = GuideFigures(CLOSE, CLOSE, max_rhat=1.005, min_ess=900.0, pareto_k=0.3, e
         ),
         ({"guide": FAR, "effective_draws": 3.0}, Trust.MCMC, "(worth 3 draws, wanted at least 100)"),
         ({"guide": FAR, "corrected": FAR}, Trust.MCMC, "does not help"),
-        (
-            {"guide": dataclasses.replace(FAR, noise_largest_difference=0.3), "corrected": FAR},
-            Trust.UNKNOWN,
-            "run MCMC longer",
-        ),
+        ({"guide": FAR_NOISY, "corrected": FAR}, Trust.UNKNOWN, "longer"),
     ],
 )
 def test_levels(changes, level, words):
-    verdict = judge(dataclasses.replace(GOOD, **changes))
+    verdict = judged(**changes)
     assert verdict.level is level
     assert words in verdict.sentence
     assert verdict.sentence.endswith(".")
-
-
-NO_WEIGHTS = dataclasses.replace(GOOD, corrected=None, pareto_k=None, effective_draws=None, has_weights=False)
 
 
 @pytest.mark.parametrize(
@@ -74,131 +105,109 @@ NO_WEIGHTS = dataclasses.replace(GOOD, corrected=None, pareto_k=None, effective_
     [
         ({}, Trust.TRUST, Answer.GUIDE, "The guide can be trusted here"),
         ({"guide": FAR}, Trust.MCMC, Answer.MCMC, "there are no importance weights to correct them"),
-        (
-            {"guide": dataclasses.replace(FAR, noise_largest_difference=0.3)},
-            Trust.UNKNOWN,
-            None,
-            "run MCMC longer",
-        ),
-        ({"guide": None}, Trust.UNKNOWN, Answer.MCMC, "could not be computed"),
+        ({"guide": FAR_NOISY}, Trust.UNKNOWN, Answer.MCMC, "longer"),
         ({"max_rhat": 1.2}, Trust.UNKNOWN, None, "not converged"),
     ],
 )
 def test_nothing_is_asked_of_weights_where_there_are_none(changes, level, answer, words):
-    verdict = judge(dataclasses.replace(NO_WEIGHTS, **changes))
+    verdict = judged(**{"corrected": None, "pareto_k": None} | changes)
     assert (verdict.level, verdict.answer) == (level, answer), verdict
     assert words in verdict.sentence
     asked = {one.question for one in verdict.findings}
     assert asked.isdisjoint({Question.TAIL.value, Question.WORTH.value, Question.WEIGHTED.value})
 
 
-LAST = Round(40, 0.4, "entropy", 0.01, 1.01, 0.3, 900.0, 1000)
-SETTLED = RefinedFigures(CLOSE, LAST)
-MOVING = dataclasses.replace(SETTLED, last=dataclasses.replace(LAST, p_value=0.001))
-AWAY = dataclasses.replace(SETTLED, agreement=FAR)
-BETWEEN = dataclasses.replace(CLOSE, largest_difference=0.12)
-NOISY = dataclasses.replace(BETWEEN, noise_largest_difference=0.2)
-FAR_NOISY = dataclasses.replace(FAR, noise_largest_difference=0.2)
+FAILED = {"guide": None, "corrected": None, "pareto_k": None}
+CASES = [
+    # Refined draws that settled and agree come first, whatever the others do.
+    ({"refined": CLOSE}, Trust.TRUST, Answer.REFINED, "refined draws can be trusted here"),
+    ({"refined": CLOSE, "guide": FAR, "corrected": FAR}, Trust.TRUST, Answer.REFINED, "have settled"),
+    ({"refined": CLOSE, "max_rhat": 1.03}, Trust.TRUST, Answer.REFINED, "only roughly converged"),
+    # MCMC cannot confirm them.
+    ({"refined": CLOSE, "max_rhat": 1.2}, Trust.UNCONFIRMED, Answer.REFINED, "nothing confirms them"),
+    ({"refined": CLOSE, "min_ess": 9.0}, Trust.UNCONFIRMED, Answer.REFINED, "has not converged"),
+    ({"refined": CLOSE, "max_rhat": math.nan}, Trust.UNCONFIRMED, Answer.REFINED, "cannot be told"),
+    ({"refined": CLOSE, "last": MOVING, "max_rhat": 1.2}, Trust.UNKNOWN, None, "have not settled"),
+    ({"max_rhat": 1.2}, Trust.UNKNOWN, None, "There is no answer to write"),
+    # They did not pass: weighted draws, then draws as drawn, then MCMC.
+    ({"refined": CLOSE, "last": MOVING}, Trust.TRUST, Answer.WEIGHTED, "The guide can be trusted here"),
+    (
+        {"refined": CLOSE, "last": MOVING, "guide": FAR},
+        Trust.CORRECT,
+        Answer.WEIGHTED,
+        "The refined draws have not settled (40 sweeps",
+    ),
+    ({"refined": FAR, "guide": FAR}, Trust.CORRECT, Answer.WEIGHTED, "do not agree with MCMC"),
+    ({"refined": FAR, "pareto_k": 0.9}, Trust.TRUST, Answer.GUIDE, "as drawn"),
+    ({"refined": FAR, "corrected": FAR}, Trust.TRUST, Answer.GUIDE, "The answer is that of the guide's"),
+    ({"refined": FAR, "guide": FAR, "corrected": FAR}, Trust.MCMC, Answer.MCMC, "that of the draws of"),
+    (
+        {"refined": NOISY, "guide": FAR_NOISY, "corrected": FAR},
+        Trust.UNKNOWN,
+        Answer.MCMC,
+        "Whether the refined draws agree with MCMC cannot be told",
+    ),
+    ({"refined": FAR} | FAILED, Trust.UNKNOWN, Answer.MCMC, "how far it agrees with MCMC could not"),
+    ({} | FAILED, Trust.TRUST, Answer.MCMC, "The 4 chains of MCMC agree"),
+    # Without refined draws.
+    ({}, Trust.TRUST, Answer.WEIGHTED, "with their importance weights"),
+    ({"guide": FAR}, Trust.CORRECT, Answer.WEIGHTED, "with their importance weights"),
+    ({"guide": FAR, "corrected": FAR}, Trust.MCMC, Answer.MCMC, "and not the guide"),
+    (
+        {"guide": FAR, "corrected": FAR, "min_ess": 200.0},
+        Trust.MCMC,
+        Answer.MCMC,
+        "MCMC itself is only roughly",
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    ("changes", "level", "answer", "words"),
-    [
-        # Refined draws that settled and agree come first, whatever the others do.
-        ({"refined": SETTLED}, Trust.TRUST, Answer.REFINED, "refined draws can be trusted here"),
-        (
-            {"refined": SETTLED, "guide": FAR, "corrected": FAR},
-            Trust.TRUST,
-            Answer.REFINED,
-            "0.1 for refined",
-        ),
-        ({"refined": SETTLED, "max_rhat": 1.03}, Trust.TRUST, Answer.REFINED, "only roughly converged"),
-        # MCMC cannot confirm them.
-        ({"refined": SETTLED, "max_rhat": 1.2}, Trust.UNCONFIRMED, Answer.REFINED, "nothing confirms them"),
-        ({"refined": SETTLED, "min_ess": 9.0}, Trust.UNCONFIRMED, Answer.REFINED, "has not converged"),
-        ({"refined": SETTLED, "max_rhat": math.nan}, Trust.UNCONFIRMED, Answer.REFINED, "cannot be told"),
-        ({"refined": MOVING, "max_rhat": 1.2}, Trust.UNKNOWN, None, "have not settled"),
-        ({"max_rhat": 1.2}, Trust.UNKNOWN, None, "There is no answer to write"),
-        (
-            {"refined": dataclasses.replace(SETTLED, agreement=NOISY), "guide": FAR_NOISY, "corrected": FAR},
-            Trust.UNCONFIRMED,
-            Answer.REFINED,
-            "two halves of MCMC differ from each other too",
-        ),
-        (
-            {"refined": dataclasses.replace(SETTLED, agreement=None), "guide": None, "corrected": None},
-            Trust.UNCONFIRMED,
-            Answer.REFINED,
-            "how far they agree with MCMC cannot be told",
-        ),
-        # They did not pass: weighted draws, then draws as drawn, then MCMC.
-        ({"refined": MOVING}, Trust.TRUST, Answer.WEIGHTED, "The refined draws have not settled (40 sweeps"),
-        ({"refined": AWAY, "guide": FAR}, Trust.CORRECT, Answer.WEIGHTED, "do not agree with MCMC"),
-        ({"refined": AWAY, "pareto_k": 0.9}, Trust.TRUST, Answer.GUIDE, "as drawn"),
-        ({"refined": AWAY, "corrected": FAR}, Trust.TRUST, Answer.GUIDE, "The answer is that of the guide's"),
-        (
-            {"refined": AWAY, "guide": FAR, "corrected": FAR},
-            Trust.MCMC,
-            Answer.MCMC,
-            "that of the draws of",
-        ),
-        (
-            {"refined": MOVING, "guide": FAR, "pareto_k": None},
-            Trust.UNKNOWN,
-            Answer.MCMC,
-            "could not",
-        ),
-        ({"refined": MOVING, "guide": None, "corrected": None}, Trust.UNKNOWN, Answer.MCMC, "how far the gu"),
-        ({"refined": MOVING, "guide": FAR_NOISY, "corrected": FAR}, Trust.UNKNOWN, None, "run MCMC longer"),
-        # Without refined draws.
-        ({}, Trust.TRUST, Answer.WEIGHTED, "may differ by 0.15."),
-        ({"guide": FAR}, Trust.CORRECT, Answer.WEIGHTED, "with their importance weights"),
-        ({"guide": FAR, "corrected": FAR}, Trust.MCMC, Answer.MCMC, "and not the guide"),
-        (
-            {"guide": FAR, "corrected": FAR, "min_ess": 200.0},
-            Trust.MCMC,
-            Answer.MCMC,
-            "MCMC itself is only roughly",
-        ),
-    ],
-)
-def test_the_answer_is_the_best_that_passed(changes, level, answer, words):
-    verdict = judge(dataclasses.replace(GOOD, **changes))
+@pytest.mark.parametrize(("changes", "level", "answer", "words"), CASES)
+def test_the_answer_is_the_best_that_passed_where_a_guide_was_asked_for(changes, level, answer, words):
+    verdict = judged(**changes)
     assert (verdict.level, verdict.answer) == (level, answer), verdict.sentence
     assert words in verdict.sentence
     assert ("There is no answer" in verdict.sentence) == (answer is None)
     assert answer is None or f"The answer is that of {answer.draws}." in verdict.sentence
 
 
+@pytest.mark.parametrize(("changes", "level", "answer", "words"), CASES)
+def test_the_answer_is_that_of_mcmc_wherever_it_has_converged(changes, level, answer, words):
+    verdict = judged(**changes, prefers_guide=False)
+    assert verdict.level is level
+    has_converged = verdict.findings[0].passed and verdict.findings[1].passed
+    assert verdict.answer is (Answer.MCMC if has_converged else answer)
+
+
 @pytest.mark.parametrize(
     ("tolerance", "passed"), [(None, (True, True, False)), (0.2, (True,) * 3), (0.05, (False,) * 3)]
 )
 def test_the_tolerance_is_that_of_pairs(tolerance, passed):
-    refined = dataclasses.replace(SETTLED, agreement=BETWEEN)
-    figures = dataclasses.replace(
-        GOOD, guide=BETWEEN, corrected=BETWEEN, refined=refined, tolerance=tolerance
-    )
-    verdict = judge(figures)
+    verdict = judged(guide=BETWEEN, corrected=BETWEEN, refined=BETWEEN, tolerance=tolerance)
     findings = {one.question: one for one in verdict.findings}
     questions = (Question.PAIRS, Question.WEIGHTED, Question.REFINED)
     assert tuple(findings[one.value].passed for one in questions) == passed
     assert findings[Question.COUNTS.value].limit == 0.15
-    said = "0.1 for refined draws, 0.15 for others" if tolerance is None else f"{tolerance:g}"
-    assert f"Co-assignment probabilities may differ by {said}." in verdict.sentence
 
 
 def test_counts_have_their_own_limit_beside_the_tolerance():
     many = dataclasses.replace(CLOSE, total_variation=0.16)
-    refined = dataclasses.replace(SETTLED, agreement=many)
-    found = judge(dataclasses.replace(GOOD, refined=refined, tolerance=0.5)).findings[-1]
+    found = judged(refined=many, tolerance=0.5).findings[-1]
     assert (found.passed, found.value, found.limit) == (False, 0.16, 0.15)
 
 
 def test_the_failed_limit_is_named_and_the_kept_one_is_not():
-    uneven = dataclasses.replace(GOOD, guide=FAR, pareto_k=0.52, effective_draws=89.0)
-    sentence = judge(uneven).sentence
+    sentence = judged(guide=FAR, pareto_k=0.52, effective_draws=89.0).sentence
     assert "worth 89 draws, wanted at least 100" in sentence
     assert "Pareto k" not in sentence
+
+
+def test_what_failed_is_named():
+    verdict = judged(**FAILED)
+    open_one = Finding(Question.PAIRS.value, None, None, None, "could not be computed")
+    named = with_untold(verdict, (open_one,))
+    assert named.sentence.endswith(f"no answer to: {Question.PAIRS.value}")
+    assert with_untold(verdict, ()) is verdict
 
 
 FINDINGS = {
@@ -223,7 +232,7 @@ FINDINGS = {
 
 @pytest.mark.parametrize("words", FINDINGS)
 def test_findings_change_at_their_limits(words):
-    kept, broken = (judge(dataclasses.replace(GOOD, **one)).findings for one in FINDINGS[words])
+    kept, broken = (judged(**one).findings for one in FINDINGS[words])
     (place,) = [number for number, one in enumerate(kept) if words in one.question]
     assert (kept[place].passed, broken[place].passed) == (True, False)
     assert [one.passed for number, one in enumerate(broken) if number != place] == [True] * 6
@@ -293,11 +302,12 @@ def test_findings_are_plain_in_json():
         "answer": "Yes",
         "sentence": "endless",
         "wanted": "",
+        "mark": "good",
     }
 
 
 def test_verdicts_are_plain_in_json():
-    verdict = judge(GOOD)
+    verdict = judged()
     plain = verdict.to_dict()
     assert (plain["level"], plain["sentence"]) == ("trust", verdict.sentence)
     assert plain["findings"] == [one.to_dict() for one in verdict.findings]
@@ -318,48 +328,60 @@ def test_every_level_is_good_news_or_bad():
     }
 
 
-LIKE = Familiarity(0.5, 1.0, 1.0, 199, overall=0.4)
-NOT_CALIBRATED = Verdict(Trust.DISTRUST, "Not calibrated.")
+LIKE = Familiarity(0.5, 1.0, 1.0, 199, overall=0.4, num_points=50, training_points=(1, 100))
+NEAR = {
+    True: Finding("near?", 0.5, 0.01, True, "p = 0.5"),
+    False: Finding("near?", 0.0, 0.01, False, "p = 0"),
+}
+
+
+def judged_alone(*, familiar=LIKE, passed=2, tests=2, near=None, last=None, without=""):
+    """Judge a guide that has no MCMC beside it."""
+    why = "no MCMC: the likelihood has no formula"
+    checks = {
+        "agreement": (Finding(Question.BESIDE.value, None, None, None, why),),
+        "familiarity": familiarity_findings(familiar),
+        "certificate": (certificate_finding(passed, tests),),
+        "calibration": () if near is None else (NEAR[near],),
+        "settled": () if last is None else (settled_finding(last),),
+    }
+    return judge({name: one for name, one in checks.items() if one and name != without})
 
 
 @pytest.mark.parametrize(
-    ("familiar", "tests", "near", "level", "words"),
+    ("changes", "level", "words"),
     [
-        (LIKE, [True, True], None, Trust.AVERAGE, "passed all 2 calibration tests"),
-        (LIKE, [True, True], Verdict(Trust.AVERAGE, "Calibrated."), Trust.AVERAGE, "passed all 2"),
-        (dataclasses.replace(LIKE, overall=0.005), [True], None, Trust.DISTRUST, "unlike those it was train"),
-        (LIKE, [True, True], NOT_CALIBRATED, Trust.DISTRUST, "near this table it is not calibrated. MCMC"),
-        (LIKE, [True, False], None, Trust.UNKNOWN, "passed 1 of 2 calibration tests"),
-        (LIKE, [], None, Trust.UNKNOWN, "has no certificate"),
+        ({}, Trust.AVERAGE, "2 of 2 tests passed"),
+        ({"near": True}, Trust.AVERAGE, "2 of 2 tests passed"),
         (
-            dataclasses.replace(LIKE, warning="Too many."),
-            [True],
-            None,
-            Trust.UNKNOWN,
-            "No verdict: Too many.",
+            {"familiar": dataclasses.replace(LIKE, overall=0.005)},
+            Trust.DISTRUST,
+            "unlike those it was trained",
         ),
+        ({"near": False}, Trust.DISTRUST, "near this table it is not calibrated (p = 0)"),
+        ({"passed": 1}, Trust.UNKNOWN, "1 of 2 tests passed"),
+        ({"passed": 0, "tests": 0}, Trust.UNKNOWN, "no certificate"),
+        ({"familiar": dataclasses.replace(LIKE, num_points=200)}, Trust.UNKNOWN, "200 points"),
+        ({"without": "familiarity"}, Trust.UNKNOWN, "could not be computed"),
+        ({"without": "certificate"}, Trust.UNKNOWN, "could not be computed"),
     ],
 )
-def test_verdicts_on_a_guide_alone(familiar, tests, near, level, words):
-    finding = None if near is None else Finding("near?", 0.5, 0.01, True, "p = 0.5")
-    verdict = judge_alone(familiar, tests, near=near, near_finding=finding)
+def test_verdicts_on_a_guide_alone(changes, level, words):
+    verdict = judged_alone(**changes)
     assert verdict.level is level
     assert words in verdict.sentence
-    assert len(verdict.findings) == (3 if near is None else 4)
+    assert verdict.answer is (Answer.GUIDE if level is Trust.AVERAGE else None)
 
 
 def test_refined_draws_are_the_answer_where_there_is_no_mcmc():
-    told = {"near": None, "near_finding": None}
-    found = judge_alone(LIKE, [True], refined=SETTLED, **told)
+    found = judged_alone(last=LAST)
     assert (found.level, found.answer) == (Trust.UNCONFIRMED, Answer.REFINED)
-    assert "nothing confirms them: there is no MCMC (the likelihood has no formula)" in found.sentence
-    found = judge_alone(LIKE, [True], refined=MOVING, **told)
+    assert "nothing confirms them: there is no MCMC: the likelihood has no formula" in found.sentence
+    found = judged_alone(last=MOVING)
     assert (found.level, found.answer) == (Trust.AVERAGE, Answer.GUIDE)
     assert "The refined draws have not settled" in found.sentence
-    assert judge_alone(LIKE, [], **told).answer is None
-    assert [one.is_refused for one in (Trust.TRUST, Trust.UNCONFIRMED, Trust.UNKNOWN, Trust.DISTRUST)] == [
-        False,
-        False,
-        True,
-        True,
-    ]
+
+
+def test_levels_that_nobody_can_use_are_refused():
+    refused = [one.is_refused for one in (Trust.TRUST, Trust.UNCONFIRMED, Trust.UNKNOWN, Trust.DISTRUST)]
+    assert refused == [False, False, True, True]

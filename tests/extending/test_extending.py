@@ -1,13 +1,22 @@
-"""A prior, a family, a scorer and a kernel of one file each go wherever those of the library go."""
+"""A prior, a family, a scorer, a kernel and a question of one file each go wherever the library's own go."""
 
+import dataclasses
+import html
+import json
+from io import StringIO
+
+import numpy as np
 import pytest
 import torch
+from extending.alone_question import QUESTION, STEP, alone_section
 from extending.centre_scorer import CentreScorer
 from extending.exponential_family import ExponentialGamma
 from extending.gnedin_prior import GnedinPrior
 from extending.prior_proposals import PriorProposals
+from rich.console import Console
 
-from pyroclust import load_guide, save_guide
+from pyroclust import Analysis, diagnose, load_guide, save_guide
+from pyroclust.analysis import steps
 from pyroclust.distributions import ChineseRestaurantPrior, NormalKnownVariance
 from pyroclust.guides import NeuralClusteringProcess, PredictiveFilter
 from pyroclust.infer import FitSettings, exact_posterior, fit
@@ -15,6 +24,7 @@ from pyroclust.models import Mixture, gaussian2d
 from pyroclust.nn import RandomOrder
 from pyroclust.partitions import enumerate_partitions
 from pyroclust.recipes import read_recipe
+from pyroclust.report import page, register_section, terminal_view
 
 RECIPE = """
 [model]
@@ -109,3 +119,52 @@ def test_the_kernel_draws_from_the_posterior(of):
     shares = found.view(8, -1, len(partitions)).mean(1)
     error = shares.std(0) / 8**0.5
     assert ((shares.mean(0) - log_probs.exp()).abs() <= 5 * error + 2e-3).all()
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Register things as users do, for one test."""
+    monkeypatch.setattr(steps, "_REGISTERED", {})
+    monkeypatch.setattr(page, "_SECTIONS", dict(page._SECTIONS))
+    register_section("alone", alone_section)
+    return steps.register_step
+
+
+DRAWS = np.random.default_rng(0).integers(2, size=(2, 60, 6)) * np.array([1, 1, 1, 1, 1, 0])
+DRAWS[..., 5] = 2
+
+
+def test_a_question_is_asked_answered_shown_and_kept(asked, tmp_path):
+    asked(STEP)
+    found = diagnose(DRAWS, out=tmp_path / "out")
+    assert found.results["alone"].rows == ("6",)
+    (check,) = [one for one in found.findings if one.question == QUESTION]
+    assert (check.passed, check.value) == (False, 1.0)
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    assert summary["alone"] == {"rows": ["6"], "most": 1.0}
+    assert QUESTION in [one["question"] for one in summary["findings"]]
+    assert summary["seconds_of"]["alone"] >= 0
+    text = html.unescape((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
+    assert "Rows on their own" in text
+    assert QUESTION in text
+    console = Console(width=200, file=StringIO())
+    console.print(terminal_view(found, verbose=True))
+    assert "Alone" in console.file.getvalue()
+    assert QUESTION in [one.question for one in Analysis.read(tmp_path / "out").findings]
+    with pytest.raises(ValueError, match="choose another name"):
+        asked(STEP)
+    with pytest.raises(ValueError, match="has a section already"):
+        register_section("alone", alone_section)
+
+
+def test_a_question_that_fails_is_a_sentence_and_one_that_nobody_asks_is_nothing(asked):
+    def fails(work):
+        raise RuntimeError("it broke")
+
+    asked(dataclasses.replace(STEP, compute=fails))
+    found = diagnose(DRAWS)
+    assert "The rows on their own" in found.failures[0]
+    assert "it broke" in found.failures[0]
+    assert "alone" not in found.results
+    asked(dataclasses.replace(STEP, name="never", compute=fails, by_default=steps.never))
+    assert diagnose(DRAWS).failures == found.failures

@@ -10,8 +10,10 @@ from faults.cases import Case, gives
 from faults.tables import no, noted, numbers, table
 
 from pyroclust import read_table
-from pyroclust.results.draws_summary import Estimate
-from pyroclust.results.frames import csv_text, points_frame
+from pyroclust.data import standardise
+from pyroclust.partitions import Draws
+from pyroclust.results.analysis import Analysis, csv_text
+from pyroclust.results.data import AnalysedData
 
 FAMILY = "tables"
 
@@ -22,8 +24,9 @@ def written_names(folder: Path) -> str:
     """Read back what is written of columns that are called as ours."""
     frame = pd.DataFrame(np.arange(20.0).reshape(2, 10), columns=ODD_NAMES).assign(kind=["=x", " y"])
     points = read_table(frame, label="kind")
-    estimate = Estimate(np.array([0, 1]), np.array([0.25, 0.5]), 0.1)
-    text = csv_text(points_frame(pd.Series(points.row_names, name="row"), points, {"guide": estimate}))
+    draws = {name: Draws(assignments=np.array([[[0, 1], [0, 1], [0, 0]]])) for name in ("mcmc", "guide")}
+    found = Analysis(command="compare", data=AnalysedData(points, standardise(points)), draws=draws)
+    text = csv_text(found.frame())
     by_csv = list(csv.reader(io.StringIO(text, newline="")))
     by_pandas = pd.read_csv(io.StringIO(text, newline=""))
     assert by_csv[0] == list(by_pandas.columns), "read differently"
@@ -33,7 +36,7 @@ def written_names(folder: Path) -> str:
     ours = read_table(folder / "a.csv", label="label")
     assert ours.labels is not None
     assert ours.labels.tolist() == ["'=x", " y"]
-    np.testing.assert_array_equal(ours.data[:, 1:11], frame[ODD_NAMES])
+    np.testing.assert_array_equal(ours.data[:, 4:14], frame[ODD_NAMES])
     return ", ".join(by_csv[0])
 
 

@@ -89,12 +89,12 @@ def in_threads() -> bool:
 
 def failing_part(folder: Path) -> str:
     """Compare where the calibration near the data cannot be made."""
-    import pyroclust.analysis.comparing as module
+    import pyroclust.analysis.of_the_model as module
 
     kept = module.calibrate_near
     module.calibrate_near = lambda *_, **__: 1 / 0
     try:
-        options = {"num_draws": 20, "mcmc_draws": 20, "calibrate": True}
+        options = {"num_draws": 20, "mcmc_draws": 20, "also": ["calibration"]}
         found = pyroclust.compare("galaxies", guide="filter-nig1d", out=folder / "out", **options)
     finally:
         module.calibrate_near = kept
@@ -114,7 +114,16 @@ def out_of_memory(folder: Path) -> str:
     ):
         with mock.patch("pyroclust.analysis.drawing.draw_guide", side_effect=error):
             code, _, said = run_command(
-                ["compare", "galaxies", "--guide", "filter-nig1d", "--no-refine", "--out", str(folder / "o")]
+                [
+                    "compare",
+                    "galaxies",
+                    "--guide",
+                    "filter-nig1d",
+                    "--mcmc-draws",
+                    "20",
+                    "--out",
+                    str(folder / "o"),
+                ]
             )
         assert code == 2, code
         assert "memory that is left is not enough" in said, said

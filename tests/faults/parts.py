@@ -13,53 +13,47 @@ import pandas as pd
 import report_pages
 from faults.cases import Case, refused, run_command
 from rich.console import Console
-from synthetic_comparison import make_comparison
+from synthetic_comparison import filled, make_comparison
 
 from pyroclust import compare, diagnose
 from pyroclust.calibration import CertificateSettings
-from pyroclust.calibration.training_world import TrainingWorld
 from pyroclust.diagnostics import Trust
 from pyroclust.diagnostics.verdicts.findings import Question
 from pyroclust.guides import PredictiveFilter
 from pyroclust.models import nig_mixture
-from pyroclust.report import page_of, render_page, terminal_page
+from pyroclust.report import page_of, render_page, terminal_view
 from pyroclust.report.parts import Picture
-from pyroclust.results.comparison import CrossScored
-from pyroclust.results.comparison_figures import summarise
-from pyroclust.results.contents import Result
+from pyroclust.results.analysis import Analysis
 from pyroclust.saving.cards import read_card
 
 _BROKEN = RuntimeError("it broke.\nThe second line")
 _POINTS = np.array([[0.1], [0.2], [-0.4], [2.0], [2.2], [2.1]])
-_QUICK = {"raw": True, "num_draws": 20, "mcmc_draws": 20, "num_chains": 2, "refine": False}
+_QUICK = {"raw": True, "num_draws": 20, "mcmc_draws": 20, "num_chains": 2, "warmup": 20}
 _FEW = ["--draws", "20", "--mcmc-draws", "20", "--chains", "2"]
 
 
-def _compared() -> Result:
+def _compared() -> Analysis:
     labels = np.array(["a", "b", None] * 4, dtype=object)
-    comparison = make_comparison(num_points=12, draws=40, dim=2)
-    world = TrainingWorld(np.random.default_rng(0).standard_normal((199, 12, 2)))
-    assert comparison.mcmc.log_joint is not None
-    cross = CrossScored(comparison.mcmc.log_joint, comparison.mcmc.log_joint - 1.0)
-    return summarise(replace(comparison, true_labels=labels, world=world, cross=cross))
+    return filled(make_comparison(num_points=12, draws=40, dim=2, labels=labels), also=report_pages.EVERY)
 
 
-def _alone() -> Result:
-    return report_pages.alone_case(true_labels=np.array(["a", "b"] * 6, dtype=object))
+def _alone() -> Analysis:
+    return report_pages.alone_case(labels=np.array(["a", "b"] * 6, dtype=object))
 
 
-def _diagnosed() -> Result:
+def _diagnosed() -> Analysis:
     draws = np.random.default_rng(0).integers(2, size=(2, 30, 6))
     table = pd.DataFrame({"x": _POINTS[:, 0], "kind": list("aabbab")})
     return diagnose(draws, draws[::-1], data=table, label="kind")
 
 
-def _run() -> Result:
-    return compare(_POINTS, guide=PredictiveFilter(nig_mixture()), calibrate=True, **_QUICK)
+def _run() -> Analysis:
+    also = ["familiarity", "witnesses", "calibration", "evidence"]
+    return compare(_POINTS, guide=PredictiveFilter(nig_mixture()), also=also, **_QUICK)
 
 
-def _refined() -> Result:
-    return compare(_POINTS, guide=PredictiveFilter(nig_mixture()), **_QUICK | {"refine": True})
+def _refined() -> Analysis:
+    return compare(_POINTS, guide=PredictiveFilter(nig_mixture()), refine=True, **_QUICK)
 
 
 _RESULTS = {
@@ -71,7 +65,7 @@ _RESULTS = {
 }
 
 
-def _said_everywhere(result: Result, words: str) -> str:
+def _said_everywhere(result: Analysis, words: str) -> str:
     """Return the sentence with the words, which page, terminal and JSON have to hold."""
     figures = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     found = [one for one in figures["failures"] if words in one]
@@ -79,7 +73,7 @@ def _said_everywhere(result: Result, words: str) -> str:
     with mock.patch.object(Picture, "_drawn", (b"", "")):
         page = page_of(result)
         written, seen = html.unescape(render_page(page)), StringIO()
-        Console(file=seen, width=2000).print(terminal_page(page))
+        Console(file=seen, width=2000).print(terminal_view(result, verbose=True))
     assert not page.failures, page.failures
     for sentence in figures["failures"]:
         assert sentence in written, "the page does not say it"
@@ -97,7 +91,7 @@ def _fails(
         with mock.patch(place, side_effect=_BROKEN):
             result = _RESULTS[kind]()
         said = _said_everywhere(result, words)
-        findings = {one.question: one for one in result.contents().findings}
+        findings = {one.question: one for one in result.findings}
         for question in asks:
             assert findings[question.value].passed is None, findings[question.value]
         assert level is None or result.verdict.level is level, result.verdict
@@ -117,13 +111,15 @@ def _headline(place: str, kind: str, question: Question) -> Callable[[Path], str
     return run
 
 
-_DRAWS = "pyroclust.results.draws_summary.diagnostics."
+_SUMMARIES = "pyroclust.results.summaries."
+_DRAWS = f"{_SUMMARIES}diagnostics."
 _ESTIMATE = (Question.CLEAR, Question.LABELS)
 # What is broken, the beginning of the sentence, and the questions without an answer.
-_OF_DRAWS: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
+_Broken = tuple[tuple[str, str, tuple[Question, ...]], ...]
+_OF_DRAWS: _Broken = (
     (f"{_DRAWS}point_estimate", "The point estimate of", _ESTIMATE),
-    (_DRAWS + "point_uncertainty", "The point estimate of", _ESTIMATE),
-    ("pyroclust.results.draws_summary.scores_where_known", "The scores of", (Question.LABELS,)),
+    (f"{_DRAWS}point_uncertainty", "The uncertainty of the point estimate of", _ESTIMATE),
+    (f"{_SUMMARIES}scores_where_known", "The scores against the known labels of", (Question.LABELS,)),
     (f"{_DRAWS}credible_ball", "The credible ball of", ()),
     (f"{_DRAWS}ranked_partitions", "The most probable partitions of", ()),
     (f"{_DRAWS}partition_entropy", "The entropy of", ()),
@@ -132,76 +128,70 @@ _OF_DRAWS: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
     (f"{_DRAWS}convergence", "The convergence of", ()),
     (f"{_DRAWS}co_membership_ess", "The effective draws of pairs of", ()),
     (f"{_DRAWS}distance_rhat", "The R-hat of distances of", ()),
-    (f"{_DRAWS}cluster_profiles", "The profiles of the clusters of", ()),
 )
-_SUMMARY = "pyroclust.results.comparison_figures."
-_OF_COMPARISONS: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
-    (f"{_SUMMARY}diagnostics.compare_sources", "The tests of two samples", (Question.SOURCES,)),
+_WITH_DATA: _Broken = (
+    *_OF_DRAWS,
+    (f"{_DRAWS}cluster_profiles", "The profiles of the clusters of", ()),
+    (f"{_SUMMARIES}membership", "The membership of the rows of", ()),
+)
+_STEPS = "pyroclust.analysis."
+_OF_COMPARISONS: _Broken = (
+    (f"{_STEPS}of_draws.compare_sources", "The comparison of the sources", (Question.SOURCES,)),
     (
-        "pyroclust.results.contents.importance_weights",
+        "pyroclust.results.weights.importance_weights",
         "The importance weights",
         (Question.TAIL, Question.WORTH, Question.WEIGHTED),
     ),
-    ("pyroclust.results.contents.pareto_k", "The importance weights", (Question.TAIL,)),
-    (f"{_SUMMARY}marginals", "The marginals of the weighted draws", (Question.WEIGHTED,)),
-    (f"{_SUMMARY}own_evidences", "The evidence by bridge sampling", ()),
-    (f"{_SUMMARY}baseline_rows", "The classical methods", ()),
-    (f"{_SUMMARY}partition_scores", "The comparison of the point estimates", ()),
+    ("pyroclust.results.weights.pareto_k", "The importance weights", (Question.TAIL,)),
     (
-        "pyroclust.calibration.training_world.TrainingWorld.familiarity",
-        "The familiarity of the data",
-        (Question.FAMILIAR,),
+        f"{_STEPS}drawing.distances",
+        "The agreement of the guide with MCMC",
+        (Question.COUNTS, Question.PAIRS),
     ),
-    (
-        "pyroclust.calibration.training_world.TrainingWorld.witnesses",
-        "The witnesses of the guide",
-        (Question.WITNESSED,),
-    ),
+    (f"{_STEPS}of_the_model.importance_evidence", "The log evidence", ()),
+    (f"{_STEPS}of_draws.baseline_rows", "The classical methods", ()),
 )
-_OF_ALONE: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
+_FAMILIAR = "pyroclust.calibration.training_world.TrainingWorld.familiarity"
+_OF_ALONE: _Broken = (
+    (_FAMILIAR, "The familiarity of the data", (Question.FAMILIAR,)),
+    (f"{_STEPS}of_draws.baseline_rows", "The classical methods", ()),
     (
-        "pyroclust.calibration.training_world.TrainingWorld.familiarity",
-        "The familiarity of the data",
-        (Question.FAMILIAR,),
-    ),
-    ("pyroclust.results.guide_alone.baseline_rows", "The classical methods", ()),
-    (
-        "pyroclust.results.guide_alone.calibration_findings",
+        f"{_STEPS}of_the_model.calibration_findings",
         "The judgement of the certificate",
         (Question.CERTIFIED,),
     ),
 )
-_OF_TWO: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
-    ("pyroclust.analysis.diagnose.compare_sources", "The comparison of the sources", (Question.SOURCES,)),
-    ("pyroclust.analysis.diagnose.baseline_rows", "The classical methods", ()),
+_OF_TWO: _Broken = (
+    (f"{_STEPS}of_draws.compare_sources", "The comparison of the sources", (Question.SOURCES,)),
+    (f"{_STEPS}of_draws.baseline_rows", "The classical methods", ()),
 )
-_COMPARING = "pyroclust.analysis.comparing."
-_OF_REFINING: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
-    ("pyroclust.analysis.drawing.refine_guide", "The refining of the guide's draws", (Question.SETTLED,)),
-    ("pyroclust.results.orders.evidence_by_order", "The spread over visiting orders", ()),
+_OF_REFINING: _Broken = (
+    (f"{_STEPS}drawing.refine", "The refining of the guide's draws", (Question.SETTLED,)),
+    ("pyroclust.results.weights.evidence_by_order", "The spread over visiting orders", ()),
 )
-_OF_RUNS: tuple[tuple[str, str, tuple[Question, ...]], ...] = (
+_OF_RUNS: _Broken = (
+    (f"{_STEPS}of_the_model.simulated_world", "The familiarity of the data", (Question.FAMILIAR,)),
+    (f"{_STEPS}of_the_model.simulated_world", "The witnesses of the guide", (Question.WITNESSED,)),
     (
-        f"{_COMPARING}simulated_world",
-        "The simulations of the guide's model",
-        (Question.FAMILIAR, Question.WITNESSED),
+        f"{_STEPS}of_the_model.calibrate_near",
+        "The calibration of the guide near the data",
+        (Question.NEAR,),
     ),
-    (f"{_COMPARING}calibrate_near", "The calibration of guide", (Question.NEAR,)),
-    (f"{_COMPARING}cross_scored", "The guide's log q of draws of MCMC", ()),
-    (f"{_COMPARING}draw_mcmc", "MCMC", ()),
+    (f"{_STEPS}of_the_model.shared_log_prob", "The log evidence", ()),
+    (f"{_STEPS}drawing.draw_mcmc", "MCMC", ()),
     (
         "pyroclust.calibration.training_world._log_weights",
         "The weights of the guide's draws of simulations",
-        (Question.WITNESSED,),
+        (),
     ),
 )
 
 
-def _broken(kind: str, parts: Sequence[tuple[str, str, tuple[Question, ...]]], *, slow: bool) -> list[Case]:
+def _broken(kind: str, parts: _Broken, *, slow: bool) -> list[Case]:
     return [
         Case(
             "parts",
-            f"{kind}: {place.removeprefix('pyroclust.')} fails",
+            f"{kind}: {place.removeprefix('pyroclust.')} fails: {words}",
             f"“{words} …” everywhere" + (f"; {len(asks)} times “cannot tell”" if asks else ""),
             _fails(place, kind, words, asks=asks),
             slow,
@@ -236,10 +226,9 @@ def _no_picture(arguments: list[str]) -> Callable[[Path], str]:
 
 def _no_section(folder: Path) -> str:
     with mock.patch("pyroclust.report.page.counts_section", side_effect=_BROKEN):
-        page = page_of(_diagnosed())
+        page, seen = page_of(found := _diagnosed()), StringIO()
+        Console(file=seen, width=2000).print(terminal_view(found, verbose=True))
     (said,) = page.failures
-    seen = StringIO()
-    Console(file=seen, width=2000).print(terminal_page(page))
     with mock.patch.object(Picture, "_drawn", (b"", "")):
         assert said in html.unescape(render_page(page))
     assert said in seen.getvalue()
@@ -280,13 +269,14 @@ def _no_draws(folder: Path) -> str:
 
 
 def _no_mcmc(folder: Path) -> str:
-    with mock.patch("pyroclust.analysis.comparing.draw_mcmc", side_effect=_BROKEN):
+    with mock.patch("pyroclust.analysis.drawing.draw_mcmc", side_effect=_BROKEN):
         compare(_POINTS, guide="filter-nig1d", out=folder / "out", **_QUICK)
     figures = json.loads((folder / "out" / "summary.json").read_text())
-    assert "MCMC failed (it broke)" in figures["missing"]
+    (said,) = [one for one in figures["findings"] if one["question"] == Question.BESIDE.value]
+    assert "MCMC failed (it broke)" in said["sentence"]
     assert figures["verdict"]["level"] != Trust.TRUST.value
     assert (folder / "out" / "draws.nc").is_file()
-    return str(figures["missing"])
+    return str(said["sentence"])
 
 
 def _whole(arguments: list[str], table: np.ndarray, draws: np.ndarray | None = None) -> Callable[[Path], str]:
@@ -346,9 +336,9 @@ def _guide(table: np.ndarray) -> str:
 
 
 CASES = [
-    *_broken("compare", _OF_DRAWS, slow=False),
-    *_broken("a guide alone", _OF_DRAWS, slow=False),
-    *_broken("diagnose", _OF_DRAWS, slow=False),
+    *_broken("compare", _WITH_DATA, slow=False),
+    *_broken("a guide alone", _WITH_DATA, slow=False),
+    *_broken("diagnose", _WITH_DATA, slow=False),
     *_broken("compare", _OF_COMPARISONS, slow=False),
     *_broken("a guide alone", _OF_ALONE, slow=False),
     *_broken("diagnose", _OF_TWO, slow=False),
@@ -386,7 +376,7 @@ CASES = [
         "parts",
         "compare: the headline after a calibration that failed",
         "names the question",
-        _headline("pyroclust.analysis.comparing.calibrate_near", "a whole compare", Question.NEAR),
+        _headline("pyroclust.analysis.of_the_model.calibrate_near", "a whole compare", Question.NEAR),
         True,
     ),
     Case("parts", "compare: the guide cannot draw", "one sentence", _no_draws, True),

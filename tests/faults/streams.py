@@ -6,7 +6,7 @@ from pathlib import Path
 
 from faults.cases import Case, command, refuses
 
-from pyroclust.analysis.outputs import prepare_folder
+from pyroclust.results.files import prepare_folder
 
 
 def _stream(name: str, arguments: str, streams: str, code: int, words: str = "") -> Case:

@@ -12,7 +12,9 @@ from properties.hostile import any_labels, chains, finite, seeds
 from scipy.special import logsumexp
 
 from pyroclust import diagnostics
-from pyroclust.diagnostics import Agreement, GuideFigures
+from pyroclust.diagnostics import Agreement, judge_draws
+from pyroclust.diagnostics.limits import MAX_DIFFERENCE
+from pyroclust.diagnostics.verdicts.findings import agreement_findings, weights_findings
 
 SHAPES = st.tuples(st.integers(1, 3), st.sampled_from([1, 2, 4, 9, 30]))
 MATRICES = SHAPES.flatmap(lambda shape: finite(*shape))
@@ -320,13 +322,20 @@ def judged(found: Any, **_: Any) -> None:
 FIGURES = st.sampled_from([0.0, 0.1, 0.15, 1.0])
 AGREEMENTS = st.builds(Agreement, *[FIGURES] * 6)
 JUDGED = st.builds(
-    GuideFigures,
-    guide=AGREEMENTS,
-    corrected=AGREEMENTS,
-    max_rhat=st.sampled_from([1.0, 1.02, 1.2, math.inf]),
-    min_ess=st.sampled_from([0.0, 50.0, 1e4, math.inf]),
-    pareto_k=st.sampled_from([math.nan, -math.inf, 0.3, 0.7, 2.0]),
-    effective_draws=st.sampled_from([1.0, 99.9, 100.0, 1e6]),
+    lambda agreement, pareto_k, worth: {
+        "agreement": agreement_findings(agreement, MAX_DIFFERENCE),
+        "weights": weights_findings(pareto_k, worth),
+    },
+    AGREEMENTS,
+    st.sampled_from([math.nan, -math.inf, 0.3, 0.7, 2.0]),
+    st.sampled_from([1.0, 99.9, 100.0, 1e6]),
+)
+CHAINS = st.builds(
+    lambda max_rhat, min_ess: judge_draws(
+        "MCMC", num_chains=4, num_draws=4000, max_rhat=max_rhat, min_ess=min_ess
+    ),
+    st.sampled_from([1.0, 1.02, 1.2, math.inf]),
+    st.sampled_from([0.0, 50.0, 1e4, math.inf]),
 )
 ROWS = st.lists(MATRICES, max_size=2).map(
     lambda found: diagnostics.convergence({str(place): one for place, one in enumerate(found)})
@@ -389,7 +398,12 @@ CALLS = [
     _call("threshold_band", one_of(num_values=st.integers(1, 50), thresholds=THRESHOLDS), banded),
     _call("goodness_of_fit", counts_and_laws(), probability),
     _call("familiarity", data_and_simulations(), familiar),
-    _call("judge", one_of(figures=JUDGED), judged, **_inside("figures")),
+    _call(
+        "judge",
+        one_of(checks=JUDGED, chains=CHAINS, prefers_guide=st.booleans()),
+        judged,
+        **_inside("checks", "chains", "prefers_guide"),
+    ),
     _call(
         "judge_draws",
         one_of(

@@ -1,5 +1,6 @@
 """Results in a notebook, and as a page in the browser."""
 
+import html
 import sys
 import types
 from dataclasses import replace
@@ -7,33 +8,35 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pyroclust import compare, diagnose
-from pyroclust.analysis import showing
+from pyroclust import cluster, diagnose
+from pyroclust.report import showing
 
 
 @pytest.fixture(scope="module")
 def result():
     points = np.concatenate([np.zeros(10), np.ones(10)]) + np.linspace(0, 0.1, 20)
-    return compare(points, guide="none", mcmc_draws=20, num_chains=2, warmup=20)
+    return cluster(points, mcmc_draws=20, num_chains=2, warmup=20)
 
 
-def test_a_cell_has_verdict_picture_and_how_to_go_on(result):
+def test_a_cell_has_answer_picture_and_how_to_go_on(result):
     cell = result._repr_html_()
-    assert result.verdict.sentence in cell.replace("&lt;", "<").replace("&#39;", "'")
+    said = html.unescape(cell)
+    assert all(text in said for pair in result.in_words.lines for text in pair)
     assert cell.count("data:image/png;base64,") == 1
     assert "result.show()" in cell
     assert "<script" not in cell
 
 
 def test_draws_of_any_software_too(result):
-    cell = diagnose(result.comparison.mcmc.assignments)._repr_html_()
-    assert "data:image/png;base64," in cell
+    cell = diagnose(result.draws["mcmc"])._repr_html_()
+    assert "How many clusters" in cell
+    assert "result.show()" in cell
 
 
 def test_names_are_text_in_a_cell(tmp_path):
     path = tmp_path / "<b>x.csv"
     path.write_text("a\n0\n1\n0.1\n", encoding="utf-8")
-    cell = compare(path, guide="none", mcmc_draws=10, num_chains=2, warmup=10)._repr_html_()
+    cell = cluster(path, mcmc_draws=10, num_chains=2, warmup=10)._repr_html_()
     assert "&lt;b&gt;x" in cell
     assert "<b>x" not in cell
 

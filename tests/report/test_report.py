@@ -3,11 +3,13 @@ import base64
 import hashlib
 import html as entities
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from io import BytesIO, StringIO
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import report_pages
 from PIL import Image
@@ -18,8 +20,16 @@ import pyroclust
 from pyroclust import plots
 from pyroclust.diagnostics import Finding, Mark, Trust, Verdict, limits
 from pyroclust.plots.names import counted
-from pyroclust.report import Page, render, render_page, terminal_page, write_report
-from pyroclust.report.parts import FigureTable, Paragraph, Picture, RowColumn, Section, rows_table
+from pyroclust.report import Page, page_of, render_page, terminal_view
+from pyroclust.report.parts import (
+    ChecksTable,
+    FigureTable,
+    Paragraph,
+    Picture,
+    RowColumn,
+    Section,
+    rows_table,
+)
 from pyroclust.report.words import functional_title, number, seconds
 
 VOID = {"meta", "link", "img", "br", "path", "circle", "rect"}
@@ -63,12 +73,12 @@ def words(html):
 
 @pytest.fixture(scope="module", params=[1, 3])
 def case(request):
-    return comparison_case(dim=request.param, source="<b>table & co</b>")
+    return comparison_case(dim=request.param, name="<b>table & co</b>")
 
 
 @pytest.fixture(scope="module")
 def html(case):
-    return render(case)
+    return render_page(page_of(case))
 
 
 def small_page(*parts, **changes):
@@ -116,56 +126,72 @@ def test_policy_lets_in_this_script_and_this_style_only(kind):
 
 def test_names_are_text_wherever_they_stand():
     names = tuple(HOSTILE for _ in range(40))
-    changes = {name: HOSTILE for name in ("source", "model_name", "model_in_words", "guide_name")}
-    html = render(comparison_case(columns=(HOSTILE,), row_names=names, notes=(HOSTILE,), **changes))
+    html = render_page(
+        page_of(comparison_case(name=HOSTILE, columns=(HOSTILE,), row_names=names, notes=(HOSTILE,)))
+    )
     assert html.count("<script") == 1
     assert "alert(1)</" not in html
     assert words(html).count(HOSTILE) >= 45
-    html = render(alone_case(columns=("x", HOSTILE), **changes))
+    html = render_page(page_of(alone_case(columns=("x", HOSTILE), name=HOSTILE)))
     assert html.count("<script") == 1
     assert words(html).count(HOSTILE) >= 4
-    del changes["guide_name"]
-    html = render(mcmc_case(columns=("x", HOSTILE), **changes))
+    html = render_page(page_of(mcmc_case(columns=("x", HOSTILE), name=HOSTILE, model_in_words=HOSTILE)))
     assert html.count("<script") == 1
     assert words(html).count(HOSTILE) >= 5
 
 
 def test_page_says_what_was_found(case, html):
-    summary, comparison = case, case.comparison
     text = words(html)
-    assert summary.verdict.sentence in text
-    order = [text.index(found) for found in (summary.verdict.sentence, "Did MCMC converge?", "On this page")]
+    said = [answer for _, answer in case.in_words.lines]
+    order = [
+        text.index(found) for found in (*said, "On this page", case.verdict.sentence, "Did MCMC converge?")
+    ]
     assert order == sorted(order)
-    assert f"{summary.agreement.largest_difference:.3f}" in text
-    assert comparison.notes[0] in text
+    assert len(said) >= 4
+    assert f"{case.results['agreement']['guide'].largest_difference:.3f}" in text
+    assert case.notes[0] in text
     assert "<b>table & co</b>" in text
     assert "<b>table" not in html
     assert "nan" not in text.split()
 
 
 def test_every_row_has_its_values_in_the_original_units(case, html):
-    comparison = case.comparison
     text = words(html)
-    values = comparison.data * comparison.scale + comparison.location
     for row in (0, -1):
-        assert f"{values[row, 0]:.6g}" in text
+        assert f"{case.data.table.data[row, 0]:.6g}" in text
+    np.testing.assert_allclose(case.data.in_units, case.data.table.data)
 
 
-def test_written_without_labels_and_notes(tmp_path):
-    bare = comparison_case(true_labels=None, notes=())
-    path = write_report(bare, tmp_path)
-    assert path == tmp_path / "report.html"
-    html = path.read_text(encoding="utf-8")
+def test_written_without_labels_and_notes():
+    html = render_page(page_of(comparison_case(labels=None, notes=())))
     assert "known label" not in html
     assert "notes" not in parsed(html).addresses
-    with pytest.raises(OSError, match="nowhere"):
-        write_report(report_pages.result("draws"), tmp_path / "nowhere")
+
+
+def test_a_folder_holds_all_of_an_analysis(case, tmp_path):
+    saved = case.save(tmp_path / "out")
+    assert saved is case
+    files = {path.name for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")}
+    assert files == {"report.html", "draws.nc", "summary.json", "assignments.csv", "clusters.csv"}
+    again = pyroclust.Analysis.read(tmp_path / "out")
+    assert (again.verdict.level, again.answer, again.name) == (case.verdict.level, case.answer, case.name)
+    assert [(one.question, one.answer, one.mark) for one in again.findings] == [
+        (one.question, one.answer, one.mark) for one in case.findings
+    ]
+    assert list(again.estimates) == list(case.estimates)
+    for name, draws in case.draws.items():
+        np.testing.assert_array_equal(again.draws[name].assignments, draws.assignments)
+    np.testing.assert_allclose(again.data.in_units, case.data.in_units)
+    pd.testing.assert_frame_equal(again.frame(), case.frame())
+    assert again.in_words == case.in_words
+    with pytest.raises(ValueError, match="results of another run"):
+        comparison_case(seed=1).save(tmp_path / "out")
 
 
 def test_first_sections_are_open_and_all_are_in_the_contents():
     page = parsed(html := written("one column"))
     opened = [bool(one) for one in re.findall(r"<details( open)?>", html)]
-    assert opened[:3] == [True] * 3
+    assert opened[:2] == [True] * 2
     assert not opened[-1]
     targets = [address[1:] for address in page.addresses if address.startswith("#")]
     assert len(targets) == len(opened) + 2
@@ -184,36 +210,39 @@ def test_parts_have_their_place_and_order():
 
 @pytest.mark.parametrize("mark", Mark)
 def test_marks_have_a_word_and_a_shape(mark):
-    html = render_page(small_page(findings=(Finding("Is it?", 0.1, 0.2, True, "0.1", mark=mark),)))
-    assert f'aria-label="{mark.value}:"' in html
-    shapes = re.findall(r"<svg[^>]*>(.*?)</svg>", html)
-    good = re.findall(r"<svg[^>]*>(.*?)</svg>", render_page(small_page()))
-    assert (shapes[1] == good[1]) is (mark is Mark.GOOD)
+    def shapes(one):
+        table = ChecksTable((Finding("Is it?", 0.1, 0.2, True, "0.1", mark=one),))
+        html = render_page(small_page(table, mark=one))
+        assert html.count(f'aria-label="{one.value}:"') == 2
+        return re.findall(r"<svg[^>]*>(.*?)</svg>", html, re.DOTALL)
+
+    first, second = shapes(mark)
+    assert first == second
+    assert (first == shapes(Mark.GOOD)[0]) is (mark is Mark.GOOD)
 
 
 @pytest.mark.parametrize("level", Trust)
-def test_every_verdict_has_its_mark(level):
-    html = render_page(small_page(verdict=Verdict(level, "why")))
-    assert f'class="headline {level.mark.name.lower()}"' in html
-    assert words(html).index(level.value) < words(html).index("why")
+def test_every_answer_has_its_mark(level):
+    page = small_page(mark=level.mark, answer=(("Is it?", "why"),))
+    assert f'class="headline {level.mark.name.lower()}"' in render_page(page)
+    assert "Is it? why" in words(render_page(page))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_page_prints_the_findings_and_nothing_of_its_own(kind):
-    page = report_pages.page(kind)
+    page, found = report_pages.page(kind), report_pages.result(kind)
     rows = [words(row) for row in re.findall(r"<tr role=\"row\" class.*?</tr>", written(kind), re.DOTALL)]
-    expected = [f"{one.question} {one.answer} {one.sentence} {one.wanted}".split() for one in page.findings]
+    expected = [f"{one.question} {one.answer} {one.sentence} {one.wanted}".split() for one in found.findings]
     assert [row.split() for row in rows] == expected
-    assert page.findings == report_pages.result(kind).findings
-    found = report_pages.result(kind).contents()
-    assert (page.verdict, page.findings, page.notes) == (found.verdict, found.findings, found.notes)
-    assert page.findings[: len(page.verdict.findings)] == page.verdict.findings
+    assert (page.verdict, page.findings, page.answer) == (found.verdict, found.findings, found.in_words.lines)
+    assert page.notes == (*found.notes, *found.failures)
+    assert {one.question for one in page.verdict.findings} <= {one.question for one in page.findings}
 
 
 @pytest.mark.parametrize("kind", ["many columns", "two sources"])
 def test_the_verdict_on_two_sources_is_shown_with_all_its_findings(kind):
-    found = report_pages.result(kind).contents().between.verdict
-    (section,) = [one for one in report_pages.page(kind).sections if one.title == "Do the sources agree"]
+    (found,) = [one.verdict for one in report_pages.result(kind).results["two_samples"].values()]
+    (section,) = [one for one in report_pages.page(kind).sections if one.title.startswith("Tests of")]
     (table,) = [one for one in section.parts if getattr(one, "header", ())[:2] == ("", "answer")]
     assert table.rows == tuple((one.question, one.answer, one.sentence, one.wanted) for one in found.findings)
     assert len(found.findings) > 3
@@ -224,85 +253,104 @@ def test_the_verdict_on_two_sources_is_shown_with_all_its_findings(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_terminal_shows_what_the_page_says(kind, width):
     console = Console(width=width, file=StringIO(), color_system=None)
-    console.print(terminal_page(report_pages.page(kind)))
+    console.print(terminal_view(found := report_pages.result(kind), verbose=True))
     lines = console.file.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     page, shown = report_pages.page(kind), "".join("".join(lines).split())
-    assert shown.endswith("".join(page.verdict.sentence.split()))
+    assert shown.endswith("".join(found.verdict.sentence.split()))
     tables = [part for section in page.sections for part in section.parts if isinstance(part, FigureTable)]
     marked = [one.terminal_title for one in tables if one.terminal_title is not None]
     assert {"Posterior of the number of clusters", "The partition"} <= set(marked)
     assert all("".join(title.split()) in shown for title in marked)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_terminal_begins_with_the_answer_and_says_no_more_unasked(kind):
+    console = Console(width=1000, file=StringIO(), color_system=None)
+    console.print(terminal_view(found := report_pages.result(kind)))
+    lines = [" ".join(line.split()) for line in console.file.getvalue().splitlines() if line.strip()]
+    assert lines == [" ".join(line.split()) for line in (found.name, *map(" ".join, found.in_words.lines))]
+
+
 BESIDE_MCMC = "one column, many columns, refined, no weights"
 MCMC_ALONE = "no guide, constraints"
 EVERY = f"{MCMC_ALONE}, forest, {BESIDE_MCMC}, alone, draws, two sources"
+WITH_DATA = f"{MCMC_ALONE}, forest, {BESIDE_MCMC}, alone, two sources"
 
 
 def test_every_kind_of_page_has_its_sections():
     every = {
-        "The data, by the point estimate": f"{MCMC_ALONE}, forest, {BESIDE_MCMC}, alone, two sources",
         "How many clusters": EVERY,
+        "What the clusters are like": WITH_DATA,
         "Which rows belong together": EVERY,
+        "What sets them apart": WITH_DATA,
         "What the constraints changed": "constraints, forest",
-        "The refined draws": "refined, no weights",
-        "Do the refined draws agree with MCMC": "refined, no weights",
-        "Do the sources agree": f"{BESIDE_MCMC}, two sources",
+        "Every row": EVERY,
+        "How far to rely on it": EVERY,
         "How sure is the estimate": EVERY,
-        "Cost": f"{MCMC_ALONE}, forest, {BESIDE_MCMC}, alone",
+        "The guide against MCMC": BESIDE_MCMC,
+        "The refined draws": "refined, no weights",
         "The guide's importance weights": "one column, many columns, refined",
         "Does the visiting order matter": "refined, no weights",
         "The log evidence": "one column, many columns, refined",
         "Summary statistics of the rows, among simulations": "alone",
         "Is the guide calibrated near these data": "one column, alone",
+        "What classical methods find": WITH_DATA,
+        "Tests of": f"{BESIDE_MCMC}, refined, no weights, two sources",
         "Convergence of": f"{MCMC_ALONE}, {BESIDE_MCMC}, draws, two sources, two sources",
-        "What the clusters are like": f"{MCMC_ALONE}, forest, {BESIDE_MCMC}, alone, two sources",
-        "What sets them apart": f"{MCMC_ALONE}, forest, {BESIDE_MCMC}, alone, two sources",
-        "What classical methods find": f"{MCMC_ALONE}, forest, {BESIDE_MCMC}, alone, two sources",
-        "Every row": EVERY,
+        "Cost": f"{MCMC_ALONE}, forest, {BESIDE_MCMC}, alone",
+        "How it was computed": EVERY,
     }
     for kind in KINDS:
         expected = [title for title, kinds in every.items() for one in kinds.split(", ") if one == kind]
         found = [one.title for one in report_pages.page(kind).sections]
-        assert [re.sub("^(Convergence of) .*", r"\1", title) for title in found] == expected
+        assert [re.sub("^(Convergence of|Tests of) .*", r"\1", title) for title in found] == expected, kind
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_everything_in_the_page_is_in_the_html(kind):
     page, text = report_pages.page(kind), words(written(kind))
-    said = [page.kicker, page.heading, page.introduction, page.footer, page.verdict.level.value]
+    said = [page.kicker, page.heading, page.introduction, page.footer]
     said += [*page.notes, page.verdict.sentence]
-    said += [text for tile in page.tiles for text in (tile.name, tile.value, tile.note)]
+    said += [text for pair in page.answer for text in pair]
     said += [text for section in page.sections for text in (section.title, section.gist)]
     said += [one.text for section in page.sections for one in section.parts if isinstance(one, Paragraph)]
-    assert len(page.tiles) == 4
     assert page.footer
     assert [one for one in said if " ".join(one.split()) not in text] == []
+    has_data = report_pages.result(kind).data is not None
+    assert ("answer-picture" in written(kind).split("</style>")[1]) is has_data
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_terminal_shows_every_finding_every_row_and_every_note(kind):
+def test_terminal_shows_every_finding_every_row_and_every_note_where_it_is_asked_to(kind):
     console = Console(width=2000, file=StringIO(), color_system=None)
-    console.print(terminal_page(page := report_pages.page(kind)))
+    console.print(terminal_view(found := report_pages.result(kind), verbose=True))
+    page = report_pages.page(kind)
     lines = [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
-    said = [page.heading, page.introduction, *(f"Note: {note}" for note in page.notes)]
+    said = [page.heading, found.introduction, *(f"Note: {note}" for note in page.notes)]
     said += [f"{one.question} {one.answer} {one.sentence} {one.wanted}" for one in page.findings]
     for part in (part for section in page.sections for part in section.parts):
         if isinstance(part, FigureTable) and part.terminal_title is not None:
             said += [" ".join(row) for row in part.rows]
-        if isinstance(part, Paragraph) and part.in_terminal:
-            said.append(part.text)
     assert [one for one in said if " ".join(one.split()) not in lines] == []
+
+
+def in_colour(renderable):
+    console = Console(width=200, file=StringIO(), color_system="standard", force_terminal=True)
+    console.print(renderable)
+    return console.file.getvalue()
 
 
 @pytest.mark.parametrize(
     ("mark", "colour"), [(Mark.GOOD, 32), (Mark.CAUTION, 33), (Mark.BAD, 31), (Mark.UNKNOWN, 35)]
 )
 def test_answers_have_their_colour_in_the_terminal(mark, colour):
-    console = Console(width=80, file=StringIO(), color_system="standard", force_terminal=True)
-    console.print(terminal_page(small_page(findings=(Finding("Is it?", 0.1, 0.2, True, "0.1", mark=mark),))))
-    assert f"\x1b[{colour}mYes" in console.file.getvalue()
+    asked = Finding("Is it?", 0.1, 0.2, True, "0.1", answer="Yes", mark=mark)
+    found = replace(report_pages.result("draws"), verdict=Verdict(Trust.TRUST, "", (asked,)))
+    assert f"\x1b[{colour}mYes" in in_colour(terminal_view(found, verbose=True))
+    word = {Mark.GOOD: "Yes", Mark.CAUTION: "Roughly", Mark.BAD: "No", Mark.UNKNOWN: "Not yet"}[mark]
+    first = in_colour(terminal_view(replace(found, about={"rely": f"{word}: why"})))
+    assert f"\x1b[{colour}m{word}" in first
 
 
 def compared_with_limits(source: str) -> list[int]:
@@ -410,13 +458,16 @@ def test_pictures_keep_their_colours_and_stay_small():
     assert len(picture.source) < 400_000
 
 
-def test_pictures_are_drawn_for_html_alone():
+def test_pictures_are_drawn_once():
     asked = []
     page = small_page(Picture(asked.append, size=(1, 1), alternative="", caption=""))
-    Console(file=StringIO()).print(terminal_page(page))
-    assert asked == []
     assert render_page(page) == render_page(page)
     assert len(asked) == 1
+
+
+def test_the_terminal_draws_no_pictures(monkeypatch):
+    monkeypatch.setattr("pyroclust.report.parts.plots.new_figure", None)
+    Console(file=StringIO()).print(terminal_view(report_pages.result("draws"), verbose=True))
 
 
 def test_words():

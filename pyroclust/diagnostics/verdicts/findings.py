@@ -10,6 +10,7 @@ from pyroclust.diagnostics.chains.functionals import functional_name
 from pyroclust.diagnostics.chains.short_chains import Round
 from pyroclust.diagnostics.differences.agreement import Agreement
 from pyroclust.diagnostics.limits import (
+    CERTAIN,
     CLEAR,
     CLOSE_TO_LABELS,
     DOUBTFUL,
@@ -370,6 +371,16 @@ def num_doubtful(uncertainty: np.ndarray) -> int:
         1
     """
     return int((uncertainty > DOUBTFUL).sum())
+
+
+def share_together(probabilities: np.ndarray) -> float:
+    """Return the share of probabilities of being together that are as good as certain.
+
+    Example:
+        >>> share_together(np.array([1.0, 0.9, 0.5, 0.0]))
+        0.5
+    """
+    return float((probabilities >= CERTAIN).mean())
 
 
 def labels_finding(adjusted_rand: float) -> Finding:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pyroclust.diagnostics.verdicts.findings import Question, said
+from pyroclust.diagnostics.verdicts.findings import Question, said, untold
 from pyroclust.diagnostics.verdicts.verdict import Answer, Finding, Mark, Trust, Verdict, all_passed
 
 __all__ = ["as_answer", "judge", "with_untold"]
@@ -180,8 +180,9 @@ def _alone(checks: Checks) -> _Judged:
     beside = next(one for one in checks["agreement"] if one.question == Question.BESIDE.value)
     if settled and all_passed(settled):
         return _unconfirmed(settled, beside.sentence.replace("no MCMC", "there is no MCMC", 1))
-    familiar, sizes = checks["familiarity"][0], checks["familiarity"][1:]
-    (certified,), near = checks["certificate"], checks.get("calibration", ())
+    # A part that failed left no answer.
+    familiar, *sizes = checks.get("familiarity") or (untold(Question.FAMILIAR),)
+    certified, near = checks.get("certificate", ()), checks.get("calibration", ())
     if familiar.passed is False:
         return (
             Trust.DISTRUST,
@@ -199,15 +200,14 @@ def _alone(checks: Checks) -> _Judged:
             "cannot check it here.",
             None,
         )
-    if certified.value is not None and certified.passed is not True:
+    if certified and not all_passed(certified):
         return (
             Trust.UNKNOWN,
-            f"No verdict: the guide's certificate says {certified.sentence}, and it cannot be checked by "
-            "MCMC; run "
-            "pyroclust check.",
+            f"No verdict: the guide has not passed its certificate ({said(certified)}), and it cannot be "
+            "checked by MCMC; run pyroclust check.",
             None,
         )
-    if any(one.passed is None for one in (familiar, certified, *near)):
+    if not certified or any(one.passed is None for one in (familiar, *near)):
         return (
             Trust.UNKNOWN,
             "No verdict: what it would rest on could not be computed, and MCMC cannot check the guide here.",
@@ -223,7 +223,7 @@ def _alone(checks: Checks) -> _Judged:
     return (
         Trust.AVERAGE,
         "The guide can be trusted on average over data like these: they look like its model's "
-        f"({familiar.sentence}), on which its certificate passed ({certified.sentence}); on this very table "
+        f"({familiar.sentence}), on which its certificate passed ({said(certified)}); on this very table "
         "nothing "
         "can check it.",
         Answer.GUIDE,

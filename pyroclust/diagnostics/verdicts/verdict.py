@@ -149,6 +149,7 @@ class Finding:
             "answer": self.answer,
             "sentence": self.sentence,
             "wanted": self.wanted,
+            "mark": self.mark.value,
         }
 
 

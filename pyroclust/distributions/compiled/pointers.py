@@ -98,7 +98,7 @@ def _place(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
     view, index = kinds[:2]
     parts, of = [values[1]], [index]
     if isinstance(index, types.BaseTuple):
-        parts, of = cgutils.unpack_tuple(builder, values[1]), list(index)
+        parts, of = cgutils.unpack_tuple(builder, values[1]), cast(Any, index).types
     place = _WORD(0)
     for axis, length in enumerate(_lengths(builder, view, values[0])):
         place = builder.mul(place, length)
@@ -131,8 +131,7 @@ def _shape(context: Any, builder: Any, view: ViewType, value: Any) -> Any:
     return cgutils.pack_array(builder, _lengths(builder, view, value))
 
 
-@intrinsic
-def from_place(context: Any, view: Any, first: Any) -> Any:
+def _rest(context: Any, view: Any, first: Any) -> Any:
     """Return the rest of a view of one dimension from some place on."""
 
     def generate(context: Any, builder: Any, own: Any, values: Any) -> Any:
@@ -141,6 +140,9 @@ def from_place(context: Any, view: Any, first: Any) -> Any:
         return _view(context, builder, view, place, [left])
 
     return view(view, first), generate
+
+
+from_place: Any = intrinsic(_rest)
 
 
 def _lengths(builder: Any, view: ViewType, value: Any) -> list[Any]:

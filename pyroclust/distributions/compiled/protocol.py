@@ -3,7 +3,7 @@
 The tables and caches of a family are a named tuple of arrays of its own, and its functions are compiled for
 that. Loops see a :class:`Family`, which is of one type for all of them, so that they are compiled once.
 
-A new family registers :func:`compile_family` and five functions by :func:`implements`; nothing else changes.
+A new family registers :func:`compile_family` and five functions by :func:`implement`; nothing else changes.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ __all__ = [
     "compile_family",
     "family_of",
     "hyper_array",
-    "implements",
+    "implement",
     "join_families",
     "log_marginal",
     "log_predictive",
@@ -138,7 +138,7 @@ def _family(
     functions = [
         [
             address_of(function, one.type, *signature.args[1:])
-            for function, signature in zip(_FUNCTIONS[one.type.kind], _SIGNATURES.values(), strict=True)
+            for function, signature in zip(_FUNCTIONS[one.type.kind], _SIGNATURES, strict=True)
         ]
         for one in held.each
     ]
@@ -155,41 +155,29 @@ def _with_hyper(family: Any, hyper: np.ndarray) -> Any:
 
 
 _TABLES, _SUMS, _INDEX, _NUMBER = types.voidptr, ViewType(types.float64, 1), types.int64, types.float64
-_SIGNATURES = {
-    "tabulate": types.void(_TABLES),
-    "refresh": types.void(_TABLES, _SUMS, _INDEX, _INDEX),
-    "log_predictive_above": _NUMBER(_TABLES, _INDEX, _INDEX, _INDEX, _NUMBER),
-    "log_predictive_without": _NUMBER(_TABLES, _INDEX, _INDEX, _INDEX),
-    "log_marginal": _NUMBER(_TABLES, _SUMS, _INDEX, _INDEX),
-}
+_SIGNATURES = (
+    types.void(_TABLES),
+    types.void(_TABLES, _SUMS, _INDEX, _INDEX),
+    _NUMBER(_TABLES, _INDEX, _INDEX, _INDEX, _NUMBER),
+    _NUMBER(_TABLES, _INDEX, _INDEX, _INDEX),
+    _NUMBER(_TABLES, _SUMS, _INDEX, _INDEX),
+)
 _TABULATE, _REFRESH, _ABOVE, _WITHOUT, _MARGINAL = range(len(_SIGNATURES))
-_call_tabulate, _call_refresh, _call_above, _call_without, _call_marginal = map(caller, _SIGNATURES.values())
+_call_tabulate, _call_refresh, _call_above, _call_without, _call_marginal = map(caller, _SIGNATURES)
 _FUNCTIONS: dict[type, list[Any]] = {}
 
 
-def implements(loop: Callable[..., Any], kind: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the compiled function of a kind of family, which takes its tables in place of the family.
+def implement(kind: type, *functions: Callable[..., Any]) -> None:
+    """Register the compiled functions of a kind of family: what the five below do, in their order.
 
-    It must not allocate arrays, and gets the sums of its own moments in its own cluster, ``(F,)``.
+    They take its tables in place of the family, and get the sums of its own moments in its own cluster,
+    ``(F,)``. They must not allocate arrays.
 
     Args:
-        loop: what calls it, one of the five below.
         kind: the named tuple of the tables.
-
-    Example:
-        >>> class Flat(NamedTuple):
-        ...     hyper: np.ndarray
-        >>> @implements(log_marginal, Flat)
-        ... def _log_marginal(tables, sums, slot, size):
-        ...     return 0.0
+        functions: five.
     """
-
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        own = _FUNCTIONS.setdefault(kind, [None] * len(_SIGNATURES))
-        own[list(_SIGNATURES).index(loop.__name__)] = inner(function)
-        return function
-
-    return register
+    _FUNCTIONS[kind] = [inner(one) for one in functions]
 
 
 @lean

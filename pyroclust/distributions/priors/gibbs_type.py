@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyroclust.compiling import strict
+from pyroclust.compiling import strict, strict_inner, strict_lean
 from pyroclust.distributions.rising_factorial import log_rising
 from pyroclust.partitions import most_clusters
 
@@ -78,21 +78,20 @@ def log_v_of_fewer(log_v: Tensor, discount: float, *, num_points: int, steps: in
         >>> torch.allclose(found[2], prior.log_v(7, clusters[:3]))
         True
     """
-    rows = _downwards(log_v.detach().double().cpu().numpy(), discount, num_points, steps)
+    rows = np.full((steps + 1, len(log_v)), -np.inf)
+    rows[0] = log_v.detach().double().cpu().numpy()
+    _downwards(rows, discount, num_points)
     return torch.from_numpy(rows[:, : len(log_v) - steps])
 
 
-@strict
-def _downwards(log_v: np.ndarray, discount: float, num_points: int, steps: int) -> np.ndarray:
-    found = np.full((steps + 1, len(log_v)), -np.inf)
-    found[0] = log_v
-    for j in range(1, steps + 1):
+@strict_lean
+def _downwards(found: np.ndarray, discount: float, num_points: int) -> None:
+    for j in range(1, len(found)):
         n = num_points - j
-        for k in range(1, min(n + 1, len(log_v) - j)):
+        for k in range(1, min(n + 1, found.shape[1] - j)):
             stay, opened = found[j - 1, k] + np.log(n - discount * k), found[j - 1, k + 1]
             high, low = max(stay, opened), min(stay, opened)
             found[j, k] = high + np.log1p(np.exp(low - high)) if high > -np.inf else high
-    return found
 
 
 # exp(-40) is below half a unit in the last place of one.
@@ -141,13 +140,13 @@ def _recursion(discount: float, num_points: int, width: int) -> np.ndarray:
     return found + math.lgamma(num_points)
 
 
-@strict
+@strict_inner
 def _log_stay(n: int, discount: float, clusters: int) -> float:
     """Return log(1 - d K / n)."""
     return np.log1p(-discount * clusters / n) if discount != 0 else 0.0
 
 
-@strict
+@strict_inner
 def _log_add(a: float, b: float) -> float:
     high, low = max(a, b), min(a, b)
     return high if high - low > _NEGLIGIBLE else high + np.log1p(np.exp(low - high))

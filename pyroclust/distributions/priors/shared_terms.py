@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.special import gammaln
 
-from pyroclust.compiling import strict
+from pyroclust.compiling import strict, strict_inner
 
 __all__ = ["SharedTerms", "fill_log_sums", "pull_back"]
 
@@ -78,7 +78,7 @@ def _row(terms: SharedTerms, row: int) -> SharedTerms:
     )
 
 
-@strict
+@strict_inner
 def _next_block(terms: SharedTerms, k: int, block: int, least: float) -> int:
     """Return the next block whose terms may exceed a bound, -1 if there is none."""
     while block < len(terms.top):
@@ -94,7 +94,7 @@ def _next_block(terms: SharedTerms, k: int, block: int, least: float) -> int:
     return -1
 
 
-@strict
+@strict_inner
 def _bound(terms: SharedTerms, k: int, start: int, stop: int, top: float, top_less: float) -> float:
     """Return an upper bound of the terms of a range: 1 / (M - K)! falls with M, and M! / (M - K)! rises."""
     last = min(stop, len(terms.log)) - 1
@@ -103,7 +103,7 @@ def _bound(terms: SharedTerms, k: int, start: int, stop: int, top: float, top_le
     return min(falling, rising)
 
 
-@strict
+@strict_inner
 def _lower_bound(terms: SharedTerms, k: int) -> float:
     """Return a lower bound of the largest term: all of the first block, and the highest of each other."""
     first, found = k // _BLOCK, -np.inf
@@ -145,7 +145,7 @@ def fill_log_sums(
         converged[row, i] = 1.0 if settled else 0.0
 
 
-@strict
+@strict_inner
 def _block_sum(terms: SharedTerms, k: int, start: int, stop: int, best: float) -> float:
     """Return the sum of terms relative to the best."""
     first = terms.log[start] - terms.log_factorial[start - k] - best

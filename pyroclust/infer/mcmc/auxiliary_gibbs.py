@@ -197,7 +197,7 @@ class AuxiliaryGibbs(PartitionKernel):
         >>> kernel = AuxiliaryGibbs(Mixture(ChineseRestaurantPrior(1.0), student_t()))
         >>> data = torch.tensor([[0.0], [0.1], [30.0]])
         >>> kernel.run(data, num_draws=5, warmup=5, num_chains=2, seed=0).assignments.shape
-        torch.Size([2, 5, 3])
+        (2, 5, 3)
         >>> kernel.parameters["loc"].shape[:2]
         torch.Size([2, 3])
 

@@ -73,7 +73,7 @@ class CollapsedGibbs(CollapsedKernel):
         >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
         >>> kernel = CollapsedGibbs(gaussian2d(), init=OneCluster())
         >>> kernel.run(data, num_draws=5, warmup=5, num_chains=2, seed=0).assignments.shape
-        torch.Size([2, 5, 3])
+        (2, 5, 3)
         >>> mcmc = MCMC(kernel, num_samples=5, warmup_steps=5, disable_progbar=True)
         >>> mcmc.run(data)
         >>> sorted(mcmc.get_samples())

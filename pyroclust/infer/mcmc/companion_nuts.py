@@ -97,7 +97,7 @@ class CompanionNUTS(MCMCKernel):
         >>> kernel = CompanionNUTS(companion(gaussian2d(), 5), max_tree_depth=2)
         >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
         >>> kernel.run(data, num_draws=5, warmup=5, num_chains=1, seed=0).assignments.shape
-        torch.Size([1, 5, 3])
+        (1, 5, 3)
 
     References:
         Hoffman & Gelman (2014), The No-U-Turn Sampler. https://arxiv.org/abs/1111.4246

@@ -39,7 +39,7 @@ class Compose(PartitionKernel):
         >>> kernel = Compose([CollapsedGibbs(model), SplitMerge(model)])
         >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
         >>> kernel.run(data, num_draws=5, num_chains=2, seed=0).assignments.shape
-        torch.Size([2, 5, 3])
+        (2, 5, 3)
     """
 
     def __init__(

@@ -130,7 +130,7 @@ class GuideProposal(PartitionKernel):
         >>> kernel = Compose([GuideProposal(model, PredictiveFilter(model)), CollapsedGibbs(model)])
         >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]])
         >>> kernel.run(data, num_draws=5, num_chains=2, seed=0).assignments.shape
-        torch.Size([2, 5, 3])
+        (2, 5, 3)
 
     References:
         Tierney (1994), Markov chains for exploring posterior distributions.

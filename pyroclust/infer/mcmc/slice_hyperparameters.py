@@ -42,8 +42,8 @@ class SliceHyperparameters(CompiledKernel):
         ...                 NormalInverseGamma(1, 0.1, shape=2.0, rate=Gamma(2.0, 10.0)))
         >>> kernel = Compose([CollapsedGibbs(model), SliceHyperparameters(model)])
         >>> draws = kernel.run(torch.randn(20, 1), num_draws=5, num_chains=2, seed=0)
-        >>> sorted(draws.hyperparameters), draws.hyperparameters["rate"].shape
-        (['concentration', 'rate'], torch.Size([2, 5]))
+        >>> sorted(draws.parameters), draws.parameters["rate"].shape
+        (['concentration', 'rate'], (2, 5))
 
     References:
         Neal (2003), Slice sampling. https://doi.org/10.1214/aos/1056562461

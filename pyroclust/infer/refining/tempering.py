@@ -113,7 +113,7 @@ def tempered_populations(
         >>> model, data = gaussian2d(), torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0], [31.0, 0.0]])
         >>> draws, populations = tempered_populations(model, data, seed=0)
         >>> draws
-        Draws(tempered populations: 2 chains of 200 draws, 4 points, 2.2 clusters on average)
+        Draws(tempered populations: 2 chains of 200 draws, 4 points, 2.0 clusters on average)
         >>> abs(populations.evidence.estimate - log_evidence(model, data).item()) < 0.2
         True
 
@@ -161,6 +161,7 @@ def tempered_populations(
         log_weights=torch.stack([one.log_weights for one in populations]).numpy(),
     )
     first = num_particles * np.arange(num_populations)[:, None]
+    assert draws.log_weights is not None
     return draws, Populations(
         ancestors=torch.stack([one.ancestors for one in populations]).numpy() + first,
         powers=tuple(tuple(one.powers) for one in populations),

@@ -8,16 +8,7 @@ import numpy as np
 from pyroclust.distributions import BernoulliBeta
 from pyroclust.distributions.compiled.families.partly_observed import compile_columns
 from pyroclust.distributions.compiled.log_rising import log_rising
-from pyroclust.distributions.compiled.protocol import (
-    compile_family,
-    hyper_array,
-    implements,
-    log_marginal,
-    log_predictive_above,
-    log_predictive_without,
-    refresh,
-    tabulate,
-)
+from pyroclust.distributions.compiled.protocol import compile_family, hyper_array, implement
 
 __all__ = ["Bernoulli"]
 
@@ -78,7 +69,6 @@ def _tables(component: BernoulliBeta, data: np.ndarray, there: np.ndarray, num_s
     )
 
 
-@implements(tabulate, Bernoulli)
 def _tabulate(family: Any) -> None:
     ones, zeros = family.hyper[_ONES], family.hyper[_ZEROS]
     for size in range(len(family.log_ones)):
@@ -87,7 +77,6 @@ def _tabulate(family: Any) -> None:
         family.log_total[size] = math.log(ones + zeros + size)
 
 
-@implements(refresh, Bernoulli)
 def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     dim, with_gaps = family.data.shape[1], len(family.there) > 0
     total = 0.0
@@ -102,7 +91,6 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     family.all_zeros[slot] = total - dim * family.log_total[size]
 
 
-@implements(log_predictive_above, Bernoulli)
 def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     total, dim = 0.0, family.data.shape[1]
     if len(family.there):
@@ -115,7 +103,6 @@ def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float)
     return total
 
 
-@implements(log_predictive_without, Bernoulli)
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
     total, with_gaps = 0.0, len(family.there) > 0
     for d in range(family.data.shape[1]):
@@ -130,7 +117,6 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
     return total
 
 
-@implements(log_marginal, Bernoulli)
 def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     ones, zeros, dim = family.hyper[_ONES], family.hyper[_ZEROS], family.data.shape[1]
     total, with_gaps = 0.0, len(family.there) > 0
@@ -143,3 +129,6 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
             total -= log_rising(ones + zeros, count)
         total += log_rising(ones, of_ones) + log_rising(zeros, count - of_ones)
     return total
+
+
+implement(Bernoulli, _tabulate, _refresh, _log_predictive, _log_predictive_without, _log_marginal)

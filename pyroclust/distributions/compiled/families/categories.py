@@ -7,16 +7,7 @@ import numpy as np
 
 from pyroclust.distributions import Categories
 from pyroclust.distributions.compiled.log_rising import log_rising
-from pyroclust.distributions.compiled.protocol import (
-    compile_family,
-    hyper_array,
-    implements,
-    log_marginal,
-    log_predictive_above,
-    log_predictive_without,
-    refresh,
-    tabulate,
-)
+from pyroclust.distributions.compiled.protocol import compile_family, hyper_array, implement
 
 __all__ = ["CategoryCounts"]
 
@@ -64,13 +55,11 @@ def _(component: Categories, data: np.ndarray, num_slots: int) -> CategoryCounts
     )
 
 
-@implements(tabulate, CategoryCounts)
 def _tabulate(family: Any) -> None:
     for size in range(len(family.log_seen)):
         family.log_seen[size] = math.log(family.hyper[_CONCENTRATION] + size)
 
 
-@implements(refresh, CategoryCounts)
 def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     for d in range(family.code.shape[1]):
         begin, end, total = family.first[d], family.first[d + 1], 0
@@ -84,7 +73,6 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
             family.log_probs[slot, place] = family.log_seen[family.seen[slot, place]] - log_total
 
 
-@implements(log_predictive_above, CategoryCounts)
 def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     total = 0.0
     for d in range(family.code.shape[1]):
@@ -93,7 +81,6 @@ def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float)
     return total
 
 
-@implements(log_predictive_without, CategoryCounts)
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
     total, concentration = 0.0, family.hyper[_CONCENTRATION]
     for d in range(family.code.shape[1]):
@@ -105,7 +92,6 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
     return total
 
 
-@implements(log_marginal, CategoryCounts)
 def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     found, concentration = 0.0, family.hyper[_CONCENTRATION]
     for d in range(family.code.shape[1]):
@@ -115,3 +101,6 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
             total += sums[place]
         found -= log_rising((end - begin) * concentration, total)
     return found
+
+
+implement(CategoryCounts, _tabulate, _refresh, _log_predictive, _log_predictive_without, _log_marginal)

@@ -7,16 +7,7 @@ import numpy as np
 
 from pyroclust.compiling import inner, lean
 from pyroclust.distributions import NormalIndependent
-from pyroclust.distributions.compiled.protocol import (
-    compile_family,
-    hyper_array,
-    implements,
-    log_marginal,
-    log_predictive_above,
-    log_predictive_without,
-    refresh,
-    tabulate,
-)
+from pyroclust.distributions.compiled.protocol import compile_family, hyper_array, implement
 
 __all__ = ["IndependentNormal", "Nodes", "log_integral", "no_nodes"]
 
@@ -160,12 +151,10 @@ def _log_column(family: Any, size: int, total: float, squares: float) -> float:
     return log_integral(family.nodes, size, shape, rate + 0.5 * scatter, 0.5 * explained, size * variance)
 
 
-@implements(tabulate, IndependentNormal)
 def _tabulate(family: Any) -> None:
     pass
 
 
-@implements(refresh, IndependentNormal)
 def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     dim, mean = family.data.shape[1], family.hyper[_MEAN]
     height = 0.0
@@ -177,7 +166,6 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     family.height[slot] = height
 
 
-@implements(log_predictive_above, IndependentNormal)
 def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     dim, mean = family.data.shape[1], family.hyper[_MEAN]
     found = -0.5 * dim * _LOG_2PI - family.height[slot]
@@ -187,7 +175,6 @@ def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float)
     return found
 
 
-@implements(log_predictive_without, IndependentNormal)
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
     dim, mean = family.data.shape[1], family.hyper[_MEAN]
     found = family.height[slot] - 0.5 * dim * _LOG_2PI
@@ -197,7 +184,6 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
     return found
 
 
-@implements(log_marginal, IndependentNormal)
 def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     dim, mean = family.data.shape[1], family.hyper[_MEAN]
     shape, rate = family.hyper[_SHAPE], family.hyper[_RATE]
@@ -207,3 +193,6 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
         squares = sums[dim + d] - mean * (sums[d] + total)
         found += _log_column(family, size, total, squares)
     return found
+
+
+implement(IndependentNormal, _tabulate, _refresh, _log_predictive, _log_predictive_without, _log_marginal)

@@ -8,16 +8,7 @@ import numpy as np
 from pyroclust.compiling import inner
 from pyroclust.distributions import NormalInverseGamma
 from pyroclust.distributions.compiled.families.partly_observed import compile_columns
-from pyroclust.distributions.compiled.protocol import (
-    compile_family,
-    hyper_array,
-    implements,
-    log_marginal,
-    log_predictive_above,
-    log_predictive_without,
-    refresh,
-    tabulate,
-)
+from pyroclust.distributions.compiled.protocol import compile_family, hyper_array, implement
 
 __all__ = ["LARGE", "InverseGamma"]
 
@@ -95,7 +86,6 @@ def _tables(
     )
 
 
-@implements(tabulate, InverseGamma)
 def _tabulate(family: Any) -> None:
     for size in range(len(family.power)):
         family.power[size] = family.hyper[_SHAPE] + 0.5 * size
@@ -119,7 +109,6 @@ def _rate(family: Any, size: int, total: float, squares: float) -> tuple[float, 
     return mean, max(prior_rate + 0.5 * spread, prior_rate)
 
 
-@implements(refresh, InverseGamma)
 def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     dim, product, log_product = family.data.shape[1], 1.0, 0.0
     if len(family.there):
@@ -144,7 +133,6 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     family.log_rates[slot] = log_product + math.log(product)
 
 
-@implements(log_predictive_above, InverseGamma)
 def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     dim, product, log_product = family.data.shape[1], 1.0, 0.0
     if len(family.there):
@@ -183,7 +171,6 @@ def _log_predictive_of_cells(family: Any, point: int, slot: int, floor: float) -
     return total
 
 
-@implements(log_predictive_without, InverseGamma)
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
     dim, product, log_product = family.data.shape[1], 1.0, 0.0
     if len(family.there):
@@ -220,7 +207,6 @@ def _log_predictive_without_cells(family: Any, point: int, slot: int) -> float:
     return total
 
 
-@implements(log_marginal, InverseGamma)
 def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     dim, total = family.data.shape[1], 0.0
     with_gaps = len(family.there) > 0
@@ -237,3 +223,6 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
             _, rate = _rate(family, count, sums[first], sums[first + 1 if with_gaps else dim + d])
             total += constant - (shape + 0.5 * count) * math.log(rate)
     return total
+
+
+implement(InverseGamma, _tabulate, _refresh, _log_predictive, _log_predictive_without, _log_marginal)

@@ -8,16 +8,7 @@ import numpy as np
 from pyroclust.compiling import inner
 from pyroclust.distributions import NormalInverseWishart
 from pyroclust.distributions.compiled.families.inverse_gamma import LARGE
-from pyroclust.distributions.compiled.protocol import (
-    compile_family,
-    hyper_array,
-    implements,
-    log_marginal,
-    log_predictive_above,
-    log_predictive_without,
-    refresh,
-    tabulate,
-)
+from pyroclust.distributions.compiled.protocol import compile_family, hyper_array, implement
 
 __all__ = ["InverseWishart"]
 
@@ -66,7 +57,6 @@ def _(component: NormalInverseWishart, data: np.ndarray, num_slots: int) -> Inve
     )
 
 
-@implements(tabulate, InverseWishart)
 def _tabulate(family: Any) -> None:
     dim = family.data.shape[1]
     for size in range(len(family.kappa)):
@@ -108,7 +98,6 @@ def _factorise(family: Any, sums: np.ndarray, slot: int, kappa: float, mean: np.
     return 2.0 * (log_product + math.log(product))
 
 
-@implements(refresh, InverseWishart)
 def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     factor, whiten = family.factor, family.whiten
     family.log_det[slot] = _factorise(family, sums, slot, family.kappa[size], family.mean[slot])
@@ -133,20 +122,17 @@ def _squared_distance(family: Any, point: int, slot: int) -> float:
     return distance
 
 
-@implements(log_predictive_above, InverseWishart)
 def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     growth = math.log(1.0 + family.with_point[size] * _squared_distance(family, point, slot))
     return family.constant[size] - 0.5 * family.log_det[slot] - family.power[size + 1] * growth
 
 
-@implements(log_predictive_without, InverseWishart)
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
     remaining = 1.0 - family.without_point[size] * _squared_distance(family, point, slot)
     growth = math.log(max(remaining, 1e-16))
     return family.constant[size - 1] - 0.5 * family.log_det[slot] + family.power[size - 1] * growth
 
 
-@implements(log_marginal, InverseWishart)
 def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     dim, prior_kappa = family.data.shape[1], family.hyper[_KAPPA]
     half_dof = 0.5 * family.hyper[_DOF]
@@ -162,3 +148,6 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
         - (half_dof + 0.5 * size) * log_det
         + 0.5 * dim * (math.log(prior_kappa / (prior_kappa + size)) - size * _LOG_PI)
     )
+
+
+implement(InverseWishart, _tabulate, _refresh, _log_predictive, _log_predictive_without, _log_marginal)

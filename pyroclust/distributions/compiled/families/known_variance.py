@@ -6,16 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyroclust.distributions import NormalKnownVariance
-from pyroclust.distributions.compiled.protocol import (
-    compile_family,
-    hyper_array,
-    implements,
-    log_marginal,
-    log_predictive_above,
-    log_predictive_without,
-    refresh,
-    tabulate,
-)
+from pyroclust.distributions.compiled.protocol import compile_family, hyper_array, implement
 
 __all__ = ["KnownVariance"]
 
@@ -54,7 +45,6 @@ def _(component: NormalKnownVariance, data: np.ndarray, num_slots: int) -> Known
     )
 
 
-@implements(tabulate, KnownVariance)
 def _tabulate(family: Any) -> None:
     noise = family.hyper[_SCALE] ** 2
     prior_kappa = noise / family.hyper[_PRIOR_SCALE] ** 2
@@ -68,7 +58,6 @@ def _tabulate(family: Any) -> None:
             family.without_point[size] = 0.5 / noise * kappa / (kappa - 1.0)
 
 
-@implements(refresh, KnownVariance)
 def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     shrink = 1.0 / family.kappa[size]
     pull = family.kappa[0] * family.hyper[_MEAN]
@@ -76,7 +65,6 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
         family.mean[slot, d] = (sums[d] + pull) * shrink
 
 
-@implements(log_predictive_above, KnownVariance)
 def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     distance = 0.0
     for d in range(family.data.shape[1]):
@@ -84,7 +72,6 @@ def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float)
     return family.constant[size] - family.with_point[size] * distance
 
 
-@implements(log_predictive_without, KnownVariance)
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
     distance = 0.0
     for d in range(family.data.shape[1]):
@@ -92,7 +79,6 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
     return family.constant[size - 1] - family.without_point[size] * distance
 
 
-@implements(log_marginal, KnownVariance)
 def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     noise = family.hyper[_SCALE] ** 2
     prior_kappa = noise / family.hyper[_PRIOR_SCALE] ** 2
@@ -105,3 +91,6 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
         explained += total * total
     log_scale = size * (_LOG_2PI + math.log(noise)) + math.log(kappa / prior_kappa)
     return -0.5 * (dim * log_scale + (squares - explained / kappa) / noise)
+
+
+implement(KnownVariance, _tabulate, _refresh, _log_predictive, _log_predictive_without, _log_marginal)

@@ -8,16 +8,7 @@ import torch
 from pyroclust.distributions import MultinomialDirichlet
 from pyroclust.distributions.compiled.log_rising import log_rising, look_up, table_of, tabulate_rising
 from pyroclust.distributions.compiled.non_zero import NonZero, non_zero
-from pyroclust.distributions.compiled.protocol import (
-    compile_family,
-    hyper_array,
-    implements,
-    log_marginal,
-    log_predictive_above,
-    log_predictive_without,
-    refresh,
-    tabulate,
-)
+from pyroclust.distributions.compiled.protocol import compile_family, hyper_array, implement
 
 __all__ = ["Multinomial"]
 
@@ -60,13 +51,11 @@ def _(component: MultinomialDirichlet, data: np.ndarray, num_slots: int) -> Mult
     )
 
 
-@implements(tabulate, Multinomial)
 def _tabulate(family: Any) -> None:
     tabulate_rising(family.rising, family.hyper[_CONCENTRATION])
     tabulate_rising(family.rising_sum, family.hyper[_CONCENTRATION] * family.totals.shape[1])
 
 
-@implements(refresh, Multinomial)
 def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     concentration, dim = family.hyper[_CONCENTRATION], family.totals.shape[1]
     grand_total = 0
@@ -79,7 +68,6 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     family.grand_height[slot] = look_up(family.rising_sum, concentration * dim, grand_total)
 
 
-@implements(log_predictive_above, Multinomial)
 def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     counts, concentration = family.counts, family.hyper[_CONCENTRATION]
     grand_total = family.grand_total[slot] + counts.total[point]
@@ -92,7 +80,6 @@ def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float)
     return found
 
 
-@implements(log_predictive_without, Multinomial)
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
     counts, concentration = family.counts, family.hyper[_CONCENTRATION]
     grand_total = family.grand_total[slot] - counts.total[point]
@@ -105,7 +92,6 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
     return found
 
 
-@implements(log_marginal, Multinomial)
 def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     concentration, dim = family.hyper[_CONCENTRATION], family.totals.shape[1]
     found, grand_total = sums[dim], 0.0
@@ -113,3 +99,6 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
         found += log_rising(concentration, sums[d])
         grand_total += sums[d]
     return found - log_rising(concentration * dim, grand_total)
+
+
+implement(Multinomial, _tabulate, _refresh, _log_predictive, _log_predictive_without, _log_marginal)

@@ -10,10 +10,9 @@ from pyroclust.distributions.compiled.protocol import (
     Family,
     compile_family,
     family_of,
-    implements,
+    implement,
     log_marginal,
     log_predictive,
-    log_predictive_above,
     log_predictive_without,
     refresh,
     tabulate,
@@ -71,14 +70,12 @@ def _(component: PartlyObserved, data: np.ndarray, num_slots: int) -> NamedTuple
     )
 
 
-@implements(tabulate, Cells)
 def _tabulate(family: Any) -> None:
     tabulate(family.part)
     empty = len(family.sums) - 1
     refresh(family.part, family.sums, empty, 0)
 
 
-@implements(refresh, Cells)
 def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     groups, width = family.there.shape[1], family.sums.shape[1]
     for g in range(groups):
@@ -90,7 +87,6 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
         refresh(family.part, family.sums, own, count)
 
 
-@implements(log_predictive_above, Cells)
 def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     groups, total = family.there.shape[1], 0.0
     for g in range(groups):
@@ -100,7 +96,6 @@ def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float)
     return total
 
 
-@implements(log_predictive_without, Cells)
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
     groups, total = family.there.shape[1], 0.0
     for g in range(groups):
@@ -114,7 +109,6 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
     return total
 
 
-@implements(log_marginal, Cells)
 def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     groups, width, total = family.there.shape[1], family.sums.shape[1], 0.0
     for g in range(groups):
@@ -125,3 +119,6 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
                 family.sums[own, f] = sums[groups + g * width + f]
             total += log_marginal(family.part, family.sums, own, count)
     return total
+
+
+implement(Cells, _tabulate, _refresh, _log_predictive, _log_predictive_without, _log_marginal)

@@ -10,16 +10,7 @@ from pyroclust.distributions import PoissonGamma
 from pyroclust.distributions.compiled.families.partly_observed import compile_columns
 from pyroclust.distributions.compiled.log_rising import log_rising, look_up, table_of, tabulate_rising
 from pyroclust.distributions.compiled.non_zero import NonZero, non_zero
-from pyroclust.distributions.compiled.protocol import (
-    compile_family,
-    hyper_array,
-    implements,
-    log_marginal,
-    log_predictive_above,
-    log_predictive_without,
-    refresh,
-    tabulate,
-)
+from pyroclust.distributions.compiled.protocol import compile_family, hyper_array, implement
 
 __all__ = ["Poisson"]
 
@@ -83,7 +74,6 @@ def _tables(component: PoissonGamma, data: np.ndarray, there: np.ndarray, num_sl
     )
 
 
-@implements(tabulate, Poisson)
 def _tabulate(family: Any) -> None:
     tabulate_rising(family.rising, family.hyper[_SHAPE])
     for size in range(len(family.log_rate)):
@@ -92,7 +82,6 @@ def _tabulate(family: Any) -> None:
         family.shrink[size] = math.log1p(1.0 / (family.hyper[_RATE] + size))
 
 
-@implements(refresh, Poisson)
 def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     dim, with_gaps, grand_total = family.totals.shape[1], len(family.there) > 0, 0.0
     for d in range(dim):
@@ -107,7 +96,6 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     family.grand_total[slot] = grand_total
 
 
-@implements(log_predictive_above, Poisson)
 def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     counts, dim, with_gaps = family.counts, family.totals.shape[1], len(family.there) > 0
     found = family.log_base[point]
@@ -126,7 +114,6 @@ def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float)
     return found
 
 
-@implements(log_predictive_without, Poisson)
 def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> float:
     counts, dim, with_gaps = family.counts, family.totals.shape[1], len(family.there) > 0
     found, own = family.log_base[point], counts.total[point]
@@ -148,7 +135,6 @@ def _log_predictive_without(family: Any, point: int, slot: int, size: int) -> fl
     return found
 
 
-@implements(log_marginal, Poisson)
 def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     shape, rate, dim = family.hyper[_SHAPE], family.hyper[_RATE], family.totals.shape[1]
     if len(family.there):
@@ -163,3 +149,6 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
         found += log_rising(shape, sums[d])
         grand_total += sums[d]
     return found - dim * shape * math.log1p(size / rate) - grand_total * math.log(rate + size)
+
+
+implement(Poisson, _tabulate, _refresh, _log_predictive, _log_predictive_without, _log_marginal)

@@ -1,0 +1,91 @@
+"""An analysis read back from its folder is the same; folders of version 0.1 are read too."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyroclust import Analysis, compare, diagnose, forest, predict, update
+
+# What `compare` of version 0.1 wrote, without the page: chains alone, and a guide whose draws are the answer.
+OLD = Path(__file__).parent / "folder_of_0_1"
+FEW = {"num_draws": 50, "mcmc_draws": 50, "warmup": 50}
+NEW = pd.DataFrame({"a": [0.0, 5.0, 50.0], "b": [0.0, -4.0, 50.0]})
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng, truth = np.random.default_rng(0), np.repeat([0, 1], 10)
+    values = {"a": 5 * truth + rng.normal(size=20), "b": rng.normal(size=20) - 4 * truth}
+    return pd.DataFrame(values | {"kind": np.array(["x", "y"])[truth]})
+
+
+def written(frame, kind, folder):
+    if kind == "forest":
+        return forest(frame, num_clusters=2, label="kind", num_draws=50, out=folder)
+    if kind == "diagnosis":
+        return diagnose(np.random.default_rng(0).integers(2, size=(2, 50, 20)), out=folder)
+    guide = {"mcmc": "none"}.get(kind, "filter-niw2d")
+    return compare(frame, label="kind", guide=guide, refine=kind == "refined", out=folder, **FEW)
+
+
+@pytest.mark.parametrize("kind", ["mcmc", "guide", "refined", "forest", "diagnosis"])
+def test_what_was_saved_is_read_back(frame, kind, tmp_path):
+    made = written(frame, kind, tmp_path / "out")
+    again = Analysis.read(tmp_path / "out")
+    assert (again.command, again.name, again.seed) == (made.command, made.name, made.seed)
+    assert again.draws.keys() == made.draws.keys()
+    for name, draws in made.draws.items():
+        np.testing.assert_array_equal(again.draws[name].assignments, draws.assignments)
+    assert (again.answer, again.reference.key) == (made.answer, made.reference.key)
+    assert (again.verdict.level, again.verdict.sentence) == (made.verdict.level, made.verdict.sentence)
+    assert [one.question for one in again.verdict.findings] == [one.question for one in made.findings]
+    assert again.estimates.keys() == made.estimates.keys()
+    for name, estimate in made.estimates.items():
+        np.testing.assert_array_equal(again.estimates[name].assignments, estimate.assignments)
+    assert again.in_words.how_many == made.in_words.how_many
+    assert again.in_words.rely == made.in_words.rely
+    if made.data is not None:
+        np.testing.assert_allclose(again.data.values, made.data.values)
+        assert list(again.data.labels) == list(made.data.labels)
+        assert again.row_names == made.row_names
+    if made.model is not None:
+        one, other = predict(made, NEW), predict(tmp_path / "out", NEW)
+        np.testing.assert_allclose(one.probabilities, other.probabilities)
+        np.testing.assert_allclose(one.log_density, other.log_density)
+    again.save(tmp_path / "copy")
+    summaries = [json.loads((tmp_path / one / "summary.json").read_text()) for one in ("out", "copy")]
+    for name in ("verdict", "answer", "num_clusters", "point_estimates", "answer_in_words"):
+        assert summaries[0][name] == summaries[1][name], name
+
+
+@pytest.mark.parametrize(
+    ("kind", "level", "answer"),
+    [
+        ("mcmc", "cannot tell", None),
+        ("weighted", "trust", "weighted"),
+        ("refined", "not confirmed", "refined"),
+    ],
+)
+def test_folders_of_version_0_1_are_read(frame, kind, level, answer, tmp_path):
+    shutil.unpack_archive(OLD / f"{kind}.zip", tmp_path)
+    found, rows = Analysis.read(tmp_path), pd.read_csv(tmp_path / "assignments.csv")
+    assert (found.verdict.level.value, found.answer) == (level, answer)
+    assert found.draws["mcmc"].assignments.shape == (2, 50, 20)
+    np.testing.assert_allclose(found.data.in_units, frame[["a", "b"]])
+    assert list(found.data.labels) == frame["kind"].tolist()
+    shown = {"weighted": "answer", "refined": "refined"}.get(kind, "mcmc")
+    np.testing.assert_array_equal(found.reference.summary.estimate.assignments, rows[f"{shown}_cluster"])
+    assert predict(tmp_path, NEW).clusters.tolist() == [0, 1, 2]
+    assert len(update(tmp_path, NEW, num_draws=20).row_names) == 23
+
+
+@pytest.mark.parametrize("missing", ["summary.json", "draws.nc"])
+def test_a_folder_that_lacks_a_file_is_refused(missing, tmp_path):
+    shutil.unpack_archive(OLD / "mcmc.zip", tmp_path)
+    (tmp_path / missing).unlink()
+    with pytest.raises(ValueError, match="holds no analysis"):
+        Analysis.read(tmp_path)

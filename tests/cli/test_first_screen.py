@@ -1,0 +1,111 @@
+"""What the terminal says first, the options of the commands, and Ctrl-C once something was drawn."""
+
+import inspect
+import json
+import signal
+
+import pandas as pd
+import pytest
+
+import pyroclust
+from pyroclust import cluster, compare
+from pyroclust.cli import analysing, main
+
+FEW = ["--mcmc-draws", "40", "--chains", "2", "--warmup", "40", "--quiet"]
+READING = {"delimiter", "decimal", "header"}
+# What is printed, and how the command ends.
+PRINTING = {"strict", "as_json", "quiet", "verbose"}
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    return int(end.value.code or 0)
+
+
+def test_the_first_screen_is_the_answer(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run("cluster", "galaxies", "--out", str(tmp_path / "o"), "--quiet") == 0
+    printed = capsys.readouterr().out
+    lines = printed.splitlines()
+    assert len(lines) <= 25
+    # Names of files are not broken.
+    assert max(len(line) for line in lines if not line.startswith("Written: ")) <= 80
+    for asked in ("How many clusters", "Which", "How sure", "May I rely on it", "Next"):
+        assert asked in printed
+    for term in ("total variation", "nested R-hat", "bits", "settled"):
+        assert term not in printed
+
+
+@pytest.mark.parametrize("name", ["cluster", "compare", "forest"])
+def test_options_are_the_parameters_of_the_function(name):
+    options = set(inspect.signature(getattr(analysing, name)).parameters) - PRINTING
+    parameters = inspect.signature(getattr(pyroclust, name)).parameters
+    taken = {key for key, one in parameters.items() if one.kind is not one.VAR_KEYWORD} - {"progress"}
+    assert options == taken | READING
+
+
+def test_a_number_of_clusters_is_refused_and_forests_are_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run("cluster", "galaxies", "--clusters", "3") == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("pyroclust: num_clusters is 3")
+    assert "pyroclust forest" in err
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def pressed(*args, **kwargs):
+    signal.raise_signal(signal.SIGINT)
+    raise AssertionError("Ctrl-C was not heard")
+
+
+@pytest.mark.parametrize(
+    ("pressed_in", "draws"),
+    [
+        ("pyroclust.analysis.drawing.draw_guide", ["mcmc"]),
+        ("pyroclust.analysis.of_draws.baseline_rows", ["guide", "refined", "mcmc"]),
+    ],
+    ids=["before the guide", "after the verdict"],
+)
+def test_ctrl_c_in_a_later_step_keeps_what_was_drawn(pressed_in, draws, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(pressed_in, pressed)
+    folder, guide = tmp_path / "o", ["--guide", "filter-nig1d", "--draws", "20", "--also", "baselines"]
+    assert run("compare", "galaxies", *guide, *FEW, "--out", str(folder)) == 130
+    assert "Interrupted" in capsys.readouterr().out
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["interrupted"] is True
+    assert any("Interrupted during the step" in note for note in summary["notes"])
+    assert list(summary["sources"]) == draws
+    assert len(pd.read_csv(folder / "assignments.csv")) == 82
+    assert {one.name for one in folder.iterdir() if not one.name.startswith(".")} == {
+        *("report.html", "draws.nc", "summary.json", "assignments.csv", "clusters.csv")
+    }
+    found = pyroclust.Analysis.read(folder)
+    assert found.interrupted
+    assert set(draws) <= found.draws.keys()
+
+
+def test_ctrl_c_in_python_leaves_an_analysis(monkeypatch, tmp_path):
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pyroclust.analysis.drawing.draw_guide", stop)
+    few = {"guide": "filter-nig1d", "mcmc_draws": 40, "num_chains": 2, "warmup": 40}
+    found = compare("galaxies", out=tmp_path / "o", **few)
+    assert found.interrupted
+    assert list(found.draws) == ["mcmc"]
+    assert found.verdict.sentence
+    assert (tmp_path / "o" / "report.html").is_file()
+
+
+def test_ctrl_c_before_anything_was_drawn_writes_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("pyroclust.analysis.drawing.draw_mcmc", pressed)
+    assert run("cluster", "galaxies", *FEW, "--out", str(tmp_path / "o")) == 130
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "pyroclust: interrupted\n")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(KeyboardInterrupt):
+        cluster("galaxies", mcmc_draws=40, out=tmp_path / "o")
+    assert not list(tmp_path.iterdir())
