@@ -39,13 +39,18 @@ def answer() -> str:
         if said
         else ""
     )
+    repeats = {one["repeats"] for one in found["rows"].values()}
+    runs = (
+        "One run each, so that what comes first may have waited for machine code"
+        if repeats == {1}
+        else f"Medians of {min(repeats)} to {max(repeats)} runs"
+    )
     return f"""## How long an answer takes
 
 `python benchmarks/answer.py`: each row is a process of its own, from the command to the report on disk, the
 start of Python included, machine code there already, but for the row that is the first; `fit` is that of
-`pyroclust.sklearn.PartitionPosterior`, without imports. Medians of
-{max(one["repeats"] for one in found["rows"].values())} runs ({found["machine"]["cores"]} cores that also did
-other work). What is allowed is what the defaults allow the draws: chains and, but for `cluster`, three
+`pyroclust.sklearn.PartitionPosterior`, without imports. {runs} ({found["machine"]["cores"]} cores that also
+did other work). What is allowed is what the defaults allow the draws: chains and, for `compare`, three
 seconds of a guide; code has to be loaded, and a report written, besides.{expected}
 
 {table(head, rows)}"""
