@@ -13,28 +13,39 @@ import numpy as np
 import xarray as xr
 from matplotlib import pyplot
 
+from pyroclust.data.standardise import Standardised
+from pyroclust.data.tables import Table
 from pyroclust.diagnostics import sbc
 from pyroclust.io.arviz import to_arviz
 from pyroclust.partitions.draws import Draws
 from pyroclust.partitions.renumbering import renumbered
-from pyroclust.results.comparison import Comparison
+from pyroclust.results.analysis import Analysis, GuideRecord, ModelRecord
+from pyroclust.results.data import AnalysedData
 
 IS_TREE = int(arviz.__version__.split(".")[0]) >= 1
 FUNCTIONALS = ["num_clusters", "entropy", "largest_share", "distance_to_reference", "log_joint"]
 
 
-def many_points(*, num_clusters: int = 4) -> Comparison:
+def analysis_of(
+    points: Standardised, *, name: str, model: str, row_names: tuple, labels=None, **draws: Draws
+):
+    """Return an analysis that took no step."""
+    table = Table(name, points.data * points.scale + points.location, points.columns, labels, row_names)
+    guide = GuideRecord(draws["guide"].name) if "guide" in draws else None
+    data = AnalysedData(table, points)
+    return Analysis(command="compare", data=data, model=ModelRecord(model), guide=guide, draws=draws)
+
+
+def many_points(*, num_clusters: int = 4) -> Analysis:
     """Return draws of 300 points; of one cluster, where every functional but log_joint is constant."""
     rng = np.random.default_rng(0)
     labels = rng.integers(num_clusters, size=(5 * 60, 300)) * rng.integers(2, size=(5 * 60, 1))
     draws = renumbered(labels).reshape(5, 60, 300)
     log_joint = rng.normal(size=(5, 60))
-    return Comparison(
-        source="many",
-        model_name="model",
-        guide_name="guide",
-        columns=("x", "y"),
-        data=rng.normal(size=(300, 2)),
+    return analysis_of(
+        Standardised(rng.normal(size=(300, 2)), np.zeros(2), np.ones(2), ("x", "y")),
+        name="many",
+        model="model",
         guide=Draws(
             name="guide",
             assignments=draws[:1],
@@ -43,9 +54,7 @@ def many_points(*, num_clusters: int = 4) -> Comparison:
             seconds=0.5,
         ),
         mcmc=Draws(name="mcmc", assignments=draws[1:], log_joint=log_joint[1:], seconds=1.0),
-        location=np.zeros(2),
-        scale=np.ones(2),
-        true_labels=np.where(np.arange(300) < 150, "left", "right"),
+        labels=np.where(np.arange(300) < 150, "left", "right"),
         row_names=tuple(f"p{place}" for place in range(300)),
     )
 
@@ -56,19 +65,19 @@ def check_summary(tree: object) -> None:
     assert list(summary.index) == FUNCTIONALS, list(summary.index)
 
 
-def check_file(tree: object, comparison: Comparison, path: Path) -> object:
+def check_file(tree: object, comparison: Analysis, path: Path) -> object:
     """The file opens again with the same labels, names and functionals."""
     tree.to_netcdf(str(path), engine="h5netcdf")
     again = arviz.from_netcdf(str(path), engine="h5netcdf")
-    for group, draws in (("posterior", comparison.mcmc), ("guide", comparison.guide)):
+    for group, draws in (("posterior", comparison.draws["mcmc"]), ("guide", comparison.draws["guide"])):
         assert again[group]["assignments"].dtype == np.int64
         np.testing.assert_array_equal(again[group]["assignments"], draws.assignments)
         np.testing.assert_array_equal(again[group]["log_joint"], draws.log_joint)
     assert again["posterior"]["point"].values.tolist() == list(comparison.row_names)
     assert list(again["posterior"].data_vars) == FUNCTIONALS
-    assert again["observed_data"]["label"].values.tolist() == comparison.true_labels.tolist()
+    assert again["observed_data"]["label"].values.tolist() == comparison.data.labels.tolist()
     with xr.open_dataset(path, group="posterior", engine="h5netcdf") as posterior:
-        np.testing.assert_array_equal(posterior["assignments"], comparison.mcmc.assignments)
+        np.testing.assert_array_equal(posterior["assignments"], comparison.draws["mcmc"].assignments)
     check_summary(again)
     return again
 
@@ -82,7 +91,7 @@ def check_plots(tree: object) -> None:
         pyplot.close("all")
 
 
-def check_calibration(comparison: Comparison) -> None:
+def check_calibration(comparison: Analysis) -> None:
     """Simulation-based calibration is drawn, by ArviZ 1.x, from the group prior_sbc."""
     rng = np.random.default_rng(0)
     truth = {"num_clusters": rng.integers(1, 4, size=200).astype(float), "entropy": rng.normal(size=200)}
