@@ -14,7 +14,7 @@ from pyroclust.protocols import is_of_graphs
 from pyroclust.saving.cards import list_guides
 from pyroclust.saving.guides import load_guide
 
-SETTINGS = {"num_draws": 20, "num_chains": 1, "mcmc_draws": 20}
+SETTINGS = {"num_draws": 20, "num_chains": 1, "mcmc_draws": 20, "warmup": 20}
 
 
 @pytest.mark.parametrize("card", list_guides(), ids=lambda card: card.name)
@@ -25,9 +25,9 @@ def test_every_guide_compares(card):
     points = networkx.from_numpy_array(points) if is_of_graphs(guide.model) else points
     told = {name: 1.0 for name in getattr(guide, "conditions", ())}
     result = compare(points, guide=card.name, conditions=told, **SETTINGS)
-    assert result.comparison.guide.assignments.shape == (1, 20, 16)
-    assert np.isfinite(result.comparison.guide.log_prob).all()
-    assert result.summary.verdict.sentence
+    assert result.draws["guide"].assignments.shape == (1, 20, 16)
+    assert np.isfinite(result.draws["guide"].log_prob).all()
+    assert result.verdict.sentence
 
 
 @pytest.mark.parametrize("name", ["ccp-gaussian2d", "ncp-warped2d"])
@@ -36,10 +36,11 @@ def test_files_where_log_q_is_estimated_and_where_there_is_no_likelihood(name, t
     result = compare(points, guide=name, out=tmp_path / "out", **SETTINGS)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "assignments.csv",
+        "clusters.csv",
         "draws.nc",
         "report.html",
         "summary.json",
     ]
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["guide"] == name
-    assert summary["verdict"]["sentence"] == result.summary.verdict.sentence
+    assert summary["verdict"]["sentence"] == result.verdict.sentence

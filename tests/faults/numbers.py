@@ -76,7 +76,7 @@ def in_threads() -> bool:
 
     def draws(seed: int) -> np.ndarray:
         found = pyroclust.compare("galaxies", guide="filter-nig1d", num_draws=20, mcmc_draws=20, seed=seed)
-        return found.comparison.guide.assignments
+        return found.draws["guide"].assignments
 
     alone, together = [draws(seed) for seed in range(3)], {}
     threads = [threading.Thread(target=lambda s=seed: together.update({s: draws(s)})) for seed in range(3)]

@@ -15,7 +15,7 @@ from pyro.distributions import Poisson
 from pyro.infer import MCMC
 
 from pyroclust import to_arviz
-from pyroclust.calibration.training_world import TrainingWorld
+from pyroclust.data.standardise import Standardised
 from pyroclust.diagnostics import SimulationBasedCalibration, functionals, sbc, variation_of_information
 from pyroclust.diagnostics.chains.thinning import central_draw
 from pyroclust.distributions import (
@@ -29,24 +29,22 @@ from pyroclust.io.arviz_groups import prior_sbc_group
 from pyroclust.io.pointwise import pointwise_log_likelihood
 from pyroclust.models import Mixture, niw_mixture
 from pyroclust.partitions import Draws, canonical, enumerate_partitions
-from pyroclust.results.comparison import Comparison
-from pyroclust.results.guide_alone import GuideAlone
+from pyroclust.results.analysis import Analysis
 
 # An interpreter that has arviz >= 1 and what pyroclust.io.arviz imports; CI sets it where it has one.
 ARVIZ_1 = os.environ.get("PYROCLUST_ARVIZ1_PYTHON")
 
 
 @pytest.fixture
-def comparison() -> Comparison:
+def comparison() -> Analysis:
     generator = np.random.default_rng(0)
     labels = np.zeros((2, 5, 3), dtype=np.int64)
     labels[..., 2] = generator.integers(2, size=(2, 5))
-    return Comparison(
-        source="boxes",
-        model_name="niw_mixture",
-        guide_name="filter",
-        columns=("width", "height"),
-        data=generator.standard_normal((3, 2)),
+    values, columns = generator.standard_normal((3, 2)), ("width", "height")
+    return arviz_functions.analysis_of(
+        Standardised(values, np.array([1.0, 2.0]), np.array([3.0, 4.0]), columns),
+        name="boxes",
+        model="niw_mixture",
         guide=Draws(
             name="filter",
             assignments=labels[:1],
@@ -60,9 +58,7 @@ def comparison() -> Comparison:
             log_joint=generator.standard_normal((2, 5)),
             seconds=1.5,
         ),
-        location=np.array([1.0, 2.0]),
-        scale=np.array([3.0, 4.0]),
-        true_labels=np.array(["a", "a", "b"]),
+        labels=np.array(["a", "a", "b"]),
         row_names=("p", "q", "r"),
     )
 
@@ -90,7 +86,7 @@ def test_groups_and_dimensions(comparison):
 def test_functionals_are_those_of_the_diagnostics(comparison):
     tree = to_arviz(comparison)
     reference = tree["constant_data"]["reference"].values
-    for group, draws in (("posterior", comparison.mcmc), ("guide", comparison.guide)):
+    for group, draws in (("posterior", comparison.draws["mcmc"]), ("guide", comparison.draws["guide"])):
         expected = functionals(draws.assignments, reference=reference, num_pairs=0)
         assert set(tree[group].data_vars) - {"log_joint", "log_prob"} == set(expected)
         for name, values in expected.items():
@@ -100,27 +96,21 @@ def test_functionals_are_those_of_the_diagnostics(comparison):
 
 def test_sample_stats_of_the_posterior(comparison):
     tree = to_arviz(comparison)
-    np.testing.assert_array_equal(tree["sample_stats"]["lp"], comparison.mcmc.log_joint)
+    np.testing.assert_array_equal(tree["sample_stats"]["lp"], comparison.draws["mcmc"].log_joint)
     assert set(tree["sample_stats"].data_vars) == {"lp"}
 
 
 def test_a_guide_alone_is_the_posterior(comparison):
-    shared = {
-        name: getattr(comparison, name)
-        for name in ("source", "model_name", "guide_name", "columns", "data", "location", "scale")
-    }
-    guide = replace(comparison.guide, log_joint=None)
-    tree = to_arviz(
-        GuideAlone(**shared, guide=guide, world=TrainingWorld(np.zeros((1, 3, 2))), certificate={})
-    )
+    guide = replace(comparison.draws["guide"], log_joint=None)
+    tree = to_arviz(replace(comparison, draws={"guide": guide}))
     np.testing.assert_array_equal(tree["posterior"]["assignments"], guide.assignments)
     assert set(tree["sample_stats"].data_vars) == {"log_prob"}
     assert "log_joint" not in tree["posterior"]
-    assert tree["posterior"]["point"].values.tolist() == [0, 1, 2]
+    assert tree["posterior"]["point"].values.tolist() == ["p", "q", "r"]
 
 
 def test_draws_from_a_file(comparison):
-    labels = comparison.mcmc.assignments
+    labels = comparison.draws["mcmc"].assignments
     tree = to_arviz(Draws(name="others", assignments=labels, point_names=("p", "q", "r")))
     assert tree["posterior"].attrs["source"] == "others"
     assert tree["posterior"]["point"].values.tolist() == ["p", "q", "r"]
@@ -137,13 +127,13 @@ def test_draws_from_a_file(comparison):
     ids=["tensor", "labels of any kind", "draws"],
 )
 def test_draws_in_any_form(comparison, form):
-    source = form(comparison.mcmc)
+    source = form(comparison.draws["mcmc"])
     tree = to_arviz(source)
-    np.testing.assert_array_equal(tree["posterior"]["assignments"], comparison.mcmc.assignments)
+    np.testing.assert_array_equal(tree["posterior"]["assignments"], comparison.draws["mcmc"].assignments)
     if hasattr(source, "log_joint"):
-        np.testing.assert_array_equal(tree["sample_stats"]["lp"], comparison.mcmc.log_joint)
+        np.testing.assert_array_equal(tree["sample_stats"]["lp"], comparison.draws["mcmc"].log_joint)
     again = to_arviz(tree)
-    np.testing.assert_array_equal(again["posterior"]["assignments"], comparison.mcmc.assignments)
+    np.testing.assert_array_equal(again["posterior"]["assignments"], comparison.draws["mcmc"].assignments)
 
 
 def test_a_run_of_pyro_and_what_holds_no_draws():
@@ -159,7 +149,7 @@ def test_a_run_of_pyro_and_what_holds_no_draws():
 def test_reference_is_where_distances_start(comparison):
     reference = np.array([0, 1, 2])
     tree = to_arviz(comparison, reference=reference)
-    expected = variation_of_information(comparison.mcmc.assignments, reference)
+    expected = variation_of_information(comparison.draws["mcmc"].assignments, reference)
     np.testing.assert_allclose(tree["posterior"]["distance_to_reference"], expected)
     np.testing.assert_array_equal(tree["constant_data"]["reference"], reference)
     with pytest.raises(ValueError, match=r"reference has shape \(2,\), expected \(3,\)"):
@@ -179,16 +169,18 @@ def test_file_keeps_integer_labels_names_and_units(comparison, tmp_path):
     to_arviz(comparison).to_netcdf(str(path), engine="h5netcdf")
     with xr.open_dataset(path, group="posterior", engine="h5netcdf") as posterior:
         assert posterior["assignments"].dtype == np.int64
-        np.testing.assert_array_equal(posterior["assignments"], comparison.mcmc.assignments)
-        np.testing.assert_array_equal(posterior["num_clusters"], comparison.mcmc.assignments.max(-1) + 1)
-        np.testing.assert_array_equal(posterior["log_joint"], comparison.mcmc.log_joint)
+        np.testing.assert_array_equal(posterior["assignments"], comparison.draws["mcmc"].assignments)
+        np.testing.assert_array_equal(
+            posterior["num_clusters"], comparison.draws["mcmc"].assignments.max(-1) + 1
+        )
+        np.testing.assert_array_equal(posterior["log_joint"], comparison.draws["mcmc"].log_joint)
         assert posterior["point"].values.tolist() == ["p", "q", "r"]
         assert posterior.attrs["seconds"] == 1.5
         assert posterior.attrs["model"] == "niw_mixture"
     with xr.open_dataset(path, group="observed_data", engine="h5netcdf") as observed:
         assert observed["label"].values.tolist() == ["a", "a", "b"]
-        np.testing.assert_array_equal(observed["scale"], comparison.scale)
-        np.testing.assert_array_equal(observed["location"], comparison.location)
+        np.testing.assert_array_equal(observed["scale"], comparison.data.points.scale)
+        np.testing.assert_array_equal(observed["location"], comparison.data.points.location)
         assert observed["column"].values.tolist() == ["width", "height"]
 
 
@@ -197,7 +189,7 @@ def test_arviz_reads_the_file(comparison, tmp_path):
     to_arviz(comparison).to_netcdf(str(path), engine="h5netcdf")
     again = arviz.from_netcdf(str(path), engine="h5netcdf")
     assert again["posterior"]["assignments"].dtype == np.int64
-    np.testing.assert_array_equal(again["guide"]["log_prob"], comparison.guide.log_prob)
+    np.testing.assert_array_equal(again["guide"]["log_prob"], comparison.draws["guide"].log_prob)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -224,7 +216,7 @@ def test_a_tree_where_arviz_is_1(comparison, calibration, tmp_path, monkeypatch)
     }
     tree.to_netcdf(tmp_path / "tree.nc", engine="h5netcdf")
     with xr.open_datatree(tmp_path / "tree.nc", engine="h5netcdf") as again:
-        np.testing.assert_array_equal(again["posterior"]["assignments"], comparison.mcmc.assignments)
+        np.testing.assert_array_equal(again["posterior"]["assignments"], comparison.draws["mcmc"].assignments)
         assert again["posterior"]["assignments"].dtype == np.int64
         assert again["posterior"]["point"].values.tolist() == ["p", "q", "r"]
         assert again["prior_sbc"]["entropy"].shape == (1, 60)
@@ -299,10 +291,10 @@ class TestLogLikelihood:
     def test_equals_the_sum_over_places_of_the_point(self, comparison, model):
         found = to_arviz(comparison, model=model)["log_likelihood"]["data"]
         assert found.dims == ("chain", "draw", "point")
-        data = torch.as_tensor(comparison.data)
+        data = torch.as_tensor(comparison.data.values)
         for point, (chain, draw) in itertools.product(range(3), np.ndindex(2, 5)):
             rest = [other for other in range(3) if other != point]
-            others = canonical(torch.from_numpy(comparison.mcmc.assignments[chain, draw, rest]))
+            others = canonical(torch.from_numpy(comparison.draws["mcmc"].assignments[chain, draw, rest]))
             placed = torch.stack(
                 [torch.cat([others, torch.tensor([k])]) for k in range(int(others.max()) + 2)]
             )
@@ -334,7 +326,7 @@ class TestLogLikelihood:
         with pytest.raises(ValueError, match="model has no conjugate component family"):
             to_arviz(comparison, model=object())
         with pytest.raises(ValueError, match="draws alone come without the points"):
-            to_arviz(comparison.mcmc, model=niw_mixture())
+            to_arviz(comparison.draws["mcmc"], model=niw_mixture())
         with pytest.raises(ValueError, match=r"data and draws have shapes \(3, 2\) and \(1, 4\)"):
             pointwise_log_likelihood(niw_mixture(), torch.zeros(3, 2), torch.zeros(1, 4, dtype=torch.int64))
 
@@ -347,15 +339,12 @@ def exact_predictive(model, data, rest, point) -> float:
     return float(whole - part)
 
 
-def comparison_of(draws, data) -> Comparison:
-    return Comparison(
-        source="few",
-        model_name="niw_mixture",
-        guide_name="none",
-        columns=("x", "y"),
-        data=data.double().numpy(),
+def comparison_of(draws, data) -> Analysis:
+    return arviz_functions.analysis_of(
+        Standardised(data.double().numpy(), np.zeros(2), np.ones(2), ("x", "y")),
+        name="few",
+        model="niw_mixture",
+        row_names=tuple(map(str, range(len(data)))),
         guide=replace(draws, log_prob=draws.log_joint),
         mcmc=draws,
-        location=np.zeros(2),
-        scale=np.ones(2),
     )
