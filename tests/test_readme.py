@@ -36,7 +36,7 @@ def test_two_answers_become_one(capsys: pytest.CaptureFixture[str]) -> None:
     run("README 1")
     ends, converged, agree, reported = capsys.readouterr().out.strip().splitlines()
     assert re.findall(r"\d+", ends) == ["11", "6"]
-    assert converged.startswith("The 4 chains of the draws agree")
+    assert converged.startswith("The 4 chains of CollapsedGibbs(")
     assert "agree: total variation of the number of clusters" in agree
     estimate, radius, upper, lower = reported.split()
     assert (estimate, f"{float(radius):.1f}", upper, lower) == ("4", "2.0", "3", "14")
