@@ -147,10 +147,11 @@ def sequential_monte_carlo(
         num_islands=num_islands,
         num_pilot=num_pilot,
     )
+    log_weights = found.log_weights.view(num_islands, -1).numpy()
     draws = Draws(
         name="sequential Monte Carlo",
         assignments=found.assignments.unflatten(0, (num_islands, -1)).numpy(),
-        log_weights=found.log_weights.view(num_islands, -1).numpy(),
+        log_weights=log_weights,
         seconds=time.perf_counter() - began,
     )
     assert draws.log_weights is not None
@@ -158,7 +159,7 @@ def sequential_monte_carlo(
         ess=found.ess.numpy(),
         num_resampled=found.num_resampled.numpy(),
         exponents=found.exponents.numpy(),
-        evidence=_evidence(draws.log_weights, was_resampled=bool(found.num_resampled.any())),
+        evidence=_evidence(log_weights, was_resampled=bool(found.num_resampled.any())),
     )
 
 

@@ -107,13 +107,8 @@ class Draws:
         labels = raw_labels(name, source)
         # Arrays that repeat one number take no memory before anything is done with them.
         check_room(name, labels.size)
-        return draws_of_labels(
-            labels,
-            where=name,
-            name=name,
-            log_joint=values_beside(name, source, "log_joint"),
-            log_prob=values_beside(name, source, "log_prob"),
-        )
+        log_joint, log_prob = (values_beside(name, source, one) for one in ("log_joint", "log_prob"))
+        return draws_of_labels(labels, where=name, name=name, log_joint=log_joint, log_prob=log_prob)
 
     @classmethod
     def joined(cls, runs: "Sequence[Draws]") -> "Draws":

@@ -122,8 +122,7 @@ def reference_chains(
         # Every second chain: starts far apart go from few clusters to many.
         total += np.stack([co_assignment(half) for half in (found.assignments[::2], found.assignments[1::2])])
         draws.append(found.assignments[:, :: _DRAWS // _KEPT].astype(np.int16))
-        assert found.log_joint is not None
-        log_joint.append(found.log_joint[:, :: _DRAWS // _KEPT])
+        log_joint.append(np.asarray(found.log_joint)[:, :: _DRAWS // _KEPT])
         if blocks & (blocks - 1):
             continue
         sums[blocks] = total.copy()

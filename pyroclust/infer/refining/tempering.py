@@ -156,16 +156,13 @@ def tempered_populations(
             populations.append(population)
             tell(done + 1, "")
     trace = Trace.of_rows([one.states for one in populations])
-    draws = replace(
-        trace.draws("tempered populations", seconds=time.perf_counter() - began),
-        log_weights=torch.stack([one.log_weights for one in populations]).numpy(),
-    )
+    log_weights = torch.stack([one.log_weights for one in populations]).numpy()
+    draws = trace.draws("tempered populations", seconds=time.perf_counter() - began)
     first = num_particles * np.arange(num_populations)[:, None]
-    assert draws.log_weights is not None
-    return draws, Populations(
+    return replace(draws, log_weights=log_weights), Populations(
         ancestors=torch.stack([one.ancestors for one in populations]).numpy() + first,
         powers=tuple(tuple(one.powers) for one in populations),
-        evidence=population_evidence(draws.log_weights, method=EvidenceMethod.TEMPERED),
+        evidence=population_evidence(log_weights, method=EvidenceMethod.TEMPERED),
     )
 
 
