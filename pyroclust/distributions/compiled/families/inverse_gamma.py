@@ -133,6 +133,7 @@ def _refresh(family: Any, sums: np.ndarray, slot: int, size: int) -> None:
     family.log_rates[slot] = log_product + math.log(product)
 
 
+@inner
 def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     dim, product, log_product = family.data.shape[1], 1.0, 0.0
     if len(family.there):
@@ -225,4 +226,29 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     return total
 
 
-implement(InverseGamma, _tabulate, _refresh, _log_predictive, _log_predictive_without, _log_marginal)
+def _add_log_predictives(
+    family: Any,
+    point: int,
+    slots: Any,
+    sizes: Any,
+    count: int,
+    own: int,
+    least: float,
+    floor: float,
+    weights: Any,
+) -> None:
+    for j in range(count):
+        slot = slots[j]
+        if slot != own and weights[j] >= least:
+            weights[j] += _log_predictive(family, point, slot, sizes[slot], floor - weights[j])
+
+
+implement(
+    InverseGamma,
+    _tabulate,
+    _refresh,
+    _log_predictive,
+    _log_predictive_without,
+    _log_marginal,
+    _add_log_predictives,
+)

@@ -122,6 +122,7 @@ def _squared_distance(family: Any, point: int, slot: int) -> float:
     return distance
 
 
+@inner
 def _log_predictive(family: Any, point: int, slot: int, size: int, floor: float) -> float:
     growth = math.log(1.0 + family.with_point[size] * _squared_distance(family, point, slot))
     return family.constant[size] - 0.5 * family.log_det[slot] - family.power[size + 1] * growth
@@ -150,4 +151,29 @@ def _log_marginal(family: Any, sums: np.ndarray, slot: int, size: int) -> float:
     )
 
 
-implement(InverseWishart, _tabulate, _refresh, _log_predictive, _log_predictive_without, _log_marginal)
+def _add_log_predictives(
+    family: Any,
+    point: int,
+    slots: Any,
+    sizes: Any,
+    count: int,
+    own: int,
+    least: float,
+    floor: float,
+    weights: Any,
+) -> None:
+    for j in range(count):
+        slot = slots[j]
+        if slot != own and weights[j] >= least:
+            weights[j] += _log_predictive(family, point, slot, sizes[slot], floor - weights[j])
+
+
+implement(
+    InverseWishart,
+    _tabulate,
+    _refresh,
+    _log_predictive,
+    _log_predictive_without,
+    _log_marginal,
+    _add_log_predictives,
+)

@@ -12,7 +12,7 @@ import numpy as np
 
 from pyroclust.compiling import inner
 from pyroclust.distributions.compiled.protocol import (
-    log_predictive_above,
+    add_log_predictives,
     log_predictive_without,
 )
 from pyroclust.infer.mcmc.compiled.chain import move_point
@@ -44,14 +44,13 @@ def _fill_weights(family: Any, state: Any, prior: Any, point: int) -> tuple[int,
         log_own = prior.log_join[size - 1] + log_predictive_without(family, point, own, size)
     best = max(log_new, log_own)
     for j in range(num_active):
-        slot = state.active[j]
-        if slot == own:
+        state.weights[j] = prior.log_join[state.sizes[state.active[j]]]
+    add_log_predictives(
+        family, point, state.active, state.sizes, num_active, own, best + NEGLIGIBLE, state.weights
+    )
+    for j in range(num_active):
+        if state.active[j] == own:
             state.weights[j] = log_own
-            continue
-        size = state.sizes[slot]
-        log_join = prior.log_join[size]
-        floor = best + NEGLIGIBLE - log_join
-        state.weights[j] = log_join + log_predictive_above(family, point, slot, size, floor)
         best = max(best, state.weights[j])
     if alone:
         return num_active, best
