@@ -19,6 +19,8 @@ __all__ = [
     "profile_correlations",
 ]
 
+# Of entries whose mean square is 1.
+_ROUNDING = 1e-6
 _BYTES_AN_ENTRY = 16
 
 
@@ -196,9 +198,9 @@ def leading_eigenvectors(adjacency: Tensor, count: int) -> Tensor:
     .. math:: D^{-1/2} A D^{-1/2} v_j = \mu_j v_j, \qquad \mu_1 \ge \mu_2 \ge \ldots
 
     These are the eigenvectors of the smallest eigenvalues of the normalised Laplacian. They are scaled to
-    entries of mean square 1, and of either sign their entries' sum of cubes is positive. A graph of fewer
-    nodes has columns of zeros in place of those that it lacks. Nodes without edges have a degree of 1. Cost
-    O(N^3) a graph.
+    entries of mean square 1, and of either sign their entries' sum of cubes is positive, or where it is
+    zero the first entry that is not. A graph of fewer nodes has columns of zeros in place of those that it
+    lacks. Nodes without edges have a degree of 1. Cost O(N^3) a graph.
 
     Args:
         adjacency: ``(*batch, N, N)``.
@@ -218,7 +220,10 @@ def leading_eigenvectors(adjacency: Tensor, count: int) -> Tensor:
     nodes = graphs.shape[-1]
     found = vectors.flip(-1)[..., 1 : count + 1] * nodes**0.5
     cubes = found.pow(3).sum(-2, keepdim=True)
-    found = torch.where(cubes < 0, -found, found)
+    # Where these cancel, rounding would decide: there the first entry that is not zero does.
+    first = (found.abs() > _ROUNDING).to(torch.uint8).argmax(-2, keepdim=True)
+    side = torch.where(cubes.abs() > _ROUNDING, cubes, found.gather(-2, first))
+    found = torch.where(side < 0, -found, found)
     return torch.nn.functional.pad(found, (0, count - found.shape[-1]))
 
 
