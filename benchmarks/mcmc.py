@@ -37,7 +37,6 @@ from pyroclust.infer.mcmc import (
     SplitMerge,
 )
 from pyroclust.models import Mixture, companion, gaussian2d, nig_mixture, niw_mixture, overlap2d
-from pyroclust.partitions import Draws
 
 RESULT = Path(__file__).parent / "results" / "mcmc.json"
 Row = dict[str, Any]
