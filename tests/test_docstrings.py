@@ -115,7 +115,7 @@ def problems(node: Definition, *, accepted: list[str] | None, is_listed: bool = 
     named = {name: [one[1] for line in lines if (one := ENTRY.match(line))] for name, lines in parts.items()}
     listed = named.get("Args", []) + named.get("Attributes", [])
     found = []
-    if listed:
+    if listed and is_listed:
         found += [f"field {name} has no line" for name in own if name not in listed]
     if accepted is not None and named.get("Args"):
         found += [f"{name} is no parameter" for name in named["Args"] if name not in [*accepted, *own]]
