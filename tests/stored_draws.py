@@ -197,10 +197,9 @@ def _compared(guide: str) -> tuple[Labels, LogProbs]:
         mcmc_draws=10,
         num_chains=2,
         warmup=0,
-        refine=False,
         seed=3,
     )
-    drawn = found.comparison.guide
+    drawn = found.draws["guide"]
     return drawn.assignments[0].tolist(), drawn.log_prob[0].tolist()
 
 
@@ -217,8 +216,8 @@ GUIDES: dict[str, Callable[[], tuple[Labels, LogProbs]]] = {
     "BlockFilter": lambda: _drawn(BlockFilter(StochasticBlockModel()), graph()),
     "importance_sample": _weighted,
     "sequential_monte_carlo": _particles,
-    "compare(refine=False), ncp-niw2d": lambda: _compared("ncp-niw2d"),
-    "compare(refine=False), filter-niw2d": lambda: _compared("filter-niw2d"),
+    "compare, ncp-niw2d": lambda: _compared("ncp-niw2d"),
+    "compare, filter-niw2d": lambda: _compared("filter-niw2d"),
     **{name: (lambda name=name: _shelf(name)) for name in (card.name for card in list_guides())},
 }
 

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FACES = (
     "pyroclust",
+    "pyroclust.analysis",
     "pyroclust.baselines",
     "pyroclust.calibration",
     "pyroclust.constraints",
@@ -24,6 +25,7 @@ FACES = (
     "pyroclust.partitions",
     "pyroclust.sklearn",
     "pyroclust.plots",
+    "pyroclust.report",
 )
 # Benchmarks time parts of the library that users do not call, and the gallery shows pictures of such parts.
 INSIDE = {

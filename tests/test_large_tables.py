@@ -68,5 +68,5 @@ def test_refining_draws_from_the_compiled_filter():
 
 def test_long_chains_know_the_limit():
     chains = LongChains(CollapsedGibbs(niw_mixture(2)), torch.randn(2000, 2), num_chains=4, seed=0)
-    assert chains.may_go_on(64_980, seconds=0.0)
-    assert not chains.may_go_on(64_981, seconds=0.0)
+    assert chains.may_take(64_980)
+    assert not chains.may_take(64_981)

@@ -1,1 +1,5 @@
-"""What the commands do: compare, diagnose, and write the results."""
+"""Analyses: what they are made of, for questions of your own."""
+
+from pyroclust.analysis.steps import Step, Work, never, register_step
+
+__all__ = ["Step", "Work", "never", "register_step"]

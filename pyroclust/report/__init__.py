@@ -2,12 +2,16 @@
 
 from pyroclust.report.html import render_page
 from pyroclust.report.page import page_of, register_section
-from pyroclust.report.parts import Page
+from pyroclust.report.parts import FigureTable, Page, Paragraph, Picture, Section
 from pyroclust.report.showing import notebook_view, show_page
 from pyroclust.report.terminal import terminal_view
 
 __all__ = [
+    "FigureTable",
     "Page",
+    "Paragraph",
+    "Picture",
+    "Section",
     "notebook_view",
     "page_of",
     "register_section",
