@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from pyroclust import guides, list_guides, models, registry
+from pyroclust.analysis import steps
+from pyroclust.report import page
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -23,6 +25,13 @@ def blocks(page: Path) -> list[str]:
 
 
 BLOCKS = {f"{page.stem} {number}": code for page in PAGES for number, code in enumerate(blocks(page), 1)}
+
+
+@pytest.fixture(autouse=True)
+def questions_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a block registers is gone after it."""
+    monkeypatch.setattr(steps, "_REGISTERED", {})
+    monkeypatch.setattr(page, "_SECTIONS", dict(page._SECTIONS))
 
 
 def run(name: str) -> None:
