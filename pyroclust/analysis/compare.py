@@ -366,6 +366,12 @@ def _analyse(
     from pyroclust.analysis.steps import Settings
 
     by_name = any(isinstance(one, str | PathLike) for one in linked.values())
+    of_the_table = {
+        **{"columns": columns, "kinds": kinds, "label": label, "pca": pca, "raw": raw},
+        **{"image_size": image_size, "edges": edges, "partial_labels": partial_labels},
+        **linked,
+        **reading,
+    }
     settings = {name: others.pop(name) for name in ("kernel", "refine", "thorough") if name in others}
     return analyse_table(
         command,
@@ -385,6 +391,7 @@ def _analyse(
             seed=seed,
             **settings,
         ),
+        typed=(str(source) if isinstance(source, str | PathLike) else table.name, of_the_table),
         out=out,
         overwrite=overwrite,
         tell=progress or (lambda stage: None),

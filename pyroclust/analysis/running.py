@@ -52,11 +52,15 @@ def analyse_table(
     conditions: Mapping[str, float],
     known: Known | None,
     settings: Settings,
+    typed: tuple[str, Mapping[str, Any]],
     out: str | os.PathLike[str] | None,
     overwrite: bool,
     tell: Callable[[str], None],
 ) -> Analysis:
-    """Do what :func:`pyroclust.compare` says, with a table that was read and put on its scale."""
+    """Do what :func:`pyroclust.compare` says, with a table that was read and put on its scale.
+
+    ``typed`` is the source and the options of the table as they were given, for the command that repeats it.
+    """
     steps = (*DRAWING_STEPS, *DRAWS_STEPS, *MODEL_STEPS)
     check_names(sorted(settings.also), steps)
     num_points, dim = points.data.shape
@@ -80,7 +84,7 @@ def analyse_table(
     if settings.kernel is not None:
         # A wrong name is refused before anything is drawn.
         named_kernel(settings.kernel, model)
-    repeat = _repeat(command, table, points, picked, model_asked, conditions, known, settings, guide)
+    repeat = _repeat(command, table, points, picked, model_asked, conditions, known, settings, guide, typed)
     # Networks on images and graphs are large enough to gain from threads.
     threads = one_torch_thread() if table.shape is None else nullcontext()
     with (
@@ -221,16 +225,18 @@ def _introduction(work: Work) -> str:
 def _next(work: Work, chains: Verdict | None) -> str:
     """Return the command to go on with."""
     found = work.analysis
-    name = shlex.quote(found.name)
-    folder = found.folder.name if found.folder is not None else None
+    assert found.repeat is not None
+    command = found.repeat.command
     if chains is not None and chains.level is not Trust.TRUST:
+        if work.settings.thorough:
+            return ""
         more = work.kept.get("more_seconds", 0.0)
         about = f"  (up to {duration(more)} of processor time)" if more and isfinite(more) else ""
-        return f"pyroclust {found.command} {name} --thorough{about}"
+        return f"{command} --thorough{about}"
     is_of_rows = found.data is not None and found.data.shape is None
-    if folder is not None and is_of_rows and found.model is not None and found.model.description is not None:
-        return f"pyroclust predict {shlex.quote(folder)} new.csv"
-    return f"pyroclust compare {name}" if found.command == "cluster" else ""
+    if found.folder is not None and is_of_rows and found.model and found.model.description is not None:
+        return f"pyroclust predict {shlex.quote(str(found.folder))} new.csv"
+    return command.replace("cluster", "compare", 1) if found.command == "cluster" else ""
 
 
 def _repeat(
@@ -243,6 +249,7 @@ def _repeat(
     known: Known | None,
     settings: Settings,
     guide: object,
+    typed: tuple[str, Mapping[str, Any]],
 ) -> Repeat:
     """Say what repeats an analysis."""
     usual = Settings()
@@ -266,13 +273,20 @@ def _repeat(
         settings=repr(settings),
         **({} if known is None else {"known": known.content}),
     )
-    words = [f"pyroclust {command} {shlex.quote(table.name)}"]
+    source, of_the_table = typed
+    options |= {
+        name: value for name, value in of_the_table.items() if value is not None and value is not False
+    }
+    words = [f"pyroclust {command} {shlex.quote(source)}"]
     for name, value in sorted(options.items()):
         words += _option(name, value)
     words += [f"--seed {settings.seed}"] if settings.seed else []
     return Repeat(
         command=" ".join(words),
-        arguments={name: value if _is_plain(value) else repr(value) for name, value in options.items()},
+        arguments={
+            name: value if _is_plain(value) or isinstance(value, list) else repr(value)
+            for name, value in options.items()
+        },
         seed=settings.seed,
         run=run,
         table=name_of_run("table", content=table_content(table)),
@@ -286,15 +300,17 @@ def _option(name: str, value: Any) -> list[str]:
         return [option]
     if value is None or value is False:
         return []
-    if isinstance(value, tuple | list):
+    if isinstance(value, Mapping):
+        value = [f"{key}={one}" for key, one in value.items()]
+    if isinstance(value, tuple | list) and name not in ("must_link", "cannot_link"):
         if all(isinstance(one, float | int) for one in value):
             return [f"{option} {' '.join(f'{one:g}' for one in value)}"]
         return [f"{option} {shlex.quote(','.join(map(str, value)))}"]
-    return [f"{option} {shlex.quote(str(value))}"]
+    return [f"{option} {shlex.quote(str(value)) if _is_plain(value) else '...'}"]
 
 
 def _is_plain(value: Any) -> bool:
-    return isinstance(value, str | int | float | bool | list | tuple)
+    return isinstance(value, str | int | float | bool)
 
 
 def _content_of(picked: PickedGuide | NoGuide) -> tuple[Any, ...]:

@@ -164,8 +164,8 @@ def reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool) -> st
         'Yes: MCMC converged; the guide agrees.'
     """
     if chains is None:
-        why = _first_sentence(verdict.sentence.removeprefix("No verdict: "))
-        return f"{_SHORT.get(verdict.level, 'No')}: {why}"
+        said = verdict.sentence.removeprefix("No verdict: ").removeprefix("Use the refined draws with care: ")
+        return f"{_SHORT.get(verdict.level, 'No')}: {_first_sentence(said)}"
     if chains.level is Trust.AVERAGE:
         return f"On the whole: {_first_sentence(chains.sentence)}"
     if chains.level is not Trust.TRUST:
