@@ -37,11 +37,7 @@ class AskedModel:
         return {name: one for name, one in asdict(self).items() if one is not None}
 
     def for_columns(self, dim: int, num_points: int, columns: ColumnsOfTable | None) -> Any:
-        """Return the model of independent columns, numbers too unless another family was asked for.
-
-        Raises:
-            ValueError: as :meth:`build`.
-        """
+        """Return the model of independent columns, numbers too unless another family was asked for."""
         asked = replace(self, family="nig") if self.family is None else self
         return asked.build(dim, num_points, columns=columns)
 
@@ -53,11 +49,7 @@ class AskedModel:
         *,
         columns: ColumnsOfTable | None = None,
     ) -> Any:
-        """Return the model for such columns and points; the default where nothing was asked for.
-
-        Raises:
-            ValueError: if points of that shape have no model by name, or it has no such part.
-        """
+        """Return the model for such columns and points; the default where nothing was asked for."""
         names = ("within", "between")
         of_graphs = {name: one for name, one in self.given.items() if name in names}
         if isinstance(shape, Graph):

@@ -90,20 +90,6 @@ def draw_mcmc(
     tempered populations are drawn, if that takes ten minutes or less, and returned where their R-hat is
     smaller and no chain has on average a higher log joint than the best of them: see
     :func:`~pyroclust.infer.tempered_populations`.
-
-    Args:
-        model: a mixture.
-        data: the points, ``(N, D)``.
-        num_draws: draws each chain keeps.
-        num_chains: chains.
-        seed: of the chains.
-        kernel: name of the kernel; ``None`` for the default of the model.
-        warmup: sweeps that are dropped, of which one in ten is kept afterwards; ``None`` to go on.
-        is_thorough: whether chains may take as long as it takes.
-        tell: called with what is being done.
-
-    Raises:
-        ValueError: if no kernel has that name, or it cannot run on the points.
     """
     name = default_kernel_name(model) if kernel is None else kernel
     moves = named_kernel(name, model)

@@ -406,12 +406,6 @@ def how_to_read(
     Kinds are found out, but beside a guide of one model all columns are numbers. Columns that are mostly one
     value are divided in two, but where numbers have full covariances, or principal components, which need all
     cells.
-
-    Example:
-        >>> how_to_read(None, None, family=None, pca=None)
-        {'kinds': {}, 'masses_apart': True}
-        >>> how_to_read("ncp-niw2d", None, family=None, pca=None)
-        {'kinds': None, 'masses_apart': False}
     """
     of_any_table = guide is None or guide == NO_GUIDE
     if isinstance(guide, str | PathLike) and guide != NO_GUIDE:

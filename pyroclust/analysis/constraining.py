@@ -70,23 +70,7 @@ def known_of(
     cannot_link: NDArray[np.int64] | None,
     by_name: bool,
 ) -> Known | None:
-    """Return what is known of the rows of a table; ``None`` where nothing is given.
-
-    Args:
-        table: with its partial labels, if there are some.
-        must_link: pairs of points that belong together, counted from 0, ``(P, 2)``.
-        cannot_link: pairs of points that are apart.
-        by_name: whether errors have the names of rows; else points that count from 0.
-
-    Raises:
-        ValueError: if what is given contradicts itself, or says nothing of any two rows.
-
-    Example:
-        >>> from pyroclust.data.datasets import read_table
-        >>> pairs = np.array([[0, 1], [1, 2]])
-        >>> known_of(read_table("galaxies"), must_link=pairs, cannot_link=None, by_name=True).rows
-        KnownRows(3 of 82 rows: 3 in 1 group that belongs together, 0 pairs of groups or rows apart)
-    """
+    """Return what is known of the rows of a table; ``None`` where nothing is given."""
     labels = table.partial_labels
     given = {"must_link": must_link, "cannot_link": cannot_link, "partial_labels": labels}
     if all(one is None for one in given.values()):
@@ -155,14 +139,6 @@ def held(
     """Return a guide, or a model without one, as it is and held to constraints.
 
     A default guide that cannot be held gives way to the exact filter.
-
-    Args:
-        picked: what draws.
-        constraints: on the rows.
-        is_default: whether nobody asked for that guide.
-
-    Raises:
-        ValueError: if the model or the guide cannot be held to constraints, or has too few clusters for them.
     """
     model = picked.model if isinstance(picked, NoGuide) else picked.module.model
     _check_model(model)
@@ -199,13 +175,7 @@ def _check_model(model: Any) -> None:
 
 
 def knowledge_of(known: Known, model: Any, free: FreePosterior | None) -> Knowledge:
-    """Return what a result keeps of constraints.
-
-    Args:
-        known: the constraints.
-        model: held to them.
-        free: the posterior without.
-    """
+    """Return what a result keeps of constraints."""
     try:
         log_prior, why = float(model.log_prob_constraints()), ""
     except ValueError as error:

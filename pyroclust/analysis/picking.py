@@ -74,11 +74,7 @@ class PickedGuide:
     min_points: int = 1
 
     def notes_on(self, table: Table, points: Standardised) -> tuple[str, ...]:
-        """Return what a report should say of the choice, and of the size of a table.
-
-        Raises:
-            ValueError: if the guide takes another dimension.
-        """
+        """Return what a report should say of the choice, and of the size of a table."""
         num_points, given = points.data.shape
         self._check_shape(table)
         self._check_columns(table)
@@ -143,26 +139,6 @@ def pick_guide(
     learnt from, and than 1,000 rows, it labels 200 rows, and the exact filter the others. Where no guide of
     the model passes, the default up to 200 rows is the guide of tables, if columns are independent in a
     cluster, and else the exact filter alone; where the model has none either, no guide.
-
-    Args:
-        guide: name on the shelf, folder, or a guide; ``None`` for the default, ``"none"`` for none at all.
-        dim: number of columns.
-        num_points: number of rows, which an expected number of clusters refers to.
-        conditions: hyperparameters that a guide amortized over them is told.
-        asked: the model by name, for the default and where there is no guide; a guide has a model of its own.
-        is_raw: whether the columns were left as they are.
-        shape: what a point is where it is no row of columns; the default is then a guide of the shelf for
-            such points.
-        columns: of the table, where they are not all numbers or cells are missing.
-
-    Raises:
-        ValueError: if there is none, its conditions are others, or a model is asked for beside it.
-
-    Example:
-        >>> pick_guide(None, dim=1, conditions={}).name
-        'ncp-nig1d'
-        >>> pick_guide("none", dim=13, conditions={}, asked=AskedModel(family="nig")).model.name
-        'nig_mixture'
     """
     asked = AskedModel() if asked is None else asked
     of_graphs = isinstance(shape, Graph)

@@ -19,11 +19,7 @@ _MOST_WITH_PARAMETERS = 100
 
 
 def analysis_of(source: "Analysis | str | PathLike[str]") -> Analysis:
-    """Return an analysis that has a model of rows, itself or from its folder.
-
-    Raises:
-        ValueError: if it has none with a predictive density.
-    """
+    """Return an analysis that has a model of rows, itself or from its folder."""
     found = Analysis.read(source) if isinstance(source, str | PathLike) else source
     if found.model is None or found.data is None:
         raise ValueError(
@@ -44,11 +40,7 @@ def some_draws(found: Analysis, number: int) -> torch.Tensor:
 
 
 def predictive_law(found: Analysis, num_draws: int) -> PosteriorPredictive:
-    """Return the law of a new point in closed form, over some of the draws.
-
-    Raises:
-        ValueError: if the model has no predictive density.
-    """
+    """Return the law of a new point in closed form, over some of the draws."""
     model, data = _model_of(found), found.data
     assert data is not None
     if not getattr(model, "is_conjugate", False):

@@ -31,22 +31,6 @@ def starts_from_both_sides(
     every kernel may keep them. Agreement of chains from one side alone says nothing of the other; where both
     do not meet, R-hat sees it. Families that are not conjugate have no exact filter: the other half is
     :class:`~pyroclust.infer.mcmc.Overdispersed` there.
-
-    Args:
-        model: a mixture.
-        data: points, ``(N, D)``.
-        num_chains: how many starts; the odd one has few clusters.
-        seed: same seed, same starts.
-
-    Raises:
-        ValueError: if the kernel cannot run on the model or the data.
-
-    Example:
-        >>> from pyroclust.models import gaussian2d
-        >>> data = torch.tensor([[0.0, 0.0], [0.1, 0.0], [30.0, 0.0]], dtype=torch.float64)
-        >>> starts, seconds = starts_from_both_sides(gaussian2d(), data, num_chains=3, seed=0)
-        >>> starts.draws.tolist()
-        [[0, 0, 1], [0, 0, 1], [0, 0, 1]]
     """
     num_many = num_chains // 2
     few, seconds = coarse_starts(model, data, num_chains=num_chains - num_many, seed=seed)

@@ -45,16 +45,7 @@ def print_plainly(console: Console, text: str) -> None:
 
 
 def end_strictly(verdict: "Verdict", *, strict: bool) -> None:
-    """End a command with exit code 3 where its verdict is bad, or there is none.
-
-    Example:
-        >>> from pyroclust.diagnostics import Trust, Verdict
-        >>> try:
-        ...     end_strictly(Verdict(Trust.UNKNOWN, "No verdict."), strict=True)
-        ... except typer.Exit as end:
-        ...     print(end.exit_code)
-        3
-    """
+    """End a command with exit code 3 where its verdict is bad, or there is none."""
     if strict and verdict.level.is_refused:
         sys.stdout.flush()
         raise typer.Exit(_REFUSED)

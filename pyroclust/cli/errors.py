@@ -29,16 +29,6 @@ def one_sentence_errors(command: Callable[P, None]) -> Callable[P, None]:
 
     Ctrl-C exits with 130 and SIGTERM with 143, with a sentence, and also where some library swallowed the
     signal. With ``PYROCLUST_TRACEBACK=1`` in the environment errors pass through whole.
-
-    Example:
-        >>> @one_sentence_errors
-        ... def fail() -> None:
-        ...     raise ValueError("the table is empty")
-        >>> try:
-        ...     fail()
-        ... except typer.Exit as end:
-        ...     print(end.exit_code)
-        2
     """
 
     @wraps(command)

@@ -69,12 +69,7 @@ def _flag(flag: str, says: str, panel: str | None = None) -> Option:
 
 
 def folder_named(text: str) -> Path:
-    """Return the folder of an option; an empty name, as of an unset variable, is none.
-
-    Example:
-        >>> folder_named("results").name
-        'results'
-    """
+    """Return the folder of an option; an empty name, as of an unset variable, is none."""
     if not text.strip():
         raise typer.BadParameter("the name of the folder is empty; name one, or . for this folder")
     return Path(text)
@@ -301,14 +296,7 @@ AnalysisFolder = Annotated[
 def with_options(
     command: Callable[..., None], source: Any, names: tuple[str, ...], *, says: Mapping[str, str] = {}
 ) -> Callable[..., None]:
-    """Give a command that takes keywords an argument and options.
-
-    Args:
-        command: called with ``source`` and all options by their names in Python.
-        source: typer's argument.
-        names: of the options, in the order of the help.
-        says: what some say instead.
-    """
+    """Give a command that takes keywords an argument and options."""
     parameters = [Parameter("source", Parameter.POSITIONAL_OR_KEYWORD, annotation=source)]
     for name in names:
         option = OPTIONS[name]
@@ -338,12 +326,7 @@ class Reading(TypedDict, total=False):
 
 
 def reading_options(*, delimiter: str | None, decimal: str | None, header: bool | None) -> Reading:
-    r"""Return what is said of text files, with words turned into the characters that they name.
-
-    Example:
-        >>> reading_options(delimiter="tab", decimal=None, header=None)
-        {'delimiter': '\t'}
-    """
+    """Return what is said of text files, with words turned into the characters that they name."""
     found = Reading()
     if delimiter is not None:
         found["delimiter"] = _WORDS.get(delimiter.lower(), delimiter)
@@ -355,25 +338,12 @@ def reading_options(*, delimiter: str | None, decimal: str | None, header: bool 
 
 
 def reading_of(path: str | None, options: Reading) -> Reading:
-    """Return the options for a file, none where it is no text.
-
-    Example:
-        >>> reading_of("draws.npy", {"decimal": ","}), reading_of("points.csv", {"decimal": ","})
-        ({}, {'decimal': ','})
-    """
+    """Return the options for a file, none where it is no text."""
     return options if path is not None and Path(path).suffix.lower() in PLAIN else Reading()
 
 
 def python_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    r"""Turn what is typed into what Python functions take: names, kinds, conditions, characters.
-
-    Raises:
-        ValueError: if a text cannot be divided.
-
-    Example:
-        >>> python_arguments({"columns": "a,b", "delimiter": "tab", "decimal": None, "header": None})
-        {'columns': ['a', 'b'], 'delimiter': '\t'}
-    """
+    """Turn what is typed into what Python functions take: names, kinds, conditions, characters."""
     found = dict(options)
     texts = {name: found.pop(name) for name in ("delimiter", "decimal", "header") if name in found}
     for name, convert in _CONVERTED.items():
@@ -383,12 +353,7 @@ def python_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def names_of_columns(text: str | None) -> list[str] | None:
-    """Divide the names of an option at its commas; quotes stand around a name that holds one.
-
-    Example:
-        >>> names_of_columns('width, "height, cm"')
-        ['width', 'height, cm']
-    """
+    """Divide the names of an option at its commas; quotes stand around a name that holds one."""
     if text is None:
         return None
     names = _between_commas(text)

@@ -19,11 +19,7 @@ _MOST_MODES = 4
 
 
 def certainty_section(found: Analysis) -> Section:
-    """Show the ball around the estimate, the likeliest partitions and the modes.
-
-    Args:
-        found: a result.
-    """
+    """Show the ball around the estimate, the likeliest partitions and the modes."""
     view, summary = found.reference, found.reference.summary
     parts: list[Part] = []
     gist = ""

@@ -15,12 +15,7 @@ _TRACED = ("log_joint", "num_clusters", "entropy", "largest_share", "distance_to
 
 
 def convergence_section(view: Source, *, is_only: bool) -> Section:
-    """Show the chains of one source, and every figure of their convergence.
-
-    Args:
-        view: the source.
-        is_only: whether no other source has chains: then the page's own verdict speaks of these.
-    """
+    """Show the chains of one source, and every figure of their convergence."""
     summary = view.summary
     gist = (
         f"Largest R-hat {number(summary.max_rhat)}, "

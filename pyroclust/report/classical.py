@@ -18,12 +18,7 @@ _OWN = "point estimate"
 
 
 def baseline_section(every: Sequence[BaselineRow | FailedRow], view: Source) -> Section:
-    """Show what classical methods make of the data, and where each lies in the posterior.
-
-    Args:
-        every: one a method.
-        view: the source of the posterior.
-    """
+    """Show what classical methods make of the data, and where each lies in the posterior."""
     rows = [row for row in every if isinstance(row, BaselineRow)]
     failed = [row for row in every if isinstance(row, FailedRow)]
     known = [row.inside for row in rows if row.inside is not None]

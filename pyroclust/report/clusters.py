@@ -68,11 +68,7 @@ def clustering_picture(view: Source) -> Picture:
 
 
 def counts_section(found: Analysis) -> Section:
-    """Show the posterior of the number of clusters, sources side by side.
-
-    Args:
-        found: a result.
-    """
+    """Show the posterior of the number of clusters, sources side by side."""
     values, by_key = found.num_clusters()
     bars = {
         _BARS.get(key, key if key == "weighted" else found.source(key).name): p for key, p in by_key.items()
@@ -115,12 +111,7 @@ _TITLE = "Which rows belong together"
 
 
 def pairs_section(found: Analysis) -> Section:
-    """Show the co-assignment matrix of one source, or those of several with a difference.
-
-    Args:
-        found: a result; the last of several sources orders the rows, and the one before, or the reference
-            where that is another, is compared with it.
-    """
+    """Show the co-assignment matrix of one source, or those of several with a difference."""
     last = found.sources[-1]
     if len(found.sources) == 1:
         gist = f"The probability of every pair of rows{_among(last)}"
@@ -240,12 +231,7 @@ def _sizes(view: Source, profiles: ClusterProfiles) -> FigureTable:
 
 
 def apart_section(found: Analysis, view: Source) -> Section:
-    """Say which columns tell the clusters apart, and in a sentence a cluster what sets it apart.
-
-    Args:
-        found: a result with columns.
-        view: the source whose estimate is shown.
-    """
+    """Say which columns tell the clusters apart, and in a sentence a cluster what sets it apart."""
     assert found.data is not None
     described = found.data.described
     names = axis_names(tuple(name for name, _ in described))

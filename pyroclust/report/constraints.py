@@ -22,12 +22,7 @@ _WITHOUT, _WITH = "without", "with the constraints"
 
 
 def constraints_section(found: Analysis, known: ConstraintSummary) -> Section:
-    """Show constraints, and the posterior beside the one without them.
-
-    Args:
-        found: a result.
-        known: its constraints.
-    """
+    """Show constraints, and the posterior beside the one without them."""
     rows = known.knowledge.rows
     said = "" if known.odds is None else known.odds.sentence
     parts: list[Part] = [

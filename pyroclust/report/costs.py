@@ -12,20 +12,12 @@ __all__ = ["cost_section", "unit_of_cost", "weights_section"]
 
 
 def unit_of_cost(sources: Sequence[Source]) -> str:
-    """Return what the seconds of sources are divided by: draws, where nothing says what these are worth.
-
-    Args:
-        sources: sources with numbers of effective draws.
-    """
+    """Return what the seconds of sources are divided by: draws, where nothing says what these are worth."""
     return "draw" if all(one.effective_draws == one.made.num_draws for one in sources) else "effective draw"
 
 
 def cost_section(found: Analysis) -> Section:
-    """Set the cost of the sources beside each other.
-
-    Args:
-        found: a result whose sources have seconds.
-    """
+    """Set the cost of the sources beside each other."""
     sources, unit = found.sources, unit_of_cost(found.sources)
     rows = [
         ("draws", *(f"{one.made.num_draws:,}" for one in sources)),
@@ -41,11 +33,7 @@ def cost_section(found: Analysis) -> Section:
 
 
 def weights_section(weighting: Weighting) -> Section:
-    """Show the guide's importance weights.
-
-    Args:
-        weighting: the weights.
-    """
+    """Show the guide's importance weights."""
     log_weights = weighting.log_weights
     worth = f"{len(log_weights):,} draws are worth {number(weighting.effective_draws, 0)} exact ones"
     picture = Picture(

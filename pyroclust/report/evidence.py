@@ -11,12 +11,7 @@ __all__ = ["evidence_section"]
 
 
 def evidence_section(found: Analysis, evidence: Evidence) -> Section:
-    """Show the estimates of log p(data), or log p(data, constraints), which is stated, and why none is.
-
-    Args:
-        found: the analysis.
-        evidence: its estimates.
-    """
+    """Show the estimates of log p(data), or log p(data, constraints), which is stated, and why none is."""
     headline = evidence_headline(evidence.estimates)
     said = f"Unknown: {headline.reason}"
     if headline.best is not None:

@@ -16,11 +16,7 @@ FILE_NAME = "report.html"
 
 
 def render_page(page: Page) -> str:
-    """Return a page as HTML that needs no other file and no network, and lets none in.
-
-    Args:
-        page: what it says.
-    """
+    """Return a page as HTML that needs no other file and no network, and lets none in."""
     page.draw()
     style, script = _own_file("report.css"), _own_file("page.js")
     return (

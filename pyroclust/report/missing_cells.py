@@ -16,11 +16,7 @@ _MOST_COLUMNS, _MOST_CELLS, _MOST_LEVELS = 4, 20, 6
 
 
 def missing_section(missing: MissingCells) -> Section:
-    """Show the posterior predictive of the missing cells, by column and cell by cell.
-
-    Args:
-        missing: the cells.
-    """
+    """Show the posterior predictive of the missing cells, by column and cell by cell."""
     cells = sum(len(one.rows) for one in missing.columns)
     shown = sorted(missing.columns, key=lambda one: -len(one.rows))[:_MOST_COLUMNS]
     picture = Picture(

@@ -8,11 +8,7 @@ __all__ = ["orders_section"]
 
 
 def orders_section(found: Orders) -> Section:
-    """Show the mean number of clusters and the log evidence by each visiting order alone.
-
-    Args:
-        found: the figures.
-    """
+    """Show the mean number of clusters and the log evidence by each visiting order alone."""
     counts, evidence = found.num_clusters, found.log_evidence
     figures = {"mean number of clusters": counts}
     figures |= {} if evidence is None else {"log evidence, nats": evidence}

@@ -93,13 +93,6 @@ class FigureTable(Part):
         header: titles of the columns, the first one over the names of the rows.
         rows: a name and its cells each.
         terminal_title: its title in the terminal; ``None`` where only the page shows it.
-
-    Raises:
-        ValueError: if a row has more or fewer cells than the header.
-
-    Example:
-        >>> FigureTable("Cost.", ("", "guide", "MCMC"), (("seconds", "0.1", "20"),)).header[1]
-        'guide'
     """
 
     template: ClassVar[str] = "part_table.html.jinja"
@@ -149,21 +142,7 @@ class RowColumn:
 def rows_table(
     caption: str, columns: Sequence[RowColumn], *, elsewhere: str = "assignments.csv"
 ) -> RowsTable:
-    """Return a table of at most 2000 rows and 24,000 cells: a page stays below 3 MB whatever the data.
-
-    Args:
-        caption: what the table says and how to read it.
-        columns: the first one names the rows.
-        elsewhere: the file that has all rows.
-
-    Raises:
-        ValueError: if there are no columns, or they differ in length.
-
-    Example:
-        >>> table = rows_table("Rows.", [RowColumn("row", range(5000)), RowColumn("cluster", range(5000))])
-        >>> table.num_rows, len(table.rows), table.rows[1]
-        (5000, 2000, ('1', '1'))
-    """
+    """Return a table of at most 2000 rows and 24,000 cells: a page stays below 3 MB whatever the data."""
     lengths = {len(column.values) for column in columns}
     if len(lengths) != 1:
         raise ValueError(f"columns have lengths {sorted(lengths)}, expected one length")
@@ -331,16 +310,7 @@ class Page:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """For each section the name that links on the page have for it.
-
-        Example:
-            >>> from pyroclust.diagnostics import Trust, Verdict
-            >>> sections = Section("How many?", ()), Section("How many", ())
-            >>> page = Page(title="", kicker="", heading="", introduction="", findings=(),
-            ...     verdict=Verdict(Trust.TRUST, "It agrees."), sections=sections)
-            >>> page.addresses
-            ('how-many', 'how-many-2')
-        """
+        """For each section the name that links on the page have for it."""
         found: list[str] = []
         for section in self.sections:
             slug = re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-") or "section"

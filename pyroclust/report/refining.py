@@ -55,12 +55,7 @@ def beside_mcmc_section(found: Analysis, distances: Mapping[str, Agreement]) -> 
 
 
 def refining_section(found: Analysis, one: Any) -> Section:
-    """Show what refining did to the guide's draws.
-
-    Args:
-        found: the analysis.
-        one: the record of the refining.
-    """
+    """Show what refining did to the guide's draws."""
     parts: tuple[Part, ...] = (_figures(found, one), _looks(one), _seconds(one))
     settled = "Settled" if one.settled else "Not settled"
     gist = (

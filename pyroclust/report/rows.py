@@ -11,11 +11,7 @@ __all__ = ["rows_section"]
 
 
 def rows_section(found: Analysis) -> Section:
-    """List the rows in the units of the table, with their cluster and uncertainty by each source.
-
-    Args:
-        found: a result.
-    """
+    """List the rows in the units of the table, with their cluster and uncertainty by each source."""
     names, own, data = found.row_names, found.reference, found.data
     columns = [RowColumn("row", names, visible)]
     if data is not None:

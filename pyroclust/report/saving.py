@@ -15,9 +15,6 @@ def write_analysis(found: Analysis, folder: Path) -> None:
     """Write all files into a folder that is reserved, in the place of earlier results, all or none.
 
     Parts of the page that fail are among the failures afterwards.
-
-    Raises:
-        OSError: if the folder cannot be written; earlier results are then still there.
     """
     import xarray as xr
 

@@ -26,10 +26,6 @@ def shape_sections(shape: Any, found: Analysis) -> dict[str, Callable[[], Sectio
     """Return the sections that show the points themselves, by their names in sentences: none for rows.
 
     A new kind of point registers its own.
-
-    Args:
-        shape: what a point is, ``None`` for a row of columns.
-        found: a result with data and a point estimate.
     """
     return {}
 

@@ -14,11 +14,7 @@ __all__ = ["calibration_section", "familiarity_section", "witnesses_section"]
 
 
 def witnesses_section(found: Witnesses) -> Section:
-    """Show each figure of the guide's weights on the data beside those on simulations.
-
-    Args:
-        found: the figures.
-    """
+    """Show each figure of the guide's weights on the data beside those on simulations."""
     rows = tuple(
         (row.name, number(row.value), number(row.median), number(row.bad), p_value(row.p_value))
         for row in found.rows
@@ -39,11 +35,7 @@ def witnesses_section(found: Witnesses) -> Section:
 
 
 def familiarity_section(found: Familiarity) -> Section:
-    """Show where each summary of the data lies among simulated ones.
-
-    Args:
-        found: where the data lie.
-    """
+    """Show where each summary of the data lies among simulated ones."""
     parts: list[Part] = [] if found.warning is None else [Paragraph(found.warning)]
     parts.append(
         Picture(
@@ -73,11 +65,7 @@ def familiarity_section(found: Familiarity) -> Section:
 
 
 def calibration_section(found: LocalCalibration) -> Section:
-    """Show ranks, coverage and reliability on the simulations nearest to the data.
-
-    Args:
-        found: from :func:`pyroclust.calibrate_near`.
-    """
+    """Show ranks, coverage and reliability on the simulations nearest to the data."""
     calibration = found.calibration
     words = (
         f"Of {found.num_simulations:,} data sets that the guide's model simulates, these are the "

@@ -17,23 +17,13 @@ _UNITS = {
 
 
 def functional_title(name: str) -> str:
-    """Write the name of a functional with its unit.
-
-    Example:
-        >>> functional_title("together_3_17"), functional_title("entropy")
-        ('points 4 and 18 together', 'entropy (bits)')
-    """
+    """Write the name of a functional with its unit."""
     unit = _UNITS.get(name)
     return functional_name(name) + (f" ({unit})" if unit else "")
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Write a figure with ``digits`` decimals, a dash where it is undefined.
-
-    Example:
-        >>> number(0.12345), number(float("nan")), number(float("-inf"))
-        ('0.123', '–', '−∞')
-    """
+    """Write a figure with ``digits`` decimals, a dash where it is undefined."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -42,22 +32,12 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def p_value(value: float) -> str:
-    """Write a p-value, small ones as below a thousandth.
-
-    Example:
-        >>> p_value(0.0312), p_value(0.0)
-        ('0.031', '< 0.001')
-    """
+    """Write a p-value, small ones as below a thousandth."""
     return "< 0.001" if value < 0.001 else number(value)
 
 
 def seconds(value: float) -> str:
-    """Write a duration in the unit that suits it.
-
-    Example:
-        >>> seconds(0.00042), seconds(1.5), seconds(float("nan"))
-        ('420 µs', '1.5 s', '–')
-    """
+    """Write a duration in the unit that suits it."""
     if math.isnan(value):
         return "–"
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
@@ -67,22 +47,12 @@ def seconds(value: float) -> str:
 
 
 def axis_names(columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Cut the names of columns so that they fit beside axes.
-
-    Example:
-        >>> axis_names(("x", "a name that is much too long for an axis"))
-        ('x', 'a name that is much too long for a…')
-    """
+    """Cut the names of columns so that they fit beside axes."""
     return tuple(short(column, 35) for column in columns)
 
 
 def times(ratio: float) -> str:
-    """Write how many times faster or slower something is than something else.
-
-    Example:
-        >>> times(12.0), times(0.01), times(float("nan"))
-        ('12 × faster', '100 × slower', '–')
-    """
+    """Write how many times faster or slower something is than something else."""
     if math.isnan(ratio):
         return "–"
     factor = max(ratio, 1 / ratio) if ratio > 0 else math.inf

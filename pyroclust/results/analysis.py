@@ -450,16 +450,7 @@ class Analysis:
         show_page(self)
 
     def save(self, folder: "str | PathLike[str]", *, overwrite: bool = False) -> "Analysis":
-        """Write ``report.html``, ``draws.nc``, ``summary.json``, ``assignments.csv`` and ``clusters.csv``.
-
-        Args:
-            folder: created if needed. Files that are there already are replaced all together, and only if
-                they are the results of the same analysis.
-            overwrite: replace the results of another analysis, and write beside files that are no results.
-
-        Raises:
-            ValueError: if the folder cannot be written, or holds anything else.
-        """
+        """Write ``report.html``, ``draws.nc``, ``summary.json``, ``assignments.csv`` and ``clusters.csv``."""
         from pyroclust.report.saving import save_analysis
 
         return save_analysis(self, folder, overwrite=overwrite)
@@ -469,12 +460,6 @@ class Analysis:
         """Read an analysis back from the folder that it was saved in.
 
         Data, draws, model, verdict and answer are as they were; figures are computed when they are asked for.
-
-        Args:
-            folder: that :func:`pyroclust.compare` or another analysis wrote, of version 0.1 too.
-
-        Raises:
-            ValueError: if it holds none that can be read; the sentence says what to do.
         """
         from pyroclust.results.reading import read_analysis
 
@@ -531,15 +516,7 @@ def _short_figures(summary: DrawsSummary) -> dict[str, Any]:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """Write a data frame as CSV that every reader divides alike and no spreadsheet runs.
-
-    Example:
-        >>> print(csv_text(pd.DataFrame({"row": ["=1+1", "b"], "width": [0.5, 2.0]})))
-        row,width
-        '=1+1,0.5
-        b,2.0
-        <BLANKLINE>
-    """
+    """Write a data frame as CSV that every reader divides alike and no spreadsheet runs."""
     columns = [
         ["" if pd.isna(one) else str(one) for one in column.tolist()]
         if pd.api.types.is_numeric_dtype(column.dtype)

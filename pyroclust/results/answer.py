@@ -151,18 +151,7 @@ _ABOUT_GUIDE = {
 
 
 def reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool) -> str:
-    """Say in one line whether an answer can be relied on.
-
-    Args:
-        verdict: of the analysis.
-        chains: on MCMC alone; ``None`` where there is none.
-        has_guide: whether a guide's draws were compared with MCMC.
-
-    Example:
-        >>> good = Verdict(Trust.TRUST, "", (Finding("Did MCMC converge?", 1.0, 1.05, True, ""),))
-        >>> reliance(good, good, has_guide=True)
-        'Yes: MCMC converged; the guide agrees.'
-    """
+    """Say in one line whether an answer can be relied on."""
     if chains is None:
         said = verdict.sentence.removeprefix("No verdict: ").removeprefix("Use the refined draws with care: ")
         return f"{_SHORT.get(verdict.level, 'No')}: {_first_sentence(said)}"
@@ -197,10 +186,6 @@ def clusters_frame(summary: DrawsSummary, columns: tuple[str, ...]) -> pd.DataFr
 
     Rows, share with its 95 % interval, stability, the mean membership of its rows in it, and the mean of each
     column with its 95 % interval.
-
-    Args:
-        summary: of the draws that are the answer, with profiles where there are data.
-        columns: that the profiles are of.
     """
     estimate, profiles, member = summary.estimate, summary.profiles, summary.membership
     if estimate is None or member is None:

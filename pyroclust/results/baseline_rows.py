@@ -86,14 +86,6 @@ def baseline_rows(
     """Run the classical methods and place each among the draws; none where all points are equal.
 
     A method that fails is a row that says so.
-
-    Args:
-        data: the points, on the scale on which they were clustered, ``(N, D)``.
-        draws: posterior draws, ``(chains, draws, N)``.
-        summary: of these draws.
-        true_labels: known labels, or ``None``.
-        seed: of the methods.
-        methods: which are run; by default :data:`~pyroclust.baselines.BASELINES`.
     """
     if (data == data[0]).all():
         return ()

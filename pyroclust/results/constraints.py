@@ -55,24 +55,14 @@ class KnownRows:
         return f"KnownRows({self.sentence})"
 
     def allows(self, assignments: np.ndarray) -> bool:
-        """Return whether a partition keeps the constraints.
-
-        Args:
-            assignments: labels, ``(N,)``.
-        """
+        """Return whether a partition keeps the constraints."""
         together = all(len(set(assignments[list(one)].tolist())) == 1 for one in self.groups)
         labels = assignments[self.apart]
         return together and bool((labels[:, 0] != labels[:, 1]).all())
 
     @property
     def sentence(self) -> str:
-        """How much is known.
-
-        Example:
-            >>> pairs = np.array([[0, 1]])
-            >>> KnownRows(("1", "2", "3"), ((0, 1),), pairs, pairs[:0], None, pairs[:0], pairs[0]).sentence
-            '2 of 3 rows: 2 in 1 group that belongs together, 0 pairs of groups or rows apart'
-        """
+        """How much is known."""
         grouped, number = sum(map(len, self.groups)), len(self.groups)
         belong = "groups that belong" if number != 1 else "group that belongs"
         pairs = f"{len(self.apart):,} pair{'s' * (len(self.apart) != 1)} of groups or rows"
@@ -220,13 +210,7 @@ class ConstraintSummary:
 def summarise_constraints(
     knowledge: Knowledge | None, after: Marginals, evidences: Sequence[LogEvidence] | None
 ) -> ConstraintSummary | None:
-    """Compute what constraints changed; ``None`` without any.
-
-    Args:
-        knowledge: the constraints, and the posterior without them.
-        after: of the draws that are shown, which keep them.
-        evidences: estimates of log p(data, constraints); ``None`` where there is no model.
-    """
+    """Compute what constraints changed; ``None`` without any."""
     if knowledge is None:
         return None
     free, tries = knowledge.free, Attempts()

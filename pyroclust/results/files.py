@@ -55,14 +55,6 @@ def prepare_folder(out: str | PathLike[str]) -> Path:
     """Create a folder and check that files can be written there, before anything is computed.
 
     What killed processes were writing there is removed.
-
-    Raises:
-        ValueError: if it cannot be created or written to, or lies inside of the installed package.
-
-    Example:
-        >>> import tempfile
-        >>> prepare_folder(Path(tempfile.mkdtemp()) / "results").is_dir()
-        True
     """
     if isinstance(out, str) and not out.strip():
         raise ValueError("the folder for the results has an empty name; name one, or . for this folder")
@@ -90,22 +82,6 @@ def results_folder(
 
     A run replaces its own results: those of the same command with the same data and the same options. Any
     other file there has to be given up expressly. Files whose names begin with a dot do not count.
-
-    Args:
-        out: the folder; created if needed, and removed again if the run fails and it is empty; ``None`` for
-            a run that writes nothing.
-        run: see :func:`name_of_run`.
-        overwrite: replace the results of another run, and leave other files beside the new ones.
-
-    Raises:
-        ValueError: if the folder cannot be written, holds anything else, or another process or thread is
-            writing there.
-
-    Example:
-        >>> import tempfile
-        >>> with results_folder(tempfile.mkdtemp(), run="a") as folder:
-        ...     folder.is_dir()
-        True
     """
     if out is None:
         yield None
@@ -128,16 +104,7 @@ def results_folder(
 
 
 def name_of_run(command: str, **settings: Any) -> str:
-    """Return what tells the results of a run from those of another: a checksum of all that it depends on.
-
-    Args:
-        command: such as "compare".
-        **settings: what the results depend on: numbers, text, arrays, and tuples of them.
-
-    Example:
-        >>> name_of_run("compare", seed=0) == name_of_run("compare", seed=1)
-        False
-    """
+    """Return what tells the results of a run from those of another: a checksum of all that it depends on."""
     digest = hashlib.sha256(command.encode())
     for name in sorted(settings):
         digest.update(f"\0{name}=".encode())
@@ -163,14 +130,6 @@ def write_files(folder: Path, *, even_interrupted: bool = False) -> Iterator[Pat
 
     The folder is exchanged for a new one in one step where it holds nothing else; where it does, or is the
     working folder, or has a parent that cannot be written, the files are exchanged one by one.
-
-    Args:
-        folder: an existing folder.
-        even_interrupted: whether to write what there is after the command was told to stop.
-
-    Raises:
-        KeyboardInterrupt: if the command was told to stop.
-        OSError: if the folder cannot be written; earlier results are then still there.
     """
     place = folder.resolve()
     part = _unfinished(place)

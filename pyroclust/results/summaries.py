@@ -94,17 +94,7 @@ class Estimate:
 
 
 class DrawsSummary:
-    """The posterior of a partition as one source's draws have it; a part that fails is ``None``.
-
-    Args:
-        draws: of the source.
-        name: what pages call it.
-        seed: of the search for the point estimate, and of random pairs and references.
-        data: the points, for the profiles of the clusters, ``(N, D)``.
-        true_labels: known labels, ``None`` for points without one.
-        allowed: says whether a partition keeps what is known of the points, as all draws do; where the point
-            estimate would not, it is the most central draw.
-    """
+    """The posterior of a partition as one source's draws have it; a part that fails is ``None``."""
 
     def __init__(
         self,
