@@ -19,8 +19,9 @@ from pyroclust.diagnostics import sbc
 from pyroclust.io.arviz import to_arviz
 from pyroclust.partitions.draws import Draws
 from pyroclust.partitions.renumbering import renumbered
-from pyroclust.results.analysis import Analysis, GuideRecord, ModelRecord
+from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
+from pyroclust.results.records import GuideRecord, ModelRecord
 
 IS_TREE = int(arviz.__version__.split(".")[0]) >= 1
 FUNCTIONALS = ["num_clusters", "entropy", "largest_share", "distance_to_reference", "log_joint"]

@@ -19,9 +19,10 @@ from pyroclust.diagnostics import EvidenceMethod, Finding, LogEvidence, Round
 from pyroclust.infer.refining.refinement import Refinement
 from pyroclust.partitions import Draws
 from pyroclust.report import Page, page_of, render_page
-from pyroclust.results.analysis import Analysis, GuideRecord
+from pyroclust.results.analysis import Analysis
 from pyroclust.results.constraints import FreePosterior, Knowledge, KnownRows
 from pyroclust.results.data import AnalysedData
+from pyroclust.results.records import GuideRecord
 
 HOSTILE = "<script>alert(1)</script> & \"co\" 'x'"
 LONG = "a_column_whose_name_nobody_would_call_short_and_that_has_no_space_to_break_at"

@@ -26,8 +26,9 @@ from pyroclust.diagnostics import LogEvidence
 from pyroclust.diagnostics.verdicts.findings import settled_finding
 from pyroclust.infer.refining.refinement import Refinement
 from pyroclust.partitions import Draws, canonical
-from pyroclust.results.analysis import Analysis, GuideRecord, ModelRecord
+from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
+from pyroclust.results.records import GuideRecord, ModelRecord
 
 LOG_EVIDENCE = -123.0
 

@@ -74,9 +74,10 @@ def diagnose(
     from pyroclust.analysis.finishing import finished
     from pyroclust.analysis.of_draws import DRAWS_STEPS
     from pyroclust.analysis.steps import Settings, Work, run_steps
-    from pyroclust.results.analysis import Analysis, Repeat
+    from pyroclust.results.analysis import Analysis
     from pyroclust.results.data import AnalysedData
     from pyroclust.results.files import name_of_run, results_folder, table_content
+    from pyroclust.results.records import Repeat
 
     run = name_of_run(
         "diagnose",

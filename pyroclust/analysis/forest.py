@@ -26,11 +26,12 @@ from pyroclust.memory import check_memory
 from pyroclust.models.standardised import named_prior
 from pyroclust.partitions import Draws
 from pyroclust.random_state import seeded
-from pyroclust.results.analysis import Analysis, Repeat
+from pyroclust.results.analysis import Analysis
 from pyroclust.results.answer import reliance
 from pyroclust.results.constraints import FreePosterior, Knowledge
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
+from pyroclust.results.records import Repeat
 
 __all__ = ["NOISE_SCALE", "forest"]
 

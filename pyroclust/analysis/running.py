@@ -28,10 +28,11 @@ from pyroclust.infer.mcmc.named_kernels import named_kernel
 from pyroclust.large_tables import about_draws, chain_seconds, takes_long
 from pyroclust.models import in_words
 from pyroclust.progress import lines_instead_of_bars
-from pyroclust.results.analysis import NO_VERDICT, Analysis, GuideRecord, ModelRecord, Repeat
+from pyroclust.results.analysis import NO_VERDICT, Analysis
 from pyroclust.results.answer import reliance
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
+from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.saving.cards import NO_GUIDE
 from pyroclust.saving.models import describe_model
 from pyroclust.text import duration

@@ -23,10 +23,11 @@ from pyroclust.infer import refine
 from pyroclust.large_tables import draws_of
 from pyroclust.progress import lines_instead_of_bars
 from pyroclust.protocols import takes_missing
-from pyroclust.results.analysis import Analysis, GuideRecord, Repeat
+from pyroclust.results.analysis import Analysis
 from pyroclust.results.answer import reliance
 from pyroclust.results.data import AnalysedData
 from pyroclust.results.files import name_of_run, results_folder, table_content
+from pyroclust.results.records import GuideRecord, Repeat
 
 __all__ = ["update"]
 

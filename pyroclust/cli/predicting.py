@@ -64,7 +64,7 @@ def predict(
 
     from pyroclust.analysis.predicting import predict as run
     from pyroclust.files import replace_file
-    from pyroclust.results.analysis import csv_text
+    from pyroclust.results.files import csv_text
 
     path = Path("predictions.csv") if out is None else out
     with stages(first="reading the analysis and the new rows", shown=not quiet):

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from pyroclust.report.html import FILE_NAME, render_page
 from pyroclust.report.page import page_of
-from pyroclust.results.analysis import Analysis, Repeat, csv_text
-from pyroclust.results.files import name_of_run, results_folder, write_files, write_json
+from pyroclust.results.analysis import Analysis
+from pyroclust.results.files import csv_text, name_of_run, results_folder, write_files, write_json
+from pyroclust.results.records import Repeat
 
 __all__ = ["save_analysis", "write_analysis"]
 

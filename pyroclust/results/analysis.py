@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +18,13 @@ from pyroclust.partitions import Draws
 from pyroclust.results.answer import AnswerInWords, clusters_frame
 from pyroclust.results.constraints import Knowledge
 from pyroclust.results.data import AnalysedData
+from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.results.summaries import DrawsSummary, Estimate
-from pyroclust.text import spreadsheet_cell
 
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["NO_VERDICT", "Analysis", "GuideRecord", "ModelRecord", "Repeat", "Source", "csv_text"]
+__all__ = ["NO_VERDICT", "WORDS", "Analysis", "Source"]
 
 WORDS = {
     "guide": "the guide",
@@ -34,85 +34,10 @@ WORDS = {
     "forest": "the spanning forest",
 }
 """What pages call the draws of an analysis."""
-_VERSIONS = ("pyroclust", "numpy", "torch", "numba", "pyro-ppl")
 
 
 NO_VERDICT = Verdict(Trust.UNKNOWN, "No verdict yet.")
 """What stands in the place of a verdict before there is one."""
-
-
-@dataclass(frozen=True)
-class ModelRecord:
-    """The model whose posterior is drawn from.
-
-    Attributes:
-        name: of the model.
-        in_words: which model it is, in words and as a formula.
-        description: what builds it again, as cards have it; ``None`` where nothing does.
-        has_likelihood: whether a partition has a log joint density.
-    """
-
-    name: str
-    in_words: str = ""
-    description: Mapping[str, Any] | None = None
-    has_likelihood: bool = True
-
-
-@dataclass(frozen=True)
-class GuideRecord:
-    """A guide beside its draws.
-
-    Attributes:
-        name: of the guide.
-        is_exact: whether log q of its draws is exact, not an estimate.
-        num_orders: visiting orders that share its draws in equal parts, one after the other.
-        certificate: what its card says was measured; empty without one.
-        is_asked_for: whether somebody named it, so that its draws are the answer where they agree.
-    """
-
-    name: str
-    is_exact: bool = True
-    num_orders: int = 1
-    certificate: Mapping[str, Any] = field(default_factory=dict)
-    is_asked_for: bool = False
-
-
-@dataclass(frozen=True)
-class Repeat:
-    """What repeats an analysis.
-
-    Attributes:
-        command: as it can be typed.
-        arguments: those that are not the default, by name.
-        seed: of everything random.
-        run: checksum of all that the result depends on.
-        table: checksum of the table; empty without one.
-        guide: checksum of the guide's weights; empty without one.
-        versions: of the libraries that make the draws.
-    """
-
-    command: str
-    arguments: Mapping[str, Any]
-    seed: int
-    run: str = ""
-    table: str = ""
-    guide: str = ""
-    versions: Mapping[str, str] = field(default_factory=lambda: installed_versions())
-
-    def figures(self) -> dict[str, Any]:
-        """Return what ``summary.json`` says of it."""
-        return {name: dict(one) if isinstance(one, Mapping) else one for name, one in vars(self).items()}
-
-
-def installed_versions() -> dict[str, str]:
-    """Return the versions of the libraries that draws depend on."""
-    found = {}
-    for name in _VERSIONS:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -513,15 +438,3 @@ def _short_figures(summary: DrawsSummary) -> dict[str, Any]:
         if estimate is None
         else estimate.figures() | {"assignments": estimate.assignments},
     }
-
-
-def csv_text(frame: pd.DataFrame) -> str:
-    """Write a data frame as CSV that every reader divides alike and no spreadsheet runs."""
-    columns = [
-        ["" if pd.isna(one) else str(one) for one in column.tolist()]
-        if pd.api.types.is_numeric_dtype(column.dtype)
-        else ["" if pd.isna(one) else spreadsheet_cell(str(one)) for one in column]
-        for column in (frame.iloc[:, place] for place in range(frame.shape[1]))
-    ]
-    rows = [[spreadsheet_cell(str(name)) for name in frame.columns], *zip(*columns, strict=True)]
-    return "".join(",".join(row) + "\n" for row in rows)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from pyroclust.data.tables import Table
 from pyroclust.files import (
@@ -24,9 +25,10 @@ from pyroclust.files import (
     replace_folder,
 )
 from pyroclust.interrupts import raise_if_interrupted
-from pyroclust.text import listed
+from pyroclust.text import listed, spreadsheet_cell
 
 __all__ = [
+    "csv_text",
     "name_of_run",
     "prepare_folder",
     "results_folder",
@@ -203,3 +205,15 @@ def _feed(update: Callable[[bytes], None], value: Any) -> None:
         update(value.tobytes() if value.dtype != object else repr(value.tolist()).encode())
     else:
         update(f"{type(value).__name__}:{value!r};".encode("utf-8", "backslashreplace"))
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """Write a data frame as CSV that every reader divides alike and no spreadsheet runs."""
+    columns = [
+        ["" if pd.isna(one) else str(one) for one in column.tolist()]
+        if pd.api.types.is_numeric_dtype(column.dtype)
+        else ["" if pd.isna(one) else spreadsheet_cell(str(one)) for one in column]
+        for column in (frame.iloc[:, place] for place in range(frame.shape[1]))
+    ]
+    rows = [[spreadsheet_cell(str(name)) for name in frame.columns], *zip(*columns, strict=True)]
+    return "".join(",".join(row) + "\n" for row in rows)

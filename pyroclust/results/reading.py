@@ -11,8 +11,9 @@ from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Answer, Finding, Mark, Trust, Verdict
 from pyroclust.partitions import Draws
-from pyroclust.results.analysis import Analysis, GuideRecord, ModelRecord, Repeat
+from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
+from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 from pyroclust.results.weights import Weighting
 
 __all__ = ["read_analysis"]

@@ -13,7 +13,8 @@ from pyroclust.distributions.sequential.partition import SequentialPartition
 from pyroclust.guides import PredictiveFilter
 from pyroclust.infer.refining import proposals
 from pyroclust.models import nig_mixture
-from pyroclust.results.analysis import Analysis, GuideRecord
+from pyroclust.results.analysis import Analysis
+from pyroclust.results.records import GuideRecord
 
 
 @pytest.mark.parametrize(("dim", "num_blocks"), [(4, 8), (5, 16)])

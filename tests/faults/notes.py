@@ -12,8 +12,9 @@ from faults.tables import no, noted, numbers, table
 from pyroclust import read_table
 from pyroclust.data import standardise
 from pyroclust.partitions import Draws
-from pyroclust.results.analysis import Analysis, csv_text
+from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
+from pyroclust.results.files import csv_text
 
 FAMILY = "tables"
 
