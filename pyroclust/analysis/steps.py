@@ -169,6 +169,7 @@ def run_steps(work: Work, steps: Sequence[Step], *, of_the_answer: bool) -> None
         if step.of_the_answer is not of_the_answer or found.interrupted or not step.applies(work):
             continue
         if not (work.asks(step.name) or step.by_default(work)):
+            found.not_asked.append(step.name)
             continue
         if said := step.says(work):
             work.tell(said)

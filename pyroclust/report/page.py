@@ -169,6 +169,10 @@ def _computed(found: Analysis) -> Section:
         ]
         kept = ", ".join(one for one in sums if one)
         parts.append(Paragraph(f"Seed {repeat.seed}; {versions}{f'; checksums: {kept}' if kept else ''}."))
+    if found.not_asked:
+        parts.append(
+            Paragraph(f"Not asked for: {', '.join(found.not_asked)}. --also NAME asks one, --thorough all.")
+        )
     if found.seconds_of:
         rows = tuple((name, seconds(value)) for name, value in found.seconds_of.items())
         parts.append(FigureTable("Wall time of each step.", ("", "time"), rows))

@@ -111,6 +111,7 @@ class Analysis:
         failures: why parts are missing, a sentence each.
         unanswered: questions that parts which failed leave open.
         seconds_of: wall time of each step.
+        not_asked: steps that could have been taken, and were not asked for.
         next: the command to go on with.
         repeat: what repeats it.
         folder: where the files were written, or ``None``.
@@ -140,6 +141,7 @@ class Analysis:
     failures: list[str] = field(default_factory=list)
     unanswered: list[Finding] = field(default_factory=list)
     seconds_of: dict[str, float] = field(default_factory=dict)
+    not_asked: list[str] = field(default_factory=list)
     next: str = ""
     repeat: Repeat | None = None
     folder: Path | None = None
@@ -348,6 +350,7 @@ class Analysis:
                 one.key: one.seconds_each for one in self.sources if one.seconds is not None
             },
             "seconds_of": self.seconds_of,
+            "not_asked": self.not_asked,
             "repeat": None if self.repeat is None else self.repeat.figures(),
             "notes": [*self.notes, *self.failures],
             "failures": list(self.failures),
