@@ -226,10 +226,9 @@ def _introduction(work: Work) -> str:
 def _next(work: Work, chains: Verdict | None) -> str:
     """Return the command to go on with."""
     found = work.analysis
-    assert found.repeat is not None
-    command = found.repeat.command
+    command = "" if found.repeat is None else found.repeat.command
     if chains is not None and chains.level is not Trust.TRUST:
-        if work.settings.thorough:
+        if work.settings.thorough or not command:
             return ""
         more = work.kept.get("more_seconds", 0.0)
         about = f"  (up to {duration(more)} of processor time)" if more and isfinite(more) else ""
