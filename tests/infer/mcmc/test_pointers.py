@@ -48,7 +48,7 @@ def read(outer, found):
     found[2] = outer.inner.table[1, 2]
     found[3] = outer.vector[3]
     found[4] = outer.part[1]
-    found[5] = len(outer.part) + outer.inner.table.shape[1]
+    found[5] = len(outer.part) + outer.inner.table.shape[1] + outer.inner.table[1][0]
     outer.vector[0] = 7
 
 
@@ -65,7 +65,7 @@ def outer():
 def test_compiled_code_reads_and_writes_what_python_sees():
     content, found = outer(), np.zeros(6)
     read(Address(content), found)
-    assert found.tolist() == [5, 0.25, 5, 3, 3, 5]
+    assert found.tolist() == [5, 0.25, 5, 3, 3, 8]
     assert content.vector[0] == 7
 
 
