@@ -28,7 +28,7 @@ from pyroclust.infer.refining.refinement import Refinement
 from pyroclust.partitions import Draws, canonical
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
-from pyroclust.results.records import GuideRecord, ModelRecord
+from pyroclust.results.records import GuideRecord, ModelRecord, Repeat
 
 LOG_EVIDENCE = -123.0
 
@@ -68,6 +68,7 @@ def analysis_of(
     """Return an analysis that has its draws, and took no step yet."""
     return Analysis(
         command="compare",
+        repeat=Repeat("pyroclust compare synthetic", {}, 0),
         data=data,
         model=ModelRecord(model, has_likelihood=has_likelihood),
         guide=guide,
