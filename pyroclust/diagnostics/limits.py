@@ -54,8 +54,8 @@ CLOSE_TO_LABELS, PARTLY_LABELS = 0.9, 0.5
 
 # Probability from which on something is called likely.
 LIKELY = 0.5
-# Share of the draws from which on a row, or a pair of rows, is called certain; and of intervals for people.
-CERTAIN, LEVEL = 0.9, 0.9
+# Share of the draws from which on a row, or a pair of rows, is called certain.
+CERTAIN = 0.9
 # Difference of means, in units of the spread within clusters, from which on it is said of a cluster.
 TELLING_EFFECT = 0.5
 

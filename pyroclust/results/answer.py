@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from pyroclust.diagnostics import Finding, Mark, Trust, Verdict
-from pyroclust.diagnostics.limits import LEVEL
 from pyroclust.diagnostics.verdicts.findings import share_together
 from pyroclust.results.summaries import DrawsSummary
 from pyroclust.text import listed
@@ -15,6 +14,8 @@ from pyroclust.text import listed
 __all__ = ["AnswerInWords", "clusters_frame", "reliance"]
 
 _MOST_SIZES = 12
+# Of intervals for people.
+_LEVEL = 0.9
 # By the first word on whether to rely on it.
 _MARKS = {
     "Yes": Mark.GOOD,
@@ -54,7 +55,7 @@ class AnswerInWords:
     def of(cls, summary: DrawsSummary, *, rely: str, following: str) -> "AnswerInWords":
         """Take it from the draws that are the answer."""
         counts, estimate = summary.marginals.counts, summary.estimate
-        tail = (1 - LEVEL) / 2
+        tail = (1 - _LEVEL) / 2
         low, high = (int(np.searchsorted(counts.cumsum(), at)) for at in (tail + 1e-9, 1 - tail - 1e-9))
         pairs = summary.co_assignment[np.triu_indices(len(summary.co_assignment), 1)]
         return cls(

@@ -121,8 +121,8 @@ def test_only_missing_cells_are_drawn(found, frame):
     cells = missing_cells(found)
     assert {one.name: one.rows.tolist() for one in cells.columns} == {"rain": [3, 20], "rain is 0": [3, 20]}
     whole = compare(frame.dropna(), **QUICK)
-    assert whole.missing is None
-    assert not any("cells are missing" in one for one in whole.comparison.notes)
+    assert "missing" not in whole.results
+    assert not any("cells are missing" in one for one in whole.notes)
     with pytest.raises(ValueError, match="no missing cell"):
         missing_cells(whole)
 
@@ -142,18 +142,18 @@ def test_new_rows_are_predicted(found, folder, frame):
 
 def test_full_covariances_need_whole_columns(frame):
     whole = compare(frame.dropna(), family="niw", **QUICK)
-    assert whole.comparison.columns == ("rain", "wind")
-    assert any("Divide such a column in two" in one for one in whole.comparison.notes)
+    assert whole.data.points.columns == ("rain", "wind")
+    assert any("Divide such a column in two" in one for one in whole.notes)
 
 
 def test_rows_and_pictures_have_it_whole(found, folder, frame):
     rain = frame["rain"].to_numpy()
-    rows = dict(found.comparison.rows.columns)
+    rows = dict(found.data.written)
     np.testing.assert_allclose(rows["rain"], rain)
     np.testing.assert_allclose(pd.read_csv(folder / "assignments.csv")["rain"], rain)
     assert [rows["rain is 0"][at] for at in (0, 3, 29)] == ["yes", None, "no"]
-    drawn = found.comparison.complete[:, 0]
-    scaled = (rain - found.comparison.location[0]) / found.comparison.scale[0]
+    drawn = found.data.complete[:, 0]
+    scaled = (rain - found.data.points.location[0]) / found.data.points.scale[0]
     there = ~np.isnan(rain)
     np.testing.assert_allclose(drawn[there], scaled[there])
 

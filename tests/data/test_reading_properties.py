@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pyroclust.data.datasets import read_table
 from pyroclust.delimited import Marks, find_marks
-from pyroclust.results.frames import csv_text
+from pyroclust.results.files import csv_text
 
 NUMBERS = st.floats(-1e12, 1e12, allow_subnormal=False)
 NAMES = st.from_regex(r"[a-z]{1,8}( [a-z]{1,5})?", fullmatch=True)

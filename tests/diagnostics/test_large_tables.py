@@ -10,7 +10,8 @@ from pyroclust.diagnostics.differences.agreement import marginals
 from pyroclust.diagnostics.differences.effects import largest_pair
 from pyroclust.diagnostics.draws.pairs import MAX_PAIRED_POINTS, paired_points
 from pyroclust.diagnostics.estimates.salso import searched_draws
-from pyroclust.results.draws_summary import summarise_draws
+from pyroclust.partitions import Draws
+from pyroclust.results.summaries import DrawsSummary
 
 
 def _draws(num_points: int, *, number: int = 12, clusters: int = 4, seed: int = 0) -> np.ndarray:
@@ -72,7 +73,8 @@ def test_a_summary_and_a_comparison_have_no_matrix_of_all_points():
     num_points = 12_000
     first, second = _draws(num_points), _draws(num_points, seed=1)
     tracemalloc.start()
-    summary = summarise_draws(first[None], name="mine", seed=0)
+    summary = DrawsSummary(Draws(assignments=first[None]), name="mine", seed=0)
+    summary.figures()
     found = diagnostics.compare_sources(first, second, seed=0, num_permutations=9)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -103,8 +103,10 @@ def test_every_weight_learns_from_images(guide: NeuralClusteringProcess) -> None
     loss(torch.empty(8, 12, 8, 8)).backward()
     used = {name: one for name, one in guide.named_parameters() if one.numel()}
     idle = [name for name, one in used.items() if one.grad is None or not one.grad.any()]
-    # A bias of keys moves all scores of a query alike.
-    assert [name for name in idle if not name.endswith("to_keys.bias")] == []
+    # A bias of keys moves all scores of a query alike, and the last bias of a summed scorer those of all
+    # clusters: whether rounding leaves anything of its gradient hangs on the machine.
+    alike = ("to_keys.bias", "scorer.f.10.bias")
+    assert [name for name in idle if not name.endswith(alike)] == []
 
 
 def test_a_guide_of_images_is_fitted_in_several_orders(model: LabelledImages) -> None:

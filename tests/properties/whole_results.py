@@ -5,7 +5,6 @@ _RESULT = "takes what an analysis returned, no data; tests/report has all kinds 
 _WEIGHTED = "weights that samplers return together: tests/infer/test_importance.py, tests/infer/test_smc.py"
 NOT_TESTED = {
     "diagnostics.normalised_weights": _WEIGHTED,
-    "diagnostics.population_evidence": _WEIGHTED,
     "diagnostics.resample": _WEIGHTED,
     "diagnostics.drift": "tables of chains that fit together: tests/diagnostics/test_short_chains.py",
     "diagnostics.nested_rhat": "a number of start_memory",
