@@ -46,8 +46,7 @@ def as_numbers(name: str, values: Any) -> np.ndarray:
     except (TypeError, ValueError, RuntimeError, OverflowError):
         raise ValueError(
             f"{name}, of type {type(values).__name__}, is not an array of real numbers: give an array, or "
-            "lists of "
-            "numbers of equal lengths"
+            "lists of numbers of equal lengths"
         ) from None
 
 

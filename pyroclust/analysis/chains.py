@@ -200,8 +200,7 @@ def _notes(
     chains, kept, _ = draws.assignments.shape
     told = (
         f"MCMC: {chains} chains of {draws.name}, {sweeps:,} sweeps each from starts with few clusters and "
-        "with "
-        f"many, in {draws.seconds:.3g} seconds, {draws.seconds_warmup:.3g} of them for warm-up.",
+        f"with many, in {draws.seconds:.3g} seconds, {draws.seconds_warmup:.3g} of them for warm-up.",
     )
     if converged:
         return told

@@ -79,10 +79,8 @@ def cluster(
     if num_clusters is not None:
         raise ValueError(
             f"num_clusters is {num_clusters}, but a mixture finds the number of clusters: take "
-            "expected_clusters "
-            "(--expected-clusters) for what you expect, or forest (pyroclust forest) for spanning forests "
-            "of so "
-            "many trees"
+            "expected_clusters (--expected-clusters) for what you expect, or forest (pyroclust forest) for "
+            "spanning forests of so many trees"
         )
     return _analyse(
         "cluster",

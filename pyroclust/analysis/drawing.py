@@ -96,9 +96,8 @@ def _mcmc_or_why(work: Work) -> None:
 def draw_guide(work: Work) -> None:
     """Draw from several posteriors of the guide, each with a visiting order of its own where it has one.
 
-    Where nobody says how many draws, posteriors with 125 draws each follow one another until three seconds
-    are
-    over: two at least, ten at most. Seconds exclude one draw to warm up.
+    Where nobody says how many draws, posteriors with 100 draws each follow one another until three seconds
+    are over: two at least, ten at most. Seconds exclude one draw to warm up.
     """
     picked, settings, data = work.picked, work.settings, work.data
     assert picked is not None
@@ -183,23 +182,28 @@ def _has_weights(work: Work) -> bool:
 
 
 def _agreement(work: Work) -> dict[str, Agreement]:
-    """Set the guide's draws, as drawn, weighted and refined, beside those of MCMC."""
+    """Set the guide's draws, as drawn and weighted, beside those of MCMC."""
     found = work.analysis
-    mcmc = found.summary("mcmc")
-    noise = mcmc.noise
-    floor = (noise.total_variation, noise.largest_difference, noise.mean_difference)
-
-    def beside(other: Any) -> Agreement:
-        return Agreement(*distances(other, mcmc.marginals), *floor)
-
-    result = {"guide": beside(found.summary("guide").marginals)}
+    result = {"guide": _beside_mcmc(work, found.summary("guide").marginals)}
     found.checks["agreement"] = agreement_findings(result["guide"], found.tolerance_for("guide"))
     weights = found.results.get("weights")
     if weights is not None:
-        of_weighted = marginals(found.proposals.assignments, weights=weights.weights)
-        result["weighted"], work.kept["weighted"] = beside(of_weighted), of_weighted
+        weighted = marginals(found.proposals.assignments, weights=weights.weights)
+        result["weighted"] = _beside_mcmc(work, weighted)
         found.checks["weighted"] = (_beside_check(result["weighted"], Question.WEIGHTED, work, "guide"),)
     return result
+
+
+def _beside_mcmc(work: Work, other: Any) -> Agreement:
+    """Return how far marginals are from those of MCMC, and the noise of MCMC itself."""
+    mcmc = work.analysis.summary("mcmc")
+    noise = mcmc.noise
+    return Agreement(
+        *distances(other, mcmc.marginals),
+        noise.total_variation,
+        noise.largest_difference,
+        noise.mean_difference,
+    )
 
 
 def _beside_check(one: Agreement, question: Question, work: Work, name: str) -> Finding:
@@ -244,14 +248,7 @@ def _refining(work: Work) -> Any:
 def agree_refined(work: Work) -> None:
     """Ask whether refined draws agree with MCMC."""
     found = work.analysis
-    mcmc, refined = found.summary("mcmc"), found.summary("refined")
-    noise = mcmc.noise
-    one = Agreement(
-        *distances(refined.marginals, mcmc.marginals),
-        noise.total_variation,
-        noise.largest_difference,
-        noise.mean_difference,
-    )
+    one = _beside_mcmc(work, found.summary("refined").marginals)
     found.results.setdefault("agreement", {})["refined"] = one
     found.checks["refined"] = (_beside_check(one, Question.REFINED, work, "refined"),)
 

@@ -212,8 +212,7 @@ def _forests(
         introduction=(
             f"{data.size_in_words}. {num_draws:,} heaviest spanning forests of {asked}, under similarities "
             f"(negative squared distances of rows) with noise of {noise_scale:g} of their standard "
-            "deviations; "
-            "their trees are the clusters. There is no model of the data."
+            "deviations; their trees are the clusters. There is no model of the data."
         ),
         notes=[*table.notes, *points.notes, *about_pairs(len(points.data))],
     )

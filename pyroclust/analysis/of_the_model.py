@@ -121,8 +121,7 @@ def _evidence(work: Work) -> Evidence | None:
         if len(found.row_names) > MOST_ANNEALED:
             found.notes.append(
                 f"The log evidence was not estimated by annealing, as there are more than {MOST_ANNEALED} "
-                "rows: "
-                "pyroclust.infer.annealed_log_evidence does it in a time that grows with their square."
+                "rows: pyroclust.infer.annealed_log_evidence does it in a time that grows with their square."
             )
         else:
             work.tell("estimating the log evidence by annealing")

@@ -117,7 +117,7 @@ def _work(
     settings: Settings,
     tell: Callable[[str], None],
 ) -> Work:
-    has_guide = isinstance(picked, PickedGuide)
+    guide = picked if isinstance(picked, PickedGuide) else None
     data = AnalysedData(table, points)
     notes = [*table.notes, *points.notes, *_about_vectors(table), *about_draws(len(points.data))]
     notes += [*about_pairs(len(points.data)), *picked.about]
@@ -125,9 +125,7 @@ def _work(
         command=command,
         data=data,
         model=ModelRecord(model.name, in_words(model), _described(model), bool(model.has_likelihood)),
-        guide=GuideRecord(picked.name, certificate=picked.certificate)
-        if isinstance(picked, PickedGuide)
-        else None,
+        guide=None if guide is None else GuideRecord(guide.name, certificate=guide.certificate),
         verdict=NO_VERDICT,
         seed=settings.seed,
         tolerance=settings.tolerance,
@@ -138,7 +136,7 @@ def _work(
             "num_points": len(points.data),
             "model": model.name,
             "model_in_words": in_words(model),
-            "guide": picked.name if isinstance(picked, PickedGuide) else None,
+            "guide": None if guide is None else guide.name,
         },
         notes=notes,
     )
@@ -149,7 +147,7 @@ def _work(
         tell=tell,
         model=model,
         data=tensor if table.shape is None else tensor.unflatten(-1, table.shape.event_shape),
-        picked=picked if has_guide and isinstance(picked, PickedGuide) else None,
+        picked=guide,
     )
 
 
@@ -217,8 +215,7 @@ def _introduction(work: Work) -> str:
     if not model.has_likelihood:
         said.append(
             "There are no importance weights, no log joint and no log evidence: the likelihood of a "
-            "partition "
-            f"under '{model.name}' has no formula."
+            f"partition under '{model.name}' has no formula."
         )
     return " ".join([*said, model.in_words]).rstrip()
 

@@ -92,8 +92,7 @@ def update(
     if found.knowledge is not None or found.about.get("constrained"):
         raise ValueError(
             "source has rows of which something was known, expected none: compare all rows with what is "
-            "known of "
-            "them"
+            "known of them"
         )
     old = found.data
     assert old is not None
@@ -151,8 +150,7 @@ def update(
             },
             introduction=(
                 f"{len(table.data):,} rows. The draws of before went on instead of starting over; there is "
-                "no MCMC "
-                "to compare with."
+                "no MCMC to compare with."
             ),
             notes=[*added.notes, _about(found, len(added.data))],
             repeat=Repeat("pyroclust update", {}, seed, run),
@@ -193,7 +191,6 @@ def _all_rows(old: AnalysedData, added: Table) -> Table:
 def _about(found: Analysis, number: int) -> str:
     drawn_by = found.reference.draws.name
     return (
-        f"{number:,} rows were added to {len(found.row_names):,}, on the scale of these: {drawn_by} went "
-        "on. The "
-        "estimates of the log evidence are of the new rows given the old ones."
+        f"{number:,} rows were added to {len(found.row_names):,}, on the scale of these: {drawn_by} went on. "
+        "The estimates of the log evidence are of the new rows given the old ones."
     )

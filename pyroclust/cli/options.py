@@ -81,8 +81,7 @@ OPTIONS: Mapping[str, Option] = {
         str,
         "--kinds",
         "Kinds of columns: number, count, yes/no or category, as in stage=category,visits=count; found out "
-        "by "
-        "default.",
+        "by default.",
         panel=_TABLE,
         metavar="A=KIND",
     ),
@@ -120,8 +119,7 @@ OPTIONS: Mapping[str, Option] = {
         str,
         "--must-link",
         "A .csv or .tsv of two columns: pairs of rows that belong together, by their names in the column "
-        "'row' of "
-        "assignments.csv, which count from 1 unless the table names its rows.",
+        "'row' of assignments.csv, which count from 1 unless the table names its rows.",
         panel=_KNOWN,
         metavar="FILE",
     ),
@@ -138,9 +136,8 @@ OPTIONS: Mapping[str, Option] = {
     "family": _option(
         str,
         "--family",
-        "Clusters: niw (normal, full covariance), nig (normal, independent columns) or student-t; by "
-        "default niw, "
-        "for one column nig.",
+        "Clusters: niw (normal, full covariance), nig (normal, independent columns) or student-t; by default "
+        "niw, for one column nig.",
         panel=_MODEL,
         metavar="NAME",
     ),
@@ -148,8 +145,7 @@ OPTIONS: Mapping[str, Option] = {
         str,
         "--prior",
         "Partition: gamma-crp (Dirichlet process, random concentration), crp, py (Pitman-Yor) or mfm "
-        "(mixture of "
-        "finite mixtures); by default gamma-crp.",
+        "(mixture of finite mixtures); by default gamma-crp.",
         panel=_MODEL,
         metavar="NAME",
     ),
@@ -184,9 +180,8 @@ OPTIONS: Mapping[str, Option] = {
     "guide": _option(
         str,
         "--guide",
-        "Guide by name or folder, see 'pyroclust guides'; none for MCMC alone. By default compare takes "
-        "one of the "
-        "model, or its exact filter, and cluster none.",
+        "Guide by name or folder, see 'pyroclust guides'; none for MCMC alone. By default compare takes one "
+        "of the model, or its exact filter, and cluster none.",
         panel=_DRAWS,
         metavar="NAME",
     ),
@@ -218,9 +213,8 @@ OPTIONS: Mapping[str, Option] = {
         str,
         "--kernel",
         "Kernel of the chains: auxiliary, gibbs, gibbs+merge-split, merge-split, merge-split+gibbs, "
-        "split-merge, "
-        "split-merge+gibbs or tempered; by default merge-split+gibbs, above 4 columns gibbs+merge-split, or "
-        "auxiliary.",
+        "split-merge, split-merge+gibbs or tempered; by default merge-split+gibbs, above 4 columns "
+        "gibbs+merge-split, or auxiliary.",
         panel=_DRAWS,
         metavar="NAME",
     ),
@@ -237,8 +231,7 @@ OPTIONS: Mapping[str, Option] = {
         float,
         "--tolerance",
         "Largest difference of two co-assignment probabilities that agrees with MCMC; by default 0.1 for "
-        "refined "
-        "draws, 0.15 for others.",
+        "refined draws, 0.15 for others.",
         panel=_DRAWS,
         metavar="P",
     ),
@@ -255,8 +248,7 @@ OPTIONS: Mapping[str, Option] = {
         float,
         "--noise-scale",
         "Noise of a similarity, in standard deviations of all similarities (negative squared distances); 0 "
-        "is single "
-        "linkage.",
+        "is single linkage.",
         panel=_FOREST,
         default=0.1,
         metavar="E",
@@ -360,8 +352,7 @@ def names_of_columns(text: str | None) -> list[str] | None:
     if not names:
         raise ValueError(
             f"--columns is '{visible(text)}', expected names between commas, as in width,height; quotes "
-            "stand "
-            "around a name with a comma"
+            "stand around a name with a comma"
         )
     return names
 

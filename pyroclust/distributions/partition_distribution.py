@@ -102,8 +102,7 @@ class PartitionDistribution(TorchDistribution):
         except RuntimeError:
             raise ValueError(
                 f"value has shape {tuple(value.shape)}, expected (..., {self.num_points}) where ... "
-                "broadcasts "
-                f"with the batch {tuple(self.batch_shape)}"
+                f"broadcasts with the batch {tuple(self.batch_shape)}"
             ) from None
         return as_partitions("value", value) if self._validate_args else value.long()
 

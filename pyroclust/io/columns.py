@@ -246,9 +246,8 @@ def _refuse_names(frame: pd.DataFrame, where: str) -> None:
     draws = [name for name in names if _DRAW.fullmatch(name)]
     if len(draws) > 1:
         raise ValueError(
-            f"{where} has the columns {listed(draws, 3)}, one a draw, expected one row a draw and one "
-            "column a "
-            "point: transpose the table"
+            f"{where} has the columns {listed(draws, 3)}, one a draw, expected one row a draw and one column "
+            "a point: transpose the table"
         )
     refuse_twice(names, where)
 
@@ -302,8 +301,8 @@ def _in_doubt(frame: pd.DataFrame, places: list[int], where: str, *, is_header: 
     return ValueError(
         f"{where} has another value in each of {len(frame)} draws in "
         f"{_called(frame, places, is_header=is_header)}, as the number or the seed of a draw has, where "
-        "labels of "
-        "a point repeat: remove it, or name all columns in a header, this one 'id' if it is no point"
+        "labels of a point repeat: remove it, or name all columns in a header, this one 'id' if it is no "
+        "point"
     )
 
 
@@ -324,9 +323,8 @@ def _number_of_clusters(frame: pd.DataFrame, where: str) -> str | None:
     if (others.nunique(axis=1) == frame[name]).all():
         return name
     raise ValueError(
-        f"{where} has a column '{name}' that is not how many labels the other columns have, expected "
-        "points, or "
-        "the number of clusters: rename it if it is a point, else remove it"
+        f"{where} has a column '{name}' that is not how many labels the other columns have, expected points, "
+        "or the number of clusters: rename it if it is a point, else remove it"
     )
 
 
@@ -398,8 +396,7 @@ def _numbers_of_draws(values: np.ndarray, name: str, where: str) -> np.ndarray:
     if np.isnan(numbers).any():
         raise ValueError(
             f"{where} has {np.isnan(numbers).sum()} rows whose {name} is no number, expected the place of "
-            "the draw "
-            "in its chain"
+            "the draw in its chain"
         )
     return numbers
 

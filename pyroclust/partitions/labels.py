@@ -143,8 +143,7 @@ def check_label_vectors(name: str, assignments: Tensor) -> None:
     if assignments.is_complex() or assignments.layout != torch.strided:
         raise ValueError(
             f"{name} is a tensor of {assignments.dtype} and layout {assignments.layout}, expected a dense "
-            "one of "
-            "integers, the labels of clusters"
+            "one of integers, the labels of clusters"
         )
 
 

@@ -175,8 +175,7 @@ def _samples(name: str, run: Any) -> Any:
     if values.dtype.kind == "f" and not (values == values.round()).all():
         raise ValueError(
             f"{name} is {_of_type(run)} whose site 'assignments' has values that are not whole, expected "
-            "labels "
-            "of clusters"
+            "labels of clusters"
         )
     return values.astype(np.int64)
 

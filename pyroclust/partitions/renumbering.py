@@ -124,8 +124,7 @@ def _check_names(names: np.ndarray, codes: np.ndarray, where: str) -> None:
     if len(twice):
         raise ValueError(
             f"{where} holds the label {visible(twice.iloc[0])} both as a number and as text, expected one "
-            "kind: "
-            "write all labels as text, or all as numbers"
+            "kind: write all labels as text, or all as numbers"
         )
     missing = text.isin(_MISSING).to_numpy()
     if missing.any():

@@ -222,9 +222,9 @@ def _sizes(view: Source, profiles: ClusterProfiles) -> FigureTable:
     return FigureTable(
         "Size and share of each cluster of the estimate, the share with the 95 % interval of its "
         "counterparts, the most similar clusters of the draws; membership is the mean probability of its "
-        "rows to "
-        "be in it; stability is the mean Jaccard index with the counterparts, 1 meaning that it comes back "
-        "unchanged in every draw. clusters.csv has these, and the mean of each column with its interval.",
+        "rows to be in it; stability is the mean Jaccard index with the counterparts, 1 meaning that it "
+        "comes back unchanged in every draw. clusters.csv has these, and the mean of each column with its "
+        "interval.",
         ("cluster", "rows", "share (95 %)", "membership", "stability"),
         rows,
     )

@@ -38,10 +38,8 @@ __all__ = ["page_of", "register_section"]
 _Made = Callable[[Analysis, Any], Section]
 _FOOTER = (
     "Uncertainty of a row: the probability that it is apart from its companions in the estimate. Variation "
-    "of "
-    "information is measured in bits; 0 means equal partitions. Effective draws are those of the slowest "
-    "functional, "
-    "of a guide one over the sum of its squared smoothed importance weights."
+    "of information is measured in bits; 0 means equal partitions. Effective draws are those of the slowest "
+    "functional, of a guide one over the sum of its squared smoothed importance weights."
 )
 # Sections of results, by the name of their step.
 _SECTIONS: dict[str, _Made] = {

@@ -36,8 +36,7 @@ def read_analysis(folder: Path) -> Analysis:
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise ValueError(
             f"folder '{folder}' holds no analysis (draws.nc and summary.json) that can be read; run "
-            "pyroclust "
-            "cluster or compare with --out first"
+            "pyroclust cluster or compare with --out first"
         ) from error
     observed = groups.get("observed_data")
     command = summary.get("command", "compare")

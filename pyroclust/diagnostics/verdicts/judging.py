@@ -141,8 +141,7 @@ def _beside_mcmc(checks: Checks) -> _Judged:
         return (
             Trust.UNKNOWN,
             f"No verdict on the guide: it differs from MCMC ({said(drawn)}), but so do two halves of MCMC; "
-            "run MCMC "
-            "longer.",
+            "run MCMC longer.",
             Answer.MCMC,
         )
     return (
@@ -224,7 +223,6 @@ def _alone(checks: Checks) -> _Judged:
         Trust.AVERAGE,
         "The guide can be trusted on average over data like these: they look like its model's "
         f"({familiar.sentence}), on which its certificate passed ({said(certified)}); on this very table "
-        "nothing "
-        "can check it.",
+        "nothing can check it.",
         Answer.GUIDE,
     )

@@ -120,9 +120,8 @@ def _batch(component: Component, assignments: Tensor) -> Size:
         return torch.broadcast_shapes(assignments.shape[:-1], component.batch_shape)
     except RuntimeError:
         raise ValueError(
-            f"assignments has shape {tuple(assignments.shape)}, expected (..., N) where ... broadcasts "
-            "with the "
-            f"hyperparameters of the family, {tuple(component.batch_shape)}"
+            f"assignments has shape {tuple(assignments.shape)}, expected (..., N) where ... broadcasts with "
+            f"the hyperparameters of the family, {tuple(component.batch_shape)}"
         ) from None
 
 
@@ -131,7 +130,6 @@ def _check_labels(assignments: Tensor) -> None:
     whole = not assignments.is_floating_point() or bool((labels == assignments).all())
     if labels.numel() and not (whole and labels.min() >= 0 and labels.max() < num_points):
         raise ValueError(
-            f"assignments holds labels other than the whole numbers from 0 to {num_points - 1}, the "
-            "labels of "
-            f"{num_points} points; call pyroclust.partitions.canonical on it first"
+            f"assignments holds labels other than the whole numbers from 0 to {num_points - 1}, the labels "
+            f"of {num_points} points; call pyroclust.partitions.canonical on it first"
         )
