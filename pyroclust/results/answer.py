@@ -164,7 +164,9 @@ def reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool) -> st
         'Yes: MCMC converged; the guide agrees.'
     """
     if chains is None:
-        said = verdict.sentence.removeprefix("No verdict: ").removeprefix("Use the refined draws with care: ")
+        if verdict.level is Trust.UNCONFIRMED:
+            return "With care: the refined draws have settled, but nothing confirms them."
+        said = verdict.sentence.removeprefix("No verdict: ")
         return f"{_SHORT.get(verdict.level, 'No')}: {_first_sentence(said)}"
     if chains.level is Trust.AVERAGE:
         return f"On the whole: {_first_sentence(chains.sentence)}"
