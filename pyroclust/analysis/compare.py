@@ -329,6 +329,8 @@ def _analyse(
         if value is not None:
             check_count(name, value, at_least=10)
     check_count("num_chains", num_chains)
+    if isinstance(also, str):
+        raise ValueError(f"also is {also!r}, expected a list of names, such as [{also!r}]")
     if warmup is not None:
         check_count("warmup", warmup, at_least=0)
     tolerance, seed = _checked_tolerance(tolerance), check_seed(seed)

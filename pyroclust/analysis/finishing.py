@@ -8,7 +8,22 @@ __all__ = ["finished"]
 
 
 def finished(found: Analysis, tell: Callable[[str], None]) -> Analysis:
-    """Compute the figures that every file holds, and write the files into the folder that is reserved."""
+    """Compute the figures that every file holds, and write the files into the folder that is reserved.
+
+    After a first Ctrl-C here the files are written all the same: everything was drawn by then.
+    """
+    try:
+        _finish(found, tell)
+    except KeyboardInterrupt:
+        if found.interrupted or found.folder is None:
+            raise
+        found.interrupted = True
+        found.notes.append("Interrupted while the files were written.")
+        _finish(found, tell)
+    return found
+
+
+def _finish(found: Analysis, tell: Callable[[str], None]) -> None:
     found.to_dict()
     found.clusters()
     for source in found.sources:
@@ -18,4 +33,3 @@ def finished(found: Analysis, tell: Callable[[str], None]) -> Analysis:
 
         tell("writing the report")
         write_analysis(found, found.folder)
-    return found

@@ -12,6 +12,7 @@ from pyroclust.analysis.constraining import Known, known_of
 from pyroclust.analysis.finishing import finished
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
+from pyroclust.analysis.repeating import arguments_of, command_line
 from pyroclust.analysis.steps import Settings, Work, run_steps
 from pyroclust.constraints import Constraints
 from pyroclust.counts import check_count, check_number, check_seed
@@ -37,6 +38,7 @@ __all__ = ["NOISE_SCALE", "forest"]
 
 NOISE_SCALE = 0.1
 """In standard deviations of the similarities: the least of those that were published."""
+_USUAL_DRAWS = 1000
 # Similarities, their perturbed copies and squares, eight bytes each.
 _BYTES_A_PAIR = 6 * 8
 # Similarities are standardised: what is smaller is rounding.
@@ -58,7 +60,7 @@ def forest(
     must_link: PairsLike | None = None,
     cannot_link: PairsLike | None = None,
     partial_labels: str | None = None,
-    num_draws: int = 1000,
+    num_draws: int = _USUAL_DRAWS,
     out: str | PathLike[str] | None = None,
     overwrite: bool = False,
     seed: int = 0,
@@ -152,12 +154,24 @@ def forest(
         settings=repr((law, noise_scale, num_draws, seed)),
         **({} if known is None else {"known": known.content}),
     )
-    options = {name: one for name, one in law.items() if one is not None} | {"noise_scale": noise_scale}
+    of_the_table = {
+        **{"columns": columns, "label": label, "pca": pca, "raw": raw, "partial_labels": partial_labels},
+        **linked,
+        **reading,
+    }
+    options = {
+        **law,
+        "noise_scale": noise_scale if noise_scale != NOISE_SCALE else None,
+        "num_draws": num_draws if num_draws != _USUAL_DRAWS else None,
+        **of_the_table,
+    }
+    typed = str(source) if isinstance(source, str | PathLike) else table.name
     with results_folder(out, run=run, overwrite=overwrite) as folder:
         found = _forests(
             table, points, known, law, noise_scale, num_draws, seed, progress or (lambda stage: None)
         )
-        found.repeat = Repeat(f"pyroclust forest {table.name}", options, seed, run)
+        found.repeat = Repeat(command_line("forest", typed, options, seed), arguments_of(options), seed, run)
+        found.next = command_line("cluster", typed, of_the_table, 0)
         found.folder = folder
         return _finished(found, progress or (lambda stage: None))
 
@@ -228,7 +242,6 @@ def _finished(found: Analysis, tell: Callable[[str], None]) -> Analysis:
     )
     found.complete_verdict(verdict)
     found.about["rely"] = reliance(verdict, None, has_guide=False)
-    found.next = f"pyroclust cluster {found.name}"
     work = Work(analysis=found, settings=Settings(seed=found.seed), tell=tell)
     run_steps(work, (*DRAWS_STEPS, *MODEL_STEPS), of_the_answer=True)
     return finished(found, tell)

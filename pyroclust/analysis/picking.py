@@ -145,7 +145,7 @@ def pick_guide(
     if shape is not None and not of_graphs and (guide == NO_GUIDE or asked.given):
         raise ValueError(
             f"the points are {shape}, for which there is no model by name and no MCMC: leave guide='none' "
-            "and what names a model out"
+            "and what names a model out, and take compare (pyroclust compare), where a guide stands alone"
         )
     if shape is not None and guide is None and not of_graphs:
         return pick_guide(_guide_for(shape), dim=dim, conditions=conditions)

@@ -17,6 +17,7 @@ from pyroclust.analysis.finishing import finished
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.picking import NoGuide, PickedGuide, pick_guide
+from pyroclust.analysis.repeating import arguments_of, command_line
 from pyroclust.analysis.steps import Settings, Work, check_names, run_steps
 from pyroclust.data.columns_of_table import ColumnsOfTable
 from pyroclust.data.standardise import Standardised
@@ -40,7 +41,7 @@ from pyroclust.threads import one_torch_thread
 
 __all__ = ["analyse_table", "judged"]
 
-_OPTIONS = {"num_draws": "draws", "num_chains": "chains", "conditions": "condition"}
+_LENGTHS = ("num_chains", "mcmc_draws", "warmup", "also", "refine")
 
 
 def analyse_table(
@@ -85,7 +86,8 @@ def analyse_table(
     if settings.kernel is not None:
         # A wrong name is refused before anything is drawn.
         named_kernel(settings.kernel, model)
-    repeat = _repeat(command, table, points, picked, model_asked, conditions, known, settings, guide, typed)
+    typed = (typed[0], _options(command, settings, model_asked, guide, conditions, typed[1]))
+    repeat = _repeat(command, table, points, picked, known, settings, typed)
     # Networks on images and graphs are large enough to gain from threads.
     threads = one_torch_thread() if table.shape is None else nullcontext()
     with (
@@ -94,7 +96,7 @@ def analyse_table(
         lines_instead_of_bars(tell),
     ):
         work = _work(command, table, points, picked, model, settings, tell)
-        work.free, work.known = free, known
+        work.free, work.known, work.kept["typed"] = free, known, typed
         work.analysis.repeat, work.analysis.folder = repeat, folder
         if guide is not None and work.analysis.guide is not None:
             work.analysis.guide = replace(work.analysis.guide, is_asked_for=True)
@@ -229,11 +231,37 @@ def _next(work: Work, chains: Verdict | None) -> str:
             return ""
         more = work.kept.get("more_seconds", 0.0)
         about = f"  (up to {duration(more)} of processor time)" if more and isfinite(more) else ""
-        return f"{command} --thorough{about}"
+        source, options = work.kept["typed"]
+        # What keeps the chains from converging is left out.
+        asked = {name: one for name, one in options.items() if name not in _LENGTHS}
+        longer = command_line(found.command, source, asked | {"thorough": True}, found.seed)
+        # The folder holds the results of this run, which is another one.
+        place = f" --out {shlex.quote(str(found.folder))} --overwrite" if found.folder is not None else ""
+        return f"{longer}{place}{about}"
     is_of_rows = found.data is not None and found.data.shape is None
     if found.folder is not None and is_of_rows and found.model and found.model.description is not None:
         return f"pyroclust predict {shlex.quote(str(found.folder))} new.csv"
     return command.replace("cluster", "compare", 1) if found.command == "cluster" else ""
+
+
+def _options(
+    command: str,
+    settings: Settings,
+    asked: AskedModel,
+    guide: object,
+    conditions: Mapping[str, float],
+    of_the_table: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return what was asked for, by the names of the parameters."""
+    usual = Settings()
+    options = {
+        name: value for name, value in asdict(settings).items() if value != getattr(usual, name)
+    } | asked.given
+    if isinstance(guide, str | os.PathLike) and not (command == "cluster" and guide == NO_GUIDE):
+        options["guide"] = str(guide)
+    options |= ({"conditions": dict(conditions)} if conditions else {}) | dict(of_the_table)
+    options.pop("seed", None)
+    return options
 
 
 def _repeat(
@@ -241,26 +269,12 @@ def _repeat(
     table: Table,
     points: Standardised,
     picked: PickedGuide | NoGuide,
-    asked: AskedModel,
-    conditions: Mapping[str, float],
     known: Known | None,
     settings: Settings,
-    guide: object,
     typed: tuple[str, Mapping[str, Any]],
 ) -> Repeat:
     """Say what repeats an analysis."""
-    usual = Settings()
-    options = {
-        name: value for name, value in asdict(settings).items() if value != getattr(usual, name)
-    } | asked.given
-    options |= {"guide": guide} if isinstance(guide, str) else {}
-    options |= (
-        {"condition": [f"{name}={value:g}" for name, value in conditions.items()]} if conditions else {}
-    )
-    options.pop("seed", None)
-    options = {
-        name: sorted(value) if isinstance(value, frozenset) else value for name, value in options.items()
-    }
+    source, options = typed
     content = _content_of(picked)
     run = name_of_run(
         command,
@@ -270,44 +284,14 @@ def _repeat(
         settings=repr(settings),
         **({} if known is None else {"known": known.content}),
     )
-    source, of_the_table = typed
-    options |= {
-        name: value for name, value in of_the_table.items() if value is not None and value is not False
-    }
-    words = [f"pyroclust {command} {shlex.quote(source)}"]
-    for name, value in sorted(options.items()):
-        words += _option(name, value)
-    words += [f"--seed {settings.seed}"] if settings.seed else []
     return Repeat(
-        command=" ".join(words),
-        arguments={
-            name: value if _is_plain(value) or isinstance(value, list) else repr(value)
-            for name, value in options.items()
-        },
+        command=command_line(command, source, options, settings.seed),
+        arguments=arguments_of(options),
         seed=settings.seed,
         run=run,
         table=name_of_run("table", content=table_content(table)),
         guide=name_of_run("guide", content=content),
     )
-
-
-def _option(name: str, value: Any) -> list[str]:
-    option = "--" + _OPTIONS.get(name, name).replace("_", "-")
-    if value is True:
-        return [option]
-    if value is None or value is False:
-        return []
-    if isinstance(value, Mapping):
-        value = [f"{key}={one}" for key, one in value.items()]
-    if isinstance(value, tuple | list) and name not in ("must_link", "cannot_link"):
-        if all(isinstance(one, float | int) for one in value):
-            return [f"{option} {' '.join(f'{one:g}' for one in value)}"]
-        return [f"{option} {shlex.quote(','.join(map(str, value)))}"]
-    return [f"{option} {shlex.quote(str(value)) if _is_plain(value) else '...'}"]
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, str | int | float | bool)
 
 
 def _content_of(picked: PickedGuide | NoGuide) -> tuple[Any, ...]:

@@ -154,7 +154,9 @@ _ABOUT_GUIDE = {
 def reliance(verdict: Verdict, chains: Verdict | None, *, has_guide: bool) -> str:
     """Say in one line whether an answer can be relied on."""
     if chains is None:
-        said = verdict.sentence.removeprefix("No verdict: ").removeprefix("Use the refined draws with care: ")
+        if verdict.level is Trust.UNCONFIRMED:
+            return "With care: the refined draws have settled, but nothing confirms them."
+        said = verdict.sentence.removeprefix("No verdict: ")
         return f"{_SHORT.get(verdict.level, 'No')}: {_first_sentence(said)}"
     if chains.level is Trust.AVERAGE:
         return f"On the whole: {_first_sentence(chains.sentence)}"

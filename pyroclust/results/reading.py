@@ -20,6 +20,13 @@ __all__ = ["read_analysis"]
 
 # What a group of draws.nc is called here; the posterior is that of MCMC where there is one.
 _GROUPS = ("guide", "proposals", "refined", "weighted")
+# What summary.json says of the run, beside figures.
+_ABOUT = (
+    *("source", "columns", "points", "num_points", "model", "model_in_words", "guide"),
+    *("mcmc_kernel", "mcmc_chains", "mcmc_draws", "mcmc_seconds", "mcmc_seconds_warmup"),
+    *("guide_draws", "guide_seconds", "refined_draws", "refined_seconds"),
+    *("asked", "noise_scale", "draws", "seconds", "more_clusters_than_asked"),
+)
 
 
 def read_analysis(folder: Path) -> Analysis:
@@ -43,6 +50,8 @@ def read_analysis(folder: Path) -> Analysis:
     has_mcmc = summary.get("mcmc_kernel") is not None
     names = {"posterior": "mcmc" if has_mcmc else _main_name(command, groups)}
     names |= {name: name for name in _GROUPS if name in groups}
+    in_words, limits = summary.get("answer_in_words") or {}, summary.get("tolerance") or {}
+    failures = list(summary.get("failures", ()))
     found = Analysis(
         command=command,
         data=None if observed is None else _data(observed, main),
@@ -51,16 +60,20 @@ def read_analysis(folder: Path) -> Analysis:
         draws={name: _draws(groups[group]) for group, name in names.items()},
         verdict=verdict,
         seed=summary.get("seed", 0),
-        about={"rely": summary.get("answer_in_words", {}).get("rely", "")}
-        | {name: summary.get(name) for name in ("source", "columns", "points", "model", "model_in_words")},
+        # Limits of the library differ, one that was asked for holds for both.
+        tolerance=limits["guide"] if limits and limits["guide"] == limits["refined"] else None,
+        about={"rely": in_words.get("rely", "")}
+        | {name: summary[name] for name in _ABOUT if name in summary},
         introduction="",
-        notes=list(summary.get("notes", ())),
-        next=summary.get("answer_in_words", {}).get("next", ""),
+        notes=[one for one in summary.get("notes", ()) if one not in failures],
+        failures=failures,
+        seconds_of=dict(summary.get("seconds_of") or {}),
+        next=in_words.get("next", ""),
         repeat=_repeat(summary),
         folder=folder,
         interrupted=bool(summary.get("interrupted", False)),
     )
-    found.about["constrained"] = summary.get("constraints") is not None
+    found.about["constrained"] = bool(summary.get("constraints") or summary.get("constrained"))
     _take_weights(found)
     _take_estimates(found, summary)
     return found

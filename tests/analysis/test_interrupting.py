@@ -1,10 +1,13 @@
 """Ctrl-C keeps what was drawn."""
 
+import json
+
 import pytest
 
-from pyroclust import compare
+from pyroclust import cluster, compare
 from pyroclust.analysis import chains
 from pyroclust.infer.mcmc.long_chains import LongChains
+from pyroclust.report import saving
 
 DRAWS = 250
 
@@ -38,3 +41,19 @@ def test_ctrl_c_before_anything_was_drawn_ends_with_nothing(monkeypatch, tmp_pat
     with pytest.raises(KeyboardInterrupt):
         compare("galaxies", mcmc_draws=DRAWS, num_chains=2, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_ctrl_c_while_the_files_are_written_keeps_what_was_drawn(monkeypatch, tmp_path):
+    pressed = []
+
+    def rendered(page: object) -> str:
+        pressed.append(page)
+        if len(pressed) == 1:
+            raise KeyboardInterrupt
+        return render_page(page)
+
+    render_page = saving.render_page
+    monkeypatch.setattr(saving, "render_page", rendered)
+    found = cluster("galaxies", mcmc_draws=20, num_chains=2, warmup=10, out=tmp_path / "out")
+    assert found.interrupted
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["interrupted"] is True

@@ -57,6 +57,9 @@ def test_what_was_saved_is_read_back(frame, kind, tmp_path):
         np.testing.assert_allclose(one.probabilities, other.probabilities)
         np.testing.assert_allclose(one.log_density, other.log_density)
     again.save(tmp_path / "copy")
+    twice = Analysis.read(tmp_path / "copy")
+    assert (twice.draws.keys(), twice.reference.key) == (made.draws.keys(), made.reference.key)
+    assert twice.in_words.how_many == made.in_words.how_many
     summaries = [json.loads((tmp_path / one / "summary.json").read_text()) for one in ("out", "copy")]
     for name in ("verdict", "answer", "num_clusters", "point_estimates", "answer_in_words"):
         assert summaries[0][name] == summaries[1][name], name

@@ -56,6 +56,21 @@ def test_a_number_of_clusters_is_refused_and_forests_are_named(tmp_path, monkeyp
     assert not list(tmp_path.iterdir())
 
 
+def test_the_next_command_can_be_typed_and_drops_what_keeps_chains_from_converging(tmp_path):
+    found = cluster("galaxies", mcmc_draws=10, num_chains=1, warmup=0, out=tmp_path / "o")
+    assert found.repeat.command == "pyroclust cluster galaxies --mcmc-draws 10 --chains 1 --warmup 0"
+    following = f"pyroclust cluster galaxies --thorough --out {tmp_path / 'o'} --overwrite"
+    assert found.next.split("  (")[0] == following
+
+
+def test_a_forest_says_what_repeats_it_and_what_comes_next(tmp_path):
+    (tmp_path / "a b.csv").write_text("1\n2\n9\n")
+    found = pyroclust.forest(tmp_path / "a b.csv", num_clusters=2, num_draws=20, header=False, seed=1)
+    source = f"'{tmp_path / 'a b.csv'}' --no-header"
+    assert found.next == f"pyroclust cluster {source}"
+    assert found.repeat.command == f"pyroclust forest {source} --clusters 2 --draws 20 --seed 1"
+
+
 def pressed(*args, **kwargs):
     signal.raise_signal(signal.SIGINT)
     raise AssertionError("Ctrl-C was not heard")
