@@ -213,7 +213,7 @@ def _notes(
     counts = listed((f"{one:.1f}" for one in clusters), chains)
     return (
         *told,
-        f"MCMC has not converged after {sweeps:,} sweeps a chain: {functional_name(worst.name)} has "
+        f"MCMC has not converged well after {sweeps:,} sweeps a chain: {functional_name(worst.name)} has "
         f"R-hat {worst.rhat:.3g} and {worst.ess_bulk:.0f} effective draws, where R-hat of at most "
         f"{GOOD_RHAT:g} and {GOOD_ESS:.0f} draws are wanted. The chains have {counts} clusters on "
         f"average. Take --thorough, --warmup {longer} (about {duration(seconds)}), more --chains, {others}or "

@@ -1,6 +1,6 @@
 """From draws of any software to their analysis: files or arrays in, verdict, figures and report out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from pyroclust.partitions import Draws
 if TYPE_CHECKING:
     from pyroclust.results.analysis import Analysis
 
-__all__ = ["check_table_options", "diagnose"]
+__all__ = ["check_table_options", "diagnose", "diagnose_draws"]
 
 
 def diagnose(
@@ -63,16 +63,39 @@ def diagnose(
     """
     from pyroclust.io.draws import draws_from
 
-    tell, seed = progress or (lambda stage: None), check_seed(seed)
     check_table_options(data, columns, label)
-    sources = _named_apart([draws_from(one) for one in (source, other) if one is not None])
+    given = (source,) if other is None else (source, other)
+    shown = data if data is None or isinstance(data, str | PathLike) else ...
+    return diagnose_draws(
+        [draws_from(one) for one in given],
+        table=None if data is None else read_table(data, columns=columns, label=label),
+        typed=(given, {"data": shown, "columns": columns, "label": label}),
+        out=out,
+        overwrite=overwrite,
+        seed=check_seed(seed),
+        tell=progress or (lambda stage: None),
+    )
+
+
+def diagnose_draws(
+    sources: Sequence[Draws],
+    *,
+    table: Table | None,
+    typed: tuple[Sequence[Any], Mapping[str, Any]],
+    out: str | PathLike[str] | None,
+    overwrite: bool,
+    seed: int,
+    tell: Callable[[str], None],
+) -> "Analysis":
+    """Diagnose one or two sources; ``typed`` is what was asked for, to be repeated."""
+    sources = _named_apart(sources)
     _check_sources(sources)
-    table = None if data is None else read_table(data, columns=columns, label=label)
     if table is not None:
         _check_table(table, sources[0])
     # Baselines bring scikit-learn; sources and table are right by now.
     from pyroclust.analysis.finishing import finished
     from pyroclust.analysis.of_draws import DRAWS_STEPS
+    from pyroclust.analysis.repeating import arguments_of, command_line
     from pyroclust.analysis.steps import Settings, Work, run_steps
     from pyroclust.results.analysis import Analysis
     from pyroclust.results.data import AnalysedData
@@ -97,7 +120,7 @@ def diagnose(
                 *(() if table is None else table.notes),
                 *about_pairs(sources[0].num_points),
             ],
-            repeat=Repeat("pyroclust diagnose", {}, seed, run),
+            repeat=Repeat(command_line("diagnose", *typed, seed), arguments_of(typed[1]), seed, run),
             folder=folder,
         )
         work = Work(analysis=found, settings=Settings(seed=seed), tell=tell)
@@ -134,7 +157,7 @@ def check_table_options(data: Source | None, columns: Sequence[str] | None, labe
             raise ValueError(f"{name} is {value!r}, but there is no table to look for it in: give data too")
 
 
-def _named_apart(sources: list[Draws]) -> list[Draws]:
+def _named_apart(sources: Sequence[Draws]) -> Sequence[Draws]:
     """Give two sources of one name a letter each."""
     if len({one.name for one in sources}) == len(sources):
         return sources

@@ -170,8 +170,10 @@ def forest(
         found = _forests(
             table, points, known, law, noise_scale, num_draws, seed, progress or (lambda stage: None)
         )
-        found.repeat = Repeat(command_line("forest", typed, options, seed), arguments_of(options), seed, run)
-        found.next = command_line("cluster", typed, of_the_table, 0)
+        found.repeat = Repeat(
+            command_line("forest", [typed], options, seed), arguments_of(options), seed, run
+        )
+        found.next = command_line("cluster", [typed], of_the_table, 0)
         found.folder = folder
         return _finished(found, progress or (lambda stage: None))
 

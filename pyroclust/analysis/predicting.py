@@ -78,7 +78,7 @@ class Prediction:
 
     def frame(self) -> pd.DataFrame:
         """Return one row a new row: most probable cluster, all probabilities, log density, typicality."""
-        clusters = [*map(str, range(len(self.sizes))), "new"]
+        clusters = [*(str(k + 1) for k in range(len(self.sizes))), "new"]
         found: dict[str, Any] = {
             "row": list(self.row_names),
             "cluster": [clusters[one] for one in self.clusters],

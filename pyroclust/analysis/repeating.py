@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 __all__ = ["arguments_of", "command_line"]
@@ -17,20 +17,23 @@ def arguments_of(options: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, frozenset)
         else value
         if isinstance(value, str | int | float | bool | list)
+        else str(value)
+        if isinstance(value, os.PathLike)
         else repr(value)
         for name, value in options.items()
         if _is_given(name, value)
     }
 
 
-def command_line(command: str, source: str, options: Mapping[str, Any], seed: int) -> str:
-    """Return a command with its options.
+def command_line(command: str, sources: Sequence[Any], options: Mapping[str, Any], seed: int) -> str:
+    """Return a command with its sources and options; what is no name and no file is an ellipsis.
 
     Example:
-        >>> command_line("forest", "my table.csv", {"num_clusters": 3, "raw": False, "header": False}, 0)
+        >>> command_line("forest", ["my table.csv"], {"num_clusters": 3, "raw": False, "header": False}, 0)
         "pyroclust forest 'my table.csv' --no-header --clusters 3"
     """
-    words = [f"pyroclust {command} {shlex.quote(source)}"]
+    words = [f"pyroclust {command}"]
+    words += [shlex.quote(str(one)) if isinstance(one, str | os.PathLike) else "..." for one in sources]
     words += [_option(name, value) for name, value in sorted(options.items()) if _is_given(name, value)]
     words += [f"--seed {seed}"] if seed else []
     return " ".join(words)

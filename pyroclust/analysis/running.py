@@ -230,11 +230,12 @@ def _next(work: Work, chains: Verdict | None) -> str:
         if work.settings.thorough or not command:
             return ""
         more = work.kept.get("more_seconds", 0.0)
-        about = f"  (up to {duration(more)} of processor time)" if more and isfinite(more) else ""
+        # A comment of the shell: the line can be pasted.
+        about = f"  # up to {duration(more)} of processor time" if more and isfinite(more) else ""
         source, options = work.kept["typed"]
         # What keeps the chains from converging is left out.
         asked = {name: one for name, one in options.items() if name not in _LENGTHS}
-        longer = command_line(found.command, source, asked | {"thorough": True}, found.seed)
+        longer = command_line(found.command, [source], asked | {"thorough": True}, found.seed)
         # The folder holds the results of this run, which is another one.
         place = f" --out {shlex.quote(str(found.folder))} --overwrite" if found.folder is not None else ""
         return f"{longer}{place}{about}"
@@ -285,7 +286,7 @@ def _repeat(
         **({} if known is None else {"known": known.content}),
     )
     return Repeat(
-        command=command_line(command, source, options, settings.seed),
+        command=command_line(command, [source], options, settings.seed),
         arguments=arguments_of(options),
         seed=settings.seed,
         run=run,

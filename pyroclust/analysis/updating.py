@@ -12,6 +12,7 @@ from pyroclust.analysis.finishing import finished
 from pyroclust.analysis.of_draws import DRAWS_STEPS
 from pyroclust.analysis.of_the_model import MODEL_STEPS
 from pyroclust.analysis.predictive import analysis_of, predictive_law, some_draws
+from pyroclust.analysis.repeating import arguments_of, command_line
 from pyroclust.analysis.steps import Settings, Work, run_steps
 from pyroclust.counts import check_count, check_seed
 from pyroclust.data.datasets import Source, read_new_rows
@@ -83,7 +84,7 @@ def update(
         >>> old = cluster(rows, mcmc_draws=50, num_chains=2, warmup=50)
         >>> more = update(old, [0.05, 1.05, 9.0], num_draws=50)
         >>> more.frame()["cluster"].tolist()[-3:]
-        [0, 1, 2]
+        [1, 2, 3]
     """
     seed, tell = check_seed(seed), progress or (lambda stage: None)
     if num_draws is not None:
@@ -105,6 +106,7 @@ def update(
             f"new has missing cells, which model {model.name} cannot take: leave these rows out, or compare "
             "anew"
         )
+    asked = {"num_draws": num_draws, **reading}
     num_draws = draws_of(len(table.data)) if num_draws is None else num_draws
     draws = some_draws(found, found.reference.draws.num_draws)
     run = name_of_run(
@@ -153,7 +155,7 @@ def update(
                 "no MCMC to compare with."
             ),
             notes=[*added.notes, _about(found, len(added.data))],
-            repeat=Repeat("pyroclust update", {}, seed, run),
+            repeat=Repeat(command_line("update", (source, new), asked, seed), arguments_of(asked), seed, run),
             folder=folder,
         )
         analysis.checks["agreement"] = (Finding(Question.BESIDE.value, None, None, None, f"no MCMC: {_WHY}"),)

@@ -33,7 +33,7 @@ def print_analysis(found: "Analysis", folder: Path, *, as_json: bool, verbose: b
         from pyroclust.report import terminal_view
 
         console = standard_output() if verbose else Console(width=None if sys.stdout.isatty() else 80)
-        console.print(terminal_view(found, verbose=verbose), highlight=False)
+        console.print(terminal_view(found, verbose=verbose), highlight=False, crop=False)
         files = "draws.nc, summary.json, assignments.csv, clusters.csv"
         print_plainly(console, f"Written: {folder / 'report.html'}, {files}")
     end_strictly(found.verdict, strict=strict)

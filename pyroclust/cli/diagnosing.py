@@ -85,24 +85,34 @@ def diagnose(
     )
     folder = Path(f"diagnose-{Path(draws).stem}") if out is None else out
     with stages(first="reading the draws", shown=not quiet) as tell:
-        from pyroclust.analysis.diagnose import check_table_options
-        from pyroclust.analysis.diagnose import diagnose as run
+        from pyroclust.analysis.diagnose import check_table_options, diagnose_draws
         from pyroclust.data.datasets import read_table
         from pyroclust.io.draws import read_draws
 
-        first = read_draws(draws, variable=variable, group=group, **reading_of(draws, options))
-        second = (
-            None
-            if other is None
-            else read_draws(other, variable=variable, group=other_group, **reading_of(other, options))
-        )
+        sources = [read_draws(draws, variable=variable, group=group, **reading_of(draws, options))]
+        if other is not None:
+            sources.append(
+                read_draws(other, variable=variable, group=other_group, **reading_of(other, options))
+            )
         names = python_arguments({"columns": columns})["columns"]
         if data is None:
             check_table_options(None, names, label)
             table = None
         else:
             table = read_table(data, columns=names, label=label, **reading_of(data, options))
-        found = run(first, second, data=table, out=folder, overwrite=overwrite, seed=seed, progress=tell)
+        asked = {"variable": variable, "group": group, "other_group": other_group, "data": data}
+        found = diagnose_draws(
+            sources,
+            table=table,
+            typed=(
+                (draws,) if other is None else (draws, other),
+                {**asked, "columns": names, "label": label, **options},
+            ),
+            out=folder,
+            overwrite=overwrite,
+            seed=seed,
+            tell=tell,
+        )
     print_analysis(found, folder, as_json=as_json, verbose=verbose, strict=strict)
 
 

@@ -254,7 +254,14 @@ OPTIONS: Mapping[str, Option] = {
         metavar="E",
         min=0.0,
     ),
-    "seed": _option(int, "--seed", "Same seed, same draws.", default=0, metavar="N", min=0),
+    "seed": _option(
+        int,
+        "--seed",
+        "Same seed, same draws; where time decides how many, fewer of them on a slower machine.",
+        default=0,
+        metavar="N",
+        min=0,
+    ),
     "out": _option(
         Path,
         "--out",

@@ -57,6 +57,7 @@ def to_arviz(
       ``distance_to_reference`` and ``log_joint``, whose summaries, traces and R-hat make sense; and
       ``assignments`` int64, a coordinate, so that ``az.summary`` passes over labels, whose mean says nothing.
     * ``guide``: the same of the guide's draws, with ``log_prob``. ``refined``: of the refined ones.
+      ``second``: of the other source of :func:`pyroclust.diagnose`.
     * ``sample_stats``: ``lp``, the log joint, and ``log_prob``.
     * ``log_likelihood``: ``data``, of each point given the others and the partition, for ``az.loo``; with
       ``model`` only.
@@ -121,7 +122,7 @@ def groups_of(
 
     found: dict[str, xr.Dataset | None] = {
         "posterior": _group(main, about, reference, points),
-        **{name: group(name) for name in ("guide", "proposals", "refined", "weighted")},
+        **{name: group(name) for name in ("guide", "proposals", "refined", "weighted", "second")},
         "sample_stats": sample_stats_group(
             shape=labels.shape[:2], log_joint=main.log_joint, log_prob=main.log_prob
         ),

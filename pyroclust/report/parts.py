@@ -93,6 +93,9 @@ class FigureTable(Part):
         header: titles of the columns, the first one over the names of the rows.
         rows: a name and its cells each.
         terminal_title: its title in the terminal; ``None`` where only the page shows it.
+
+    Raises:
+        ValueError: if a row has more or fewer cells than there are titles.
     """
 
     template: ClassVar[str] = "part_table.html.jinja"

@@ -25,16 +25,22 @@ _MOST_NOTES = 4
 
 
 def terminal_view(found: Analysis, *, verbose: bool = False) -> RenderableType:
-    """Lay out an analysis for a terminal; pictures and rows are in the page and the files only."""
+    """Lay out an analysis for a terminal; pictures and rows are in the page and the files only.
+
+    The command to go on with is one line of any length, to be copied: print it with ``crop=False``.
+    """
     words = Table.grid(padding=(0, 2))
     words.add_column(style="bold", no_wrap=True)
     words.add_column(overflow="fold")
-    for place, (question, answer) in enumerate(found.in_words.lines):
+    lines, following = found.in_words.lines, found.in_words.next
+    for place, (question, answer) in enumerate(lines[:-1] if following else lines):
         style = (
             "bold" if place == 0 else _STYLES[found.in_words.mark] if question == "May I rely on it" else ""
         )
         words.add_row(_text(question), _text(answer, style=style))
     parts: list[RenderableType] = [_text(found.name, style="bold"), Text(), words, Text()]
+    if following:
+        parts += [Text(visible(f"Next: {following}"), no_wrap=True, overflow="ignore"), Text()]
     notes = [*dict.fromkeys((*found.failures, *found.notes))]
     if not verbose:
         if found.interrupted:

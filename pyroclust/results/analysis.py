@@ -282,7 +282,8 @@ class Analysis:
     def frame(self) -> pd.DataFrame:
         """Return one row a point: name, cluster, probability of its cluster, uncertainty, then all else.
 
-        Clusters are those of the point estimate, numbered from 0 in order of first appearance.
+        Clusters are those of the point estimate, numbered from 1 in order of first appearance, as
+        on the page and in its pictures; arrays of assignments count from 0.
         ``probability`` is that of the row to be in its cluster, ``uncertainty`` that of being apart from
         its companions there. Columns of the table and labels follow, and the clusters of the other sources.
         A column of the table that is called as another one here has "(given)" after its name.
@@ -291,7 +292,7 @@ class Analysis:
         found: dict[str, Any] = {"row": list(self.row_names)}
         if summary.estimate is not None:
             labels, member = summary.estimate.assignments, summary.membership
-            found["cluster"] = labels
+            found["cluster"] = labels + 1
             if member is not None:
                 found["probability"] = member[np.arange(len(labels)), labels]
             found["uncertainty"] = summary.estimate.uncertainty
@@ -299,7 +300,8 @@ class Analysis:
         beside: dict[str, Any] = {}
         for name, one in others.items():
             called = self.draws[name].name if name not in WORDS else name
-            beside[f"{called}_cluster"], beside[f"{called}_uncertainty"] = one.assignments, one.uncertainty
+            beside[f"{called}_cluster"] = one.assignments + 1
+            beside[f"{called}_uncertainty"] = one.uncertainty
         if self.data is not None:
             table, ours = self.data.table, {*found, *beside, "label", "partial_label"}
             for title, values in table.written() if table.shape is None else ():

@@ -185,7 +185,7 @@ def _is_rough(findings: tuple[Finding, ...]) -> bool:
 
 
 def clusters_frame(summary: DrawsSummary, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Return one row a cluster of the point estimate, as those who do latent profile analysis expect it.
+    """Return one row a cluster of the point estimate, from 1, as latent profile analysis reports it.
 
     Rows, share with its 95 % interval, stability, the mean membership of its rows in it, and the mean of each
     column with its 95 % interval.
@@ -196,7 +196,7 @@ def clusters_frame(summary: DrawsSummary, columns: tuple[str, ...]) -> pd.DataFr
     sizes, labels = np.bincount(estimate.assignments), estimate.assignments
     own = member[np.arange(len(labels)), labels]
     found: dict[str, Any] = {
-        "cluster": np.arange(len(sizes)),
+        "cluster": np.arange(len(sizes)) + 1,
         "rows": sizes,
         "share": sizes / len(labels),
         "mean_membership": np.bincount(labels, weights=own) / sizes,

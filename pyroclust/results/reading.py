@@ -19,7 +19,7 @@ from pyroclust.results.weights import Weighting
 __all__ = ["read_analysis"]
 
 # What a group of draws.nc is called here; the posterior is that of MCMC where there is one.
-_GROUPS = ("guide", "proposals", "refined", "weighted")
+_GROUPS = ("guide", "proposals", "refined", "weighted", "second")
 # What summary.json says of the run, beside figures.
 _ABOUT = (
     *("source", "columns", "points", "num_points", "model", "model_in_words", "guide"),
@@ -39,7 +39,7 @@ def read_analysis(folder: Path) -> Analysis:
         with xr.open_datatree(draws_file, engine="h5netcdf") as tree:
             groups = {name.strip("/"): tree[name].to_dataset().load() for name in tree.groups if name != "/"}
         verdict = _verdict(summary)
-        main = groups["posterior"]
+        main, repeat = groups["posterior"], _repeat(summary)
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise ValueError(
             f"folder '{folder}' holds no analysis (draws.nc and summary.json) that can be read; run "
@@ -69,7 +69,7 @@ def read_analysis(folder: Path) -> Analysis:
         failures=failures,
         seconds_of=dict(summary.get("seconds_of") or {}),
         next=in_words.get("next", ""),
-        repeat=_repeat(summary),
+        repeat=repeat,
         folder=folder,
         interrupted=bool(summary.get("interrupted", False)),
     )

@@ -73,7 +73,7 @@ def test_stuck_chains_are_named():
     found = draw_mcmc(niw_mixture(13), data, num_draws=20, num_chains=4, seed=0, kernel="gibbs", warmup=100)
     assert not found.converged
     assert found.draws.name == "gibbs"
-    assert "MCMC has not converged after 300 sweeps a chain" in found.notes[1]
+    assert "MCMC has not converged well after 300 sweeps a chain" in found.notes[1]
     assert "Take --thorough, --warmup 1200 (about " in found.notes[1]
 
 

@@ -80,7 +80,7 @@ def test_rows_like_the_old_ones_join_their_clusters(compared):
     assert found.warning is None
     assert repr(found) == "Prediction(20 rows, 0 of them in a new cluster)"
     frame = found.frame()
-    assert list(frame)[:3] == ["row", "cluster", "probability_0"]
+    assert list(frame)[:3] == ["row", "cluster", "probability_1"]
     # In the units of the columns: a hundred times wider, a ten-thousandth as dense.
     assert frame["log_density"].median() == pytest.approx(-np.log(2 * 2 * np.pi) - 2 * np.log(100), abs=1.5)
 
@@ -119,7 +119,7 @@ def test_the_command_writes_rows(compared, tmp_path, capsys):
     assert "and 10 more rows" in printed
     written = pd.read_csv(out)
     assert len(written) == 30
-    assert written["cluster"].astype(str).isin(["0", "1"]).sum() >= 27
+    assert written["cluster"].astype(str).isin(["1", "2"]).sum() >= 27
     assert run("predict", str(compared.folder), str(path), "--out", str(out), "--quiet", "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert len(told["rows"]) == 30

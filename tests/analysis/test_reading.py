@@ -27,7 +27,8 @@ def written(frame, kind, folder):
     if kind == "forest":
         return forest(frame, num_clusters=2, label="kind", num_draws=50, out=folder)
     if kind == "diagnosis":
-        return diagnose(np.random.default_rng(0).integers(2, size=(2, 50, 20)), out=folder)
+        draws = np.random.default_rng(0).integers(2, size=(2, 2, 50, 20))
+        return diagnose(draws[0], draws[1], out=folder)
     guide = {"mcmc": "none"}.get(kind, "filter-niw2d")
     return compare(frame, label="kind", guide=guide, refine=kind == "refined", out=folder, **FEW)
 
@@ -92,3 +93,26 @@ def test_a_folder_that_lacks_a_file_is_refused(missing, tmp_path):
     (tmp_path / missing).unlink()
     with pytest.raises(ValueError, match="holds no analysis"):
         Analysis.read(tmp_path)
+
+
+def test_a_summary_of_something_else_is_refused(tmp_path):
+    shutil.unpack_archive(OLD / "mcmc.zip", tmp_path)
+    path = tmp_path / "summary.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"repeat": {"x": 1}}))
+    with pytest.raises(ValueError, match="holds no analysis"):
+        Analysis.read(tmp_path)
+
+
+def test_updates_and_diagnoses_say_what_repeats_them(frame, tmp_path):
+    file, new, old = tmp_path / "draws.npy", tmp_path / "new.csv", tmp_path / "out"
+    np.save(file, np.random.default_rng(0).integers(2, size=(2, 50, 20)))
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    NEW.to_csv(new, index=False)
+    found = diagnose(file, file, data=tmp_path / "table.csv", label="kind")
+    assert (
+        found.repeat.command
+        == f"pyroclust diagnose {file} {file} --data {tmp_path / 'table.csv'} --label kind"
+    )
+    written(frame, "mcmc", old)
+    more = update(old, new, num_draws=20, seed=2)
+    assert more.repeat.command == f"pyroclust update {old} {new} --draws 20 --seed 2"

@@ -55,7 +55,7 @@ def test_assignments_have_the_original_units(iris):
     table = read_table("iris")
     np.testing.assert_allclose(frame[list(table.columns)], table.data)
     assert frame["label"].tolist() == table.labels.tolist()
-    assert frame["cluster"].iloc[0] == 0
+    assert frame["cluster"].iloc[0] == 1
     for name in frame.filter(regex="uncertainty|probability"):
         assert frame[name].between(0, 1).all()
     clusters = pd.read_csv(iris / "clusters.csv")
