@@ -223,22 +223,22 @@ def _introduction(work: Work) -> str:
 
 
 def _next(work: Work, chains: Verdict | None) -> str:
-    """Return the command to go on with."""
+    """Return the command to go on with; where it takes long, add that to whether to rely on the answer."""
     found = work.analysis
     command = "" if found.repeat is None else found.repeat.command
     if chains is not None and chains.level is not Trust.TRUST:
         if work.settings.thorough or not command:
             return ""
         more = work.kept.get("more_seconds", 0.0)
-        # A comment of the shell: the line can be pasted.
-        about = f"  # up to {duration(more)} of processor time" if more and isfinite(more) else ""
+        if more and isfinite(more):
+            found.about["rely"] += f" --thorough may take {duration(more)} of processor time."
         source, options = work.kept["typed"]
         # What keeps the chains from converging is left out.
         asked = {name: one for name, one in options.items() if name not in _LENGTHS}
         longer = command_line(found.command, [source], asked | {"thorough": True}, found.seed)
         # The folder holds the results of this run, which is another one.
         place = f" --out {shlex.quote(str(found.folder))} --overwrite" if found.folder is not None else ""
-        return f"{longer}{place}{about}"
+        return f"{longer}{place}"
     is_of_rows = found.data is not None and found.data.shape is None
     if found.folder is not None and is_of_rows and found.model and found.model.description is not None:
         return f"pyroclust predict {shlex.quote(str(found.folder))} new.csv"

@@ -39,16 +39,17 @@ def terminal_view(found: Analysis, *, verbose: bool = False) -> RenderableType:
         )
         words.add_row(_text(question), _text(answer, style=style))
     parts: list[RenderableType] = [_text(found.name, style="bold"), Text(), words, Text()]
-    if following:
-        parts += [Text(visible(f"Next: {following}"), no_wrap=True, overflow="ignore"), Text()]
+    last = [Text(visible(f"Next: {following}"), no_wrap=True, overflow="ignore")] if following else []
     notes = [*dict.fromkeys((*found.failures, *found.notes))]
     if not verbose:
         if found.interrupted:
             parts.insert(
                 1, _text("Interrupted before it was finished: this is what there was.", style="yellow")
             )
-        parts += [_text(f"Note: {note}") for note in found.failures[:_MOST_NOTES]]
-        return Group(*parts)
+        # Which columns were clustered, and as what.
+        read = () if found.data is None else found.data.table.notes
+        parts += [_text(f"Note: {note}") for note in (*read, *found.failures)[:_MOST_NOTES]]
+        return Group(*parts, *last)
     page = page_of(found)
     parts += [_text(found.introduction), Text()]
     for section in page.sections:
@@ -56,7 +57,7 @@ def terminal_view(found: Analysis, *, verbose: bool = False) -> RenderableType:
             parts += _shown(part)
     parts += [_text(f"Note: {note}") for note in [*notes, *page.missing]]
     parts.append(_text(found.verdict.sentence, style="bold"))
-    return Group(*parts)
+    return Group(*parts, *last)
 
 
 def _shown(part: Part) -> list[RenderableType]:
