@@ -56,8 +56,7 @@ def terminal_view(found: Analysis, *, verbose: bool = False) -> RenderableType:
         for part in section.parts:
             parts += _shown(part)
     parts += [_text(f"Note: {note}") for note in [*notes, *page.missing]]
-    parts.append(_text(found.verdict.sentence, style="bold"))
-    return Group(*parts, *last)
+    return Group(*parts, *last, _text(found.verdict.sentence, style="bold"))
 
 
 def _shown(part: Part) -> list[RenderableType]:

@@ -269,7 +269,10 @@ def test_terminal_begins_with_the_answer_and_says_no_more_unasked(kind):
     console = Console(width=1000, file=StringIO(), color_system=None)
     console.print(terminal_view(found := report_pages.result(kind)))
     lines = [" ".join(line.split()) for line in console.file.getvalue().splitlines() if line.strip()]
-    assert lines == [" ".join(line.split()) for line in (found.name, *map(" ".join, found.in_words.lines))]
+    said = [
+        f"{'Next:' if question == 'Next' else question} {answer}" for question, answer in found.in_words.lines
+    ]
+    assert lines == [" ".join(line.split()) for line in (found.name, *said)]
 
 
 BESIDE_MCMC = "one column, many columns, refined, no weights"
