@@ -205,6 +205,7 @@ def filled(
     )
     settings = Settings(seed=found.seed, tolerance=found.tolerance, also=frozenset(also))
     given = {"world": world, "refining": refining, "calibration": calibration, "evidences": evidences}
+    given["typed"] = (found.name, {})
     work = Work(
         analysis=found,
         settings=settings,

@@ -159,12 +159,10 @@ def forest(
         **linked,
         **reading,
     }
-    options = {
-        **law,
-        "noise_scale": noise_scale if noise_scale != NOISE_SCALE else None,
-        "num_draws": num_draws if num_draws != _USUAL_DRAWS else None,
-        **of_the_table,
-    }
+    numbers = {"noise_scale": noise_scale, "num_draws": num_draws}
+    usual = {"noise_scale": NOISE_SCALE, "num_draws": _USUAL_DRAWS}
+    asked = {name: one for name, one in numbers.items() if one != usual[name]}
+    options = {**law, **asked, **of_the_table}
     typed = str(source) if isinstance(source, str | PathLike) else table.name
     with results_folder(out, run=run, overwrite=overwrite) as folder:
         found = _forests(

@@ -227,7 +227,7 @@ def _next(work: Work, chains: Verdict | None) -> str:
     found = work.analysis
     command = "" if found.repeat is None else found.repeat.command
     if chains is not None and chains.level is not Trust.TRUST:
-        if work.settings.thorough or "typed" not in work.kept:
+        if work.settings.thorough or not command:
             return ""
         more = work.kept.get("more_seconds", 0.0)
         if more and isfinite(more):
