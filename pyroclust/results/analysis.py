@@ -344,7 +344,7 @@ class Analysis:
             **{name: _figures(found) for name, found in self.results.items()},
             "point_estimates": {name: one.figures() for name, one in self.estimates.items()},
             "sources": {
-                one.key: (one.summary.figures() if one.key in detailed else _short_figures(one.summary))
+                one.key: (one.summary.figures() if one.key in detailed else one.summary.short_figures())
                 | ({} if one.is_independent else {"verdict": one.summary.verdict.to_dict()})
                 for one in self.sources
             },
@@ -428,18 +428,3 @@ def _figures(found: Any) -> Any:
     if as_figures is not None:
         return as_figures()
     return asdict(found) if is_dataclass(found) and not isinstance(found, type) else found
-
-
-def _short_figures(summary: DrawsSummary) -> dict[str, Any]:
-    """Return what a source says beside the one whose clusters are shown."""
-    estimate = summary.estimate
-    return {
-        "name": summary.name,
-        "chains": summary.shape[0],
-        "draws": summary.shape[1],
-        "points": summary.shape[2],
-        "num_clusters": {"values": summary.values, "probabilities": summary.probabilities},
-        "point_estimate": None
-        if estimate is None
-        else estimate.figures() | {"assignments": estimate.assignments},
-    }

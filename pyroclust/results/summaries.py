@@ -341,18 +341,23 @@ class DrawsSummary:
             min_ess=self.min_ess,
         )
 
-    def figures(self) -> dict[str, Any]:
-        """Return the figures without matrices and draws; numbers may be those of numpy, or not finite."""
-        estimate, ranked, rows = self.estimate, self.ranked, self.convergence
+    def short_figures(self) -> dict[str, Any]:
+        """Return what is said of a source beside the one whose clusters are shown."""
+        one = self.estimate
         return {
             "name": self.name,
             "chains": self.shape[0],
             "draws": self.shape[1],
             "points": self.shape[2],
             "num_clusters": {"values": self.values, "probabilities": self.probabilities},
-            "point_estimate": None
-            if estimate is None
-            else estimate.figures() | {"assignments": estimate.assignments},
+            "point_estimate": None if one is None else one.figures() | {"assignments": one.assignments},
+        }
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures without matrices and draws; numbers may be those of numpy, or not finite."""
+        ranked, rows = self.ranked, self.convergence
+        return {
+            **self.short_figures(),
             "credible_ball": None if self.ball is None else _of_ball(self.ball),
             "most_probable": None
             if ranked is None
