@@ -84,17 +84,16 @@ def _of_points(pairs: Any, name: str, num_points: int) -> NDArray[np.int64]:
 def _cells(path: Path, name: str) -> list[tuple[str, str]]:
     # Names of rows are no decimal numbers: "1,200" is a pair. Whether the first line is one is seen later.
     usual = "\t" if path.suffix.lower() == ".tsv" else ","
-    first, columns = read_delimited(path, options=ReadingOptions(usual, header=False)).columns()
-    if len(first) != _COLUMNS:
-        first, columns = read_delimited(path, options=ReadingOptions(header=False)).columns()
+    rows = read_delimited(path, options=ReadingOptions(usual)).cells
+    if not rows or len(rows[0]) != _COLUMNS:
+        rows = read_delimited(path).cells
     where = f"{name}: '{visible(str(path))}'"
-    if not first:
+    if not rows:
         raise ValueError(f"{where} is empty, expected a pair of rows a line")
-    if len(first) != _COLUMNS:
+    if len(rows[0]) != _COLUMNS:
         raise ValueError(
-            f"{where} has {len(first)} column{'s' * (len(first) != 1)}, expected two, the rows of a pair"
+            f"{where} has {len(rows[0])} column{'s' * (len(rows[0]) != 1)}, expected two, the rows of a pair"
         )
-    rows = zip([first[0], *columns[0]], [first[1], *columns[1]], strict=True)
     return [(one.strip(), other.strip()) for one, other in rows]
 
 

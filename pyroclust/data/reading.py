@@ -1,6 +1,5 @@
 """Files as tables: delimited text, Parquet, NumPy and Excel."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,25 +7,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.data.columns import RawTable, TextColumn
+from pyroclust.data.cells import columns_of, numbered, raw_text
+from pyroclust.data.columns import RawTable
 from pyroclust.data.frames import raw_array, raw_frame
 from pyroclust.data.headers import TableHeader, find_header
 from pyroclust.data.workbooks import read_workbook
 from pyroclust.delimited import (
     PLAIN,
-    Cells,
     DelimitedText,
     ReadingOptions,
     check_file,
     find_marks,
     foreign_suffix,
-    is_numeral,
     read_delimited,
 )
 from pyroclust.errors import readable
 from pyroclust.memory import check_memory
 from pyroclust.numpy_headers import NumpyHeader, numpy_header_of
-from pyroclust.text import visible
 
 __all__ = ["SUFFIXES", "read_raw", "read_shaped"]
 
@@ -74,97 +71,40 @@ def read_raw(path: Path, options: ReadingOptions | None = None) -> RawTable:
 
 
 def _read_delimited(path: Path, options: ReadingOptions) -> RawTable:
-    check_memory(path.stat().st_size * _BYTES_A_BYTE, f"the cells of '{path}'", remedy="take fewer rows")
     found = read_delimited(path, options=options)
-    first, columns = found.columns()
-    if not first:
+    if not found.cells:
         raise ValueError(f"'{path}' is empty; expected at least two rows of numbers")
     try:
-        return _of_rows(found, first, columns, options)
+        return _of_text(found, options)
     except ValueError as error:
         raise ValueError(f"'{path}' can be read in two ways: {error}") from None
 
 
-def _of_rows(
-    found: DelimitedText, first: list[str], columns: list[Cells], options: ReadingOptions
-) -> RawTable:
-    if found.form.names_rows:
-        first = ["", *first]
-    header = _header(found, first, columns, options)
-    names = [cell.strip() for cell in first]
+def _of_text(found: DelimitedText, options: ReadingOptions) -> RawTable:
+    first, *rows = found.cells
+    columns = columns_of(rows, len(first))
+    if options.header is not None or found.names_rows:
+        header = TableHeader(found.names_rows if options.header is None else options.header)
+    elif found.names is not None:
+        header = TableHeader(False, ("The names of the columns stand in the comment above the first row.",))
+    else:
+        header = find_header(first, columns)
+    names = first
     if not header.is_header:
-        columns = [Cells([cell, *column]) for cell, column in zip(first, columns, strict=True)]
-        names = list(found.names or (f"x{place}" for place in range(1, len(first) + 1)))
-    if found.comment is not None and found.names is None:
-        header = replace(header, notes=("Lines that begin with # were left out.", *header.notes))
+        columns = columns_of(found.cells, len(first))
+        names = list(found.names or numbered(len(first)))
     marks = find_marks(columns, delimiter=found.delimiter, decimal=options.decimal)
-    notes = [*found.notes, *marks.notes, *header.notes]
-    if header.is_header:
-        _refuse_names_again(names, columns)
-    row_names = None
-    if (
-        len(names) > 1
-        and not names[0]
-        and header.is_header
-        and columns[0]
-        and not any(map(str.strip, columns[0]))
-    ):
-        names, columns = names[1:], columns[1:]
-        notes.append("The first column is empty and was left out.")
-    elif len(names) > 1 and not names[0] and header.is_header:
-        row_names = tuple(visible(cell) for cell in _as_names(columns[0]))
-        names, columns = names[1:], columns[1:]
-        if not found.form.names_rows:
-            notes.append("The first column has no name and was read as names of the rows.")
-    empty = [
-        not name and not any(map(str.strip, column)) for name, column in zip(names, columns, strict=True)
-    ]
-    if any(empty) and not all(empty):
-        names = [name for name, no in zip(names, empty, strict=True) if not no]
-        columns = [column for column, no in zip(columns, empty, strict=True) if not no]
-        notes.append(f"{sum(empty)} empty column(s) without a name were left out.")
-    if unnamed := [place for place, name in enumerate(names, start=1) if not name]:
-        notes.append(f"{len(unnamed)} column(s) without a name are called x and their number.")
-    return RawTable(
-        names=tuple(visible(name or f"x{place}") for place, name in enumerate(names, start=1)),
-        columns=tuple(TextColumn(column, marks) for column in columns),
-        num_rows=len(columns[0]),
-        row_names=row_names,
-        notes=tuple(notes),
+    notes = [*found.notes, *marks.notes]
+    if found.is_commented and found.names is None:
+        notes.append("Lines that begin with # were left out.")
+    return raw_text(
+        names,
+        columns,
+        marks,
+        names_rows=found.names_rows,
+        is_header=header.is_header,
+        notes=(*notes, *header.notes),
     )
-
-
-def _header(
-    found: DelimitedText, first: list[str], columns: list[Cells], options: ReadingOptions
-) -> TableHeader:
-    if options.header is not None:
-        return TableHeader(options.header)
-    if found.form.names_rows:
-        return TableHeader(True)
-    if found.names is not None:
-        return TableHeader(False, ("The names of the columns stand in the comment above the first row.",))
-    return find_header(first, columns)
-
-
-def _refuse_names_again(names: list[str], columns: list[Cells]) -> None:
-    """Refuse files that were put one after the other with their names of columns."""
-    for place, cell in enumerate(columns[0]):
-        if cell.strip() == names[0] and [column[place].strip() for column in columns] == names and any(names):
-            raise ValueError(
-                f"the names of its columns come again in row {place + 1}, two tables or a row: remove "
-                "that line, or give --no-header if the first line is a row too"
-            )
-
-
-def _as_names(cells: list[str]) -> list[str]:
-    """Return a first column without a name, unless it holds measurements."""
-    broken = (cell.strip() for cell in cells if is_numeral(cell) and not cell.strip().lstrip("+-").isdigit())
-    if (one := next(broken, None)) is not None:
-        raise ValueError(
-            f"its first column has no name and holds '{visible(one)}', a name of the row or a number: "
-            "give the column a name"
-        )
-    return cells
 
 
 def _read_binary(path: Path) -> RawTable:
