@@ -173,9 +173,9 @@ def update(
 def _all_rows(old: AnalysedData, added: Table) -> Table:
     """Return old and new rows, in the units of the columns."""
     before = old.table
-    names = set(before.row_names)
-    again = any(name in names for name in added.row_names)
-    more = tuple(f"new {name}" if again else name for name in added.row_names)
+    names, more = set(before.row_names), added.row_names
+    while names.intersection(more):
+        more = tuple(f"new {name}" for name in more)
     labels = None
     if before.labels is not None:
         labels = np.concatenate([before.labels, np.full(len(added.data), None, dtype=object)])

@@ -338,7 +338,10 @@ def reading_options(*, delimiter: str | None, decimal: str | None, header: bool 
 
 def reading_of(path: str | None, options: Reading) -> Reading:
     """Return the options for a file, none where it is no text."""
-    return options if path is not None and Path(path).suffix.lower() in PLAIN else Reading()
+    kind = "" if path is None else Path(path).suffix.lower()
+    if kind == ".xlsx" and "header" in options:
+        return Reading(header=options["header"])
+    return options if kind in PLAIN else Reading()
 
 
 def python_arguments(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pyroclust.delimited import MISSING, Cells, Marks
 from pyroclust.text import short, visible
 
-__all__ = ["Column", "RawTable", "SeriesColumn", "TextColumn"]
+__all__ = ["Column", "RawTable", "SeriesColumn", "TextColumn", "as_text"]
 
 _CODES = re.compile(r"\n0\d")
 _LOGICAL = {"true": 1.0, "false": 0.0}
@@ -138,9 +138,7 @@ class SeriesColumn(Column):
 
     def labels(self) -> NDArray[np.object_]:
         """Return the values as text; what pandas counts as missing is no label."""
-        # Of a cell that holds a list pandas would ask each element.
-        lost = [pd.api.types.is_scalar(one) and bool(pd.isna(one)) for one in self.series]
-        return _objects([None if no else str(one) for one, no in zip(self.series, lost, strict=True)])
+        return _objects([as_text(one) for one in self.series])
 
     def last(self) -> str | None:
         """Return the last value if it is text."""
@@ -164,7 +162,26 @@ class SeriesColumn(Column):
     def order(self) -> Sequence[str] | None:
         """The order of pandas' categories."""
         kind = self.series.dtype
-        return list(map(str, kind.categories)) if isinstance(kind, pd.CategoricalDtype) else None
+        return (
+            [as_text(one) or "" for one in kind.categories] if isinstance(kind, pd.CategoricalDtype) else None
+        )
+
+
+def as_text(value: Any) -> str | None:
+    """Return a value as a text file would have it; ``None`` where there is none.
+
+    Example:
+        >>> as_text(1.0), as_text(0.5), as_text(True), as_text("01"), as_text(np.nan)
+        ('1', '0.5', 'True', '01', None)
+    """
+    # Of a cell that holds a list pandas would ask each element.
+    if isinstance(value, str) or not pd.api.types.is_scalar(value):
+        return str(value)
+    if pd.isna(value):
+        return None
+    if isinstance(value, float | np.floating) and value == np.round(value) and abs(value) < _EXACT:
+        return str(int(value))
+    return str(value).removesuffix(" 00:00:00")
 
 
 def _beyond(series: "pd.Series[Any]") -> "pd.Series[bool]":

@@ -13,10 +13,10 @@ from pyroclust.data.reading import read_raw
 from pyroclust.data.shapes import Graph
 from pyroclust.data.tables import Table
 from pyroclust.delimited import ReadingOptions, check_file
-from pyroclust.errors import readable
+from pyroclust.errors import first_line, readable
 from pyroclust.memory import check_memory
 from pyroclust.numpy_headers import NumpyHeader, read_numpy_header
-from pyroclust.text import listed, short, visible
+from pyroclust.text import listed, visible
 
 if TYPE_CHECKING:
     import networkx
@@ -34,6 +34,8 @@ __all__ = [
 GRAPH_SUFFIXES = (".graphml", ".npz")
 
 _BYTES_AN_ENTRY = 24
+# Of nodes, edges and attributes, for each byte of a GraphML file.
+_BYTES_A_BYTE = 50
 # Names that are numbers; Python reads no integer of thousands of digits.
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
 
@@ -147,7 +149,7 @@ def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: Re
         >>> edges_table(path, options=ReadingOptions(header=True)).row_names
         ('Ann', 'Bob', 'Cid')
     """
-    raw = read_raw(path, options)
+    raw = read_raw(path, options, of_edges=True)
     for name in columns or ():
         if name not in raw.names:
             raise ValueError(f"columns names '{name}', expected two of {listed(raw.names)}")
@@ -198,6 +200,9 @@ def read_graph(path: Path, *, label: str | None = None) -> Table:
             return graph_table(readable(path, lambda: _matrix_of(path)), name, label=label)
         import networkx
 
+        check_memory(
+            path.stat().st_size * _BYTES_A_BYTE, f"the graph of '{path}'", remedy="take a part of it"
+        )
         return graph_table(readable(path, lambda: networkx.read_graphml(path)), name, label=label)
     except PermissionError:
         raise ValueError(f"'{path}' cannot be read: permission denied") from None
@@ -244,6 +249,14 @@ def _of_matrix(matrix: Any, name: str) -> Table:
         raise ValueError(f"{name} has shape {shape}, expected a row and a column a node, (N, N)")
     size = shape[0]
     _check_size(size)
+    if hasattr(matrix, "check_format"):
+        # Pointers beyond the arrays would make scipy write outside of them.
+        try:
+            matrix.check_format(full_check=True)
+        except ValueError as error:
+            raise ValueError(
+                f"{name} is no sparse matrix that can be read ({first_line(error)}); save it again"
+            ) from None
     found = matrix.tocoo()
     values = np.asarray(found.data)
     if values.dtype.kind not in "biuf" or not np.isfinite(values.astype(float)).all():
@@ -301,7 +314,7 @@ def _table(
     repeated = int((~loops).sum() - matrix.sum() / 2)
     if repeated:
         said.append(f"{repeated:,} edge(s) that come again were left out.")
-    names = tuple(visible(short(one, 60)) for one in nodes)
+    names = tuple(map(visible, nodes))
     return Table(name, matrix, names, labels, names, tuple(said), Graph(matrix))
 
 

@@ -29,6 +29,8 @@ _ANSWERS = (
     ("negative", "positive"),
     ("off", "on"),
 )
+# Numbers without zeros before them.
+_UNCODED = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?", re.ASCII)
 _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]\d.*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{2}|\d{4})([ T]\d.*)?"
     r"|\d{1,2}[ .-]+[A-Za-z]{3,9}[ .,-]+\d{2,4}|[A-Za-z]{3,9} \d{1,2}, \d{4}"
@@ -134,6 +136,8 @@ def kind_of_column(
             f"column '{said}' holds {int(np.isinf(there).sum())} infinite values, expected finite numbers, "
             "or empty cells where there are none"
         )
+    if told is None and not may_go and not len(there):
+        raise ValueError(f"column '{said}' holds no value, expected some numbers or texts; leave it out")
     if told is not None:
         if told is Kind.COUNT and _no_count(there).any():
             raise ValueError(
@@ -167,15 +171,19 @@ def values_of_kind(name: str, column: Column, kind: Kind, *, levels: Sequence[st
     """
     if not levels:
         return kind_of_column(name, column, kind).values
-    places = {_plain(one): float(place) for place, one in enumerate(levels)}
+    places = {one: float(place) for place, one in enumerate(levels)}
+    meant = {_meaning(one): float(place) for place, one in enumerate(levels)}
+    if len(meant) == len(levels):
+        places = meant | places
     cells, _ = _levels_of(column)
-    strange = next((one for one in cells if one is not None and _plain(one) not in places), None)
+    found = [np.nan if one is None else places.get(visible(one), places.get(_meaning(one))) for one in cells]
+    strange = next((cell for cell, place in zip(cells, found, strict=True) if place is None), None)
     if strange is not None:
         raise ValueError(
             f"column '{short(visible(name), 60)}' holds '{short(visible(strange), 40)}', which no row had "
             f"that was clustered, expected one of {listed(levels)}, or an empty cell"
         )
-    return np.array([np.nan if one is None else places[_plain(one)] for one in cells])
+    return np.array(found, dtype=np.float64)
 
 
 def kinds_note(names: Sequence[str], kinds: Sequence[Kind], levels: Sequence[tuple[str, ...]]) -> str | None:
@@ -251,6 +259,7 @@ def _of_text(said: str, column: Column, *, may_go: bool) -> KindOfColumn:
     none = np.full(len(cells), np.nan)
     if may_go and len(distinct) < 2:
         return KindOfColumn(None, none, why=_few_values(len(distinct)))
+    may_go = may_go and _answers(distinct) is None
     if may_go and len(distinct) == len(there) > 2:
         return KindOfColumn(None, none, why="every row has a text of its own")
     if may_go and (len(distinct) > _MOST_LEVELS or 2 * len(distinct) > max(len(there), 4)):
@@ -273,23 +282,32 @@ def _of_levels(said: str, cells: list[str | None], levels: list[str], *, kind: K
     """Return a column of categories; of answers where two mean no and yes, or that is told."""
     if len(levels) < 2:
         raise ValueError(f"column '{said}' has {len(levels)} category, expected at least 2; leave it out")
-    if kind is Kind.YES_NO and len(levels) != 2:
+    if kind is Kind.YES_NO and len(levels) != 2 and _answers(levels) is None:
         raise ValueError(
             f"column '{said}' is told to be yes/no, but holds {len(levels)} values ({listed(levels, 4)})"
         )
-    folded = {one.casefold(): one for one in levels}
-    answers = next((one for one in _ANSWERS if set(one) == set(folded)), None)
-    if answers is not None and kind is not Kind.CATEGORY:
-        levels, kind = [folded[one] for one in answers], Kind.YES_NO
     places = {one: place for place, one in enumerate(levels)}
+    answers = None if kind is Kind.CATEGORY else _answers(levels)
+    if answers is not None:
+        places = {one: answers.index(one.casefold()) for one in levels}
+        # An answer that is written in several ways is one, and is called as most often.
+        written = {places[one]: one for one in sorted(levels, key=cells.count)}
+        levels, kind = [written[0], written[1]], Kind.YES_NO
     values = np.array([np.nan if cell is None else places[cell] for cell in cells], dtype=np.float64)
     return KindOfColumn(Kind.CATEGORY if kind is None else kind, values, tuple(map(visible, levels)))
+
+
+def _answers(levels: Sequence[str]) -> tuple[str, str] | None:
+    """Return the words for no and yes that these are; single letters in two forms are levels of their own."""
+    folded = {one.casefold() for one in levels}
+    found = next((one for one in _ANSWERS if folded == set(one)), None)
+    return None if found is None or (len(levels) > 2 and len(found[0]) == 1) else found
 
 
 def _coded(values: NDArray[np.float64], distinct: NDArray[np.float64]) -> KindOfColumn:
     places = np.searchsorted(distinct, values).astype(np.float64)
     places[np.isnan(values)] = np.nan
-    return KindOfColumn(Kind.CATEGORY, places, tuple(f"{one:g}" for one in distinct))
+    return KindOfColumn(Kind.CATEGORY, places, tuple(f"{one:.0f}" for one in distinct))
 
 
 def _few_values(number: int) -> str:
@@ -300,12 +318,14 @@ def _no_count(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     return (values < 0) | (values != np.round(values))
 
 
-def _plain(text: str) -> object:
-    """Return what a level means: 1, 1.0 and true are one number however they are written."""
-    folded = visible(text).strip().casefold()
+def _meaning(text: str) -> object:
+    """Return what a level means: 1, 1.0 and true are one number, Yes and yes one answer."""
+    folded = visible(text).casefold()
     if folded in ("true", "false"):
         return float(folded == "true")
-    return float(folded) if is_numeral(folded) and np.isfinite(_number(folded)) else folded
+    if any(folded in words for words in _ANSWERS):
+        return folded
+    return _number(folded) if _UNCODED.fullmatch(folded) else visible(text)
 
 
 def _number(text: str) -> float:

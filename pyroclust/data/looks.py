@@ -34,22 +34,10 @@ _FOOTERS = frozenset(
     )
 )
 # Numbers that programs write where there is none.
-_STAND_INS = (
-    -9.0,
-    -99.0,
-    -999.0,
-    -9999.0,
-    -99999.0,
-    99.0,
-    999.0,
-    9999.0,
-    99999.0,
-    -32768.0,
-    -1e30,
-    1e30,
-    1e20,
-)
-_FILLS = (9.969209968386869e36, -1.7976931348623157e308, -3.4028234663852886e38)
+_STAND_INS = {
+    *(-9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0, -32768.0, -1e30, 1e30, 1e20),
+    *(9.969209968386869e36, -1.7976931348623157e308, -3.4028234663852886e38),
+}
 
 
 def look_of(name: str, values: NDArray[np.float64], *, are_codes: bool = False) -> str | None:
@@ -156,8 +144,10 @@ def stand_ins_note(names: Sequence[str], data: NDArray[np.float64]) -> str | Non
     """
     found = []
     for name, values in zip(names, data.T, strict=True):
+        values = values[~np.isnan(values)]
         # One that is far from all others is the smallest or the largest.
-        for one in sorted({float(values.min()), float(values.max())} & {*_STAND_INS, *_FILLS}):
+        ends = {float(values.min()), float(values.max())} if len(values) else set()
+        for one in sorted(ends & _STAND_INS):
             others = values[values != one]
             if 2 <= len(others) < len(values):
                 low, high = float(others.min()), float(others.max())

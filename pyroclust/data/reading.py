@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from pyroclust.data.cells import columns_of, numbered, raw_text
 from pyroclust.data.columns import RawTable
 from pyroclust.data.frames import raw_array, raw_frame
-from pyroclust.data.headers import TableHeader, find_header
+from pyroclust.data.headers import FindHeader, TableHeader, find_header, find_header_of_edges
 from pyroclust.data.workbooks import read_workbook
 from pyroclust.delimited import (
     PLAIN,
     DelimitedText,
+    Marks,
     ReadingOptions,
     check_file,
     find_marks,
@@ -29,11 +30,11 @@ __all__ = ["SUFFIXES", "read_raw", "read_shaped"]
 
 SUFFIXES = (*PLAIN, ".parquet", ".xlsx", ".npy")
 
-# Of a cell as text and as a number, for each byte of a delimited file; of a number that is copied.
-_BYTES_A_BYTE, _BYTES_A_NUMBER = 32, 24
+# Of a number that is copied.
+_BYTES_A_NUMBER = 24
 
 
-def read_raw(path: Path, options: ReadingOptions | None = None) -> RawTable:
+def read_raw(path: Path, options: ReadingOptions | None = None, *, of_edges: bool = False) -> RawTable:
     r"""Read a CSV, TSV, Parquet, .xlsx or .npy file.
 
     A delimited file whose first line is a row has columns ``x1, x2, ...``. A first column without a name, as
@@ -42,6 +43,7 @@ def read_raw(path: Path, options: ReadingOptions | None = None) -> RawTable:
     Args:
         path: the file.
         options: what is told of a delimited file.
+        of_edges: whether each row names the nodes at the ends of an edge.
 
     Raises:
         ValueError: if the file is missing, of another kind, empty, damaged, or can be read in two ways.
@@ -57,12 +59,13 @@ def read_raw(path: Path, options: ReadingOptions | None = None) -> RawTable:
     if kind not in SUFFIXES:
         raise ValueError(f"cannot read '{path}': {foreign_suffix(path, SUFFIXES)}")
     check_file(path)
-    told = () if options is None else options.told
-    if told and kind not in PLAIN:
-        raise ValueError(f"{told[0]} is told, but only {' and '.join(PLAIN)} files need it: leave it out")
+    options = options or ReadingOptions()
+    for told in options.told if kind not in PLAIN else ():
+        if kind != ".xlsx" or told != "header":
+            raise ValueError(f"{told} is told, but only {' and '.join(PLAIN)} files need it: leave it out")
     try:
-        if kind in PLAIN:
-            return _read_delimited(path, options or ReadingOptions())
+        if kind in (*PLAIN, ".xlsx"):
+            return _read_text(path, options, find_header_of_edges if of_edges else find_header)
         return _read_binary(path)
     except PermissionError:
         raise ValueError(f"'{path}' cannot be read: permission denied") from None
@@ -70,17 +73,20 @@ def read_raw(path: Path, options: ReadingOptions | None = None) -> RawTable:
         raise ValueError(f"'{path}' does not fit into memory; take a sample of its rows") from None
 
 
-def _read_delimited(path: Path, options: ReadingOptions) -> RawTable:
-    found = read_delimited(path, options=options)
+def _read_text(path: Path, options: ReadingOptions, find: FindHeader) -> RawTable:
+    if path.suffix.lower() in PLAIN:
+        found = read_delimited(path, options=options)
+    else:
+        found = DelimitedText(*read_workbook(path))
     if not found.cells:
         raise ValueError(f"'{path}' is empty; expected at least two rows of numbers")
     try:
-        return _of_text(found, options)
+        return _of_text(found, options, find)
     except ValueError as error:
         raise ValueError(f"'{path}' can be read in two ways: {error}") from None
 
 
-def _of_text(found: DelimitedText, options: ReadingOptions) -> RawTable:
+def _of_text(found: DelimitedText, options: ReadingOptions, find: FindHeader) -> RawTable:
     first, *rows = found.cells
     columns = columns_of(rows, len(first))
     if options.header is not None or found.names_rows:
@@ -88,12 +94,15 @@ def _of_text(found: DelimitedText, options: ReadingOptions) -> RawTable:
     elif found.names is not None:
         header = TableHeader(False, ("The names of the columns stand in the comment above the first row.",))
     else:
-        header = find_header(first, columns)
+        header = find(first, columns)
     names = first
     if not header.is_header:
         columns = columns_of(found.cells, len(first))
         names = list(found.names or numbered(len(first)))
-    marks = find_marks(columns, delimiter=found.delimiter, decimal=options.decimal)
+    # Numbers of a sheet are numbers there, and text stays text.
+    marks = Marks()
+    if found.delimiter:
+        marks = find_marks(columns, delimiter=found.delimiter, decimal=options.decimal)
     notes = [*found.notes, *marks.notes]
     if found.is_commented and found.names is None:
         notes.append("Lines that begin with # were left out.")
@@ -109,9 +118,15 @@ def _of_text(found: DelimitedText, options: ReadingOptions) -> RawTable:
 
 def _read_binary(path: Path) -> RawTable:
     if path.suffix.lower() == ".parquet":
+        from pyarrow.parquet import read_metadata
+
+        about = readable(path, lambda: read_metadata(path))
+        needed = max(
+            about.num_rows * about.num_columns * _BYTES_A_NUMBER,
+            2 * sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups)),
+        )
+        check_memory(needed, f"the {about.num_rows:,} rows of '{path}'", remedy="take fewer rows")
         return readable(path, lambda: raw_frame(pd.read_parquet(path)))
-    if path.suffix.lower() == ".xlsx":
-        return read_workbook(path)
     _check_array(path)
     return readable(path, lambda: raw_array(np.load(path, allow_pickle=False)))
 

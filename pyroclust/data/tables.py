@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pyroclust.data.columns import RawTable
 from pyroclust.data.kinds import Kind, KindOfColumn, kind_of_column, kinds_note, told_kinds, values_of_kind
-from pyroclust.data.label_notes import about_labels, about_partial
+from pyroclust.data.label_notes import about_alike, about_labels, about_partial
 from pyroclust.data.looks import footer_note, looks_note, stand_ins_note
 from pyroclust.data.point_masses import apart, divide, in_two, masses_note, parts_in, parts_of, put_back
 from pyroclust.data.shapes import PointShape
@@ -325,6 +325,8 @@ def _of_any_kind(
     whole = np.delete(np.arange(len(names)), [place for _, place, _ in parts_of(names, of_kind)])
     missing = _missing_note([names[at] for at in whole], lost[:, whole])
     notes = [kinds_note(names, of_kind, levels), divided, _left_note(raw, left), missing]
+    for column, own in zip(names, levels, strict=True):
+        notes += about_alike(own, short(column, 60))
     return _Found(raw, order, data, of_kind, levels, [note for note in notes if note is not None])
 
 

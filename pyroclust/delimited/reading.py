@@ -24,23 +24,23 @@ _LEADING, _ZERO_FIRST = re.compile(r"[+-]?\d{1,3}", re.ASCII), re.compile(r"0\d\
 
 @dataclass(frozen=True)
 class DelimitedText:
-    """The cells of a text file, in rows of one width.
+    """The cells of a text file or a sheet, in rows of one width.
 
     Attributes:
         cells: of each row, the first line included.
-        delimiter: what divides them.
+        notes: what was understood where it is not the plain case.
+        delimiter: what divides them; empty where nothing has to.
         names_rows: whether the first line was one short, so that the first column is names of rows.
         is_commented: whether lines that begin with # were left out.
         names: names of the columns that stand in a comment above the first row, or ``None``.
-        notes: what was understood where it is not the plain case.
     """
 
     cells: list[list[str]] = field(repr=False)
-    delimiter: str = ","
+    notes: tuple[str, ...] = ()
+    delimiter: str = ""
     names_rows: bool = False
     is_commented: bool = False
     names: tuple[str, ...] | None = None
-    notes: tuple[str, ...] = ()
 
 
 class _TwoWays(Exception):
@@ -87,11 +87,11 @@ def read_delimited(path: Path, *, options: ReadingOptions | None = None) -> Deli
         notes = (*notes, f"{_NAMES.get(delimiter, delimiter).capitalize()} were read as what divides cells.")
     return DelimitedText(
         rows.cells,
+        (*notes, *rows.notes),
         delimiter,
         names_rows=rows.names_rows,
         is_commented=comment is not None,
         names=None if comment is None else _names_above(text, delimiter, rows),
-        notes=(*notes, *rows.notes),
     )
 
 

@@ -93,7 +93,7 @@ def test_what_is_told_holds():
     codes = EVERY % 3 + 1
     assert table({"y": "number"}, y=codes).are_numbers
     assert table({"y": "count"}, y=codes).kinds[1] is Kind.COUNT
-    assert table({"y": "category"}, y=codes / 2).levels[1] == ("0.5", "1.0", "1.5")
+    assert table({"y": "category"}, y=codes / 2).levels[1] == ("0.5", "1", "1.5")
     assert table({"y": "yes/no"}, y=np.array(["sick", "well"])[EVERY % 2]).levels[1] == ("sick", "well")
     assert (
         read_table(np.stack([EVERY / 7, EVERY % 3], -1), kinds={"x2": "category"}).kinds[1] is Kind.CATEGORY

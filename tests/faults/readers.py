@@ -1,0 +1,224 @@
+"""One reading of levels, names, headers and missing cells of any file, and files that ask for too much."""
+
+import zipfile
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pyarrow
+import pyarrow.parquet
+from faults.cases import Case, gives, refuses
+from faults.tables import noted, table
+from scipy.sparse import csr_array, save_npz
+
+from pyroclust import read_table
+from pyroclust.data.datasets import read_new_rows
+
+FAMILY = "readers"
+
+
+def sheet(*rows: Sequence[Any], far: str | None = None, **told: Any) -> Any:
+    """Write a workbook and read it."""
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(list(row))
+    if far is not None:
+        book.active[far] = 1
+    book.save("t.xlsx")
+    return read_table("t.xlsx", **told)
+
+
+def packed_sheet() -> Any:
+    """Write a workbook of some kB whose sheet unpacks to many MB."""
+    sheet(["a"], [1.5], [2.5])
+    with zipfile.ZipFile("t.xlsx") as old, zipfile.ZipFile("u.xlsx", "w", zipfile.ZIP_DEFLATED) as new:
+        for member in old.infolist():
+            content = old.read(member)
+            new.writestr(member.filename, content + b" " * (200 << 20) * ("sheet1" in member.filename))
+    return read_table("u.xlsx")
+
+
+def many_rows() -> Any:
+    """Write a Parquet file that says of itself to have 10^13 numbers."""
+    sink = pyarrow.BufferOutputStream()
+    rows = pyarrow.table({"a": pyarrow.array(np.zeros(1 << 20), pyarrow.float64())})
+    with pyarrow.parquet.ParquetWriter(sink, rows.schema, compression="zstd") as writer:
+        writer.write_table(rows)
+    Path("t.parquet").write_bytes(sink.getvalue().to_pybytes())
+    import pyroclust.memory
+
+    kept, pyroclust.memory.free_memory = pyroclust.memory.free_memory, lambda: 10 << 20
+    try:
+        return read_table("t.parquet")
+    finally:
+        pyroclust.memory.free_memory = kept
+
+
+def parquet(labels: Any) -> list[str | None]:
+    """Return the labels in a Parquet file."""
+    pd.DataFrame({"x": np.arange(len(labels)) + 0.5, "k": labels}).to_parquet("t.parquet")
+    return read_table("t.parquet", label="k").labels.tolist()
+
+
+def graph(pointers: list[int], indices: list[int]) -> Any:
+    """Write a matrix whose pointers are these, and read it."""
+    good = csr_array(np.ones((3, 3)) - np.eye(3))
+    save_npz("g.npz", good)
+    with np.load("g.npz") as held:
+        parts = dict(held)
+    parts |= {"indptr": np.array(pointers, np.int32), "indices": np.array(indices, np.int32)}
+    np.savez("g.npz", **parts)
+    return read_table("g.npz")
+
+
+def edges(text: str) -> tuple[str, ...]:
+    return table(text, edges=True).row_names
+
+
+def levels(text: str) -> list[tuple[str, ...]]:
+    found = table(text, kinds={})
+    return [own for own in found.levels if own]
+
+
+def new_rows(old: Sequence[str], new: Sequence[str | None]) -> list[float]:
+    """Return the places of new categories among the old ones."""
+    clustered = read_table(
+        pd.DataFrame({"x": np.arange(len(old)) / 7, "k": list(old)}), kinds={"k": "category"}
+    )
+    rows = pd.DataFrame({"x": np.zeros(len(new)), "k": list(new)})
+    read = read_new_rows(rows, clustered.columns, kinds=clustered.kinds, levels=clustered.levels)
+    return read.data[:, 1].tolist()
+
+
+def many(*rows: str) -> str:
+    return "a,b\n" + "\n".join(f"{row},{place / 7:.3f}" for place, row in enumerate(rows)) + "\n"
+
+
+def no(name: str, call: Callable[[], Any], words: str) -> Case:
+    return refuses(FAMILY, name, call, words)
+
+
+def is_(name: str, call: Callable[[], Any], value: Any) -> Case:
+    return gives(FAMILY, name, call, value)
+
+
+WORKBOOKS = [
+    is_(
+        "labels 01, 1 as text and 1 as a number, NA and none, in a workbook",
+        lambda: sheet(
+            ["x", "k"], [1.5, "01"], [2.5, "1"], [3.5, 1], [4, "NA"], [5, None], label="k"
+        ).labels.tolist(),
+        ["01", "1", "1", "NA", None],
+    ),
+    is_(
+        "a workbook without names", lambda: sheet([1.5, 2], [2.5, 3]).data.tolist(), [[1.5, 2.0], [2.5, 3.0]]
+    ),
+    is_(
+        "a workbook, told: no names",
+        lambda: sheet([1, 2], [2, 3], header=False).data.tolist(),
+        [[1.0, 2.0], [2.0, 3.0]],
+    ),
+    no(
+        "whole numbers above whole numbers in a workbook",
+        lambda: sheet([0, 1], [5, 3], [4, 3]),
+        "--no-header",
+    ),
+    no(
+        "an empty row in a workbook",
+        lambda: sheet(["a", "b"], [1.5, 2], [None, None], [2.5, 3]),
+        "missing or infinite values (1 in 'a', 1 in 'b')",
+    ),
+    is_(
+        "names of rows in a workbook",
+        lambda: sheet([None, "a"], ["r1", 1.5], ["r2", 2.5]).row_names,
+        ("r1", "r2"),
+    ),
+    no(
+        "a cell in the far corner",
+        lambda: sheet(["a"], [1.5], [2.5], far="XFD1048576"),
+        "cells that stand apart",
+    ),
+    no("a cell far below", lambda: sheet(["a"], [1.5], [2.5], far="B1048576"), "cells that stand apart"),
+    no("a cell far to the right", lambda: sheet(["a"], [1.5], [2.5], far="XFD3"), "cells that stand apart"),
+    refuses(FAMILY, "a sheet that unpacks to 200 MB", packed_sheet, "expected at most 128", slow=True),
+]
+
+
+FILES = [
+    no("a Parquet file beyond memory", many_rows, "take fewer rows"),
+    is_("whole labels beside a missing one in Parquet", lambda: parquet([1.0, None, 2.0]), ["1", None, "2"]),
+    is_("labels as text in Parquet", lambda: parquet(["01", "1", None]), ["01", "1", None]),
+    no(
+        "a .npz graph whose pointers are beyond its entries",
+        lambda: graph([0, 10**6, 4, 6], [1, 2, 0, 2, 0, 1]),
+        "no sparse matrix",
+    ),
+    no(
+        "a .npz graph whose pointers fall",
+        lambda: graph([0, 5, 2, 6], [1, 2, 0, 2, 0, 1]),
+        "no sparse matrix",
+    ),
+    no(
+        "a .npz graph whose columns are beyond it",
+        lambda: graph([0, 2, 4, 6], [1, 2, 0, 10**6, 0, 1]),
+        "no sparse matrix",
+    ),
+    is_(
+        "names of nodes that begin alike for 60 letters",
+        lambda: len(edges(f"{'n' * 60}1,{'n' * 60}2\n{'n' * 60}2,{'n' * 60}3\n")),
+        3,
+    ),
+]
+
+NAMES = [
+    is_(
+        "a first edge whose nodes come again",
+        lambda: edges("Ann,Bob\nAnn,Cid\nBob,Cid\nCid,Dan\n"),
+        ("Ann", "Bob", "Cid", "Dan"),
+    ),
+    is_("numbers of nodes without names", lambda: edges("3,1\n1,2\n"), ("1", "2", "3")),
+    is_("names above edges", lambda: edges("from,to\nAnn,Bob\nBob,Cid\n"), ("Ann", "Bob", "Cid")),
+    no("0 and 1 above numbers of nodes", lambda: edges("0,1\n1,2\n"), "could be names of columns or a row"),
+]
+
+LEVELS = [
+    is_("Yes, yes and no", lambda: levels(many("Yes", "yes", "no", "no", "yes", "no")), [("no", "yes")]),
+    is_("yes, No, YES, no", lambda: levels(many("yes", "No", "YES", "no", "yes", "No")), [("No", "yes")]),
+    is_("T, t and F", lambda: levels(many(*"TtFtTF" * 2)), [("F", "T", "t")]),
+    noted(
+        "categories that differ in capitals",
+        many(*["A", "a", "b"] * 4),
+        "“A” and “a” are two classes",
+        kinds={},
+    ),
+    is_(
+        "whole numbers of seven digits as categories",
+        lambda: levels(many(*["1234567", "1234568"] * 6)),
+        [("1234567", "1234568")],
+    ),
+    no(
+        "an empty column that is named",
+        lambda: table("a,b\n1,\n2,\n4,\n", columns=["a", "b"], kinds={}),
+        "column 'b' holds no value",
+    ),
+    noted("-999 beside an empty cell", "a,b\n.5,1\n-999,2\n,3.5\n.75,4\n.1,5\n", "-999 (1 in 'a')", kinds={}),
+    is_("new rows of A and a", partial(new_rows, ["A"] * 20 + ["a"] * 20, ["A", "a"]), [0.0, 1.0]),
+    is_("new rows of 01 and 1", partial(new_rows, ["01"] * 20 + ["1"] * 20, ["01", "1"]), [0.0, 1.0]),
+    no(
+        "a new row of a where there was A",
+        partial(new_rows, ["A", "B"] * 9, ["a"]),
+        "holds 'a', which no row had",
+    ),
+    no(
+        "a new row of 01 where there was 1",
+        partial(new_rows, ["1", "2"] * 9, ["01"]),
+        "holds '01', which no row had",
+    ),
+    is_("a new row of 1.0 where there was 1", partial(new_rows, ["1", "2"] * 9, ["1.0"]), [0.0]),
+]
+
+CASES = [*WORKBOOKS, *FILES, *NAMES, *LEVELS]
