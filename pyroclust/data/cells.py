@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pyroclust.data.columns import RawTable, TextColumn
-from pyroclust.delimited import Cells, Marks, is_numeral
+from pyroclust.delimited import Cells, is_numeral
 from pyroclust.text import visible
 
 __all__ = ["columns_of", "numbered", "raw_text"]
@@ -21,8 +21,7 @@ def numbered(width: int) -> list[str]:
 
 def raw_text(
     names: Sequence[str],
-    columns: Sequence[Cells],
-    marks: Marks,
+    columns: Sequence[TextColumn],
     *,
     is_header: bool,
     names_rows: bool = False,
@@ -32,8 +31,7 @@ def raw_text(
 
     Args:
         names: of the columns.
-        columns: their cells, without names.
-        marks: how numbers are written.
+        columns: without names.
         is_header: whether the names were written by somebody.
         names_rows: whether the first column is said to be names of rows.
         notes: what was guessed before.
@@ -44,16 +42,15 @@ def raw_text(
     names, columns, said = [name.strip() for name in names], list(columns), list(notes)
     row_names = None
     if is_header:
-        _refuse_names_again(names, columns)
-        empty = [
-            not name and not any(map(str.strip, column)) for name, column in zip(names, columns, strict=True)
-        ]
+        cells = [column.written or column.cells for column in columns]
+        _refuse_names_again(names, cells)
+        empty = [not name and not any(map(str.strip, some)) for name, some in zip(names, cells, strict=True)]
         if any(empty) and not all(empty):
             names = [name for name, no in zip(names, empty, strict=True) if not no]
             columns = [column for column, no in zip(columns, empty, strict=True) if not no]
             said.append(f"{sum(empty)} empty column(s) without a name were left out.")
         if len(names) > 1 and not names[0] and not empty[0]:
-            row_names = tuple(visible(cell) for cell in _as_names(columns[0]))
+            row_names = tuple(visible(cell) for cell in _as_names(cells[0]))
             names, columns = names[1:], columns[1:]
             if not names_rows:
                 said.append("The first column has no name and was read as names of the rows.")
@@ -61,14 +58,14 @@ def raw_text(
         said.append(f"{unnamed} column(s) without a name are called x and their number.")
     return RawTable(
         names=tuple(visible(name or f"x{place}") for place, name in enumerate(names, start=1)),
-        columns=tuple(TextColumn(column, marks) for column in columns),
-        num_rows=len(columns[0]),
+        columns=tuple(columns),
+        num_rows=len(columns[0].cells),
         row_names=row_names,
         notes=tuple(said),
     )
 
 
-def _refuse_names_again(names: list[str], columns: Sequence[Cells]) -> None:
+def _refuse_names_again(names: list[str], columns: Sequence[Sequence[str]]) -> None:
     """Refuse files that were put one after the other with their names of columns."""
     for place, cell in enumerate(columns[0]):
         if cell.strip() == names[0] and [column[place].strip() for column in columns] == names and any(names):
@@ -78,7 +75,7 @@ def _refuse_names_again(names: list[str], columns: Sequence[Cells]) -> None:
             )
 
 
-def _as_names(cells: list[str]) -> list[str]:
+def _as_names(cells: Sequence[str]) -> Sequence[str]:
     """Return a first column without a name, unless it holds measurements."""
     broken = (cell.strip() for cell in cells if is_numeral(cell) and not cell.strip().lstrip("+-").isdigit())
     if (one := next(broken, None)) is not None:

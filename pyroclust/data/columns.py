@@ -5,7 +5,7 @@ import numbers
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -25,7 +25,13 @@ _EXACT = 2**53
 
 
 class Column(ABC):
-    """One column, as numbers to cluster or as labels."""
+    """One column, as numbers to cluster or as labels.
+
+    Attributes:
+        unit: that every number is written with, as in 12 kg; empty where there is none.
+    """
+
+    unit: str
 
     @abstractmethod
     def numbers(self) -> NDArray[np.float64]:
@@ -42,6 +48,10 @@ class Column(ABC):
     @abstractmethod
     def last(self) -> str | None:
         """Return the last value where it is text."""
+
+    @abstractmethod
+    def without(self, cells: NDArray[np.bool_]) -> "Column":
+        """Return the column with some of its cells empty."""
 
     @property
     def are_codes(self) -> bool:
@@ -66,10 +76,19 @@ class Column(ABC):
 
 @dataclass(frozen=True)
 class TextColumn(Column):
-    """Cells of a delimited file, as they are written there."""
+    """Cells of a delimited file.
+
+    Attributes:
+        cells: as they are written there, but without their unit.
+        marks: how numbers are written.
+        unit: of the numbers.
+        written: the cells with their unit, where they have one.
+    """
 
     cells: Sequence[str]
     marks: Marks
+    unit: str = ""
+    written: Sequence[str] | None = None
 
     def numbers(self) -> NDArray[np.float64]:
         """Return the numbers; true and false are 1 and 0.
@@ -92,11 +111,20 @@ class TextColumn(Column):
 
     def labels(self) -> NDArray[np.object_]:
         """Return the cells as they are; an empty cell is no label."""
-        return _objects([cell if cell.strip() else None for cell in self.cells])
+        return _objects([cell if cell.strip() else None for cell in self.written or self.cells])
 
     def last(self) -> str | None:
         """Return the last cell."""
-        return self.cells[-1] if self.cells else None
+        cells = self.written or self.cells
+        return cells[-1] if cells else None
+
+    def without(self, cells: NDArray[np.bool_]) -> "TextColumn":
+        """Return the column with some of its cells empty."""
+        kept = ["" if gone else cell for cell, gone in zip(self.cells, cells, strict=True)]
+        written = self.written and [
+            "" if gone else cell for cell, gone in zip(self.written, cells, strict=True)
+        ]
+        return replace(self, cells=Cells(kept), written=written)
 
     @property
     def is_logical(self) -> bool:
@@ -118,6 +146,7 @@ class SeriesColumn(Column):
     """A column of a data frame."""
 
     series: "pd.Series[Any]"
+    unit: str = ""
 
     def numbers(self) -> NDArray[np.float64]:
         """Return the numbers; true and false are 1 and 0.
@@ -144,6 +173,10 @@ class SeriesColumn(Column):
         """Return the last value if it is text."""
         value = self.series.iloc[-1] if len(self.series) else None
         return value if isinstance(value, str) else None
+
+    def without(self, cells: NDArray[np.bool_]) -> "SeriesColumn":
+        """Return the column with some of its cells empty."""
+        return replace(self, series=self.series.mask(cells))
 
     @property
     def is_text(self) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.data.frames import raw_array, raw_frame
+from pyroclust.data.frames import raw_array, raw_frame, transposed
 from pyroclust.data.graph_tables import (
     BUILT_IN_GRAPHS,
     GRAPH_SUFFIXES,
@@ -95,6 +95,10 @@ def read_table(
     edges: bool = False,
     partial_labels: str | None = None,
     kinds: Mapping[str, str] | None = None,
+    leave_out: Sequence[str] = (),
+    aggregate: str | None = None,
+    missing: Sequence[str] = (),
+    transpose: bool = False,
     masses_apart: bool = False,
 ) -> Table:
     """Read a built-in data set, a file of a table or a graph, a folder of images, a frame or an array.
@@ -121,6 +125,13 @@ def read_table(
         kinds: kinds of columns by name: ``"number"``, ``"count"``, ``"yes/no"`` or ``"category"``; those of
             other columns of a file or a data frame are found out, identifiers are left out, and cells may be
             missing. By default all columns have to be numbers, and all cells there.
+        leave_out: columns that are not clustered, of all others; instead of ``columns``.
+        aggregate: column that says what a row is of, such as a patient: the rows of each become one, with
+            means of numbers and most frequent values of text. Where ``kinds`` are found out and rows look
+            like several of one unit, they are refused unless this is a column, or ``"none"``.
+        missing: values that stand for missing cells: ``"99"`` in all columns, ``"income=-1"`` in one,
+            ``"q1..q15=0"`` in those from one to another.
+        transpose: whether columns are the rows to cluster, and rows their measurements.
         masses_apart: divide columns whose kind is found out to be numbers, and more than half of whose cells
             hold one value, in two: whether a cell holds it, and the number where it does not.
 
@@ -165,12 +176,14 @@ def read_table(
                 )
         return shaped
     beside: dict[str, Any] = {"columns": columns, "label": label, "partial_labels": partial_labels}
-    beside |= {"kinds": kinds, "masses_apart": masses_apart}
+    beside |= {"kinds": kinds, "masses_apart": masses_apart, "leave_out": leave_out}
+    beside |= {"aggregate": aggregate, "missing": missing}
+    turned = transposed if transpose else lambda raw: raw
     if isinstance(source, pd.DataFrame):
-        return chosen_table(raw_frame(source), "table", **beside)
+        return chosen_table(turned(raw_frame(source)), "table", **beside)
     if not isinstance(source, str | PathLike):
         # Arrays hold numbers unless somebody says otherwise.
-        table = chosen_table(raw_array(_array(source)), "array", **beside, usual=Kind.NUMBER)
+        table = chosen_table(turned(raw_array(_array(source))), "array", **beside, usual=Kind.NUMBER)
         return replace(table, notes=(*like_a_graph(table.data), *table.notes))
     name = str(source)
     if name in BUILT_IN:
@@ -185,7 +198,7 @@ def read_table(
             f"{unknown_name('data set', name, known)}; or give a file "
             f"({', '.join((*SUFFIXES, *GRAPH_SUFFIXES))})"
         )
-    table = chosen_table(read_raw(path, told), path.stem, **beside)
+    table = chosen_table(turned(read_raw(path, told)), path.stem, **beside)
     return replace(table, notes=(*like_a_graph(table.data), *table.notes))
 
 
@@ -198,6 +211,8 @@ def read_new_rows(
     header: bool | None = None,
     kinds: Sequence[Kind] = (),
     levels: Sequence[tuple[str, ...]] = (),
+    units: Sequence[str] = (),
+    refuses_unseen: bool = False,
 ) -> Table:
     """Read rows that have the columns of a table that was clustered; one is enough.
 
@@ -211,6 +226,8 @@ def read_new_rows(
         header: whether its first line names the columns; found out by default.
         kinds: of the columns of the table; numbers by default.
         levels: their categories.
+        units: of their numbers.
+        refuses_unseen: whether a category that no row had is refused, instead of read as a missing cell.
 
     Raises:
         ValueError: if a column is missing, or a cell holds something else than its column.
@@ -238,7 +255,15 @@ def read_new_rows(
         if len(raw.names) != len(names):
             raise ValueError(f"new has {len(raw.names)} column(s), expected {len(names)}: {listed(names)}")
         raw = replace(raw, names=names)
-    return table_of_kinds(raw, name, columns=columns, kinds=kinds, levels=levels or ((),) * len(columns))
+    return table_of_kinds(
+        raw,
+        name,
+        columns=columns,
+        kinds=kinds,
+        levels=levels or ((),) * len(columns),
+        units=units,
+        refuses_unseen=refuses_unseen,
+    )
 
 
 def _in_pandas(source: Any) -> Any:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column
-from pyroclust.data.looks import are_codes_of_classes, are_days, is_identifier, repeat
-from pyroclust.delimited import MISSING, is_numeral
+from pyroclust.data.looks import are_codes_of_classes, are_days, repeat
+from pyroclust.data.roles import is_survey_weight, names_things
+from pyroclust.delimited import MISSING, days_between, is_numeral
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
 
@@ -150,40 +151,50 @@ def kind_of_column(
     return _of_numbers(name, said, column, values, may_go=may_go)
 
 
-def values_of_kind(name: str, column: Column, kind: Kind, *, levels: Sequence[str]) -> NDArray[np.float64]:
-    """Read new cells of a column whose kind and levels are known.
+def values_of_kind(
+    name: str, column: Column, kind: Kind, *, levels: Sequence[str], unit: str = ""
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Read new cells of a column whose kind and levels are known, and say which levels are new.
 
     Args:
         name: of the column.
         column: its cells.
         kind: what it holds.
         levels: its categories, or what stands for no and for yes.
+        unit: of its numbers.
 
     Raises:
-        ValueError: if a cell is none of these.
+        ValueError: if the numbers have another unit, or none.
 
     Example:
         >>> import pandas as pd
         >>> from pyroclust.data.columns import SeriesColumn
         >>> cells = SeriesColumn(pd.Series(["late", None]))
         >>> values_of_kind("stage", cells, Kind.CATEGORY, levels=("early", "late"))
-        array([ 1., nan])
+        (array([ 1., nan]), ())
     """
     if not levels:
-        return kind_of_column(name, column, kind).values
+        return kind_of_column(name, column, kind).values + _shift(name, column.unit, unit), ()
     places = {one: float(place) for place, one in enumerate(levels)}
     meant = {_meaning(one): float(place) for place, one in enumerate(levels)}
     if len(meant) == len(levels):
         places = meant | places
     cells, _ = _levels_of(column)
     found = [np.nan if one is None else places.get(visible(one), places.get(_meaning(one))) for one in cells]
-    strange = next((cell for cell, place in zip(cells, found, strict=True) if place is None), None)
-    if strange is not None:
+    strange = dict.fromkeys(cell for cell, place in zip(cells, found, strict=True) if place is None and cell)
+    return np.array([np.nan if one is None else one for one in found]), tuple(strange)
+
+
+def _shift(name: str, unit: str, wanted: str) -> float:
+    """Return what dates are to be moved by; other units have to be the same."""
+    days = days_between(unit, wanted)
+    if days is None and unit != wanted:
+        said = [f"in {one}" if one else "without a unit" for one in (unit, wanted)]
         raise ValueError(
-            f"column '{short(visible(name), 60)}' holds '{short(visible(strange), 40)}', which no row had "
-            f"that was clustered, expected one of {listed(levels)}, or an empty cell"
+            f"column '{short(visible(name), 60)}' has numbers {said[0]}, and the rows that were clustered "
+            f"have them {said[1]}: write them alike"
         )
-    return np.array(found, dtype=np.float64)
+    return float(days or 0)
 
 
 def kinds_note(names: Sequence[str], kinds: Sequence[Kind], levels: Sequence[tuple[str, ...]]) -> str | None:
@@ -226,8 +237,15 @@ def _of_numbers(
         return KindOfColumn(Kind.YES_NO, values, ("false", "true"))
     if is_whole and len(distinct) > 2 and are_days(distinct):
         raise ValueError(_dates(said, f"{distinct[0]:.0f}"))
-    if may_go and is_whole and len(distinct) == len(values) > 2 and is_identifier(name, there):
-        return KindOfColumn(None, values, why="it names or counts the rows")
+    if column.unit:
+        return KindOfColumn(Kind.NUMBER, values)
+    if may_go and names_things(name, there):
+        why = "it names or counts the rows"
+        if len(distinct) < len(there):
+            why = f"its numbers name {len(distinct):,} things"
+        return KindOfColumn(None, values, why=why)
+    if may_go and is_survey_weight(name, there):
+        return KindOfColumn(None, values, why="it says how much a row counts, and is no measurement")
     repeats = repeat(len(distinct), len(there))
     if is_whole and repeats and set(distinct.tolist()) == {0.0, 1.0}:
         return KindOfColumn(Kind.YES_NO, values, ("0", "1"))
@@ -337,8 +355,9 @@ def _number(text: str) -> float:
 
 def _dates(said: str, example: str) -> str:
     return (
-        f"column '{said}' holds dates such as {short(visible(example), 30)}, expected no dates: leave it out "
-        "with --columns, or turn it into a number, such as days"
+        f"column '{said}' holds dates such as {short(visible(example), 30)}, of which day and month could be "
+        "either, or which are written in several ways: write them as 2020-12-31, or leave them out with "
+        "--except"
     )
 
 

@@ -1,30 +1,23 @@
 """Columns of numbers that look like something else than measurements."""
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import Column
+from pyroclust.data.roles import names_things
 from pyroclust.text import short, visible
 
 __all__ = [
     "are_codes_of_classes",
     "are_days",
     "footer_note",
-    "is_identifier",
     "look_of",
     "looks_note",
     "repeat",
-    "stand_ins_note",
 ]
 
-_IDENTIFIERS = re.compile(
-    r"(.*[\W_])?(id|ids|index|idx|row|rows|no|nr|key|code|zip|zipcode|postcode|seed|uuid|unnamed: 0)",
-    re.IGNORECASE,
-)
-_CAMEL = re.compile(r".*[a-z](Id|ID|Nr|No|Key|Code|Index)")
 _MOST_CODES, _LEAST_REPEATS = 10, 3
 _MOST_SHOWN = 8
 _FOOTERS = frozenset(
@@ -33,11 +26,6 @@ _FOOTERS = frozenset(
         *("gesamt", "insgesamt", "summe", "mittelwert", "somme", "moyenne", "totale", "media", "promedio"),
     )
 )
-# Numbers that programs write where there is none.
-_STAND_INS = {
-    *(-9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0, -32768.0, -1e30, 1e30, 1e20),
-    *(9.969209968386869e36, -1.7976931348623157e308, -3.4028234663852886e38),
-}
 
 
 def look_of(name: str, values: NDArray[np.float64], *, are_codes: bool = False) -> str | None:
@@ -62,7 +50,7 @@ def look_of(name: str, values: NDArray[np.float64], *, are_codes: bool = False) 
         return "it has one value only"
     if is_whole and len(distinct) > 2 and are_days(distinct):
         return "its numbers are dates such as 20201231"
-    if is_whole and len(distinct) == len(values) > 2 and is_identifier(name, values):
+    if len(distinct) == len(values) > 2 and names_things(name, values):
         return "it counts the rows" if _counts(values) else "it looks like an identifier"
     if len(distinct) == 2 < len(values):
         return f"it has two values only, {distinct[0]:g} and {distinct[1]:g}"
@@ -99,23 +87,6 @@ def are_codes_of_classes(distinct: int, number: int) -> bool:
     return distinct <= _MOST_CODES and repeat(distinct, number)
 
 
-def is_identifier(name: str, values: NDArray[np.float64]) -> bool:
-    """Say whether whole numbers, all of them different, name the rows rather than measure them.
-
-    Args:
-        name: of the column.
-        values: ``(N,)``.
-
-    Example:
-        >>> is_identifier("patient_id", np.array([17.0, 3.0])), is_identifier("age", np.array([17.0, 3.0]))
-        (True, False)
-    """
-    named = bool(_IDENTIFIERS.fullmatch(name) or _CAMEL.fullmatch(name))
-    digits = {len(f"{abs(value):.0f}") for value in values.tolist()}
-    # All whole numbers of a range, each once; or long numbers of one length.
-    return named or np.ptp(values) == len(values) - 1 or (len(digits) == 1 and digits.pop() >= 6)
-
-
 def are_days(values: NDArray[np.float64]) -> bool:
     """Say whether whole numbers are dates such as 20201231.
 
@@ -129,33 +100,6 @@ def are_days(values: NDArray[np.float64]) -> bool:
     years, months, days = values // 10_000, values // 100 % 100, values % 100
     ranges = ((years, 1800, 2100), (months, 1, 12), (days, 1, 31))
     return all(bool((part >= low).all() and (part <= high).all()) for part, low, high in ranges)
-
-
-def stand_ins_note(names: Sequence[str], data: NDArray[np.float64]) -> str | None:
-    """Say which columns hold a number such as -999, far from all others, that may mean a missing one.
-
-    Args:
-        names: of the columns.
-        data: their numbers, ``(N, D)``.
-
-    Example:
-        >>> stand_ins_note(["x"], np.array([[0.5], [1.5], [-999.0], [2.5]]))
-        "May stand for missing values, and were read as numbers: -999 (1 in 'x')."
-    """
-    found = []
-    for name, values in zip(names, data.T, strict=True):
-        values = values[~np.isnan(values)]
-        # One that is far from all others is the smallest or the largest.
-        ends = {float(values.min()), float(values.max())} if len(values) else set()
-        for one in sorted(ends & _STAND_INS):
-            others = values[values != one]
-            if 2 <= len(others) < len(values):
-                low, high = float(others.min()), float(others.max())
-                if one < low - (high - low) or one > high + (high - low):
-                    found.append(f"{one:g} ({len(values) - len(others):,} in '{name}')")
-    more = f" and {len(found) - _MOST_SHOWN:,} more" if len(found) > _MOST_SHOWN else ""
-    said = ", ".join(found[:_MOST_SHOWN])
-    return f"May stand for missing values, and were read as numbers: {said}{more}." if found else None
 
 
 def footer_note(last: Sequence[str | None]) -> str | None:

@@ -8,18 +8,20 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pyroclust.data.cells import columns_of, numbered, raw_text
-from pyroclust.data.columns import RawTable
+from pyroclust.data.columns import RawTable, TextColumn
 from pyroclust.data.frames import raw_array, raw_frame
 from pyroclust.data.headers import FindHeader, TableHeader, find_header, find_header_of_edges
 from pyroclust.data.workbooks import read_workbook
 from pyroclust.delimited import (
     PLAIN,
+    Cells,
     DelimitedText,
     Marks,
     ReadingOptions,
     check_file,
     find_marks,
     foreign_suffix,
+    quantities,
     read_delimited,
 )
 from pyroclust.errors import readable
@@ -101,15 +103,25 @@ def _of_text(found: DelimitedText, options: ReadingOptions, find: FindHeader) ->
         names = list(found.names or numbered(len(first)))
     # Numbers of a sheet are numbers there, and text stays text.
     marks = Marks()
+    with_units = [None if column.plain is not None else quantities(column) for column in columns]
     if found.delimiter:
-        marks = find_marks(columns, delimiter=found.delimiter, decimal=options.decimal)
+        bare = [
+            column if unit is None else unit.cells
+            for column, unit in zip(columns, with_units, strict=True)
+            if unit is None or not unit.are_converted
+        ]
+        marks = find_marks(bare, delimiter=found.delimiter, decimal=options.decimal)
     notes = [*found.notes, *marks.notes]
     if found.is_commented and found.names is None:
         notes.append("Lines that begin with # were left out.")
     return raw_text(
         names,
-        columns,
-        marks,
+        [
+            TextColumn(column, marks)
+            if unit is None
+            else TextColumn(Cells(unit.cells), Marks() if unit.are_converted else marks, unit.unit, column)
+            for column, unit in zip(columns, with_units, strict=True)
+        ],
         names_rows=found.names_rows,
         is_header=header.is_header,
         notes=(*notes, *header.notes),

@@ -2,18 +2,24 @@
 
 import shlex
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from pyroclust.data.columns import RawTable
+from pyroclust.data.aggregate import aggregated
+from pyroclust.data.columns import Column, RawTable, SeriesColumn
+from pyroclust.data.doubts import doubts_of
 from pyroclust.data.kinds import Kind, KindOfColumn, kind_of_column, kinds_note, told_kinds, values_of_kind
 from pyroclust.data.label_notes import about_alike, about_labels, about_partial
-from pyroclust.data.looks import footer_note, looks_note, stand_ins_note
+from pyroclust.data.looks import footer_note, looks_note
+from pyroclust.data.missing_codes import read_codes, suspected_codes, without_codes
+from pyroclust.data.one_hot import one_hot_groups
 from pyroclust.data.point_masses import apart, divide, in_two, masses_note, parts_in, parts_of, put_back
+from pyroclust.data.roles import units_of_rows
 from pyroclust.data.shapes import PointShape
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
@@ -21,6 +27,7 @@ from pyroclust.text import listed, short, visible
 __all__ = ["Table", "chosen_table", "table_of_kinds", "written"]
 
 _MOST_SHOWN = 4
+_ROWS_AS_THEY_ARE = "none"
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,9 @@ class Table:
             known; unlike ``labels`` they are used. ``None`` where there are none at all.
         kinds: of the D columns; numbers where nothing is said.
         levels: of the D columns, their categories as written; empty for numbers and counts.
+        units: of the D columns, as they are written behind or before every number, such as ``"%"``, or
+            ``"days since 2020-01-31"``; empty where there is none.
+        doubts: sentences on columns that may make clusters of their own.
     """
 
     name: str
@@ -54,6 +64,8 @@ class Table:
     partial_labels: NDArray[np.object_] | None = None
     kinds: tuple[Kind, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
+    units: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Columns of which nothing is said are numbers."""
@@ -61,6 +73,8 @@ class Table:
             object.__setattr__(self, "kinds", (Kind.NUMBER,) * len(self.columns))
         if not self.levels:
             object.__setattr__(self, "levels", ((),) * len(self.columns))
+        if not self.units:
+            object.__setattr__(self, "units", ("",) * len(self.columns))
 
     @property
     def are_numbers(self) -> bool:
@@ -100,8 +114,12 @@ def table_of_kinds(
     columns: Sequence[str],
     kinds: Sequence[Kind],
     levels: Sequence[tuple[str, ...]],
+    units: Sequence[str] = (),
+    refuses_unseen: bool = False,
 ) -> Table:
     """Take the columns of a table whose kinds are known, at least one row.
+
+    A category that no row had is read as a missing cell, and named in a note.
 
     Args:
         raw: the table.
@@ -109,6 +127,8 @@ def table_of_kinds(
         columns: to take.
         kinds: of these columns.
         levels: their categories.
+        units: of their numbers.
+        refuses_unseen: whether a category that no row had is refused instead.
 
     Raises:
         ValueError: if a column is missing, or holds something else.
@@ -124,13 +144,19 @@ def table_of_kinds(
     if not raw.num_rows:
         raise ValueError(f"{name} has 0 rows, expected at least 1")
     in_parts = parts_in(raw.names, columns, kinds)
-    found = []
-    for column, kind, own in zip(columns, kinds, levels, strict=True):
+    found, notes = [], list(raw.notes)
+    for column, kind, own, unit in zip(columns, kinds, levels, units or ("",) * len(columns), strict=True):
         whole, value = in_parts.get(column, (column, None))
         cells = raw.columns[_place(raw, whole, name)]
         try:
             if value is None:
-                values = values_of_kind(column, cells, kind, levels=own)
+                values, unseen = values_of_kind(column, cells, kind, levels=own, unit=unit)
+                if unseen:
+                    said = f"which no row had that was clustered ({listed(own)} are known)"
+                    what = listed(f"'{short(visible(one), 40)}'" for one in unseen)
+                    if refuses_unseen:
+                        raise ValueError(f"column '{short(column, 60)}' holds {what}, {said}")
+                    notes.append(f"In '{short(column, 60)}' {what}, {said}, was read as a missing cell.")
             else:
                 numbers = kind_of_column(whole, cells, Kind.NUMBER).values
                 values = in_two(numbers, value)[column != whole].values
@@ -139,7 +165,17 @@ def table_of_kinds(
         found.append(values)
     rows = raw.row_names or tuple(str(row) for row in range(1, raw.num_rows + 1))
     data = np.stack(found, -1)
-    return Table(name, data, tuple(columns), None, rows, raw.notes, kinds=tuple(kinds), levels=tuple(levels))
+    return Table(
+        name,
+        data,
+        tuple(columns),
+        None,
+        rows,
+        tuple(notes),
+        kinds=tuple(kinds),
+        levels=tuple(levels),
+        units=tuple(units),
+    )
 
 
 def written(
@@ -171,8 +207,11 @@ def chosen_table(
     name: str,
     *,
     columns: Sequence[str] | None = None,
+    leave_out: Sequence[str] = (),
     label: str | None = None,
     partial_labels: str | None = None,
+    aggregate: str | None = None,
+    missing: Sequence[str] = (),
     preferred: Sequence[str] = (),
     fewest: int = 2,
     kinds: Mapping[str, str] | None = None,
@@ -185,8 +224,12 @@ def chosen_table(
         raw: the table.
         name: what reports call it.
         columns: columns to cluster; all but ``label`` and ``partial_labels`` by default.
+        leave_out: columns that are not clustered, of those that would be.
         label: column of reference labels.
         partial_labels: column of what is known of the clusters.
+        aggregate: column that says what each row is of, each of which becomes one row; ``"none"`` takes the
+            rows as they are.
+        missing: what stands for missing cells, as :func:`~pyroclust.data.missing_codes.read_codes` says.
         preferred: columns that are clustered where none are named, if not all.
         fewest: rows that are needed.
         kinds: kinds of columns by name; others are found out, and cells may be missing. ``None`` where all
@@ -206,6 +249,10 @@ def chosen_table(
         ('width',)
     """
     name = visible(name)
+    if missing:
+        raw = without_codes(raw, read_codes(missing, raw.names))
+    if aggregate is not None and aggregate != _ROWS_AS_THEY_ARE:
+        raw = aggregated(raw, _place(raw, aggregate, name))
     labelled = None if label is None else _place(raw, label, name)
     known = None if partial_labels is None else _place(raw, partial_labels, name)
     if known is not None and known == labelled:
@@ -220,6 +267,10 @@ def chosen_table(
         places = [place for place, one in enumerate(raw.names) if one in preferred and place not in beside]
     else:
         places = [place for place in range(len(raw.names)) if place not in beside]
+    gone = set(_named(raw, leave_out, name))
+    if columns is not None and gone:
+        raise ValueError(f"{name}: columns and leave_out are both told, expected one of them")
+    places = [place for place in places if place not in gone]
     if labelled in places:
         raise ValueError(
             f"{name}: column '{_said(raw, labelled)}' is the label and cannot be clustered too; "
@@ -254,14 +305,23 @@ def chosen_table(
             )
         told = told if usual is None else dict.fromkeys(places, usual) | told
         may_go = columns is None and not preferred
+        if may_go:
+            raw, places, merged = _one_hot_merged(raw, places, told)
+            notes += merged
+            if aggregate is None:
+                _refuse_rows_of_units(raw, places, name)
         found = _of_any_kind(raw, places, name, told=told, may_go=may_go, masses_apart=masses_apart)
         raw, places = found.raw, found.places
         chosen = tuple(raw.names[place] for place in places)
-        data, of_columns = found.data, {"kinds": found.kinds, "levels": found.levels}
-        notes += found.notes
+        units = tuple(
+            "" if own else raw.columns[at].unit for at, own in zip(places, found.levels, strict=True)
+        )
+        data, of_columns = found.data, {"kinds": found.kinds, "levels": found.levels, "units": units}
+        notes += [*_units_note(chosen, units), *found.notes]
     numbers = [at for at, kind in enumerate(of_columns.get("kinds", ())) if kind is Kind.NUMBER]
     masses = masses_note([chosen[at] for at in numbers], data[:, numbers])
-    notes += filter(None, (masses, stand_ins_note(chosen, data), footer_note(_last_texts(raw, places))))
+    suspects = suspected_codes(chosen, [_numbers_or_none(raw.columns[place]) for place in places])
+    notes += filter(None, (masses, suspects, footer_note(_last_texts(raw, places))))
     labels = None
     if labelled is not None:
         labels = raw.columns[labelled].labels()
@@ -271,7 +331,70 @@ def chosen_table(
     if known is not None:
         partial = raw.columns[known].labels()
         notes += about_partial(partial, _said(raw, known), name)
-    return Table(name, data, chosen, labels, rows, tuple(notes), partial_labels=partial, **of_columns)
+    doubts = doubts_of([chosen[at] for at in numbers], data[:, numbers], rows)
+    return Table(
+        name,
+        data,
+        chosen,
+        labels,
+        rows,
+        (*notes, *doubts),
+        partial_labels=partial,
+        doubts=doubts,
+        **of_columns,
+    )
+
+
+def _one_hot_merged(
+    raw: RawTable, places: Sequence[int], told: Container[int]
+) -> tuple[RawTable, list[int], list[str]]:
+    """Put one category in the place of the columns of zeros and ones that are its levels."""
+    free = [place for place in places if place not in told]
+    groups = one_hot_groups(
+        [raw.names[place] for place in free], [_numbers_or_none(raw.columns[place]) for place in free]
+    )
+    names, columns, places, notes = list(raw.names), list(raw.columns), list(places), []
+    for group in groups:
+        parts = [free[at] for at in group.places]
+        if group.name in raw.names:
+            continue
+        names[parts[0]] = group.name
+        cells = [group.levels[at] for at in group.values.tolist()]
+        columns[parts[0]] = SeriesColumn(pd.Series(pd.Categorical(cells, group.levels)))
+        places = [place for place in places if place not in parts[1:]]
+        said = listed(f"'{short(raw.names[part], 40)}'" for part in parts)
+        notes.append(
+            f"{said} are one category, '{short(group.name, 40)}'. To keep one apart, name it in --kinds."
+        )
+    return replace(raw, names=tuple(names), columns=tuple(columns)), places, notes
+
+
+def _refuse_rows_of_units(raw: RawTable, places: Sequence[int], name: str) -> None:
+    """Refuse several rows of one unit, which the model would take for independent."""
+    values = [(raw.names[place], _numbers_or_none(raw.columns[place])) for place in places]
+    there = [(column, some[np.isfinite(some)]) for column, some in values if some is not None]
+    if units := units_of_rows(there):
+        ways = [f"--aggregate {shlex.quote(one.column)}" for one in units]
+        raise ValueError(
+            f"{name} has {listed(map(str, units))}: rows of one are not independent of one another, as the "
+            f"model takes them to be; make one row of each with {' or '.join(ways[:_MOST_SHOWN])}, or take "
+            f"the rows as they are with --aggregate {_ROWS_AS_THEY_ARE}"
+        )
+
+
+def _numbers_or_none(column: Column) -> NDArray[np.float64] | None:
+    try:
+        return column.numbers()
+    except ValueError:
+        return None
+
+
+def _units_note(names: Sequence[str], units: Sequence[str]) -> list[str]:
+    said = []
+    for unit in dict.fromkeys(filter(None, units)):
+        some = [f"'{short(name, 40)}'" for name, one in zip(names, units, strict=True) if one == unit]
+        said.append(f"{listed(some, _MOST_SHOWN)} in {unit}")
+    return [f"Read as numbers: {'; '.join(said)}."] if said else []
 
 
 @dataclass(frozen=True)

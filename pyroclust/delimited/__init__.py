@@ -4,6 +4,7 @@ from pyroclust.delimited.foreign import check_file, foreign_suffix
 from pyroclust.delimited.numerals import MISSING, Cells, Marks, are_plain, find_marks, is_numeral
 from pyroclust.delimited.options import PLAIN, ReadingOptions
 from pyroclust.delimited.reading import DelimitedText, read_delimited
+from pyroclust.delimited.units import days_between, quantities
 
 __all__ = [
     "MISSING",
@@ -14,8 +15,10 @@ __all__ = [
     "ReadingOptions",
     "are_plain",
     "check_file",
+    "days_between",
     "find_marks",
     "foreign_suffix",
     "is_numeral",
+    "quantities",
     "read_delimited",
 ]

@@ -13,7 +13,25 @@ from pyroclust.text import short, visible
 __all__ = ["MISSING", "Cells", "Marks", "are_plain", "find_marks", "grouped", "is_numeral"]
 
 MISSING = frozenset(
-    {"", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"}
+    (
+        *(
+            "",
+            "NA",
+            "N/A",
+            "n/a",
+            "#N/A",
+            "#NA",
+            "<NA>",
+            "NaN",
+            "nan",
+            "-NaN",
+            "-nan",
+            "NULL",
+            "null",
+            "None",
+        ),
+        *("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!"),
+    )
 )
 """Cells of a column of numbers that hold none."""
 
