@@ -6,6 +6,7 @@ from zipfile import ZipFile, ZipInfo
 import numpy as np
 
 from pyroclust.errors import readable, unknown_name
+from pyroclust.io.orientation import draws_in_rows
 from pyroclust.memory import check_memory
 from pyroclust.numpy_headers import NUMPY_MAGIC, NumpyHeader, numpy_header_of, read_numpy_header
 from pyroclust.partitions.draws import Draws, draws_of_labels
@@ -20,7 +21,7 @@ _BESIDE = ("log_joint", "log_prob", "point_names")
 _MOST_MEMBERS = 10_000
 
 
-def read_npy_draws(path: Path, *, variable: str | None = None) -> Draws:
+def read_npy_draws(path: Path, *, variable: str | None = None, transpose: bool | None = None) -> Draws:
     """Read draws from the one array of a ``.npy`` file.
 
     Raises:
@@ -36,7 +37,10 @@ def read_npy_draws(path: Path, *, variable: str | None = None) -> Draws:
     check_room(f"'{path}'", header.size)
     # Mapped, so that nothing is read twice.
     labels = np.asarray(readable(path, lambda: np.load(path, allow_pickle=False, mmap_mode="r")))
-    return draws_of_labels(labels, where=f"'{path}'")
+    notes: tuple[str, ...] = ()
+    if labels.ndim == 2:
+        labels, notes = draws_in_rows(labels, where=f"'{path}'", transpose=transpose)
+    return draws_of_labels(labels, where=f"'{path}'", notes=notes)
 
 
 def read_npz_draws(path: Path, *, variable: str | None = None) -> Draws:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from pyroclust.errors import unknown_name
+from pyroclust.io.orientation import draws_in_rows
 from pyroclust.io.written import are_numbers, as_written, refuse_fractions
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
@@ -79,6 +80,7 @@ def draws_in_frame(
     names_points: bool = True,
     written: Callable[[], pd.DataFrame] | None = None,
     has_zeros: bool = False,
+    transpose: bool | None = None,
     notes: tuple[str, ...] = (),
 ) -> Draws:
     """Return the draws in a table: one row a draw, one column a point, and columns that say more of a draw.
@@ -91,6 +93,7 @@ def draws_in_frame(
         names_points: whether they are names of points.
         written: the same table as text, where it stands in a file.
         has_zeros: whether zeros stand before digits there.
+        transpose: whether points are in rows; found out by default, where nothing says more of a draw.
         notes: sentences on what was guessed before.
 
     Raises:
@@ -118,7 +121,11 @@ def draws_in_frame(
         raise ValueError(f"{where} has no column that could be a point; expected one a point")
     text = frame.shape[1] > 0 and written is not None and (has_zeros or not are_numbers(frame))
     labels = _labels(frame, where) if not text or written is None else as_written(frame, written(), where)
-    order, num_chains = _order(beside, len(labels), where)
+    names_points = names_points and not transpose
+    if not beside or transpose is not None:
+        labels, turned = draws_in_rows(labels, where=where, transpose=transpose)
+        names_points, notes = names_points and not turned, (*notes, *turned)
+    order, num_chains = _order({} if transpose else beside, len(labels), where)
     refuse_weights(beside, (len(labels),), where)
     _refuse_unequal(beside, where)
     return draws_of_labels(

@@ -21,7 +21,11 @@ _ZERO_FIRST = re.compile(r"\n0\d")
 
 
 def read_table_draws(
-    path: Path, *, variable: str | None = None, options: ReadingOptions | None = None
+    path: Path,
+    *,
+    variable: str | None = None,
+    options: ReadingOptions | None = None,
+    transpose: bool | None = None,
 ) -> Draws:
     """Read draws from a table; see :func:`pyroclust.io.draws.read_draws` for what it may hold.
 
@@ -60,6 +64,7 @@ def read_table_draws(
         variable=variable,
         is_header=header.is_header,
         names_points=header.names_points,
+        transpose=transpose,
         notes=(*found.notes, *marks.notes, *header.notes),
     )
 
