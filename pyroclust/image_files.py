@@ -21,6 +21,9 @@ __all__ = ["SUFFIXES", "ImageFolder", "image_sizes", "read_image_folder"]
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".pgm", ".webp")
 """Of files that are read as images; all others are passed over."""
 
+# Pillow would open what it is by its content, and call other programs for some of it.
+_FORMATS = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "PPM", "WEBP")
+_MOST_PIXELS = 100_000_000
 _LARGEST_SIDE = 1024
 # Of a pixel while its image is read: in colours, in grey, and as a number.
 _BYTES_A_PIXEL = 12
@@ -207,11 +210,14 @@ def _size(path: Path) -> tuple[int, int]:
     def look() -> tuple[int, int]:
         with warnings.catch_warnings(action="ignore"):
             try:
-                with Image.open(path) as picture:
-                    return picture.size
+                with Image.open(path, formats=_FORMATS) as picture:
+                    size = picture.size
             except UnidentifiedImageError:
                 # Pillow's own sentence names the path again.
-                raise ValueError("it is no image") from None
+                raise ValueError(f"it is no image of the formats {', '.join(_FORMATS)}") from None
+        if math.prod(size) > _MOST_PIXELS:
+            raise ValueError(f"it has {size[0]:,} x {size[1]:,} pixels, expected at most {_MOST_PIXELS:,}")
+        return size
 
     return readable(path, look)
 
@@ -223,7 +229,7 @@ def _opened(path: Path) -> tuple[Image.Image, int]:
 
     def read() -> tuple[Image.Image, int]:
         # What Pillow warns of in damaged files are tags that it does without.
-        with warnings.catch_warnings(action="ignore"), Image.open(path) as picture:
+        with warnings.catch_warnings(action="ignore"), Image.open(path, formats=_FORMATS) as picture:
             number = getattr(picture, "n_frames", 1) if picture.format in _SEVERAL_PICTURES else 1
             picture.load()
             return ImageOps.exif_transpose(picture), number

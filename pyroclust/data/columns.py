@@ -179,8 +179,12 @@ def as_text(value: Any) -> str | None:
         return str(value)
     if pd.isna(value):
         return None
-    if isinstance(value, float | np.floating) and value == np.round(value) and abs(value) < _EXACT:
-        return str(int(value))
+    if (
+        isinstance(value, float | np.floating)
+        and (number := float(value)).is_integer()
+        and abs(number) < _EXACT
+    ):
+        return str(int(number))
     return str(value).removesuffix(" 00:00:00")
 
 

@@ -171,7 +171,7 @@ def values_of_kind(name: str, column: Column, kind: Kind, *, levels: Sequence[st
     """
     if not levels:
         return kind_of_column(name, column, kind).values
-    places = {one: float(place) for place, one in enumerate(levels)}
+    places: dict[object, float] = {one: float(place) for place, one in enumerate(levels)}
     meant = {_meaning(one): float(place) for place, one in enumerate(levels)}
     if len(meant) == len(levels):
         places = meant | places

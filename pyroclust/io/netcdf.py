@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pyroclust.errors import first_line, unknown_name
-from pyroclust.io.hdf5 import check_self_contained
+from pyroclust.hdf5 import check_self_contained
 from pyroclust.memory import check_memory
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights

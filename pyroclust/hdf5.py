@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from pyroclust.files import check_regular
 from pyroclust.memory import check_memory
 from pyroclust.text import visible
 
@@ -12,7 +13,7 @@ __all__ = ["check_self_contained"]
 _MOST_OBJECTS = 10_000
 
 
-def check_self_contained(path: Path) -> None:
+def check_self_contained(path: Path, *, is_read_whole: bool = False) -> None:
     """Refuse an HDF5 file whose values lie elsewhere, whose groups form no tree, or that unpacks to too much.
 
     Links, external storage and virtual data sets let a file name any file of this machine, whose bytes would
@@ -20,6 +21,7 @@ def check_self_contained(path: Path) -> None:
 
     Args:
         path: an existing file.
+        is_read_whole: whether all of it has to fit into memory, and not names and single blocks alone.
 
     Raises:
         ValueError: if so.
@@ -27,6 +29,8 @@ def check_self_contained(path: Path) -> None:
     """
     import h5py
 
+    check_regular(path)
+    total = 0
     with h5py.File(path, "r") as file:
         waiting: list[Any] = [file]
         seen = {_place(file)}
@@ -39,6 +43,7 @@ def check_self_contained(path: Path) -> None:
                 one = group[name]
                 if isinstance(one, h5py.Dataset):
                     _check_dataset(one, path)
+                    total += math.prod(one.shape or ()) * one.dtype.itemsize
                 if isinstance(one, h5py.Group) and _place(one) in seen:
                     raise _refused(path, f"its group '{visible(name)}' has several names")
                 if isinstance(one, h5py.Group):
@@ -46,6 +51,8 @@ def check_self_contained(path: Path) -> None:
                     seen.add(_place(one))
                 if len(seen) > _MOST_OBJECTS:
                     raise _refused(path, f"it has more than {_MOST_OBJECTS:,} groups")
+    if is_read_whole:
+        check_memory(2 * total, f"the values of '{path}'", remedy="read it where there is more")
 
 
 def _place(one: Any) -> tuple[int, int]:
