@@ -18,14 +18,6 @@ def check_self_contained(path: Path, *, is_read_whole: bool = False) -> None:
 
     Links, external storage and virtual data sets let a file name any file of this machine, whose bytes would
     be read as labels. Names of indices and single blocks are read whole: they must fit into memory.
-
-    Args:
-        path: an existing file.
-        is_read_whole: whether all of it has to fit into memory, and not names and single blocks alone.
-
-    Raises:
-        ValueError: if so.
-        OSError: if it is no HDF5 file, or damaged.
     """
     import h5py
 

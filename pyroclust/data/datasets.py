@@ -202,22 +202,6 @@ def read_new_rows(
     """Read rows that have the columns of a table that was clustered; one is enough.
 
     Files and data frames are asked for the columns by their names, and may have others; arrays have as many.
-
-    Args:
-        source: as :func:`read_table` takes it, but for built-in data sets, graphs and images.
-        columns: of the table.
-        delimiter: what divides the cells of a text file; found out by default.
-        decimal: its decimal mark; found out by default.
-        header: whether its first line names the columns; found out by default.
-        kinds: of the columns of the table; numbers by default.
-        levels: their categories.
-
-    Raises:
-        ValueError: if a column is missing, or a cell holds something else than its column.
-
-    Example:
-        >>> read_new_rows([[1.0, 2.0]], ["width", "height"]).data
-        array([[1., 2.]])
     """
     told, source = ReadingOptions(delimiter, decimal, header), _in_pandas(source)
     kinds = kinds or (Kind.NUMBER,) * len(columns)

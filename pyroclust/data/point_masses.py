@@ -21,22 +21,7 @@ _MOST_SHOWN = 8
 def divide(
     raw: RawTable, found: dict[int, KindOfColumn], told: Container[int]
 ) -> tuple[RawTable, str | None]:
-    """Divide columns of numbers that are mostly one value in two, and say which.
-
-    Args:
-        raw: the table.
-        found: columns by their places; columns that are divided get their numbers there, and their answers
-            after the last column.
-        told: places of columns whose kind was told, which stay whole.
-
-    Example:
-        >>> import pandas as pd
-        >>> from pyroclust.data.frames import raw_frame
-        >>> rain = np.array([0.0] * 12 + [1.5, 2.5])
-        >>> raw = raw_frame(pd.DataFrame({"rain": rain}))
-        >>> divide(raw, {0: KindOfColumn(Kind.NUMBER, rain)}, told=())[0].names
-        ('rain', 'rain is 0')
-    """
+    """Divide columns of numbers that are mostly one value in two, and say which."""
     said = []
     for place, one in list(found.items()):
         value = _mass_of(one.values) if one.kind is Kind.NUMBER and place not in told else None
@@ -62,15 +47,6 @@ def in_two(values: NDArray[np.float64], value: float) -> tuple[KindOfColumn, Kin
 
     Given its cluster, a cell is the value with a probability of its own, or else a number with a density:
     where the second column has no cell its factor is 1, and so the two have the density of the one.
-
-    Args:
-        values: of the column, ``(N,)``; missing cells are nan, and are in both.
-        value: that is kept apart.
-
-    Example:
-        >>> numbers, is_zero = in_two(np.array([0.0, 2.5, np.nan]), 0.0)
-        >>> numbers.values, is_zero.values
-        (array([nan, 2.5, nan]), array([ 1.,  0., nan]))
     """
     is_value = values == value
     numbers = np.where(is_value, np.nan, values)
@@ -79,18 +55,7 @@ def in_two(values: NDArray[np.float64], value: float) -> tuple[KindOfColumn, Kin
 
 
 def apart(data: NDArray[np.float64], columns: Sequence[str], kinds: Sequence[Kind]) -> NDArray[np.bool_]:
-    """Say which cells hold no number because they hold the value that is kept apart, and so miss nothing.
-
-    Args:
-        data: ``(N, D)``, nan where there is no number.
-        columns: D names.
-        kinds: of the columns.
-
-    Example:
-        >>> rows = np.array([[np.nan, 1.0], [np.nan, np.nan], [2.5, 0.0]])
-        >>> apart(rows, ["rain", "rain is 0"], [Kind.NUMBER, Kind.YES_NO])[:, 0]
-        array([ True, False, False])
-    """
+    """Say which cells hold no number because they hold the value that is kept apart, and so miss nothing."""
     found = np.zeros(data.shape, dtype=bool)
     for at, place, _ in parts_of(columns, kinds):
         found[:, at] = np.isnan(data[:, at]) & (data[:, place] == 1)
@@ -105,20 +70,7 @@ def put_back(
     location: float | NDArray[np.float64] = 0.0,
     scale: float | NDArray[np.float64] = 1.0,
 ) -> NDArray[np.float64]:
-    """Return columns that were divided with the value in the cells that held it.
-
-    Args:
-        data: ``(N, D)``, nan where there is no number.
-        columns: D names.
-        kinds: of the columns.
-        location: that was subtracted from the columns, ``(D,)``.
-        scale: that they were divided by, ``(D,)``.
-
-    Example:
-        >>> rows = np.array([[np.nan, 1.0], [np.nan, np.nan], [2.5, 0.0]])
-        >>> put_back(rows, ["rain", "rain is 0"], [Kind.NUMBER, Kind.YES_NO])[:, 0]
-        array([0. , nan, 2.5])
-    """
+    """Return columns that were divided with the value in the cells that held it."""
     masses = np.zeros(len(columns))
     for at, _, value in parts_of(columns, kinds):
         masses[at] = value
@@ -126,16 +78,7 @@ def put_back(
 
 
 def parts_of(columns: Sequence[str], kinds: Sequence[Kind]) -> Iterator[tuple[int, int, float]]:
-    """Return the places of both parts of columns that were divided, that of numbers first, and the value.
-
-    Args:
-        columns: D names.
-        kinds: of the columns.
-
-    Example:
-        >>> list(parts_of(["rain", "rain is 0"], [Kind.NUMBER, Kind.YES_NO]))
-        [(0, 1, 0.0)]
-    """
+    """Return the places of both parts of columns that were divided, that of numbers first, and the value."""
     every = list(enumerate(zip(columns, kinds, strict=True)))
     numbers = {name: place for place, (name, kind) in every if kind is Kind.NUMBER}
     for place, (name, kind) in every:
@@ -148,20 +91,7 @@ def parts_of(columns: Sequence[str], kinds: Sequence[Kind]) -> Iterator[tuple[in
 def parts_in(
     names: Sequence[str], columns: Sequence[str], kinds: Sequence[Kind]
 ) -> dict[str, tuple[str, float]]:
-    """Return which columns are parts of one that a table has whole: its name, and the value.
-
-    Args:
-        names: of the columns of the table.
-        columns: D names that are wanted.
-        kinds: of these.
-
-    Example:
-        >>> kinds = [Kind.NUMBER, Kind.YES_NO]
-        >>> parts_in(["rain"], ["rain", "rain is 0"], kinds)
-        {'rain': ('rain', 0.0), 'rain is 0': ('rain', 0.0)}
-        >>> parts_in(["rain", "rain is 0"], ["rain", "rain is 0"], kinds)
-        {'rain': ('rain', 0.0)}
-    """
+    """Return which columns are parts of one that a table has whole: its name, and the value."""
     found = {}
     for number, place, value in parts_of(columns, kinds):
         whole, said = columns[number], columns[place]
@@ -172,17 +102,7 @@ def parts_in(
 
 
 def masses_note(names: Sequence[str], data: NDArray[np.float64]) -> str | None:
-    """Say which columns of numbers are mostly one value, and have not been divided.
-
-    Args:
-        names: of the columns.
-        data: their numbers, ``(N, D)``; missing cells are nan.
-
-    Example:
-        >>> rain = np.array([[0.0]] * 12 + [[1.5], [2.5]])
-        >>> print(masses_note(["rain"], rain)[:66])
-        More than half of the cells hold one value in 'rain' (0: 12 of 14)
-    """
+    """Say which columns of numbers are mostly one value, and have not been divided."""
     masses = ((name, one, _mass_of(one)) for name, one in zip(names, data.T, strict=True))
     said = [_said(name, one, value) for name, one, value in masses if value is not None]
     if not said:

@@ -101,25 +101,7 @@ def table_of_kinds(
     kinds: Sequence[Kind],
     levels: Sequence[tuple[str, ...]],
 ) -> Table:
-    """Take the columns of a table whose kinds are known, at least one row.
-
-    Args:
-        raw: the table.
-        name: what errors call it.
-        columns: to take.
-        kinds: of these columns.
-        levels: their categories.
-
-    Raises:
-        ValueError: if a column is missing, or holds something else.
-
-    Example:
-        >>> from pyroclust.data.frames import raw_frame
-        >>> import pandas as pd
-        >>> raw = raw_frame(pd.DataFrame({"stage": ["late"], "age": [31]}))
-        >>> table_of_kinds(raw, "new", columns=["age"], kinds=[Kind.NUMBER], levels=[()]).data
-        array([[31.]])
-    """
+    """Take the columns of a table whose kinds are known, at least one row."""
     name = visible(name)
     if not raw.num_rows:
         raise ValueError(f"{name} has 0 rows, expected at least 1")
@@ -145,17 +127,7 @@ def table_of_kinds(
 def written(
     data: NDArray[np.float64], columns: Sequence[str], levels: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[str, NDArray[Any]], ...]:
-    """Return names and values of columns: numbers, or the text of levels, ``None`` where one is missing.
-
-    Args:
-        data: ``(N, D)``.
-        columns: D names.
-        levels: of the D columns, none where they hold numbers.
-
-    Example:
-        >>> written(np.array([[1.0], [np.nan]]), ["stage"], [("early", "late")])[0][1].tolist()
-        ['late', None]
-    """
+    """Return names and values of columns: numbers, or the text of levels, ``None`` where one is missing."""
     found: list[tuple[str, NDArray[Any]]] = []
     for name, names, values in zip(columns, levels, data.T, strict=True):
         if not names:
@@ -179,32 +151,7 @@ def chosen_table(
     usual: Kind | None = None,
     masses_apart: bool = False,
 ) -> Table:
-    """Choose columns of a table and check that they can be clustered.
-
-    Args:
-        raw: the table.
-        name: what reports call it.
-        columns: columns to cluster; all but ``label`` and ``partial_labels`` by default.
-        label: column of reference labels.
-        partial_labels: column of what is known of the clusters.
-        preferred: columns that are clustered where none are named, if not all.
-        fewest: rows that are needed.
-        kinds: kinds of columns by name; others are found out, and cells may be missing. ``None`` where all
-            columns have to be numbers, and all cells there.
-        usual: kind of the columns that ``kinds`` does not name, instead of finding it out.
-        masses_apart: divide columns whose kind is found out to be numbers, and which are mostly one value.
-
-    Raises:
-        ValueError: if a column is unknown, named twice, not numeric, or holds missing or infinite values, or
-            if there are too few rows or no labels.
-
-    Example:
-        >>> from pyroclust.data.frames import raw_frame
-        >>> import pandas as pd
-        >>> frame = pd.DataFrame({"width": [1.0, 2.0, 4.0], "kind": ["a", "a", "b"]})
-        >>> chosen_table(raw_frame(frame), "boxes", label="kind").columns
-        ('width',)
-    """
+    """Choose columns of a table and check that they can be clustered."""
     name = visible(name)
     labelled = None if label is None else _place(raw, label, name)
     known = None if partial_labels is None else _place(raw, partial_labels, name)

@@ -23,12 +23,7 @@ _ZERO_FIRST = re.compile(r"\n0\d")
 def read_table_draws(
     path: Path, *, variable: str | None = None, options: ReadingOptions | None = None
 ) -> Draws:
-    """Read draws from a table; see :func:`pyroclust.io.draws.read_draws` for what it may hold.
-
-    Raises:
-        ValueError: if the table is damaged or ragged, has chains of unequal lengths, or it is not plain
-            which columns are the points.
-    """
+    """Read draws from a table; see :func:`pyroclust.io.draws.read_draws` for what it may hold."""
     check_room(f"'{path}'", path.stat().st_size // 2)
     options = options or ReadingOptions()
     found = read_delimited(path, options=options)
