@@ -22,7 +22,7 @@ from pyroclust.data.graph_tables import (
     read_graph,
 )
 from pyroclust.data.kinds import Kind
-from pyroclust.data.point_masses import parts_of
+from pyroclust.data.point_masses import Parts
 from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
 from pyroclust.data.shaped_tables import BUILT_IN_IMAGES, images_table, shaped_table
 from pyroclust.data.tables import Table, chosen_table, table_of_kinds
@@ -198,6 +198,7 @@ def read_new_rows(
     header: bool | None = None,
     kinds: Sequence[Kind] = (),
     levels: Sequence[tuple[str, ...]] = (),
+    parts: Parts = (),
 ) -> Table:
     """Read rows that have the columns of a table that was clustered; one is enough.
 
@@ -216,13 +217,14 @@ def read_new_rows(
     else:
         raw, name, is_named = raw_array(_array(source)), "array", False
     if not is_named:
-        parts = {place for _, place, _ in parts_of(columns, kinds)}
-        whole = tuple(one for place, one in enumerate(columns) if place not in parts)
+        answers = {place for _, place, _ in parts}
+        whole = tuple(one for place, one in enumerate(columns) if place not in answers)
         names = tuple(columns) if len(raw.names) == len(columns) else whole
         if len(raw.names) != len(names):
             raise ValueError(f"new has {len(raw.names)} column(s), expected {len(names)}: {listed(names)}")
         raw = replace(raw, names=names)
-    return table_of_kinds(raw, name, columns=columns, kinds=kinds, levels=levels or ((),) * len(columns))
+    levels = levels or ((),) * len(columns)
+    return table_of_kinds(raw, name, columns=columns, kinds=kinds, levels=levels, parts=parts)
 
 
 def _in_pandas(source: Any) -> Any:

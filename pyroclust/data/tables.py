@@ -13,7 +13,7 @@ from pyroclust.data.columns import RawTable
 from pyroclust.data.kinds import Kind, KindOfColumn, kind_of_column, kinds_note, told_kinds, values_of_kind
 from pyroclust.data.label_notes import about_alike, about_labels, about_partial
 from pyroclust.data.looks import footer_note, looks_note, stand_ins_note
-from pyroclust.data.point_masses import apart, divide, in_two, masses_note, parts_in, parts_of, put_back
+from pyroclust.data.point_masses import Parts, apart, divide, in_two, masses_note, parts_in, put_back
 from pyroclust.data.shapes import PointShape
 from pyroclust.errors import unknown_name
 from pyroclust.text import listed, short, visible
@@ -42,6 +42,8 @@ class Table:
             known; unlike ``labels`` they are used. ``None`` where there are none at all.
         kinds: of the D columns; numbers where nothing is said.
         levels: of the D columns, their categories as written; empty for numbers and counts.
+        parts: of each column that was divided, as it is mostly one value, the places of its two parts and
+            that value.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Table:
     partial_labels: NDArray[np.object_] | None = None
     kinds: tuple[Kind, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
+    parts: Parts = ()
 
     def __post_init__(self) -> None:
         """Columns of which nothing is said are numbers."""
@@ -75,14 +78,14 @@ class Table:
     @property
     def missing(self) -> NDArray[np.bool_]:
         """Which cells are missing, ``(N, D)``: without those that held a value that is kept apart."""
-        return np.isnan(self.data) & ~apart(self.data, self.columns, self.kinds)
+        return np.isnan(self.data) & ~apart(self.data, self.parts)
 
     def written(self) -> tuple[tuple[str, NDArray[Any]], ...]:
         """Return names and values of the columns: numbers, or text where they hold answers or categories.
 
         Columns that were divided have the value again in the cells that held it.
         """
-        return written(put_back(self.data, self.columns, self.kinds), self.columns, self.levels)
+        return written(put_back(self.data, self.parts), self.columns, self.levels)
 
     def __repr__(self) -> str:
         """Return the name, the size and the columns."""
@@ -100,12 +103,13 @@ def table_of_kinds(
     columns: Sequence[str],
     kinds: Sequence[Kind],
     levels: Sequence[tuple[str, ...]],
+    parts: Parts,
 ) -> Table:
     """Take the columns of a table whose kinds are known, at least one row."""
     name = visible(name)
     if not raw.num_rows:
         raise ValueError(f"{name} has 0 rows, expected at least 1")
-    in_parts = parts_in(raw.names, columns, kinds)
+    in_parts = parts_in(raw.names, columns, parts)
     found = []
     for column, kind, own in zip(columns, kinds, levels, strict=True):
         whole, value = in_parts.get(column, (column, None))
@@ -121,7 +125,8 @@ def table_of_kinds(
         found.append(values)
     rows = raw.row_names or tuple(str(row) for row in range(1, raw.num_rows + 1))
     data = np.stack(found, -1)
-    return Table(name, data, tuple(columns), None, rows, raw.notes, kinds=tuple(kinds), levels=tuple(levels))
+    of_columns: dict[str, Any] = {"kinds": tuple(kinds), "levels": tuple(levels), "parts": parts}
+    return Table(name, data, tuple(columns), None, rows, raw.notes, **of_columns)
 
 
 def written(
@@ -204,7 +209,7 @@ def chosen_table(
         found = _of_any_kind(raw, places, name, told=told, may_go=may_go, masses_apart=masses_apart)
         raw, places = found.raw, found.places
         chosen = tuple(raw.names[place] for place in places)
-        data, of_columns = found.data, {"kinds": found.kinds, "levels": found.levels}
+        data, of_columns = found.data, {"kinds": found.kinds, "levels": found.levels, "parts": found.parts}
         notes += found.notes
     numbers = [at for at, kind in enumerate(of_columns.get("kinds", ())) if kind is Kind.NUMBER]
     masses = masses_note([chosen[at] for at in numbers], data[:, numbers])
@@ -230,6 +235,7 @@ class _Found:
     data: NDArray[np.float64]
     kinds: tuple[Kind, ...]
     levels: tuple[tuple[str, ...], ...]
+    parts: Parts
     notes: list[str]
 
 
@@ -255,7 +261,7 @@ def _of_any_kind(
         # Of a table that is nothing but such columns they are all there is.
         found = {place: _as_number(raw, place, name) for place in places}
         left = {}
-    raw, divided = divide(raw, found, told) if masses_apart else (raw, None)
+    raw, divided, said = divide(raw, found, told) if masses_apart else (raw, (), None)
     order = [place for kind in Kind for place in found if found[place].kind is kind]
     counts = [place for place in order if found[place].kind is Kind.COUNT]
     if counts:
@@ -267,14 +273,16 @@ def _of_any_kind(
     of_kind = tuple(kind for place in order if (kind := found[place].kind) is not None)
     levels = tuple(found[place].levels for place in order)
     names = [raw.names[place] for place in order]
-    lost = np.isnan(data) & ~apart(data, names, of_kind)
+    parts = tuple((order.index(number), order.index(answer), value) for number, answer, value in divided)
+    lost = np.isnan(data) & ~apart(data, parts)
     # A cell that is missing is so in both parts of its column.
-    whole = np.delete(np.arange(len(names)), [place for _, place, _ in parts_of(names, of_kind)])
+    whole = np.delete(np.arange(len(names)), [place for _, place, _ in parts])
     missing = _missing_note([names[at] for at in whole], lost[:, whole])
-    notes = [kinds_note(names, of_kind, levels), divided, _left_note(raw, left), missing]
+    notes = [kinds_note(names, of_kind, levels), said, _left_note(raw, left), missing]
     for column, own in zip(names, levels, strict=True):
         notes += about_alike(own, short(column, 60))
-    return _Found(raw, order, data, of_kind, levels, [note for note in notes if note is not None])
+    kept = [note for note in notes if note is not None]
+    return _Found(raw, order, data, of_kind, levels, parts, kept)
 
 
 def _as_number(raw: RawTable, place: int, name: str) -> KindOfColumn:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pyroclust.data.kinds import Kind
+from pyroclust.data.point_masses import parts_by_name
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Answer, Finding, Mark, Trust, Verdict
@@ -134,6 +135,13 @@ def _data(observed: Any, main: Any) -> AnalysedData:
     columns = tuple(map(str, observed["column"].values))
     kinds = tuple(map(Kind, parse_json(observed.attrs.get("kinds", "[]"))))
     levels = tuple(map(tuple, parse_json(observed.attrs.get("levels", "[]"))))
+    # Older folders do not say which columns were divided.
+    parts = parts_by_name(columns, kinds) if kinds else ()
+    if "parts" in observed.attrs:
+        found = parse_json(observed.attrs["parts"])
+        parts = tuple((int(number), int(answer), float(value)) for number, answer, value in found)
+    if not all(place in range(len(columns)) for one in parts for place in one[:2]):
+        raise ValueError("its divided columns are not there")
     labels = None
     if "label" in observed:
         labels = np.array([str(one) or None for one in observed["label"].values], dtype=object)
@@ -148,6 +156,7 @@ def _data(observed: Any, main: Any) -> AnalysedData:
         tuple(map(str, main["point"].values)),
         kinds=kinds,
         levels=levels,
+        parts=parts,
     )
     return AnalysedData(table, points)
 
