@@ -51,7 +51,7 @@ def missing_cells(
     assert data is not None
     values, points = data.values, data.points
     gaps = np.isnan(values)
-    lost = gaps & ~apart(values, points.columns, data.kinds)
+    lost = gaps & ~apart(values, data.parts)
     if not lost.any():
         raise ValueError("source has no missing cell, expected a table with some")
     law = predictive_law(found, num_draws)

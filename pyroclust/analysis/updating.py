@@ -98,7 +98,8 @@ def update(
     old = found.data
     assert old is not None
     points = old.points
-    added = read_new_rows(new, points.columns, kinds=old.kinds, levels=old.levels, **reading)
+    known = {"kinds": old.kinds, "levels": old.levels, "parts": old.parts}
+    added = read_new_rows(new, points.columns, **known, **reading)
     table = _all_rows(old, added)
     model = predictive_law(found, 1).model
     if table.has_missing and not takes_missing(model):
@@ -187,6 +188,7 @@ def _all_rows(old: AnalysedData, added: Table) -> Table:
         (*before.row_names, *more),
         kinds=old.kinds,
         levels=old.levels,
+        parts=old.parts,
     )
 
 

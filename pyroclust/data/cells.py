@@ -27,18 +27,7 @@ def raw_text(
     names_rows: bool = False,
     notes: Sequence[str] = (),
 ) -> RawTable:
-    """Make a table of cells; a first column without a name, as pandas and R write it, becomes names of rows.
-
-    Args:
-        names: of the columns.
-        columns: without names.
-        is_header: whether the names were written by somebody.
-        names_rows: whether the first column is said to be names of rows.
-        notes: what was guessed before.
-
-    Raises:
-        ValueError: if the names come again as a row, or a first column without a name holds measurements.
-    """
+    """Make a table of cells; a first column without a name, as pandas and R write it, names the rows."""
     names, columns, said = [name.strip() for name in names], list(columns), list(notes)
     row_names = None
     if is_header:

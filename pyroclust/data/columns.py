@@ -35,11 +35,7 @@ class Column(ABC):
 
     @abstractmethod
     def numbers(self) -> NDArray[np.float64]:
-        """Return the values, nan where there are none, ``(N,)``.
-
-        Raises:
-            ValueError: if some are no real numbers; the text is what the column holds, as in "'red'".
-        """
+        """Return the values, nan where there are none, ``(N,)``."""
 
     @abstractmethod
     def labels(self) -> NDArray[np.object_]:
@@ -91,11 +87,7 @@ class TextColumn(Column):
     written: Sequence[str] | None = None
 
     def numbers(self) -> NDArray[np.float64]:
-        """Return the numbers; true and false are 1 and 0.
-
-        Raises:
-            ValueError: if a cell is text, or an integer too long to be exact.
-        """
+        """Return the numbers; true and false are 1 and 0."""
         values, is_text = self.marks.numbers(self.cells)
         if is_text.any():
             logical = [_LOGICAL.get(cell.strip().lower(), np.nan) for cell in self.cells]
@@ -149,12 +141,7 @@ class SeriesColumn(Column):
     unit: str = ""
 
     def numbers(self) -> NDArray[np.float64]:
-        """Return the numbers; true and false are 1 and 0.
-
-        Raises:
-            ValueError: if the column holds text, dates, categories, complex numbers, lists or other objects,
-                or integers too long to be exact.
-        """
+        """Return the numbers; true and false are 1 and 0."""
         kind = self.series.dtype
         if not pd.api.types.is_numeric_dtype(kind):
             return np.array([_number(one, kind) for one in self.series], dtype=np.float64)
@@ -201,19 +188,18 @@ class SeriesColumn(Column):
 
 
 def as_text(value: Any) -> str | None:
-    """Return a value as a text file would have it; ``None`` where there is none.
-
-    Example:
-        >>> as_text(1.0), as_text(0.5), as_text(True), as_text("01"), as_text(np.nan)
-        ('1', '0.5', 'True', '01', None)
-    """
+    """Return a value as a text file would have it; ``None`` where there is none."""
     # Of a cell that holds a list pandas would ask each element.
     if isinstance(value, str) or not pd.api.types.is_scalar(value):
         return str(value)
     if pd.isna(value):
         return None
-    if isinstance(value, float | np.floating) and value == np.round(value) and abs(value) < _EXACT:
-        return str(int(value))
+    if (
+        isinstance(value, float | np.floating)
+        and (number := float(value)).is_integer()
+        and abs(number) < _EXACT
+    ):
+        return str(int(number))
     return str(value).removesuffix(" 00:00:00")
 
 

@@ -22,7 +22,7 @@ from pyroclust.data.graph_tables import (
     read_graph,
 )
 from pyroclust.data.kinds import Kind
-from pyroclust.data.point_masses import parts_of
+from pyroclust.data.point_masses import Parts
 from pyroclust.data.reading import SUFFIXES, read_raw, read_shaped
 from pyroclust.data.shaped_tables import BUILT_IN_IMAGES, images_table, shaped_table
 from pyroclust.data.tables import Table, chosen_table, table_of_kinds
@@ -213,28 +213,11 @@ def read_new_rows(
     levels: Sequence[tuple[str, ...]] = (),
     units: Sequence[str] = (),
     refuses_unseen: bool = False,
+    parts: Parts = (),
 ) -> Table:
     """Read rows that have the columns of a table that was clustered; one is enough.
 
     Files and data frames are asked for the columns by their names, and may have others; arrays have as many.
-
-    Args:
-        source: as :func:`read_table` takes it, but for built-in data sets, graphs and images.
-        columns: of the table.
-        delimiter: what divides the cells of a text file; found out by default.
-        decimal: its decimal mark; found out by default.
-        header: whether its first line names the columns; found out by default.
-        kinds: of the columns of the table; numbers by default.
-        levels: their categories.
-        units: of their numbers.
-        refuses_unseen: whether a category that no row had is refused, instead of read as a missing cell.
-
-    Raises:
-        ValueError: if a column is missing, or a cell holds something else than its column.
-
-    Example:
-        >>> read_new_rows([[1.0, 2.0]], ["width", "height"]).data
-        array([[1., 2.]])
     """
     told, source = ReadingOptions(delimiter, decimal, header), _in_pandas(source)
     kinds = kinds or (Kind.NUMBER,) * len(columns)
@@ -249,21 +232,14 @@ def read_new_rows(
     else:
         raw, name, is_named = raw_array(_array(source)), "array", False
     if not is_named:
-        parts = {place for _, place, _ in parts_of(columns, kinds)}
-        whole = tuple(one for place, one in enumerate(columns) if place not in parts)
+        answers = {place for _, place, _ in parts}
+        whole = tuple(one for place, one in enumerate(columns) if place not in answers)
         names = tuple(columns) if len(raw.names) == len(columns) else whole
         if len(raw.names) != len(names):
             raise ValueError(f"new has {len(raw.names)} column(s), expected {len(names)}: {listed(names)}")
         raw = replace(raw, names=names)
-    return table_of_kinds(
-        raw,
-        name,
-        columns=columns,
-        kinds=kinds,
-        levels=levels or ((),) * len(columns),
-        units=units,
-        refuses_unseen=refuses_unseen,
-    )
+    beside: dict[str, Any] = {"kinds": kinds, "levels": levels or ((),) * len(columns), "units": units}
+    return table_of_kinds(raw, name, columns=columns, **beside, parts=parts, refuses_unseen=refuses_unseen)
 
 
 def _in_pandas(source: Any) -> Any:

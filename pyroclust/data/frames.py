@@ -20,15 +20,7 @@ _DAY = 10
 
 
 def raw_frame(frame: pd.DataFrame) -> RawTable:
-    """Take a data frame apart; names of several levels are joined, and an index that only counts is dropped.
-
-    Args:
-        frame: any.
-
-    Example:
-        >>> raw_frame(pd.DataFrame({"a": [1, 2]}, index=["p", "q"])).row_names
-        ('p', 'q')
-    """
+    """Take a data frame apart; names of several levels are joined, an index that only counts is dropped."""
     notes: tuple[str, ...] = ()
     if frame.columns.nlevels > 1:
         notes = ("Names of columns with several levels were joined by an underscore.",)
@@ -40,21 +32,7 @@ def raw_frame(frame: pd.DataFrame) -> RawTable:
 
 
 def raw_array(array: NDArray[Any]) -> RawTable:
-    """Take an array apart: columns ``x1, x2, ...``, or the fields of records; what a mask hides is missing.
-
-    Args:
-        array: of numbers, or of records.
-
-    Shape:
-        array: ``(N,)`` or ``(N, D)``.
-
-    Raises:
-        ValueError: if it has another shape.
-
-    Example:
-        >>> raw_array(np.zeros((3, 2))).names
-        ('x1', 'x2')
-    """
+    """Take an array apart: columns ``x1, x2, ...``, or fields of records; what a mask hides is missing."""
     # Arrays that repeat one number take no memory before they are copied.
     check_memory(
         _BYTES_A_NUMBER * array.size, f"the array has {array.size:,} values, which", remedy="take fewer rows"

@@ -64,13 +64,7 @@ BUILT_IN_GRAPHS: dict[str, tuple[Callable[[], Any], str | None, str]] = {
 
 
 def is_graph(source: Any) -> bool:
-    """Say whether something is a graph of networkx or a sparse matrix.
-
-    Example:
-        >>> import networkx
-        >>> is_graph(networkx.path_graph(3)), is_graph(np.zeros((3, 3)))
-        (True, False)
-    """
+    """Say whether something is a graph of networkx or a sparse matrix."""
     networked = hasattr(source, "adjacency") and hasattr(source, "nodes")
     return networked or (hasattr(source, "toarray") and hasattr(source, "nnz"))
 
@@ -80,19 +74,6 @@ def graph_table(graph: Any, name: str, *, label: str | None = None) -> Table:
 
     Directions, weights and repeated edges are left out, and a note says so. Matrices of numbers below zero,
     or of weights for every two nodes, as correlations and distances are, hold no graph and are refused.
-
-    Args:
-        graph: the graph.
-        name: what reports call it.
-        label: attribute of the nodes of networkx that is their known label.
-
-    Raises:
-        ValueError: if there are fewer than two nodes, no node has the attribute, or a matrix holds no graph.
-
-    Example:
-        >>> import networkx
-        >>> graph_table(networkx.path_graph(3), "path").data[1]
-        array([1., 0., 1.])
     """
     if hasattr(graph, "toarray"):
         if label is not None:
@@ -111,12 +92,7 @@ def graph_table(graph: Any, name: str, *, label: str | None = None) -> Table:
 
 
 def like_a_graph(data: NDArray[np.float64]) -> tuple[str, ...]:
-    """Return what to say of rows of columns that are the matrix of a graph: nothing of others.
-
-    Example:
-        >>> like_a_graph(np.ones((4, 4)) - np.eye(4))[0][:44], like_a_graph(np.eye(4))
-        ('The columns are the matrix of a graph, whose', ())
-    """
+    """Return what to say of rows of columns that are the matrix of a graph: nothing of others."""
     rows, columns = data.shape
     if rows != columns or rows < 3 or not ((data == 0) | (data == 1)).all():
         return ()
@@ -129,25 +105,10 @@ def like_a_graph(data: NDArray[np.float64]) -> tuple[str, ...]:
 
 
 def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: ReadingOptions) -> Table:
-    r"""Read a CSV or TSV file of edges, one a line, whose two columns name the nodes at its ends.
+    """Read a CSV or TSV file of edges, one a line, whose two columns name the nodes at its ends.
 
     Loops and edges that come twice are left out, and a note says how many. Nodes come in the order of their
     numbers, or of their first edge where they have names.
-
-    Args:
-        path: the file.
-        columns: the two columns; needed where there are more.
-        options: what is told of the file.
-
-    Raises:
-        ValueError: if it cannot be read, there are not two columns, or an end is missing.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "friends.csv"
-        >>> _ = path.write_text("one,other\nAnn,Bob\nBob,Cid\n")
-        >>> edges_table(path, options=ReadingOptions(header=True)).row_names
-        ('Ann', 'Bob', 'Cid')
     """
     raw = read_raw(path, options, of_edges=True)
     for name in columns or ():
@@ -175,23 +136,7 @@ def edges_table(path: Path, *, columns: Sequence[str] | None = None, options: Re
 
 
 def read_graph(path: Path, *, label: str | None = None) -> Table:
-    """Read a GraphML file, or a matrix in a .npz file: one of SciPy, or one dense array of NumPy.
-
-    Args:
-        path: the file.
-        label: attribute of the nodes of a GraphML file that is their known label.
-
-    Raises:
-        ValueError: if it cannot be read, or holds something else.
-
-    Example:
-        >>> import tempfile
-        >>> from scipy.sparse import csr_array, save_npz
-        >>> path = Path(tempfile.mkdtemp()) / "path.npz"
-        >>> save_npz(path, csr_array([[0, 1, 0], [1, 0, 1], [0, 1, 0]]))
-        >>> read_graph(path).row_names
-        ('0', '1', '2')
-    """
+    """Read a GraphML file, or a matrix in a .npz file: one of SciPy, or one dense array of NumPy."""
     check_file(path)
     name = visible(path.stem)
     try:

@@ -40,19 +40,6 @@ def find_header(first: Sequence[str], columns: Sequence[Sequence[str]]) -> Table
 
     Text above numbers is a name, and a number with decimals above numbers is none. Whole numbers are names
     where they count the columns or are years, and the numbers below are of another kind.
-
-    Args:
-        first: cells of the first line.
-        columns: cells below, of each column.
-
-    Raises:
-        ValueError: if the line could be either.
-
-    Example:
-        >>> find_header(["width", "height"], [["1", "2"], ["3", "4"]])
-        TableHeader(is_header=True, notes=())
-        >>> find_header(["NA", "2.5"], [["1", "2"], ["3.5", "4.5"]]).is_header
-        False
     """
     cells = [cell.strip() for cell in first]
     is_number = [is_numeral(cell) for cell in cells]
@@ -63,15 +50,7 @@ def find_header(first: Sequence[str], columns: Sequence[Sequence[str]]) -> Table
 
 
 def find_header_of_edges(first: Sequence[str], columns: Sequence[Sequence[str]]) -> TableHeader:
-    """Tell names of columns from an edge: a node has an edge more often than a column a node of its name.
-
-    Raises:
-        ValueError: if the line could be either.
-
-    Example:
-        >>> find_header_of_edges(["Ann", "Bob"], [["Ann", "Bob"], ["Cid", "Cid"]]).is_header
-        False
-    """
+    """Tell names of columns from an edge: a node has an edge more often than a column a node of its name."""
     cells = [cell.strip() for cell in first]
     texts = {cell for cell in cells if not is_numeral(cell)}
     named = any(cell in texts and _are_numbers(column) for cell, column in zip(cells, columns, strict=True))

@@ -73,15 +73,7 @@ class KindOfColumn:
 
 
 def told_kinds(kinds: Mapping[str, str]) -> dict[str, Kind]:
-    """Return kinds by names of columns, checked.
-
-    Raises:
-        ValueError: if one is unknown.
-
-    Example:
-        >>> told_kinds({"stage": "category"})
-        {'stage': <Kind.CATEGORY: 'category'>}
-    """
+    """Return kinds by names of columns, checked."""
     if not isinstance(kinds, Mapping):
         raise ValueError(
             f"kinds is of type {type(kinds).__name__}, expected kinds by names of columns, such as "
@@ -105,22 +97,6 @@ def kind_of_column(
     one that counts or names the rows is an identifier, which is left out. Numbers with zeros before them are
     categories where they repeat, and are left out elsewhere. Text is yes or no, or a category
     where at most 50 texts repeat; where every row has its own it is an identifier.
-
-    Args:
-        name: of the column.
-        column: its cells.
-        told: what it is.
-        may_go: whether it may be left out, which only a column that nobody named is.
-
-    Raises:
-        ValueError: if it holds dates, text among numbers, infinite values, or not what was told.
-
-    Example:
-        >>> import pandas as pd
-        >>> from pyroclust.data.columns import SeriesColumn
-        >>> found = kind_of_column("stage", SeriesColumn(pd.Series(["early", "late", None] * 4)))
-        >>> found.kind.value, found.levels, found.values[:3]
-        ('category', ('early', 'late'), array([ 0.,  1., nan]))
     """
     said = short(visible(name), 60)
     if told in (Kind.YES_NO, Kind.CATEGORY):
@@ -154,28 +130,10 @@ def kind_of_column(
 def values_of_kind(
     name: str, column: Column, kind: Kind, *, levels: Sequence[str], unit: str = ""
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """Read new cells of a column whose kind and levels are known, and say which levels are new.
-
-    Args:
-        name: of the column.
-        column: its cells.
-        kind: what it holds.
-        levels: its categories, or what stands for no and for yes.
-        unit: of its numbers.
-
-    Raises:
-        ValueError: if the numbers have another unit, or none.
-
-    Example:
-        >>> import pandas as pd
-        >>> from pyroclust.data.columns import SeriesColumn
-        >>> cells = SeriesColumn(pd.Series(["late", None]))
-        >>> values_of_kind("stage", cells, Kind.CATEGORY, levels=("early", "late"))
-        (array([ 1., nan]), ())
-    """
+    """Read new cells of a column whose kind and levels are known, and say which levels are new."""
     if not levels:
         return kind_of_column(name, column, kind).values + _shift(name, column.unit, unit), ()
-    places = {one: float(place) for place, one in enumerate(levels)}
+    places: dict[object, float] = {one: float(place) for place, one in enumerate(levels)}
     meant = {_meaning(one): float(place) for place, one in enumerate(levels)}
     if len(meant) == len(levels):
         places = meant | places
@@ -198,17 +156,7 @@ def _shift(name: str, unit: str, wanted: str) -> float:
 
 
 def kinds_note(names: Sequence[str], kinds: Sequence[Kind], levels: Sequence[tuple[str, ...]]) -> str | None:
-    """Say as what columns were read, and how to say otherwise; ``None`` where all are numbers.
-
-    Args:
-        names: of the columns.
-        kinds: of the columns.
-        levels: their categories.
-
-    Example:
-        >>> kinds_note(["x", "s"], [Kind.NUMBER, Kind.CATEGORY], [(), ("a", "b", "c")])
-        "Columns are read as numbers: 'x'; categories: 's' (3). To read one otherwise, give --kinds ..."
-    """
+    """Say as what columns were read, and how to say otherwise; ``None`` where all are numbers."""
     if all(kind is Kind.NUMBER for kind in kinds):
         return None
     parts = []

@@ -19,20 +19,7 @@ _NO_LABEL = frozenset(
 
 
 def about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
-    """Return notes on labels that are missing, or that somebody may have meant otherwise.
-
-    Args:
-        labels: N texts, ``None`` where there is none.
-        column: that holds them, as notes call it.
-        name: of the table.
-
-    Raises:
-        ValueError: if there is no label.
-
-    Example:
-        >>> about_labels(np.array(["a", "a", None], dtype=object), "kind", "boxes")[1]
-        "In 'kind' all labels are the same one, “a”."
-    """
+    """Return notes on labels that are missing, or that somebody may have meant otherwise."""
     known = [label for label in labels if label is not None]
     lost = len(labels) - len(known)
     if not known:
@@ -58,20 +45,7 @@ def about_labels(labels: NDArray[np.object_], column: str, name: str) -> list[st
 
 
 def about_partial(labels: NDArray[np.object_], column: str, name: str) -> list[str]:
-    """Return notes on partial labels that somebody may have meant otherwise.
-
-    Args:
-        labels: N texts, ``None`` where nothing is known.
-        column: that holds them, as notes call it.
-        name: of the table.
-
-    Raises:
-        ValueError: if there is no label, every row has its own, or one is a word for none.
-
-    Example:
-        >>> about_partial(np.array(["a", "A ", None], dtype=object), "kind", "boxes")
-        ["In 'kind' “a” and “A ” are two classes, as written."]
-    """
+    """Return notes on partial labels that somebody may have meant otherwise."""
     known = [label for label in labels if label is not None]
     if not known:
         raise ValueError(

@@ -29,19 +29,7 @@ _FOOTERS = frozenset(
 
 
 def look_of(name: str, values: NDArray[np.float64], *, are_codes: bool = False) -> str | None:
-    """Say what a column looks like where it does not look like a measurement; ``None`` otherwise.
-
-    Args:
-        name: of the column.
-        values: finite, ``(N,)``.
-        are_codes: whether its numbers are written with zeros before them.
-
-    Example:
-        >>> look_of("patient", np.arange(1.0, 9.0))
-        'it counts the rows'
-        >>> look_of("smoker", np.array([0.0, 1.0, 1.0, 0.0]))
-        'it has two values only, 0 and 1'
-    """
+    """Say what a column looks like where it does not look like a measurement; ``None`` otherwise."""
     if are_codes:
         return "its numbers begin with zeros, as codes do"
     distinct = np.unique(values)
@@ -60,58 +48,24 @@ def look_of(name: str, values: NDArray[np.float64], *, are_codes: bool = False) 
 
 
 def repeat(distinct: int, number: int) -> bool:
-    """Say whether values repeat so often that each comes three times on average.
-
-    Args:
-        distinct: how many different ones there are.
-        number: how many there are.
-
-    Example:
-        >>> repeat(4, 12), repeat(5, 12)
-        (True, False)
-    """
+    """Say whether values repeat so often that each comes three times on average."""
     return number >= _LEAST_REPEATS * distinct
 
 
 def are_codes_of_classes(distinct: int, number: int) -> bool:
-    """Say whether whole values are so few, and repeat so often, that they look like codes of classes.
-
-    Args:
-        distinct: how many different ones there are.
-        number: how many there are.
-
-    Example:
-        >>> are_codes_of_classes(4, 12), are_codes_of_classes(11, 1200)
-        (True, False)
-    """
+    """Say whether whole values are so few, and repeat so often, that they look like codes of classes."""
     return distinct <= _MOST_CODES and repeat(distinct, number)
 
 
 def are_days(values: NDArray[np.float64]) -> bool:
-    """Say whether whole numbers are dates such as 20201231.
-
-    Args:
-        values: ``(N,)``.
-
-    Example:
-        >>> are_days(np.array([20201231.0])), are_days(np.array([20209931.0]))
-        (True, False)
-    """
+    """Say whether whole numbers are dates such as 20201231."""
     years, months, days = values // 10_000, values // 100 % 100, values % 100
     ranges = ((years, 1800, 2100), (months, 1, 12), (days, 1, 31))
     return all(bool((part >= low).all() and (part <= high).all()) for part, low, high in ranges)
 
 
 def footer_note(last: Sequence[str | None]) -> str | None:
-    """Say where the last row looks like a total of the others.
-
-    Args:
-        last: its texts.
-
-    Example:
-        >>> footer_note(["Total:", None])
-        'The last row, with “Total:”, was read as a point: if it is no point, remove it.'
-    """
+    """Say where the last row looks like a total of the others."""
     for text in last:
         words = (text or "").strip(" :.").casefold().split()
         if words and len(words) <= 3 and _FOOTERS & {words[0], words[-1]}:
@@ -125,13 +79,7 @@ def _counts(values: NDArray[np.float64]) -> bool:
 
 
 def looks_note(names: Sequence[str], columns: Sequence[Column], data: NDArray[np.float64]) -> str | None:
-    """Say which columns were clustered that do not look like measurements, and how to leave them out.
-
-    Args:
-        names: of the columns.
-        columns: as they were read.
-        data: their numbers, ``(N, D)``.
-    """
+    """Say which columns were clustered that do not look like measurements, and how to leave them out."""
     looks = {
         name: look
         for name, column, values in zip(names, columns, data.T, strict=True)

@@ -37,25 +37,10 @@ _BYTES_A_NUMBER = 24
 
 
 def read_raw(path: Path, options: ReadingOptions | None = None, *, of_edges: bool = False) -> RawTable:
-    r"""Read a CSV, TSV, Parquet, .xlsx or .npy file.
+    """Read a CSV, TSV, Parquet, .xlsx or .npy file.
 
     A delimited file whose first line is a row has columns ``x1, x2, ...``. A first column without a name, as
     pandas and R write it, becomes the row names.
-
-    Args:
-        path: the file.
-        options: what is told of a delimited file.
-        of_edges: whether each row names the nodes at the ends of an edge.
-
-    Raises:
-        ValueError: if the file is missing, of another kind, empty, damaged, or can be read in two ways.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "points.csv"
-        >>> _ = path.write_text("width,height\n1,2\n3,5\n")
-        >>> read_raw(path).names
-        ('width', 'height')
     """
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
@@ -151,21 +136,7 @@ def _check_array(path: Path) -> NumpyHeader:
 
 
 def read_shaped(path: Path) -> NDArray[Any] | None:
-    """Read a .npy file of three and more dimensions; ``None`` if the file is another one.
-
-    Args:
-        path: the file.
-
-    Raises:
-        ValueError: if the file is a .npy file and cannot be read.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "images.npy"
-        >>> np.save(path, np.zeros((5, 8, 8)))
-        >>> read_shaped(path).shape
-        (5, 8, 8)
-    """
+    """Read a .npy file of three and more dimensions; ``None`` if the file is another one."""
     if path.suffix.lower() != ".npy" or not path.is_file():
         return None
     try:

@@ -18,7 +18,7 @@ from pyroclust.data.label_notes import about_alike, about_labels, about_partial
 from pyroclust.data.looks import footer_note, looks_note
 from pyroclust.data.missing_codes import read_codes, suspected_codes, without_codes
 from pyroclust.data.one_hot import one_hot_groups
-from pyroclust.data.point_masses import apart, divide, in_two, masses_note, parts_in, parts_of, put_back
+from pyroclust.data.point_masses import Parts, apart, divide, in_two, masses_note, parts_in, put_back
 from pyroclust.data.roles import units_of_rows
 from pyroclust.data.shapes import PointShape
 from pyroclust.errors import unknown_name
@@ -52,6 +52,8 @@ class Table:
         units: of the D columns, as they are written behind or before every number, such as ``"%"``, or
             ``"days since 2020-01-31"``; empty where there is none.
         doubts: sentences on columns that may make clusters of their own.
+        parts: of each column that was divided, as it is mostly one value, the places of its two parts and
+            that value.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Table:
     levels: tuple[tuple[str, ...], ...] = ()
     units: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    parts: Parts = ()
 
     def __post_init__(self) -> None:
         """Columns of which nothing is said are numbers."""
@@ -89,14 +92,14 @@ class Table:
     @property
     def missing(self) -> NDArray[np.bool_]:
         """Which cells are missing, ``(N, D)``: without those that held a value that is kept apart."""
-        return np.isnan(self.data) & ~apart(self.data, self.columns, self.kinds)
+        return np.isnan(self.data) & ~apart(self.data, self.parts)
 
     def written(self) -> tuple[tuple[str, NDArray[Any]], ...]:
         """Return names and values of the columns: numbers, or text where they hold answers or categories.
 
         Columns that were divided have the value again in the cells that held it.
         """
-        return written(put_back(self.data, self.columns, self.kinds), self.columns, self.levels)
+        return written(put_back(self.data, self.parts), self.columns, self.levels)
 
     def __repr__(self) -> str:
         """Return the name, the size and the columns."""
@@ -115,35 +118,14 @@ def table_of_kinds(
     kinds: Sequence[Kind],
     levels: Sequence[tuple[str, ...]],
     units: Sequence[str] = (),
+    parts: Parts,
     refuses_unseen: bool = False,
 ) -> Table:
-    """Take the columns of a table whose kinds are known, at least one row.
-
-    A category that no row had is read as a missing cell, and named in a note.
-
-    Args:
-        raw: the table.
-        name: what errors call it.
-        columns: to take.
-        kinds: of these columns.
-        levels: their categories.
-        units: of their numbers.
-        refuses_unseen: whether a category that no row had is refused instead.
-
-    Raises:
-        ValueError: if a column is missing, or holds something else.
-
-    Example:
-        >>> from pyroclust.data.frames import raw_frame
-        >>> import pandas as pd
-        >>> raw = raw_frame(pd.DataFrame({"stage": ["late"], "age": [31]}))
-        >>> table_of_kinds(raw, "new", columns=["age"], kinds=[Kind.NUMBER], levels=[()]).data
-        array([[31.]])
-    """
+    """Take columns of a table whose kinds are known, at least one row; unknown categories are missing."""
     name = visible(name)
     if not raw.num_rows:
         raise ValueError(f"{name} has 0 rows, expected at least 1")
-    in_parts = parts_in(raw.names, columns, kinds)
+    in_parts = parts_in(raw.names, columns, parts)
     found, notes = [], list(raw.notes)
     for column, kind, own, unit in zip(columns, kinds, levels, units or ("",) * len(columns), strict=True):
         whole, value = in_parts.get(column, (column, None))
@@ -165,33 +147,14 @@ def table_of_kinds(
         found.append(values)
     rows = raw.row_names or tuple(str(row) for row in range(1, raw.num_rows + 1))
     data = np.stack(found, -1)
-    return Table(
-        name,
-        data,
-        tuple(columns),
-        None,
-        rows,
-        tuple(notes),
-        kinds=tuple(kinds),
-        levels=tuple(levels),
-        units=tuple(units),
-    )
+    of_columns: dict[str, Any] = {"kinds": tuple(kinds), "levels": tuple(levels), "units": tuple(units)}
+    return Table(name, data, tuple(columns), None, rows, tuple(notes), **of_columns, parts=parts)
 
 
 def written(
     data: NDArray[np.float64], columns: Sequence[str], levels: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[str, NDArray[Any]], ...]:
-    """Return names and values of columns: numbers, or the text of levels, ``None`` where one is missing.
-
-    Args:
-        data: ``(N, D)``.
-        columns: D names.
-        levels: of the D columns, none where they hold numbers.
-
-    Example:
-        >>> written(np.array([[1.0], [np.nan]]), ["stage"], [("early", "late")])[0][1].tolist()
-        ['late', None]
-    """
+    """Return names and values of columns: numbers, or the text of levels, ``None`` where one is missing."""
     found: list[tuple[str, NDArray[Any]]] = []
     for name, names, values in zip(columns, levels, data.T, strict=True):
         if not names:
@@ -218,36 +181,7 @@ def chosen_table(
     usual: Kind | None = None,
     masses_apart: bool = False,
 ) -> Table:
-    """Choose columns of a table and check that they can be clustered.
-
-    Args:
-        raw: the table.
-        name: what reports call it.
-        columns: columns to cluster; all but ``label`` and ``partial_labels`` by default.
-        leave_out: columns that are not clustered, of those that would be.
-        label: column of reference labels.
-        partial_labels: column of what is known of the clusters.
-        aggregate: column that says what each row is of, each of which becomes one row; ``"none"`` takes the
-            rows as they are.
-        missing: what stands for missing cells, as :func:`~pyroclust.data.missing_codes.read_codes` says.
-        preferred: columns that are clustered where none are named, if not all.
-        fewest: rows that are needed.
-        kinds: kinds of columns by name; others are found out, and cells may be missing. ``None`` where all
-            columns have to be numbers, and all cells there.
-        usual: kind of the columns that ``kinds`` does not name, instead of finding it out.
-        masses_apart: divide columns whose kind is found out to be numbers, and which are mostly one value.
-
-    Raises:
-        ValueError: if a column is unknown, named twice, not numeric, or holds missing or infinite values, or
-            if there are too few rows or no labels.
-
-    Example:
-        >>> from pyroclust.data.frames import raw_frame
-        >>> import pandas as pd
-        >>> frame = pd.DataFrame({"width": [1.0, 2.0, 4.0], "kind": ["a", "a", "b"]})
-        >>> chosen_table(raw_frame(frame), "boxes", label="kind").columns
-        ('width',)
-    """
+    """Choose columns of a table and check that they can be clustered."""
     name = visible(name)
     if missing:
         raw = without_codes(raw, read_codes(missing, raw.names))
@@ -316,7 +250,8 @@ def chosen_table(
         units = tuple(
             "" if own else raw.columns[at].unit for at, own in zip(places, found.levels, strict=True)
         )
-        data, of_columns = found.data, {"kinds": found.kinds, "levels": found.levels, "units": units}
+        of_columns = {"kinds": found.kinds, "levels": found.levels, "units": units, "parts": found.parts}
+        data = found.data
         notes += [*_units_note(chosen, units), *found.notes]
     numbers = [at for at, kind in enumerate(of_columns.get("kinds", ())) if kind is Kind.NUMBER]
     masses = masses_note([chosen[at] for at in numbers], data[:, numbers])
@@ -406,6 +341,7 @@ class _Found:
     data: NDArray[np.float64]
     kinds: tuple[Kind, ...]
     levels: tuple[tuple[str, ...], ...]
+    parts: Parts
     notes: list[str]
 
 
@@ -431,7 +367,7 @@ def _of_any_kind(
         # Of a table that is nothing but such columns they are all there is.
         found = {place: _as_number(raw, place, name) for place in places}
         left = {}
-    raw, divided = divide(raw, found, told) if masses_apart else (raw, None)
+    raw, divided, said = divide(raw, found, told) if masses_apart else (raw, (), None)
     order = [place for kind in Kind for place in found if found[place].kind is kind]
     counts = [place for place in order if found[place].kind is Kind.COUNT]
     if counts:
@@ -443,14 +379,16 @@ def _of_any_kind(
     of_kind = tuple(kind for place in order if (kind := found[place].kind) is not None)
     levels = tuple(found[place].levels for place in order)
     names = [raw.names[place] for place in order]
-    lost = np.isnan(data) & ~apart(data, names, of_kind)
+    parts = tuple((order.index(number), order.index(answer), value) for number, answer, value in divided)
+    lost = np.isnan(data) & ~apart(data, parts)
     # A cell that is missing is so in both parts of its column.
-    whole = np.delete(np.arange(len(names)), [place for _, place, _ in parts_of(names, of_kind)])
+    whole = np.delete(np.arange(len(names)), [place for _, place, _ in parts])
     missing = _missing_note([names[at] for at in whole], lost[:, whole])
-    notes = [kinds_note(names, of_kind, levels), divided, _left_note(raw, left), missing]
+    notes = [kinds_note(names, of_kind, levels), said, _left_note(raw, left), missing]
     for column, own in zip(names, levels, strict=True):
         notes += about_alike(own, short(column, 60))
-    return _Found(raw, order, data, of_kind, levels, [note for note in notes if note is not None])
+    kept = [note for note in notes if note is not None]
+    return _Found(raw, order, data, of_kind, levels, parts, kept)
 
 
 def _as_number(raw: RawTable, place: int, name: str) -> KindOfColumn:

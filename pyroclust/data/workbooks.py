@@ -18,12 +18,7 @@ _EMPTY, _FEW = 100, 10_000
 
 
 def read_workbook(path: Path) -> tuple[list[list[str]], tuple[str, ...]]:
-    """Return the rows of the first sheet of a .xlsx file, and notes; formulas count as their values.
-
-    Raises:
-        ValueError: if the file is damaged or too large, its first sheet has no rows or is all but empty, or
-            openpyxl is not installed.
-    """
+    """Return the rows of the first sheet of a .xlsx file, and notes; formulas count as their values."""
     if find_spec("openpyxl") is None:
         raise ValueError(
             f"'{path}' is a workbook, which needs the package openpyxl: pip install 'pyroclust[excel]', or "

@@ -48,21 +48,10 @@ class _TwoWays(Exception):
 
 
 def read_delimited(path: Path, *, options: ReadingOptions | None = None) -> DelimitedText:
-    r"""Read a text file and find out what divides its cells.
+    """Read a text file and find out what divides its cells.
 
     A delimiter is believed where every row has the same number of cells; of several, the one that leaves most
     cells numbers, and among equals the plain one.
-
-    Raises:
-        ValueError: if the file is no text, its rows have different widths, or it can be read in two ways; the
-            sentence says which line, or what to tell.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "points.csv"
-        >>> _ = path.write_text("a;b\n1,5;2\n0,5;3\n")
-        >>> read_delimited(path).notes
-        ('Semicolons were read as what divides cells.',)
     """
     options = options or ReadingOptions()
     told, plain = options.delimiter, PLAIN[path.suffix.lower()]

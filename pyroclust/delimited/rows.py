@@ -105,21 +105,11 @@ class _Lines:
 
 
 def rows_of(text: str, delimiter: str, *, comment: str | None = None, most: int | None = None) -> Rows:
-    r"""Divide a text into rows; blank lines, comments and empty rows at the ends are no rows.
+    """Divide a text into rows; blank lines, comments and empty rows at the ends are no rows.
 
     Quotes are double; inside of them stand delimiters, line ends, and quotes written twice. A space as the
     delimiter means any number of spaces and tabs. One cell more than names in every row is how R writes names
     of rows; that is believed where these are all different, and text, quoted or counted from one.
-
-    Raises:
-        ValueError: if a quote is not closed or stands where none can, or rows differ in width, with the line.
-
-    Example:
-        >>> rows_of('a, b\n\n"1, 2",3\n', ",").cells
-        [['a', 'b'], ['1, 2', '3']]
-        >>> rows_of("a,b\n1,2\n3\n", ",")
-        Traceback (most recent call last):
-        ValueError: line 3 has 1 cell, expected 2 as in line 1
     """
     lines = _Lines(text, delimiter, comment)
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)

@@ -22,11 +22,7 @@ _MOST_MEMBERS = 10_000
 
 
 def read_npy_draws(path: Path, *, variable: str | None = None, transpose: bool | None = None) -> Draws:
-    """Read draws from the one array of a ``.npy`` file.
-
-    Raises:
-        ValueError: if the file is damaged, holds Python objects, or a variable is asked for.
-    """
+    """Read draws from the one array of a ``.npy`` file."""
     if variable is not None:
         raise ValueError(
             f"variable is '{variable}', but the one array of '{path}' has no name; leave variable out"
@@ -47,14 +43,6 @@ def read_npz_draws(path: Path, *, variable: str | None = None) -> Draws:
     """Read draws from an array of a ``.npz`` file, with ``log_joint``, ``log_prob`` and ``point_names``.
 
     Only these arrays are read, and each only after its header says that it fits.
-
-    Args:
-        path: an existing file.
-        variable: name of the array; ``assignments`` by default, or the only one of two or three dimensions.
-
-    Raises:
-        ValueError: if the file is damaged, the array is not there or not the only one, the draws have
-            weights, or there is no memory for it.
     """
     _check_kind(path, NUMPY_MAGIC, ".npy")
     with path.open("rb") as file, readable(path, lambda: ZipFile(file)) as archive:

@@ -27,12 +27,7 @@ def read_table_draws(
     options: ReadingOptions | None = None,
     transpose: bool | None = None,
 ) -> Draws:
-    """Read draws from a table; see :func:`pyroclust.io.draws.read_draws` for what it may hold.
-
-    Raises:
-        ValueError: if the table is damaged or ragged, has chains of unequal lengths, or it is not plain
-            which columns are the points.
-    """
+    """Read draws from a table; see :func:`pyroclust.io.draws.read_draws` for what it may hold."""
     check_room(f"'{path}'", path.stat().st_size // 2)
     options = options or ReadingOptions()
     found = read_delimited(path, options=options)

@@ -28,15 +28,7 @@ DrawsSource: TypeAlias = str | PathLike[str] | Draws | DrawsLike
 
 
 def draws_from(source: DrawsSource) -> Draws:
-    """Return equally weighted draws of a file or a data frame (:func:`read_draws`), or of any other object.
-
-    Raises:
-        ValueError: if the source cannot be read, or holds no labels, or draws with weights.
-
-    Example:
-        >>> draws_from([["b", "b", "a"]]).assignments.tolist()
-        [[[0, 0, 1]]]
-    """
+    """Return equally weighted draws of a file, a data frame (:func:`read_draws`) or any other object."""
     if isinstance(source, str | PathLike | pd.DataFrame):
         return read_draws(source)
     require_equal_weights("the draws", source)

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pyroclust.errors import first_line, unknown_name
-from pyroclust.io.hdf5 import check_self_contained
+from pyroclust.hdf5 import check_self_contained
 from pyroclust.memory import check_memory
 from pyroclust.partitions.draws import Draws, draws_of_labels
 from pyroclust.partitions.raw_labels import WEIGHT_NAMES, refuse_weights
@@ -24,15 +24,6 @@ def read_netcdf_draws(path: Path, *, variable: str | None = None, group: str | N
     """Read draws from one group of a NetCDF file, of ArviZ 0.x or 1.x.
 
     The log joint is looked for beside the labels, and for the posterior in ``sample_stats``.
-
-    Args:
-        path: an existing file.
-        variable: name of the labels.
-        group: ``posterior`` by default, or the only group; the file itself where it has none.
-
-    Raises:
-        ValueError: if the file is damaged or not self-contained (:func:`check_self_contained`), the group or
-            variable is not there or not the only one, the draws have weights, or there is no memory for them.
     """
     groups = _groups(path)
     chosen = _group(groups, group, path)

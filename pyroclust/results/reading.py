@@ -1,15 +1,18 @@
 """An analysis read back from the folder that it was saved in."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pyroclust.data.kinds import Kind
+from pyroclust.data.point_masses import parts_by_name
 from pyroclust.data.standardise import Standardised
 from pyroclust.data.tables import Table
 from pyroclust.diagnostics import Answer, Finding, Mark, Trust, Verdict
+from pyroclust.errors import first_line
+from pyroclust.files import parse_json, read_text
+from pyroclust.hdf5 import check_self_contained
 from pyroclust.partitions import Draws
 from pyroclust.results.analysis import Analysis
 from pyroclust.results.data import AnalysedData
@@ -18,6 +21,7 @@ from pyroclust.results.weights import Weighting
 
 __all__ = ["read_analysis"]
 
+_LARGEST_SUMMARY = 1 << 28
 # What a group of draws.nc is called here; the posterior is that of MCMC where there is one.
 _GROUPS = ("guide", "proposals", "refined", "weighted", "second")
 # What summary.json says of the run, beside figures.
@@ -30,28 +34,35 @@ _ABOUT = (
 
 
 def read_analysis(folder: Path) -> Analysis:
-    """Read the data, draws, model and verdict of an analysis."""
+    """Read the data, draws, model and verdict of an analysis that anybody may have written."""
+    try:
+        return _read(folder)
+    except (MemoryError, TimeoutError):
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"folder '{folder}' holds no analysis (draws.nc and summary.json) that can be read "
+            f"({first_line(error)}); run pyroclust cluster or compare with --out first"
+        ) from error
+
+
+def _read(folder: Path) -> Analysis:
     import xarray as xr
 
-    try:
-        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-        draws_file = folder / "draws.nc"
-        with xr.open_datatree(draws_file, engine="h5netcdf") as tree:
-            groups = {name.strip("/"): tree[name].to_dataset().load() for name in tree.groups if name != "/"}
-        verdict = _verdict(summary)
-        main, repeat = groups["posterior"], _repeat(summary)
-    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise ValueError(
-            f"folder '{folder}' holds no analysis (draws.nc and summary.json) that can be read; run "
-            "pyroclust cluster or compare with --out first"
-        ) from error
+    summary = parse_json(read_text(folder / "summary.json", largest=_LARGEST_SUMMARY))
+    draws_file = folder / "draws.nc"
+    check_self_contained(draws_file, is_read_whole=True)
+    with xr.open_datatree(draws_file, engine="h5netcdf") as tree:
+        groups = {name.strip("/"): tree[name].to_dataset().load() for name in tree.groups if name != "/"}
+    verdict = _verdict(summary)
+    main, repeat = groups["posterior"], _repeat(summary)
     observed = groups.get("observed_data")
     command = summary.get("command", "compare")
     has_mcmc = summary.get("mcmc_kernel") is not None
     names = {"posterior": "mcmc" if has_mcmc else _main_name(command, groups)}
     names |= {name: name for name in _GROUPS if name in groups}
     in_words, limits = summary.get("answer_in_words") or {}, summary.get("tolerance") or {}
-    failures = list(summary.get("failures", ()))
+    failures = list(map(str, summary.get("failures", ())))
     found = Analysis(
         command=command,
         data=None if observed is None else _data(observed, main),
@@ -59,13 +70,13 @@ def read_analysis(folder: Path) -> Analysis:
         guide=GuideRecord(summary["guide"]) if summary.get("guide") else None,
         draws={name: _draws(groups[group]) for group, name in names.items()},
         verdict=verdict,
-        seed=summary.get("seed", 0),
+        seed=int(summary.get("seed", 0)),
         # Limits of the library differ, one that was asked for holds for both.
         tolerance=limits["guide"] if limits and limits["guide"] == limits["refined"] else None,
         about={"rely": in_words.get("rely", "")}
         | {name: summary[name] for name in _ABOUT if name in summary},
         introduction="",
-        notes=[one for one in summary.get("notes", ()) if one not in failures],
+        notes=[one for one in map(str, summary.get("notes", ())) if one not in failures],
         failures=failures,
         seconds_of=dict(summary.get("seconds_of") or {}),
         next=in_words.get("next", ""),
@@ -122,8 +133,15 @@ def _draws(group: Any) -> Draws:
 
 def _data(observed: Any, main: Any) -> AnalysedData:
     columns = tuple(map(str, observed["column"].values))
-    kinds = tuple(map(Kind, json.loads(observed.attrs.get("kinds", "[]"))))
-    levels = tuple(map(tuple, json.loads(observed.attrs.get("levels", "[]"))))
+    kinds = tuple(map(Kind, parse_json(observed.attrs.get("kinds", "[]"))))
+    levels = tuple(map(tuple, parse_json(observed.attrs.get("levels", "[]"))))
+    # Older folders do not say which columns were divided.
+    parts = parts_by_name(columns, kinds) if kinds else ()
+    if "parts" in observed.attrs:
+        found = parse_json(observed.attrs["parts"])
+        parts = tuple((int(number), int(answer), float(value)) for number, answer, value in found)
+    if not all(place in range(len(columns)) for one in parts for place in one[:2]):
+        raise ValueError("its divided columns are not there")
     labels = None
     if "label" in observed:
         labels = np.array([str(one) or None for one in observed["label"].values], dtype=object)
@@ -138,6 +156,7 @@ def _data(observed: Any, main: Any) -> AnalysedData:
         tuple(map(str, main["point"].values)),
         kinds=kinds,
         levels=levels,
+        parts=parts,
     )
     return AnalysedData(table, points)
 
@@ -150,7 +169,7 @@ def _model(summary: dict[str, Any], observed: Any) -> ModelRecord | None:
     return ModelRecord(
         summary["model"],
         summary.get("model_in_words", ""),
-        None if described is None else json.loads(described),
+        None if described is None else parse_json(described),
     )
 
 

@@ -10,12 +10,15 @@ from pyroclust.files import (
     check_outside_the_package,
     clear_leftovers,
     locked_folder,
+    read_regular,
     replace_file,
     sync_folder,
 )
 from pyroclust.saving.cards import CARD_FILE, WEIGHTS_FILE
 
 __all__ = ["read_weights", "write_card", "write_guide_files"]
+
+_LARGEST_WEIGHTS = 1 << 33
 
 
 def write_guide_files(folder: Path, card: str, weights: bytes | None) -> None:
@@ -73,7 +76,10 @@ def read_weights(folder: Path, sha256: str) -> bytes:
     # Twice under their own name, which they may get from a writer after it was looked at.
     for one in (path, _staged(folder, sha256), path):
         with suppress(FileNotFoundError, IsADirectoryError):
-            found = one.read_bytes()
+            try:
+                found = read_regular(one, largest=_LARGEST_WEIGHTS)
+            except ValueError as error:
+                raise ValueError(f"'{one}' is not read: {error}") from None
             if hashlib.sha256(found).hexdigest() == sha256:
                 return found
             content = found if one == path else content

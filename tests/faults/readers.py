@@ -1,11 +1,17 @@
 """One reading of levels, names, headers and missing cells of any file, and files that ask for too much."""
 
+import json
+import os
+import shutil
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import openpyxl
 import pandas as pd
@@ -13,12 +19,15 @@ import pyarrow
 import pyarrow.parquet
 from faults.cases import Case, gives, refuses
 from faults.tables import noted, table
+from PIL import Image
 from scipy.sparse import csr_array, save_npz
 
-from pyroclust import read_table
+from pyroclust import predict, read_table
 from pyroclust.data.datasets import read_new_rows
+from pyroclust.recipes.tables import labelled_tables
 
 FAMILY = "readers"
+OLD = Path(__file__).parents[1] / "analysis" / "folder_of_0_1" / "mcmc.zip"
 
 
 def sheet(*rows: Sequence[Any], far: str | None = None, **told: Any) -> Any:
@@ -148,7 +157,80 @@ WORKBOOKS = [
 ]
 
 
+def image(content: bytes) -> Any:
+    """Write a folder of two images, of which one has this content, and read it."""
+    Path("images").mkdir()
+    Image.new("L", (8, 8)).save("images/1.png")
+    Path("images/2.png").write_bytes(content)
+    return read_table("images")
+
+
+def white(width: int, height: int) -> bytes:
+    """Return a PNG file that says of itself to have so many pixels."""
+    parts = (
+        b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0),
+        b"IDAT" + zlib.compress(b""),
+        b"IEND",
+    )
+    chunks = [struct.pack(">I", len(one) - 4) + one + struct.pack(">I", zlib.crc32(one)) for one in parts]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+def folder_of_results(change: Callable[[], None]) -> Any:
+    """Unpack a folder of results that somebody has changed, and predict with it."""
+    shutil.unpack_archive(OLD, ".")
+    change()
+    return predict(".", pd.DataFrame({"a": [0.0], "b": [0.0]}))
+
+
+def values_elsewhere() -> None:
+    Path("secret").write_bytes(bytes(320))
+    with h5py.File("draws.nc", "a") as file:
+        group = file["observed_data"]
+        shape = group["data"].shape
+        del group["data"]
+        group.create_dataset("data", shape=shape, dtype="f8", external=[("secret", 0, 320)])
+
+
+def pipe(name: str) -> None:
+    Path(name).unlink()
+    os.mkfifo(name)
+
+
+def endless(name: str) -> None:
+    Path(name).unlink()
+    Path(name).symlink_to("/dev/zero")
+
+
+def summary(change: Callable[[dict[str, Any]], Any]) -> None:
+    """Change what a summary says."""
+    content = json.loads(Path("summary.json").read_text("utf-8"))
+    change(content)
+    Path("summary.json").write_text(json.dumps(content))
+
+
+def attribute(name: str, text: str) -> None:
+    with h5py.File("draws.nc", "a") as file:
+        file["observed_data"].attrs[name] = text
+
+
+def beside_recipe(folder: str) -> Any:
+    return labelled_tables(Path("r.toml"), folder=folder, label="k")
+
+
+def results(name: str, change: Callable[[], None], words: str = "holds no analysis") -> Case:
+    return no(name, lambda: folder_of_results(change), words)
+
+
 FILES = [
+    no(
+        "a PostScript file called .png",
+        lambda: image(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n"),
+        "no image of the formats",
+    ),
+    no(
+        "an image of 120 million pixels", lambda: image(white(12_000, 10_000)), "expected at most 100,000,000"
+    ),
     no("a Parquet file beyond memory", many_rows, "take fewer rows"),
     is_("whole labels beside a missing one in Parquet", lambda: parquet([1.0, None, 2.0]), ["1", None, "2"]),
     is_("labels as text in Parquet", lambda: parquet(["01", "1", None]), ["01", "1", None]),
@@ -221,4 +303,34 @@ LEVELS = [
     is_("a new row of 1.0 where there was 1", partial(new_rows, ["1", "2"] * 9, ["1.0"]), [0.0]),
 ]
 
-CASES = [*WORKBOOKS, *FILES, *NAMES, *LEVELS]
+RESULTS = [
+    results("values of draws.nc in any other file", values_elsewhere, "lie in other files"),
+    results("draws.nc is a pipe", lambda: pipe("draws.nc"), "expected a regular file"),
+    results("draws.nc is a device", lambda: endless("draws.nc"), "expected a regular file"),
+    results("summary.json is a pipe", lambda: pipe("summary.json"), "expected a regular file"),
+    results("summary.json is a device", lambda: endless("summary.json"), "expected a regular file"),
+    results(
+        "a summary of brackets", lambda: Path("summary.json").write_text("[" * 10**5), "nested too deeply"
+    ),
+    results("a summary that is a list", lambda: Path("summary.json").write_text("[]")),
+    results("a summary that is a number", lambda: Path("summary.json").write_text("5")),
+    results("a summary without a verdict", lambda: summary(lambda one: one.pop("verdict"))),
+    results("a verdict that is text", lambda: summary(lambda one: one.update(verdict="yes"))),
+    results("sources that are numbers", lambda: summary(lambda one: one.update(sources={"mcmc": 5}))),
+    results("a seed that is text", lambda: summary(lambda one: one.update(seed="x"))),
+    results("kinds of columns that are unknown", lambda: attribute("kinds", '["colour"]')),
+    results("categories of brackets", lambda: attribute("levels", "[" * 10**5), "nested too deeply"),
+    results("a model of brackets", lambda: attribute("model", "[" * 10**5), "nested too deeply"),
+    results("a model that is unknown", lambda: attribute("model", '{"class": "os.system"}'), ""),
+]
+
+RECIPES = [
+    no(
+        f"a recipe whose {what} lead out of its folder{name}",
+        lambda path=path: beside_recipe(path),
+        "relative to it",
+    )
+    for what, name, path in (("tables", ", absolute", "/etc"), ("tables", " by ..", "tables/../../x"))
+]
+
+CASES = [*WORKBOOKS, *FILES, *NAMES, *LEVELS, *RESULTS, *RECIPES]
