@@ -184,7 +184,10 @@ def _of_numbers(
     if column.is_logical:
         return KindOfColumn(Kind.YES_NO, values, ("false", "true"))
     if is_whole and len(distinct) > 2 and are_days(distinct):
-        raise ValueError(_dates(said, f"{distinct[0]:.0f}"))
+        raise ValueError(
+            f"column '{said}' holds dates such as {distinct[0]:.0f}: write them as 2020-12-31, or leave them "
+            "out with --except"
+        )
     if column.unit:
         return KindOfColumn(Kind.NUMBER, values)
     if may_go and names_things(name, there):

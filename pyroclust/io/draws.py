@@ -51,13 +51,13 @@ def read_draws(
     Two points share a cluster in a draw where their labels are equal. Labels may be whole numbers or names;
     they are renumbered by first appearance in each draw, so that equal partitions have equal labels.
 
-    * ``.csv``, ``.tsv``: one row a draw, one column a point, with a header or without; or one draw a
-      column, where labels hardly vary along a row. Columns ``chain`` and ``draw`` or ``iteration``, with a
-      leading dot or without, as R's posterior and CmdStan write them, divide and order the rows;
-      ``log_joint`` or ``lp__``, and ``log_prob``, are taken out. Columns that are no points by their names, as ``id`` and ``seed``, or by
-      their values, as row numbers, are left out, and the notes say so; in doubt they are refused. Where
-      columns have indices as in ``z[1]``, those of one name are the points: of ``variable``, of
-      ``assignments``, or of the only name with whole numbers.
+    * ``.csv``, ``.tsv``: one row a draw, one column a point, with a header or without; or one draw a column,
+      where labels hardly vary along a row. Columns ``chain`` and ``draw`` or ``iteration``, with a leading
+      dot or without, as R's posterior and CmdStan write them, divide and order the rows; ``log_joint`` or
+      ``lp__``, and ``log_prob``, are taken out. Columns that are no points by their names, as ``id`` and
+      ``seed``, or by their values, as row numbers, are left out, and the notes say so; in doubt they are
+      refused. Where columns have indices as in ``z[1]``, those of one name are the points: of ``variable``,
+      of ``assignments``, or of the only name with whole numbers.
     * ``.npy``: ``(draws, points)`` or ``(chains, draws, points)``.
     * ``.npz``: the array ``variable``, ``assignments``, or the only one of two or three dimensions; arrays
       ``log_joint``, ``log_prob`` and ``point_names`` where they are.
