@@ -13,26 +13,7 @@ _ROWS = "rows"
 
 
 def aggregated(raw: RawTable, place: int) -> RawTable:
-    """Return a table with a row for each value of a column, which become the names of the rows.
-
-    Numbers become their mean, text its most frequent value, the first of equally frequent ones; missing cells
-    play no part. Other columns that name things are left out. Where units have different numbers of rows
-    these are a column of their own.
-
-    Args:
-        raw: the table.
-        place: of the column that says what each row is of.
-
-    Raises:
-        ValueError: if a row has no value there.
-
-    Example:
-        >>> from pyroclust.data.frames import raw_frame
-        >>> visits = pd.DataFrame({"patient": ["a", "a", "b"], "pulse": [60, 70, 80]})
-        >>> table = aggregated(raw_frame(visits), 0)
-        >>> table.row_names, table.names, table.columns[0].numbers()
-        (('a', 'b'), ('pulse', 'rows'), array([65., 80.]))
-    """
+    """Return a table with a row for each value of a column, which become the names of the rows."""
     name, units = short(raw.names[place], 60), raw.columns[place].labels()
     if any(unit is None for unit in units):
         raise ValueError(

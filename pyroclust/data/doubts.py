@@ -23,16 +23,6 @@ def doubts_of(names: Sequence[str], data: NDArray[np.float64], row_names: Sequen
     that stands for none. Steps are few values at equal distances, such as answers that were rescaled. A cell
     far from all others sets the scale of its column. Two columns of the same numbers in other units count
     twice.
-
-    Args:
-        names: of the columns.
-        data: ``(N, D)``, nan where a cell is missing.
-        row_names: of the rows.
-
-    Example:
-        >>> score = np.append(np.linspace(20, 99, 80), [100.0] * 20)
-        >>> doubts_of(["score"], score[:, None], [""] * 100)[0].split(":")[0]
-        "20 % of the rows have 100 in 'score', its largest value"
     """
     columns = [(short(name, 40), values) for name, values in zip(names, data.T, strict=True)]
     heaps = [said for name, values in columns if (said := _heap(name, values))]

@@ -28,19 +28,7 @@ _RANGES = 1.0
 
 
 def read_codes(told: Sequence[str], names: Sequence[str]) -> dict[int, frozenset[str]]:
-    """Return which cells of which columns are missing: of all, of one, or of those from one to another.
-
-    Args:
-        told: such as ``"99"``, ``"income=-1"`` or ``"q1..q15=0"``.
-        names: of the columns.
-
-    Raises:
-        ValueError: if a column is unknown, or no value is told.
-
-    Example:
-        >>> read_codes(["99", "q1..q2=0"], ["age", "q1", "q2"])[1] == {"99", "0"}
-        True
-    """
+    """Return which cells of which columns are missing: of all, of one, or of those from one to another."""
     if isinstance(told, str):
         raise ValueError(f"missing is the text '{short(visible(told), 40)}', expected a list such as ['99']")
     found: dict[int, set[str]] = {}
@@ -65,22 +53,7 @@ def read_codes(told: Sequence[str], names: Sequence[str]) -> dict[int, frozenset
 
 
 def without_codes(raw: RawTable, codes: Mapping[int, frozenset[str]]) -> RawTable:
-    """Return a table in which cells that hold a code are empty, with a note of how many they are.
-
-    Args:
-        raw: the table.
-        codes: of the columns, by their places.
-
-    Raises:
-        ValueError: if no cell holds any of them.
-
-    Example:
-        >>> import pandas as pd
-        >>> from pyroclust.data.frames import raw_frame
-        >>> raw = raw_frame(pd.DataFrame({"age": [31, 99, 28]}))
-        >>> without_codes(raw, {0: frozenset(["99"])}).columns[0].numbers()
-        array([31., nan, 28.])
-    """
+    """Return a table in which cells that hold a code are empty, with a note of how many they are."""
     columns, said = list(raw.columns), []
     for place, values in codes.items():
         is_code = _holds(columns[place].labels(), values)
@@ -95,16 +68,7 @@ def without_codes(raw: RawTable, codes: Mapping[int, frozenset[str]]) -> RawTabl
 
 
 def suspected_codes(names: Sequence[str], columns: Sequence[NDArray[np.float64] | None]) -> str | None:
-    """Say which numbers may stand for missing ones: far from all others, or 0 where a scale begins at 1.
-
-    Args:
-        names: of the columns.
-        columns: their numbers, ``None`` for columns of text.
-
-    Example:
-        >>> suspected_codes(["q"], [np.array([1.0, 2, 5, 99, 3, 4])])
-        "May stand for missing values, and were read as numbers: 99 (1 in 'q'). If so, give --missing q=99."
-    """
+    """Say which numbers may stand for missing ones: far from all others, or 0 where a scale begins at 1."""
     found: list[tuple[str, str, int]] = []
     for name, values in zip(names, columns, strict=True):
         if values is None:

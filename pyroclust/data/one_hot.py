@@ -36,15 +36,6 @@ def one_hot_groups(names: Sequence[str], columns: Sequence[NDArray[np.float64] |
 
     Where some rows have none, the columns are taken for one category only if that no row has two would be a
     chance of less than one in a thousand between answers that are independent.
-
-    Args:
-        names: of the columns.
-        columns: their numbers, ``None`` for columns of text.
-
-    Example:
-        >>> hot = np.eye(3)[[0, 1, 2, 1]]
-        >>> one_hot_groups(["age", "city_Rome", "city_Oslo", "city_Kyiv"], [np.arange(4.0), *hot.T])
-        [OneHot(name='city', places=(1, 2, 3), levels=('Rome', 'Oslo', 'Kyiv'), values=array([0, 1, 2, 1]))]
     """
     groups: dict[str, list[tuple[int, str]]] = {}
     for place, (name, values) in enumerate(zip(names, columns, strict=True)):

@@ -84,12 +84,7 @@ class Units:
 
 
 def words_of(name: str) -> list[str]:
-    """Return the words of a column's name, without capitals and accents.
-
-    Example:
-        >>> words_of("KundenNr."), words_of("patient_id"), words_of("Straßen-Größe")
-        (['kunden', 'nr'], ['patient', 'id'], ['strassen', 'groesse'])
-    """
+    """Return the words of a column's name, without capitals and accents."""
     parted = re.sub(r"(?<=[a-zäöüß])(?=[A-Z])", " ", name)
     german = parted.casefold().translate(str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"}))
     plain = unicodedata.normalize("NFKD", german)
@@ -104,16 +99,6 @@ def names_things(name: str, values: NDArray[np.float64]) -> bool:
     the column says so, or every block of equal numbers is as long as the others. Of numbers that are all
     different also those that count the rows, and long ones of one length that nobody rounded, unless the
     name says that they are an amount.
-
-    Args:
-        name: of the column.
-        values: without missing ones, ``(N,)``.
-
-    Example:
-        >>> names_things("Kunde", np.array([17897.0, 17854, 17912] * 10 + [17000.0 + i for i in range(12)]))
-        True
-        >>> names_things("age", np.array([17.0, 18, 19] * 20)), names_things("items", np.arange(40.0) % 15)
-        (False, False)
     """
     distinct = np.unique(values)
     if len(distinct) < 3 or not (values == np.round(values)).all():
@@ -135,15 +120,7 @@ def names_things(name: str, values: NDArray[np.float64]) -> bool:
 
 
 def units_of_rows(columns: Sequence[tuple[str, NDArray[np.float64]]]) -> list[Units]:
-    """Return what several rows are of, by the columns that name things, those with most of them first.
-
-    Args:
-        columns: names and values, without missing ones.
-
-    Example:
-        >>> units_of_rows([("patient_id", np.repeat(np.arange(1001.0, 1021), 6))])
-        [Units(column='patient_id', number=20, rows=120)]
-    """
+    """Return what several rows are of, by the columns that name things, those with most of them first."""
     found = []
     for name, values in columns:
         number = len(np.unique(values))
@@ -153,16 +130,7 @@ def units_of_rows(columns: Sequence[tuple[str, NDArray[np.float64]]]) -> list[Un
 
 
 def is_survey_weight(name: str, values: NDArray[np.float64]) -> bool:
-    """Say whether a column says how much a row counts: weights of a survey are about 1 on average.
-
-    Args:
-        name: of the column.
-        values: without missing ones, ``(N,)``.
-
-    Example:
-        >>> is_survey_weight("Gewicht", np.array([0.8, 1.3])), is_survey_weight("weight", np.array([71.5]))
-        (True, False)
-    """
+    """Say whether a column says how much a row counts: weights of a survey are about 1 on average."""
     if not any(word in _WEIGHTS for word in words_of(name)) or not len(values):
         return False
     is_whole = bool((values == np.round(values)).all())

@@ -45,25 +45,7 @@ class Quantities:
 
 
 def quantities(cells: Sequence[str]) -> Quantities | None:
-    """Return cells that all have one unit as numbers; ``None`` for numbers without one, and for other text.
-
-    Times of day become hours, dates days since the first, unless day and month cannot be told apart; a minus
-    sign of Unicode is one.
-
-    Args:
-        cells: of one column.
-
-    Example:
-        >>> quantities(["12%", "7.5 %", ""])
-        Quantities(unit='%', cells=['12', '7.5', ''])
-        >>> quantities(["$1,200", "$950"]).cells
-        ['1,200', '950']
-        >>> quantities(["2020-02-01", "2020-01-30"])
-        Quantities(unit='days since 2020-01-30', cells=['2', '0'])
-        >>> quantities(["08:30", "17:00"]).cells
-        ['8.5', '17']
-        >>> quantities(["12 kg", "9 lb"])
-    """
+    """Return cells that all have one unit as numbers; ``None`` for numbers without one, and for other text."""
     plain = [cell.translate(_MINUS).strip() for cell in cells]
     there = list(dict.fromkeys(cell for cell in plain if cell not in MISSING))
     if not there or all(map(is_numeral, there)):
@@ -78,12 +60,7 @@ def quantities(cells: Sequence[str]) -> Quantities | None:
 
 
 def days_between(unit: str, other: str) -> int | None:
-    """Return how many days the first of two units of days begins after the other; ``None`` for other units.
-
-    Example:
-        >>> days_between("days since 2020-02-01", "days since 2020-01-30")
-        2
-    """
+    """Return how many days the first of two units of days begins after the other; ``None`` for other units."""
     if not (unit.startswith(DAYS) and other.startswith(DAYS)):
         return None
     first, second = (date.fromisoformat(one.removeprefix(DAYS)) for one in (unit, other))

@@ -22,19 +22,6 @@ def draws_in_rows(
     Labels that are canonical in one direction lie in it. Else draws are what agrees on which pairs are
     together, and the labels of one point vary less than those of one draw: columns are taken for draws where
     both are plain, and rows unless both lean the other way.
-
-    Args:
-        labels: ``(A, B)``.
-        where: what holds them, for errors.
-        transpose: whether points are in rows; found out by default.
-
-    Raises:
-        ValueError: if they are counts or a matrix of pairs, or either way may be meant.
-
-    Example:
-        >>> draws = np.array([[0, 0, 1, 1, 2]] * 6)
-        >>> draws_in_rows(draws.T, where="the table")[0].shape
-        (6, 5)
     """
     _refuse_pairs(labels, where)
     if transpose is not None:
