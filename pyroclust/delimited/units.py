@@ -45,7 +45,7 @@ class Quantities:
 
 
 def quantities(cells: Sequence[str]) -> Quantities | None:
-    """Return cells that all have one unit as numbers; ``None`` for numbers without one, and for other text."""
+    """Return cells that all have one unit as numbers; ``None`` for numbers without one and for other text."""
     plain = [cell.translate(_MINUS).strip() for cell in cells]
     there = list(dict.fromkeys(cell for cell in plain if cell not in MISSING))
     if not there or all(map(is_numeral, there)):
@@ -60,7 +60,7 @@ def quantities(cells: Sequence[str]) -> Quantities | None:
 
 
 def days_between(unit: str, other: str) -> int | None:
-    """Return how many days the first of two units of days begins after the other; ``None`` for other units."""
+    """Return how many days later the first of two units of days begins; ``None`` for other units."""
     if not (unit.startswith(DAYS) and other.startswith(DAYS)):
         return None
     first, second = (date.fromisoformat(one.removeprefix(DAYS)) for one in (unit, other))
