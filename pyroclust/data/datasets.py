@@ -148,22 +148,10 @@ def read_table(
     if image_size is not None and not (isinstance(source, str | PathLike) and Path(source).is_dir()):
         raise ValueError(f"image_size is {image_size}, but source is no folder of images: leave it out")
     if (graph := _graph(source, columns, label=label, told=told, edges=edges)) is not None:
-        for what, told_one in (("partial_labels", partial_labels), ("kinds", kinds or None)):
-            if told_one is not None:
-                raise ValueError(
-                    f"{what} is '{visible(str(told_one))}', but source has {graph.shape}, expected rows of "
-                    "columns: leave it out"
-                )
-        return graph
+        return _without({"partial_labels": partial_labels, "kinds": kinds or None}, graph)
     if (shaped := _shaped(source, image_size)) is not None:
         named: dict[str, object] = {"columns": columns, "label": label, "partial_labels": partial_labels}
-        named |= {"kinds": kinds or None} | {one: one for one in told.told}
-        for what, given in named.items():
-            if given is not None:
-                raise ValueError(
-                    f"{what} is given, but source has {shaped.shape}, not columns of a table: leave it out"
-                )
-        return shaped
+        return _without({**named, "kinds": kinds or None, **dict.fromkeys(told.told, True)}, shaped)
     beside: dict[str, Any] = {"columns": columns, "label": label, "partial_labels": partial_labels}
     beside |= {"kinds": kinds, "masses_apart": masses_apart}
     if isinstance(source, pd.DataFrame):
@@ -259,10 +247,19 @@ def _graph(
         found = graph_table(make(), str(source), label=own if label is None else label)
     elif Path(source).suffix.lower() in GRAPH_SUFFIXES:
         found = read_graph(Path(source), label=label)
-    if found is not None and (columns is not None or told.told):
-        what = "columns" if columns is not None else told.told[0]
-        raise ValueError(f"{what} is given, but source has {found.shape}, not columns: leave it out")
+    if found is not None:
+        _without({"columns": columns, **dict.fromkeys(told.told, True)}, found)
     return found
+
+
+def _without(told: Mapping[str, object], table: Table) -> Table:
+    """Return a table that has no columns, unless something is told that only columns have."""
+    for name, value in told.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} is given, but source has {table.shape}, not columns of a table: leave it out"
+            )
+    return table
 
 
 def _shaped(source: Source, image_size: int | None) -> Table | None:

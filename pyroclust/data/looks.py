@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pyroclust.data.columns import Column
 from pyroclust.text import short, visible
 
 __all__ = [
@@ -14,8 +13,6 @@ __all__ = [
     "are_days",
     "footer_note",
     "is_identifier",
-    "look_of",
-    "looks_note",
     "repeat",
     "stand_ins_note",
 ]
@@ -38,25 +35,6 @@ _STAND_INS = {
     *(-9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0, -32768.0, -1e30, 1e30, 1e20),
     *(9.969209968386869e36, -1.7976931348623157e308, -3.4028234663852886e38),
 }
-
-
-def look_of(name: str, values: NDArray[np.float64], *, are_codes: bool = False) -> str | None:
-    """Say what a column looks like where it does not look like a measurement; ``None`` otherwise."""
-    if are_codes:
-        return "its numbers begin with zeros, as codes do"
-    distinct = np.unique(values)
-    is_whole = bool((values == np.round(values)).all())
-    if len(distinct) == 1:
-        return "it has one value only"
-    if is_whole and len(distinct) > 2 and are_days(distinct):
-        return "its numbers are dates such as 20201231"
-    if is_whole and len(distinct) == len(values) > 2 and is_identifier(name, values):
-        return "it counts the rows" if _counts(values) else "it looks like an identifier"
-    if len(distinct) == 2 < len(values):
-        return f"it has two values only, {distinct[0]:g} and {distinct[1]:g}"
-    if is_whole and are_codes_of_classes(len(distinct), len(values)):
-        return f"it has {len(distinct)} whole values only, as codes of classes have"
-    return None
 
 
 def repeat(distinct: int, number: int) -> bool:
@@ -110,25 +88,3 @@ def footer_note(last: Sequence[str | None]) -> str | None:
             said = short(visible((text or "").strip()), 30)
             return f"The last row, with “{said}”, was read as a point: if it is no point, remove it."
     return None
-
-
-def _counts(values: NDArray[np.float64]) -> bool:
-    return bool(values[0] in (0, 1) and (np.diff(values) == 1).all())
-
-
-def looks_note(names: Sequence[str], columns: Sequence[Column], data: NDArray[np.float64]) -> str | None:
-    """Say which columns were clustered that do not look like measurements, and how to leave them out."""
-    looks = {
-        name: look
-        for name, column, values in zip(names, columns, data.T, strict=True)
-        if (look := look_of(name, values, are_codes=column.are_codes)) is not None
-    }
-    if not looks:
-        return None
-    some = list(looks)[:_MOST_SHOWN]
-    said = "; ".join(f"'{name}': {looks[name]}" for name in some)
-    more = f"; and {len(looks) - len(some):,} more" if len(looks) > len(some) else ""
-    rest = [f'"{name}"' if "," in name else name for name in names if name not in looks]
-    kept = ",".join(rest[:_MOST_SHOWN]) + (",..." if len(rest) > _MOST_SHOWN else "")
-    how = f"To leave such columns out, give --columns {kept}." if rest else "Clusters of it may say little."
-    return f"Clustered as numbers, whatever they look like: {said}{more}. {how}"

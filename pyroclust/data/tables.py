@@ -10,9 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyroclust.data.columns import RawTable
-from pyroclust.data.kinds import Kind, KindOfColumn, kind_of_column, kinds_note, told_kinds, values_of_kind
+from pyroclust.data.kinds import (
+    Kind,
+    KindOfColumn,
+    kind_of_column,
+    kinds_note,
+    looks_note,
+    told_kinds,
+    values_of_kind,
+)
 from pyroclust.data.label_notes import about_alike, about_labels, about_partial
-from pyroclust.data.looks import footer_note, looks_note, stand_ins_note
+from pyroclust.data.looks import footer_note, stand_ins_note
 from pyroclust.data.point_masses import Parts, apart, divide, in_two, masses_note, parts_in, put_back
 from pyroclust.data.shapes import PointShape
 from pyroclust.errors import unknown_name
@@ -195,7 +203,7 @@ def chosen_table(
         data = _numbers(raw, places, name)
         of_columns: Mapping[str, Any] = {}
         if columns is None and not preferred:
-            looks = looks_note(chosen, [raw.columns[place] for place in places], data)
+            looks = looks_note(chosen, [raw.columns[place] for place in places])
             notes += [] if looks is None else [looks]
     else:
         told = {_place(raw, column, name): kind for column, kind in told_kinds(kinds).items()}
