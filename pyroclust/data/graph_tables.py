@@ -15,7 +15,7 @@ from pyroclust.data.tables import Table
 from pyroclust.delimited import ReadingOptions, check_file
 from pyroclust.errors import first_line, readable
 from pyroclust.memory import check_memory
-from pyroclust.numpy_headers import NumpyHeader, read_numpy_header
+from pyroclust.numpy_headers import archived_headers
 from pyroclust.text import listed, visible
 
 if TYPE_CHECKING:
@@ -155,21 +155,12 @@ def read_graph(path: Path, *, label: str | None = None) -> Table:
 
 def _check_arrays(path: Path) -> None:
     """Refuse an archive whose arrays are Python objects, are damaged, or do not fit into memory."""
-    headers = readable(path, lambda: _headers_in(path))
-    for name, (header, held) in headers.items():
-        header.check(path, f"'{visible(name)}'", held=held)
-    total = sum(header.num_bytes for header, _ in headers.values())
+    with readable(path, lambda: zipfile.ZipFile(path)) as archive:
+        headers = readable(path, lambda: archived_headers(archive))
+    for name, (member, header) in headers.items():
+        header.check(path, f"'{visible(name)}'", held=member.file_size)
+    total = sum(header.num_bytes for _, header in headers.values())
     check_memory(2 * total, f"the arrays of '{path}'", remedy="take a part of the graph")
-
-
-def _headers_in(path: Path) -> dict[str, tuple[NumpyHeader, int]]:
-    """Return what the arrays of an archive say of themselves, and how many bytes there are of each."""
-    found = {}
-    with zipfile.ZipFile(path) as archive:
-        for member in archive.infolist():
-            with archive.open(member) as file:
-                found[member.filename] = read_numpy_header(file), member.file_size
-    return found
 
 
 def _matrix_of(path: Path) -> Any:
