@@ -22,7 +22,7 @@ from faults.tables import noted, table
 from PIL import Image
 from scipy.sparse import csr_array, save_npz
 
-from pyroclust import predict, read_table
+from pyroclust import predict, read_table, update
 from pyroclust.data.datasets import read_new_rows
 from pyroclust.recipes.tables import labelled_tables
 
@@ -101,6 +101,14 @@ def new_rows(old: Sequence[str], new: Sequence[str | None]) -> list[float]:
     rows = pd.DataFrame({"x": np.zeros(len(new)), "k": list(new)})
     read = read_new_rows(rows, clustered.columns, kinds=clustered.kinds, levels=clustered.levels)
     return read.data[:, 1].tolist()
+
+
+def updated() -> list[str]:
+    """Add the same rows to a comparison again and again, and return the names of all rows."""
+    shutil.unpack_archive(OLD, ".")
+    rows = pd.DataFrame({"a": [0.0], "b": [0.0]})
+    found = update(".", rows, num_draws=10)
+    return list(update(update(found, rows, num_draws=10), rows, num_draws=10).row_names[-3:])
 
 
 def many(*rows: str) -> str:
@@ -333,4 +341,14 @@ RECIPES = [
     for what, name, path in (("tables", ", absolute", "/etc"), ("tables", " by ..", "tables/../../x"))
 ]
 
-CASES = [*WORKBOOKS, *FILES, *NAMES, *LEVELS, *RESULTS, *RECIPES]
+UPDATES = [
+    gives(
+        FAMILY,
+        "an update of an update of an update",
+        updated,
+        ["new 1", "new new 1", "new new new 1"],
+        slow=True,
+    )
+]
+
+CASES = [*UPDATES, *WORKBOOKS, *FILES, *NAMES, *LEVELS, *RESULTS, *RECIPES]
