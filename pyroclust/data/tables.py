@@ -180,16 +180,12 @@ def chosen_table(
         places = [place for place, one in enumerate(raw.names) if one in preferred and place not in beside]
     else:
         places = [place for place in range(len(raw.names)) if place not in beside]
-    if labelled in places:
-        raise ValueError(
-            f"{name}: column '{_said(raw, labelled)}' is the label and cannot be clustered too; "
-            "leave it out of --columns"
-        )
-    if known in places:
-        raise ValueError(
-            f"{name}: column '{_said(raw, known)}' has the partial labels and cannot be clustered too; "
-            "leave it out of --columns"
-        )
+    for place, what in ((labelled, "is the label"), (known, "has the partial labels")):
+        if place in places:
+            raise ValueError(
+                f"{name}: column '{_said(raw, place)}' {what} and cannot be clustered too; leave it out of "
+                "--columns"
+            )
     if not places:
         raise ValueError(f"{name} has no column to cluster; name at least one with --columns")
     chosen = tuple(raw.names[place] for place in places)
