@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from faults.tables import noted, table
 from PIL import Image
 from scipy.sparse import csr_array, save_npz
 
-from pyroclust import predict, read_table, update
+from pyroclust import load_guide, predict, read_table, update
 from pyroclust.data.datasets import read_new_rows
 from pyroclust.recipes.tables import labelled_tables
 
@@ -200,6 +201,13 @@ def values_elsewhere() -> None:
         group.create_dataset("data", shape=shape, dtype="f8", external=[("secret", 0, 320)])
 
 
+def guide_of(change: Callable[[], None]) -> Any:
+    """Copy a guide of the shelf here, change it and load it."""
+    shutil.copytree(files("pyroclust").joinpath("pretrained_guides/ncp-nig1d"), ".", dirs_exist_ok=True)
+    change()
+    return load_guide(".")
+
+
 def pipe(name: str) -> None:
     Path(name).unlink()
     os.mkfifo(name)
@@ -341,6 +349,20 @@ RECIPES = [
     for what, name, path in (("tables", ", absolute", "/etc"), ("tables", " by ..", "tables/../../x"))
 ]
 
+WEIGHTS = [
+    no("a pipe as a table", lambda: (os.mkfifo("t.csv"), read_table("t.csv")), "is a device or a pipe"),
+    no(
+        "weights that are a pipe",
+        lambda: guide_of(lambda: pipe("weights.safetensors")),
+        "expected a regular file",
+    ),
+    no(
+        "weights without end",
+        lambda: guide_of(lambda: endless("weights.safetensors")),
+        "expected a regular file",
+    ),
+]
+
 UPDATES = [
     gives(
         FAMILY,
@@ -351,4 +373,4 @@ UPDATES = [
     )
 ]
 
-CASES = [*UPDATES, *WORKBOOKS, *FILES, *NAMES, *LEVELS, *RESULTS, *RECIPES]
+CASES = [*WEIGHTS, *UPDATES, *WORKBOOKS, *FILES, *NAMES, *LEVELS, *RESULTS, *RECIPES]
