@@ -112,7 +112,8 @@ def read_table(
             is none.
         delimiter: what divides the cells of a CSV or TSV file; found out by default.
         decimal: its decimal mark, a point or a comma; found out by default.
-        header: whether its first line names the columns; found out by default.
+        header: whether its first line, or the first row of a workbook, names the columns; found out by
+            default.
         image_size: pixels of a side that images of a folder are scaled to; by default those of 28 x 28 or
             8 x 8 pixels stay as they are, and others are scaled to 28 x 28.
         edges: whether a CSV or TSV file holds the edges of a graph, a line each.
