@@ -1,7 +1,7 @@
 """Data sets by name: built-in tables, files and arrays, all read into a :class:`Table`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -15,6 +15,7 @@ from pyroclust.data.frames import raw_array, raw_frame
 from pyroclust.data.graph_tables import (
     BUILT_IN_GRAPHS,
     GRAPH_SUFFIXES,
+    built_in_graph,
     edges_table,
     graph_table,
     is_graph,
@@ -30,27 +31,10 @@ from pyroclust.delimited import ReadingOptions
 from pyroclust.errors import first_line, unknown_name
 from pyroclust.text import listed, visible
 
-__all__ = ["BUILT_IN", "BuiltIn", "Source", "read_new_rows", "read_table"]
+__all__ = ["BUILT_IN", "Source", "read_new_rows", "read_table"]
 
 Source: TypeAlias = str | PathLike[str] | pd.DataFrame | NDArray[np.generic] | Table
 """A name, a path, or numbers: tensors and whatever else numpy can read are arrays."""
-
-
-@dataclass(frozen=True)
-class BuiltIn:
-    """A table that comes with the package.
-
-    Attributes:
-        read: reads all of it.
-        columns: columns that are clustered unless others are named.
-        label: column of reference labels, if any.
-        about: what it is, in one line.
-    """
-
-    read: Callable[[], pd.DataFrame]
-    columns: tuple[str, ...]
-    label: str | None
-    about: str
 
 
 def _galaxies() -> pd.DataFrame:
@@ -67,19 +51,12 @@ def _iris() -> pd.DataFrame:
     return frame.assign(species=bunch.target_names[bunch.target])
 
 
-BUILT_IN = {
-    "galaxies": BuiltIn(
-        _galaxies,
-        ("velocity_km_s",),
-        None,
-        "82 galaxy velocities of the Corona Borealis region (Roeder 1990, point 78 corrected), km/s",
-    ),
-    "iris": BuiltIn(
-        _iris,
-        ("petal_length_cm", "petal_width_cm"),
-        "species",
-        "petals of 150 irises (Anderson 1935), cm; sepal_length_cm and sepal_width_cm by --columns",
-    ),
+# What reads a table, the columns that are clustered unless others are named, and that of known labels.
+BUILT_IN: dict[str, tuple[Callable[[], pd.DataFrame], tuple[str, ...], str | None]] = {
+    # 82 galaxy velocities of the Corona Borealis region (Roeder 1990, point 78 corrected), km/s.
+    "galaxies": (_galaxies, ("velocity_km_s",), None),
+    # 150 irises (Anderson 1935), cm.
+    "iris": (_iris, ("petal_length_cm", "petal_width_cm"), "species"),
 }
 
 
@@ -163,10 +140,10 @@ def read_table(
         return replace(table, notes=(*like_a_graph(table.data), *table.notes))
     name = str(source)
     if name in BUILT_IN:
-        chosen = BUILT_IN[name]
-        if label is None and chosen.label != partial_labels:
-            beside["label"] = chosen.label
-        return chosen_table(raw_frame(chosen.read()), name, **beside, preferred=chosen.columns)
+        read, preferred, own = BUILT_IN[name]
+        if label is None and own != partial_labels:
+            beside["label"] = own
+        return chosen_table(raw_frame(read()), name, **beside, preferred=preferred)
     path = Path(name)
     if not path.suffix and not path.exists():
         known = [*BUILT_IN, *BUILT_IN_GRAPHS, *BUILT_IN_IMAGES]
@@ -244,8 +221,7 @@ def _graph(
     if not is_name:
         found = graph_table(source, "graph", label=label) if is_graph(source) else None
     elif str(source) in BUILT_IN_GRAPHS:
-        make, own, _ = BUILT_IN_GRAPHS[str(source)]
-        found = graph_table(make(), str(source), label=own if label is None else label)
+        found = built_in_graph(str(source), label=label)
     elif Path(source).suffix.lower() in GRAPH_SUFFIXES:
         found = read_graph(Path(source), label=label)
     if found is not None:

@@ -2,7 +2,7 @@
 
 import re
 import zipfile
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BUILT_IN_GRAPHS",
     "GRAPH_SUFFIXES",
+    "built_in_graph",
     "edges_table",
     "graph_table",
     "is_graph",
@@ -40,27 +41,21 @@ _BYTES_A_BYTE = 50
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
-def _karate() -> Any:
-    import networkx
-
-    return networkx.karate_club_graph()
-
-
-def _les_miserables() -> Any:
-    import networkx
-
-    return networkx.les_miserables_graph()
-
-
-BUILT_IN_GRAPHS: dict[str, tuple[Callable[[], Any], str | None, str]] = {
-    "karate": (_karate, "club", "34 members of a karate club and their friendships (Zachary 1977)"),
-    "les-miserables": (
-        _les_miserables,
-        None,
-        "77 characters of Les Misérables, joined where they share a chapter (Knuth 1993)",
-    ),
+# Of networkx: what makes a graph, and the attribute of its known labels.
+BUILT_IN_GRAPHS: dict[str, tuple[str, str | None]] = {
+    # 34 members of a karate club and their friendships (Zachary 1977).
+    "karate": ("karate_club_graph", "club"),
+    # 77 characters of Les Misérables, joined where they share a chapter (Knuth 1993).
+    "les-miserables": ("les_miserables_graph", None),
 }
-"""Graphs by name, which come with networkx: what makes one, the attribute of known labels, one line."""
+
+
+def built_in_graph(name: str, *, label: str | None = None) -> Table:
+    """Return the table of a graph that comes with networkx, with its known labels or others."""
+    import networkx
+
+    make, own = BUILT_IN_GRAPHS[name]
+    return graph_table(getattr(networkx, make)(), name, label=own if label is None else label)
 
 
 def is_graph(source: Any) -> bool:
